@@ -9,7 +9,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 # The peers of the benchmarks have their own: nothing of theirs is beside Inrush.
 BENCH_VENV := .venv-bench
-# What the kernels are held against has a workspace of its own.
+# The kernels' competitors have their own workspace.
 KERNELS_PEER := benchmarks/kernels/arrow-csv/Cargo.toml
 
 # One target folder, one profile and one set of settings for the wheel, the tests and the

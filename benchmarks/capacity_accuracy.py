@@ -1,11 +1,11 @@
-"""Capacity: what `inrush preflight --size --what-if` says, compared with loads that have just that.
+"""Compares predictions of `inrush preflight --size --what-if` with such loads.
 
-A preflight on a part of the files, with all of this machine, measures the costs and predicts a load
-of more files by other cores, another disk or another network. Then these files are loaded by just
-that: `taskset` pins loader and server to cores, the server's data are on a disk with a limited rate
-of writes, or the loader reaches the server over a link with a limited rate (the disk and the
-network of `tests/verdict`). Cases that this machine has no means for are left out, and the page
-says why.
+A preflight on a part of the files, with all resources of this machine, measures the costs and
+predicts a load of more files with other cores, another disk or another network. Then these files
+are loaded with those resources: `taskset` pins loader and server to cores, the server's data are on
+a disk with a limited write rate, or the loader reaches the server over a link with a limited rate
+(the disk and the network of `tests/verdict`). Cases that are not possible on this machine are left
+out, and the page says why.
 """
 
 from __future__ import annotations
@@ -29,19 +29,20 @@ from verdict.disk import SlowDisk
 from verdict.network import Network
 from verdict.system import CannotError
 
-# What the predictions should reach.
+# The accuracy that the predictions should have.
 MEDIAN_ERROR_MOST = 0.10
 ERROR_MOST = 0.25
-# The throttled disk: tables, their WAL and what else the server writes for a tenth of the files.
+# The size of the throttled disk: for tables, their WAL and other files of the server, for a tenth
+# of the files.
 DISK_BYTES_FOR_TEXT = 4
 
 
 @dataclass(frozen=True)
 class Case:
-    """A load: its size, its resources, and how preflight is told of them."""
+    """A load: its size, its resources, and preflight's arguments for them."""
 
     name: str
-    # Tenths of all files: those that are loaded, and those that preflight sees.
+    # Tenths of all files: those that are loaded, and those that preflight reads.
     tenths: float
     seen_tenths: float
     loader: str = "0,1"
@@ -111,7 +112,7 @@ class Site:
         return self._network
 
     def one(self, case: Case) -> dict[str, Any]:
-        """Predict a load from a preflight with all of the machine, then load with what it has."""
+        """Predict a load with the whole machine, then load with a case's resources."""
         shutil.rmtree(self.folder / "runs", ignore_errors=True)
         server, host, before = self.server, str(self.server.folder), []
         limited: AbstractContextManager[None] = nullcontext()
@@ -156,7 +157,7 @@ class Site:
         }
 
     def inrush(self, before: Sequence[str], cores: str, *words: str | Path) -> str:
-        """Run the command on these cores, started by other words, and return what it printed."""
+        """Run the command on these cores, after a prefix, and return its output."""
         pinned = [*before, "taskset", "--cpu-list", cores]
         command: list[str | Path] = [*pinned, *ground.INRUSH, *words]
         done = subprocess.run(command, cwd=self.folder, capture_output=True, text=True, check=False)
@@ -166,19 +167,19 @@ class Site:
 
 
 def sync(server: Server) -> None:
-    """Write all of earlier measurements to the disks: this one must not pay for it."""
+    """Flush earlier writes to the disks, so that they do not slow down this run."""
     with server.connect() as connection:
         connection.execute("CHECKPOINT")
     os.sync()
 
 
 def pin_server(server: Server, cores: str) -> None:
-    """Pin all processes of a server; sessions that begin later have the cores of the first one."""
+    """Pin all processes of a server; later sessions inherit the first one's cores."""
     first = server.first_process
     children = Path(f"/proc/{first}/task/{first}/children").read_text().split()
     for pid in (str(first), *children):
         command = ["taskset", "--all-tasks", "--cpu-list", "--pid", cores, pid]
-        # A child that has just ended has nothing to pin.
+        # A child may have just ended, so there is nothing to pin.
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         if done.returncode and Path(f"/proc/{pid}").exists():
             sys.exit(f"{command} ended with {done.returncode}: {done.stderr}")

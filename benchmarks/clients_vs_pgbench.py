@@ -1,4 +1,4 @@
-"""The load generator against pgbench: the same statement on the same server, in turn.
+"""Compares the load generator with pgbench: the same statement on the same server, in turn.
 
 Calls per second of `inrush bench calls` must be at least 0.95 of pgbench's, and processor time of
 the client per call at most 1.1 of it. pgbench gets as many threads as Inrush has.
@@ -49,7 +49,7 @@ class Measure:
 
 
 def timed(words: list[str | Path], folder: Path) -> tuple[str, float]:
-    """Run a client and return what it printed and its processor seconds."""
+    """Run a client and return its output and its processor seconds."""
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     done = subprocess.run(
         [str(word) for word in words], cwd=folder, capture_output=True, text=True, check=False
@@ -79,14 +79,14 @@ def by_pgbench(server: Server, folder: Path, mode: str, clients: int, seconds: i
 
 
 def by_inrush(server: Server, folder: Path, mode: str, clients: int, seconds: int) -> Measure:
-    """Measure Inrush: its own rate, and all of its process, the looks at the server among it."""
+    """Measure Inrush: its own rate, and the processor time of its whole process."""
     words: list[str | Path] = [
         *(COMMAND, "bench", "calls", "--sql", "call.sql", "--protocol", mode, "--json"),
         *("--clients", str(clients), "--for", f"{seconds}s", "--to", server.url()),
     ]
     said, cpu_s = timed(words, folder)
     (run,) = json.loads(said.splitlines()[-1])["results"]["runs"]
-    # The fixed piece of work before a run is not part of it, and neither is the start of Python.
+    # The fixed work before a run is not counted, and neither is the start of Python.
     idle, idle_s = timed([*words[:-4], "--for", "0.1s", *words[-2:]], folder)
     (short,) = json.loads(idle.splitlines()[-1])["results"]["runs"]
     own_s = cpu_s - idle_s + short["calls"] * run["cost"]["client_us"] / 1e6
@@ -150,7 +150,7 @@ def page(facts: dict[str, Any]) -> str:
 
 
 def main() -> int:
-    """Measure both in turn, and write how they compare."""
+    """Measure both in turn, and write the comparison."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )

@@ -1,4 +1,4 @@
-"""The server's processor time for the same rows by COPY BINARY and by the extension, in turn.
+"""Compares the server's processor time by COPY BINARY and by the extension, in turn.
 
     make extension PG_CONFIG=... && .venv/bin/python benchmarks/fastcopy.py --rounds 7
 
@@ -52,6 +52,14 @@ TABLES = {
         "(a int, b text, c text)",
         "SELECT n, 'grün ' || md5(n::text), repeat('wide row ', 1 + n % 20)"
         " FROM generate_series(1, {rows}) n",
+        "",
+    ),
+    "long text": (
+        "(a bigint, b varchar(10), c varchar(120), d text)",
+        "SELECT n::bigint, 'waiting',"
+        " left(repeat('parcel arrived open and the invoice ', 4), 40 + n % 60),"
+        " repeat('another sum than the order naïve délai please call back before noon, ',"
+        " 1 + n % 6) FROM generate_series(1, {rows}) n",
         "",
     ),
 }

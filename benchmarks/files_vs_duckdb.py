@@ -1,10 +1,9 @@
 """Lineitem into a DuckDB file and into Parquet files: Inrush against DuckDB itself, in turn.
 
 Both read the same `.tbl` files. DuckDB has its best settings (`preserve_insertion_order = false`,
-the columns declared, no quotes to look for), and loads what it has once more from Arrow tables that
-are in memory already: that costs it no reading and no converting. The times are those of whole
-processes, from start to a file that is closed and checkpointed, but for the Arrow tables, which are
-made before the clock starts. The contents are compared.
+declared columns, no quotes). It also loads the same rows from Arrow tables in memory, without the
+cost of reading and converting. Times are those of whole processes, from the start to a closed and
+checkpointed file; the Arrow tables are made before the clock starts. The contents are compared.
 """
 
 from __future__ import annotations
@@ -65,7 +64,7 @@ with duckdb.connect() as session:
         table = "loaded.lineitem"
     else:
         table = f"read_parquet('{place}')"
-    # A sum of hashes of whole rows: the order of rows is nobody's promise.
+    # A sum of hashes of whole rows: neither side promises an order of rows.
     print(session.execute(f"SELECT count(*), sum(hash(t)::hugeint) FROM {table} t").fetchall())
 """
 
@@ -76,7 +75,7 @@ def columns() -> list[list[str]]:
 
 
 def measured(command: Sequence[str | Path], folder: Path) -> tuple[Measure, str]:
-    """Run a command alone and measure it; return what it printed, too."""
+    """Run a command alone and measure it; also return its output."""
     os.sync()
     with tempfile.NamedTemporaryFile(mode="r") as result:
         start = time.perf_counter()

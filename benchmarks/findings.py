@@ -57,8 +57,8 @@ def stopped(facts: Facts, case: tuple[str, int], side: str) -> Run | None:
 def ratios(facts: Facts, case: tuple[str, int], side: str) -> list[float]:
     """Return a side's wall time over Inrush's, for each round that has both.
 
-    There is none if either was ever stopped, because the rounds that it completed are then only
-    its good ones.
+    There is none if either was ever stopped, because the completed rounds are then only the good
+    ones.
     """
     if stopped(facts, case, side) or stopped(facts, case, OURS):
         return []

@@ -1,4 +1,4 @@
-"""What the benchmarks share: the data, the server, measured commands, results with their machine.
+"""Shared code of the benchmarks: data, server, measured commands, results.
 
 Public tools only: tpchgen-cli makes dbgen's files, psql and PostgreSQL are the wheel's or
 Debian's.
@@ -62,7 +62,8 @@ LINEITEM = (
 
 # The rounds of all sides in turn, by default.
 ROUNDS = 5
-# Past this a server's sessions do not end by themselves: whatever is measured then is of no use.
+# The longest wait for a server's sessions to end by themselves. After that, the measurement is
+# useless.
 SESSIONS_END_S = 120
 
 # Durable, and without WAL for tables that are made and filled in one transaction, as a
@@ -80,14 +81,14 @@ SETTINGS = {
     "work_mem": "256MB",
     "autovacuum": "off",
 }
-# As most servers are set: all that is written goes to the WAL as well.
+# The usual settings of servers: everything that is written also goes to the WAL.
 REPLICA = SETTINGS | {"wal_level": "replica", "max_wal_senders": "10"}
 
 _databases = itertools.count(1)
 
 
 def whole_path(text: str) -> Path:
-    """Read a path for programs in other folders; links stay, for a venv's Python is one."""
+    """Make a path absolute. Links are kept, because a venv's Python is one."""
     return Path(text).absolute()
 
 
@@ -112,7 +113,7 @@ def arguments(description: str) -> argparse.ArgumentParser:
 @contextmanager
 def ground(options: argparse.Namespace) -> Iterator[tuple[Server, Path]]:
     """Yield a running server and a folder for files that it can read."""
-    # Whoever ends a benchmark ends its server, too.
+    # A signal that ends a benchmark must end its server, too.
     for ending in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(ending, lambda number, _: sys.exit(128 + number))
     if options.folder is not None:
@@ -174,18 +175,18 @@ class Measure:
     client_cpu_s: float
     server_cpu_s: float
     client_resident_kib_max: int
-    # What everything else on the machine took meanwhile, the server's background processes and the
-    # kernel's own among it, and what the host of a virtual machine took away.
+    # The processor time of everything else on the machine meanwhile, including background processes
+    # of the server and the kernel, and the time that the host took from a virtual machine.
     others_cpu_s: float = 0.0
     stolen_cpu_s: float = 0.0
 
 
 class CommandError(Exception):
-    """A measured command ended as it must not; the text has what it said."""
+    """A measured command failed; the text has its output."""
 
 
 class StoppedError(Exception):
-    """Measured commands were past their limit of time; the text has what they said."""
+    """Measured commands exceeded their time limit; the text has their output."""
 
     def __init__(self, after_s: float, said: str) -> None:
         super().__init__(said)
@@ -204,10 +205,10 @@ def server_cpu_s(server: Server) -> float:
 
 
 def _wait_for_sessions(server: Server) -> None:
-    """Wait until all have ended, which they do a moment after their clients.
+    """Wait until all sessions have ended, which happens a moment after their clients end.
 
-    A session that is not listed any more has a process that still gives its memory back, whose
-    processor time counts only then.
+    A session that is no longer listed may still have a process that frees its memory. Its processor
+    time counts only when the process has ended.
     """
     query = """
         SELECT pid FROM pg_stat_activity
@@ -226,7 +227,7 @@ def _children(server: Server) -> set[int]:
 
 
 def end_sessions(server: Server) -> None:
-    """End all sessions: those of a client that is gone may compute on for long."""
+    """End all sessions: a session may compute on for long after its client is gone."""
     with server.connect() as connection:
         connection.execute("""
             SELECT pg_terminate_backend(pid) FROM pg_stat_activity
@@ -240,12 +241,12 @@ def measure(
     accepted: Collection[int] = (0,),
     limit_s: float | None = None,
 ) -> Measure:
-    """Run commands at the same time and measure them; fail where one does not end as accepted.
+    """Run commands at the same time and measure them; fail if one ends with an unaccepted status.
 
-    Where they are past the limit of time they are killed, with all that they have started, and
-    their sessions are ended.
+    If they exceed the time limit, they are killed with all their children, and their sessions are
+    ended.
     """
-    # This side must not pay for earlier writes.
+    # Earlier writes must not slow down this side.
     with server.connect() as connection:
         connection.execute("CHECKPOINT")
     os.sync()
@@ -322,7 +323,7 @@ def digest(database: Database, table: str) -> str:
 
 
 def one_line(command: Sequence[str]) -> str:
-    """Return what a command prints, or nothing where it cannot."""
+    """Return the output of a command, or nothing if it fails."""
     try:
         done = subprocess.run(command, capture_output=True, text=True, check=True, cwd=ROOT)
     except (OSError, subprocess.CalledProcessError):
@@ -331,7 +332,7 @@ def one_line(command: Sequence[str]) -> str:
 
 
 def machine(server: Server | None) -> dict[str, Any]:
-    """Return the facts beside the code that a result depends on; those of a server if given."""
+    """Return the facts, besides the code, on which a result depends."""
     cpu = re.search(r"model name\s*: (.*)", Path("/proc/cpuinfo").read_text())
     memory = re.search(r"MemTotal:\s*(\d+)", Path("/proc/meminfo").read_text())
     database = {}
@@ -390,7 +391,7 @@ def machine_lines(facts: dict[str, Any]) -> str:
 
 
 def cells(measures: Sequence[Measure]) -> str:
-    """Return the columns of a table that tell of processors and memory."""
+    """Return the columns of a table about processors and memory."""
     return (
         f"{spread([one.client_cpu_s for one in measures])} "
         f"| {spread([one.server_cpu_s for one in measures])} "
@@ -399,6 +400,6 @@ def cells(measures: Sequence[Measure]) -> str:
 
 
 def spread(values: Sequence[float], digits: int = 2) -> str:
-    """Return a median with the ends of its values."""
+    """Return a median with the smallest and the largest value."""
     median, least, most = statistics.median(values), min(values), max(values)
     return f"{median:.{digits}f} ({least:.{digits}f}-{most:.{digits}f})"

@@ -1,4 +1,4 @@
-"""Programs that are measured together, each in a group of its own, which ends with them."""
+"""Runs programs that are measured together, each in its own process group, which ends with them."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ Programs = list["subprocess.Popen[bytes]"]
 def running(
     commands: Sequence[Sequence[str | Path]], folder: Path, said: IO[bytes]
 ) -> Iterator[Programs]:
-    """Start commands in a folder; what they say goes into a file.
+    """Start commands in a folder; their output goes into a file.
 
-    In the end nothing of their groups runs, whatever ended the wait for them, a signal among it.
+    At the end, no process of their groups runs any more, even if a signal ended the wait.
     """
     programs: Programs = []
     try:
         for command in commands:
-            # One that was started is known before the next one.
+            # Each command is recorded before the next one is started.
             programs.append(
                 subprocess.Popen(
                     command,
@@ -43,10 +43,10 @@ def running(
 
 
 def all_end(programs: Programs, limit_s: float | None) -> bool:
-    """Wait until all have ended, or the limit has passed; say whether they have.
+    """Wait until all have ended, or the limit has passed; return whether they have ended.
 
-    `Popen.wait` with a limit looks only now and then, which would make longer what is measured; and
-    nobody is to take their exit statuses yet, so that their numbers stay those of their groups.
+    `Popen.wait` with a limit polls only now and then, which would lengthen the measured time. The
+    exit statuses must not be reaped yet, so that the process numbers still identify the groups.
     """
     deadline = None if limit_s is None else time.monotonic() + limit_s
     waits = [
@@ -63,15 +63,15 @@ def all_end(programs: Programs, limit_s: float | None) -> bool:
 
 
 def _wait_for(pid: int) -> None:
-    # Past the limit somebody else may have its status first.
+    # After the limit, other code may have reaped its status first.
     with suppress(ChildProcessError):
         os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT)
 
 
 def finish(programs: Programs) -> list[int]:
-    """Kill what still runs of their groups, and return how the first of each ended."""
+    """Kill what still runs of their groups, and return each group's exit status."""
     for program in programs:
-        # One that was waited for has no group of this number any more.
+        # A process that was reaped no longer has a group of this number.
         if program.returncode is None:
             with suppress(ProcessLookupError):
                 os.killpg(program.pid, signal.SIGKILL)

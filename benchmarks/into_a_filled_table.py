@@ -1,8 +1,8 @@
-"""Into a plain table that has rows: by staging and one INSERT at the end, or straight in.
+"""Compares loads into a filled plain table: by staging and one INSERT, or directly.
 
-A quarter of lineitem is there before, with and without a primary key; the rest is appended. Staging
-keeps readers from seeing a part of it (the default), `atomic = false` writes each row once. The
-contents are compared with a server-side COPY of all files.
+The table already has a quarter of lineitem, with and without a primary key; the rest is appended.
+With staging (the default), readers never see a part of the rows; `atomic = false` writes each row
+only once. The contents are compared with a server-side COPY of all files.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""The kernels on one core, compared with their targets and with arrow-csv, in turn.
+"""Compares the kernels on one core with their targets and with arrow-csv, in turn.
 
 Criterion measures (`benchmarks/kernels`), in processor time of the thread. Each round runs the
-sides one after the other, and a ratio is made of one round's figures: what the machine does
-meanwhile falls on both sides. The median of the rounds counts.
+sides one after the other, and a ratio uses the figures of one round, so that disturbances of the
+machine affect both sides. The median of the rounds counts.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ Facts = dict[str, Any]
 
 @dataclass(frozen=True)
 class Run:
-    """What Criterion found for one benchmark in one round."""
+    """Criterion's result for one benchmark in one round."""
 
     round: int
     group: str
@@ -48,7 +48,7 @@ class Run:
     bytes: int
     # Median of the samples, for all bytes.
     cpu_ns: float
-    # The least of the samples: what is left of the machine's noise when neighbours rest a moment.
+    # The smallest sample, which has the least noise from other programs.
     cpu_ns_least: float
 
     @property
@@ -64,7 +64,7 @@ class Round:
         self._runs = runs
 
     def rate(self, group: str, case: str, parameter: str | None = None) -> float | None:
-        """Return GB/s, with the setting that is the best one where none is named."""
+        """Return GB/s; the best setting, if none is named."""
         rates = [
             run.rate
             for run in self._runs
@@ -84,7 +84,7 @@ class Round:
 
 @dataclass(frozen=True)
 class Row:
-    """A figure of the table: how it follows from a round, and what it should be at least."""
+    """A figure of the table: how it is computed from a round, and its minimum."""
 
     title: str
     unit: str
@@ -93,7 +93,7 @@ class Row:
     at_most: float | None = None
 
     def holds(self, value: float) -> bool | None:
-        """Say whether the target is met; None if there is no target."""
+        """Return whether the target is met; None if there is no target."""
         if self.at_least is not None:
             return value >= self.at_least
         return value <= self.at_most if self.at_most is not None else None
@@ -191,7 +191,8 @@ def judged(runs: list[Run]) -> list[Facts]:
         if not values:
             continue
         median = statistics.median(values)
-        # Ratios of two fastest samples are of different moments, so only rates have one.
+        # The fastest samples of two sides are from different moments, so ratios do not use them;
+        # only rates do.
         fastest = max(filter(None, map(row.of, undisturbed)), default=None) if row.unit else None
         found.append(
             {
@@ -247,7 +248,7 @@ def page(facts: Facts) -> str:
 
 
 def read(folder: Path, number: int) -> Iterator[Run]:
-    """Yield what Criterion wrote into a folder."""
+    """Yield the results that Criterion wrote into a folder."""
     for file in sorted(folder.rglob("new/benchmark.json")):
         about = json.loads(file.read_text())
         estimates = json.loads(file.with_name("estimates.json").read_text())
@@ -265,7 +266,7 @@ def read(folder: Path, number: int) -> Iterator[Run]:
 
 def built(*arguments: str | Path) -> dict[str, Path]:
     """Build benches, and return their programs."""
-    # Built where all else is, so that what both need is built once.
+    # The same target folder as for all other builds, so that common parts are built once.
     target = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target"))
     command: list[str | Path] = ["cargo", "bench", "--locked", "--no-run", *arguments]
     command += ["--target-dir", target, "--message-format", "json-render-diagnostics"]

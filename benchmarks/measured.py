@@ -1,7 +1,8 @@
 """Runs a command and writes what it took: `measured.py RESULT COMMAND ARGUMENT...`.
 
-It ends as the command does. A small process of its own, for Linux counts the memory of whoever
-starts a program into that program's peak; this one is smaller than anything that is measured.
+It ends with the command's status. It is a separate small process, because Linux counts the memory
+of the process that starts a program in the program's peak; this process is smaller than all
+measured programs.
 """
 
 import os

@@ -1,7 +1,8 @@
-"""How calm the machine is: a fixed command timed before each measure, and what others took.
+"""Measures noise: a fixed command before each measurement, and others' processor time.
 
-A benchmark on a shared machine measures its neighbours too. The reference has two halves, for
-either can be disturbed alone: a hash of bytes in memory, and a file that is written and synced.
+On a shared machine, a benchmark also measures its neighbours. The fixed command has two parts,
+because each can be disturbed separately: a hash of bytes in memory, and a file that is written and
+synced.
 """
 
 from __future__ import annotations
@@ -50,7 +51,7 @@ def reference(folder: Path) -> Reference:
 
 @dataclass(frozen=True)
 class Processors:
-    """Seconds of all processors since the machine started."""
+    """Processor seconds of all cores since the machine started."""
 
     busy_s: float
     # Taken by the host for others: a virtual machine cannot use them.

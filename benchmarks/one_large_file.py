@@ -1,10 +1,10 @@
 """Compares lineitem in one large file, in uneven files, and in even files, in turn in one run.
 
-The same rows come as four files, as one, and as three of which the first has half of the bytes. A
-partitioned table is loaded from the four files, or from the one file cut where its key changes
-(`bounds = { parts = 4 }`); a plain table is filled by several streams, from four files or from one,
-or by one stream. The contents of each side are compared with a
-server-side COPY of the stripped files.
+The same rows are in four files, in one, and in three files of which the first has half of the
+bytes. A partitioned table is loaded from the four files, or from the one file, cut where its key
+changes (`bounds = { parts = 4 }`). A plain table is loaded by several streams, from four files or
+from one, or by one stream. The contents of each side are compared with a server-side COPY of the
+stripped files.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def all_ways(files: Sequence[Path], stripped: Sequence[Path], streams: int) -> l
 
 
 def join(name: str, files: Sequence[Path]) -> Path:
-    """Write the files one behind the other into one, in a folder of this name."""
+    """Concatenate the files into one, in a folder of this name."""
     folder = files[0].parent.parent / name
     folder.mkdir()
     path = folder / "lineitem.tbl"

@@ -1,4 +1,4 @@
-"""One load of a job by a side: into an empty database of its own, and its rows as they must be."""
+"""Runs one load of a job by a side, into an empty database, and checks its rows."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def measure(
     must_be: dict[str, same_rows.Rows] | None = None,
     limit_s: float | None = None,
 ) -> Measure:
-    """Load a job by a side; where it is said what must be there, fail if anything else is."""
+    """Load a job by a side; if expected rows are given, fail if the rows differ."""
     commands = side.commands(database, job, streams)
     found = ground.measure(database.server, commands, folder, side.accepted, limit_s)
     if must_be is not None:

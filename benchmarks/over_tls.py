@@ -1,4 +1,4 @@
-"""A server that is reached over TCP with TLS, as most are, instead of a socket of this machine."""
+"""A server that is reached over TCP with TLS, like most servers, not over a local socket."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from harness.servers import Server, free_port, own_by_server
 
 
 class TlsServer(Server):
-    """A server whose URLs lead over TLS to localhost."""
+    """A server whose URLs use TLS to localhost."""
 
     def url(self, database: str = "postgres", user: str | None = None) -> str:
-        """Return the URL of a database; nobody has signed the certificate."""
+        """Return the URL of a database; the certificate is self-signed."""
         return f"postgresql://{user or self.user}@localhost:{self.port}/{database}?sslmode=require"
 
     def prepare_tls(self) -> None:

@@ -1,4 +1,4 @@
-"""Keeps the pages of the newest results alone: `pages.py` removes all others, `--check` names them.
+"""Keeps only the pages of the newest results: `pages.py` removes the others, `--check` names them.
 
 Each result is a JSON file, `DAY-KIND-MACHINE.json`, and stays. Its page (`.md`) and its plots
 (`DAY-KIND-MACHINE-PLOT.svg`) stay while it is the newest of its kind on its machine.
@@ -35,14 +35,14 @@ def wanted(result: Path) -> set[Path]:
 
 
 def present(result: Path) -> set[Path]:
-    """Return the page and the plots of a result that are there."""
+    """Return the existing page and plots of a result."""
     plots = set(result.parent.glob(f"{result.stem}-*.svg"))
     page = result.with_suffix(".md")
     return plots | {page} if page.exists() else plots
 
 
 def surplus(folder: Path) -> list[Path]:
-    """Return what older results have of pages and plots, and plots that no page shows."""
+    """Return the pages and plots of older results, and plots that no page shows."""
     found: set[Path] = set()
     for *older, newest in results_by_kind(folder).values():
         found |= present(newest) - wanted(newest)

@@ -1,7 +1,7 @@
 """Draws the results of the suite as SVG: `plots.py RESULT.json`, with a Python that has matplotlib.
 
-One picture holds all workloads: how often Inrush's time each side took. Where several numbers of
-streams were run, one picture for each workload has rows of time by streams.
+One picture shows the ratio of each side's time to Inrush's, for all workloads. If several numbers
+of streams were run, one picture for each workload shows time by streams.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from matplotlib import pyplot
 
 import findings
 
-# The same bytes for the same results; letters stay letters.
+# The same results give the same bytes; text stays text.
 mpl.rcParams["svg.hashsalt"] = "inrush"
 mpl.rcParams["svg.fonttype"] = "none"
 mpl.rcParams["font.size"] = 9
 
 
 def save(figure: Any, path: Path) -> None:
-    """Write a picture without the date of its making."""
+    """Write a picture without its creation date."""
     figure.tight_layout()
     figure.savefig(path, metadata={"Date": None, "Creator": None})
     pyplot.close(figure)
@@ -44,7 +44,7 @@ def bars_of(facts: findings.Facts) -> list[Bar]:
 
 
 def draw_ratios(facts: findings.Facts, bars: list[Bar], path: Path) -> None:
-    """Draw bars, the ends of their rounds as whiskers."""
+    """Draw bars, with the smallest and largest round as whiskers."""
     sides = findings.sides(facts)
     figure, axes = pyplot.subplots(figsize=(8, 0.8 + 0.2 * len(bars)))
     colours = dict(zip(sides, pyplot.get_cmap("tab10").colors, strict=False))
@@ -55,7 +55,7 @@ def draw_ratios(facts: findings.Facts, bars: list[Bar], path: Path) -> None:
         middle = statistics.median(found)
         axes.barh(
             at,
-            # From the line of Inrush's own time to either side.
+            # Bars start at the line of Inrush's own time.
             middle - 1,
             left=1,
             xerr=[[middle - min(found)], [max(found) - middle]],

@@ -1,8 +1,7 @@
-"""Preflight: its prediction compared with the run, lineitem into the embedded server.
+"""Compares preflight's prediction with the run: lineitem into the embedded server.
 
-In each round, and for each number of streams: a preflight, then the run that it is about, each with
-an embedded server of its own. The run finds the prediction by itself; what is compared is what its
-report says.
+In each round, and for each number of streams: a preflight, then its run, each with a new embedded
+server. The run finds the prediction itself; the figures of its report are compared.
 """
 
 from __future__ import annotations
@@ -45,7 +44,7 @@ def write_package(folder: Path, files: Sequence[Path]) -> Path:
 
 
 def inrush(folder: Path, *words: str | Path) -> str:
-    """Run the command in a folder and return what it printed."""
+    """Run the command in a folder and return its output."""
     command: list[str | Path] = [*ground.INRUSH, *words]
     done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
     if done.returncode:
@@ -56,7 +55,7 @@ def inrush(folder: Path, *words: str | Path) -> str:
 def one(folder: Path, package: Path, streams: int) -> dict[str, Any]:
     """Predict a run, run it, and return both."""
     shutil.rmtree(folder / "runs", ignore_errors=True)
-    # Neither of them must pay for earlier writes.
+    # Earlier writes must not slow down either of them.
     os.sync()
     words = ("--streams", str(streams))
     took_s = json.loads(inrush(folder, "preflight", package, "--json", *words))["took_s"]

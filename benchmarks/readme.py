@@ -1,8 +1,8 @@
 """Puts the newest results of the suite into the README; `--check` says whether they are there.
 
-Only whole results of the usual set-up are taken: all rounds of each workload that the README shows,
-by each side that it shows, with two streams at scale 1, on the newest server over a socket with
-`wal_level = minimal`. A piece (`suite.py --workloads narrow`) has the same name as the whole.
+Only complete results of the usual set-up are used: all rounds of each workload and each side in the
+README, with two streams at scale 1, on the newest server over a socket with `wal_level = minimal`.
+A partial result (`suite.py --workloads narrow`) has the same name as a complete one.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ README = ROOT / "README.md"
 RESULTS = ROOT / "benchmarks" / "results"
 BEGINS = "<!-- the suite's table, by benchmarks/readme.py: begins -->"
 ENDS = "<!-- the suite's table: ends -->"
-# What must be there: the suite's others are variants of these workloads, and what a slow side takes
-# is shown where somebody waited for it.
+# The required workloads and sides. Other workloads of the suite are variants of these; slow sides
+# are shown only if they were measured.
 WORKLOADS = (
     "lineitem",
     "tpch",
@@ -39,10 +39,10 @@ SIDES = (findings.OURS, "psql", "duckdb", "adbc", findings.LIMIT)
 
 
 def is_usual(facts: findings.Facts) -> bool:
-    """Whether a result is of the set-up that the suite has where nothing is said."""
+    """Return whether a result has the suite's default set-up."""
     return (
         facts["benchmark"] == results.BENCHMARK
-        # The short name is that of the usual scale and server.
+        # The short name stands for the usual scale and server.
         and results.name_of(facts) == results.BENCHMARK
         and facts["parts"] == suite.PARTS
         and facts["machine"]["postgresql"].startswith(f"PostgreSQL {servers.VERSIONS[0]}.")
@@ -51,7 +51,7 @@ def is_usual(facts: findings.Facts) -> bool:
 
 
 def is_accounted_for(facts: findings.Facts, workload: str, side: str) -> bool:
-    """Whether a result has a side's times for a workload in all rounds, or why not."""
+    """Return whether a side's rounds of a workload are complete, or their lack is explained."""
     case = (workload, suite.STREAMS)
     runs = findings.runs_of(facts, case, side)
     if len(runs) >= ground.ROUNDS or findings.stopped(facts, case, side):
@@ -66,12 +66,12 @@ def is_accounted_for(facts: findings.Facts, workload: str, side: str) -> bool:
 
 
 def is_whole(facts: findings.Facts) -> bool:
-    """Whether a result has all that the README shows."""
+    """Return whether a result has everything that the README shows."""
     return all(is_accounted_for(facts, workload, side) for workload in WORKLOADS for side in SIDES)
 
 
 def newest(folder: Path) -> Path | None:
-    """Return the newest results that are whole, or None where there are none yet."""
+    """Return the newest complete results, or None if there are none yet."""
     # Their names begin with the day.
     for path in sorted(folder.glob("*-suite-*.json"), reverse=True):
         facts = json.loads(path.read_text())
@@ -93,7 +93,7 @@ def section(folder: Path) -> str:
     if path is None:
         return "\n"
     table = results.table(json.loads(path.read_text()))
-    # A newer piece has the same name, and then the page (`pages.py`).
+    # A newer partial result has the same name, and then has the page (`pages.py`).
     page = path.with_suffix(".md")
     link = page if page.exists() else path
     return f"\n{table}\n\nAll of it: [{path.stem}](benchmarks/results/{link.name}).\n"

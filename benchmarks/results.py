@@ -1,7 +1,7 @@
-"""The results of the suite: a JSON file with every measure, and the page that is made of it.
+"""The results of the suite: a JSON file with every measurement, and the page made from it.
 
-Nothing but the JSON goes into the page, so that the page can be made again, and rounds can be added
-to a file later (`suite.py --join`): a suite of an hour can be run in pieces of minutes.
+The page is made only from the JSON, so that it can be made again, and rounds can be added to a file
+later (`suite.py --join`): a suite of an hour can be run in pieces of minutes.
 """
 
 from __future__ import annotations
@@ -21,17 +21,17 @@ from peers import ALL
 BENCHMARK = "suite"
 TABLE_BEGINS = "<!-- the table begins -->"
 TABLE_ENDS = "<!-- the table ends -->"
-# What two pieces must have in common to be one result.
+# The settings that two pieces must have in common to be one result.
 COMMON = ("scale", "parts", "wal_level", "over")
 COMMON_OF_MACHINE = ("processor", "cores", "engine", "commit_changed", "postgresql", "settings")
 
 
 class DifferentError(Exception):
-    """Rounds cannot be added to a result of something else."""
+    """Raised if rounds are added to a result with other settings."""
 
 
 def join(old: Facts, new: Facts) -> Facts:
-    """Return a result with the rounds of two; those of the new one are counted on."""
+    """Return a result with the rounds of two; the new rounds are numbered after the old ones."""
     pairs = [(key, old[key], new[key]) for key in COMMON]
     pairs += [(key, old["machine"].get(key), new["machine"].get(key)) for key in COMMON_OF_MACHINE]
     for name, told in new["workloads"].items():
@@ -228,7 +228,7 @@ def _row(facts: Facts, case: tuple[str, int], side: str) -> list[str]:
 
 
 def _noted(runs: Sequence[Run]) -> Iterator[str]:
-    """Write what Inrush has noted of its own runs."""
+    """Write Inrush's notes about its own runs."""
     noted = [run for run in runs if "verdict" in run]
     if not noted:
         return

@@ -1,8 +1,8 @@
-"""Whether a load ended with the rows it must: all values of all rows, hashed by the server.
+r"""Checks the rows of a load: all values of all rows, hashed by the server.
 
-Each row is hashed as the text that the server writes of it, each value first brought to the
-declared type (a peer may have made a text of a char(25)); the hashes are added up, for the order of
-rows is nobody's promise. The expected rows are what one psql's copy makes of the files.
+Each row is hashed as the server's text, with each value first cast to the declared type (a peer may
+have made a char(25) a text). The hashes are added up, because the order of rows is undefined. The
+expected rows come from psql's `\copy` of the files.
 """
 
 from __future__ import annotations
@@ -44,14 +44,14 @@ def found(database: Database, job: Job, relation: Callable[[Job, Table], str]) -
 
 
 def cannot(job: Job, database_version: int) -> str | None:
-    """Return why nobody can say what must be in the tables of a job, if so."""
+    """Return why the expected rows of a job cannot be known, if so."""
     if job.bad_rows and database_version < ON_ERROR_SINCE:
         return f"COPY of PostgreSQL {database_version} cannot leave bad rows out"
     return None
 
 
 def expected(server: Server, job: Job, scale: float, parts: int, data: Path) -> dict[str, Rows]:
-    """Return what must be in all tables of a job; it is kept beside the data."""
+    """Return the expected content of all tables of a job; it is kept beside the data."""
     kept = data / f"expected-{job.workload}-{scale:g}-{parts}-parts.json"
     if kept.exists():
         return {name: Rows(**one) for name, one in json.loads(kept.read_text()).items()}
@@ -72,11 +72,11 @@ def expected(server: Server, job: Job, scale: float, parts: int, data: Path) -> 
 
 
 class DifferentRowsError(Exception):
-    """A side ended with other rows than it must."""
+    """Raised if a side ended with wrong rows."""
 
 
 def compare(what: str, rows: dict[str, Rows], must_be: dict[str, Rows]) -> None:
-    """Fail where a side ended with other rows than it must."""
+    """Fail if a side ended with wrong rows."""
     for name, one in must_be.items():
         if rows[name] != one:
             raise DifferentRowsError(f"{what}: {name} holds {rows[name]}, and must hold {one}")

@@ -1,14 +1,13 @@
-r"""The benchmark suite: every workload by Inrush and its peers, in turn, on one durable server.
+r"""The benchmark suite: each workload by Inrush and its peers, in turn, on one durable server.
 
-In each round of a workload every side loads it once into an empty database of its own, one side
-after the other; in the first round of each run of this script the rows of each side are compared
-with what a `\copy` made of the same files. Before each measure the server writes a checkpoint, and
-a fixed command is timed, so that a result says how calm the machine was. What a peer cannot do, or
-whether it is absent, stands in the results, and so does a side that was stopped, for no end of it
-was in sight.
+In each round of a workload every side loads it once into a new empty database, one side after the
+other. In the first round of each run of this script, the rows of each side are compared with those
+of a `\copy` of the same files. Before each measurement the server writes a checkpoint, and a fixed
+command is timed to record how calm the machine was. The results also say which workloads a peer
+cannot do, which peers are absent, and which sides were stopped because they took too long.
 
-A run in pieces: `--join RESULT.json` adds rounds, workloads or peers to a result of the same
-machine, by an engine that was built of the same.
+A suite can be run in pieces: `--join RESULT.json` adds rounds, workloads or peers to a result of
+the same machine and the same source code.
 """
 
 from __future__ import annotations
@@ -40,14 +39,14 @@ from peers.server_alone import ServerAlone
 from workload import Job, Workload
 
 BENCH_PYTHON = ROOT / ".venv-bench" / "bin" / "python"
-# The README's results are made with this number.
+# The number of streams of the README's results.
 STREAMS = 2
 PARTS = 4
-# The slowest that was seen to end is pgloader where there are bad rows: 1.5 MB a second on a calm
+# The slowest side that ever finished is pgloader with bad rows: 1.5 MB per second on a calm
 # machine, half of that on a busy one.
 STOP_S = 120
 STOP_S_A_MEGABYTE = 2
-# Instead of a file: the result that a run of today would write.
+# The word that stands for the result file of today.
 TODAY = Path("today")
 PLOTS = Path(__file__).resolve().parent / "plots.py"
 
@@ -143,12 +142,12 @@ class Suite:
         return present
 
     def skip(self, workload: str, side: str, why: str) -> None:
-        """Note and print the sides that are not run."""
+        """Record and print the sides that are not run."""
         self.not_run.append({"workload": workload, "side": side, "why": why})
         print(f"{workload}: {side} is not run: {why}", flush=True)
 
     def stop(self, workload: str, streams: int, number: int, side: str, after_s: float) -> None:
-        """Note and say that a side was stopped."""
+        """Record and print that a side was stopped."""
         about = {"workload": workload, "streams": streams, "round": number, "side": side}
         self.stopped.append({**about, "after_s": after_s})
         print(
@@ -209,7 +208,7 @@ class Suite:
         number: int,
         expected: dict[str, same_rows.Rows],
     ) -> bool:
-        """Measure a side, and say whether it has further rounds."""
+        """Measure a side, and return whether it has further rounds."""
         try:
             wall_s = self._measure(job, side, streams, number, expected)
         except ground.StoppedError as error:
@@ -220,7 +219,7 @@ class Suite:
             if side.name == findings.OURS:
                 raise
             print(error, file=sys.stderr)
-            # Programs say last what went wrong.
+            # The end of the output usually has the error.
             last = str(error).strip().splitlines()[-1]
             self.skip(job.workload, side.name, f"failed: {last}")
             return False
@@ -294,7 +293,7 @@ def main() -> None:
             sys.exit(f"{path} is there: add to it with --join, or move it away")
         if options.join is not None and path.exists():
             before = json.loads(path.read_text())
-            # Known before an hour is spent.
+            # Checked before an hour is spent.
             results.join(before, suite.facts(machine))
         for name in options.workloads:
             try:
@@ -314,7 +313,7 @@ def main() -> None:
 
 
 def draw(python: Path, path: Path) -> None:
-    """Draw the plots of a result; only the peers' Python has what draws."""
+    """Draw the plots of a result; only the peers' Python has matplotlib."""
     if not python.exists():
         print(f"no plots: {python} is not there")
         return

@@ -1,6 +1,6 @@
 """The targets of the suite's figures for lineitem.
 
-They are meant for a loader beside its server on two cores, a stream for each.
+They are for a loader and its server together on two cores, with a stream for each core.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class Target:
 
     @property
     def is_met(self) -> bool:
-        """Whether the median is within the target."""
+        """Return whether the median is within the target."""
         median = statistics.median(self.values)
         if self.at_least is not None and median < self.at_least:
             return False
@@ -69,7 +69,7 @@ def targets(facts: Facts, case: tuple[str, int]) -> Iterator[Target]:
 
 
 def lines(facts: Facts, case: tuple[str, int]) -> Iterator[str]:
-    """Write the table of a case; nothing where it has no targets."""
+    """Write the table of a case; nothing if it has no targets."""
     found = list(targets(facts, case))
     if not found:
         return

@@ -1,4 +1,4 @@
-r"""The build of this checkout against another one: the cost or gain of a change, by workload.
+r"""Compares the build of this checkout with another one, by workload.
 
     .venv/bin/python benchmarks/two_builds.py --other /path/to/other/.venv/bin/inrush --rounds 8
 

@@ -1,8 +1,8 @@
-"""A large load against a small one: lineitem at two scales, by Inrush and by the server alone.
+"""Compares lineitem at two scales, by Inrush and by the server alone.
 
-A server has its own reasons to take more than ten times as long for ten times the rows (its log,
-its disk), so what counts is how much more Inrush takes than the server alone, at one scale and at
-the other. All four are measured in turn, round by round. Memory must not grow with the files.
+A server itself may take more than ten times as long for ten times the rows (its log, its disk). So
+the ratio of Inrush's time to that of the server alone is compared between the two scales. All four
+are measured in turn, round by round. Memory must not grow with the files.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from peers.server_alone import ServerAlone
 WORKLOAD = "lineitem"
 TIME_LIMIT = 1.03
 MEMORY_LIMIT = 1.10
-# In MiB; lineitem's files are partitions, so nothing is routed.
+# In MiB. Lineitem's files are partitions, so no row is routed.
 MEMORY_BOUND, MEMORY_BOUND_OF_STREAM = 64, 16
 
 # By scale, then by side.
@@ -45,7 +45,7 @@ def peaks(found: Found, scale: float) -> list[float]:
 
 
 def memory_bound(streams: int) -> int:
-    """Return how many MiB a load may hold."""
+    """Return how many MiB of memory a load may use."""
     return MEMORY_BOUND + MEMORY_BOUND_OF_STREAM * streams
 
 

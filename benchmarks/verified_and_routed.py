@@ -1,9 +1,9 @@
-"""The cost of verifying sums or rows, and of routing rows to existing partitions.
+"""Measures the cost of verifying sums or rows, and of routing rows to existing partitions.
 
-The first way is the main job: four files, each a partition. The same with `verify = "sums"` and
-`"rows"`; then into 84 partitions by month of l_shipdate, with which the files do not line up: by
-staging (`routing = true`) and straight in (`atomic = false`, the server routes). The contents are
-compared with a server-side COPY of the files.
+The first way is the main job: four files, each a partition. Then the same with `verify = "sums"`
+and `"rows"`. Then into 84 partitions by month of l_shipdate, with which the files do not line up:
+by staging (`routing = true`) and written directly (`atomic = false`, the server routes). The
+contents are compared with a server-side COPY of the files.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Compares ways to load the same rows: all are measured in turn, with ratios to the first one."""
+"""Compares ways to load the same rows, measured in turn, with ratios to the first way."""
 
 from __future__ import annotations
 
@@ -25,7 +25,8 @@ class Way:
     streams: int
     # Settings of the flow, a line each.
     settings: Sequence[str] = ()
-    # Creates the target before the load, which is not measured; without it there is no target.
+    # Statements that create the target before the load, unmeasured; without them there is no
+    # target.
     before: Sequence[str] = ()
 
 
@@ -44,10 +45,10 @@ def run(
     title: str,
     ways_of: Callable[[Sequence[Path], Sequence[Path], int], list[Way]],
 ) -> None:
-    """Measure ways to load lineitem and write what was found.
+    """Measure ways to load lineitem and write the results.
 
-    `ways_of` makes them of dbgen's files, of the same without their trailing delimiter, and of the
-    number of streams; all of them load the text that the first one loads.
+    `ways_of` gets dbgen's files, the same files without the trailing delimiter, and the number of
+    streams, and returns the ways. All ways load the same rows.
     """
     options = arguments(description).parse_args()
     with ground.ground(options) as (server, folder):
@@ -85,7 +86,7 @@ def write_package(database: Database, way: Way, folder: Path) -> Path:
 def measure(
     server: Server, folder: Path, ways: Sequence[Way], expected: str, rounds: int
 ) -> dict[str, list[Measure]]:
-    """Measure all ways in turn, round by round; in the first their contents are compared."""
+    """Measure all ways in turn, round by round; the first round compares contents."""
     found: dict[str, list[Measure]] = {way.name: [] for way in ways}
     for number in range(rounds):
         for way in ways:

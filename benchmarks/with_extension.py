@@ -1,4 +1,4 @@
-r"""Loads by the server extension against the same by COPY, two psql sessions, and the server alone.
+r"""Compares loads by the server extension with COPY, two psql sessions, and the server alone.
 
     make build && .venv/bin/python benchmarks/with_extension.py --rounds 5
 
@@ -8,8 +8,8 @@ side takes longer. `idle` is the time in which a core had nothing to do, of all 
 the start of a side's programs to their end. In the first round the rows of each side are compared
 with those that a `\copy` made of the files.
 
-The demo is measured by its report, from the start of its run to the end: into a database with the
-extension, and into one without.
+The demo is measured by its report, from the start of the run to its end: into a database with the
+extension, and into one without it.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ WORKLOADS = "lineitem,narrow,wide,quoted,plain-straight"
 BY_EXTENSION, BY_COPY = "Inrush by the extension", "Inrush by COPY"
 PHASES = ("plan_s", "load_s", "switch_s", "analyze_s", "total_s")
 
-# By side: one measure for each round, with the seconds of phases where the side is Inrush.
+# By side: one measurement for each round, with the seconds of phases if the side is Inrush.
 Found = dict[str, list[tuple[Measure, dict[str, float]]]]
 
 
@@ -71,14 +71,14 @@ def phases_of(runs: Path) -> dict[str, float]:
 
 
 def idle_s(one: Measure) -> float:
-    """Return the seconds in which cores had nothing to do, of all together."""
+    """Return the idle seconds of all cores together."""
     cores = len(os.sched_getaffinity(0))
     used = one.client_cpu_s + one.server_cpu_s + one.others_cpu_s + one.stolen_cpu_s
     return max(0.0, cores * one.wall_s - used)
 
 
 def in_turn(sides: Sequence[Peer], number: int) -> Sequence[Peer]:
-    """Return the sides of a round, whose first one is another one in each."""
+    """Return the sides of a round; each round begins with another side."""
     first = number % len(sides)
     return [*sides[first:], *sides[:first]]
 
@@ -180,7 +180,7 @@ def main() -> None:
     options = parser.parse_args()
     found: dict[str, Found] = {}
     with ground.ground(options) as (server, folder):
-        # All databases that are made from here on have it.
+        # All databases that are created from here on have the extension.
         template = Database(server, "template1")
         extension.run_script(template, extension.built(options.version, folder))
         about = ground.machine(server)

@@ -24,15 +24,15 @@ class Column:
 
     @property
     def definition(self) -> str:
-        """The column as CREATE TABLE has it."""
+        """The column as in CREATE TABLE."""
         return f"{self.name} {self.type}" + ("" if self.nullable else " not null")
 
 
 @dataclass(frozen=True)
 class Form:
-    """How text files are written: delimited, with or without quotes and a header.
+    """The form of text files: delimited, with or without quotes and a header.
 
-    An empty field is NULL, one in quotes is not.
+    An empty field is NULL, except if it is in quotes.
     """
 
     delimiter: str
@@ -50,52 +50,52 @@ class Table:
 
     name: str
     columns: tuple[Column, ...]
-    # The files that Inrush reads, and the same rows as the peers get them.
+    # The files for Inrush, and the files with the same rows for the peers.
     files: tuple[Path, ...]
     files_of_peers: tuple[Path, ...]
-    # Each file holds a range of this column; without it the table is plain.
+    # Each file has a range of this column; without it the table is plain.
     partition_by: str | None = None
 
     @property
     def definitions(self) -> str:
-        """All columns as CREATE TABLE has them."""
+        """All columns as in CREATE TABLE."""
         return ", ".join(column.definition for column in self.columns)
 
     def parts(self) -> list[tuple[str, Path]]:
-        """Return a table for each file, as peers fill them that make their own."""
+        """Return a table for each file, for peers that make their own tables."""
         return [(f"{self.name}_{part}", file) for part, file in enumerate(self.files_of_peers, 1)]
 
 
 @dataclass(frozen=True)
 class Job:
-    """A workload whose files are there."""
+    """A workload whose files exist."""
 
     workload: str
     tables: tuple[Table, ...]
-    # How Inrush's files are written, as a package says it, and how those of the peers are.
+    # The format of Inrush's files, as in a package, and the form of the peers' files.
     inrush_format: str
     form: Form = TEXT
     # Parquet instead of text, for all sides.
     parquet: bool = False
-    # Statements that make the targets, which is not measured. Without them each side makes its own,
-    # in the transactions that fill them where it can.
+    # Statements that make the targets, unmeasured. Without them each side makes its own, if
+    # possible in the transactions that fill them.
     before: tuple[str, ...] = ()
-    # The same for all sides but Inrush, which makes such a target itself, measured.
+    # The same for all sides except Inrush, which makes such a target itself, measured.
     before_others: tuple[str, ...] = ()
     # Settings of Inrush's flows, a line each.
     settings: tuple[str, ...] = ()
-    # Inrush's rows wait in staging tables for the switch.
+    # True if Inrush's rows wait in staging tables for the switch.
     staging: bool = True
-    # All rows must be seen at once.
+    # True if all rows must become visible at once.
     at_once: bool = False
-    # Sides collect statistics, too.
+    # True if sides also collect statistics.
     analyze: bool = False
-    # Rows that no side may load.
+    # The number of rows that no side may load.
     bad_rows: int = 0
 
     @property
     def makes_tables(self) -> bool:
-        """Whether each side makes its own tables."""
+        """Return whether each side makes its own tables."""
         return not (self.before or self.before_others)
 
     @property
@@ -104,7 +104,7 @@ class Job:
         return sum(file.stat().st_size for table in self.tables for file in table.files)
 
     def shares(self, streams: int) -> list[list[tuple[Table, int]]]:
-        """Return which files, by table and index, each stream of a peer loads, one after another.
+        """Return the files, by table and index, that each stream of a peer loads, in order.
 
         The largest first, each to the stream that has the fewest bytes so far.
         """
@@ -128,7 +128,7 @@ class Workload:
 
     name: str
     title: str
-    # Makes the files at a scale, in parts, below a folder, or finds them there.
+    # Makes the files at a scale, in parts, below a folder, unless they exist.
     make: Callable[[float, int, Path], Job]
 
 

@@ -40,7 +40,7 @@ def reader(told: Task, load: Load) -> pa.RecordBatchReader:
     return pyarrow.csv.open_csv(
         load.file,
         read_options=pyarrow.csv.ReadOptions(
-            # The default of 1 MiB takes longer, each block being a batch.
+            # Each block is a batch; the default of 1 MiB takes longer.
             block_size=8 << 20,
             column_names=list(types),
             skip_rows=1 if told.header else 0,

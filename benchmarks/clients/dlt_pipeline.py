@@ -56,9 +56,9 @@ def resource(told: Task, table: str, loads: list[Load]) -> Any:
 
 
 def address(url: str) -> str:
-    """Return a URL with a password and a host, which dlt asks for although the server does not.
+    """Return a URL with a password and a host, which dlt requires although the server does not.
 
-    Where the URL's query names a host, such as a socket's folder, libpq takes that one.
+    If the URL's query names a host, such as a socket's folder, libpq uses that one.
     """
     (before, after) = url.split("@", 1)
     return f"{before}:none@{'localhost' if after.startswith('/') else ''}{after}"
@@ -73,7 +73,7 @@ def main() -> None:
         RUNTIME__DLTHUB_TELEMETRY="false",
         RUNTIME__LOG_LEVEL="WARNING",
         DLT_DATA_DIR=told.folder,
-        # The state of the pipeline is not asked of the server: it is a new one.
+        # The pipeline's state is not read from the server, because the pipeline is new.
         RESTORE_FROM_DESTINATION="false",
     )
     form = CsvFormatConfiguration(delimiter=told.delimiter, include_header=told.header)

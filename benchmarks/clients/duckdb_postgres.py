@@ -1,4 +1,4 @@
-"""Loads files by DuckDB's postgres extension, which PyPI has as a package of its own."""
+"""Loads files by DuckDB's postgres extension, which is a separate package on PyPI."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ class Load:
 
     @property
     def definitions(self) -> str:
-        """The columns as CREATE TABLE has them."""
+        """The columns as in CREATE TABLE."""
         return ", ".join(
             f"{name} {kind}{'' if nullable else ' NOT NULL'}"
             for name, kind, nullable in self.columns
@@ -58,7 +58,7 @@ def read() -> Task:
 
 
 def base(kind: str) -> tuple[str, list[int]]:
-    """Take a type such as numeric(15,2) apart into its name and its numbers."""
+    """Split a type such as numeric(15,2) into its name and its numbers."""
     found = re.fullmatch(r"([a-z ]+)(?:\(([0-9,]+)\))?", kind)
     assert found is not None, kind
     return found[1], [int(word) for word in (found[2] or "").split(",") if word]

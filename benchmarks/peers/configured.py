@@ -5,8 +5,8 @@
                 "version": ["mytool", "--version"],
                 "workloads": ["lineitem", "narrow"]}}
 
-The command is given once for each file, its tables made beforehand; those of a stream run one after
-another.
+The command is run once for each file, after the tables are made; the commands of a stream run one
+after another.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class Configured(Peer):
         self._workloads = told.get("workloads")
 
     def version(self) -> str | None:
-        """Return what its own command for that prints."""
+        """Return the output of its own version command."""
         if shutil.which(self._command[0]) is None:
             return None
         done = subprocess.run(self._version, capture_output=True, text=True)

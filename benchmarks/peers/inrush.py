@@ -32,7 +32,7 @@ class Inrush(Peer):
         return done.stdout.strip().removeprefix("inrush ") if done.returncode == 0 else None
 
     def prepare(self, database: Database, job: Job) -> None:
-        """Make the targets that it does not make itself."""
+        """Make the targets that Inrush does not make itself."""
         for statement in job.before:
             database.execute(statement)
 
@@ -68,7 +68,7 @@ class Inrush(Peer):
         return [*lines, *job.settings]
 
     def noted(self) -> dict[str, Any]:
-        """Return what its meters took, and its verdict, by the report of its last run."""
+        """Return its meters' cost and its verdict, from the report of its last run."""
         reports = (self.surroundings.folder / "runs").glob("*/report.json")
         report = json.loads(max(reports, key=lambda path: path.stat().st_mtime_ns).read_text())
         return {

@@ -18,11 +18,11 @@ CLIENTS = Path(__file__).resolve().parent.parent / "clients"
 
 @dataclass(frozen=True)
 class Surroundings:
-    """What peers are run with."""
+    """The environment of the peers."""
 
-    # The Python that has what benchmarks/requirements.txt lists.
+    # The Python with the packages of benchmarks/requirements.txt.
     python: Path
-    # Where psql is, of the server's own version.
+    # The path of psql, of the server's own version.
     programs: Path
     # A folder of this run for packages, control files and files that the server can read and write.
     folder: Path
@@ -42,14 +42,14 @@ class Peer(ABC):
 
     @abstractmethod
     def version(self) -> str | None:
-        """Return its version, or None where it is not installed."""
+        """Return its version, or None if it is not installed."""
 
     def cannot(self, job: Job, database_version: int) -> str | None:  # noqa: ARG002
-        """Return why it cannot do a job, or None where it can."""
+        """Return why it cannot do a job, or None if it can."""
         return None
 
     def prepare(self, database: Database, job: Job) -> None:
-        """Run the steps that are not measured: by default, the statements that make the targets."""
+        """Run the unmeasured steps: by default, the statements that make the targets."""
         for statement in (*job.before, *job.before_others):
             database.execute(statement)
 
@@ -62,7 +62,7 @@ class Peer(ABC):
         return {}
 
     def relation(self, job: Job, table: Table) -> str:
-        """Return where the rows of a table are afterwards, as FROM takes it."""
+        """Return where the rows of a table are after the load, as text for FROM."""
         if not job.makes_tables:
             return table.name
         union = " UNION ALL ".join(f"TABLE {name}" for name, _ in table.parts())
@@ -70,12 +70,12 @@ class Peer(ABC):
 
 
 def target_of(job: Job, table: Table, index: int) -> str:
-    """Return the table that a file goes into, where a peer makes a table for each file."""
+    """Return the table for a file, if a peer makes a table for each file."""
     return table.parts()[index][0] if job.makes_tables else table.name
 
 
 def make_parts(database: Database, job: Job) -> None:
-    """Make a table for each file beforehand, for peers that cannot make it while they fill it."""
+    """Make a table for each file, for peers that cannot make it in the load."""
     for table in job.tables if job.makes_tables else ():
         for name, _ in table.parts():
             database.execute(f"CREATE TABLE {name} ({table.definitions})")

@@ -11,9 +11,9 @@ from harness.servers import Database
 from peers.peer import Command, Peer, make_parts, target_of
 from workload import Job, Table
 
-# A process needs two workers, one that reads and one that writes: a lone one reads on until as many
-# rows as are prefetched wait for a writer that never begins, and stands still. The defaults of a
-# batch are 25,000 rows and 20 MB; fewer and larger ones take less of the processors.
+# A process needs two workers, one that reads and one that writes: a single worker reads until the
+# queue of prefetched rows is full, and then waits for a writer that never begins. The defaults of a
+# batch are 25,000 rows and 20 MB; fewer and larger batches need less processor time.
 SETTINGS = (
     "workers = 2",
     "concurrency = 1",
@@ -21,13 +21,13 @@ SETTINGS = (
     "prefetch rows = 100000",
 )
 ROWS_IN_A_BATCH = 100_000
-# After each bad row it sends the rest of the batch once more: where there are many, a small batch
-# is many times quicker.
+# After each bad row it sends the rest of the batch again: with many bad rows, a small batch is many
+# times faster.
 ROWS_IN_A_BATCH_WITH_BAD_ONES = 1_000
 
 
 def address(url: str) -> str:
-    """Return a URL as pgloader writes it: a socket's folder in the place of the host."""
+    """Return a URL in pgloader's form: a socket's folder in place of the host."""
     parts = urlsplit(url)
     query = parse_qs(parts.query)
     if "host" in query:
@@ -41,10 +41,10 @@ class Pgloader(Peer):
 
     name = "pgloader"
     about = (
-        "A process for each stream with one reader and one writer, larger batches than its "
-        "defaults, or small ones where there are bad rows; files without quotes by LOAD COPY, "
-        "which does not take fields apart, the others by LOAD CSV. It commits batch by batch into "
-        "tables that are made beforehand."
+        "A process for each stream with one reader and one writer. Batches are larger than the "
+        "default, or small if there are bad rows. Files without quotes are loaded by LOAD COPY, "
+        "which does not split fields, the others by LOAD CSV. It commits batch by batch into "
+        "tables that are made before."
     )
 
     def version(self) -> str | None:
@@ -87,7 +87,7 @@ class Pgloader(Peer):
             command += ["--root-dir", root, path]
             certificate = database.server.data / "server.crt"
             if certificate.exists():
-                # It verifies certificates for any of its options, and this one has no authority.
+                # With any of its options it verifies certificates, and this one has no authority.
                 command = ["/usr/bin/env", f"SSL_CERT_FILE={certificate}", *command]
             commands.append(command)
         return commands

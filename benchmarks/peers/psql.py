@@ -29,11 +29,12 @@ class Psql(Peer):
 
     name = "psql"
     about = (
-        "A session for each stream, the largest file first. Each file goes into a plain table of "
-        "its own that is made in the same transaction, with FREEZE, so that no WAL is written "
-        "where wal_level is minimal; nothing is checked, and the tables are not attached to "
-        "anything. Into targets that are there: sessions at once, or one transaction where all "
-        "must be seen at once. Bad rows by ON_ERROR ignore, which says neither which nor why."
+        "A session for each stream, the largest file first. Each file goes into a separate plain "
+        "table that is made in the same transaction, with FREEZE, so that no WAL is written "
+        "if wal_level is minimal; nothing is checked, and the tables are not attached to "
+        "anything. Existing targets are loaded by parallel sessions, or in one transaction if all "
+        "rows must become visible at once. Bad rows are skipped by ON_ERROR ignore, which reports "
+        "neither the rows nor the reasons."
     )
 
     def version(self) -> str | None:

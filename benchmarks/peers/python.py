@@ -1,4 +1,4 @@
-"""Shared by the peers that are Python packages: their own Python, and files with their tasks."""
+"""Shared code of the peers that are Python packages: their Python, and their task files."""
 
 from __future__ import annotations
 

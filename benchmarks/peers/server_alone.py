@@ -1,8 +1,8 @@
-"""The server alone: sessions that let it read binary files which it has written beforehand.
+"""The server alone: sessions in which it reads binary files that it wrote before.
 
-No client reads, converts or sends anything. What the stock protocol allows with a client that costs
-nothing. Where Inrush attaches partitions, these sessions count and attach, too; as it does, they
-make the CHECK with the empty table, which is faster than to add it to the full one.
+No client reads, converts or sends anything. This is the best that is possible with a client without
+cost. If Inrush attaches partitions, these sessions also count and attach; like Inrush, they make
+the CHECK with the empty table, which is faster than adding it to the full one.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class ServerAlone(Peer):
     def __init__(self, surroundings: Surroundings) -> None:
         super().__init__(surroundings)
         self._psql = Psql(surroundings)
-        # By text file: the binary one, and the ends of the partition's key.
+        # For each text file: the binary file, and the range of the partition's key.
         self._prepared: dict[Path, tuple[Path, int, int]] = {}
 
     def version(self) -> str | None:
@@ -61,7 +61,7 @@ class ServerAlone(Peer):
         if not folder.exists():
             folder.mkdir(mode=0o755)
             own_by_server(folder)
-        # Files of different data have the same names.
+        # The file's name is not enough: files with different data have the same names.
         path = folder / f"{file.parent.name}-{file.stem}.binary"
         database = ground.fresh(server)
         database.execute(f"CREATE TABLE part ({table.definitions})")

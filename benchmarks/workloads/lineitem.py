@@ -1,4 +1,4 @@
-"""Lineitem alone, from text and from Parquet, with and without statistics in the end."""
+"""Lineitem alone, from text and from Parquet, with and without statistics at the end."""
 
 from __future__ import annotations
 

@@ -1,8 +1,7 @@
 """Files made once from a seed: the same bytes on every machine and with every Python.
 
-Only `random.random()` is used, for Python promises its sequence from version to version and nothing
-else of that module. A folder of made files has a list of their digests and is used again where a
-run finds it.
+Only `random.random()` is used, because Python guarantees the same sequence in all versions only for
+this function. A folder of made files has a list of their digests, and is reused if it exists.
 """
 
 from __future__ import annotations
@@ -14,7 +13,7 @@ from collections.abc import Callable, Iterator
 from hashlib import sha256
 from pathlib import Path
 
-# A part's lines, of the generator of its random numbers, its first row and the row behind its last.
+# Makes a part's lines, from its random generator, its first row and the row after its last.
 Lines = Callable[[random.Random, int, int], Iterator[str]]
 BLOCK_CHARACTERS = 1 << 20
 
@@ -29,7 +28,7 @@ def digest(file: Path) -> str:
 
 
 def once(folder: Path, make: Callable[[Path], None]) -> list[Path]:
-    """Return the files of a folder, in order; where it is not there, or half made, make it."""
+    """Return the files of a folder, in order; make it if it is missing or incomplete."""
     manifest = folder / "manifest.json"
     if not manifest.exists():
         if folder.exists():
@@ -49,7 +48,7 @@ def write_csv(
     def make(place: Path) -> None:
         for part in range(parts):
             first, last = rows * part // parts, rows * (part + 1) // parts
-            # The seed's text is hashed by Python's second version of seeding, which it keeps.
+            # The seed's text is hashed by version 2 of Python's seeding, which does not change.
             numbers = random.Random(f"{name}/{part}")  # noqa: S311
             file = place / f"{name}.{part + 1:02}.csv"
             with file.open("w", encoding="utf-8", newline="") as output:

@@ -1,4 +1,4 @@
-"""Lineitem appended to a plain table that holds rows: seen all at once, or as it comes."""
+"""Lineitem appended to a plain table that has rows: visible all at once, or as it is loaded."""
 
 from __future__ import annotations
 

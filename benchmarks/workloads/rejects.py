@@ -27,7 +27,7 @@ HEADER = ",".join(definition.split(" ")[0] for definition in COLUMNS)
 
 
 def is_bad(row: int) -> bool:
-    """Say whether a row is broken: one in each twenty, not always at the same place."""
+    """Return whether a row is broken: one in twenty, at varying places."""
     return row % EVERY == row // EVERY * 7 % EVERY
 
 

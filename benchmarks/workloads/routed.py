@@ -1,8 +1,8 @@
 """Lineitem into 24 partitions by ship date: its files do not line up with them.
 
-Into a new table Inrush makes the partitions itself, and readers see all rows at once; the other
-sides find them there and fill them by sessions at once. Into partitions that are there all sides
-load in one transaction.
+For a new table, Inrush makes the partitions itself, and readers see all rows at once; for the other
+sides the partitions exist, and several sessions fill them at the same time. Into existing
+partitions all sides load in one transaction.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from workloads import tpch
 PARTITIONS = 24
 KEY = "l_shipdate"
 FIRST = date(1992, 1, 1)
-# 24 of them end behind the last date that dbgen writes, 1998-12-01.
+# 24 partitions end after dbgen's last date, 1998-12-01.
 DAYS = 107
 BOUNDS = [FIRST + timedelta(DAYS * at) for at in range(PARTITIONS + 1)]
 
@@ -36,7 +36,7 @@ def statements(table: Table) -> tuple[str, ...]:
 
 
 def make(scale: float, parts: int, folder: Path) -> Job:
-    """Make lineitem for a target that is not there."""
+    """Make lineitem for a target that does not exist."""
     table = replace(tpch.lineitem(scale, parts, folder), partition_by=KEY)
     bounds = json.dumps([str(bound) for bound in BOUNDS])
     settings = (f"bounds = {bounds}", "routing = true")
@@ -45,7 +45,7 @@ def make(scale: float, parts: int, folder: Path) -> Job:
 
 
 def make_existing(scale: float, parts: int, folder: Path) -> Job:
-    """Make lineitem for partitions that are there."""
+    """Make lineitem for partitions that exist."""
     table = replace(tpch.lineitem(scale, parts, folder), partition_by=None)
     settings = ('mode = "append"',)
     before = statements(table)

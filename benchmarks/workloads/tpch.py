@@ -95,7 +95,8 @@ def generate(
         command: list[str | Path] = [ground.GENERATOR, form, "-s", f"{scale:g}"]
         command += ["-T", ",".join(names), "--parts", str(parts), "-o", place]
         subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
-        # Parts lie in a folder of the table's name, or all in one where there is but one.
+        # The generator writes several parts into a folder for each table, but a single part
+        # directly.
         for file in sorted(place.glob("*/*")):
             file.rename(place / file.name)
         for name in names:
@@ -106,9 +107,9 @@ def generate(
 
 
 def tables(names: Sequence[str], scale: float, parts: int, folder: Path) -> tuple[Table, ...]:
-    """Return tables with dbgen's files, and for the peers the same without the trailing delimiter.
+    """Return tables with dbgen's files, and for the peers without the trailing delimiter.
 
-    COPY's text form cannot take it, and no peer is faster with it.
+    COPY's text form cannot read it, and no peer is faster with it.
     """
     files = generate(names, scale, parts, folder)
 
@@ -136,8 +137,8 @@ def lineitem(scale: float, parts: int, folder: Path) -> Table:
 
 def make(scale: float, parts: int, folder: Path) -> Job:
     """Make all eight tables."""
-    # The generator takes more than a second to start: the seven others at once, lineitem as the
-    # other workloads have it.
+    # The generator takes more than a second to start, so the seven other tables are made in one
+    # call; lineitem is shared with other workloads.
     others = [name for name in COLUMNS if name != "lineitem"]
     both = (lineitem(scale, parts, folder), *tables(others, scale, parts, folder))
     return Job("tpch", both, TBL)

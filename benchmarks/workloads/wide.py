@@ -12,9 +12,8 @@ from workloads.made import write_csv
 
 ROWS = 200_000
 WIDTH = 200
-# Each column has a pool of written values, of a prime length, and walks through it with a step of
-# its own: as many different rows as the data needs, at a tenth of the cost of writing each value
-# anew.
+# Each column has a pool of values, with a prime length, and walks through it with its own step.
+# This gives enough different rows at a tenth of the cost of making each value.
 POOL = 4_093
 
 
@@ -33,7 +32,7 @@ def _date(chance: float) -> str:
     return f"{1995 + day // 336}-{day // 28 % 12 + 1:02}-{day % 28 + 1:02}"
 
 
-# Each type with how a number from 0 to 1 is written as a value of it.
+# Each type, with a function that writes a number from 0 to 1 as a value of the type.
 KINDS: tuple[tuple[str, Callable[[float], str]], ...] = (
     ("integer", lambda chance: str(int(chance * 4_000_000_000) - 2_000_000_000)),
     ("numeric(12,2)", _decimal),

@@ -7,15 +7,15 @@ A package, a TOML file, describes the files and their tables. `run` does what `i
     report = inrush.run("package.toml", parameters={"day": "2024-02-29"})
     print(report.account.rows_loaded, report.seconds)
 
-After a stop, the same call resumes the run; after success it loads nothing
-and says so (`report.outcome == "already_loaded"`).
+After a stop, the same call resumes the run; after success it loads nothing (`report.outcome ==
+"already_loaded"`).
 """
 
 from __future__ import annotations
 
 import importlib
 
-# Not imported from `typing`: the command would pay for that, too.
+# Not imported from `typing`, because that would also slow down the command.
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from inrush.api import InrushError, run
@@ -26,7 +26,7 @@ __all__ = ["Account", "InrushError", "Partition", "Reject", "Report", "Table", "
 if not TYPE_CHECKING:  # A checker would take any name for one of the package.
 
     def __getattr__(name: str) -> object:
-        """Import what Python programs use when they ask for it: the command needs none of it."""
+        """Import the names for Python programs on first use: the command needs none."""
         if name not in __all__:
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
         home = "inrush.api" if name in ("InrushError", "run") else "inrush.report"

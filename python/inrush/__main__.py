@@ -15,7 +15,7 @@ def main() -> int:
     """Run the command with this process's arguments and return its exit status."""
     for number in ENDS:
         signal.signal(number, lambda *_: os._exit(INTERRUPTED))
-    # Loading the engine takes a while: a signal meanwhile ends it at once.
+    # Loading the engine takes a while; a signal meanwhile ends the process immediately.
     from inrush import _inrush
     from inrush.wheel import own_package, site_packages
 

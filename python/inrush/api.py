@@ -13,16 +13,16 @@ from inrush.wheel import own_package, site_packages
 
 
 class InrushError(Exception):
-    """A run that did not end well. The targets are as they were, unless the text says otherwise.
+    """A run that failed. The targets are unchanged, unless the text says otherwise.
 
-    Its text says what, where, the likely cause and the fix.
+    Its text has the problem, the place, the likely cause and the fix.
     """
 
     exit_status: int
-    """What the command would have ended with: 1 failed, 2 package error, 4 reject limit
+    """The exit status that the command would have: 1 failed, 2 package error, 4 reject limit
     reached, 5 verification mismatch."""
     report: Report | None
-    """What happened until then; None where no run began."""
+    """The report until the failure; None if no run began."""
 
     def __init__(self, message: str, exit_status: int, report: Report | None) -> None:
         super().__init__(message)

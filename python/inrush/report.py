@@ -1,7 +1,7 @@
-"""What happened in a run, as Python sees it.
+"""The report of a run, as Python objects.
 
-A report is read by the keys that this version knows: those that a newer version adds are passed
-over, and are in `Report.details`. A key that the report's schema does not require may be absent.
+Only the keys that this version knows become attributes; all keys, also those of a newer version,
+are in `Report.details`. A key that the report's schema does not require may be absent.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ Outcome = Literal["loaded", "already_loaded", "failed", "interrupted"]
 
 @dataclass(frozen=True)
 class Account:
-    """Rows and bytes: read + added = loaded + rejected + skipped + filtered, always."""
+    """Rows and bytes. Always: read + added = loaded + rejected + skipped + filtered."""
 
     rows_read: int
-    """Rows of the input, skipped lines included."""
+    """Rows of the input, including skipped lines."""
     rows_loaded: int
     """Rows that the destination has."""
     rows_rejected: int
@@ -40,9 +40,9 @@ class Partition:
 
     name: str
     lower: str | None
-    """Its first key as an SQL expression; None where it has no lower end."""
+    """Its first key as an SQL expression; None if it has no lower bound."""
     upper: str | None
-    """One past its last key as an SQL expression; None where it has no upper end."""
+    """The exclusive upper bound of its keys as an SQL expression; None if it has no upper bound."""
 
 
 @dataclass(frozen=True)
@@ -51,11 +51,11 @@ class Table:
 
     flow: str
     target: str
-    """As SQL names it."""
+    """The target's name in SQL."""
     account: Account
-    """The rows of its files."""
+    """The account of its files."""
     partitions: tuple[Partition, ...]
-    """Those that this run attached."""
+    """The partitions that this run attached."""
 
 
 @dataclass(frozen=True)
@@ -66,11 +66,12 @@ class Reject:
     line: int
     """Counted from 1."""
     byte_offset: int
-    """Bytes before it in the uncompressed file; of rows without bytes the rows before it."""
+    """The number of bytes before it in the uncompressed file; for rows without bytes, the number of
+    rows before it."""
     column: str | None
-    """The column at fault; None where no single one is."""
+    """The column with the error; None if it is not in one column."""
     value: str | None
-    """The field at fault, shortened; None where no single one is."""
+    """The text of the field with the error, shortened; None if it is not in one field."""
     code: str
     """A stable name of the cause."""
     reason: str
@@ -78,38 +79,39 @@ class Reject:
     encoding: str | None = None
     """The encoding of the file, and of its rejects in the run's folder; None for UTF-8."""
     key: str | None = None
-    """Finds the row in a source that has neither lines nor bytes; None for files."""
+    """The key of the row in a source that has neither lines nor bytes; None for files."""
 
 
 @dataclass(frozen=True)
 class Report:
-    """What happened in a run."""
+    """The report of a run."""
 
     run: str
-    """The run's name, which is also that of its folder."""
+    """The run's name, which is also the name of its folder."""
     outcome: Outcome
     exit_status: int
-    """What the command would have ended with: 0, or 3 where rows were rejected; of a run that
-    raised `InrushError`, the status of that."""
+    """The exit status that the command would have: 0, or 3 if rows were rejected; for a run that
+    raised `InrushError`, the status of that error."""
     resumed: bool
     """Whether it resumed an earlier run that had stopped."""
     seconds: float
-    """From start to end, planning included."""
+    """The time from start to end, including planning."""
     account: Account
-    """All rows of all flows, those of resumed attempts included."""
+    """The account of all flows, including resumed attempts."""
     tables: tuple[Table, ...]
     rejects: tuple[Reject, ...]
-    """The first ones; all of them are in the run's folder."""
+    """The first rejected rows; all of them are in the run's folder."""
     notes: tuple[str, ...]
-    """What a user should know, each a sentence or two."""
+    """Notes for the user, each a sentence or two."""
     path: Path | None
-    """Where `report.json` is; None where nothing was to be done."""
+    """The path of `report.json`; None if there was nothing to do."""
     details: Mapping[str, Any]
-    """The whole of `report.json`: per stream, unit and table, the server and the machine."""
+    """The whole content of `report.json`: per stream, unit and table, the server and the
+    machine."""
 
     @classmethod
     def from_details(cls, details: Mapping[str, Any], path: Path | None) -> Report:
-        """Return the report that `report.json` holds."""
+        """Return the report in `report.json`."""
         return cls(
             run=details["run"],
             outcome=details["outcome"],

@@ -7,7 +7,7 @@ from importlib.machinery import PathFinder
 
 
 def site_packages() -> str | None:
-    """Return the folder that holds the wheel, or None where it is not installed.
+    """Return the folder that contains the wheel, or None if it is not installed.
 
     The wheel is found and not imported: only its files are used.
     """
@@ -18,5 +18,5 @@ def site_packages() -> str | None:
 
 
 def own_package() -> str:
-    """Return the folder of this package; `server` in it has the extension, where it was built."""
+    """Return this package's folder; `server` in it has the extension, if it was built."""
     return os.path.dirname(os.path.abspath(__file__))  # noqa: PTH100, PTH120

@@ -239,7 +239,7 @@ def test_endpoints_are_dealt_over_tcp(start_server: Callable[..., Server], inrus
 def test_calls_over_tls(
     start_server: Callable[..., Server], inrush: Inrush, tmp_path: Path
 ) -> None:
-    """Answers that TLS has read already wake nobody: a pipeline would wait for them for ever."""
+    """Answers that TLS has already read wake no thread: a pipeline would wait for them forever."""
     # The wheel's PostgreSQL is built without TLS.
     server = start_server(15)
     server.stop()

@@ -1,4 +1,4 @@
-"""Many clients: what cannot be measured is told in a sentence, and nothing is left behind.
+"""Many clients: impossible measurements are refused with a sentence, and leave nothing behind.
 
 Each kind of bad input is tried on PostgreSQL 15 and 18.
 """
@@ -62,7 +62,7 @@ def test_a_role_that_may_not_create(database: Database, inrush: Inrush) -> None:
 def test_an_address_where_nobody_listens(
     start_server: Callable[..., Server], inrush: Inrush, version: int
 ) -> None:
-    """It is told before anything starts, although every other client could connect."""
+    """The error is reported before anything starts, although every other client could connect."""
     server = start_server(version)
     server.move_to_tcp()
     database = server.create_database("bench")

@@ -1,4 +1,4 @@
-"""The record workload: what cannot be measured is told before anything is made."""
+"""The record workload: impossible measurements are refused before anything is made."""
 
 from __future__ import annotations
 

@@ -478,7 +478,7 @@ def test_a_lock_on_the_target_hurts(newest_database: Database, inrush: Inrush) -
             other.execute("SET application_name = 'a report'; LOCK TABLE t IN SHARE MODE")
             report = found(inrush("preflight", path, "--json").expect(CLEAN))
             other.rollback()
-        # It is loaded while somebody reads, as in the preflight's report.
+        # The table is loaded while another session reads it, as the preflight's report says.
         inrush("run", path).expect(CLEAN)
         holder.rollback()
     hurts = "\n".join(of_weight(report, "hurts"))

@@ -267,7 +267,7 @@ def test_a_url_that_is_wrong_tells_no_password(inrush: Inrush, form: str) -> Non
 
 
 def test_what_a_variable_holds_is_shown_nowhere(newest_database: Database, inrush: Inrush) -> None:
-    """Whatever the variable means: here its value is the files' folder and the user's name."""
+    """A variable's value is hidden whatever it is: here the files' folder and the user."""
     folder = "feed-4711.of_nobody"
     newest_database.execute(TABLE)
     role = "loader_4711"
@@ -291,7 +291,7 @@ def test_what_a_variable_holds_is_shown_nowhere(newest_database: Database, inrus
     ]:
         assert folder not in text, file
         assert role not in text, file
-    # The command that is shown brings it back.
+    # The command in the message restores it.
     [rejects] = inrush.folder.glob("runs/*/rejects/*.rejects")
     rejects.write_text(rejects.read_text().replace("x,1,Bob", "2,1,Bob"))
     inrush("rejects", "replay", rejects.parents[1].name, environment=environment).expect(CLEAN)

@@ -251,7 +251,7 @@ def test_forms_that_are_not_there(
 
 
 def test_the_packages_own_values_may_be_any_sql(newest_database: Database, inrush: Inrush) -> None:
-    """Whoever writes the value writes the statement."""
+    """The author of the value is also the author of the statement."""
     path = with_day(inrush, newest_database, "DELETE FROM kept WHERE {day}")
     path.write_text(path.read_text().replace('day = "a"', "day = \"day = 'a' OR 'x' = 'y'\""))
     inrush("run", path).expect(CLEAN)

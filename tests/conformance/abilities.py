@@ -240,7 +240,10 @@ def _(scene: Scene) -> None:
 @shows("undo")
 def _(scene: Scene) -> None:
     scene.fill()
-    scene.run("keep", [("3", "new")])
+    # In PostgreSQL, appended rows of a plain table cannot be told from others.
+    by = "keep" if isinstance(scene.place, PostgreSql) else "append"
+    scene.run(by, [("3", "new")])
+    assert scene.rows != OLD
     _undo(scene).expect(CLEAN)
     assert scene.rows == OLD
 

@@ -118,9 +118,9 @@ class Place(ABC):
         raise NotImplementedError(f"{self.name} knows no statements: {statement}")
 
     def make_no_table(self, name: str) -> None:
-        """Put something that is no table of rows where a table of this name would be.
+        """Put something that is not a table in place of a table with this name.
 
-        It has the columns of a job's table, where it has columns.
+        It has the columns of a job's table, if it can have columns.
         """
         columns = "1 AS id, 'x' AS note, 1.5 AS price, 2 AS at"
         self.execute(f"CREATE VIEW {quoted(name)} AS SELECT {columns}")

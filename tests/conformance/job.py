@@ -73,15 +73,15 @@ class Job:
         """Run it."""
         return self.inrush("run", self.package, *words)
 
-    def killed_at(self, point: str) -> None:
+    def killed_at(self, point: str, *words: str) -> None:
         """Run it until it dies by SIGKILL at a fault point."""
-        died = self.inrush("run", self.package, environment={"INRUSH_FAULT": point})
+        died = self.inrush("run", self.package, *words, environment={"INRUSH_FAULT": point})
         assert died.status == -signal.SIGKILL, f"{point} was not reached: {died.said}"
 
     def stopped_at(self, point: str, deed: str = "stop") -> AbstractContextManager[Running]:
         """Run it until a fault point stops it.
 
-        With the action `stop_until_asked` it then waits there until a signal has asked it to end.
+        With the action `stop_until_asked` it waits at this point until a signal asks it to end.
         """
         return self.inrush.stopped_by(f"{deed}:{point}", "run", self.package)
 

@@ -44,9 +44,11 @@ def field_of(value: str | None) -> str:
 class Measuring:
     """Loads types into one destination, each once and into its own table."""
 
-    def __init__(self, place: Place, inrush: Inrush) -> None:
+    def __init__(self, place: Place, inrush: Inrush, *words: str) -> None:
         self.place = place
         self._inrush = inrush
+        # More words of the command.
+        self._words = words
         self._done: dict[str, Measured] = {}
 
     def of(self, type_: Type) -> Measured:
@@ -65,7 +67,14 @@ class Measuring:
         file = self._inrush.write(f"{table}.csv", text)
         words = ["--columns", f"id integer not null, v {type_.name}", "--max-rejects"]
         outcome = self._inrush(
-            "load", file.name, *self.place.words, "--table", table, *words, str(_REJECTS_MAX)
+            "load",
+            file.name,
+            *self.place.words,
+            "--table",
+            table,
+            *words,
+            str(_REJECTS_MAX),
+            *self._words,
         )
         if outcome.status in (FAILED, USAGE):
             return self._refused(type_, table, outcome)

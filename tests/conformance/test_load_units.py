@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import signal
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,7 @@ import pytest
 from conformance.canonical import Row
 from conformance.conftest import MakeJob, MakePlace
 from conformance.destinations import Parquet, Place, in_order
-from conformance.job import COLUMNS, HEADER, TABLE, TYPES, Job, line, record, row
+from conformance.job import COLUMNS, HEADER, TABLE, TYPES, Job, filled, line, record, row
 from harness.command import CLEAN, LOADED_WITH_REJECTS, VERIFICATION, Inrush, Outcome
 from harness.packages import Value, flow
 
@@ -57,7 +58,14 @@ BAD = {"part.0.csv": (4, 9), "part.2.csv": (70,), "part.5.csv": (2,)}
 class Merged:
     """A load of small files that become few load units, and few files."""
 
-    def __init__(self, place: Place, inrush: Inrush, bad: dict[str, tuple[int, ...]]) -> None:
+    def __init__(
+        self,
+        place: Place,
+        inrush: Inrush,
+        bad: dict[str, tuple[int, ...]],
+        **settings: Value,
+    ) -> None:
+        self.settings = settings
         place.options = {"merge_bytes": str(MERGE_BYTES)}
         self.place = place
         self.inrush = inrush
@@ -77,10 +85,10 @@ class Merged:
             inrush.write(name, "".join(lines))
         self.rows = in_order(rows)
 
-    def package(self, streams: int, **settings: Value) -> Path:
+    def package(self, streams: int) -> Path:
         """Write the package."""
         rejects: Value = {"rows_max": 10}
-        target = flow(TABLE, "part.*.csv", columns=list(COLUMNS), rejects=rejects, **settings)
+        target = flow(TABLE, "part.*.csv", columns=list(COLUMNS), rejects=rejects, **self.settings)
         text = self.place.package(target, streams=streams, batch_rows=64)
         return self.inrush.write("package.toml", text)
 
@@ -88,11 +96,11 @@ class Merged:
         """Run it."""
         return self.inrush("run", self.package(streams), *words)
 
-    def killed_at(self, point: str, streams: int) -> None:
-        """Run it until it dies by SIGKILL at a fault point, and check that nothing is visible."""
+    def killed_at(self, point: str, streams: int, before: Sequence[Row] = ()) -> None:
+        """Run it until SIGKILL ends it at a fault point, and check that nothing new is visible."""
         died = self.inrush("run", self.package(streams), environment={"INRUSH_FAULT": point})
         assert died.status == -signal.SIGKILL, f"{point} was not reached: {died.said}"
-        assert not self.place.rows(TABLE, TYPES)
+        assert (self.place.rows(TABLE, TYPES) or []) == list(before)
 
     def assert_done(self, outcome: Outcome) -> None:
         """Fail unless the table has the rows, in a file for each unit."""
@@ -153,6 +161,51 @@ def test_killed_and_run_by_another_number_of_streams(
     if point in ("after_unit_commit:2", "before_switch", "in_switch"):
         kept = sum(unit["kept"] for unit in outcome.report["units"])
         assert kept == (2 if point.startswith("after") else len(UNITS))
+
+
+@pytest.mark.clause("D-16", "D-23", "D-24", "D-39")
+@pytest.mark.parametrize("point", ["after_unit_commit:2", "before_switch", "in_switch"])
+def test_killed_while_it_replaces(
+    make_place: MakePlace, inrush: Inrush, tmp_path: Path, point: str
+) -> None:
+    place = make_place(Parquet, tmp_path)
+    before = filled(place, inrush, [record(90_000), record(90_001)])
+    merged = Merged(place, inrush, BAD, mode="replace")
+    merged.killed_at(point, 2, before)
+    outcome = merged.run(3)
+    merged.assert_done(outcome)
+    kept = sum(unit["kept"] for unit in outcome.report["units"])
+    assert kept == (2 if point.startswith("after") else len(UNITS))
+
+
+@pytest.mark.clause("D-39")
+def test_units_that_another_file_changes_are_told(merged: Merged) -> None:
+    """A file that comes first makes the first unit another one; its rows are loaded again."""
+    merged.killed_at("before_switch", 2)
+    values = record(80_000)
+    merged.inrush.write("part.+.csv", HEADER + line(values))
+    outcome = merged.run(2).expect(LOADED_WITH_REJECTS if merged.bad else CLEAN)
+    units = outcome.report["units"]
+    assert [unit["kept"] for unit in units] == [False, True, True]
+    assert files_of_units(outcome.report) == [["part.+.csv", *UNITS[0]], *UNITS[1:]]
+    told = [
+        note for note in outcome.report["notes"] if "1 committed unit of the stopped run" in note
+    ]
+    assert len(told) == 1
+    assert "are in other units now, so they are loaded again: files came or went" in told[0]
+    assert merged.place.rows(TABLE, TYPES) == in_order([*merged.rows, row(values)])
+
+
+@pytest.mark.clause("D-39")
+def test_units_whose_files_are_gone_are_told(merged: Merged) -> None:
+    merged.killed_at("before_switch", 2)
+    (merged.inrush.folder / "part.3.csv").unlink()
+    outcome = merged.run(2).expect(LOADED_WITH_REJECTS if merged.bad else CLEAN)
+    told = [note for note in outcome.report["notes"] if "committed unit" in note]
+    assert any(
+        "files of 1 committed unit of the stopped run" in note and "rows are dropped" in note
+        for note in told
+    ), told
 
 
 @pytest.mark.clause("D-22", "D-39")

@@ -30,6 +30,34 @@ def test_again_loads_once_more(make_job: MakeJob) -> None:
     job.assert_done(job.rows)
 
 
+@pytest.mark.clause("D-23", "D-26")
+@pytest.mark.parametrize(
+    "point", ["in_copy", "after_unit_commit", "in_switch", "after_switch_commit", "before_report"]
+)
+def test_again_that_was_killed_loads_once_more_in_all(make_job: MakeJob, point: str) -> None:
+    job = make_job(mode="append")
+    filled(job.place, job.inrush, [])
+    job.run().expect(CLEAN)
+    job.killed_at(point, "--again")
+    outcome = job.run("--again").expect(CLEAN)
+    job.assert_done(job.rows)
+    if point in ("after_switch_commit", "before_report"):
+        outcome.expect(CLEAN, "already loaded", "was killed before it wrote its report")
+    # That command is over, so the next one is another load.
+    job.run("--again").expect(CLEAN)
+    job.assert_done([*job.rows, *job.rows])
+
+
+@pytest.mark.clause("D-26")
+def test_again_loads_other_files_after_a_load_that_was_killed(make_job: MakeJob) -> None:
+    job = make_job(mode="append")
+    filled(job.place, job.inrush, [])
+    job.killed_at("before_report")
+    other = make_job(mode="append", first=90_000)
+    other.run("--again").expect(CLEAN)
+    other.assert_done(job.rows)
+
+
 @pytest.mark.clause("D-26", "D-16")
 def test_again_replaces_once_more(make_job: MakeJob) -> None:
     job = make_job(mode="replace")

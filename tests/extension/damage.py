@@ -7,9 +7,9 @@ import struct
 
 from extension.raw_session import message, statement
 
-# The number of fields, lengths and values at the ends of their ranges.
+# The ends of the ranges of field counts, lengths and values.
 EDGES = (b"\0\0\0\0", b"\xff\xff\xff\xff", b"\x7f\xff\xff\xff", b"\x80\0\0\0", b"\xff\xff\xff\xfe")
-# What a client may send, and what none may.
+# Kinds of messages: some that a client may send, and some that it may not.
 KINDS = b"dcfHSQPBEDXpFC\0zZ"
 
 
@@ -17,7 +17,7 @@ def damaged(stream: bytes, chance: random.Random) -> bytes:
     """Return the stream with a few bytes changed, lost, added or put elsewhere; or as it is."""
     bytes_ = bytearray(stream)
     for _ in range(chance.choice((0, 1, 1, 1, 2, 5))):
-        # The header takes part seldom.
+        # The header is seldom damaged.
         first = 0 if chance.random() < 0.1 else min(19, len(bytes_) - 1)
         place = chance.randrange(first, len(bytes_))
         kind = chance.randrange(8)

@@ -1,4 +1,4 @@
-"""A session that speaks PostgreSQL's protocol by hand: its messages may be wrong in any way."""
+"""A session that writes PostgreSQL's protocol itself: its messages may be wrong in any way."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from harness.servers import Database
 
 PROTOCOL = 196_608
 CANCEL = 80_877_102
-# Whoever waits longer for an answer has found a server that hangs.
+# If an answer takes longer, the server hangs.
 ANSWER_S = 60
 # What an error says to its reader: SQLSTATE, message, detail, hint and context.
 TOLD = "SCMDHW"
@@ -29,7 +29,7 @@ def statement(text: str) -> bytes:
 
 @dataclass(frozen=True)
 class Reply:
-    """A message of the server; of an error without its place in the server's source."""
+    """A message of the server; of an error, without its place in the server's source."""
 
     kind: str
     payload: bytes | tuple[str, ...]
@@ -67,7 +67,7 @@ class RawSession:
         return connected
 
     def send(self, sent: bytes) -> None:
-        """Send bytes; a server that has hung up does not matter, its last words are read later."""
+        """Send bytes; if the server has hung up, its last messages are still read later."""
         with contextlib.suppress(BrokenPipeError, ConnectionResetError):
             self._socket.sendall(sent)
 
@@ -80,7 +80,7 @@ class RawSession:
         return replies
 
     def until_ready(self, *also: str) -> list[Reply]:
-        """Return all replies up to one that waits for the client, or has a kind of `also`."""
+        """Return all replies up to one that waits for the client, or whose kind is in `also`."""
         replies = []
         while reply := self._reply():
             replies.append(reply)
@@ -102,7 +102,7 @@ class RawSession:
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Hang up, whatever is under way."""
+        """Hang up, even in the middle of an exchange."""
         self._socket.close()
 
     def cancel(self) -> None:

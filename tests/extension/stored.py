@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import re
 import struct
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
+from harness.contents import contents
 from harness.servers import Database
 
 PAGE = 8192
@@ -24,7 +26,17 @@ def tuples(database: Database, table: str) -> list[bytes]:
         "SELECT pg_relation_filepath(oid), reltoastrelid FROM pg_class"
         f" WHERE oid = '{table}'::regclass"
     )[0]
-    return list(_read((database.server.data / path).read_bytes(), toast))
+    return list(_read((database.server.data / os.fsdecode(path)).read_bytes(), toast))
+
+
+def assert_same_tuples(database: Database, tables: Iterable[str]) -> None:
+    """Fail unless the tables of these names in the schemas `a` and `b` have the same tuples."""
+    database.execute("CHECKPOINT")
+    for table in tables:
+        assert tuples(database, f"b.{table}") == tuples(database, f"a.{table}"), table
+        assert contents(database, f"TABLE b.{table}") == contents(database, f"TABLE a.{table}"), (
+            table
+        )
 
 
 def _read(data: bytes, toast: int) -> Iterator[bytes]:

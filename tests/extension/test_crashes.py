@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 from collections.abc import Callable
@@ -16,17 +17,18 @@ from harness.packages import flow, package
 from harness.processes import wait_for_no_server
 from harness.servers import Database, Server
 
-WAYS = {"tuples": "require", "pages": "pages"}
+# The value of `server_copy` for each way.
+WAYS = {"tuples": "require", "pages": "pages", "executor": "require"}
 COLUMNS = ["id int not null", "amount numeric(15,2)", "note text"]
 ROWS = 3_000
-# Steps of the loader, and what is killed there: the main server process, or the backends.
-CRASHES = [
-    ("in_copy", "server"),
-    ("in_copy", "backends"),
-    ("before_unit_commit", "server"),
-    ("after_unit_commit", "backends"),
-    ("before_switch_commit", "server"),
-]
+# The extension goes its way "executor" into a table that has partitions.
+PARTITIONED = (
+    "CREATE TABLE t (id int NOT NULL, amount numeric(15,2), note text) PARTITION BY RANGE (id);"
+    f"CREATE TABLE t_old PARTITION OF t FOR VALUES FROM (0) TO ({ROWS // 2});"
+    f"CREATE TABLE t_new PARTITION OF t FOR VALUES FROM ({ROWS // 2}) TO (1000000)"
+)
+# Steps of the loader at which the main server process or the backends are killed.
+STEPS = ["in_copy", "before_unit_commit", "after_unit_commit", "before_switch_commit"]
 
 
 def lines(part: int) -> str:
@@ -61,7 +63,12 @@ def prepared(server: Server, servers_folder: Path, inrush: Inrush, name: str, wa
     extension.run_script(database, extension.built(18, servers_folder))
     for part in range(2):
         inrush.write(f"rows.{part}.tbl", lines(part))
-    one = flow("t", ["rows.0.tbl", "rows.1.tbl"], columns=COLUMNS, partition_by="id")
+    files = ["rows.0.tbl", "rows.1.tbl"]
+    if way == "executor":
+        database.execute(PARTITIONED)
+        one = flow("t", files, mode="append", routing=True)
+    else:
+        one = flow("t", files, columns=COLUMNS, partition_by="id")
     text = package(database.url, one, server_copy=WAYS[way], batch_rows=500)
     inrush.write("package.toml", text)
     return database
@@ -83,10 +90,13 @@ def kill_backends(database: Database) -> None:
         "SELECT pid FROM pg_stat_activity WHERE application_name LIKE 'inrush % stream %'"
     )
     for (backend,) in streams:
-        os.kill(backend, signal.SIGKILL)
+        # The server ends the others as soon as it sees that one has died.
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(backend, signal.SIGKILL)
 
 
-@pytest.mark.parametrize(("step", "victim"), CRASHES)
+@pytest.mark.parametrize("victim", ["server", "backends"])
+@pytest.mark.parametrize("step", STEPS)
 @pytest.mark.parametrize("way", WAYS)
 def test_the_same_command_goes_on_after_a_crash(
     way: str, step: str, victim: str, durable_server: Server, servers_folder: Path, inrush: Inrush
@@ -112,9 +122,37 @@ def test_the_same_command_goes_on_after_a_crash(
     durable_server.restart()
     assert_whole(database)
     database.execute("VACUUM t")
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_what_a_database_does_with_its_tables_later(
+    way: str, durable_server: Server, servers_folder: Path, inrush: Inrush
+) -> None:
+    """A crash after the load, indexes, VACUUM, rows that are changed, a dump and its copy."""
+    database = prepared(durable_server, servers_folder, inrush, f"later_{way}", way)
+    outcome = inrush("run", "package.toml").expect(CLEAN)
+    assert {unit["server_copy"]["way"] for unit in outcome.report["units"]} == {way}
+    durable_server.restart()
+    assert_whole(database)
     database.execute("CREATE INDEX ON t (note text_pattern_ops) WHERE length(note) < 100")
     database.execute("ALTER TABLE t ADD PRIMARY KEY (id)")
+    database.execute("VACUUM (ANALYZE) t")
+    with database.connect() as connection:
+        connection.execute("SET enable_seqscan = off; SET enable_bitmapscan = off")
+        ids = connection.execute("SELECT id FROM t ORDER BY id").fetchall()
+    assert ids == [(n,) for n in range(2 * ROWS)]
+    database.execute("UPDATE t SET note = note || '' WHERE id % 3 = 0; DELETE FROM t WHERE id < 0")
+    database.execute("VACUUM (FULL, FREEZE) t")
     assert_whole(database)
+    dump = inrush.folder / "dump.sql"
+    dump.write_text(
+        servers.run_as_server([durable_server.programs / "pg_dump", database.url]).stdout
+    )
+    copy = durable_server.create_database(f"copy_of_{database.name}")
+    copy.execute(extension.WITHOUT_IT)
+    copy.psql(f"\\i {dump}")
+    assert_whole(copy)
+    durable_server.done_with(copy)
 
 
 @pytest.mark.parametrize("way", WAYS)

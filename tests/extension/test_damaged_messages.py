@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import random
+import struct
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -12,7 +13,8 @@ import pytest
 from extension.damage import cut, damaged, disturbed
 from extension.random_tables import PRELUDE, RandomTable, in_other_order, random_table
 from extension.raw_session import RawSession, Reply, message, statement
-from extension.twins import binary_of, copy_statement
+from extension.test_errors import GOOD, int4, row
+from extension.twins import HEADER, TRAILER, binary_of, copy_statement, ways_of
 from harness.contents import contents
 from harness.pauses import wait_until
 from harness.servers import Database, Server
@@ -22,7 +24,6 @@ FIRST, _, LAST = os.environ.get("INRUSH_SEEDS", "0:4").partition(":")
 SEEDS = range(int(FIRST), int(LAST))
 STREAMS = 25
 CANCELS = 25
-WAYS = {15: ("tuples",), 16: ("tuples",), 18: ("tuples", "executor", "pages")}
 # What the log of a server says when a process of it has died.
 DEATHS = ("terminated by signal", "exited with exit code", "PANIC", "TRAP", "was not terminated")
 
@@ -39,7 +40,7 @@ def prepared(fast_database: Database) -> Iterator[Database]:
 
 
 def assert_no_death(server: Server, told: int) -> None:
-    """Fail if the log says behind a place that a process has died."""
+    """Fail if the log says, after this position, that a process has died."""
     with server.log.open(errors="replace") as log:
         log.seek(told)
         found = [line for line in log if any(death in line for death in DEATHS)]
@@ -89,6 +90,47 @@ def copy_of(schema: str, table: RandomTable, way: str, *, freeze: bool) -> str:
     return copy_statement(f"{schema}.t", table.columns, f"{form}, FREEZE {freeze}").decode()
 
 
+# Messages that end a COPY, and how much of the stream comes before them.
+ENDS = {
+    "CopyFail": message(b"f", b"given up\0"),
+    "CopyFail without an end": message(b"f", b"given up"),
+    "a statement": statement("SELECT 1"),
+    "an unknown message": message(b"\x01"),
+    "a length below four": b"d" + struct.pack(">i", 3),
+    "a length of 1 GB": b"d" + struct.pack(">i", 0x7FFFFFFF),
+    "half a message": message(b"d", bytes(9))[:7],
+    "CopyDone": message(b"c"),
+    "the end of the connection": b"",
+}
+PLACES = {
+    "nothing": b"",
+    "half the header": HEADER[:13],
+    "the header": HEADER,
+    "half a row": HEADER + GOOD + GOOD[:12],
+    "a number of fields": HEADER + GOOD + GOOD[:2],
+    "two rows": HEADER + GOOD + GOOD,
+    "a row that breaks a constraint": HEADER + row(int4(-1), None),
+    "the trailer": HEADER + GOOD + TRAILER,
+    "bytes behind the trailer": HEADER + GOOD + TRAILER + b"x",
+}
+
+
+@pytest.mark.parametrize("end", ENDS)
+def test_a_message_that_ends_the_copy(prepared: Database, end: str) -> None:
+    table = RandomTable("(a int CHECK (a > 0), b text)", (), ("a", "b"), "")
+    for place, stream in PLACES.items():
+        for way in ways_of(prepared.server.version):
+            told: list[list[Reply]] = []
+            for schema in "ab":
+                with begin(prepared, schema, table, []) as session:
+                    session.send(statement(copy_of(schema, table, way, freeze=way == "pages")))
+                    replies = session.until_ready("G")
+                    session.send(message(b"d", stream) + ENDS[end])
+                    told.append(replies + session.until_end())
+            assert told[1] == told[0], f"behind {place}, way {way}"
+            assert len(told[0]) > 1 or ENDS[end] == b""
+
+
 @pytest.mark.parametrize("seed", SEEDS)
 def test_damage_ends_as_by_copy(prepared: Database, seed: int) -> None:
     chance = random.Random(f"damage {seed}")  # noqa: S311
@@ -97,7 +139,7 @@ def test_damage_ends_as_by_copy(prepared: Database, seed: int) -> None:
     stream = binary_of(prepared, table.rows)[: chance.choice((500, 5_000, 300_000))]
     kinds = set()
     for number in range(STREAMS):
-        way = chance.choice(WAYS[version])
+        way = chance.choice(ways_of(version))
         freeze = way == "pages" or chance.random() < 0.5
         messages = disturbed(cut(damaged(stream, chance), chance), chance)
         told: list[list[Reply]] = []
@@ -121,7 +163,7 @@ def test_damage_ends_as_by_copy(prepared: Database, seed: int) -> None:
 
 @pytest.mark.parametrize("seed", SEEDS)
 def test_cancels_at_random_points(prepared: Database, seed: int) -> None:
-    """A load that is ended leaves no row; a session that goes on then loads the same rows."""
+    """An ended load leaves no row; if its session continues, it then loads the same rows."""
     chance = random.Random(f"cancel {seed}")  # noqa: S311
     version = prepared.server.version
     table = some_table(seed, version, chance)
@@ -132,7 +174,7 @@ def test_cancels_at_random_points(prepared: Database, seed: int) -> None:
     assert sqlstates(copied) == {None}
     expected = contents(prepared, "TABLE a.t")
     for number in range(CANCELS):
-        way = chance.choice(WAYS[version])
+        way = chance.choice(ways_of(version))
         place = f"seed {seed}, cancel {number}, way {way}"
         copy = copy_of("b", table, way, freeze=way == "pages")
         messages = cut(stream, chance)
@@ -149,10 +191,10 @@ def test_cancels_at_random_points(prepared: Database, seed: int) -> None:
             if end != "hang up":
                 session.send(b"".join(messages[point:]))
                 replies = session.until_ready()
-                # It may come before the last row, or behind it.
+                # It may come before or after the last row.
                 assert sqlstates(replies) <= {ENDED_BY[end], None}, f"{place}: {replies}"
             if end == "cancel":
-                # One that came late ends a statement behind the COPY.
+                # If it comes late, it ends a statement after the COPY.
                 session.run("ROLLBACK", "SELECT 1")
                 made = making("b", table, more)
                 replies = session.run("BEGIN", *made) + load(session, copy, messages)

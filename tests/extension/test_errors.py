@@ -4,11 +4,17 @@ from __future__ import annotations
 
 import random
 import struct
+from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
-from extension.twins import HEADER, TRAILER, Twins, binary_of
-from harness.servers import Database
+from extension.random_tables import PRELUDE, VALUES
+from extension.stored import tuples
+from extension.twins import HEADER, TRAILER, Twins, append, binary_of, ways_of
+from harness import extension
+from harness.contents import contents
+from harness.servers import Database, Server
 
 
 def row(*fields: bytes | None) -> bytes:
@@ -106,11 +112,88 @@ def test_errors_are_those_of_copy(fast_database: Database, name: str, *, is_in_o
     more = ("ALTER TABLE {} ALTER b SET STORAGE plain",) if name == "a row too large" else ()
     definition = f"(a int, b {column})" if is_in_order else f"(b {column}, a int)"
     columns = ("a", "b", "c") if ", c int" in column else ("a", "b")
-    twins = Twins(fast_database, "t", definition, columns, more, "tuples")
-    copied, fast = twins.load([stream])
-    assert fast == copied
-    assert copied.sqlstate == sqlstate
-    assert copied.tag is None
+    for way in ways_of(fast_database.server.version):
+        twins = Twins(fast_database, f"t_{way}", definition, columns, more, way)
+        copied, fast = twins.load([stream])
+        assert fast == copied, way
+        assert copied.sqlstate == sqlstate
+        assert copied.tag is None
+
+
+def wrong(value: bytes) -> Iterator[bytes]:
+    """Return bytes that are near a value's, most of which its type refuses."""
+    yield from (b"", b"\0", value[:-1], value[1:], value + b"\0", value * 3)
+    yield from (b"\xff" * len(value), bytes(len(value)), b"\x7f" * 40)
+    for place in range(0, len(value), max(1, len(value) // 8)):
+        yield value[:place] + bytes([value[place] ^ 0x80]) + value[place + 1 :]
+        yield value[:place] + bytes([value[place] ^ 0x01]) + value[place + 1 :]
+
+
+def test_wrong_bytes_of_every_type(fast_database: Database) -> None:
+    """Each type's own refusals, and values that it takes although no server sends them."""
+    fast_database.execute(f"{PRELUDE} CREATE SCHEMA a; CREATE SCHEMA b")
+    ways = [way for way in ways_of(fast_database.server.version) if way != "pages"]
+    told = set()
+    for number, (type_name, texts) in enumerate(VALUES.items()):
+        text = next((text for text in texts if text and "arge}" not in text), texts[0])
+        literal = text.replace("{medium}", "abc").replace("{n}", "7")
+        literal = literal.replace("{{", "{").replace("}}", "}").replace("'", "''")
+        stream = binary_of(fast_database, f"SELECT '{literal}'::{type_name}")
+        # Behind the header come the number of fields and the field's length.
+        value = stream[len(HEADER) + 6 : -len(TRAILER)]
+        streams = [HEADER + GOOD_ROW + row(int4(2), bad) + TRAILER for bad in wrong(value)]
+        for way in ways:
+            name = f"t{number}_{way}"
+            for schema in "ab":
+                fast_database.execute(f"CREATE TABLE {schema}.{name} (a int, b {type_name})")
+            outcomes = append(fast_database, name, ("a", "b"), way, streams)
+            for bad, (copied, fast) in zip(wrong(value), outcomes, strict=True):
+                assert fast == copied, f"{type_name}, {bad.hex()}, way {way}"
+                told.add(copied.sqlstate)
+            stored = [contents(fast_database, f"TABLE {schema}.{name}") for schema in "ab"]
+            assert stored[1] == stored[0], f"{type_name}, way {way}"
+    assert {None, "22P03", "22021", "08P01"} <= told
+
+
+@pytest.mark.parametrize("encoding", ["LATIN1", "EUC_JP", "SQL_ASCII"])
+def test_other_encodings(fast_server: Server, servers_folder: Path, encoding: str) -> None:
+    """Texts of a client whose encoding is the database's, valid there or not."""
+    name = f"in_{encoding}".lower()
+    with fast_server.connect() as connection:
+        connection.execute(
+            f"CREATE DATABASE {name} ENCODING {encoding} LOCALE 'C' TEMPLATE template0".encode()
+        )
+    database = Database(fast_server, name)
+    extension.install(database, extension.built(fast_server.version, servers_folder))
+    database.execute("CREATE SCHEMA a; CREATE SCHEMA b")
+    texts = (
+        b"",
+        b"abcde",
+        b"caf\xe9",
+        b"\xa4\xa2\xa4\xa4\xa4\xa6",
+        b"\xa4",
+        b"\xff",
+        b"a\0",
+        b"ab  ",
+    )
+    streams = [HEADER + row(int4(1), text) + TRAILER for text in texts]
+    told = set()
+    for number, kind in enumerate(("text", "varchar(3)", "char(3)", "varchar", "name", "json")):
+        for schema in "ab":
+            database.execute(f"CREATE TABLE {schema}.t{number} (a int, b {kind})")
+        outcomes = append(database, f"t{number}", ("a", "b"), "auto", streams)
+        for text, (copied, fast) in zip(texts, outcomes, strict=True):
+            assert fast == copied, f"{kind}, {text!r}"
+            told.add(copied.sqlstate)
+    assert {None, "22021", "22001"} <= told
+    database.execute("CHECKPOINT")
+    for number in range(6):
+        assert tuples(database, f"b.t{number}") == tuples(database, f"a.t{number}")
+    fast_server.done_with(database)
+
+
+# A row whose second field is NULL, which every type takes.
+GOOD_ROW = row(int4(1), None)
 
 
 @pytest.mark.parametrize("seed", range(6))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from extension.random_tables import PRELUDE, random_table
-from extension.test_errors import GOOD, STREAMS, int4, row
+from extension.test_errors import GOOD, int4, row
 from extension.twins import HEADER, TRAILER, Twins, binary_of
 from harness.contents import contents
 from harness.servers import Database
@@ -45,16 +45,6 @@ def test_the_executor_does_as_by_copy(fast_database: Database, name: str, rows: 
     assert fast == copied
     if copied.tag is not None:
         assert contents(fast_database, "TABLE b.t") == contents(fast_database, "TABLE a.t")
-
-
-@pytest.mark.parametrize("name", STREAMS)
-def test_errors_are_those_of_copy(fast_database: Database, name: str) -> None:
-    column, stream, _ = STREAMS[name]
-    more = ("ALTER TABLE {} ALTER b SET STORAGE plain",) if name == "a row too large" else ()
-    twins = Twins(fast_database, "t", f"(a int, b {column})", more=more, way="executor")
-    copied, fast = twins.load([stream])
-    assert fast == copied
-    assert copied.tag is None
 
 
 def test_rows_are_routed(fast_database: Database) -> None:

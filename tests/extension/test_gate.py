@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import psycopg
 import pytest
 
-from extension.test_errors import GOOD
-from extension.twins import HEADER, TRAILER, Outcome, send
-from harness.servers import Database
+from extension.raw_session import RawSession, message, statement
+from extension.test_errors import GOOD, int4, row
+from extension.twins import HEADER, TRAILER, Outcome, send, ways_of
+from harness import extension, servers
+from harness.servers import Database, Server
 
 STREAM = [HEADER + GOOD + TRAILER]
 COPY = b"COPY public.t FROM STDIN (FORMAT inrush)"
@@ -62,6 +66,21 @@ def test_a_granted_role_loads(table: Database) -> None:
         connection.execute(f"REVOKE INSERT ON t FROM {loader}".encode())
         connection.execute(f"SET ROLE {loader}".encode())
         assert send(connection, COPY, STREAM).sqlstate == "42501"
+
+
+def test_insert_on_the_columns_is_enough(table: Database) -> None:
+    loader = role(table, "loader", may_open=True)
+    table.execute(f"REVOKE INSERT ON t FROM {loader}; GRANT INSERT (a) ON t TO {loader}")
+    stream = [HEADER + row(int4(1)) + TRAILER]
+    with table.connect() as connection:
+        connection.execute(f"SET ROLE {loader}".encode())
+        connection.execute("SELECT inrush_fastcopy.open()")
+        one = b"COPY public.t (a) FROM STDIN (FORMAT %s)"
+        assert send(connection, one % b"inrush", stream) == Outcome("COPY 1")
+        for statement in (COPY, b"COPY public.t (a, b) FROM STDIN (FORMAT inrush)"):
+            fast = send(connection, statement, STREAM)
+            assert fast == send(connection, statement.replace(b"inrush", b"binary"), STREAM)
+            assert fast.sqlstate == "42501"
 
 
 def test_the_gate_is_shut_for_a_role_that_could_not_open_it(table: Database) -> None:
@@ -144,6 +163,62 @@ def test_only_copy_from_stdin(table: Database, statement: bytes) -> None:
             connection.execute(statement)
 
 
+@pytest.mark.parametrize("call", ["COPY t FROM STDIN ({})", "EXECUTE 'COPY t FROM STDIN ({})'"])
+def test_no_function_copies(table: Database, call: str) -> None:
+    with table.connect() as connection:
+        connection.execute("SELECT inrush_fastcopy.open()")
+        for form in ("FORMAT binary", "FORMAT inrush"):
+            with pytest.raises(psycopg.errors.FeatureNotSupported, match="cannot COPY to/from"):
+                connection.execute(f"DO $$BEGIN {call.format(form)}; END$$".encode())
+        assert send(connection, COPY, STREAM) == Outcome("COPY 1")
+
+
+@pytest.mark.parametrize(
+    "text", ["SELECT 1; {}; SELECT count(*) FROM t", "{0}; {0}; SELECT 1/0", "TRUNCATE t; {}"]
+)
+def test_one_of_several_statements(table: Database, text: str) -> None:
+    """All of a string are one transaction, as with COPY BINARY."""
+    told, stored = [], []
+    for form in ("binary", "inrush"):
+        table.execute("TRUNCATE t")
+        with RawSession(table) as session:
+            session.run("SELECT inrush_fastcopy.open()")
+            session.send(statement(text.format(f"COPY t FROM STDIN (FORMAT {form})")))
+            replies = session.until_ready("G")
+            while replies[-1].kind == "G":
+                session.send(message(b"d", STREAM[0]) + message(b"c"))
+                replies += session.until_ready("G")
+        told.append(replies)
+        stored.append(table.rows("SELECT a, b FROM t"))
+    assert told[1] == told[0]
+    assert stored[1] == stored[0] == ([] if "1/0" in text else [(1, "abc")])
+
+
+def test_freeze_is_for_tables_that_nobody_can_see(table: Database) -> None:
+    """Each condition of COPY FREEZE, in the words of COPY."""
+    freezing = "COPY public.t FROM STDIN (FORMAT {}, FREEZE true)"
+    before: dict[str, tuple[str, str | None]] = {
+        "in another transaction": ("SELECT 1", "55000"),
+        "truncated here": ("TRUNCATE t", None),
+        "truncated in a subtransaction": ("TRUNCATE t; SAVEPOINT s", "55000"),
+        "with an open cursor": (
+            "TRUNCATE t; DECLARE c CURSOR FOR SELECT 1 FROM generate_series(1, 9)",
+            "25000",
+        ),
+    }
+    for name, (statements, sqlstate) in before.items():
+        outcomes = []
+        for form in ("binary", "inrush"):
+            with table.connect(autocommit=False) as connection:
+                connection.execute("SELECT inrush_fastcopy.open()")
+                for statement in statements.split("; "):
+                    connection.execute(statement.encode())
+                outcomes.append(send(connection, freezing.format(form).encode(), STREAM))
+                connection.rollback()
+        assert outcomes[1] == outcomes[0], name
+        assert outcomes[0].sqlstate == sqlstate, name
+
+
 def test_other_copies_are_the_servers(table: Database) -> None:
     with table.connect() as connection:
         connection.execute("SELECT inrush_fastcopy.open()")
@@ -169,6 +244,61 @@ def test_last_load_tells_what_was_loaded(table: Database) -> None:
         )  # fmt: skip
 
 
+def test_last_load_tells_of_a_load_that_was_rolled_back(table: Database) -> None:
+    """And nothing of one that failed: then it still tells of the one before."""
+    query = "SELECT rows FROM inrush_fastcopy.last_load()"
+    with table.connect(autocommit=False) as connection:
+        connection.execute("SELECT inrush_fastcopy.open()")
+        assert connection.execute(query).fetchone() == (None,)
+        assert send(connection, COPY, STREAM) == Outcome("COPY 1")
+        connection.rollback()
+        assert connection.execute(query).fetchone() == (1,)
+        assert send(connection, COPY, [HEADER + GOOD * 2 + b"\0\2\0\0"]).tag is None
+        connection.rollback()
+        assert connection.execute(query).fetchone() == (1,)
+    assert table.value("SELECT count(*) FROM t") == 0
+
+
+def test_open_tells_what_this_server_can(fast_database: Database) -> None:
+    version = fast_database.server.version
+    found = fast_database.rows("SELECT abi, version, ways FROM inrush_fastcopy.open()")
+    assert found == [(1, "0.1.0", list(ways_of(version)))]
+    for way in ("tuples", "executor", "pages"):
+        call = f"SELECT inrush_fastcopy.refusal('pg_type', NULL, '{way}')"
+        if way in ways_of(version):
+            assert fast_database.value(call) == '"pg_type" is a table of the system'
+            continue
+        with pytest.raises(psycopg.errors.FeatureNotSupported, match=f'the way "{way}" on this'):
+            fast_database.value(call)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sqlstate"),
+    [
+        ("NULL", None),
+        ("'r', NULL, NULL", None),
+        ("'r', '{a,NULL}'", "22004"),
+        ("'r', '{z}'", "42703"),
+        ("'r', '{a,a}'", "42701"),
+        ("'r', '{ctid}'", "42703"),
+        ("'r', NULL, 'fastest'", "22023"),
+        ("0", None),
+    ],
+)
+def test_arguments_of_refusal(
+    fast_database: Database, arguments: str, sqlstate: str | None
+) -> None:
+    fast_database.execute("CREATE TABLE r (a int)")
+    call = f"SELECT inrush_fastcopy.refusal({arguments})"
+    if sqlstate is None and arguments != "0":
+        assert fast_database.value(call) is None
+        return
+    with pytest.raises(psycopg.Error) as raised:
+        fast_database.value(call)
+    # A table that does not exist is an internal error of the server, as in its own functions.
+    assert raised.value.sqlstate == (sqlstate or "XX000")
+
+
 REFUSALS = {
     "CREATE TABLE r (a int PRIMARY KEY)": 'table "r" has an index, "r_pkey"',
     "CREATE TABLE r (a int, b int GENERATED ALWAYS AS (a + 1) STORED)": 'column "b" is generated',
@@ -178,6 +308,8 @@ REFUSALS = {
     "CREATE TABLE o (a int PRIMARY KEY);"
     "CREATE TABLE r (a int, FOREIGN KEY (a) REFERENCES o)": 'table "r" has a trigger or foreign',
     "CREATE VIEW r AS SELECT 1 AS a": '"r" is not a table',
+    "CREATE TABLE r (a int, b aclitem)": 'the type of column "b" has no receive function',
+    "CREATE UNLOGGED TABLE r (a int)": None,
     "CREATE TABLE r (a int)": None,
     "CREATE TEMP TABLE r (a int, CHECK (a > 1))": None,
 }
@@ -200,3 +332,66 @@ def test_a_default_of_a_column_that_is_left_out(fast_database: Database) -> None
     call = "SELECT inrush_fastcopy.refusal('r', '{{{}}}', 'tuples')"
     assert fast_database.value(call.format("a,b")) is None
     assert fast_database.value(call.format("a,c")) == 'column "b" has a default, and is left out'
+
+
+# What the ways that only PostgreSQL 18 has refuse.
+NEWER_REFUSALS = {
+    ("pages", "CREATE UNLOGGED TABLE r (a int)"): 'table "r" is temporary or unlogged',
+    ("pages", "CREATE TEMP TABLE r (a int)"): 'table "r" is temporary or unlogged',
+    ("pages", "CREATE TABLE r (a int PRIMARY KEY)"): 'table "r" has an index, "r_pkey"',
+    ("executor", "CREATE VIEW r AS SELECT 1 AS a"): '"r" is not a table',
+    ("executor", "CREATE TABLE r (a aclitem)"): 'the type of column "a" has no receive function',
+    ("executor", "CREATE TABLE r (a int PRIMARY KEY)"): None,
+    ("executor", "CREATE TABLE r (a int) PARTITION BY LIST (a)"): None,
+    ("auto", "CREATE TABLE r (a int PRIMARY KEY)"): None,
+    ("pages", "CREATE TABLE r (a int)"): None,
+}
+
+
+@pytest.mark.parametrize("fast_server", [18], ids=["pg18"], indirect=True)
+@pytest.mark.parametrize(("way", "statement"), NEWER_REFUSALS)
+def test_refusals_of_the_newer_ways(fast_database: Database, way: str, statement: str) -> None:
+    with fast_database.connect() as connection:
+        connection.execute(statement.encode())
+        found = connection.execute(f"SELECT inrush_fastcopy.refusal('r', NULL, '{way}')".encode())
+        assert found.fetchone() == (NEWER_REFUSALS[way, statement],)
+
+
+@pytest.mark.parametrize("fast_server", [18], ids=["pg18"], indirect=True)
+def test_pages_are_for_new_and_empty_tables(table: Database) -> None:
+    by_pages = b"COPY public.t FROM STDIN (FORMAT inrush, WAY 'pages', FREEZE %s)"
+    with table.connect(autocommit=False) as connection:
+        connection.execute("SELECT inrush_fastcopy.open()")
+        # Made by an earlier transaction.
+        assert send(connection, by_pages % b"true", STREAM).sqlstate == "55000"
+        connection.rollback()
+        connection.execute("TRUNCATE t")
+        refused = send(connection, by_pages % b"false", STREAM)
+        assert (refused.sqlstate, refused.message) == (
+            "0A000",
+            "COPY (FORMAT inrush, WAY pages) needs FREEZE",
+        )
+        connection.rollback()
+        connection.execute("TRUNCATE t")
+        assert send(connection, by_pages % b"true", STREAM) == Outcome("COPY 1")
+        assert send(connection, by_pages % b"true", STREAM).sqlstate == "55000"
+    assert table.value("SELECT count(*) FROM t") == 0
+
+
+def test_pages_are_not_for_tables_that_are_decoded(
+    fast_server_of: Callable[[int], Server], start_server: Callable[..., Server]
+) -> None:
+    """Logical replication reads rows from the WAL, and pages there are images."""
+    finding = fast_server_of(18).settings
+    server = start_server(
+        18,
+        servers.REPLICATING
+        | {name: finding[name] for name in ("extension_control_path", "dynamic_library_path")},
+    )
+    database = server.create_database("decoded")
+    database.execute(extension.WITHOUT_IT)
+    database.execute("CREATE EXTENSION inrush_fastcopy; CREATE TABLE t (a int, b text)")
+    call = "SELECT inrush_fastcopy.refusal('t', NULL, '{}')"
+    assert database.value(call.format("pages")) == 'table "t" is decoded for logical replication'
+    assert database.value(call.format("tuples")) is None
+    server.stop("immediate")

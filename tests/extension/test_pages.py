@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 from collections.abc import Callable
 from pathlib import Path
@@ -10,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from extension.random_tables import PRELUDE, random_table
+from extension.stored import assert_same_tuples
 from extension.twins import Twins, binary_of, copy_statement
 from harness import extension, servers
 from harness.contents import contents
@@ -62,6 +64,54 @@ def test_amcheck_and_visibility(
     size = "SELECT pg_relation_size('{}.t'), pg_total_relation_size('{}.t')"
     assert database.rows(size.format("b", "b")) == database.rows(size.format("a", "a"))
     server.done_with(database)
+
+
+@pytest.mark.parametrize(
+    ("way", "freeze"),
+    [("tuples", True), ("tuples", False), ("executor", True), ("executor", False), ("pages", True)],
+)
+def test_every_way_passes_the_checks_of_the_server(
+    checking_server: Server, servers_folder: Path, way: str, *, freeze: bool
+) -> None:
+    """By amcheck, pg_visibility and pg_checksums: large tables, random ones, wide and empty."""
+    database = checking_server.create_database(f"checked_{way}_{freeze}".lower())
+    extension.install(database, extension.built(18, servers_folder))
+    database.execute(f"CREATE EXTENSION amcheck; CREATE EXTENSION pg_visibility; {PRELUDE}")
+    twins = [Twins(database, "t", DEFINITION, way=way)]
+    streams = [binary_of(database, ROWS)]
+    for seed in range(3_000_000, 3_000_020):
+        table = random_table(seed, 18)
+        twins.append(Twins(database, f"t{seed}", table.definition, table.columns, table.more, way))
+        streams.append(binary_of(database, table.rows))
+    loaded = []
+    for one, stream in zip(twins, streams, strict=True):
+        copied, fast = one.load([stream], freeze=freeze)
+        assert fast == copied
+        if copied.tag is not None:
+            loaded.append(one.name)
+    assert len(loaded) > len(twins) // 2
+    for name in loaded:
+        stored = f"b.{name}"
+        check = f"SELECT * FROM verify_heapam('{stored}', check_toast => true)"
+        assert database.rows(check) == [], name
+        for function in ("pg_check_frozen", "pg_check_visible"):
+            assert database.rows(f"SELECT * FROM {function}('{stored}')") == [], name
+        summary = "SELECT all_visible, all_frozen FROM pg_visibility_map_summary('{}')"
+        found = database.rows(summary.format(stored))
+        if way == "pages":
+            pages = database.value(f"SELECT pg_relation_size('{stored}') / 8192")
+            assert found == [(pages, pages)], name
+        else:
+            assert found == database.rows(summary.format(f"a.{name}")), name
+    assert database.value("SHOW data_checksums") == "on"
+    checking_server.stop()
+    said = servers.run_as_server(
+        [checking_server.programs / "pg_checksums", "--check", f"--pgdata={checking_server.data}"]
+    ).stdout
+    assert re.search(r"Bad checksums: +0\n", said), said
+    checking_server.start()
+    assert_same_tuples(database, loaded)
+    checking_server.done_with(database)
 
 
 def test_a_killed_backend_leaves_nothing(crashing_server: Server, servers_folder: Path) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 import psycopg
@@ -12,6 +12,11 @@ from harness.servers import Database
 
 HEADER = b"PGCOPY\n\xff\r\n\x00" + bytes(8)
 TRAILER = b"\xff\xff"
+
+
+def ways_of(version: int) -> tuple[str, ...]:
+    """Return the ways of the extension on a version of PostgreSQL."""
+    return ("tuples", "executor", "pages") if version >= 18 else ("tuples",)
 
 
 @dataclass(frozen=True)
@@ -79,6 +84,24 @@ class Twins:
             if outcome.tag is None:
                 connection.rollback()
         return outcome
+
+
+def append(
+    database: Database, table: str, columns: Iterable[str], way: str, streams: Iterable[bytes]
+) -> Iterator[tuple[Outcome, Outcome]]:
+    """Load each stream into both tables, which exist, in a transaction of its own."""
+    names = tuple(columns)
+    with database.connect() as connection:
+        connection.execute("SELECT inrush_fastcopy.open()")
+        for stream in streams:
+            yield (
+                send(connection, copy_statement(f"a.{table}", names, "FORMAT binary"), [stream]),
+                send(
+                    connection,
+                    copy_statement(f"b.{table}", names, f"FORMAT inrush, WAY {way}"),
+                    [stream],
+                ),
+            )
 
 
 def binary_of(database: Database, query: str) -> bytes:

@@ -265,7 +265,7 @@ def network_cut(scene: Scene) -> Struck:
     is_told = scene.numbers.random() < 0.5
     held = ""
     if not is_told:
-        # The server was never told, so sessions of streams remain, and the next command must cope
+        # The server does not notice, so sessions of streams remain, and the next command must cope
         # with that. A session that holds the run's lock keeps the run until keepalives end it.
         holders = scene.silent_holders()
         if holders and not scene.is_loaded:

@@ -33,7 +33,7 @@ class Scenario:
     load: Load
     stand: str
     disturbances: list[Disturbance]
-    # How the server stores rows: by COPY, or by the server extension where it can.
+    # How the server stores rows: by COPY, or by the server extension if it can.
     server_copy: str
 
     @property
@@ -60,7 +60,8 @@ def scenario(seed: int) -> Scenario:
     more = numbers.choices([0, 1, 2], [7, 2, 1])[0]
     disturbances = [first, *numbers.choices(others, k=more)]
     stand = numbers.choice(list(STANDS))
-    # By numbers of its own: the rest of a scenario is as it was before there was a choice.
+    # Drawn from a separate generator, so that the rest of a scenario is the same as before this
+    # choice existed.
     server_copy = random.Random(f"inrush server copy {seed}").choice(SERVER_COPIES)  # noqa: S311
     return Scenario(seed, load, stand, disturbances, server_copy)
 
@@ -103,7 +104,7 @@ def opened(
     proxy: Proxy | None,
     server_copy: str = "plain",
 ) -> Iterator[Scene]:
-    """Open a scene with a database and a folder of its own, which are removed at the end.
+    """Open a scene with a new database and folder, which are removed at the end.
 
     The database has the server extension if rows may go by it, and the headers are installed.
     """

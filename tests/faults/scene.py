@@ -168,7 +168,7 @@ class Scene:
         return outcome.expect(self.load.status)
 
     def silent_holders(self) -> list[int]:
-        """Return the backend that holds a lock of a load and was not told of its cut network."""
+        """Return the backend that holds a lock of a load and has not noticed its cut network."""
         assert self.proxy is not None
         ports = ", ".join(map(str, self.proxy.stalled_ports()))
         rows = self.database.rows(

@@ -1,4 +1,4 @@
-"""A signal ends a load at every step, even where no row is sent."""
+"""A signal ends a load at every step, even while no row is sent."""
 
 from __future__ import annotations
 

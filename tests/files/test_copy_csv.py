@@ -65,7 +65,7 @@ def copied(connection: psycopg.Connection[Any], dialect: Dialect, text: bytes) -
 
 
 def load(database: Database, inrush: Inrush, files: list[NastyFile]) -> dict[int, Loaded]:
-    """Load each file into a table of its own, all in one run."""
+    """Load each file into a separate table, all in one run."""
     flows = []
     for file in files:
         inrush.write(f"files/{file.name}", file.text)

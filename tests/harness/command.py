@@ -164,7 +164,7 @@ class Running(AbstractContextManager["Running"]):
 
 @dataclass(frozen=True)
 class Inrush:
-    """The command, run in a folder of its own."""
+    """The command, run in its own folder."""
 
     folder: Path
 

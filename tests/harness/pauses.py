@@ -70,7 +70,7 @@ def wait_until(database: Database, query: str, *, seconds: float = 30) -> None:
 
 
 def sessions_of_inrush(database: Database) -> str:
-    """Return a query that tells if the command has no session left in this database."""
+    """Return a query that is true if the command has no session left in this database."""
     del database
     return (
         "SELECT count(*) = 0 FROM pg_stat_activity "

@@ -50,7 +50,7 @@ class Trouble:
 
 
 class Connection:
-    """A client's connection and the one to the server behind it."""
+    """A client's connection and the connection to the server for it."""
 
     def __init__(self, client: socket.socket, server: socket.socket) -> None:
         self.client = client
@@ -82,7 +82,7 @@ class Connection:
 def _passing_resets_on(connection: Connection) -> Iterator[None]:
     """Close both connections if one of them was reset.
 
-    This happens if a backend is killed while bytes for it are in transit. A client that is not told
+    This happens if a backend is killed while bytes for it are in transit. Without this a client
     would wait for an answer forever. Only the chosen fault may hide this from the client.
     """
     try:
@@ -139,7 +139,7 @@ class Proxy(AbstractContextManager["Proxy"]):
             return self._sent_bytes, self._commits
 
     def end_connections(self) -> None:
-        """End all connections, including those of which one end was never told."""
+        """End all connections, including those of which one end has not noticed the cut."""
         with self._lock:
             connections, self._connections = self._connections, []
         for connection in connections:

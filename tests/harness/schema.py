@@ -1,4 +1,4 @@
-"""Checks a value against a JSON schema, as far as schemas of ours say anything."""
+"""Checks a value against a JSON schema, for the keywords that Inrush's schemas use."""
 
 from __future__ import annotations
 

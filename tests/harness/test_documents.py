@@ -1,8 +1,8 @@
 """Documents and comments name only files and types that exist, and link only to existing pages.
 
-A path in backquotes that begins with a folder of the checkout is meant from its root on. A shorter
-one, such as `quirks.rs` or `load/careful/isolate.rs`, must be the end of the path of some file. A
-type or a function of Rust that a page for developers names must be defined in the crates.
+A path in backquotes that begins with a top-level folder is read from the root. A shorter one, such
+as `quirks.rs` or `load/careful/isolate.rs`, must be the end of some file's path. If a page for
+developers names a type or a function of Rust, the crates must define it.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ FOLDERS = (
 )  # fmt: skip
 # Made by builds and tests.
 MADE = {"node_modules", "target", "decoder-target", "__pycache__"}
-# A word in capitals is anything: `tests/FOLDER/test_NAME.py`.
+# A word in capitals stands for anything: `tests/FOLDER/test_NAME.py`.
 PLACEHOLDER = re.compile(r"(?<![a-z])[A-Z]{3,}(?![a-z])")
-# A type of Arrow, a message of PostgreSQL's protocol, and the crate that callers use.
+# Names from elsewhere: a type of Arrow, a message of PostgreSQL's protocol, the callers' crate.
 FOREIGN = {"MonthDayNano", "BackendKeyData", "inrush"}
 PATH = re.compile(r"[\w.*{},/-]+")
 SOURCE = (".rs", ".py", ".mjs", ".js", ".sh")
@@ -33,7 +33,7 @@ SOURCE = (".rs", ".py", ".mjs", ".js", ".sh")
 
 @functools.cache
 def files() -> list[str]:
-    """Return all files of FOLDERS and beside them, by their paths from the root on: `/a/b`."""
+    """Return all files at or below FOLDERS, by their paths from the root: `/a/b`."""
     found = [f"/{path.name}" for path in ROOT.iterdir() if path.is_file()]
     for folder in FOLDERS:
         for above, folders, names in os.walk(ROOT / folder):
@@ -45,7 +45,7 @@ def files() -> list[str]:
 
 @functools.cache
 def paths() -> str:
-    """Return all files and their folders, a line each."""
+    """Return the paths of all files and folders, one on each line."""
     all_files = files()
     folders = {str(above) for file in all_files for above in Path(file).parents}
     return "\n".join(["", *all_files, *sorted(folders), ""])
@@ -67,7 +67,7 @@ def exists(path: str) -> bool:
 
 
 def named(text: str) -> list[str]:
-    """Return the paths that a text names in backquotes, as parts of commands too."""
+    """Return the paths that a text names in backquotes, also as parts of commands."""
     found = []
     for quoted in re.findall(r"`([^`\n]+)`", text):
         for word in quoted.split():
@@ -133,7 +133,7 @@ def test_what_comments_of_sources_name_exists() -> None:
         if file.startswith("/crates/") and file.endswith(".rs"):
             lines = (ROOT / file[1:]).read_text().splitlines()
             comments = "\n".join(line for line in lines if line.lstrip().startswith("//"))
-            # A crate names its own files from its own folder on.
+            # A crate names its own files relative to its own folder.
             own = next(above for above in Path(file).parents if f"{above}/Cargo.toml" in files())
             here = [path for path in absent(comments) if f"{own}/{path}" not in files()]
             faults += [f"{file}: {path}" for path in here]

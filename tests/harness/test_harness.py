@@ -59,7 +59,7 @@ def test_psql_copies_a_file(database: Database, tmp_path: object) -> None:
 
 @pytest.mark.parametrize("resetting", ["server", "client"])
 def test_the_proxy_passes_a_reset_on(resetting: str) -> None:
-    """One end is reset while no data is under way: the other one notices."""
+    """One end is reset while no data is on the way, and the other end notices."""
     with (
         socket.create_server(("127.0.0.1", 0)) as listener,
         Proxy(listener.getsockname()[1]) as proxy,
@@ -95,7 +95,7 @@ def test_a_command_that_ends_was_never_stopped(inrush: Inrush) -> None:
     ],
 )
 def test_a_script_finds_the_harness(script: str, inrush: Inrush) -> None:
-    """From any folder, by the path that `make build` has written into .venv."""
+    """It runs from any folder, by the path that `make build` has written into .venv."""
     command: list[str | Path] = [sys.executable, ROOT / script, "--help"]
     done = subprocess.run(command, cwd=inrush.folder, capture_output=True, text=True, check=False)
     assert done.returncode == 0, f"{done.stderr}\nHas `make build` been run?"

@@ -1,4 +1,4 @@
-"""Watches a target all the while that something is done to it."""
+"""Watches a target while something is done to it."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ Digest = tuple[int, int]
 class Watcher(AbstractContextManager["Watcher"]):
     """Asks for a target's contents again and again, and keeps every answer that differs.
 
-    An answer is None where the table is not there, else its rows' number and a digest of
-    their values. Each is one statement, so what it saw is one snapshot. It looks without a pause,
-    or with one where many watch.
+    An answer is None if the table does not exist, else the number of its rows and a digest of
+    their values. Each answer is one statement, so it shows one snapshot. It asks without a pause,
+    or with a pause if many watchers run.
     """
 
     def __init__(self, database: Database, table: str, *, pause_s: float = 0) -> None:
@@ -51,28 +51,28 @@ class Watcher(AbstractContextManager["Watcher"]):
                         self.looks += 1
                         self._first_look.set()
                         if self._pause_s > 0:
-                            # A large target is looked at less often.
+                            # Read a large target less often.
                             self._stop.wait(self._pause_s + 2 * (monotonic() - before))
             except psycopg.OperationalError:
-                # The server is down just now, as the test wants it.
+                # The server is down just now, which the test intends.
                 self._stop.wait(self._pause_s)
 
     def __enter__(self) -> Watcher:
-        """Begin to watch; the target was looked at once when this returns."""
+        """Begin to watch; the target has been read once when this returns."""
         self._thread.start()
         assert self._first_look.wait(30)
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Watch no more."""
+        """Stop watching."""
         self._stop.set()
         self._thread.join()
 
     def assert_all_or_nothing(self, full: Digest) -> None:
-        """Fail if the target was ever seen half loaded."""
+        """Fail if the target was ever partly loaded."""
         assert self.seen <= {None, (0, 0), full}, f"half-loaded: {self.seen}, whole is {full}"
 
     def now(self) -> Digest | None:
-        """Return what the target holds now, over a connection of its own."""
+        """Return what the target holds now, over a separate connection."""
         with self._database.connect() as connection:
             return self.look(connection)

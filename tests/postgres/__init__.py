@@ -1,1 +1,1 @@
-"""What only PostgreSQL can: partitions, routing, refused rows, the switch, TLS, guests."""
+"""What only PostgreSQL can do: partitions, routing, refused rows, the switch, TLS, guests."""

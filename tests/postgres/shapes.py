@@ -1,4 +1,4 @@
-"""Ways to partition a table, and tables that are partitioned so."""
+"""Ways to partition a table, and tables partitioned in these ways."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class Shape:
     partitions: str
 
 
-# Where every row of the files has a partition.
+# The shapes in which every row of the files has a partition.
 SHAPES = {
     "range": Shape("RANGE (day)", "".join(month("t", number) for number in (1, 2, 3))),
     "list": Shape("LIST (region)", lists("t", REGIONS)),

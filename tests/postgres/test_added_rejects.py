@@ -1,4 +1,4 @@
-"""Rows that partitions refuse, of a load that also adds partitions to its target."""
+"""Rows that partitions refuse, in a load that also adds partitions to its target."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ class Job(SerialJob):
         assert {one.code for one in self.expected} == codes
 
     def row(self, chance: random.Random) -> list[str]:
-        # Some keys are in the target, some come again.
+        # Some keys are in the target already, some occur twice in the files.
         key = chance.randrange(60, FILES * ROWS * 6)
         fields = [str(key % 5), str(key), "1", "1", f"note {chance.randrange(3)}"]
         if key < 100:
@@ -84,7 +84,7 @@ class Job(SerialJob):
             case 5:
                 fields[0], fields[1] = chance.choice([("2", "42"), ("3", "42")])
             case 6 if self.orphan_keys:
-                # The first one with the key is refused: this one is not.
+                # The first row with this key is refused, so this one is not.
                 fields[:2] = self.orphan_keys[-1]
         return fields
 

@@ -1,7 +1,6 @@
 """Rows that the server refuses in a load unit: each becomes a reject, the rest is loaded.
 
-The outcome is that of a serial load: one INSERT after the other in the order of the files, in this
-file.
+The outcome must be that of a serial load: one INSERT after the other, in the order of the files.
 """
 
 from __future__ import annotations
@@ -47,7 +46,7 @@ class Job(SerialJob):
         self.insert("k,id,amount,doc", statement, files)
 
     def row(self, number: int, chance: random.Random) -> list[str]:
-        # Keys come again in the same file and in others.
+        # Some keys occur again in the same file and in others.
         fields = [
             str(number % self.partitions),
             str(chance.randrange(FILES * ROWS * 4)),
@@ -111,14 +110,14 @@ def told(inrush: Inrush, event: str) -> bool:
 def test_a_refusal_while_another_stream_is_in_the_middle_of_a_block(
     newest_database: Database, inrush: Inrush
 ) -> None:
-    """Its COPY ends between two messages, so that its session can go on."""
+    """Its COPY ends between two messages, so that its session can be used again."""
     database = newest_database
     database.execute(pauses.HELD_DOMAIN)
     for table in ("loaded", "expected"):
         database.execute(
             f"CREATE TABLE {table} (id int, gate held, amount int CHECK (amount > 0), t text)"
         )
-    # The second range of four is blocked in the server, with far more to send than a socket
+    # The second range of four is blocked in the server, and has far more to send than a socket
     # takes; one of the last rows of the first range is refused.
     count, row_bytes = 4_000, 10_000
     refused, held = 900, 1_100

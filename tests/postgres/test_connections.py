@@ -1,4 +1,4 @@
-"""Ways to a server as libpq knows them: several hosts, service files, channel binding."""
+"""Ways to name a server that libpq knows: several hosts, service files, channel binding."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ def test_service_files(primary: Server, inrush: Inrush) -> None:
     where = {"PGSERVICEFILE": str(file)}
     load(inrush, "postgresql:///?service=warehouse", "by_service", **where)
     load(inrush, "postgresql://", "by_variable", PGSERVICE="warehouse", **where)
-    # The URL counts before the service, the service before the environment.
+    # The URL overrides the service, and the service overrides the environment.
     url = f"postgresql://127.0.0.1:{primary.port}/postgres?service=elsewhere&user={primary.user}"
     load(inrush, url, "url_first", **where)
     load(inrush, "postgresql:///?service=warehouse", "service_first", PGPORT="1", **where)
@@ -137,7 +137,7 @@ def test_settings_of_urls(primary: Server, inrush: Inrush, query: str, status: i
 
 
 def test_keepalives_are_on(primary: Server, inrush: Inrush) -> None:
-    """The system's figures of the sockets while the load stands still."""
+    """Return the system's figures of the sockets while the load is stopped."""
     with Proxy(primary.port) as proxy:
         url = f"postgresql://{primary.user}@127.0.0.1:{proxy.port}/postgres"
         words = ("load", "rows.csv", "--to", url, "--table", "kept_alive", *COLUMNS)
@@ -147,7 +147,7 @@ def test_keepalives_are_on(primary: Server, inrush: Inrush) -> None:
 
 
 def sockets_with_timers(port: int) -> list[str]:
-    """Return the sockets to a port whose timer is that of keepalives (2 in /proc/net/tcp)."""
+    """Return the sockets to a port whose timer is the keepalive timer (2 in /proc/net/tcp)."""
     found = []
     for line in Path("/proc/net/tcp").read_text().splitlines()[1:]:
         words = line.split()

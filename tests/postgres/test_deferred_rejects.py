@@ -1,4 +1,4 @@
-"""Rows that the server would refuse only at COMMIT, of packages with several flows."""
+"""Rows that the server would refuse only at COMMIT, in packages with several flows."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from harness.serial import (
 )
 from harness.servers import Database
 
-# The order of the names is not that of the foreign keys; two constraints have one name.
+# The names do not sort in the order of the foreign keys, and two constraints have one name.
 TABLES = """
 CREATE TABLE {name}heads (
     id int PRIMARY KEY,
@@ -56,7 +56,7 @@ class Job(SerialJob):
         chance = random.Random(seed)  # noqa: S311
         database.execute(PARENTS_AND_GUARD)
         database.execute(TABLES.format(name="", later=LATER))
-        # A trigger that waits has no savepoint of its own in the serial load.
+        # In the serial load a deferred trigger has no savepoint.
         database.execute(TABLES.format(name="expected_", later="DEFERRABLE"))
         self.files: dict[str, Files] = {
             "heads": {
@@ -225,15 +225,15 @@ def test_what_needs_the_rows_of_later_tables_fails_whole(
     )
     inrush("run", inrush.write("package.toml", text)).expect(FAILED, "head 2 has no items")
     assert state(newest_database) == before
-    # All is loaded and kept.
+    # All rows are loaded and kept.
     newest_database.execute("DROP TRIGGER has_items ON heads")
     inrush("run", "package.toml").expect(CLEAN)
     assert newest_database.rows("SELECT id FROM heads ORDER BY id") == [(1,), (2,)]
 
 
 def test_constraints_of_one_name(database: Database, inrush: Inrush) -> None:
-    # SQL tells them by their name alone: the trigger of the list, which looks for items, must not
-    # be asked before they are there because the heads have a key of that name.
+    # SQL distinguishes the two constraints only by name. The trigger on `a_list` looks for items,
+    # so it must not run before they are loaded, although a key of `heads` has its name.
     database.execute(
         f"""
         CREATE TABLE heads (

@@ -1,4 +1,4 @@
-"""Rows that break a foreign key of a partitioned target, which looks when they are attached."""
+"""Rows that break a foreign key of a partitioned target: ATTACH finds them."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ class Job(SerialJob):
 
     def assert_loaded(self, outcome: Outcome) -> None:
         super().assert_loaded(outcome)
-        # It stands on each partition once, as the target's own.
+        # Each partition has the key once, inherited from the target.
         assert self.database.rows(
             "SELECT DISTINCT count(*), bool_and(convalidated) FROM pg_constraint "
             "WHERE contype = 'f' AND conrelid IN (SELECT inhrelid FROM pg_inherits "
@@ -163,7 +163,7 @@ def test_the_missing_row_comes_while_the_load_is_stopped(
     newest_database.execute(TABLE.format(name="loaded", later=""))
     rows = [[str(k), str(n), "77" if n == 5 else "1", "1"] for k in range(2) for n in range(9)]
     for k in range(2):
-        # A reject that is found before anything is sent, too.
+        # A reject that is found before anything is sent counts too.
         inrush.write(
             f"rows.{k}.csv", text_of(HEADER, [*rows[k * 9 :][:9], [str(k), "x", "1", "1"]])
         )
@@ -174,7 +174,7 @@ def test_the_missing_row_comes_while_the_load_is_stopped(
         streams=1,
     )
     inrush.write("package.toml", text)
-    # In the middle of the second careful load: one unit was loaded again, the other one was not.
+    # In the middle of the second careful load: one unit was loaded again, the other was not.
     died = inrush("run", "package.toml", environment={"INRUSH_FAULT": "before_unit_commit:4"})
     assert died.status == -signal.SIGKILL, died.said
     newest_database.execute("INSERT INTO parents VALUES (77)")
@@ -209,7 +209,7 @@ def test_parents_that_come_with_pre_sql_set_no_right_row_aside(
     settings |= {"bounds": [1, 2], "pre_sql": "INSERT INTO parents VALUES (77)"}
     text = package(database.url, flow("loaded", "rows.csv", **settings))
     file = inrush.write("package.toml", text)
-    # Which of them refers to nothing is known in the switch alone: so the load fails whole.
+    # Only the switch knows which of them refers to nothing, so the whole load fails.
     inrush.write("rows.csv", text_of(HEADER, [row.split(",") for row in rows.values()]))
     before = state(database)
     inrush("run", file).expect(FAILED, "to its parent", "(78)")

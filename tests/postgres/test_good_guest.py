@@ -1,4 +1,4 @@
-"""A load beside other work: it yields locks, keeps a rate, and spares standbys and disks."""
+"""A load beside other work: it yields locks, keeps to a rate, and spares standbys and disks."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ HELD_UP = {
         "INSERT INTO loaded VALUES (-1, 'holder')",
         "INSERT INTO loaded VALUES (-2, 'other')",
     ),
-    # ATTACH locks the default partition against readers too.
+    # ATTACH also locks the default partition against readers.
     "a_default_partition": (
         "CREATE TABLE loaded (id int NOT NULL, note text) PARTITION BY RANGE (id); "
         "CREATE TABLE rest PARTITION OF loaded DEFAULT",
@@ -112,7 +112,7 @@ def test_a_rate_is_kept(newest_database: Database, inrush: Inrush) -> None:
     report = inrush("run", path, "--max-rate", "1MB").expect(CLEAN).report
     sent = sum(stream["meter"]["sent_bytes"] for stream in report["streams"])
     assert sent > 2_900_000
-    # Data under way when the last block is sent is not waited for.
+    # The load does not wait for data that is still on its way when the last block is sent.
     assert report["phases"]["load_s"] > (sent - 2 * 320_000) / 1e6
     assert any("rate_bytes_max" in note for note in report["notes"])
 
@@ -151,7 +151,7 @@ def standby(primary: Server, servers_folder: Path) -> Iterator[Server]:
 def test_a_load_waits_for_a_standby(primary: Server, standby: Server, inrush: Inrush) -> None:
     database = primary.create_database("lagging")
     write_rows(inrush, 12_000, "x" * 990)
-    # Slow enough that the load lasts until the standby is checked.
+    # Slow enough for the load to run until the standby is checked.
     path = job(inrush, database, replica_lag_bytes_max=2 * MIB, rate_bytes_max=4 * MIB)
     with standby.connect() as replay:
         replay.execute(b"SELECT pg_wal_replay_pause()")
@@ -198,7 +198,7 @@ def test_a_disk_that_is_too_small(newest_database: Database, inrush: Inrush) -> 
     database = newest_database
     path = inrush.write("rows.tbl", "1|one|\n")
     free = os.statvfs(database.server.data)
-    # A file with a hole, far larger than the disk that it is on.
+    # A file with a hole, far larger than its disk.
     os.truncate(path, 4 * free.f_bavail * free.f_frsize)
     before = state(database)
     checked = inrush("run", job(inrush, database)).expect(FAILED, "disk", "disk_check")
@@ -208,7 +208,7 @@ def test_a_disk_that_is_too_small(newest_database: Database, inrush: Inrush) -> 
     assert str(database.server.data) in plan.output
 
 
-# Files that somebody with write access to the folder of runs might put in place of those of a
+# Files that someone with write access to the folder of runs might put in place of the files of a
 # stopped run.
 PLACES = [
     "log.jsonl",
@@ -248,7 +248,8 @@ def test_links_are_not_followed(newest_database: Database, inrush: Inrush, place
     else:
         assert victim.read_text() == "untouched"
     own.unlink(missing_ok=True)
-    # The result does not depend on the run's folder: the rows are loaded already or are loaded now.
+    # The result does not depend on the run's folder: the rows are either loaded already or loaded
+    # now.
     if outcome.status == FAILED:
         again = inrush("run", path)
         assert again.status == 3 or "already loaded" in again.said, again.said
@@ -269,7 +270,7 @@ def test_run_folders_are_for_their_owner_alone(newest_database: Database, inrush
 def test_what_is_loaded_outlives_a_crash_whatever_the_role_does_without(
     start_server: StartServer, inrush: Inrush
 ) -> None:
-    """With synchronous_commit = off a COMMIT is answered before it is on the disk."""
+    """With synchronous_commit = off the server answers a COMMIT before it is on the disk."""
     server = start_server(18, servers.DURABLE | {"wal_writer_delay": "10s"})
     database = server.create_database("crash")
     database.execute("ALTER DATABASE crash SET synchronous_commit = off")
@@ -285,7 +286,7 @@ def test_what_is_loaded_outlives_a_crash_whatever_the_role_does_without(
 def test_foreign_keys_are_checked_whatever_the_role_says(
     database: Database, inrush: Inrush
 ) -> None:
-    """With session_replication_role = replica the server checks none and fires no trigger."""
+    """With session_replication_role = replica the server checks no keys and fires no trigger."""
     role = f"replica_{database.name}"
     database.execute(
         "CREATE TABLE parents (id int PRIMARY KEY); INSERT INTO parents VALUES (0), (1);"
@@ -304,7 +305,7 @@ def test_foreign_keys_are_checked_whatever_the_role_says(
     url = database.url.replace("tester@", f"{role}@")
     load(url).expect(FAILED, "session_replication_role = replica", f"ALTER ROLE {role} RESET")
     assert database.value("SELECT count(*) FROM loaded") == 0
-    # A superuser may set it back, and does.
+    # A superuser may set it back, and the load does so.
     outcome = load(database.url).expect(LOADED_WITH_REJECTS)
     assert [one["code"] for one in outcome.rejects()] == ["foreign_key_missing"]
     assert database.rows("SELECT id FROM loaded ORDER BY id") == [(0,), (1,)]

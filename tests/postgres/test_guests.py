@@ -1,4 +1,4 @@
-"""What else may stand at the other end: a pooler, a standby, a publication, no server at all."""
+"""What else may be at the other end: a pooler, a standby, a publication, no server at all."""
 
 from __future__ import annotations
 
@@ -131,7 +131,7 @@ def test_passwords(guarded: Server, inrush: Inrush) -> None:
     assert "wrong" not in wrong.said.replace("wrong password", "")
     inrush(*words, *columns).expect(FAILED, "assword")
     right = inrush(*words, *columns, environment={"PGPASSWORD": SECRET}).expect(CLEAN)
-    # The secret is in nothing that the run leaves.
+    # Nothing that the run leaves behind contains the secret.
     assert SECRET not in right.said
     for path in (inrush.folder / "runs").rglob("*"):
         if path.is_file():
@@ -165,7 +165,7 @@ def test_a_server_that_is_down(inrush: Inrush, tmp_path: Path) -> None:
 
 
 def test_a_server_that_does_not_answer(inrush: Inrush) -> None:
-    """A port that takes connections and says nothing."""
+    """A port that takes connections and never answers."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
         port = listener.getsockname()[1]
         url = f"postgresql://nobody@127.0.0.1:{port}/nothing?connect_timeout=2"

@@ -1,4 +1,4 @@
-"""A server that means harm gets no memory, no time and no password."""
+"""A hostile server gets no memory, no time and no password from the loader."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from harness.hostile_server import Client, HostileServer, Script, message
 from harness.servers import free_port
 
 SECRET = "long-and-secret"  # noqa: S105
-# The memory that a load may use beyond one that finds no server at all.
+# The memory that a load may use beyond that of a load which finds no server.
 MORE_KIB = 24 << 10
 
 
@@ -24,12 +24,12 @@ def rows(inrush: Inrush) -> None:
 
 
 def peak_kib(inrush: Inrush, url: str, *parts: str) -> int:
-    """Return the peak of the resident memory of a load that fails and says so."""
+    """Return the peak of the resident memory of a load that fails with a message."""
     return inrush.peak_kib(*words(url), status=FAILED, says=parts)
 
 
 def setting(number: int) -> bytes:
-    """Return a setting of a name of its own, or thousands of the like."""
+    """Return one setting with an invented name, or thousands of them."""
     return b"".join(
         message(b"S", b"setting_%d\0%s\0" % (number * 100 + one, b"v" * 1000)) for one in range(100)
     )
@@ -124,7 +124,7 @@ def test_rows_without_end_take_bounded_memory(inrush: Inrush) -> None:
     [
         (b"H", "answered the request for TLS with the byte 0x48"),
         (message(b"E", b"SFATAL\0Mtoo many\0\0"), "answered the request for TLS with an error"),
-        # Plain text behind the yes is not protected by TLS (CVE-2021-23222).
+        # Plain text that follows the server's yes is not protected by TLS (CVE-2021-23222).
         (b"S" + hostile.AUTHENTICATION_OK + hostile.KEY_DATA + hostile.READY, "TLS"),
         (b"SHTTP/1.1 400 Bad Request\r\n", "TLS"),
     ],
@@ -142,7 +142,7 @@ def test_a_byte_a_second_is_no_login(inrush: Inrush) -> None:
         client.start_up()
         for byte in message(b"N", b"S" + b"x" * 20_000):
             client.send(bytes([byte]))
-            # Waits a second for what does not come: the client sends nothing.
+            # Waits a second for bytes that must not come: the client sends nothing.
             client.socket.settimeout(1)
             try:
                 client.read(1)
@@ -161,7 +161,7 @@ def test_scram_takes_no_time(inrush: Inrush) -> None:
         client.start_up()
         client.send(message(b"R", b"\0\0\0\x0aSCRAM-SHA-256\0\0"))
         _, body = client.read_message()
-        # A nonce may hold "r=" itself, but never a comma.
+        # A nonce may contain "r=", but never a comma.
         nonce = body.partition(b",r=")[2]
         client.send(message(b"R", b"\0\0\0\x0br=%sx,s=c2FsdA==,i=2147483647" % nonce))
         client.wait()
@@ -185,7 +185,7 @@ ASKED = {
 @pytest.mark.parametrize("asked", ASKED)
 @pytest.mark.parametrize("way", ["variable", "url", "service"])
 def test_require_auth(inrush: Inrush, asked: str, way: str) -> None:
-    """A false server that asks in another way gets no password, and not its hash."""
+    """A false server that asks in another way gets neither the password nor its hash."""
     sent, said = ASKED[asked]
     with HostileServer(hostile.saying(sent)) as server:
         environment = {"PGPASSWORD": SECRET}
@@ -200,7 +200,7 @@ def test_require_auth(inrush: Inrush, asked: str, way: str) -> None:
             url = "postgresql://etl@/dw?service=dw"
         failed = inrush(*words(url), environment=environment)
         failed.expect(FAILED, f"127.0.0.1:{server.port}", said, "require_auth=scram-sha-256")
-        # Messages with a type begin where the first one has ended.
+        # Messages with a type begin after the first message, which has none.
         assert b"p\0\0\0" not in server.received
         assert SECRET.encode() not in server.received
 

@@ -1,4 +1,4 @@
-"""Certificates and settings have the meaning of libpq 18, which psycopg brings along."""
+"""Certificates and settings have the meaning of libpq 18, which psycopg contains."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ CONNECT = "import sys, psycopg; psycopg.connect(sys.argv[1]).execute('SELECT 1')
 
 
 def libpq_connects(url: str, environment: Mapping[str, str] | None = None) -> str | None:
-    """Return what libpq says where it does not connect."""
+    """Return libpq's message if it does not connect."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith("PG")}
     done = subprocess.run(
         [sys.executable, "-c", CONNECT, url],
@@ -47,7 +47,7 @@ def libpq_connects(url: str, environment: Mapping[str, str] | None = None) -> st
 def inrush_connects(
     inrush: Inrush, url: str, environment: Mapping[str, str] | None = None
 ) -> str | None:
-    """Return what Inrush says where it does not connect."""
+    """Return Inrush's message if it does not connect."""
     inrush.write("rows.csv", "id\n1\n")
     table = f"reached_{next(numbers)}"
     words = ("load", "rows.csv", "--to", url, "--table", table, "--columns", "id int")
@@ -66,7 +66,7 @@ def assert_alike(inrush: Inrush, url: str, environment: Mapping[str, str] | None
 
 @dataclass
 class TlsServer:
-    """A server that takes TLS only, with a certificate of choice."""
+    """A server that takes TLS only, with a chosen certificate."""
 
     server: Server
     folder: Path
@@ -74,7 +74,7 @@ class TlsServer:
     other: Authority
 
     def present(self, certificate: Path, authority: Path | None = None) -> None:
-        """Start again with this certificate; with an authority, clients are asked for theirs."""
+        """Restart with this certificate; with an authority, clients need a certificate of it."""
         if self.server.running:
             self.server.stop()
         settings = {**servers.FAST, "ssl": "on"}
@@ -182,7 +182,7 @@ KINDS = [
     "no name",
     "for clients",
 ]
-# Those that libpq takes for the name `localhost`.
+# Names that libpq accepts for `localhost`.
 TAKEN = {
     "its own root",
     "its own root, no authority",
@@ -238,7 +238,7 @@ def chained(tls: TlsServer, kind: str) -> tuple[Path, Path]:
     return leaf, root.certificate
 
 
-# Chains from the server's certificate up, by what libpq makes of them.
+# Chains from the server's certificate up, grouped by libpq's answer to them.
 CHAINS = {
     "leaf, root of version 1": True,
     "leaf of version 1, root": True,
@@ -276,7 +276,7 @@ def test_chains_with_certificates_of_version_1(tls: TlsServer, inrush: Inrush, k
 def test_a_certificate_of_version_1_is_not_looked_up_in_lists(
     tls: TlsServer, inrush: Inrush
 ) -> None:
-    """Where libpq looks it up, we refuse it and say how to go on."""
+    """What libpq looks up, Inrush refuses, and says what to do instead."""
     presented = tls.root.sign("old-and-listed", "/CN=localhost", version=1)
     tls.present(presented)
     lists = tls.root.revoke("list-for-old")
@@ -317,9 +317,9 @@ def test_revoked_certificates(tls: TlsServer, inrush: Inrush) -> None:
             {"HOME": str(home)},
         ):
             assert assert_alike(inrush, tls.url("localhost", query), environment) == is_good
-        # A list of somebody else's says nothing of this certificate.
+        # A list of another authority says nothing about this certificate.
         assert not assert_alike(inrush, tls.url("localhost", query + f"&sslcrl={others}"))
-    # libpq passes over a list that it cannot read, or has no use for.
+    # libpq ignores a list that it cannot read or cannot use.
     for more in ("&sslcrl=/no/such/list", f"&sslcrl={good}"):
         said = inrush_connects(inrush, tls.url("localhost", query + more))
         assert said is not None and ("list of revoked" in said or "/no/such/list" in said)
@@ -389,7 +389,7 @@ def test_versions_and_names(tls: TlsServer, inrush: Inrush) -> None:
         ("&sslsni=0", True),
         ("&sslcompression=0", True),
         ("&sslnegotiation=postgres", True),
-        # The server is older than this.
+        # The server is older than this version.
         ("&sslnegotiation=direct", False),
         ("&max_protocol_version=3.0", True),
         ("&max_protocol_version=latest", True),
@@ -448,7 +448,7 @@ def test_the_peer_of_a_socket(shared_server: SharedServer, inrush: Inrush) -> No
 
 def test_password_files(start_server: StartServer, inrush: Inrush) -> None:
     server = start_server(18, password="a:b")  # noqa: S106
-    # By TCP: the address of a socket is another line.
+    # By TCP, because a socket's address is another line.
     file = inrush.write("mine", f"*:*:*:{server.user}:a\\:b\n")
     file.chmod(0o600)
     assert assert_alike(inrush, server.url() + f"&passfile={file}")
@@ -473,7 +473,7 @@ def options() -> list[tuple[str, str | None]]:
 
 
 def test_every_keyword_of_libpq_is_known(inrush: Inrush) -> None:
-    """Each is taken, or refused with the reason."""
+    """Each keyword is accepted, or refused with the reason."""
     port = free_port()
     refused = set()
     for keyword, _ in options():
@@ -490,7 +490,7 @@ def test_every_keyword_of_libpq_is_known(inrush: Inrush) -> None:
 
 
 def test_no_variable_of_libpq_is_passed_over(tls: TlsServer, inrush: Inrush) -> None:
-    """Nonsense that keeps libpq from connecting keeps Inrush from it."""
+    """An invalid value that keeps libpq from connecting keeps Inrush from it."""
     tls.present(tls.root.sign("variables", "/CN=localhost", "subjectAltName=DNS:localhost"))
     url = tls.url("localhost", f"sslmode=verify-full&sslrootcert={tls.root.certificate}")
     heeded = set()

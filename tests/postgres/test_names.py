@@ -8,7 +8,7 @@ from harness.command import CLEAN, USAGE, Inrush
 from harness.packages import package, settings
 from harness.servers import Database
 
-# Each is a valid name, and becomes code if somebody forgets to quote it.
+# Each is a valid name, and would run as code if it were not quoted.
 NAMES = {
     "double_quote": 'say "yes"',
     "single_quote": "o'clock",
@@ -83,7 +83,7 @@ def test_a_name_is_taken_as_it_is(
         name=braced(name),
     )
     path = inrush.write("package.toml", text)
-    # The names of staging tables that are left, shown and found again contain it too.
+    # The names of the staging tables that are left, shown and found again contain it too.
     inrush("run", path, environment={"INRUSH_FAULT": "before_switch_commit"})
     if not partitioned:
         inrush("check", path).expect(CLEAN)

@@ -1,4 +1,4 @@
-"""Rows straight into their targets in one transaction (`staging = false`): all or nothing, once."""
+"""Loading directly into the targets in one transaction (`staging = false`)."""
 
 from __future__ import annotations
 
@@ -146,7 +146,7 @@ def test_a_signal_undoes_all_of_it(newest_database: Database, inrush: Inrush, po
     pauses.wait_until(database, pauses.sessions_of_inrush(database))
     assert loaded(database) == []
     inrush("status", "--to", database.url).expect(CLEAN)
-    # The file may differ now, because nothing of it is in the target.
+    # The file may differ now, because none of its rows are in the target.
     more = (9999, 1, "more")
     inrush.write(f"rows.tbl.{PARTS}", text_of([more]))
     inrush.write("rows.tbl.0", text_of(rows_of(0)).replace("note", "NOTE"))
@@ -161,7 +161,7 @@ def test_a_second_signal_says_what_is_not_known(newest_database: Database, inrus
     database.execute(f"CREATE TABLE events ({COLUMNS})")
     write_package(inrush, database.url)
     with inrush.stopped_by("stop:in_copy:2", "run", "package.toml") as running:
-        # A server that does not answer, so that the first signal does not end it soon.
+        # A server that does not answer, so that the load does not stop soon after the first signal.
         of_inrush = "datname = current_database() AND application_name LIKE 'inrush%'"
         found = database.rows(f"SELECT pid FROM pg_stat_activity WHERE {of_inrush}")
         backends = [pid for (pid,) in found]
@@ -225,7 +225,7 @@ def test_rows_that_the_server_refuses_are_rejects(
     database.execute("INSERT INTO events VALUES (1700, 1, 'before')")
     bad = [(3, 99, "refused"), (1700, 99, "refused")]
     if "UNIQUE" in refusal:
-        # Of a key that exists and of a key that comes twice, one row exists in the end.
+        # Of a key that is in the target and a key that occurs twice, one row each is in the table.
         expected = [row for row in rows if row[0] != 1700]
         refused = 3
     else:
@@ -243,7 +243,7 @@ def test_rows_that_the_server_refuses_are_rejects(
     assert loaded(database) == sorted([*expected, (1700, 1, "before")])
     assert len(outcome.rejects()) == refused
     assert outcome.report["account"]["rows_rejected"] == refused
-    # With a lower limit of rejects, the target is unchanged.
+    # With a lower limit of rejects the target stays unchanged.
     database.execute("DELETE FROM events WHERE id <> 1700 OR note <> 'before'")
     write_package(inrush, database.url, rejects={"rows_max": 1})
     inrush("run", "package.toml", "--again").expect(
@@ -301,7 +301,7 @@ def test_a_circle_of_tables(newest_database: Database, inrush: Inrush) -> None:
     inrush.write("z_parent.tbl", "1|10|\n2|11|\n3|12|\n")
     run(inrush).expect(CLEAN)
     assert database.value("SELECT count(*) FROM z_parent JOIN a_child ON child = a_child.id") == 3
-    # An error that nothing can fix rolls back everything.
+    # An error that no retry can fix rolls back everything.
     inrush.write("z_parent.tbl", "4|99|\n")
     inrush.write("a_child.tbl", "13|4|\n")
     run(inrush).expect(REJECT_LIMIT, "z_parent.tbl:1", "99")
@@ -346,7 +346,7 @@ def test_a_published_target_statements_after_the_rows_and_undo(
     assert database.rows("SELECT n FROM counted") == [(len(rows),)]
     (folder,) = (inrush.folder / "runs").iterdir()
     inrush("undo", folder.name, "package.toml").expect(FAILED, "added its rows to those of")
-    # A statement that fails rolls back the rows, too.
+    # A statement that fails also rolls back the rows.
     write_package(inrush, database.url, post_sql=[counting, "SELECT 1 / 0"])
     inrush("run", "package.toml", "--again").expect(FAILED, "division by zero", "post_sql")
     assert loaded(database) == rows
@@ -446,7 +446,7 @@ def test_preflight_predicts_it_with_one_stream(newest_database: Database, inrush
 def test_what_is_said_of_a_load_that_failed_is_true(
     newest_database: Database, inrush: Inrush
 ) -> None:
-    """None of its rows are there, for any state of its ledger before the rollback."""
+    """None of its rows are in the target, whatever its ledger said before the rollback."""
     database = newest_database
     rows = write_rows(inrush)
     database.execute(
@@ -467,7 +467,7 @@ def test_what_is_said_of_a_load_that_failed_is_true(
         connection.execute(b"LOCK TABLE events IN SHARE MODE")
         run(inrush).expect(FAILED, nothing)
         connection.rollback()
-    # Its session is ended while a statement of the switch runs, so the rows are not committed yet.
+    # Its session ends while a statement of the switch runs, so the rows are not committed yet.
     write_package(inrush, database.url, post_sql="SELECT pg_sleep(1000)")
     of_run = "datname = current_database() AND application_name LIKE 'inrush% control'"
     asleep = f"SELECT count(*) = 1 FROM pg_stat_activity WHERE {of_run} AND query LIKE '%pg_sleep%'"

@@ -1,6 +1,6 @@
-"""Rows that refer to tables which the same package loads, and to rows that are not in them.
+"""Rows that refer to tables of the same package, some of them to rows that do not exist.
 
-The tables have names whose alphabetical order is never the right order for loading.
+The alphabetical order of the tables' names is never the right order for loading.
 """
 
 from __future__ import annotations
@@ -139,7 +139,7 @@ class Job(SerialJob):
             match chance.randrange(6):
                 case 0:
                     fields[1] = chance.choice(["7", "8"])
-                # Of two rows with one key a merge uses only the first, even if that row is
+                # If two rows have one key, a merge uses only the first, even if that row is
                 # refused.
                 case 1 if self.kind != "merged":
                     fields[0] = str(20 + 20 * part + chance.randrange(20))
@@ -179,7 +179,7 @@ class Job(SerialJob):
         self.inrush.write("package.toml", text)
 
     def assert_nothing_is_left(self) -> None:
-        """Neither triggers nor functions, and each foreign key stands on partitions once."""
+        """No triggers or functions are left, and each partition has each foreign key once."""
         left = "SELECT {} FROM {} WHERE {} AND {}::text LIKE '%inrush%'"
         for query in (
             left.format("tgname", "pg_trigger", "NOT tgisinternal", "tgname"),
@@ -330,7 +330,7 @@ KEYS_THAT_COME_WITH_THE_SWITCH: dict[str, tuple[str, dict[str, Value]]] = {
 
 @pytest.mark.parametrize("how", KEYS_THAT_COME_WITH_THE_SWITCH)
 def test_keys_that_only_the_switch_makes(database: Database, inrush: Inrush, how: str) -> None:
-    """Rows whose keys are in no table loaded earlier are not rejects: the whole load fails."""
+    """Rows with keys that no earlier table has are not rejects: the whole load fails."""
     before, settings = KEYS_THAT_COME_WITH_THE_SWITCH[how]
     database.execute("CREATE TABLE parents (code text PRIMARY KEY)")
     database.execute(CODED + before)

@@ -1,4 +1,4 @@
-"""Partitioned targets: where partitions begin and end, and how they are switched in."""
+"""Partitioned targets: where partitions begin and end, and how they are attached."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from harness.servers import Database
 
 
 def partitions(database: Database, table: str) -> list[str]:
-    """Return the bounds of a table's partitions, in their order in the catalog's text."""
+    """Return the bounds of a table's partitions, sorted by their text in the catalog."""
     return [
         bound
         for (bound,) in database.rows(
@@ -66,7 +66,7 @@ KEYS = [
     Key("smallint", (("-32768",), ("32767",))),
     Key("date", (("2023-12-31", "2023-01-01"), ("2024-02-29", "2024-01-01"))),
     Key("timestamp", (("2024-01-01 00:00:00", "2024-01-01 23:59:59.999999"), ("2024-01-02",))),
-    # Microseconds since 1970 end with the first of the two at 04:00:54.
+    # Microseconds since 1970 end at 04:00:54, with the first of these two.
     Key(
         "timestamp",
         (
@@ -82,7 +82,7 @@ KEYS = [
             ("infinity",),
         ),
     ),
-    # Each is right behind the one before.
+    # Each begins where the previous one ends.
     *(
         Key(type_name, tuple((value,) for value in ("-infinity", first, last, "infinity")))
         for type_name, first, last in (
@@ -120,7 +120,7 @@ def test_each_file_is_a_partition(
     assert_same_rows(database, "loaded", "expected", "id")
     assert rows_by_partition(database, "loaded") == [len(part) for part in key.parts]
     assert sum(rows_by_partition(database, "loaded")) == count
-    # Later rows must find the way that a partitioned table gives them.
+    # Later rows must be routed as a partitioned table always does.
     assert database.value("SELECT relkind FROM pg_class WHERE oid = 'loaded'::regclass") == "p"
 
 
@@ -151,7 +151,7 @@ def test_streams_share_files_only_where_one_would_end_long_after_the_others(
 
 ROWS = 5_000
 
-# Keys of a file whose other rows lie outside its first and last key; `id` is the line.
+# Keys of a file whose first and last key do not show its range; `id` is the line.
 UNEVEN = {
     "in order": list(range(ROWS)),
     "a larger key far in": [*range(4_000), ROWS * 2, *range(4_001, ROWS)],
@@ -218,7 +218,7 @@ def test_bounds_as_a_list(newest_database: Database, inrush: Inrush) -> None:
 def test_bounds_of_timestamps_past_64_bits(
     newest_database: Database, inrush: Inrush, routing: bool
 ) -> None:
-    """They come after all others, although the numbers since 1970 wrap around at them."""
+    """They sort after all others, although microseconds since 1970 wrap around at them."""
     inside = [
         "2024-01-01 00:00:00",
         "294247-01-10 04:00:54.775807",
@@ -250,7 +250,7 @@ def test_bounds_of_timestamps_past_64_bits(
 def test_a_row_outside_its_partition_is_told_what_helps(
     newest_database: Database, inrush: Inrush
 ) -> None:
-    """A larger limit would leave the row out, where wider bounds let it in."""
+    """With a larger limit the row would be left out, although wider bounds would admit it."""
     write_parts(inrush, "rows", [["1", "50"]])
     text = package(newest_database.url, flow("loaded", "rows.tbl.*", **declared([0, 10])))
     outcome = inrush("run", inrush.write("package.toml", text)).expect(REJECT_LIMIT)
@@ -335,7 +335,7 @@ PART_COLUMNS = ["id int not null", "k int not null", "note text"]
 def test_one_file_is_cut_into_parts_where_the_key_changes(
     newest_database: Database, inrush: Inrush, quoted: bool
 ) -> None:
-    # Runs of 37 rows with one key: no cut may part them.
+    # Runs of 37 rows with one key, which no cut may split.
     rows = [(number, number // 37, f"note {number}") for number in range(20_000)]
     if quoted:
         rows = [(number, key, f'{note},\n"5"\n') for number, key, note in rows]
@@ -358,7 +358,7 @@ def test_one_file_is_cut_into_parts_where_the_key_changes(
         "SELECT count(*) FROM (SELECT k FROM loaded GROUP BY k "
         "HAVING count(DISTINCT tableoid) > 1) AS parted"
     ) == 0  # fmt: skip
-    # Each by one stream, with FREEZE.
+    # Each is loaded by one stream, with FREEZE.
     assert not any(unit["shared"] for unit in outcome.report["units"])
     inrush("run", "package.toml").expect(CLEAN, "already loaded")
 
@@ -446,7 +446,7 @@ def test_flows_are_switched_in_together(database: Database, inrush: Inrush) -> N
     assert len(partitions(database, "one")) == 2
     assert len(partitions(database, "two")) == 3
     assert database.rows("TABLE three") == [(1, "x")]
-    # One transaction wrote the catalog's rows of all attached partitions.
+    # One transaction wrote the catalog rows of all attached partitions.
     assert database.value(
         "SELECT count(DISTINCT xmin::text) FROM pg_inherits "
         "WHERE inhparent IN ('one'::regclass, 'two'::regclass)"
@@ -485,12 +485,12 @@ def test_the_switch_scans_nothing(database: Database, inrush: Inrush, key_type: 
     ]
     implied = [line for line in log if "is implied by existing constraints" in line]
     assert len(implied) == len(keys)
-    # The session that attached them verified no table by reading it.
+    # The session that attached them did not read any table to check it.
     (switcher,) = {line.split(" DEBUG:")[0] for line in implied}
     assert not [
         line for line in log if line.startswith(switcher) and re.search(r"verifying table", line)
     ]
-    # The bound is the partition's own now: no check doubles it at every insert.
+    # The bound is now the partition's own, so no CHECK repeats it at every insert.
     assert partitions(database, "loaded")
 
 
@@ -527,7 +527,7 @@ def test_partitions_have_what_the_parent_asks_for(database: Database, inrush: In
         database.execute("INSERT INTO loaded (id, k) VALUES (-1, 1)")
     with pytest.raises(Exception, match="duplicate key"):
         database.execute("INSERT INTO loaded (id, k) VALUES (1, 1)")
-    # Every index of the parent is valid: all partitions have their own.
+    # Every index of the parent is valid, so all partitions have their part of it.
     assert database.value(
         "SELECT bool_and(indisvalid) FROM pg_index WHERE indrelid = 'loaded'::regclass"
     )

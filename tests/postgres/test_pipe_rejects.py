@@ -1,4 +1,4 @@
-"""Rows from a pipe that the server refuses: what came is kept until the load is done."""
+"""Rows from a pipe that the server refuses: the data is kept until the load is done."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ CREATE TABLE {name} (
 HASH = """PARTITION BY HASH (k);
 CREATE TABLE {name}_0 PARTITION OF {name} FOR VALUES WITH (MODULUS 2, REMAINDER 0);
 CREATE TABLE {name}_1 PARTITION OF {name} FOR VALUES WITH (MODULUS 2, REMAINDER 1)"""
-# How the rows come into their table, and whether a trigger looks at them.
+# How the rows come into their table, and whether it has a trigger on rows.
 KINDS: dict[str, tuple[str, dict[str, Value], bool]] = {
     "copied": ("", {}, True),
     "merged": ("", {"mode": "upsert", "key": ["id", "k"]}, True),
@@ -52,7 +52,7 @@ ROWS = 4000
 
 @contextmanager
 def writer(path: Path, text: bytes) -> Iterator[None]:
-    """Write into a pipe, as long as somebody reads it."""
+    """Write into a pipe as long as it has a reader."""
 
     def write() -> None:
         try:
@@ -96,7 +96,7 @@ class Job(SerialJob):
         }
 
     def row(self, number: int, chance: random.Random, has_trigger: bool) -> list[str]:
-        # Several ranges of the feed; the first of them holds a row that is refused.
+        # Several ranges of the feed; the first of them contains a row that is refused.
         note = "".join(chance.choices("abcdefghijklmnopqrstuvwxyz", k=64)) * 60
         fields = [str(number), str(number % 7), "1", "1", note]
         match chance.randrange(200):

@@ -91,7 +91,7 @@ def test_rows_that_a_plain_target_refuses(
     print(inrush("rejects", "show").output)
     assert outcome.report["units"][0]["shared"] == (streams > 1)
     job.assert_done(outcome)
-    # A second load of the same rows finds all of them there.
+    # A second load of the same rows finds all of them in the target.
     again = inrush("run", "package.toml", "--again").expect(LOADED_WITH_REJECTS)
     assert again.report["account"]["rows_loaded"] == 0
     job.assert_same_contents()
@@ -124,7 +124,7 @@ def test_the_limit_holds_at_the_switch(newest_database: Database, inrush: Inrush
 
 
 def a_refused_row(database: Database, inrush: Inrush, file: str = "rows.csv", **more: Value) -> str:
-    """Write a file of 100 rows of which a CHECK refuses two and the target has one already."""
+    """Write a file of 100 rows: a CHECK refuses two, and the target already has one."""
     rows = "".join(f"{-n if n in (5, 6) else n},note {n}\n" for n in range(1, 101))
     inrush.write("rows.csv", "id,note\n" + rows)
     settings = flow("t", file, mode="append", rejects={"rows_max": 10}, **more)
@@ -137,7 +137,7 @@ def a_refused_row(database: Database, inrush: Inrush, file: str = "rows.csv", **
 def test_the_right_row_is_rejected_after_a_stop(
     database: Database, inrush: Inrush, change: str, cause: str
 ) -> None:
-    """The rows that were refused before are known for any name of the file and any kept units."""
+    """The rows refused before are found again under any name of the file and any kept units."""
     database.execute(
         "CREATE TABLE t (id int PRIMARY KEY CHECK (id > 0), note text);"
         "INSERT INTO t VALUES (50, 'already')"
@@ -166,7 +166,7 @@ def test_the_right_row_is_rejected_after_a_stop(
 
 
 def test_a_refused_row_is_held_against_the_files(newest_database: Database, inrush: Inrush) -> None:
-    """Rows of staging that do not stand in file order any more are not blamed by their place."""
+    """If staging is no longer in file order, a row's position there does not tell its line."""
     database = newest_database
     database.execute(
         "CREATE TABLE t (id int PRIMARY KEY, note text); INSERT INTO t VALUES (50, 'already')"
@@ -184,7 +184,7 @@ def test_a_refused_row_is_held_against_the_files(newest_database: Database, inru
 
 
 def test_refused_rows_behind_trailers(newest_database: Database, inrush: Inrush) -> None:
-    """A trailer is not a row, so it is not counted on the way back to the file."""
+    """A trailer is not a row, so it is not counted when a line of the file is looked up."""
     database = newest_database
     database.execute(
         "CREATE TABLE t (id int PRIMARY KEY, note text); INSERT INTO t VALUES (15, 'already')"

@@ -1,7 +1,7 @@
 """A run executes what `inrush check` printed, in each mode: compared with the server's log.
 
-Statements that only read, and that the plan does not print, are passed over. All others must be in
-the plan, in the transaction and at the place where they were run, and all of the plan must be run.
+Statements that only read, and that the plan does not print, are ignored. All other statements must
+be in the plan, in the same transaction and order, and every statement of the plan must be run.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from harness.packages import Value, flow, package
 from harness.servers import Database
 
 END = "\x00"
-# SELECTs that lock or change something do not count as reads.
+# A SELECT that locks or changes something does not count as a read.
 NO_READ = r"FOR SHARE|FOR UPDATE|lo_unlink|lo_create\(0|advisory"
 READ = rf"(?:(?:SELECT|WITH|VALUES|EXPLAIN)(?![^{END}]*(?:{NO_READ}))[^{END}]*{END})*"
 
@@ -41,11 +41,11 @@ class Transaction:
 
     @property
     def is_optional(self) -> bool:
-        """Whether it may be run any number of times, or not at all."""
+        """Whether it may be run any number of times, including none."""
         return len(self.lines) == 1 and pattern_of(self.lines[0]).endswith("*")
 
     def holds(self, statements: list[str]) -> bool:
-        """Tell whether these statements match the pattern."""
+        """Return whether these statements match the pattern."""
         pattern = READ + READ.join(pattern_of(line) for line in self.lines) + READ
         return (
             re.fullmatch(pattern, "".join(one + END for one in statements), re.DOTALL) is not None
@@ -115,7 +115,7 @@ def logged(database: Database, log: str) -> list[list[str]]:
         statements = None
         head = rf"{re.escape(database.name)} (inrush .*?) LOG:  (?:statement|execute [^:]*): (.*)"
         if found := re.fullmatch(head, line):
-            # The control session has another name before it knows its run.
+            # The control session has another name until it knows its run.
             name = "control" if "stream" not in found[1] else found[1]
             statements = sessions.setdefault(name, [])
             statements.append(found[2])
@@ -136,7 +136,7 @@ def logged(database: Database, log: str) -> list[list[str]]:
 
 
 def hold(inrush: Inrush, database: Database, text: str) -> None:
-    """Load a package, and hold the log against its plan."""
+    """Load a package, and compare the log with its plan."""
     inrush.write("package.toml", text)
     plan = planned(inrush("check", "package.toml").expect(CLEAN).output)
     database.execute(f"ALTER DATABASE {database.name} SET log_statement = 'all'")
@@ -147,7 +147,7 @@ def hold(inrush: Inrush, database: Database, text: str) -> None:
         ran = logged(database, log.read())
     for statements in ran:
         unused = (one for one in plan if one.is_repeated or not one.is_used)
-        # A line that must be run comes before the same one that need not.
+        # A line that must be run comes before an equal line that need not be run.
         left_over = sorted(unused, key=lambda one: one.is_repeated)
         match = next((one for one in left_over if one.holds(statements)), None)
         assert match, "not in the plan:\n" + "\n".join(statements) + "\nleft of it:\n" + left(plan)
@@ -163,7 +163,7 @@ def left(plan: list[Transaction]) -> str:
 ROWS = "id,day\n1,2024-01-01\n2,2024-01-31\n"
 PARTITIONED = "CREATE TABLE parts (id int, day date NOT NULL) PARTITION BY RANGE (day)"
 
-# The table that stands before, and the settings of the flow and of the run.
+# The table before the load, and the settings of the flow and of the run.
 MODES: dict[str, tuple[str, dict[str, Value], dict[str, Any]]] = {
     "create": (
         "",

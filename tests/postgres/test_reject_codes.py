@@ -28,7 +28,7 @@ CREATE DOMAIN present AS int NOT NULL;
 
 @dataclass(frozen=True)
 class Cause:
-    """A row that the server refuses, the fifth line of a file, and its report."""
+    """A row that the server refuses, on the fifth line of a file, and its report."""
 
     name: str
     columns: str
@@ -76,12 +76,12 @@ CAUSES = [
 
 
 def incompressible(length: int) -> str:
-    """Return text that no compression makes short."""
+    """Return text that does not compress."""
     return "".join(random.Random(1).choices("0123456789abcdefghijklmnopqrstuvwxyz", k=length))  # noqa: S311
 
 
 def names(columns: str) -> list[str]:
-    """Return the columns that a file has."""
+    """Return the columns of the file."""
     parts = [part for part in columns.split(", ") if "GENERATED" not in part]
     return [part.split()[0] for part in parts if not part.startswith("CONSTRAINT")]
 
@@ -120,7 +120,7 @@ def test_each_cause_is_told(database: Database, inrush: Inrush, cause: Cause) ->
 
 @dataclass(frozen=True)
 class Form:
-    """A row whose fault is found before it is sent, behind a good one, and its report."""
+    """A row after a good one, with a fault that is found before it is sent, and its report."""
 
     code: str
     columns: tuple[Any, ...]
@@ -193,5 +193,5 @@ def test_every_code_has_its_row_here() -> None:
     schema = json.loads((DOCS / "report.schema.json").read_text())
     codes = {code["const"] for code in schema["$defs"]["RejectCode"]["oneOf"]}
     shown = {cause.code for cause in CAUSES} | {form.code for form in FORMS} | PLAIN_CODES
-    # No file has such rows (crates/convert/src/tests/typed.rs).
+    # No file can contain such rows (crates/convert/src/tests/typed.rs tests them).
     assert codes == shown | {"row_form"}

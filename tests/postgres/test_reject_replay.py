@@ -51,7 +51,7 @@ def test_show_and_replay(database: Database, inrush: Inrush) -> None:
 
     (rows,) = (folder / "rejects").glob("*.rejects")
     assert rows.read_text().splitlines()[1:] == lines[2:6]
-    # One is mended, one is mended badly, one is a duplicate still, one is given up.
+    # One is corrected, one corrected wrongly, one still a duplicate, and one given up.
     rows.write_text("\n".join([lines[0], "1,2,3,", "2,3,0,", "1,1,7,"]) + "\n")
     replayed = inrush("rejects", "replay", folder.name).expect(
         LOADED_WITH_REJECTS, "4 rows: 1 loaded now, 2 rejected again", "1 taken out"
@@ -68,13 +68,13 @@ def test_show_and_replay(database: Database, inrush: Inrush) -> None:
     kept = "SELECT k, id, amount FROM t ORDER BY id"
     assert database.rows(kept) == [(1, 1, 5), (1, 2, 3), (3, 9, 9)]
 
-    # It loads once, even if the files were changed since.
+    # It is loaded once, even if the files have changed since.
     for _ in range(2):
         once_more = inrush("rejects", "replay", folder.name)
         once_more.expect(LOADED_WITH_REJECTS, "already", "2 rows rejected again")
         rows.write_text("\n".join([lines[0], "1,77,3,"]) + "\n")
     assert database.rows(kept) == [(1, 1, 5), (1, 2, 3), (3, 9, 9)]
-    # Rows that were rejected again are fixed in the replay's folder.
+    # Rows that were rejected again are corrected in the replay's folder.
     again = replayed.run_folders()[-1]
     for rows in (again / "rejects").glob("*.rejects"):
         rows.write_text(rows.read_text().replace("2,3,0,", "2,3,4,").replace("1,1,7,", "1,7,7,"))
@@ -89,7 +89,7 @@ def test_replay_with_nothing_to_do(newest_database: Database, inrush: Inrush) ->
     inrush.write("rows.csv", "n\n1\nx\n")
     words = ("load", "rows.csv", "--to", newest_database.url, "--table", "t")
     outcome = inrush(*words).expect(REJECT_LIMIT)
-    # Nothing was switched in: its rejects are not all that is missing.
+    # Nothing was switched in, so more than its rejects is missing.
     inrush("rejects", "replay", outcome.run_folders()[-1].name).expect(
         2, "has not been switched in", "run the same command again"
     )
@@ -124,7 +124,7 @@ REPLACED = {
 def test_rejects_of_a_run_that_was_replaced_are_not_replayed(
     newest_database: Database, inrush: Inrush, setup: tuple[str, dict[str, Value]]
 ) -> None:
-    """Its rows gave way to others, and its rejects would come among those."""
+    """Other rows have replaced its rows, and its rejects would be added to those."""
     database = newest_database
     create, more = setup
     database.execute(create)

@@ -90,7 +90,7 @@ def test_a_whole_table_is_replaced(database: Database, inrush: Inrush, keep: boo
     inrush("check", "package.toml").expect(CLEAN, "sales_old_a", "kept as" if keep else "dropped")
     run(inrush).expect(CLEAN)
     assert loaded(database) == rows((50, 150, "new"), (500, 600, "new"))
-    # Its names were free again, its indexes are all there.
+    # The names of its indexes were free again, and all indexes exist.
     assert database.value(
         "SELECT bool_and(indisvalid) FROM pg_index WHERE indrelid = 'sales'::regclass"
     )
@@ -107,7 +107,7 @@ def test_undo_puts_back_exactly_what_was_there(database: Database, inrush: Inrus
     write_package(inrush, database, {"keep": True})
     run(inrush).expect(CLEAN)
     assert loaded(database) == rows((50, 150, "new"), (500, 600, "new"))
-    # An empty default partition stands where the old one with its rows was.
+    # An empty default partition takes the place of the old one.
     database.execute(
         "INSERT INTO sales VALUES (9001, 9001, 'later'); DELETE FROM sales WHERE id = 9001"
     )
@@ -116,7 +116,7 @@ def test_undo_puts_back_exactly_what_was_there(database: Database, inrush: Inrus
     assert tidy_state(database) == before
     assert loaded(database, "sales_old_a") == rows((0, 100, "old"))
     undo(inrush, name).expect(CLEAN, "undone before")
-    # The same files are loaded again, and undone without a trace.
+    # The same files are loaded again, and this load is undone without a trace.
     run(inrush).expect(CLEAN, "loaded")
     assert loaded(database) == rows((50, 150, "new"), (500, 600, "new"))
     undo(inrush, newest_run(inrush), "--drop").expect(CLEAN, "dropped")
@@ -155,7 +155,7 @@ def test_a_partition_that_is_covered_in_part_is_refused(
     outcome = run(inrush).expect(FAILED, '"public"."sales_old_b"', "only in part", "bounds")
     assert "sales_old_c" not in outcome.said
     assert tidy_state(database) == before
-    # The whole table can be replaced instead, and the staged units are used.
+    # Instead, the whole table can be replaced, which uses the staged units.
     write_package(inrush, database, {"scope": "table"}, **more)
     run(inrush).expect(CLEAN)
     assert loaded(database) == rows((120, 200, "new"))
@@ -214,7 +214,7 @@ def test_one_generation_is_kept_and_named_ones_stay(database: Database, inrush: 
         run(inrush).expect(CLEAN)
         runs.append(newest_run(inrush))
     assert len(staging_tables(database)) == 2
-    # Only the last one can be undone: the tables that the others kept are gone.
+    # Only the last load can be undone: the tables that earlier loads kept are gone.
     undo(inrush, runs[0]).expect(FAILED, "cannot be undone")
     undo(inrush, runs[2]).expect(CLEAN)
     assert loaded(database) == rows((0, 401, "night1"))
@@ -231,11 +231,11 @@ def test_other_files_replace_and_the_first_ones_replace_again(
     write_package(inrush, database)
     run(inrush).expect(CLEAN)
     inrush.write("rows.tbl.3", "".join(f"{n}|{n}|one {n}|\n" for n in range(20, 30)))
-    # Two of three files are loaded already; all three take the place.
+    # Two of three files are loaded already; all three replace the rows.
     run(inrush).expect(CLEAN)
     assert loaded(database) == rows((0, 30, "one"))
     (inrush.folder / "rows.tbl.3").unlink()
-    # All of these files are loaded, and one more, so this is not the same load.
+    # All of these files and one more are loaded, so this is not the same load.
     run(inrush).expect(CLEAN)
     assert loaded(database) == rows((0, 20, "one"))
     run(inrush).expect(CLEAN, "already loaded")
@@ -255,7 +255,7 @@ def test_what_replaced_rows_had_loaded_can_be_loaded_again(
     inrush.write("replace.toml", text)
     inrush("run", "replace.toml").expect(CLEAN)
     assert loaded(database) == [(1, 1, "replaced")]
-    # Its rows are gone, so the files are not loaded any more.
+    # Its rows are gone, so its files no longer count as loaded.
     run(inrush).expect(CLEAN)
     assert loaded(database) == [(1, 1, "replaced"), *rows((300, 400, "appended"))]
 

@@ -16,7 +16,7 @@ OLD = [(n, f"old {n}") for n in range(1000, 1100)]
 
 
 def make_target(database: Database) -> str:
-    """Make a table with all that a new one must be given, and return a role that may read it."""
+    """Make a table with every property that a new table must get, and a role that may read it."""
     role = f"reader_{database.name}"
     database.execute(
         f"CREATE ROLE {role}; CREATE ROLE owner_{database.name};"
@@ -80,7 +80,7 @@ def loaded(database: Database) -> list[tuple[int, str]]:
 
 def test_the_new_table_cannot_be_told_from_the_old_one(database: Database, inrush: Inrush) -> None:
     make_target(database)
-    # What default privileges give to new tables the old one did not have.
+    # Default privileges that new tables get, and that the old table did not have.
     database.execute("ALTER DEFAULT PRIVILEGES GRANT SELECT ON TABLES TO PUBLIC")
     before = database.rows(DRESS)
     write_package(inrush, database, replace={"keep": True})
@@ -89,7 +89,7 @@ def test_the_new_table_cannot_be_told_from_the_old_one(database: Database, inrus
     assert loaded(database) == ROWS
     assert database.rows(DRESS) == before
     run(inrush).expect(CLEAN, "already loaded")
-    # Again, while the last one is kept; then back by one, exactly.
+    # Load again while the last table is kept; then undo exactly one load.
     run(inrush, "--again").expect(CLEAN)
     undo = ("undo", newest_run(inrush), "package.toml")
     inrush(*undo).expect(CLEAN, "put back")

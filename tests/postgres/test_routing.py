@@ -1,6 +1,6 @@
-"""Rows that go to their own partitions, whichever file they stand in.
+"""Rows go to their own partitions, whichever file they are in.
 
-What must come out is what COPY into the same target gives: PostgreSQL itself routes there.
+The result must be that of a COPY into the same target, where PostgreSQL itself routes the rows.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def row(number: int, chance: random.Random) -> list[str]:
 
 
 def lines(count: int = ROWS, seed: int = 7) -> list[str]:
-    """Return rows in an order that has nothing to do with any key."""
+    """Return rows in an order that is unrelated to any key."""
     chance = random.Random(seed)  # noqa: S311
     rows = [",".join(row(number, chance)) for number in range(1, count + 1)]
     chance.shuffle(rows)
@@ -121,7 +121,7 @@ def test_one_large_file_by_several_streams(
     copy(newest_database, inrush, "expected", wide)
     written = package(newest_database.url, flow("loaded", name), streams=3)
     path = inrush.write("package.toml", written)
-    # Without optimisation a file takes long to be decompressed.
+    # A build without optimisation decompresses a file slowly.
     outcome = inrush("run", path, seconds=150).expect(CLEAN)
     assert [unit["shared"] for unit in outcome.report["units"]] == [True]
     assert_same_partitions(newest_database, "loaded", "expected")
@@ -406,7 +406,7 @@ def test_what_the_target_fills_itself_it_fills(database: Database, inrush: Inrus
         "told text) PARTITION BY LIST (region)"
     )
     database.execute("CREATE TABLE loaded_a PARTITION OF loaded FOR VALUES IN ('a')")
-    # A partition whose columns stand in another order, with a constraint of its own.
+    # A partition whose columns are in another order, and which has its own constraint.
     database.execute(
         "CREATE TABLE loaded_b (k int CHECK (k < 100), told text, at timestamptz DEFAULT now(), "
         "id int NOT NULL, region text NOT NULL, twice int GENERATED ALWAYS AS (k * 2) STORED)"

@@ -1,7 +1,7 @@
 """Rows that are routed and refused.
 
-Those that fit no partition, where only the server can tell, and those that partitions of the target
-refuse. It is asked row by row.
+Some fit no partition, and only the server can tell that. Others are refused by partitions of the
+target, row by row.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from postgres.shapes import Shape, make, month
 
 PLAIN = ["1", "1", "2024-01-15", "2024-01-15 12:00:00", "north", "1.00", "t", "x"]
 
-# The shape of the target, and for each bad row the fields that make it so.
+# The shape of the target, and the fields that make each row bad.
 STRAYS = {
     "two columns": (
         Shape(
@@ -138,7 +138,7 @@ class Job(SerialJob):
         }  # fmt: skip
 
     def row(self, chance: random.Random) -> list[str]:
-        # Some keys are in the target, some come again.
+        # Some keys are in the target already, some occur twice in the files.
         key = chance.randrange(60, FILES * ROWS * 6)
         fields = [str(key % 4), str(key), "1", "1", f"note {chance.randrange(3)}"]
         match chance.randrange(40):

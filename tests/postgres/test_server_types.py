@@ -1,7 +1,7 @@
-r"""Types that PostgreSQL alone has, whose values it cuts or rounds without a word.
+r"""Types that only PostgreSQL has, whose values it truncates or rounds without a message.
 
-Values that fit are read back as psql's `\copy` of the same text gives; those that would be changed
-are rejects, with their code and line. Of types that the server alone reads, plan and run say so.
+Values that fit are read back as psql's `\copy` of the same text gives them; those that would be
+changed are rejects with code and line. If only the server reads a type, plan and run say so.
 """
 
 from __future__ import annotations
@@ -217,9 +217,9 @@ KINDS = [
         "jsonb",
         ('{"b": {"a": 1}, "a": [{"a": 1}, {"a": 1}]}', '{"a": "a", "A": "a"}'),
         (
-            ('{"a": 1, "a": 2}', "form_lost", 'the key "a" stands twice'),
-            ('{"a": 1, "\\\\u0061": 1}', "form_lost", 'the key "a" stands twice'),
-            ('[{"x": {"b": 1, "c": 2, "b": 1}}]', "form_lost", 'the key "b" stands twice'),
+            ('{"a": 1, "a": 2}', "form_lost", 'the key "a" occurs twice'),
+            ('{"a": 1, "\\\\u0061": 1}', "form_lost", 'the key "a" occurs twice'),
+            ('[{"x": {"b": 1, "c": 2, "b": 1}}]', "form_lost", 'the key "b" occurs twice'),
         ),
     ),
     Kind(
@@ -227,7 +227,7 @@ KINDS = [
         ('{"[1, 2]",NULL}',),
         (
             ('{"["}', "syntax", "element [1]"),
-            ('{1,"{\\\\"a\\\\": 1, \\\\"a\\\\": 2}"}', "form_lost", "stands twice"),
+            ('{1,"{\\\\"a\\\\": 1, \\\\"a\\\\": 2}"}', "form_lost", "occurs twice"),
         ),
     ),
     Kind("bytea[]", ('{"\\\\\\\\x00ff"}',), (('{"\\\\\\\\x0"}', "syntax", "element [1]"),)),
@@ -263,7 +263,7 @@ KINDS = [
 
 
 def ids(kind: Kind) -> str:
-    """Return a name of a kind that is its own."""
+    """Return a unique name of this kind."""
     return f"{KINDS.index(kind)}_{kind.type_name}"
 
 
@@ -274,7 +274,7 @@ def test_values_are_exact_or_rejects(
 ) -> None:
     if database.server.version < kind.version_min:
         pytest.skip("for newer versions of PostgreSQL")
-    # A type without an encoder sends the whole table in COPY's text form.
+    # If one type has no encoder, the whole table is sent in COPY's text form.
     address = ", address inet" if form == "as_text" else ""
     more = f"\t{NULL}" if form == "as_text" else ""
     database.execute(
@@ -352,7 +352,7 @@ def test_offset_as_the_zone_of_timestamptz(
     assert newest_database.value(same) is True
 
 
-# The server may store something else of these, and does it without a word.
+# The server may store other values for these, without a message.
 CHANGED = [
     ("point", "(0.1000000000000000055511151231257827,2)"),
     ("box", "(1,1),(2,2)"),
@@ -455,7 +455,7 @@ def test_types_that_the_server_keeps_are_not_warned_of(
 def test_what_the_server_refuses_is_a_reject(
     database: Database, inrush: Inrush, type_name: str, value: str
 ) -> None:
-    """The proof that these types need no check of ours."""
+    """Proof that these types need no check by Inrush."""
     database.execute(f"CREATE TABLE loaded (c1 {type_name})")
     inrush.write("rows.tsv", f"{value}\n")
     words = ("load", "rows.tsv", "--to", database.url, "--table", "loaded", "--max-rejects", "1")
@@ -464,7 +464,7 @@ def test_what_the_server_refuses_is_a_reject(
 
 
 def test_every_type_of_the_server_is_known(database: Database, inrush: Inrush) -> None:
-    """Each base type of the catalog is checked, kept by the server, or named in the plan."""
+    """Each base type of the catalog is checked, stored unchanged by the server, or in the plan."""
     checked = {
         *(
             "bool bytea char name int8 int2 int4 text json jsonb float4 float8 bpchar varchar date"

@@ -1,7 +1,7 @@
 """Settings of a role, a database or a session change no value that is loaded.
 
-`docs/connections.md` decides about every setting that a role can have. Here all of them are played,
-in every way in which a site can set them, and a setting that the page lacks makes a test fail.
+`docs/connections.md` decides about every setting that a role can have. Here all of them are set, in
+every way in which a site can set them. A setting that the page lacks makes a test fail.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ PAGE = DOCS / "connections.md"
 LOCALE = "de_DE.UTF-8"
 ROLE = "loader"
 
-# A type, and texts that are read otherwise under some setting, or by a server with few of them.
+# A type, and texts that some setting makes a server read in another way.
 VALUES: list[tuple[str, list[str]]] = [
     ("money", ["1234.56", "-0.05", "$1,234.50"]),
     ("text[]", ["{a,NULL,b}", '{"NULL",x}', "{}"]),
@@ -73,7 +73,7 @@ VALUES: list[tuple[str, list[str]]] = [
     ("numrange[]", ['{"[1.5,2)"}', "{}", "{NULL}"]),
 ]
 
-# Harmful values of settings that are neither a switch nor a choice of words.
+# Harmful values of settings that are neither a switch nor one of a list of words.
 HOSTILE = {
     "lc_monetary": LOCALE,
     "lc_numeric": LOCALE,
@@ -86,7 +86,7 @@ HOSTILE = {
     "client_encoding": "LATIN1",
     "default_text_search_config": "pg_catalog.german",
     "extra_float_digits": "-15",
-    # A tenth of this could end a session of any client before its first statement.
+    # A tenth of this could end any client's session before its first statement.
     "statement_timeout": "1000",
     "lock_timeout": "1000",
     "idle_in_transaction_session_timeout": "1000",
@@ -102,18 +102,18 @@ HOSTILE = {
     "default_statistics_target": "1",
     "log_min_duration_statement": "0",
 }
-# Not played: they stop any session of any client, or the harness.
+# Not set: they stop every session of every client, or the harness itself.
 UNPLAYABLE = {
     # (Those of the context `backend` cannot be set for a role either.)
-    # They are of one transaction, and PostgreSQL keeps none of them for a role.
+    # They belong to one transaction, and PostgreSQL stores none of them for a role.
     "transaction_deferrable",
     "transaction_isolation",
     "transaction_read_only",
     # It writes every page of every file into the log.
     "wal_consistency_checking",
-    # Each needs files beside the server, or a build with assertions.
+    # Each needs files on the server, or a build with assertions.
     "debug_discard_caches",
-    # It makes the server read damaged pages as empty; none is damaged.
+    # It makes the server read damaged pages as empty, and no page is damaged.
     "zero_damaged_pages",
 }
 
@@ -178,7 +178,7 @@ def german(
 
 
 def hostile(server: Server, *, contexts: tuple[str, ...]) -> dict[str, str]:
-    """Return a value other than the usual one for every setting that has one."""
+    """Return a value other than the default for each setting that has one."""
     values = {}
     with server.connect() as connection:
         for name, context, kind, setting, words in connection.execute(SETTABLE.encode()):
@@ -198,7 +198,7 @@ def hostile(server: Server, *, contexts: tuple[str, ...]) -> dict[str, str]:
 
 
 def test_every_setting_is_decided(server: Server) -> None:
-    """A new version's new setting is read by somebody before it is taken for harmless."""
+    """A person must read a new version's new setting before it counts as harmless."""
     with server.connect() as connection:
         names = [row[0] for row in connection.execute(SETTABLE.encode())]
     patterns = decided()
@@ -210,7 +210,7 @@ def test_every_setting_is_decided(server: Server) -> None:
 
 
 def test_what_is_set_is_what_the_page_says(inrush: Inrush, newest_database: Database) -> None:
-    """Ask a session of ours, by a trigger, for each setting that is set."""
+    """Read, by a trigger in Inrush's session, each setting that is set."""
     wanted = [name for name, decision in decided().items() if decision.startswith("set: ")]
     values = ", ".join(f"('{name}')" for name in wanted)
     newest_database.execute(f"""
@@ -271,7 +271,7 @@ def set_hostile(server: Server, scope: str, values: dict[str, str]) -> None:
 
 
 def load(inrush: Inrush, server: Server, database: str, **how: str) -> list[tuple[str, ...]]:
-    """Load every type into a table of a role's own, and return the stored values."""
+    """Load every type into a table that the role owns, and return the stored values."""
     with server.connect() as connection:
         connection.execute(f'CREATE DATABASE "{database}" OWNER {ROLE}'.encode())
     owned = Database(server, database)
@@ -283,7 +283,7 @@ def load(inrush: Inrush, server: Server, database: str, **how: str) -> list[tupl
     table = ", ".join(f"{name} {kind}" for name, kind, _ in columns)
     owned.execute(f"CREATE TABLE typed (id int, {table}); ALTER TABLE typed OWNER TO {ROLE}")
     owned.execute("CREATE SCHEMA evil; CREATE TABLE evil.typed (id int)")
-    # A value a row: what one type refuses takes no other value with it.
+    # One value in each row, so that a refused value does not take others with it.
     lines = [",".join(["id", *(name for name, _, _ in columns)])]
     for place, (_, _, texts) in enumerate(columns):
         for text in texts:

@@ -1,4 +1,4 @@
-"""Rows straight into the target (`atomic = false`): exactly once, seen as they come."""
+"""Loading directly into the target (`atomic = false`): rows appear at once, each exactly once."""
 
 from __future__ import annotations
 
@@ -119,7 +119,7 @@ def test_a_role_that_may_only_insert(database: Database, inrush: Inrush) -> None
     url = database.url.replace("tester@", f"{role}@")
     assert role in url
     columns = ["id", "k", "note"]
-    # The owner sets the ledger up with a load of its own.
+    # The owner creates the ledger by loading something first.
     write_package(inrush, database.url, columns=columns)
     inrush.write("rows.tbl.9", "")
     text = (inrush.folder / "package.toml").read_text().replace("rows.tbl.*", "rows.tbl.9")
@@ -158,7 +158,7 @@ def test_a_file_that_changed_after_a_stop_is_refused(
     begun = int(database.value("SELECT min(id) FROM events")) // ROWS_OF_A_PART
     changed = inrush.folder / f"rows.tbl.{begun}"
     status, text = changed.stat(), changed.read_text()
-    # Of the same length; and then with the time of before.
+    # First another file of the same length, then one that also has the same time.
     changed.write_text(text.replace("note", "NOTE"))
     run(inrush).expect(FAILED, changed.name, "are not removed", "inrush cleanup --run")
     os.utime(changed, ns=(status.st_atime_ns, status.st_mtime_ns))
@@ -168,7 +168,7 @@ def test_a_file_that_changed_after_a_stop_is_refused(
     outcome = inrush("cleanup", *words).expect(CLEAN, "left alone")
     name = outcome.said.split("left alone: run ")[1].split()[0]
     run(inrush).expect(FAILED, changed.name)
-    # With the file as it was the rest is loaded; or the run is given up by name.
+    # With the old file the rest can be loaded, or the user can give up the run by name.
     changed.write_text(text)
     inrush("check", "package.toml").expect(CLEAN, "units kept")
     inrush("cleanup", *words, "--run", name).expect(CLEAN, "stay there")
@@ -220,7 +220,7 @@ def test_too_many_rejects_say_what_stays(newest_database: Database, inrush: Inru
     write_package(inrush, database.url)
     text = (inrush.folder / "package.toml").read_text()
     inrush.write("package.toml", text.replace("streams = 2", "streams = 1"))
-    # The smallest file comes last.
+    # The smallest file is the last one.
     run(inrush).expect(REJECT_LIMIT, "rows.tbl.3:1", "stays: 1,500 rows were written directly to")
     inrush.write("package.toml", text.replace("atomic", "rejects = { rows_max = 1 }\natomic"))
     run(inrush).expect(3)
@@ -254,7 +254,7 @@ OTHER_TABLES = {
 def test_a_target_that_is_another_table_after_a_stop_is_refused(
     database: Database, inrush: Inrush, away: str
 ) -> None:
-    """Rows of the first attempt are not in the table that has the name now."""
+    """Rows of the first attempt are not in the table that now has the name."""
     rows = write_rows(inrush)
     database.execute(f"CREATE TABLE events ({COLUMNS})")
     write_package(inrush, database.url)
@@ -279,7 +279,8 @@ def test_a_target_that_is_renamed_between_two_splits(
     database = newest_database
     rows = write_rows(inrush)
     database.execute(f"CREATE TABLE events ({COLUMNS})")
-    # Another stream could stand still between its rows and their COMMIT, with a lock on the table.
+    # One stream, because another stream could be stopped before its COMMIT, and would hold a lock
+    # on the table.
     settings: dict[str, Value] = {"mode": "append", "atomic": False}
     one_stream = package(database.url, flow("events", "rows.tbl.*", **settings), streams=1)
     inrush.write("package.toml", one_stream)

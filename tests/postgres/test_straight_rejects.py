@@ -1,4 +1,4 @@
-"""Rows that a target refuses which they go straight into (`atomic = false`)."""
+"""Rows that are loaded directly into a target (`atomic = false`), and that it refuses."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ CREATE TABLE {name}_1 PARTITION OF {name} FOR VALUES WITH (MODULUS 2, REMAINDER 
 
 
 class Job(SerialJob):
-    """Files for a target that has a row."""
+    """Files for a target that already has a row."""
 
     def __init__(
         self,
@@ -168,7 +168,7 @@ def test_keys_of_other_files_in_the_order_of_their_commits(
 
 def test_what_is_checked_at_commit(newest_database: Database, inrush: Inrush) -> None:
     job = Job(newest_database, inrush, seed=3, later="DEFERRABLE INITIALLY DEFERRED")
-    # Nothing is refused before the COMMIT of the first file.
+    # No row is refused before the COMMIT of the first file.
     job.files["rows.0.csv"] = [
         [str(number), "51" if number % 20 == 0 else "1", "1", "a note"]
         for number in range(1000, 1300)
@@ -205,7 +205,7 @@ def test_the_limit_holds_over_all_streams(
     job.write(streams=streams, rows_max=limit - 1)
     outcome = job.run().expect(REJECT_LIMIT, f"{limit - 1}", "were written directly to")
     assert outcome.report["account"]["rows_rejected"] < limit
-    # Committed rows stay and count; the rest is loaded once more rejects are accepted.
+    # Committed rows stay and count; the rest is loaded once the limit of rejects is raised.
     job.write_package("rows.*.csv", limit, streams=streams)
     job.assert_done(job.run())
 
@@ -214,7 +214,7 @@ def test_the_limit_holds_over_all_streams(
 def test_a_compressed_file_that_streams_share(
     newest_database: Database, inrush: Inrush, fault: str | None
 ) -> None:
-    # Four ranges of the feed, and nearly each with rows that are refused.
+    # Four ranges of the feed, nearly each with rows that are refused.
     job = Job(newest_database, inrush, seed=7, files=1, rows=4000, filler=4000, duplicates="none")
     job.write(compressed=True, streams=3)
     if fault:
@@ -240,7 +240,7 @@ def test_files_that_wait_for_each_other(newest_database: Database, inrush: Inrus
         CREATE TRIGGER gate BEFORE INSERT ON loaded FOR EACH ROW EXECUTE FUNCTION pass_gate()
         """
     )
-    # Each has the key of the other's first row as its last.
+    # The last row of each has the key of the other's first row.
     job.files = {
         "rows.0.csv": [["1", "1", "1", "a"], ["101", "1", "1", "gate"], ["2", "1", "1", "b"]],
         "rows.1.csv": [["2", "1", "1", "c"], ["102", "1", "1", "gate"], ["1", "1", "1", "d"]],

@@ -1,4 +1,4 @@
-"""The target as it is: each property of it is honoured, or refused with the reason."""
+"""The target as it is: the load respects each property of it, or refuses it with the reason."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def test_the_sequence_of_a_partitioned_target_numbers_rows(
     rows = database.rows("SELECT id, k FROM loaded")
     assert sorted(id for id, _ in rows) == [100, 101, 102]
     assert sorted(k for _, k in rows) == [1, 2, 3]
-    # Later rows continue the numbers, and no partition has a sequence of its own.
+    # Later rows continue the sequence, and no partition has its own.
     database.execute("INSERT INTO loaded (k) VALUES (1)")
     assert database.value("SELECT max(id) FROM loaded") == 103
 

@@ -74,7 +74,7 @@ def tls_server(start_server: StartServer, certificates: Path) -> Server:
         ("127.0.0.1", "verify-full", "root.crt", FAILED),
         ("localhost", "verify-full", "other.crt", FAILED),
         ("localhost", "verify-ca", "other.crt", FAILED),
-        # A root file turns `require` into `verify-ca`, as libpq has it.
+        # A root file turns `require` into `verify-ca`, as libpq does.
         ("localhost", "require", "other.crt", FAILED),
         ("localhost", "verify-full", None, FAILED),
     ],

@@ -1,4 +1,4 @@
-"""Rows that a target refuses into which they are merged (`upsert`)."""
+"""Rows that are merged into a target (`upsert`), and that it refuses."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ class Job(SerialJob):
             ]
             for number in range(FILES)
         }
-        # Rows that the staging table refuses before the merge: keys that come again.
+        # Rows that the staging table refuses before the merge, because their keys repeat.
         self.staged: dict[tuple[str, str], tuple[str, int]] = {}
         self.updated = 0
         self.insert(HEADER, MERGE, self.files, self.before)
@@ -92,7 +92,7 @@ class Job(SerialJob):
         assert codes >= {"raised", "foreign_key_missing", "duplicate_key", "check_violated"}
 
     def row(self, key: int) -> list[str]:
-        # Some pages of rows, so that they are merged in more than one window.
+        # Several pages of rows, so that the merge takes more than one window.
         note = "".join(self.chance.choices("abcdefghijklmnopqrstuvwxyz", k=600))
         fields = [str(key), str(key % 4), "1", f"code {key}", note]
         match self.chance.randrange(40):
@@ -101,7 +101,7 @@ class Job(SerialJob):
             case 1:
                 fields[2] = "51"
             case 2:
-                # Another one has it, or had it, or will have it.
+                # Another row has this value, had it, or will have it.
                 fields[3] = f"code {self.chance.randrange(300)}"
             case 3:
                 fields[0], fields[1] = "7", "3"
@@ -113,7 +113,7 @@ class Job(SerialJob):
 
     def before(self, file: str, line: int, row: Sequence[str]) -> Refused | None:
         if row[1] == "-1":
-            # The CHECK is looked at before any key.
+            # The CHECK comes before any key.
             return None
         key = (row[0], row[1])
         if key in self.staged:

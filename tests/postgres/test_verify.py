@@ -1,7 +1,7 @@
-"""The database holds the rows that were read: each level of `verify` finds the harm that it should.
+"""Tests that each level of `verify` finds the damage that it should find.
 
-The harm is done on purpose: to the ledger and the staging tables from another session while the
-command stands still, and to the rows on their way by `INRUSH_FAULT`.
+The tests cause the damage: another session changes the ledger and the staging tables while the
+command is stopped, and `INRUSH_FAULT` changes rows in transit.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def file_of(inrush: Inrush, name: str = "rows.tbl") -> None:
     )
 
 
-# The harm to the ledger's splits, and the message.
+# The damage to the ledger's splits, and the message.
 LEDGER_FAULTS = {
     "a range is missing": (
         "DELETE FROM inrush.shard WHERE byte_start > 0 AND byte_start < file_bytes / 2 "
@@ -64,7 +64,7 @@ LEDGER_FAULTS = {
 
 @pytest.mark.parametrize("fault", LEDGER_FAULTS)
 def test_ranges_cover_the_file(newest_database: Database, inrush: Inrush, fault: str) -> None:
-    """A file that several streams share: its ranges in the ledger are all of it, each once."""
+    """A file that several streams share: its ranges in the ledger cover it, each once."""
     statement, said = LEDGER_FAULTS[fault]
     row = "x" * 990
     inrush.write("rows.tbl", "".join(f"{n:07}|{row}|\n" for n in range(26_000)))
@@ -78,7 +78,7 @@ def test_ranges_cover_the_file(newest_database: Database, inrush: Inrush, fault:
     assert_no_rows(newest_database)
 
 
-# Which harm is found from which level on.
+# The level from which each kind of damage is found.
 HARM = {"batch_lost": "count", "row_doubled": "sums", "values_exchanged": "rows"}
 
 
@@ -88,11 +88,11 @@ HARM = {"batch_lost": "count", "row_doubled": "sums", "values_exchanged": "rows"
 def test_harm_on_the_way_is_found(
     database: Database, inrush: Inrush, harm: str, level: str, streams: int
 ) -> None:
-    """Each level finds the harm that it promises to find, and that of the lower levels."""
+    """Each level finds the damage that it promises to find, and that of the lower levels."""
     if streams == 1:
         file_of(inrush)
     else:
-        # Large enough to be shared: several ranges, each with sums of its own.
+        # Large enough to be shared: several ranges, each with its own sums.
         row = "x" * 990
         inrush.write("rows.tbl", "".join(f"{n}|{n}|2024-01-01|{row}|\n" for n in range(17_000)))
     text = package(
@@ -111,7 +111,7 @@ def test_harm_on_the_way_is_found(
     if harm == "values_exchanged":
         assert "in other rows" in outcome.said
     assert_no_rows(database)
-    # Without harm the same command loads all; rows that were committed with harm are removed
+    # Without damage the same command loads everything; damaged rows that were committed are removed
     # before.
     if streams == 2:
         inrush("run", file).expect(VERIFICATION)
@@ -121,7 +121,7 @@ def test_harm_on_the_way_is_found(
 
 
 def test_a_private_unit_is_counted_by_its_copies(database: Database, inrush: Inrush) -> None:
-    """Nobody else sees its table: it holds what COPY's tag says, and is not counted again."""
+    """No other session sees its table, so COPY's count is enough: nothing counts rows again."""
     file_of(inrush)
     database.execute(f"ALTER DATABASE {database.name} SET log_statement = 'all'")
     before = database.server.log.stat().st_size
@@ -146,7 +146,7 @@ def test_rows_that_a_trigger_drops_are_missed(database: Database, inrush: Inrush
 
 
 def test_rows_that_a_trigger_removes_later_are_missed(database: Database, inrush: Inrush) -> None:
-    """COPY has counted them: a table with triggers is counted once more."""
+    """A trigger removes rows after COPY has counted them, so such a table is counted once more."""
     staging_triggers.after_statement(database, staging_triggers.REMOVES_ROWS)
     file_of(inrush)
     words = ["load", "rows.tbl", "--to", database.url, "--table", "loaded"]
@@ -156,7 +156,7 @@ def test_rows_that_a_trigger_removes_later_are_missed(database: Database, inrush
     assert_no_rows(database)
 
 
-# What another session does to a staging row, and which levels find it.
+# What another session does to a staging row, and the levels that find it.
 CHANGES = {
     "id = id + 1": LEVELS[1:],
     "amount = amount + 0.01": LEVELS[1:],
@@ -179,7 +179,7 @@ def test_changed_staging_rows_are_found(
 ) -> None:
     """A shared unit's table is committed before it is verified: others can write to it."""
     row = "x" * 930
-    # The number of infinity itself, were it counted from 1970, and an interval without an end.
+    # The value that infinity would have if counted from 1970, and an infinite interval.
     late = "294247-01-10 04:00:54.775807|infinity"
     inrush.write(
         "rows.tbl", "".join(f"{n}|{n}.25|2024-01-01|{row}|{late}|\n" for n in range(17_000))
@@ -205,10 +205,10 @@ def test_changed_staging_rows_are_found(
 @pytest.mark.parametrize("form", ["binary", "text"])
 @pytest.mark.parametrize("level", LEVELS[1:])
 def test_every_type_agrees(database: Database, inrush: Inrush, level: str, form: str) -> None:
-    r"""All values of all types, NULLs and extremes: both sides come to the same numbers.
+    r"""All values of all types, NULLs and extremes: both sides have the same sums.
 
-    The tables then equal those of psql's `\copy`. A column of a type without
-    an encoder sends the whole table in COPY's text form.
+    Then the tables equal those of psql's `\copy`. A column of a type without an encoder sends the
+    whole table in COPY's text form.
     """
     flows = []
     families = families_of(database)
@@ -273,7 +273,7 @@ def test_sums_are_resumed(newest_database: Database, inrush: Inrush) -> None:
 def test_databases_of_other_encodings(
     database: Database, inrush: Inrush, level: str, encoding: str
 ) -> None:
-    """Texts are compared as UTF-8, however the database keeps them."""
+    """Texts are compared as UTF-8, whatever the encoding of the database."""
     name = f"{database.name}_{encoding.lower()}_{level}"
     with database.server.connect() as connection:
         connection.execute(
@@ -318,7 +318,7 @@ def staging(database: Database) -> str:
     return f"inrush_staging.{name}"
 
 
-# What somebody does to a unit that a stopped run has left, and which levels find it.
+# What a session does to a unit that a stopped run has left, and the levels that find it.
 HARM_TO_KEPT = {
     "TRUNCATE {}": LEVELS,
     "DELETE FROM {} WHERE id % 1000 = 0": LEVELS,
@@ -334,7 +334,7 @@ HARM_TO_KEPT = {
 def test_kept_units_are_verified_again(
     newest_database: Database, inrush: Inrush, harm: str, level: str, mode: str
 ) -> None:
-    """What an earlier attempt has committed stood there since, for anybody to change."""
+    """Other sessions may have changed rows that an earlier attempt committed."""
     if mode == "append":
         newest_database.execute(f"CREATE TABLE loaded ({', '.join(COLUMNS)})")
     words = parts(inrush, newest_database, level, mode)
@@ -392,7 +392,7 @@ def test_another_table_of_a_units_name_is_not_taken_for_it(
 def test_a_unit_that_is_emptied_before_the_switch_is_found(
     newest_database: Database, inrush: Inrush
 ) -> None:
-    """Whoever empties a table of this very attempt gives it other files."""
+    """A session that empties a table of this very attempt gives it other files."""
     words = parts(inrush, newest_database, "count")
     with inrush.stopped_by("stop:before_switch", *words) as running:
         newest_database.execute(f"TRUNCATE {staging(newest_database)}")

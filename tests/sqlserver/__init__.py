@@ -1,1 +1,1 @@
-"""How foreign clients send a bulk load to SQL Server, recorded."""
+"""Records of how foreign clients send a bulk load to SQL Server."""

@@ -1,8 +1,8 @@
 """Records again how foreign clients send the table of `table.py`: `make capture-tds`.
 
-It installs each client where it does not disturb this checkout (`--folder`), lets it load the table
-into the recording server, and writes the message into `captures/`. The captures are committed, so
-tests need none of the clients.
+It installs each client in a folder outside this checkout (`--folder`), lets it load the table into
+the recording server, and writes the message into `captures/`. The captures are committed, so tests
+need none of the clients.
 """
 
 from __future__ import annotations

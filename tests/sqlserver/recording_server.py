@@ -19,7 +19,7 @@ from .table import COLUMNS, CP1252, CP1252_NAME, UTF8_NAME, Column
 
 SQL_BATCH, RPC, BULK_LOAD, ATTENTION, TRANSACTION, LOGIN7, PRELOGIN = 1, 3, 7, 6, 14, 16, 18
 _REPLY = 4
-# DONE: the last result; others follow; with a count; the answer to ATTENTION.
+# DONE: the last result; more results follow; with a count; the answer to ATTENTION.
 _DONE_FINAL, _DONE_MORE, _DONE_COUNT, _DONE_ATTENTION = 0x00, 0x01, 0x10, 0x20
 _UTF8_SUPPORT = 0x0A
 _PACKET_BYTES = 4096
@@ -39,7 +39,7 @@ class RecordingServer:
     """Listens on a port of this machine until it is closed."""
 
     recordings: list[Recording] = field(default_factory=list)
-    # Every statement of every client, to see what a new client asks.
+    # Every statement of every client, to show what a new client asks.
     statements: list[str] = field(default_factory=list)
     port: int = 0
 
@@ -72,7 +72,7 @@ class _Session:
         self._statement = ""
 
     def run(self) -> None:
-        """Answer until the client goes."""
+        """Answer until the client closes the connection."""
         answers: dict[int, Callable[[bytes], bytes]] = {
             PRELOGIN: self._prelogin,
             LOGIN7: self._login,
@@ -166,7 +166,8 @@ class _Session:
             self._statement = statement
             return done()
         if "sp_tablecollations" in lower:
-            # As SqlClient and its kin ask: open transactions, columns, and the names of collations.
+            # As SqlClient and its relatives ask: open transactions, columns, and the names of
+            # collations.
             collations = [
                 [index + 1, column.name, None, column.collation]
                 for index, column in enumerate(COLUMNS)

@@ -1,6 +1,6 @@
-"""The table that every client loads: a column of each type, three rows and one of NULLs.
+"""The table that every client loads: a column of each type, three rows, and one of NULLs.
 
-`captures/table.json` is made of it, for clients in other languages and for the test that encodes
+`captures/table.json` is made from it, for clients in other languages and for the test that encodes
 the same values (`crates/tds/tests/bulk/captures.rs`).
 """
 
@@ -178,7 +178,7 @@ TABLE = "dbo.every_type"
 
 
 def rows() -> list[list[Value]]:
-    """Return the rows; in the last, all is NULL that may be."""
+    """Return the rows; in the last row every nullable value is NULL."""
     full = [[column.values[row] for column in COLUMNS] for row in range(3)]
     return [*full, [None if column.nullable else 4 for column in COLUMNS]]
 

@@ -1,4 +1,4 @@
-"""The captures are those of the table; `crates/tds/tests/bulk/captures.rs` compares their bytes."""
+"""The captures fit the table; `crates/tds/tests/bulk/captures.rs` compares their bytes."""
 
 from __future__ import annotations
 

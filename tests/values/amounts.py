@@ -1,4 +1,4 @@
-"""Reads numbers as the types of a database hold them, exactly, with fractions."""
+"""Reads numbers exactly, with fractions, as the types of a database hold them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from values.meanings import Column, Meaning, double_bits, may, must, nothing, si
 
 BLANKS = " \t\n\r\f\v"
 INTEGERS = {"int2": 15, "int4": 31, "int8": 63}
-# Fractions with such exponents need hardly any memory, and no type holds larger ones.
+# Fractions with such exponents need little memory, and no type holds larger ones.
 EXPONENT_MAX = 200_000
 NUMERIC_WHOLE_DIGITS = 131_072
 NUMERIC_SCALE_MAX = 16_383
@@ -29,7 +29,7 @@ class Written:
     scale: int
     has_point: bool
     has_exponent: bool
-    # Written as every program writes it: no plus, no leading zeros, no blanks around it.
+    # In the usual form: no plus, no leading zeros, no blanks around it.
     plain: bool
     # It has a leading zero or a plus, as codes often have.
     looks_coded: bool
@@ -90,7 +90,7 @@ def written(text: str, column: Column) -> Written | None:
 
 
 def rounded(value: Fraction, how: str) -> int:
-    """Round to a whole number, as a column's `round` says."""
+    """Round to a whole number by a column's `round` setting."""
     sign = -1 if value < 0 else 1
     whole, rest = divmod(abs(value), 1)
     up = {
@@ -102,7 +102,7 @@ def rounded(value: Fraction, how: str) -> int:
 
 
 def kept(value: Fraction, places: int, column: Column) -> Fraction | None:
-    """Return a value with this number of digits behind the point, or None if it would lose any."""
+    """Return a value with this number of digits after the point, or None if it would lose any."""
     scaled = value * Fraction(10) ** places
     if scaled.denominator == 1:
         return value
@@ -203,14 +203,14 @@ def shortest_single(value: float) -> Fraction:
 
 
 def still_says(value: float, parts: Written, is_single: bool) -> bool:
-    """Whether a float with fewest digits, or with as many as were written, is as written."""
+    """Whether a float equals its text: fewest digits, or as many digits as were written."""
     # A float of four bytes may be printed as one of eight.
     shortest = {Fraction(repr(value)), *([shortest_single(value)] if is_single else [])}
     as_many = Fraction(f"{Decimal(value):.{max(len(parts.digits), 1) - 1}e}")
     step = Fraction(10) ** -parts.scale
 
     def is_like(short: Fraction) -> bool:
-        # If two texts are as short and as near, printers may choose either: 0.25 is 0.2 or 0.3.
+        # If two texts are equally short and near, printers may choose either: 0.25 is 0.2 or 0.3.
         is_as_near = abs(parts.value - Fraction(value)) <= abs(short - Fraction(value))
         ends_there = (short / step).denominator == 1 and (short / (10 * step)).denominator != 1
         is_as_short = abs(parts.value - short) == step and ends_there
@@ -250,8 +250,8 @@ def _float(parts: Written, column: Column) -> Meaning:
 def money(text: str, column: Column) -> Meaning:
     """Return the amount that a text means, written as in the C locale or without any sign.
 
-    It is counted in the smallest unit of the currency that readers of the database have: `sizes`
-    has its digits behind the point, which `lc_monetary` says (none in Japan), and else two.
+    It is counted in the smallest unit of the currency. `sizes` has its number of digits after the
+    point by `lc_monetary` (none in Japan); the default is two.
     """
     digits = column.sizes[0] if column.sizes else 2
     body = text.strip(BLANKS)

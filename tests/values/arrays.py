@@ -11,7 +11,7 @@ from values.meanings import Column, Meaning, may, must, nothing
 BLANKS = " \t\n\r\v\f"
 DIMENSIONS_MAX = 6
 ReadElement = Callable[[str, Column], Meaning]
-# An element that is not quoted, and may be the word for NULL.
+# An element without quotes, which may be the word for NULL.
 Element = tuple[str, bool]
 
 
@@ -51,7 +51,7 @@ class _Parser:
             if character == "}":
                 return found
             if character != ",":
-                raise ArrayError("elements are parted by commas")
+                raise ArrayError("elements are separated by commas")
 
     def element(self) -> Element:
         if self.next() == '"':
@@ -68,7 +68,7 @@ class _Parser:
         out, kept, is_escaped = "", 0, False
         while (character := self.next()) not in ",}":
             if character in '{"':
-                raise ArrayError("a quote or a bracket stands inside an element")
+                raise ArrayError("a quote or a bracket is inside an element")
             if character == "\\":
                 self.at += 1
                 out += self.next()
@@ -84,7 +84,7 @@ class _Parser:
 
 
 def shape(found: list[Any]) -> tuple[int, ...]:
-    """Return the dimensions of nested lists, which must be even."""
+    """Return the dimensions of nested lists, which must be regular."""
     inner = {shape(one) if isinstance(one, list) else None for one in found}
     if len(inner) > 1 or () in inner:
         raise ArrayError("its rows differ in length")
@@ -115,7 +115,7 @@ def array(text: str, column: Column, read: ReadElement) -> Meaning:
     except ArrayError as fault:
         return nothing(str(fault))
     if parser.at != len(body):
-        return nothing("something stands behind the array")
+        return nothing("something follows the array")
     if lower is not None and lengths != dimensions:
         return nothing("its bounds are not its lengths")
     if len(dimensions) > DIMENSIONS_MAX:

@@ -68,7 +68,7 @@ def _infinite(number: int, bits: int) -> int | str:
 
 
 def numeric(data: bytes) -> tuple[Fraction, int] | str:
-    """Return the value of a numeric, and the digits behind its point."""
+    """Return the value of a numeric, and the number of digits after its point."""
     count, weight, sign, scale = struct.unpack_from(">hhHH", data)
     if sign in NUMERIC_WORDS:
         return NUMERIC_WORDS[sign]

@@ -11,7 +11,7 @@ from values.meanings import Column
 
 Maker = Callable[[Random], Column]
 
-# Formats in which directives of digits touch, and others.
+# Formats with digit directives that touch, and other formats.
 TOUCHING_DATES = (
     "%Y%m%d %d%m%Y %m%d%Y %y%m%d %d%m%y %m%d%y %Y%j %y%j %e%m%Y %d%m/%Y %Y-%m%d".split()
 )
@@ -215,7 +215,7 @@ def _domain(random: Random) -> Column:
     )  # fmt: skip
 
 
-# How often each is drawn.
+# How often each kind is drawn.
 MAKERS: tuple[tuple[Maker, int], ...] = (
     (_moment, 12),
     (_integer, 2),
@@ -246,7 +246,7 @@ def _column(random: Random, maker: Maker) -> Column:
     made = maker(random)
     settings = dict(made.settings)
     base = made.element if made.kind == "domain" and made.element else made
-    # The blanks in an array are read by its own rules: `trim` is refused there.
+    # The rules of arrays decide about their blanks, so `trim` is refused for them.
     if base.kind != "array" and random.random() < 0.15:
         settings["trim"] = random.choice(("start", "end", "both"))
         if random.random() < 0.4:

@@ -1,7 +1,7 @@
 """Reads and writes moments in the formats that a column declares, by the letters of strftime.
 
-Where two directives of digits touch, each takes its full width. Anything else would have two
-readings: lost zeros are the usual reason, and nobody can tell where they were lost.
+If two digit directives touch, each must have its full width. Otherwise a text would have two
+readings, usually because zeros were lost at an unknown position.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ DAYS = "Monday Tuesday Wednesday Thursday Friday Saturday Sunday"
 EXPANDED = {"F": "%Y-%m-%d", "D": "%m/%d/%y", "T": "%H:%M:%S", "R": "%H:%M", "h": "%b"}
 WIDTHS = {"Y": 4, "y": 2, "m": 2, "d": 2, "e": 2, "H": 2, "k": 2, "I": 2, "l": 2, "M": 2}
 WIDTHS |= {"S": 2, "j": 3}
-# Past what PostgreSQL itself takes, and still a number of hours.
+# More than PostgreSQL itself accepts, and still a number of hours.
 OFFSET_PAST = 26 * 3600
 BLANK_PADDED = "ekl"
 
 
 @dataclass(frozen=True)
 class Token:
-    """A directive, or characters that stand for themselves."""
+    """A directive, or literal characters."""
 
     letter: str = ""
     literal: str = ""
@@ -64,7 +64,7 @@ def _pattern(parts: list[Token], at: int) -> str:
     if not token.letter:
         if token.literal != " ":
             return re.escape(token.literal)
-        # Between digits a blank is what parts them; elsewhere it may be missing.
+        # Between digits a blank separates them; elsewhere it may be missing.
         return r"\s+" if before and behind else r"\s*"
     name = f"(?P<{token.letter}{at}>"
     if token.letter in WIDTHS:
@@ -78,7 +78,7 @@ def _pattern(parts: list[Token], at: int) -> str:
     if token.letter == "f":
         digits = re.sub(r"[^0-9]", "", token.flags)
         count = f"{{{digits}}}" if digits and before and "." not in token.flags else "{1,9}"
-        # The point may be missing with its digits.
+        # The point may be missing together with its digits.
         return rf"(?:\.{name}[0-9]{count}))?" if "." in token.flags else f"{name}[0-9]{count})"
     return {
         "p": rf"{name}[AaPp][Mm])",
@@ -100,9 +100,9 @@ def _place(word: str, names: str, short: bool) -> int | None:
 
 
 def parts_of(text: str, format_text: str) -> dict[str, str] | None:
-    """Return the parts that a text has in a format, by letter, or None where it is not in it."""
+    """Return a text's parts in a format, by letter, or None if it does not have the format."""
     found = tokens(format_text)
-    # Where blanks part digits they may be missing, if all digits are there.
+    # Blanks between digits may be missing if all digits are present.
     joined = [token for token in found if token.literal != " "]
     for some in (found, joined):
         pattern = "".join(_pattern(some, at) for at in range(len(some)))
@@ -142,7 +142,8 @@ def moment(text: str, format_text: str, pivot: int | None) -> Moment | None:
         offset = read_offset(parts["z"], OFFSET_PAST)
         if offset is None:
             return None
-    # A loader may refuse the blank within a row of digits, where a lost digit may have stood.
+    # A loader may refuse a blank within a group of digits, because a digit may have been lost
+    # there.
     plain = not any(value.startswith(" ") for value in parts.values())
     return Moment(day, clock, any(letter in parts for letter in "HkIl"), offset, plain)
 
@@ -169,7 +170,7 @@ def _day(parts: dict[str, str], pivot: int | None) -> int | None:
     for letter, short in (("b", True), ("B", False)):
         if letter in parts:
             place = _place(parts[letter], MONTHS, short)
-            # May is its own short form; of the others the long form's short one is taken too.
+            # May is its own short form; the longer short forms of other months are accepted too.
             place = place if place is not None else _place(parts[letter], MONTHS, not short)
             if place is None or month not in (None, place + 1):
                 return None
@@ -202,7 +203,7 @@ def _clock(parts: dict[str, str]) -> Fraction | None:
 
 
 def write(value: datetime, format_text: str, offset: int = 0) -> str:
-    """Write a moment as a program would that knows the format: each directive in full width."""
+    """Write a moment as a program that knows the format would: each directive in full width."""
     out = ""
     for token in tokens(format_text):
         match token.letter:
@@ -275,7 +276,7 @@ def declared(text: str, column: Column) -> Meaning:
 
 
 def tidy(text: str, format_text: str) -> bool:
-    """Whether each directive of digits has its full width, and nothing stands around."""
+    """Whether each digit directive has its full width, and nothing surrounds the text."""
     return re.fullmatch("".join(map(_full, tokens(format_text))), text) is not None
 
 

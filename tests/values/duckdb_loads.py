@@ -1,4 +1,4 @@
-"""Loads the types that DuckDB has, too, into a file of it, and reads the stored values back."""
+"""Loads the types that DuckDB also has into a DuckDB file, and reads the stored values back."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from values.rounds import Round
 
 # Microseconds from 1970 to 2000.
 TO_2000 = 946_684_800_000_000
-# How a value is asked for, so that Python need not have its type: Python's dates end in 9999.
+# The query for a value, in a form that needs no Python type: Python's dates end in 9999.
 QUERIES = {
     "date": "CASE WHEN isinf(value) THEN value::VARCHAR "
     "ELSE date_diff('day', DATE '2000-01-01', value)::VARCHAR END",
@@ -39,7 +39,7 @@ def has(column: Column) -> bool:
 
 
 def shared(chosen: Round) -> Round:
-    """Return what of a round can be loaded into DuckDB."""
+    """Return the part of a round that can be loaded into DuckDB."""
     groups = tuple(group for group in chosen.groups if has(group.column))
     return replace(chosen, groups=groups, roles=(), verifies=False)
 
@@ -50,7 +50,7 @@ def load(chosen: Round, inrush: Inrush) -> Loaded:
     for group in chosen.groups:
         write_file(group, inrush)
     for group in chosen.groups:
-        # A column that is refused refuses its package, and a start costs little without a server.
+        # One refused column refuses its package, and a start without a server is cheap.
         text = package({"url": "values.duckdb"}, flow_of(group), name=table(group))
         outcome = inrush("run", inrush.write("package.toml", text))
         if outcome.status in (CLEAN, LOADED_WITH_REJECTS):

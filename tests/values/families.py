@@ -1,7 +1,7 @@
-"""Values of every column type, as COPY's text form has them, which psql and Inrush read.
+"""Values of every column type in COPY's text form, which psql and Inrush read.
 
-A family is one table, so that its rows go the binary way; the last families hold types that go
-the text way.
+A family is one table. Its rows are sent in binary form; the last families hold types that are sent
+as text.
 """
 
 from __future__ import annotations
@@ -19,15 +19,15 @@ class Family:
     columns: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
     before: str = ""
-    # Whether COPY's binary form can be asked for, to compare with.
+    # Whether COPY can also return it in binary form, to compare with.
     binary: bool = True
-    # The servers that take all of its rows.
+    # The servers that accept all of its rows.
     version_min: int = 0
     version_max: int = 99
 
 
 def each(name: str, type_name: str, values: list[str], **more: object) -> Family:
-    """Return a family of one column, a row for each value."""
+    """Return a family with one column, and a row for each value."""
     return Family(name, (type_name,), tuple((value,) for value in values), **more)  # type: ignore[arg-type]
 
 
@@ -261,7 +261,7 @@ FAMILIES = [
         ),
         version_min=17,
     ),
-    # Before infinity took their place.
+    # Values whose place infinity took.
     Family(
         "finite_interval",
         ("interval",),
@@ -334,7 +334,7 @@ FAMILIES = [
             CREATE DOMAIN twice AS positive CHECK (VALUE > 1);
         """,
     ),
-    # From here on, types whose text goes to the server as it is.
+    # From here on: types whose text goes to the server unchanged.
     Family(
         "network",
         ("inet", "cidr", "macaddr", "int4"),

@@ -1,4 +1,4 @@
-"""Files whose form and columns are guessed: loaded, and compared with their true content."""
+"""Files whose format and columns are guessed: loaded, and compared with their true content."""
 
 from __future__ import annotations
 
@@ -43,9 +43,9 @@ class Guessed:
 
     seed: int
     columns: tuple[Sampled, ...]
-    # None where it has no header.
+    # None if it has no header.
     names: tuple[str, ...] | None
-    # Fields at the end of each record that nothing stands in.
+    # Empty fields at the end of each record.
     empty_fields: int
 
     @property
@@ -73,7 +73,7 @@ def make(seed: int) -> Guessed:
     count = random.randint(2, 7)
     columns = [sampled(random, SAMPLES, LATER) for _ in range(count)]
     if random.random() < 0.25:
-        # Nothing but words, so that no type tells the header from the rows.
+        # Only words, so that no type distinguishes the header from the rows.
         columns = [
             Sampled(
                 "word",
@@ -134,7 +134,7 @@ def _judge(
         fields = [result.get_value(row, place) for place in range(result.nfields)]
         rows[(fields[0] or b"").decode()] = fields
     _judge_rows(found, chosen, set(rows), told, reject_count, fault)
-    # If the header is a row, nothing else can be checked: its fields are not names.
+    # If the header was taken for a row, nothing else can be checked: there are no names.
     has_names = chosen.names is None or chosen.names[0] not in rows
     for place, column in enumerate(chosen.columns, 1):
         kind = "text"
@@ -258,5 +258,5 @@ def _numbered(text: str, column: Sampled, kind: str) -> Meaning:
 
 
 def _scale(column: Sampled) -> int:
-    """Return the digits behind the point that the samples have at most."""
+    """Return the largest number of digits after the point in the samples."""
     return max((len(one.split(".")[1]) for one in column.samples if "." in one), default=0)

@@ -37,7 +37,7 @@ NAMES = {
     "centuries": "c cent century centuries",
     "millennia": "mil mils millennia millennium",
 }
-# PostgreSQL takes digits directly after these units, because they are also words of its dates.
+# PostgreSQL accepts digits directly after these units, because they are also words of its dates.
 DIGITS_MAY_FOLLOW = {"d", "dec", "h", "m", "mon", "s", "y"}
 UNIT_OF = {name: unit for unit, names in NAMES.items() for name in names.split()}
 Parts = tuple[Fraction, Fraction, Fraction]
@@ -92,8 +92,8 @@ def _clock(match: re.Match[str], fields: str) -> Fraction | None:
 def _words(text: str, fields: str) -> Parts | None:
     """Read numbers with units; if the type has fields, also the short forms of SQL's standard.
 
-    In these the last number counts the last field, a number before a time counts days, and `Y-M`
-    is years and months.
+    In the short forms the last number counts the last field, a number before a time counts days,
+    and `Y-M` is years and months.
     """
     body = text.removeprefix("@").strip(BLANKS)
     is_ago = bool(re.search(r"\bago$", body, re.I))
@@ -157,7 +157,7 @@ def _words(text: str, fields: str) -> Parts | None:
 
 
 def text_follows(body: str, match: re.Match[str]) -> bool:
-    """Whether the character behind the amount is not a blank."""
+    """Whether the character after the amount is not a blank."""
     return body[match.end("amount") :][:1].strip(BLANKS) != ""
 
 

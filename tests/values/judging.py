@@ -16,16 +16,17 @@ class Judgement:
     """The faults, and the number of values that were checked."""
 
     faults: list[str] = field(default_factory=list)
-    # The arguments with which `torture.py` plays a case of it again.
+    # The arguments with which `torture.py` runs one of its cases again.
     again: str = ""
-    # Columns that the plan refuses, and rejects that have a value all the same.
+    # Columns that the plan refuses although the reader has values for them, and rejected rows that
+    # have a value.
     refusals: list[str] = field(default_factory=list)
     counts: Counter[str] = field(default_factory=Counter)
     # The number of cases before the first fault of each kind.
     firsts: dict[str, int] = field(default_factory=dict)
 
     def add(self, other: Judgement) -> None:
-        """Add another one."""
+        """Add the faults and numbers of another one."""
         for kind, place in other.firsts.items():
             self.firsts.setdefault(kind, self.counts["cases"] + place)
         self.faults += other.faults
@@ -34,7 +35,7 @@ class Judgement:
 
 
 def judge(chosen: Round, loaded: Loaded, again: str = "") -> Judgement:
-    """Judge a round; `again` is how it is played again."""
+    """Judge a round; `again` is how to run it again."""
     found = Judgement(again=again)
     for group in chosen.groups:
         refused = loaded.refused.get(group.cases[0].number)
@@ -55,7 +56,7 @@ def judge(chosen: Round, loaded: Loaded, again: str = "") -> Judgement:
 
 
 def meant(case: Case, loaded: Loaded) -> Meaning:
-    """Return the reader's value of a case for the database that it was loaded into."""
+    """Return the reader's value of a case, for the database that it was loaded into."""
     return read(case.field, case.column.with_money(loaded.money_digits))
 
 
@@ -86,7 +87,7 @@ def _judge(found: Judgement, chosen: Round, loaded: Loaded, case: Case) -> None:
 
 
 def is_allowed(refused: str, loaded: Loaded) -> bool:
-    """Whether a load may be refused for this: its formats, or a setting that it names."""
+    """Whether a load may be refused for this reason: its formats, or a setting that it names."""
     of_formats = (
         "is one value by this format and another by",
         "which it writes itself, does not fill",
@@ -97,7 +98,7 @@ def is_allowed(refused: str, loaded: Loaded) -> bool:
 
 
 def kind_of(column: Column) -> str:
-    """Return what faults are counted by."""
+    """Return the kind of a fault, by which faults are counted."""
     if column.element is not None:
         return f"{column.kind} of {kind_of(column.element)}"
     kind = column.kind + (" with fields" if column.fields else "")

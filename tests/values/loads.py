@@ -22,14 +22,14 @@ class LoadError(AssertionError):
 
 @dataclass
 class Loaded:
-    """What came of a round: the value of each case that is in the database."""
+    """The result of a round: the value of each case that is in the database."""
 
     values: dict[int, Any] = field(default_factory=dict)
     reasons: dict[int, str] = field(default_factory=dict)
-    # Groups whose column the plan refuses, with the reason.
+    # Groups with a column that the plan refuses, with the reason.
     refused: dict[int, str] = field(default_factory=dict)
     roles: list[RoleSetting] = field(default_factory=list)
-    # Digits behind the point of the currency that readers of the database have.
+    # Decimal digits of the currency for readers of the database.
     money_digits: int = 2
 
 
@@ -59,7 +59,7 @@ def flow_of(group: Group) -> str:
 
 
 def load(chosen: Round, database: Database, inrush: Inrush) -> Loaded:
-    """Load a round into a database that has nothing yet."""
+    """Load a round into an empty database."""
     found = Loaded()
     for statement in sorted({one.column.before for one in chosen.groups if one.column.before}):
         for part in statement.split("; "):
@@ -103,7 +103,7 @@ def _one_by_one(
     found: Loaded,
     outcome: Outcome,
 ) -> None:
-    """Load the halves of what could not be loaded together, down to the column at fault."""
+    """Load the halves of a failed group again, down to the failing column."""
     if len(groups) == 1:
         found.refused[groups[0].cases[0].number] = outcome.errors
         return
@@ -124,7 +124,7 @@ def note_rejects(outcome: Outcome, groups: list[Group], inrush: Inrush, found: L
     for reject in outcome.rejects():
         name = reject["file"].rsplit("/", 1)[-1]
         group = of_file[name]
-        # Line ends in a field make lines of the file more than records.
+        # Line ends in fields give the file more lines than records.
         record = (inrush.folder / name).read_bytes()[reject["byte_offset"] :]
         number = int(record.decode(group.codec).split(group.separator, 1)[0])
         found.reasons[number] = f"{reject['code']}: {reject['reason']}"

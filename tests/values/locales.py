@@ -9,20 +9,20 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-# Where a currency has not two digits behind the point.
+# Locales whose currency does not have two decimal digits.
 MONEY_DIGITS = {"ja_JP.UTF-8": 0}
 NAMES = ("de_DE", "ja_JP")
 
 
 def make(folder: Path) -> bool:
-    """Make locales in a folder; false where this machine has no sources of any."""
+    """Make locales in a folder; return false if this machine has no sources of any."""
     program = shutil.which("localedef") or shutil.which("localedef", path="/usr/bin:/usr/sbin")
     if program is None:
         return False
     folder.mkdir()
     folder.chmod(0o755)
     for name in NAMES:
-        # The archive of the system is left alone.
+        # The system's archive is not changed.
         words = [program, "-i", name, "-f", "UTF-8", "--no-archive", str(folder / f"{name}.UTF-8")]
         if subprocess.run(words, capture_output=True, check=False).returncode not in (0, 1):
             return False
@@ -31,7 +31,7 @@ def make(folder: Path) -> bool:
 
 @contextmanager
 def known(folder: Path) -> Iterator[None]:
-    """Let servers that start meanwhile know these locales (and C.UTF-8, which the library has)."""
+    """Let servers that start meanwhile know these locales (and C.UTF-8, which libc has)."""
     before = os.environ.get("LOCPATH")
     os.environ["LOCPATH"] = str(folder)
     try:

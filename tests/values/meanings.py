@@ -13,10 +13,10 @@ from harness.packages import Value as Setting
 
 @dataclass(frozen=True)
 class Meaning:
-    """What an independent reader says of a text.
+    """What an independent reader says about a text.
 
-    `is_none` is said of texts that have no value, or more than one: their rows must be rejects.
-    A value that is not `plain` may be a reject as well: how strict a loader is, is its own choice.
+    `is_none` marks a text that has no value, or more than one: its row must be a reject. A value
+    that is not `plain` may be a reject too, because each loader chooses how strict it is.
     """
 
     value: Any = None
@@ -25,18 +25,18 @@ class Meaning:
     why: str = ""
 
     def softened(self) -> Meaning:
-        """Return the same meaning of a text that nobody has to take."""
+        """Return the same meaning, for a text that no loader has to accept."""
         return Meaning(self.value, False, self.is_none, self.why)
 
     def __str__(self) -> str:
-        """Say it in a line."""
+        """Return it as one line."""
         if self.is_none:
             return f"a reject ({self.why})"
         return f"{shown(self.value)}{'' if self.plain else ', or a reject'}"
 
 
 def must(value: Any) -> Meaning:
-    """Return the meaning of a text that every loader has to take."""
+    """Return the meaning of a text that every loader must accept."""
     return Meaning(value, plain=True)
 
 
@@ -52,7 +52,7 @@ def nothing(why: str) -> Meaning:
 
 @dataclass(frozen=True)
 class Column:
-    """A column: its type as PostgreSQL writes it, taken apart, and its settings in a package."""
+    """A column: its type as PostgreSQL writes it and in parts, and its settings in a package."""
 
     kind: str
     type_name: str
@@ -63,7 +63,7 @@ class Column:
     labels: tuple[str, ...] = ()
     element: Column | None = None
     settings: Mapping[str, Setting] = field(default_factory=dict)
-    # The statement that makes the type.
+    # The statement that creates the type.
     before: str = ""
 
     def setting(self, name: str, default: Any = None) -> Any:
@@ -77,18 +77,18 @@ class Column:
         return replace(self, sizes=(digits,)) if self.kind == "money" else self
 
     def __str__(self) -> str:
-        """Say it in a line."""
+        """Return it as one line."""
         said = ", ".join(f"{name} = {value!r}" for name, value in self.settings.items())
         return f"{self.type_name}{f' ({said})' if said else ''}"
 
 
 def double_bits(value: float) -> tuple[str, str]:
-    """Return a double that differs from every other one, the negative zero too."""
+    """Return a key for a double, unique for each value, including the negative zero."""
     return ("float8", "nan" if value != value else struct.pack(">d", value).hex())
 
 
 def single_bits(value: float) -> tuple[str, str]:
-    """Return a float of four bytes in the same way; the value is one."""
+    """Return the same key for a float of four bytes."""
     return ("float4", "nan" if value != value else struct.pack(">f", value).hex())
 
 

@@ -1,4 +1,4 @@
-"""Reads dates, times and timestamps as they are written where a column declares no format."""
+"""Reads dates, times and timestamps as written in a column that declares no format."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ FIRST_TIMESTAMP = -211_813_488_000_000_000
 PAST_TIMESTAMPS = 9_223_371_331_200_000_000
 FOUR_CENTURIES = 146_097 * DAY
 MONTH_DAYS = (31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)
-# Offsets that PostgreSQL takes.
+# The offsets that PostgreSQL accepts.
 OFFSET_PAST = 16 * 3600
 
 
@@ -43,7 +43,7 @@ def day_number(year: int, month: int, day: int) -> int | None:
 
 @dataclass(frozen=True)
 class Moment:
-    """Parts of a date or a time that a text gives."""
+    """The parts of a date or a time that a text gives."""
 
     # Days since 2000-01-01.
     day: int | None = None
@@ -81,7 +81,7 @@ def _date(moment: Moment) -> Meaning:
 
 
 def microseconds(clock: Fraction, column: Column) -> tuple[int, bool] | None:
-    """Return the microseconds that a column keeps of seconds, and whether all are kept."""
+    """Return the microseconds that a column keeps from seconds, and whether it keeps all."""
     digits = column.sizes[0] if column.sizes else 6
     scaled = clock * 10**digits
     if scaled.denominator == 1:
@@ -112,7 +112,7 @@ def _time(moment: Moment, column: Column) -> Meaning:
 def _timestamp(moment: Moment, column: Column) -> Meaning:
     if moment.day is None:
         return nothing("there is no such day")
-    # Before 2000 the digits that are cut off are those of a negative number; the clock's are meant.
+    # Before 2000 the number is negative, but the digits cut off must be those of the clock.
     found = microseconds(moment.clock, column)
     if found is None:
         return nothing("the type keeps fewer digits of a second")
@@ -137,9 +137,9 @@ def _timestamp(moment: Moment, column: Column) -> Meaning:
 
 
 def offset_at(local: int, zone: str) -> int | None:
-    """Return the seconds that a zone's clocks are ahead at a local time that they show once."""
-    # Python's years are 1 to 9999. Rules of a zone that go on do so alike every 400 years, and
-    # before all of its changes a zone has its first time.
+    """Return how far a zone's clocks are ahead, in seconds, at a local time that occurs once."""
+    # Python's years are 1 to 9999. A zone's rules without an end repeat every 400 years, and before
+    # its first change a zone has its first time.
     over = max(local - FOUR_CENTURIES * 15, 0)
     local -= -(-over // FOUR_CENTURIES) * FOUR_CENTURIES
     local = max(local, -FOUR_CENTURIES * 4)
@@ -220,7 +220,7 @@ def default(text: str, column: Column) -> Meaning:
 
 
 def assemble(parts: dict[str, str | None]) -> Moment | None:
-    """Put parts together, or return None where they are nothing."""
+    """Combine the parts, or return None if they have no value."""
     day = None
     if (year := parts.get("year")) is not None:
         number = int(year)

@@ -1,7 +1,7 @@
 """An independent reader: the meaning of a file's field in a column, without code of Inrush.
 
-It is plain Python with exact arithmetic, and slow. Where it does not know a way to write a value it
-says that the row must be a reject, so every text that a loader takes is one that is known here.
+It is plain Python with exact arithmetic, and slow. If it does not know a way to write a value, it
+says that the row must be a reject, so every text that a loader accepts is known here.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ class Field:
     text: str
     # Between quotes of a CSV file.
     quoted: bool = False
-    # COPY's text form with backslashes.
+    # In COPY's text form with backslashes.
     escaped: bool = False
 
     @property
@@ -34,7 +34,7 @@ class Field:
 
 
 def escape(text: str) -> str:
-    """Write a text as COPY's text form does; its word for NULL is left alone."""
+    """Write a text as COPY's text form does, except its word for NULL."""
     if text == "\\N":
         return text
     for plain, written in (("\\", "\\\\"), ("\t", "\\t"), ("\n", "\\n"), ("\r", "\\r")):
@@ -123,5 +123,5 @@ def value(text: str, column: Column) -> Meaning:
 
 
 def same(expected: Any, found: Any) -> bool:
-    """Whether two values are one."""
+    """Whether two values are equal."""
     return type(expected) is type(found) and bool(expected == found)

@@ -11,7 +11,7 @@ import psycopg
 
 from harness.servers import Database
 
-# Those that a role may have without being refused by a server that lacks a locale.
+# Settings that a server without the locale accepts for a role.
 VALUES = {
     "DateStyle": ("German, DMY", "SQL, DMY", "ISO, DMY", "Postgres, MDY", "SQL, MDY"),
     "IntervalStyle": ("sql_standard", "iso_8601", "postgres_verbose"),
@@ -35,25 +35,25 @@ VALUES = {
     "quote_all_identifiers": ("on",),
     "synchronize_seqscans": ("off",),
 }
-# Those that are known to change what an input function reads.
+# Settings that are known to change what an input function reads.
 READING = "DateStyle IntervalStyle TimeZone lc_monetary array_nulls xmloption".split()
 SCOPES = ("role", "database", "role in database")
 
 
 @dataclass(frozen=True)
 class RoleSetting:
-    """A setting, and its holder."""
+    """A setting, and the role or database that has it."""
 
     name: str
     value: str
     scope: str
 
     def __str__(self) -> str:
-        """Say it in a line."""
+        """Return it as one line."""
         return f"{self.scope}: {self.name} = {self.value}"
 
     def statement(self, database: Database) -> str:
-        """Return the statement that gives it."""
+        """Return the statement that sets it."""
         value = self.value
         if self.name != "search_path":
             value = "'" + value + "'"
@@ -66,7 +66,7 @@ class RoleSetting:
 
 
 def draw(random: Random) -> tuple[RoleSetting, ...]:
-    """Return settings: none at all in a third of the cases."""
+    """Return settings: none in a third of the cases."""
     if random.random() < 0.25:
         return ()
     names = [name for name in VALUES if random.random() < (0.4 if name in READING else 0.1)]
@@ -79,7 +79,7 @@ def draw(random: Random) -> tuple[RoleSetting, ...]:
 def given(database: Database, settings: tuple[RoleSetting, ...]) -> Iterator[list[RoleSetting]]:
     """Give settings to a role and a database, and take them away again.
 
-    Those of which the server knows nothing, such as a locale that is not installed, are left out.
+    Settings that the server does not know, such as a locale that is not installed, are left out.
     """
     held: list[RoleSetting] = []
     with database.connect() as connection:
@@ -94,7 +94,7 @@ def given(database: Database, settings: tuple[RoleSetting, ...]) -> Iterator[lis
     try:
         yield held
     finally:
-        # A setting may keep its own role from being looked after, so the connection has its own.
+        # A setting may lock its own role out, so this connection has another role.
         with database.connect() as connection:
             user, name = database.server.user, database.name
             for whom in (f"ROLE {user}", f'DATABASE "{name}"', f'ROLE {user} IN DATABASE "{name}"'):

@@ -20,7 +20,7 @@ DIALECTS = ("csv", "quoted", "tsv")
 
 @dataclass(frozen=True)
 class Case:
-    """A field of a column; its number is the row's in the round."""
+    """A field of a column; its number is the row's number in the round."""
 
     number: int
     column: Column
@@ -87,7 +87,7 @@ class Round:
 
 
 def field_of(text: str, dialect: str) -> Field:
-    """Return a text as a field of a dialect, quoted where it must be."""
+    """Return a text as a field of a dialect, quoted if it must be."""
     if dialect == "tsv":
         return Field(text, escaped=True)
     must_be_quoted = any(one in text for one in '|"\r\n') or dialect == "quoted"

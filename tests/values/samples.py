@@ -1,7 +1,6 @@
 """Columns whose type is to be guessed: values of one kind, in the samples and after them.
 
-The true content of a column is known here. Where its samples do not tell it, because their numbers
-or
+The true content of a column is known here. If its samples do not show it, because their numbers or
 dates can be read in two ways, the only right guess is text.
 """
 
@@ -33,26 +32,26 @@ class Sampled:
 
     @property
     def shows_decimals(self) -> bool:
-        """Whether a sample has a point that can part no thousands."""
+        """Whether a sample has a point that cannot separate thousands."""
         return any("." in one and not THOUSANDS.fullmatch(one) for one in self.samples)
 
     @property
     def has_two_readings(self) -> bool:
-        """Whether its samples are numbers, and a dot in them parts decimals or thousands."""
+        """Whether its samples are numbers in which a dot may separate decimals or thousands."""
         numbers = all(re.fullmatch(r"-?[0-9]+(\.[0-9]+)?", one) for one in self.samples if one)
         dotted = any(THOUSANDS.fullmatch(one) for one in self.samples)
         return numbers and dotted and not self.shows_decimals
 
     @property
     def has_codes(self) -> bool:
-        """Whether a sample with an E in it may be a code, and none shows that it is a number."""
+        """Whether a sample with an E may be a code, and no other shows that it is a number."""
         floats = any(re.fullmatch(r"-?[0-9]+\.[0-9]+[eE][-+]?[0-9]+", one) for one in self.samples)
         floats = floats or any(re.search(r"[0-9][eE][-+][0-9]", one) for one in self.samples)
         return any(CODE.fullmatch(one) for one in self.samples) and not floats
 
     @property
     def tells_no_order(self) -> bool:
-        """Whether its dates can be read with the day first and with the month."""
+        """Whether its dates can be read both with the day first and with the month first."""
         if self.kind != "date" or self.format in ("%Y-%m-%d",):
             return False
         firsts = [re.split(r"[./-]", one)[:2] for one in self.samples if one]
@@ -82,7 +81,7 @@ def thousands(random: Random) -> str:
 
 
 def decimal(random: Random) -> str:
-    """Return a number with two digits behind the point."""
+    """Return a number with two digits after the point."""
     return f"{random.randrange(10_000)}.{random.randrange(100):02}"
 
 
@@ -150,17 +149,17 @@ def grouped(random: Random) -> str:
 
 
 def empty(_: Random) -> str:
-    """Nothing."""
+    """Return an empty text."""
     return ""
 
 
 def large(random: Random) -> str:
-    """Return a whole number past those that floats keep."""
+    """Return a whole number beyond those that floats hold."""
     return str(random.choice((2**53, 2**24, 10**16, 10**17)) + random.choice((-1, 1, 3)))
 
 
 def odd(random: Random) -> str:
-    """Return a value of which samples show nothing."""
+    """Return a value of a kind that the samples do not show."""
     return random.choice(
         "007 +43123 12E45 1.500 1,5 1e5 yes 1 t NA NULL 0x1F 9007199254740993 16777217 12.345 1. "
         ".5 "
@@ -168,7 +167,7 @@ def odd(random: Random) -> str:
     )
 
 
-# Kinds: how their samples are drawn, and their later values.
+# Kinds: how their samples are drawn, and how their later values are.
 KINDS: tuple[tuple[str, Draw, Draw], ...] = (
     ("whole", whole, _pick(whole, large, odd)),
     ("decimal", _pick(decimal, whole), _pick(decimal, large, thousands)),

@@ -31,7 +31,7 @@ def judged(text: str, values: dict[int, int], reasons: dict[int, str]) -> Judgem
 def test_right_values_are_no_fault() -> None:
     assert not judged("12", {0: 12}, {}).faults
     assert not judged("x", {}, {0: "syntax: no number"}).faults
-    # A loader may be strict with what no program writes so.
+    # A loader may refuse a text that no program writes.
     assert not judged("012", {}, {0: "form_lost: a zero"}).faults
 
 

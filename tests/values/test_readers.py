@@ -182,7 +182,7 @@ def test_a_local_time_has_its_only_offset() -> None:
     assert offset_at(at((82025, 7, 16)), "Europe/Vienna") == 7_200
     assert offset_at(at((82025, 1, 16)), "Europe/Vienna") == 3_600
     assert offset_at(at((9999, 12, 31)), "Asia/Kolkata") == 19_800
-    # The time of the place itself, before there were zones.
+    # The local time of the place, from before there were zones.
     assert offset_at(at((-500, 7, 16)), "America/New_York") == -17_762
 
 

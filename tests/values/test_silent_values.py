@@ -1,4 +1,4 @@
-"""Values that would silently become others are rejects."""
+"""Values that would silently change are rejects."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def test_digits_that_touch_are_all_there(
     column: dict[str, Value] = {"name": "v", "type": declared.column, "format": declared.format}
     if declared.pivot:
         column["year_pivot"] = declared.pivot
-    # The commas are the values' own.
+    # The commas belong to the values.
     form: dict[str, Value] = {"delimiter": "|"}
     text = package(
         newest_database.url,
@@ -173,7 +173,7 @@ def test_a_float_column_changes_no_number(
     text = package(newest_database.url, flow("t", "rows.csv", columns=columns, rejects=limit))
     outcome = inrush("run", inrush.write("package.toml", text)).expect(LOADED_WITH_REJECTS)
     expect_floats(newest_database, outcome, type_)
-    # Who takes the nearest number says so, and the plan shows it.
+    # A column can declare that it takes the nearest number, and the plan shows it.
     nearest: list[Value] = ["k text", {"name": "v", "type": type_, "lossless": False}]
     text = package(newest_database.url, flow("near", "rows.csv", columns=nearest), name="near")
     inrush("check", inrush.write("near.toml", text)).expect(CLEAN, "NEAREST")
@@ -191,7 +191,7 @@ def test_a_guessed_float_column_changes_no_number(
 ) -> None:
     pad = "x" * 990
     lines = [f"{number},{number}.5e0,{pad}\n" for number in range(40_000)]
-    # Between the last two places that are looked at.
+    # Between the last two places of samples.
     lines[39_600] = f"39600,9007199254740993,{pad}\n"
     file = inrush.write("floats.csv", "id,v,note\n" + "".join(lines))
     to = ("--to", newest_database.url, "--table", "floats", "--max-rejects", "1")
@@ -248,7 +248,7 @@ def test_a_number_of_the_package_is_not_changed(
     assert "9007199254740992" in outcome.said
 
 
-# JSON that is well formed, with the databases that refuse it.
+# Valid JSON, with the databases that refuse it.
 DOCUMENTS = {
     '"\\ud800"': {"duckdb", "jsonb"},
     '"\\udc00"': {"duckdb", "jsonb"},
@@ -301,7 +301,7 @@ def test_json_that_duckdb_refuses_is_a_reject(inrush: Inrush) -> None:
     assert [reject["line"] for reject in told] == [2, 3, 4, 5, 6, 7]
     assert {reject["column"] for reject in told} == {"doc"}
     assert "\\ud800" in told[0]["reason"] and "\\ufffd" in told[0]["reason"]
-    # Its readers parse the JSON of Parquet files.
+    # Readers of Parquet files parse their JSON.
     lake = flow(
         "t", "rows.csv", columns=["id integer", "doc json"], rejects={"rows_max": len(DOCUMENTS)}
     )
@@ -314,7 +314,7 @@ def test_json_that_duckdb_refuses_is_a_reject(inrush: Inrush) -> None:
         rows = connection.execute(f"SELECT id, doc::varchar FROM {lake_files} ORDER BY id")
         found = rows.fetchall()
     expect_documents("duckdb", found)
-    # None may be a reject: the load ends, and says where.
+    # None may be a reject: the load ends with a message that names the place.
     none = flow("none", "rows.csv", columns=["id integer", "doc json"])
     text = package({"url": "x.duckdb"}, none, name="none")
     outcome = inrush("run", inrush.write("none.toml", text))

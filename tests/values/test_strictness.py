@@ -1,7 +1,7 @@
 """No silent change: a value that does not fit its column is a reject, unless declared otherwise.
 
-PostgreSQL itself takes several of these and changes them: it rounds numbers and times, cuts blanks
-off a varchar and takes NaN for a number.
+PostgreSQL itself accepts several of these and changes them: it rounds numbers and times, cuts
+blanks off a varchar and accepts NaN as a number.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ CASES = [
     Case("timestamp(3)", "2024-01-01 00:00:00.0001", "fraction_lost", "2024-01-01 00:00:00.001"),
     Case("timestamp", "2024-01-01 00:00:00.0000001", "fraction_lost", "2024-01-01 00:00:00"),
     Case("interval(0)", "00:00:00.5", "fraction_lost", "00:00:01"),
-    # Truncation; characters are counted, and not bytes.
+    # Truncation; lengths are in characters, not bytes.
     Case("varchar(3)", "abcd", "too_long", "abc"),
     Case("varchar(3)", "äöü€", "too_long", "äöü"),
     Case("varchar(3)", "abc ", "too_long", "ab "),
@@ -79,7 +79,7 @@ CASES = [
     Case("uuid", "a0eebc99-9c0b-4ef8-bb6d", "syntax", "a0eebc999c0b4ef8bb6d6bb9bd380a11"),
     Case("bytea", "\\\\xABC", "syntax", "\\\\xAB"),
     Case("timestamptz", "2024-01-01 00:00:00", "zone_missing", "2024-01-01 00:00:00Z"),
-    # What text in a database cannot hold.
+    # Texts that a database cannot hold.
     Case("text", "a\0b", "nul_byte", "ab"),
     Case("varchar(9)", "\0", "nul_byte", ""),
     Case("text not null", "\\N", "null_not_allowed", "NULL"),

@@ -33,14 +33,14 @@ def test_read_back_as_psql_loads_it(database: Database, inrush: Inrush, family: 
 def test_ends_of_timestamptz_in_a_declared_zone(
     database: Database, inrush: Inrush, zone: str, form: str
 ) -> None:
-    """The limit is one of UTC: clocks ahead of it show the year after the last one."""
+    """The limit applies in UTC: clocks ahead of it show the year after the last one."""
     ends = {
         "UTC": ("4714-11-24 00:00:00 BC", "294276-12-31 23:59:59.999999"),
         "Europe/Vienna": ("4714-11-24 01:05:21 BC", "294277-01-01 00:59:59.999999"),
         "America/Los_Angeles": ("4714-11-23 16:07:02 BC", "294276-12-31 15:59:59.999999"),
     }
     values = [*ends[zone], "294247-01-10 12:00:54.775808", "294250-07-01 00:00:00"]
-    # A type without an encoder sends the whole table in COPY's text form.
+    # If one type has no encoder, the whole table is sent in COPY's text form.
     address = ", address inet" if form == "text" else ""
     database.execute(
         f"CREATE TABLE expected (id int, at timestamptz{address});"
@@ -58,7 +58,7 @@ def test_ends_of_timestamptz_in_a_declared_zone(
 
 
 def refuse(database: Database, inrush: Inrush, value: str, said: str) -> None:
-    """Fail unless the one row, which holds this value, is a reject."""
+    """Fail unless the only row, which has this value, is a reject."""
     words = ("load", inrush.folder / "rows.tsv", "--to", database.url, "--table", "loaded")
     inrush(*words).expect(REJECT_LIMIT, "rows.tsv:1", "c1", value, said)
     assert database.rows("TABLE loaded") == []
@@ -68,7 +68,7 @@ def refuse(database: Database, inrush: Inrush, value: str, said: str) -> None:
     ("type_name", "value", "said"),
     [
         ("numeric(15,2)", "NaN", "NaN"),
-        # Finite as they are written, they become infinite.
+        # Finite as written, infinite as floats.
         (
             "interval",
             "2147483647 mons 2147483647 days 2562047788:00:54.775807",
@@ -84,7 +84,7 @@ def refuse(database: Database, inrush: Inrush, value: str, said: str) -> None:
 def test_values_that_are_not_carried_are_rejects(
     newest_database: Database, inrush: Inrush, type_name: str, value: str, said: str
 ) -> None:
-    """What psql loads and Inrush does not: these values, each refused with its reason."""
+    """Values that psql loads and Inrush refuses, each with its reason."""
     newest_database.execute(f"CREATE TABLE loaded (c1 {type_name})")
     file = inrush.write("rows.tsv", f"{value}\n")
     newest_database.psql(f"\\copy loaded FROM '{file}'", "TRUNCATE loaded")
@@ -113,7 +113,7 @@ FIRST = "4714-11-24 00:00:00 BC"
 def test_values_past_the_ends_are_rejects(
     database: Database, inrush: Inrush, type_name: str, value: str, said: str, versions: range
 ) -> None:
-    """What psql does not load either."""
+    """Values that psql refuses too."""
     if database.server.version not in versions:
         pytest.skip("for other versions of PostgreSQL")
     database.execute(f"CREATE TABLE loaded (c1 {type_name})")

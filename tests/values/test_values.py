@@ -1,8 +1,8 @@
 """For every type, format and setting, a value is what its text says, or its row is a reject.
 
-Rounds of cases are made from seeds, loaded by the command, and read back in binary form. An
-independent reader (`reader.py`) says what each text means. A fault names its case and how to play
-it alone.
+Cases are made from seeds in rounds, loaded by the command, and read back in binary form. An
+independent reader (`reader.py`) says what each text means. A fault names its case and how to run it
+alone.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Reads texts and values in words: booleans, keys, bytes, JSON, labels and bits."""
+"""Reads texts and values that are words: booleans, keys, bytes, JSON, labels and bits."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ NAME_BYTES_MAX = 63
 
 
 def text(value: str, column: Column) -> Meaning:
-    """Return the meaning of a text in a column of texts: itself."""
+    """Return the meaning of a text in a text column: the text itself."""
     if "\0" in value:
         return nothing("no text of a database holds a NUL")
     if column.kind == "name":
@@ -44,7 +44,7 @@ def _one_byte(value: str) -> Meaning:
     if value == "":
         return may(b"\0")
     if re.fullmatch(r"\\[0-3][0-7]{2}", value):
-        # PostgreSQL 16 and later write and read bytes past ASCII in this form.
+        # PostgreSQL 16 and later write and read non-ASCII bytes in this form.
         return may(bytes([int(value[1:], 8)]))
     return nothing("it is more than the one byte that the type keeps")
 
@@ -104,11 +104,11 @@ def binary(value: str) -> Meaning:
 
 
 class RepeatedKeyError(ValueError):
-    """A key that stands twice in one object."""
+    """A key that occurs twice in one object."""
 
 
 def parsed_json(value: str) -> Any:
-    """Return what JSON says, numbers exactly; raise ValueError if none, or of a repeated key."""
+    """Return a JSON value with exact numbers; raise ValueError if invalid or a key repeats."""
 
     def refuse(word: str) -> Any:
         raise ValueError(word)
@@ -126,7 +126,7 @@ def parsed_json(value: str) -> Any:
         parse_constant=refuse,
         object_pairs_hook=members,
     )
-    # Only now is all of it known to be JSON.
+    # Only now is it certain that all of it is JSON.
     if any(repeated):
         raise RepeatedKeyError
     return found
@@ -147,7 +147,7 @@ def json_text(value: str, column: Column) -> Meaning:
         return may(value) if escapes else must(value)
     if re.search(r"(?<!\\)(\\\\)*\\u0000", value):
         return nothing("jsonb holds no \\u0000")
-    # Whether pairs of surrogates are whole is not looked at here.
+    # Whether surrogates come in pairs is not checked here.
     return may(found) if escapes or re.search(r"[eE][+-]?[0-9]{4}", value) else must(found)
 
 

@@ -1,4 +1,4 @@
-"""Loads thousands of values and holds each against an independent reader: `make torture`."""
+"""Loads thousands of values and compares each with an independent reader: `make torture`."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from values import duckdb_loads, guesses, loads, locales
 from values.judging import Judgement, judge
 from values.rounds import CASES_PER_ROUND, make
 
-# So many cases for each file that is guessed, and for each round that DuckDB gets too.
+# There is one guessed file per this many cases, and one round in DuckDB per this many rounds.
 CASES_PER_GUESS = 200
 ROUNDS_PER_DUCKDB = 10
 
@@ -34,7 +34,7 @@ class Place:
     running: dict[int, Server] = field(default_factory=dict)
 
     def server(self, seed: int) -> Server:
-        """Return the server that a seed is played on."""
+        """Return the server for a seed."""
         version = self.versions[seed % len(self.versions)]
         if version not in self.running:
             self.running[version] = start(self.folder, version)
@@ -65,7 +65,7 @@ def start(folder: Path, version: int) -> Server:
 
 
 def play_round(seed: int, place: Place, only: int | None = None) -> Judgement:
-    """Play a round, or one case of it, in a database of its own."""
+    """Run a round, or one case of it, in a new database."""
     chosen = make(seed) if only is None else make(seed).only(only)
     server = place.server(seed)
     database = server.create_database(f"values_{seed}")
@@ -78,7 +78,7 @@ def play_round(seed: int, place: Place, only: int | None = None) -> Judgement:
 
 
 def play_guess(seed: int, place: Place) -> Judgement:
-    """Play a guess in a database of its own."""
+    """Run a guess in a new database."""
     server = place.server(seed)
     database = server.create_database(f"guess_{seed}")
     inrush = place.inrush(f"guess-{seed}")
@@ -90,7 +90,7 @@ def play_guess(seed: int, place: Place) -> Judgement:
 
 
 def play_duckdb(seed: int, place: Place, only: int | None = None) -> Judgement:
-    """Play what DuckDB has types for."""
+    """Run the part of a round that DuckDB has types for."""
     chosen = duckdb_loads.shared(make(seed) if only is None else make(seed).only(only))
     inrush = place.inrush(f"duckdb-{seed}")
     try:
@@ -100,7 +100,7 @@ def play_duckdb(seed: int, place: Place, only: int | None = None) -> Judgement:
 
 
 def main() -> int:
-    """Play rounds and print what came of them."""
+    """Run rounds and print their results."""
     arguments = argparse.ArgumentParser(description=__doc__)
     arguments.add_argument("--seed", type=int, default=random.SystemRandom().randrange(10**6))
     arguments.add_argument("--count", type=int, default=20_000, help="cases (20,000)")
@@ -147,7 +147,7 @@ def main() -> int:
 
 
 def tell(found: Judgement, refusals: bool) -> None:
-    """Print the number of checked cases, and the case at which each kind of fault first came."""
+    """Print the number of checked cases, and the first case with each kind of fault."""
     for refusal in found.refusals if refusals else ():
         print(f"refused: {refusal}")
     for name, count in sorted(found.counts.items()):

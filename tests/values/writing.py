@@ -1,4 +1,4 @@
-"""Writes texts of values as programs and people write them, and texts that are nearly so."""
+"""Writes texts of values as programs and people write them, and texts that are nearly right."""
 
 from __future__ import annotations
 
@@ -41,13 +41,13 @@ WORDS += (
     "'",
     "x" * 70,
 )
-# Where floats of four and eight bytes stop to hold every whole number.
+# The limits up to which floats of four and eight bytes hold every whole number.
 EDGES_OF = {"float4": (2**24, 10**8, 10**9), "float8": (2**53, 10**16, 10**17)}
 EDGES = (2**24, 2**53, 2**31, 2**63, 10**15, 10**16, 10**17, 2**15, 10**6, 10**7)
 
 
 def moment(random: Random) -> datetime:
-    """Return a moment that is not far from now, its small parts often of one digit."""
+    """Return a moment not far from now; its small parts often have one digit."""
     start = datetime(random.choice((1999, 2001, 2024, 1970, 2010)), 1, 1)
     found = start + timedelta(days=random.randrange(730), seconds=random.randrange(86_400))
     if random.random() < 0.5:
@@ -101,7 +101,7 @@ def _moment(random: Random, column: Column) -> str:
         if column.kind == "date":
             found = found.replace(hour=0, minute=0, second=0, microsecond=0)
         if random.random() < 0.2:
-            # Programs that write numbers and not parts of a date.
+            # Programs that write whole numbers instead of the parts of a date.
             one = re.sub(r"%([mdHMSIj])", r"%-\1", one)
         return declared_formats.write(found, one, offset)
     places = column.sizes[0] if column.sizes else 6
@@ -215,14 +215,15 @@ def _lost_zeros(text: str) -> str:
 
 
 def nearly(random: Random, text: str) -> str:
-    """Return a text as spreadsheets, old programs and people spoil it."""
+    """Return a text damaged as spreadsheets, old programs and people damage it."""
     at = random.randrange(len(text) + 1)
     digits = [place for place, character in enumerate(text) if character.isdigit()]
     match random.randrange(18):
         case 0 | 1 | 2:
             return _lost_zeros(text)
         case 3:
-            # A whole number of a spreadsheet: everything but digits and its first zeros is gone.
+            # A spreadsheet read it as a whole number: only its digits are left, without leading
+            # zeros.
             return text.lstrip("0") or "0"
         case 4:
             return text[:at] + " " + text[at:]
@@ -262,7 +263,7 @@ def nearly(random: Random, text: str) -> str:
                 ("NaN", "Infinity", "-inf", "0", "-0", "NA", "NULL", "", "0x10", "1_000")
             )
         case _:
-            # Half a word, a word twice.
+            # Half a word, or a word twice.
             return random.choice((text[:at], text + text, text[::-1]))
 
 
@@ -270,7 +271,7 @@ def text_for(random: Random, column: Column) -> str:
     """Return a text for a column."""
     text = plain(random, column)
     if column.setting("format") is not None and random.random() < 0.5:
-        # The text after a spreadsheet or a column of integers.
+        # The text after a spreadsheet or a column of integers has changed it.
         return random.choice((text.lstrip("0"), _lost_zeros(text), text.replace("0", " ", 1)))
     if random.random() < 0.5:
         text = nearly(random, text)

@@ -1,1 +1,1 @@
-"""Loads slowed down on purpose, and their verdicts and meters."""
+"""Loads slowed down on purpose, and their verdicts and measurements."""

@@ -32,7 +32,7 @@ def _group_folder() -> Path:
 
 @contextmanager
 def quota(cores: float) -> Iterator[list[str]]:
-    """Make a control group with this number of cores; yields the words before a command."""
+    """Make a control group with this number of cores; yields the words that precede a command."""
     group = _group_folder() / f"inrush-verdict-{os.getpid()}"
     try:
         group.mkdir()

@@ -1,8 +1,8 @@
-"""A disk of our own whose reads or writes go at a chosen rate: a file system on a loop device.
+"""A separate disk whose reads or writes go at a chosen rate: a file system on a loop device.
 
-The control group of block devices (version 1) limits a device for all processes, those of the
-kernel that write back included. Version 2 limits groups of processes instead, never the root one,
-and is not used here.
+Version 1 of the block devices' control group limits a device for all processes, including the
+kernel's own, which write data back. Version 2 limits groups of processes instead, never the root
+group, so it is not used here.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ class SlowDisk(AbstractContextManager["SlowDisk"]):
                     os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
 
     def __exit__(self, *_: object) -> None:
-        """Take the file system and its device away."""
+        """Remove the file system and its device."""
         run("umount", "--lazy", self.folder)
         run("losetup", "--detach", self._device)
         self._image.unlink()

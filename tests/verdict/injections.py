@@ -1,7 +1,7 @@
-"""Ways to slow loads down on purpose: each with a strength that is drawn at random.
+"""Ways to slow loads down on purpose, each with a random strength.
 
-A strength is the factor by which a load should take longer, as far as the injection can aim: rates
-follow from what the control run was measured at.
+A strength is the factor by which a load should take longer, as far as an injection can aim at it:
+its rates follow from the measurements of the control run.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from verdict.site import CORE, FILE_BYTES, TABLE, Ground, Measured, Site
 
 # The kernel takes no quota below a hundredth of a core.
 CORES_MIN = 0.02
-# A way on which loss costs something, and packets of its size.
+# A path on which loss has a cost, and the size of its packets.
 DELAY_S = 0.01
 SEGMENT_BYTES = 8_948
 LOSS_MAX = 0.08
-# Linux gives about half of a send buffer to bytes that are under way.
+# Linux allows about half of a send buffer for bytes on the way.
 WINDOW_BYTES = SMALL_SEND_BUFFER_BYTES / 2
 
 
@@ -55,7 +55,7 @@ class Kind:
     # The verdict is right if it names any of these.
     causes: frozenset[str]
     begin: Begin
-    # Words that the line has to have.
+    # Words that the line must contain.
     line: tuple[str, ...] = ()
 
 
@@ -89,7 +89,7 @@ def slow_disk(scene: Scene) -> Iterator[None]:
 
 @_kind("source_read", Ground(source="pipe"))
 def slow_pipe(scene: Scene) -> Iterator[None]:
-    """Load rows out of a pipe that is fed slowly."""
+    """Load rows from a pipe that is written slowly."""
     scene.fed_rate = scene.control.text_rate / scene.factor
     scene.words.append(f"a pipe fed at {_mb(scene.fed_rate)}")
     yield
@@ -105,8 +105,8 @@ def cpu_limit(scene: Scene) -> Iterator[None]:
         yield
 
 
-# Where the machine is busy otherwise, many neighbours starve the server's processes on the other
-# cores too, for weights of groups are shared over cores: the line has to say by whom.
+# On a busy machine many neighbours also slow the server's processes on other cores, because the
+# weight of a group is shared between cores. So the line must name who takes the CPU.
 @_kind("client_cpu destination_cpu", Ground(is_pinned=True), line=("other processes",))
 def busy_neighbours(scene: Scene) -> Iterator[None]:
     """Let other processes compute on the loader's core."""
@@ -127,7 +127,7 @@ def link_rate(scene: Scene) -> Iterator[None]:
 
 @_kind("network_loss", Ground(way="tun", delay_s=DELAY_S))
 def loss(scene: Scene) -> Iterator[None]:
-    """Lose packets at random, with a long round trip: in a rack lost packets are resent at once."""
+    """Lose packets at random, with a long round trip: in a rack they would be resent at once."""
     # The rate of congestion control under loss (Mathis and others, 1997).
     rate = scene.control.text_rate / scene.factor / scene.ground.streams
     share = min(LOSS_MAX, (1.22 * SEGMENT_BYTES / (2 * DELAY_S * rate)) ** 2)
@@ -138,7 +138,7 @@ def loss(scene: Scene) -> Iterator[None]:
 
 @_kind("network_latency", Ground(way="tun"))
 def delay(scene: Scene) -> Iterator[None]:
-    """Make the way long, with a send buffer that is too small for it."""
+    """Make the path long, with a send buffer that is too small for it."""
     rate = scene.control.text_rate / scene.factor
     seconds = scene.ground.streams * WINDOW_BYTES / rate / 2
     scene.words.append(f"{seconds * 1e3:.0f} ms either way")
@@ -147,7 +147,7 @@ def delay(scene: Scene) -> Iterator[None]:
         yield
 
 
-# The server's CPU limits many a load anyway: the line has to say that it was stopped.
+# The server's CPU limits many loads anyway, so the line must say that it was stopped.
 @_kind("destination_cpu", Ground(), line=("stopped",))
 def paused_backends(scene: Scene) -> Iterator[None]:
     """Stop the backends for a part of the time."""
@@ -168,7 +168,7 @@ def slow_wal(scene: Scene) -> Iterator[None]:
 
 @_kind("destination_locks", Ground(is_straight=True))
 def lock(scene: Scene) -> Iterator[None]:
-    """Let somebody else hold a lock again and again."""
+    """Let another session hold a lock again and again."""
     share = 1.0 - 1.0 / scene.factor
     scene.words.append(f"the target locked {share:.0%} of the time")
     with locked(scene.database, TABLE, share):
@@ -184,7 +184,7 @@ def slow_split(scene: Scene) -> Iterator[None]:
         yield
 
 
-# Two causes at once, with the ground of both.
+# Two causes at once, with the ground for both.
 PAIRS: dict[tuple[str, str], Ground] = {
     ("slow_disk", "slow_wal"): Ground(server="durable", source="disk"),
     ("slow_disk", "lock"): Ground(source="disk", is_straight=True),
@@ -192,27 +192,27 @@ PAIRS: dict[tuple[str, str], Ground] = {
     ("slow_pipe", "paused_backends"): Ground(source="pipe"),
 }
 
-# Grounds without anything injected, each a control; and what limits them by nature.
+# Grounds without an injection, each a control, and what limits them naturally.
 CPUS = frozenset({"client_cpu", "destination_cpu"})
 NATURAL: dict[str, frozenset[str]] = {
     "fast": CPUS,
-    # It is a way of 20 ms.
+    # Its delay is 20 ms.
     "tun": frozenset({"network_latency"}),
     "durable": CPUS | {"destination_disk"},
-    # Whoever feeds the pipe is another process of the same machine.
+    # The process that writes into the pipe runs on the same machine.
     "pipe": CPUS | {"source_read"},
 }
 
 
 def natural(ground: Ground) -> frozenset[str]:
-    """Return what may limit a load without anything injected."""
+    """Return what may limit a load without an injection."""
     more = [ground.source] + [ground.way] * (ground.delay_s > 0)
     return NATURAL[ground.server].union(*(NATURAL.get(one, frozenset()) for one in more))
 
 
 @contextmanager
 def injected(scene: Scene, names: tuple[str, ...]) -> Iterator[None]:
-    """Begin all of these injections."""
+    """Start all of these injections."""
     with ExitStack() as stack:
         for name in names:
             stack.enter_context(KINDS[name].begin(scene))

@@ -1,29 +1,29 @@
-"""Whether a verdict is right, for the injection and the factor by which the load took longer."""
+"""Whether a verdict is right, given the injection and the factor by which the load took longer."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import Any
 
-# Of the time that a run took, the part that the injection cost: from here on it has to come first.
+# The injection's share of the run's time from which the verdict must put it first.
 MOST = 0.5
-# From here on it has to be named.
+# The share from which the verdict must name it.
 MUCH = 0.25
-# The causes that the line names beside the first one.
+# The causes that the line names after the first one.
 NAMED_SHARE = 0.15
 NAMED_OF_FIRST = 0.5
 
 
 @dataclass(frozen=True)
 class Judgement:
-    """What became of a verdict."""
+    """How a verdict was judged."""
 
     is_right: bool
     why: str
 
 
 def named(verdict: dict[str, Any]) -> list[str]:
-    """Return the causes that a verdict's line names, the first one first."""
+    """Return the causes that a verdict's line names, beginning with the first."""
     causes = verdict["causes"]
     first = causes[0]["share"]
     return [
@@ -41,12 +41,12 @@ def judge(
     slowdown: float,
     words: tuple[str, ...] = (),
 ) -> Judgement:
-    """Hold a verdict against what was injected.
+    """Compare a verdict with what was injected.
 
-    `wanted` has the names of each injected cause. A run without any is right where something
-    natural comes first. One that cost most of the time has to come first; one that cost much has to
-    be named. Of two, one has to come first, and the other to be seen beside it: how much each of
-    them cost is not known.
+    `wanted` has the names of each injected cause. A run without an injection is right if a natural
+    cause is first. A cause that cost most of the time must be first; one that cost much must be
+    named. Of two causes, one must be first and the other visible, because how much each of them
+    cost is not known.
     """
     told = named(verdict)
     missing = [word for word in words if word not in verdict["line"]]

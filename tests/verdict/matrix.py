@@ -1,4 +1,4 @@
-"""Holds loads back in many ways, and says how often the verdict was right: `make verdicts`."""
+"""Slows loads down in many ways, and says how often the verdict was right: `make verdicts`."""
 
 from __future__ import annotations
 
@@ -25,16 +25,16 @@ from verdict.judging import judge, named
 from verdict.site import Ground, Measured, Site, keep
 from verdict.system import CannotError
 
-# The factor by which a load should take longer, as far as an injection can aim.
+# The factor by which a load should take longer, as far as an injection can aim at it.
 FACTORS = (2.5, 5.0)
-# Of all cases, these shares are controls, and pairs.
+# The shares of controls and of pairs among all cases.
 CONTROLS = 0.2
 PAIRED = 0.12
 
 
 @dataclass(frozen=True)
 class Case:
-    """A run that is held back, or not."""
+    """A run with or without an injection."""
 
     seed: int
     names: tuple[str, ...]
@@ -42,12 +42,12 @@ class Case:
     factor: float
 
     def __str__(self) -> str:
-        """Say it in words."""
+        """Describe it in words."""
         return f"{self.seed}  {' + '.join(self.names) or 'control':<28}"
 
 
 def cases(seed: int, count: int) -> Iterator[Case]:
-    """Draw cases: each kind as often as any other, in an order of chance."""
+    """Draw cases: each kind equally often, in random order."""
     numbers = random.Random(seed)  # noqa: S311
     grounds = sorted({kind.ground for kind in KINDS.values()} | set(PAIRS.values()), key=str)
     grounds += [Ground(way="loopback"), Ground(streams=1), Ground(streams=4)]
@@ -68,7 +68,7 @@ def cases(seed: int, count: int) -> Iterator[Case]:
 
 
 class Controls:
-    """Runs with nothing injected, by their ground."""
+    """Runs without an injection, by their ground."""
 
     def __init__(self, site: Site) -> None:
         self._site = site
@@ -81,7 +81,7 @@ class Controls:
         return self._known[ground]
 
     def run(self, ground: Ground) -> Measured:
-        """Run a load with nothing injected."""
+        """Run a load without an injection."""
         database = self._site.open_database(ground)
         try:
             return self._site.load(ground, database, [])
@@ -90,7 +90,7 @@ class Controls:
 
 
 def play(case: Case, site: Site, controls: Controls) -> tuple[Measured, Measured, list[str]]:
-    """Run a case; returns it, its control, and the injection in words."""
+    """Run a case; return it, its control, and the injection in words."""
     control = controls.of(case.ground)
     if not case.names:
         return controls.run(case.ground), control, [str(case.ground)]
@@ -105,7 +105,7 @@ def play(case: Case, site: Site, controls: Controls) -> tuple[Measured, Measured
 
 
 def verdict_of(measured: Measured, judge_program: Path | None, folder: Path) -> dict[str, Any]:
-    """Return a run's verdict: its report's, or that of a program that is given reports."""
+    """Return a run's verdict: its report's, or that of a program that reads reports."""
     if judge_program is None:
         told: dict[str, Any] = measured.report["verdict"]
         return told
@@ -132,7 +132,7 @@ def programs(folder: Path) -> Path:
 
 
 def main() -> int:
-    """Run cases and print what came of each, and the matrix."""
+    """Run cases and print the result of each, and the matrix."""
     arguments = argparse.ArgumentParser(description=__doc__)
     arguments.add_argument("--seed", type=int, default=random.SystemRandom().randrange(10**6))
     arguments.add_argument("--count", type=int, default=66)
@@ -152,7 +152,7 @@ def main() -> int:
         if wish.only is None or wish.only in (" + ".join(case.names) or "control")
     ]
     print(f"seed {wish.seed}, {len(chosen)} runs, {os.cpu_count()} cores", flush=True)
-    # Who ends it finds no server, disk or namespace of it left.
+    # If this program is ended, it leaves no server, disk or namespace behind.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit("ended"))
     site = Site(folder, programs(folder))
     controls = Controls(site)

@@ -1,9 +1,9 @@
-"""A network between loader and server, both of this machine, that can be made slow in three ways.
+"""A network between loader and server, both on this machine, that can be slowed in three ways.
 
-The loader runs in a network namespace of its own. A pair of virtual devices leads out of it, whose
-rate `tc` limits (tbf) and whose packets `nft` drops at random. The kernel at hand may have no
-netem, so a delay is made by a second way out: two TUN devices with a program between them that
-keeps each packet for a while (`relay.py`).
+The loader runs in a separate network namespace, which a pair of virtual devices connects. `tc`
+limits their rate (tbf), and `nft` drops their packets at random. The kernel may have no netem, so a
+second connection makes the delay: two TUN devices, and a program between them that keeps each
+packet for a while (`relay.py`).
 """
 
 from __future__ import annotations
@@ -17,18 +17,18 @@ from pathlib import Path
 
 from verdict.system import CannotError, need_root, program, run
 
-# 10.231 is nobody's here; a part by process lets two suites run beside each other.
+# 10.231 is not used otherwise; one part depends on the process, so that two suites can run at once.
 PART = os.getpid() % 250
-# A queue of so long stands before the limited link.
+# The length of the queue in front of the limited link.
 QUEUE_MS = 50
 BURST_BYTES = 64 << 10
-# The last of Linux's own numbers for send buffers, and one that nobody has tuned for a long way.
+# Linux's largest default send buffer, and one that was not tuned for a long path.
 SEND_BUFFER_BYTES = 4 << 20
 SMALL_SEND_BUFFER_BYTES = 256 << 10
 
 
 class Network(AbstractContextManager["Network"]):
-    """A namespace with one way out."""
+    """A namespace with one connection out of it."""
 
     def __init__(self, kind: str) -> None:
         need_root("a network namespace")
@@ -81,8 +81,8 @@ class Network(AbstractContextManager["Network"]):
         run(*inside, "address", "add", f"{self._loader_address}/24", "dev", self._inner)
         run(*inside, "link", "set", self._inner, *mtu, "up")
         run(*inside, "link", "set", "lo", "up")
-        # A congestion control that loss slows down, as on most machines, for any setting of this
-        # one.
+        # A congestion control that loss slows down, as on most machines, whatever this machine has
+        # set.
         self._set("tcp_congestion_control", "reno")
 
     def _set(self, name: str, value: str) -> None:
@@ -95,7 +95,7 @@ class Network(AbstractContextManager["Network"]):
 
     @contextmanager
     def rate(self, bytes_per_second: float) -> Iterator[None]:
-        """Let no more through towards the server."""
+        """Limit the rate towards the server."""
         words = (program("tc", "iproute2"), "qdisc")
         device = ("dev", self._inner, "root")
         bits = f"{int(bytes_per_second * 8)}bit"
@@ -128,7 +128,7 @@ class Network(AbstractContextManager["Network"]):
 
     @contextmanager
     def delay(self, seconds: float) -> Iterator[None]:
-        """Keep each packet for so long, either way."""
+        """Delay each packet by this time, in each direction."""
         self._tell(seconds)
         try:
             yield
@@ -137,7 +137,7 @@ class Network(AbstractContextManager["Network"]):
 
     @contextmanager
     def small_send_buffer(self) -> Iterator[None]:
-        """Let connections that begin now have a small send buffer."""
+        """Give connections that begin from now on a small send buffer."""
         self._set("tcp_wmem", f"4096 16384 {SMALL_SEND_BUFFER_BYTES}")
         try:
             yield
@@ -155,12 +155,12 @@ class Network(AbstractContextManager["Network"]):
         assert answer == f"{seconds}\n", answer
 
     def __exit__(self, *_: object) -> None:
-        """Take it away."""
+        """Remove it."""
         self._remove()
 
     def _remove(self) -> None:
         if self._relay is not None:
             self._relay.kill()
             self._relay.communicate()
-        # Devices go with their namespace.
+        # The devices disappear with their namespace.
         run(self._ip, "netns", "del", self.namespace)

@@ -1,4 +1,4 @@
-"""A file that comes through a named pipe, at a rate or as fast as it is taken."""
+"""A file that comes through a named pipe, at a fixed rate or as fast as it is read."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def fed(path: Path, sources: list[Path], rate: float | None) -> Iterator[None]:
         yield
     finally:
         ending.set()
-        # A feeder that nobody ever read from waits in `open`.
+        # A writer without a reader waits in `open`.
         with os.fdopen(os.open(path, os.O_RDONLY | os.O_NONBLOCK), "rb"):
             feeder.join()
         path.unlink()

@@ -1,7 +1,7 @@
 """Passes packets between two TUN devices, each after a delay that lines on stdin set.
 
-Prints `ready` once both devices are there, and each delay that it was given. A program of its own,
-so that no other thread of Python keeps a packet longer.
+It prints `ready` once both devices exist, and each delay that it was given. It is a separate
+program, so that no other thread of Python delays a packet.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ TUNSETIFF = 0x400454CA
 IFF_TUN = 0x0001
 IFF_NO_PI = 0x1000
 PACKET_BYTES_MAX = 65_536
-# Packets that are taken at once before what is due is looked after.
+# Packets that are read at once before due packets are sent.
 BATCH = 64
 
 
@@ -31,7 +31,7 @@ def open_device(name: str) -> int:
 
 
 def pass_on(device: int, packet: bytes) -> None:
-    """Write a packet; a device that is down, or being moved, loses it as a cable would."""
+    """Write a packet; a device that is down or being moved loses it, as a cable would."""
     try:
         os.write(device, packet)
     except OSError:

@@ -1,4 +1,4 @@
-"""Holds a load back on the server's side: backends that are stopped, a lock of somebody else."""
+"""Slows a load on the server's side: by stopped backends, or by another session's lock."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from time import monotonic
 from harness.servers import Database
 from verdict.system import need_root
 
-# A lock is held for so long at least, and at most.
+# How long a lock is held, at least and at most.
 HELD_S = 0.3, 3.0
-# Both of the turns of stopping and going on together.
+# One turn stopped and one turn running, together.
 TURN_S = 0.25
 
 COPYING = """
@@ -47,7 +47,7 @@ def paused(database: Database, share: float) -> Iterator[None]:
                 for process in found:
                     with contextlib.suppress(ProcessLookupError):
                         os.kill(process, signal.SIGSTOP)
-                # Not cut short by the end: they go on below.
+                # The end of the run does not cut this short: the backends are resumed below.
                 ending.wait(TURN_S * share)
                 for process in found:
                     with contextlib.suppress(ProcessLookupError):
@@ -66,14 +66,14 @@ def locked(database: Database, table: str, share: float) -> Iterator[None]:
     def hold_and_leave() -> None:
         with database.connect(autocommit=False) as connection:
             while not ending.is_set():
-                # Until it is had, writers that come later wait already; earlier ones work on.
+                # While it waits for the lock, later writers wait behind it; earlier ones continue.
                 began = monotonic()
                 connection.execute(f"LOCK TABLE {table} IN SHARE MODE".encode())
                 least_s, most_s = HELD_S
                 held_s = (monotonic() - began) * share / (1.0 - share)
                 ending.wait(min(max(held_s, least_s), most_s))
                 connection.commit()
-                # Others get it before it is wanted again.
+                # Others get the lock before it is requested again.
                 ending.wait(least_s * (1.0 - share))
 
     with _beside(threading.Thread(target=hold_and_leave), ending):

@@ -33,20 +33,20 @@ DURABLE = servers.DURABLE | {"wal_level": "replica", "max_wal_senders": "5"}
 
 @dataclass(frozen=True)
 class Ground:
-    """The facts that a run shares with its control."""
+    """The facts that a run and its control have in common."""
 
-    # `fast`, or `durable` with its WAL on a disk of its own.
+    # `fast`, or `durable` with its WAL on a separate disk.
     server: str = "fast"
     # `socket`, `loopback`, `veth` or `tun`.
     way: str = "socket"
-    # `files`, `disk` for a disk of its own, `split` for one file there, or `pipe`.
+    # `files`, `disk` for a separate disk, `split` for one file there, or `pipe`.
     source: str = "files"
     streams: int = 2
     # Delay of each packet in each direction; only `tun` can delay packets.
     delay_s: float = 0.0
-    # The loader has one core, and the server the others.
+    # The loader has one core, and the server has the others.
     is_pinned: bool = False
-    # Rows are written directly to the target, so they need its locks.
+    # Rows go directly into the target, so the load needs its locks.
     is_straight: bool = False
 
     def __str__(self) -> str:
@@ -59,7 +59,7 @@ class Ground:
 
 @dataclass(frozen=True)
 class Measured:
-    """A run that is over."""
+    """A run that has ended."""
 
     report: dict[str, Any]
 
@@ -93,7 +93,7 @@ class Measured:
 
 
 class Site:
-    """Everything that runs need; each thing is made when it is first asked for."""
+    """Everything that runs need; each part is made when it is first needed."""
 
     def __init__(self, folder: Path, programs: Path) -> None:
         self._folder = folder
@@ -121,7 +121,7 @@ class Site:
         return files
 
     def disk(self, name: str, size_bytes: int = 2 << 30) -> SlowDisk:
-        """Return a disk of our own."""
+        """Return a separate disk."""
         if name not in self._disks:
             try:
                 disk = SlowDisk(self._folder, f"disk-{name}", size_bytes)
@@ -134,7 +134,7 @@ class Site:
         return found
 
     def network(self, kind: str) -> Network:
-        """Return a network of our own, which the servers listen on."""
+        """Return a separate network, on which the servers listen."""
         if kind not in self._networks:
             try:
                 network = self._stack.enter_context(Network(kind))
@@ -159,7 +159,7 @@ class Site:
         access.write_text("\n".join(kept) + "\n" + ours)
 
     def server(self, name: str) -> Server:
-        """Return a server that runs."""
+        """Return a running server."""
         if name not in self._servers:
             settings = servers.FAST if name == "fast" else DURABLE
             port = 45_000 + len(self._servers)
@@ -181,7 +181,7 @@ class Site:
         wal.symlink_to(elsewhere)
 
     def source(self, ground: Ground, folder: Path) -> list[Path]:
-        """Return the files of a ground, those on a disk of its own without anything in memory."""
+        """Return the files of a ground; those on a separate disk are not in the page cache."""
         if ground.source in ("files", "pipe"):
             return self.files
         disk = self.disk("source")
@@ -258,5 +258,5 @@ class Site:
 
 
 def keep(measured: Measured, path: Path) -> None:
-    """Keep a run's report, to be judged again."""
+    """Keep a run's report, so that it can be judged again."""
     path.write_text(json.dumps(measured.report))

@@ -9,11 +9,11 @@ from pathlib import Path
 
 
 class CannotError(Exception):
-    """What this machine, or this user, does not allow; the text says what and why."""
+    """Something that this machine or this user does not allow; the text says what and why."""
 
 
 def need_root(what: str) -> None:
-    """Fail where this is not root."""
+    """Fail unless this user is root."""
     if os.geteuid() != 0:
         raise CannotError(f"{what} needs root")
 

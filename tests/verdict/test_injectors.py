@@ -1,6 +1,6 @@
 """Each way to slow a load down has its effect, and leaves nothing behind.
 
-Times have lower limits here and no upper ones: a rate, a delay and a quota take their time.
+Times have lower limits here but no upper ones, because any machine may take longer.
 """
 
 from __future__ import annotations
@@ -101,7 +101,7 @@ def test_neighbours_are_on_one_core() -> None:
     with allowed(), cpu.neighbours(2, core) as processes:
         assert len(set(processes)) == 2
         for process in processes:
-            # It is started by a program that goes to the core first.
+            # A program that first moves to the core starts it.
             while os.sched_getaffinity(process) != {core}:
                 pass
     assert not any(Path(f"/proc/{process}").exists() for process in processes)
@@ -109,14 +109,14 @@ def test_neighbours_are_on_one_core() -> None:
 
 @contextmanager
 def sent_over(way: network.Network, payload: bytes) -> Iterator[socket.socket]:
-    """Send bytes from the loader's side, and yield its socket once all of them have come."""
+    """Send bytes from the loader's side, and yield the socket once all of them have arrived."""
     got = bytearray()
     with socket.create_server((way.server_address, 0)) as listener:
         address = listener.getsockname()
         sockets: list[socket.socket] = []
 
         def connect() -> None:
-            # A thread may be in a namespace of its own.
+            # A thread may be in a different namespace.
             namespace = os.open(f"/run/netns/{way.namespace}", os.O_RDONLY)
             _enter(namespace)
             sockets.append(socket.create_connection(address))

@@ -1,4 +1,4 @@
-"""What counts as right in the matrix."""
+"""Tests which verdicts count as right in the matrix."""
 
 from __future__ import annotations
 

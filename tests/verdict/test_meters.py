@@ -18,7 +18,7 @@ from harness.packages import flow, package
 from harness.servers import FAST, Database
 
 COLUMNS = ["id int not null", "note text"]
-# A phase is measured by other clock readings than the load is.
+# A phase uses other clock readings than the load does.
 SLACK_S = 0.05
 
 
@@ -70,7 +70,7 @@ def test_measurements_agree_with_the_account(newest_database: Database, inrush: 
         assert stream["ended_s"] == said["ended_s"] <= measured["load_s"] + SLACK_S
         assert "tcp" not in stream, "it goes by a socket of this machine"
     assert measured["machine"]["loader_memory_bytes"][-1] > 0
-    # The meters of units are of the same clock.
+    # The measurements of units use the same clock.
     for unit in report["units"]:
         meter = unit["meter"]
         spent = sum(meter[name] for name in meter if name.endswith("_ns") and name != "busy_ns")
@@ -86,7 +86,7 @@ def test_who_holds_a_load_is_named(newest_database: Database, inrush: Inrush) ->
     with ExitStack() as gate:
         gate.enter_context(pauses.closed_gate(database))
         with inrush.start("run", path) as running:
-            # The meter has seen that the load stands, and asks who holds it.
+            # The meter has seen that the load is stopped, and asks who holds it up.
             pauses.wait_until(
                 database,
                 "SELECT EXISTS (SELECT FROM pg_stat_activity AS meter, pg_locks AS lock "
@@ -95,7 +95,7 @@ def test_who_holds_a_load_is_named(newest_database: Database, inrush: Inrush) ->
                 "AND NOT lock.granted AND meter.query_start > lock.waitstart "
                 "AND meter.query LIKE '%usename%')",
             )
-            # A statement is prepared, then carried out: what begins after both is the next look.
+            # A statement is prepared, then executed: the next sample begins after both.
             begun = set[str]()
             while len(begun) < 3:
                 begun.add(
@@ -130,7 +130,7 @@ def test_a_connection_by_tcp_is_looked_at(start_server: StartServer, inrush: Inr
     write_rows(inrush, "rows.tbl", 200_000)
     url = f"postgresql://{server.user}@127.0.0.1:{server.port}/by_tcp"
     text = package(url, flow("loaded", "rows.tbl", columns=COLUMNS), streams=1)
-    # As long as several looks at it.
+    # As long as several samples take.
     path = inrush.write("package.toml", text)
     report = inrush("run", path, "--max-rate", "5MB").expect(CLEAN).report
     (stream,) = report["measurements"]["streams"]
@@ -143,7 +143,7 @@ def test_a_connection_by_tcp_is_looked_at(start_server: StartServer, inrush: Inr
 def test_who_reads_a_compressed_file_is_looked_at(
     newest_database: Database, inrush: Inrush
 ) -> None:
-    # Nothing that gzip makes small: a small file is one stream's.
+    # Data that gzip cannot compress: a small file goes to one stream.
     rows = "".join(f"{n}|{sha256(b'%d' % n).hexdigest()}|\n" for n in range(150_000))
     (inrush.folder / "rows.tbl.gz").write_bytes(gzip.compress(rows.encode(), 1))
     text = package(newest_database.url, flow("loaded", "rows.tbl.gz", columns=COLUMNS), streams=2)

@@ -1,5 +1,5 @@
-//! Convert: fields of text into Arrow columns, by each kind of instructions. Each chunk is scanned right
-//! before it is converted, as in a load, so that it lies in the cache.
+//! Measures converting fields of text to Arrow columns, by each kind of instructions. As in a load, each chunk is
+//! scanned directly before it is converted, so that it is in the cache.
 //!
 //! - `column`: the converter of each column of lineitem and of each other type, without the scan; the bytes
 //!   are those of the column's fields
@@ -37,7 +37,7 @@ fn main() {
     criterion.final_summary();
 }
 
-/// All columns of lineitem, from text of several forms.
+/// All columns of lineitem, from text in several forms.
 fn whole(criterion: &mut Criterion<CpuTime>, texts: &[String]) {
     let columns = columns::lineitem();
     let nullable = columns::nullable(&columns);

@@ -1,10 +1,10 @@
-//! Encode: Arrow columns into the bytes of COPY, binary by each kind of instructions, and text; and into the packets of a
-//! SQL Server bulk load.
+//! Measures encoding Arrow columns: as bytes of COPY, binary (by each kind of instructions) and text, and as packets of
+//! a SQL Server bulk load.
 //!
 //! - `copy binary`, `copy text`: batches of one chunk, all columns and each alone; the bytes are those
 //!   of COPY
-//! - `text to copy binary`: the whole way of lineitem's text on one core, scan and conversion included;
-//!   the bytes are those of the text
+//! - `text to copy binary`: all steps for lineitem's text on one core, including scan and conversion; the bytes are
+//!   those of the text
 //! - `tds rows`, `text to tds rows`: the same for SQL Server, with lineitem's texts in UTF-8, in a code page and in UTF-16
 
 #[path = "shared/columns.rs"]
@@ -134,7 +134,7 @@ fn copy_text(criterion: &mut Criterion<CpuTime>, cases: &[Case]) {
     }
 }
 
-/// Encodes all batches into a buffer that is used again, and tells how many bytes were made.
+/// Encodes all batches into a reused buffer, and returns the number of bytes.
 fn encode_each(
     batches: &[RecordBatch],
     out: &mut Vec<u8>,
@@ -182,7 +182,7 @@ fn batches(text: &str, columns: &[Column]) -> Vec<RecordBatch> {
     batches
 }
 
-/// How PostgreSQL takes a column.
+/// The type of a column in COPY.
 fn pg_type(column: &Column) -> PgType {
     match &column.column_type {
         ColumnType::Bool => PgType::Bool,

@@ -1,5 +1,5 @@
-//! Scan: the ends of records and fields, by each kind of instructions; and the pass over the ranges of a
-//! file that tells where its records begin.
+//! Measures finding the ends of records and fields, by each kind of instructions, and the pass over the ranges of a
+//! file that finds where records begin.
 //!
 //! The text is a chunk of lineitem's lines in many dialects.
 

@@ -3,8 +3,7 @@
 use crate::Random;
 use crate::lineitem::TEXT_FIELDS;
 
-/// The lines of a text as dbgen writes them with `delimiter` between the fields and `end` behind the
-/// last; `write` puts down the field of an index.
+/// dbgen's lines with `delimiter` between fields and `end` after the last one; `write` writes the field with an index.
 pub fn rewritten(
     text: &str,
     delimiter: &str,
@@ -24,7 +23,7 @@ pub fn rewritten(
     written
 }
 
-/// The field as it is.
+/// The unchanged field.
 pub fn as_it_is(written: &mut String, _index: usize, field: &str) {
     written.push_str(field);
 }
@@ -37,14 +36,14 @@ pub fn text_quoted(written: &mut String, index: usize, field: &str) {
     }
 }
 
-/// Quotes around every field; there is none in it.
+/// Quotes around every field; no field contains one.
 pub fn all_quoted(written: &mut String, _index: usize, field: &str) {
     written.push('"');
     written.push_str(field);
     written.push('"');
 }
 
-/// The lines with every tenth field empty, by chance.
+/// The lines with a random tenth of the fields empty.
 pub fn with_nulls(text: &str, seed: u64) -> String {
     let mut random = Random::new(seed);
     rewritten(text, "|", "|\n", |written, _, field| {
@@ -54,7 +53,7 @@ pub fn with_nulls(text: &str, seed: u64) -> String {
     })
 }
 
-/// The bytes of one field of all lines, with the delimiter behind it.
+/// The bytes of one field in all lines, with the delimiter after it.
 pub fn field_bytes(text: &str, index: usize) -> usize {
     text.lines()
         .filter_map(|line| fields(line).nth(index))

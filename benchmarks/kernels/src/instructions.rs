@@ -2,7 +2,7 @@
 
 use std::fmt::Debug;
 
-/// Names, the quickest first.
+/// Their names, the fastest first.
 const NAMES: [&str; 4] = ["avx512", "avx2", "sse2", "portable"];
 
 /// The name of a step's kernel: each step has a type of its own, and all print the same words.
@@ -14,8 +14,8 @@ pub fn name(kernel: &impl Debug) -> &'static str {
         .expect("a kernel prints its instructions")
 }
 
-/// The quickest of a step's kernels that needs no more than the instructions of this name. Not every step
-/// has a kernel for each of them, and AVX-512 has parts that some machines lack.
+/// The fastest kernel of a step that needs at most the instructions of this name. Not every step has a kernel for each
+/// name, and some machines lack parts of AVX-512.
 pub fn at_most<Kernel: Debug>(kernels: Vec<Kernel>, limit: &str) -> Kernel {
     let rank = |name| NAMES.iter().position(|known| *known == name);
     kernels

@@ -1,8 +1,7 @@
-//! What the benches of the kernels measure, the same bytes on every machine, and the clock that they
-//! measure with.
+//! The data that the benches of the kernels process, the same bytes on every machine, and their clock.
 //!
-//! The benches stand in `benches/`: one for each step of the way of the data. What needs Criterion or the
-//! measured crates is shared there, in `benches/shared`, so that no build of the workspace makes Criterion.
+//! The benches are in `benches/`: one for each step. Shared code that needs Criterion or the measured crates is in
+//! `benches/shared`, so that no build of the workspace compiles Criterion.
 
 pub mod clock;
 pub mod forms;
@@ -13,9 +12,9 @@ pub mod types;
 
 pub use random::Random;
 
-/// Bytes of a chunk, as a load has them by default.
+/// The bytes of a chunk, the default of a load.
 pub const CHUNK_BYTES: usize = 512 << 10;
-/// Rows of a batch, as a load has them by default.
+/// The rows of a batch, the default of a load.
 pub const BATCH_ROWS: usize = 1024;
-/// Chunks of a text: more lines than a branch predictor remembers.
+/// The chunks of a text: more lines than a branch predictor remembers.
 pub const CHUNKS: usize = 8;

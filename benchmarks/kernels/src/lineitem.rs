@@ -1,10 +1,10 @@
-//! Lines with the shapes and widths of those of TPC-H's `lineitem`.
+//! Lines with the same shapes and widths as TPC-H's `lineitem`.
 
 use std::fmt::Write;
 
 use crate::{CHUNK_BYTES, CHUNKS, Random};
 
-/// Fields of a line.
+/// The number of fields in a line.
 pub const FIELDS: usize = 16;
 /// The fields of text; the others are numbers and days.
 pub const TEXT_FIELDS: [usize; 5] = [8, 9, 13, 14, 15];
@@ -19,8 +19,7 @@ const MODES: [&str; 7] = ["REG AIR", "AIR", "RAIL", "SHIP", "TRUCK", "MAIL", "FO
 const WORDS: &str = "egular courts above the carefully final packages sleep furiously \
                      among the quickly ironic deposits about the blithely express ideas";
 
-/// Lines as dbgen writes them, in chunks of whole lines: fields are ended by `|`, and none holds a comma
-/// or a quote.
+/// Lines as from dbgen, in chunks of whole lines: `|` ends each field, and no field contains a comma or a quote.
 pub fn texts(seed: u64) -> Vec<String> {
     let mut random = Random::new(seed);
     let mut order = 0;

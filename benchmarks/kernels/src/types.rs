@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use crate::{CHUNK_BYTES, CHUNKS, Random};
 
-/// What the fields are, in order.
+/// The kinds of the fields, in order.
 pub const NAMES: [&str; 16] = [
     "boolean",
     "smallint",
@@ -56,7 +56,7 @@ fn push_line(text: &mut String, random: &mut Random) -> std::fmt::Result {
         random.below(1_000),
         random.below(1_000)
     )?;
-    // 15 to 17 digits, as programs write doubles that they computed.
+    // 15 to 17 digits, as programs write computed doubles.
     write!(
         text,
         "{}{}.{:014}|",
@@ -64,7 +64,7 @@ fn push_line(text: &mut String, random: &mut Random) -> std::fmt::Result {
         random.below(1_000),
         random.below(100_000_000_000_000)
     )?;
-    // More digits than 128 bits hold.
+    // More digits than 128 bits can hold.
     write!(
         text,
         "{}{}{:019}{:019}.{:06}|",
@@ -103,7 +103,7 @@ fn push_line(text: &mut String, random: &mut Random) -> std::fmt::Result {
         random.one_of(&WORDS)
     )?;
     write!(text, "{}|", random.one_of(&LABELS))?;
-    // Letters of more than one byte: characters are counted there.
+    // Letters of more than one byte, for which characters must be counted.
     for _ in 0..2 {
         for _ in 0..random.below(4) + 1 {
             write!(text, "{} ", random.one_of(&WORDS))?;

@@ -1,9 +1,9 @@
-//! Calls of the C library: one heap for all threads, and the action of a signal.
+//! Calls to the C library: one heap for all threads, and the action of a signal.
 //!
 //! # Why it is sound
 //!
-//! Every call gets our own memory, valid during the call, with its length. It is read only if the call says that it
-//! filled it in, and copied before it is freed.
+//! Every call gets memory of this file, valid during the call, with its length. The memory is read only if the call
+//! reports that it filled it in.
 #![expect(
     unsafe_code,
     reason = "calls of the C library that no crate in use has safe"
@@ -11,11 +11,11 @@
 
 use std::mem::MaybeUninit;
 
-/// Lets all threads allocate from one heap. By itself the C library reserves 64 MiB of address space for each thread,
-/// which a limited address space soon does not have.
+/// Lets all threads allocate from one heap. By default the C library reserves 64 MiB of address space for each thread,
+/// which soon exhausts a limited address space.
 pub(crate) fn use_one_heap() {
     #[cfg(target_env = "gnu")]
-    // SAFETY: it sets a number inside the allocator; no memory of ours is passed.
+    // SAFETY: the call sets a number inside the allocator; no pointer is passed.
     unsafe {
         libc::mallopt(libc::M_ARENA_MAX, 1);
     }

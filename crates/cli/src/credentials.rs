@@ -22,7 +22,7 @@ const SERVICE_FILE: SmallFile = SmallFile {
     may_be_pipe: false,
 };
 
-/// The values for the parts that a URL leaves out.
+/// The values for parts that a URL leaves out.
 pub fn connection_defaults() -> Result<ConnectionDefaults, CommandError> {
     let home = home_folder();
     if let Some(text) = variable("PGPORT")?
@@ -103,8 +103,7 @@ pub fn environment(name: &str) -> Result<String, VarError> {
     }
 }
 
-/// An environment variable as text. It is an error if it is set but is not text, because then it would be silently
-/// ignored.
+/// An environment variable as text. It is an error if it is set but not text; otherwise it would be ignored silently.
 pub fn variable(name: &str) -> Result<Option<String>, CommandError> {
     match environment(name) {
         Ok(value) => Ok(Some(value)),

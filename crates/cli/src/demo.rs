@@ -36,7 +36,7 @@ pub fn demo(
     let folder = files.folder().to_owned();
     let ready = package_file::ready(&package, &Default::default(), folder)?;
     if arguments.keep {
-        // Before the load: a disk that becomes full meanwhile must not fail a load whose rows are committed.
+        // Written before the load: if the disk becomes full meanwhile, a load whose rows are committed must not fail.
         save(&package, files.folder())?;
     }
     let started = Instant::now();
@@ -77,7 +77,7 @@ pub fn demo(
     Ok(success.report.exit_status)
 }
 
-/// The hint for a failed demo: most failures leave nothing that could be resumed.
+/// The hint for a failed demo. Most failures leave nothing to resume.
 fn hint_for(error: &inrush::Error, arguments: &DemoArguments) -> Option<String> {
     match error {
         inrush::Error::Interrupted if !arguments.keep => {

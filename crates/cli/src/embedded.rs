@@ -20,11 +20,11 @@ const BINARIES_VARIABLE: &str = "INRUSH_POSTGRES_BIN";
 /// Connections beside those of the streams: for the ledger, for checking contents, and for a person with `psql`.
 const CONNECTIONS_SPARE: u32 = 20;
 
-/// A package whose database is there, and the embedded server if it is one.
+/// A package whose database can be reached, and the embedded server if it has one.
 pub struct Reached {
     /// The package; its connection has an address that can be connected to.
     pub package: Package,
-    /// The report's facts of the server.
+    /// The facts about the server for the report.
     pub report: Option<EmbeddedReport>,
     /// The folder of installed Python packages, with the drivers of other destinations.
     pub site_packages: Option<PathBuf>,
@@ -54,7 +54,7 @@ impl Reached {
         }
     }
 
-    /// The last lines of the log of an embedded server that ended by itself.
+    /// The last lines of an embedded server's log, if it ended by itself.
     pub fn last_words(&self) -> Option<String> {
         let server = self.server.as_ref()?;
         let state = std::fs::read_to_string(format!("/proc/{}/stat", server.process_id()));
@@ -66,8 +66,8 @@ impl Reached {
         has_ended.then(|| server.log_end())
     }
 
-    /// Stops the server, if there is one, after committed work: an error of the stop does not change the exit status of
-    /// that work, and is returned as a note.
+    /// Stops the server, if there is one, after committed work. If stopping fails, the exit status stays that of the
+    /// work, and the error is returned as a note.
     pub fn stop_after_commit(self) -> Option<String> {
         let error = self.stop().err()?;
         let text = error.to_string();
@@ -90,10 +90,10 @@ impl Reached {
 /// server's user.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DataTrust {
-    /// Given by the user: an argument names the folder, or there is `--trust`.
+    /// Given by the user: an argument names the folder, or `--trust` is given.
     OfUser,
-    /// Given by the records of the folders that Inrush created for this user, because only the package names the
-    /// folder.
+    /// Only the package names the folder, so it must be in the records of the folders that Inrush created for this
+    /// user.
     OfRecords,
 }
 
@@ -290,8 +290,8 @@ fn start(
     Ok(EmbeddedServer::start(options)?)
 }
 
-/// The folders of Python packages that may have the wheel: the one that Python named, else
-/// those of the environment that this program is installed in.
+/// The folders of Python packages that may contain the wheel: the one that Python named, else those of the environment
+/// in which this program is installed.
 fn site_packages(surroundings: &Surroundings) -> Vec<PathBuf> {
     if let Some(folder) = &surroundings.site_packages {
         return vec![folder.clone()];

@@ -10,7 +10,7 @@ use inrush::printable::{indented, line};
 use inrush_embedded::EmbeddedError;
 use inrush_workloads::WorkloadError;
 
-/// A command failed.
+/// The reason why a command failed.
 #[derive(Debug)]
 pub enum CommandError {
     /// The arguments are not valid.
@@ -42,7 +42,7 @@ pub enum CommandError {
         /// The system's error.
         source: std::io::Error,
     },
-    /// A signal ended it outside of a run.
+    /// A signal ended the command outside of a run.
     Stopped {
         /// The way to resume.
         hint: String,
@@ -70,7 +70,7 @@ impl CommandError {
             CommandError::Engine { hint, error, .. } => hint.clone().or_else(|| error.hint()),
             CommandError::Stopped { hint } => Some(hint.clone()),
             CommandError::Workload(error) => error.hint(),
-            // A package's faults and the embedded server's errors end with their fix.
+            // Faults of a package and errors of the embedded server already end with their fix.
             _ => None,
         }
     }
@@ -155,12 +155,12 @@ impl From<WorkloadError> for CommandError {
     }
 }
 
-/// Writes a line whose values may have line breaks of their own.
+/// Writes a line whose values may contain line breaks.
 fn told(f: &mut fmt::Formatter<'_>, text: &str) -> fmt::Result {
     f.write_str(&line(text))
 }
 
-/// The error's text, and below it that of each cause that it does not repeat.
+/// The error's text, followed by the text of each cause that it does not already contain.
 fn with_causes(error: &dyn std::error::Error) -> String {
     let mut said = error.to_string();
     let mut text = indented(&said).into_owned();
@@ -232,7 +232,7 @@ mod tests {
             stopped.to_string(),
             "error: stopped as asked\nhint: again\n"
         );
-        // The engine's errors end in the same way as those of a run.
+        // Errors of the engine are printed like those of a run.
         let interrupted = CommandError::from(WorkloadError::from(inrush::Error::Interrupted));
         assert_eq!(
             interrupted.to_string(),

@@ -4,8 +4,8 @@
 //!
 //! # Why it is sound
 //!
-//! Each call is passed unchanged to the system's allocator, and its result is returned. If that is a null pointer, the
-//! process ends, and nothing is allocated on the way.
+//! Each call is passed unchanged to the system's allocator, and its result is returned. If the result is a null
+//! pointer, the process ends without allocating anything.
 #![expect(unsafe_code, reason = "an allocator is unsafe by its trait")]
 
 use std::alloc::{GlobalAlloc, Layout, System};

@@ -1,7 +1,7 @@
 //! The `inrush` command: arguments, progress, exit statuses, hints.
 //!
-//! The library neither prints nor reads the environment; this crate does both for it. It is a
-//! library itself, so that the binary and the console script of the Python wheel are the same command.
+//! The `inrush` library neither prints nor reads the environment; this crate does both. It is a library itself, so that
+//! the binary and the console script of the Python wheel are the same command.
 
 mod arguments;
 mod bench;
@@ -36,7 +36,7 @@ use inrush::ExitStatus;
 
 use crate::arguments::Arguments;
 
-/// The facts of the process that runs the command, beside its arguments.
+/// Facts about the process that runs the command, besides its arguments.
 #[derive(Clone, Debug, Default)]
 pub struct Surroundings {
     /// The folder of Python packages that the wheel with PostgreSQL's programs may be in.
@@ -45,13 +45,13 @@ pub struct Surroundings {
     pub own_package: Option<PathBuf>,
 }
 
-/// With a smaller address space (`ulimit -v`), threads must not have a heap each.
+/// If the address space is limited to less than this (`ulimit -v`), threads share one heap.
 const ONE_HEAP_BELOW: u64 = 8 << 30;
 
 /// Runs the command with these arguments (without the program's name) and returns its exit
 /// status.
 pub fn main(arguments: Vec<OsString>, surroundings: Surroundings) -> ExitStatus {
-    // This comes first: the next file that is opened must not get the number of a standard descriptor.
+    // This must happen first: otherwise the next file that is opened gets the number of a standard descriptor.
     descriptors::hold_standard();
     let _signals = signals::of_command();
     output::tell_panics();
@@ -68,7 +68,7 @@ pub fn main(arguments: Vec<OsString>, surroundings: Surroundings) -> ExitStatus 
             return ExitStatus::Usage;
         }
         Err(error) => {
-            // Help and the version were asked for.
+            // The command printed help or its version.
             let status = match error.exit_code() {
                 0 => ExitStatus::Clean,
                 _ => ExitStatus::Usage,
@@ -129,7 +129,7 @@ mod tests {
         }
         for mut page in pages {
             let help = page.render_long_help().to_string();
-            // The long text, unlike the one line in the list of commands.
+            // The long help text, not the one line in the list of commands.
             assert!(page.get_long_about().is_some(), "{}", page.get_name());
             for part in ["Examples:", "Exit status", "inrush"] {
                 assert!(help.contains(part), "{part} is not in {help}");

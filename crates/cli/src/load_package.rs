@@ -54,7 +54,7 @@ pub fn package_of(arguments: &LoadArguments) -> Result<Package, CommandError> {
         ..Flow::new(files.into(), &escape_braces(&arguments.table))
     };
     Ok(Package {
-        // The ledger finds a stopped run again by this name and the target.
+        // A stopped run is found in the ledger by this name and the target.
         name: format!("load_{}", escape_braces(&arguments.table)),
         parameters: BTreeMap::new(),
         connections: BTreeMap::from([(

@@ -1,4 +1,4 @@
-//! Refuses arguments that are not UTF-8: shows which they are and what to do.
+//! Refuses arguments that are not UTF-8, names them, and says how to fix them.
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;

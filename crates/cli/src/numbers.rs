@@ -2,13 +2,13 @@
 
 pub use inrush::quantity::{bytes, count, counted};
 
-/// `0.80 s`, `75.3 s`, `12 min 30 s`: a time that was measured or predicted. The verdict writes its shares of time in
-/// seconds alone (`numbers.rs` of `verdict`).
+/// A measured or predicted time: `0.80 s`, `75.3 s`, `12 min 30 s`. The verdict writes times in seconds only
+/// (`numbers.rs` of `verdict`).
 pub fn seconds(number: f64) -> String {
     match number {
-        // The difference of two clocks may be slightly negative, which would be written as -0.00.
+        // The difference of two clocks may be slightly negative, and would be written as -0.00.
         none if none.abs() < 0.005 => "0.00 s".to_owned(),
-        // 9.999 would be written as 10.00, and 599.99 as 600.0.
+        // Without rounding first, 9.999 would be written as 10.00, and 599.99 as 600.0.
         short if short < 9.995 => format!("{short:.2} s"),
         short if short < 599.95 => format!("{short:.1} s"),
         long => {

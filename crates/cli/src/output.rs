@@ -1,5 +1,5 @@
-//! The only printer: everything that the command writes to the terminal or to a pipe goes through here, so that no
-//! control characters from a file, a server or a package reach the terminal, and no secrets. Clippy refuses other ways
+//! The only code that prints. Everything that the command writes to the terminal or to a pipe passes through here,
+//! which removes secrets, and control characters from files, servers and packages. Clippy refuses other ways to print
 //! (`clippy.toml`).
 //!
 //! If the reader of the output has gone away, the run continues without an error. A full disk is an error, and the
@@ -21,7 +21,7 @@ use inrush::secrets::{self, masked};
 use serde::Serialize;
 use serde_json::Value;
 
-/// Why a part of the standard output was not written, unless its reader is simply gone; usually a full disk.
+/// Why a part of the standard output was not written, usually a full disk. A reader that has gone away does not count.
 static LOST: OnceLock<String> = OnceLock::new();
 
 /// The error that lost a part of the standard output, if one did.
@@ -31,7 +31,7 @@ pub fn lost() -> Option<&'static str> {
 
 /// Writes text to the standard output.
 pub fn say(text: &str) {
-    // A missing reader is not a fault of the run.
+    // That the reader is gone is no error of the run.
     let _ = write_out(&escaped(&masked(text)));
 }
 
@@ -149,7 +149,7 @@ fn write_json(json: serde_json::Result<String>) -> io::Result<()> {
     write_out(&escaped_json(&json))
 }
 
-/// One call under the lock, so that lines of several streams are not mixed.
+/// One write under the lock, so that lines of several threads are not mixed.
 fn write_out(text: &str) -> io::Result<()> {
     let mut output = io::stdout().lock();
     let written = output

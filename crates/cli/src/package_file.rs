@@ -15,7 +15,7 @@ pub struct Ready {
     pub package: Package,
     /// Relative paths start here.
     pub folder: PathBuf,
-    /// Who has allowed the data folder of an embedded server to be opened.
+    /// Who has permitted opening the data folder of an embedded server.
     pub data_trust: DataTrust,
 }
 
@@ -92,7 +92,8 @@ fn resolved(package: &Package, overrides: &Overrides, trust: bool) -> Result<Rea
 }
 
 /// Refuses code that the package brings, in libraries and in the data folders of embedded servers. Returns who has
-/// allowed a data folder: the start of its server checks the folder again, because it may have been replaced by then.
+/// permitted the data folder; the folder is checked again when its server starts, because it may have been replaced by
+/// then.
 pub fn require_trusted(
     package: &Package,
     folder: &Path,

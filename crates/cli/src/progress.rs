@@ -1,6 +1,6 @@
 //! Progress bars on a terminal: one for each table that is being loaded, and one for all.
 //!
-//! They are drawn by `indicatif`, past the command's printer: names are escaped by [`readable`], lines here.
+//! `indicatif` draws them, not the command's printer. So names are escaped by [`readable`], and lines are escaped here.
 
 #![expect(
     clippy::disallowed_methods,
@@ -18,7 +18,7 @@ use inrush::secrets::masked;
 use crate::names::readable;
 use crate::numbers::counted;
 
-/// More tables than this do not fit a terminal; those that are loaded leave it.
+/// The most bars that fit on a terminal. The bar of a table that is loaded is removed.
 const BARS_MAX: usize = 12;
 
 /// Bars on the standard error.
@@ -38,13 +38,13 @@ struct Table {
     name: String,
     rows: u64,
     bytes: u64,
-    /// It reads a pipe, so its end is unknown.
+    /// The flow reads a pipe, so its size is unknown.
     has_pipe: bool,
     is_shown: bool,
 }
 
 impl Progress {
-    /// Bars that are not yet drawn.
+    /// Bars before anything is drawn.
     pub fn new() -> Progress {
         Progress {
             bars: MultiProgress::with_draw_target(ProgressDrawTarget::stderr_with_hz(10)),
@@ -53,7 +53,7 @@ impl Progress {
     }
 
     fn planned(&self, state: &mut State, targets: &[inrush::event::TargetSize]) {
-        // A plan is made again once the ledger is locked; it replaces the first one.
+        // The plan is made again once the ledger is locked, and replaces the first one.
         self.clear(state);
         let width = targets
             .iter()

@@ -99,7 +99,7 @@ fn answer(
         "report": report.map(|(report, _)| report),
     });
     mask_json(&mut answer);
-    // The path is not masked, because the program must be able to open it.
+    // The path is never masked, because the program must be able to open it.
     answer["report_path"] = json!(
         report
             .and_then(|(_, path)| path)

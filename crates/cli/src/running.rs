@@ -30,7 +30,7 @@ use crate::signals::{self, AFTER_A_PIPE, Left};
 /// The output of a run while it works.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OutputMode {
-    /// Nothing.
+    /// No output.
     Quiet,
     /// Progress bars, if a person can see them.
     Bars,
@@ -63,11 +63,11 @@ pub struct RunSetup<'a> {
     pub replays: Option<RunName>,
     /// Have other processes load the run, in so many shares.
     pub shares: Option<NonZeroUsize>,
-    /// A folder that goes with a run that is ended at once.
+    /// A folder that is removed if the run is ended at once.
     pub disposable: Option<PathBuf>,
     /// The stop that a signal sets; after the run it still shows a signal that came too late.
     pub stop: Stop,
-    /// A hint for an error, if a user of this command can do something else than a user of `inrush run`.
+    /// A hint for an error, for commands whose fix differs from that of `inrush run`.
     pub hint: Option<Hint<'a>>,
 }
 
@@ -87,7 +87,7 @@ impl RunSetup<'_> {
         }
     }
 
-    /// The settings of a share: what it does not have is that of the run.
+    /// The settings of a share; those that are not given come from the run.
     pub fn of_share(folder: &Path, output_mode: OutputMode) -> RunSetup<'static> {
         RunSetup {
             folder: folder.to_owned(),
@@ -237,7 +237,7 @@ fn hint_for(error: &inrush::Error, reached: &Reached, reads_a_pipe: bool) -> Opt
         {
             Some(
                 "the data read from a pipe is lost, and nothing is in the targets (staging = \
-                 false): send all of it again, to the same command"
+                 false): send all of the data again, to the same command"
                     .to_owned(),
             )
         }
@@ -245,11 +245,11 @@ fn hint_for(error: &inrush::Error, reached: &Reached, reads_a_pipe: bool) -> Opt
             "nothing is in the targets (staging = false); the same command loads all of it"
                 .to_owned(),
         ),
-        // A pipe has other data the next time, so none of its units is kept.
+        // The next time a pipe has other data, so none of its units are kept.
         error if reads_a_pipe && !reached.is_temporary() && may_go_on(error) => {
             Some(AFTER_A_PIPE.to_owned())
         }
-        // Such a row is not fixed by a larger limit.
+        // A larger limit does not help for such a row.
         inrush::Error::RejectLimit { reject, .. }
             if reject.code == RejectCode::OutsidePartition =>
         {
@@ -286,7 +286,7 @@ fn told(
     {
         notes.push(kept);
     }
-    // A single transaction keeps nothing.
+    // If a single transaction fails, nothing is kept.
     let staying = ended
         .as_ref()
         .filter(|_| reached.package.run.staging)

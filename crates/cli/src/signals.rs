@@ -17,7 +17,7 @@ use crate::output;
 
 /// How to resume after a run that read a pipe and was stopped.
 pub const AFTER_A_PIPE: &str = "the data read from a pipe is lost, and its rows are not loaded: \
-     send all of it again, to the same command; committed files are kept";
+     send all of the data again, to the same command; committed files are kept";
 
 /// The work that a signal stops.
 enum Work {
@@ -31,7 +31,7 @@ enum Work {
     Disposable { folder: Option<PathBuf> },
 }
 
-/// The state that a run leaves if it is ended at once.
+/// What remains of a run that is ended at once.
 #[derive(Clone, Debug)]
 pub enum Left {
     /// Units in a database; the same command resumes from them.
@@ -42,7 +42,7 @@ pub enum Left {
     Files,
     /// All or nothing: one transaction. Only the server knows whether it was committed.
     OneTransaction,
-    /// Nothing that can be used again; this folder is removed.
+    /// Nothing of use; this folder is removed.
     Nothing(Option<PathBuf>),
 }
 
@@ -124,7 +124,7 @@ fn wait_for_signals() {
 /// process.
 pub fn survive_file_limit() {
     if has_default_action(SIGXFSZ) {
-        // If the handler cannot be set, the signal keeps its earlier effect.
+        // If the handler cannot be set, the signal keeps its previous effect.
         let _ = signal_hook::flag::register(SIGXFSZ, Arc::default());
     }
 }
@@ -179,12 +179,12 @@ fn handle(signal: i32, had_default: bool) {
 
 fn remove(folder: Option<&Path>) {
     if let Some(folder) = folder {
-        // At this point the failure cannot be reported to anybody.
+        // At this point nobody is left to whom a failure could be reported.
         let _ = std::fs::remove_dir_all(folder);
     }
 }
 
-/// Ends the process without waiting for any thread. The embedded server notices it in its own way.
+/// Ends the process without waiting for any thread. The embedded server notices that the process has ended.
 fn exit() -> ! {
     signal_hook::low_level::exit(i32::from(ExitStatus::Interrupted.code()))
 }

@@ -18,7 +18,7 @@ const QUOTED_BYTES_MAX: usize = 40;
 
 /// Checks arrays.
 pub(super) struct Array {
-    /// An element, as a column of its own.
+    /// The type of the elements, as a column.
     column: Box<Column>,
     element: Box<ColumnConverter>,
 }

@@ -165,7 +165,7 @@ impl Reader<'_> {
                 Token::Close => {
                     let count = counts.pop().unwrap_or_default();
                     if count > 0 && !expects_comma {
-                        return Err(fault("a `}` stands behind a comma"));
+                        return Err(fault("a `}` follows a comma"));
                     }
                     if let Some(outer) = counts.last_mut() {
                         *outer += 1;

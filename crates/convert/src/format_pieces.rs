@@ -139,7 +139,7 @@ impl Pieces {
         let mut at = 0;
         // True if a number ends here and has all of its digits.
         let mut before: Option<bool> = None;
-        // Where the row of digits begins that it ends, in the value and in the format.
+        // Where the row of digits that ends here begins, in the value and in the format.
         let (mut row, mut row_place) = (0, 0);
         let mut is_leap_second = false;
         for (place, piece) in self.pieces.iter().enumerate() {

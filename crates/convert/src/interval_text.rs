@@ -413,7 +413,7 @@ fn amount(cursor: &mut Cursor<'_>, digits: &[u8], is_negative: bool) -> Result<A
     if cursor.eat(b'.') {
         fraction = cursor.digits();
         if whole.is_none() && fraction.is_empty() {
-            return Err(fault("a point stands without digits"));
+            return Err(fault("a point has no digits"));
         }
     } else if whole.is_none() {
         return Err(fault("a number was expected"));

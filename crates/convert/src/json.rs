@@ -60,7 +60,7 @@ fn repeated(key: &str) -> ValueError {
     ValueError::new(
         RejectCode::FormLost,
         format!(
-            "the key {:?}{more} stands twice in one object, and jsonb keeps the last of its values only; fix the \
+            "the key {:?}{more} occurs twice in one object, and jsonb keeps the last of its values only; fix the \
              document, or make the column json, which keeps the text",
             &key[..end]
         ),
@@ -121,7 +121,7 @@ mod tests {
         let error = checked(&Json::members(), "{\"a\": 1, \"a\": 2}").expect_err("a repeated key");
         assert_eq!(error.code, RejectCode::FormLost);
         assert!(
-            error.reason.contains("the key \"a\" stands twice"),
+            error.reason.contains("the key \"a\" occurs twice"),
             "{error}"
         );
         let long = "ä".repeat(30);

@@ -163,7 +163,7 @@ pub(super) fn first_of(window: &Window, bytes: [u8; 2]) -> usize {
     let (words, _) = window.as_chunks::<8>();
     for (index, word) in words.iter().enumerate() {
         let word = u64::from_le_bytes(*word);
-        // The lowest mark is right even where others above it are not.
+        // The lowest mark is right even if others above it are not.
         let found = zero_bytes(word ^ first) | zero_bytes(word ^ second);
         if found != 0 {
             return index * 8 + found.trailing_zeros() as usize / 8;

@@ -1,4 +1,4 @@
-//! PostgreSQL's `"char"`: one byte. Of a longer text it would keep the first byte, half of an `ä`.
+//! PostgreSQL's `"char"`: one byte. PostgreSQL would keep only the first byte of a longer text: half of an `ä`.
 
 use inrush_rows::reject::RejectCode;
 
@@ -11,7 +11,7 @@ pub(super) struct SingleByte {
 }
 
 impl SingleByte {
-    /// `has_octal`: the destination reads `\ooo`.
+    /// `has_octal`: true if the destination reads `\ooo`.
     pub fn new(has_octal: bool) -> SingleByte {
         SingleByte { has_octal }
     }

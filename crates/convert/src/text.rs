@@ -1,5 +1,4 @@
-//! Text: characters counted against the column's limit, never cut except for the blanks that do
-//! not count.
+//! Text: characters are counted against the column's limit. Text is never cut, except for blanks that do not count.
 
 use inrush_rows::reject::RejectCode;
 
@@ -72,7 +71,7 @@ impl TextCheck for Text {
     }
 }
 
-/// Text of a type that has no encoder here: the server reads it itself.
+/// Text of a type without an encoder: the server reads it itself.
 pub(super) struct Opaque;
 
 impl TextCheck for Opaque {

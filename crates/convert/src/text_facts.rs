@@ -10,7 +10,7 @@ use super::simd::{self, Instructions};
 /// Facts of a batch's text.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct TextFacts {
-    /// A NUL byte.
+    /// True if there is a NUL byte.
     pub any_nul: bool,
     /// A part of the chunk in which all bytes are ASCII: that of all records, or nothing.
     pub ascii: Range<usize>,
@@ -30,8 +30,8 @@ impl TextFacts {
         };
         let part = first.start as usize..last.end as usize;
         let bytes = simd::smallest_and_bits(&chunk.text()[part.clone()], instructions);
-        // The byte behind the last record counts too: where it continued a character, the last
-        // field would not end between characters.
+        // The byte after the last record counts, too: if it continued a character, the last field would not end between
+        // characters.
         let is_ascii = bytes.1 & 0x80 == 0 && chunk.text.with_padding()[part.end] & 0x80 == 0;
         TextFacts {
             any_nul: bytes.0 == 0,
@@ -49,7 +49,7 @@ pub(super) fn smallest_and_bits_avx512(text: &[u8]) -> (u8, u8) {
     smallest_and_bits_with(text)
 }
 
-/// [`smallest_and_bits_with`] for AVX2 and what came with it.
+/// [`smallest_and_bits_with`] for x86-64-v3.
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2,bmi1,bmi2,fma,lzcnt,movbe,popcnt")]
 pub(super) fn smallest_and_bits_avx2(text: &[u8]) -> (u8, u8) {
@@ -59,8 +59,8 @@ pub(super) fn smallest_and_bits_avx2(text: &[u8]) -> (u8, u8) {
 /// The number of bytes that are checked together: few enough for the compiler to keep the results in registers.
 const BLOCK_BYTES: usize = 128;
 
-/// The smallest byte, and the bits that are set in any. A loop that the compiler makes vectors of, those of
-/// its caller's instructions.
+/// The smallest byte, and the bits that are set in any byte. The compiler vectorizes this loop for the instructions of
+/// its caller.
 #[inline(always)]
 pub(super) fn smallest_and_bits_with(text: &[u8]) -> (u8, u8) {
     let mut smallest = [u8::MAX; BLOCK_BYTES];

@@ -1,7 +1,6 @@
 //! Times of day: `HH:MM[:SS[.ffffff]]`, or the format that the column declares.
 //!
-//! A 60th second is refused, unlike in PostgreSQL, which carries it into the next minute: that
-//! would change the value.
+//! A 60th second is refused. PostgreSQL carries it into the next minute, which changes the value.
 
 use inrush_rows::calendar::DAY_MICROSECONDS;
 use inrush_rows::column::Column;
@@ -78,8 +77,8 @@ impl Kernel for Time {
     }
 }
 
-/// `HH:MM:SS[.fraction]` that begins at `at`: microseconds since midnight and where it ends,
-/// which is not past `length`.
+/// Reads `HH:MM:SS[.fraction]` at `at`: returns the microseconds since midnight, and the end of the text, which is at
+/// most `length`.
 #[inline(always)]
 pub(super) fn quick_time(
     window: &Window,
@@ -123,9 +122,9 @@ pub(super) fn quick_time(
 
 /// The fault of a time of day.
 pub(super) enum TimeFault {
-    /// It is not written as one; the caller knows the whole text.
+    /// It does not have the form of a time; the caller has the whole text for the error.
     Shape,
-    /// This.
+    /// This fault.
     Error(ValueError),
 }
 

@@ -1,6 +1,6 @@
 //! Times of day with the offset of their zone (`timetz`): both are kept as they are written. A time without an offset
-//! is refused, unless the column declares a zone whose offset never changes: PostgreSQL would take the session's zone as
-//! it is today.
+//! is refused, unless the column declares a zone whose offset never changes: PostgreSQL would use the session's zone
+//! with its offset of today.
 
 use inrush_rows::column::Column;
 use inrush_rows::cursor::Cursor;

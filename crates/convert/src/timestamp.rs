@@ -1,5 +1,4 @@
-//! Timestamps with and without time zone: a date, `T` or a blank, a time, and an offset where
-//! the type has a zone.
+//! Timestamps with and without time zone: a date, `T` or a blank, a time, and an offset if the type has a zone.
 //!
 //! An offset in a timestamp without time zone is refused. PostgreSQL silently ignores it, which changes the meaning of
 //! the value.
@@ -173,7 +172,7 @@ impl Kernel for TimestampTz {
     }
 }
 
-/// `YYYY-MM-DD` `T` or blank `HH:MM:SS[.fraction]`: microseconds and where it ends.
+/// Reads `YYYY-MM-DD`, `T` or a blank, `HH:MM:SS[.fraction]`: returns the microseconds, and the end of the text.
 #[inline(always)]
 fn quick_local(window: &Window, length: usize, fraction_digits: u8) -> Option<(i64, usize)> {
     if length < 19 || !matches!(window[10], b' ' | b'T') {
@@ -220,8 +219,7 @@ fn quick_offset(window: &Window, at: usize, length: usize) -> Option<i64> {
 enum Parsed {
     /// Minus or plus infinity.
     Infinity(i64),
-    /// Microseconds since 1970-01-01T00:00:00 of the place where it was written, and seconds
-    /// that its clocks go ahead of UTC.
+    /// Microseconds since 1970-01-01T00:00:00 in local time, and the seconds that local time is ahead of UTC.
     Local {
         microseconds: i128,
         offset: Option<i32>,
@@ -250,10 +248,11 @@ fn parse(text: &[u8], seconds: &SecondDigits) -> Result<Parsed, ValueError> {
             offset = Some(offset_seconds(zone, text)?);
         }
     }
-    // Far years in microseconds are past 64 bits.
+    // Distant years in microseconds exceed 64 bits.
     let day = i128::from(DAY_MICROSECONDS);
     let microseconds = i128::from(date.calendar_days(era)?) * day + i128::from(time);
-    // Offsets from UTC are less than a day: a value farther past the ends is out of range with any offset.
+    // Offsets from UTC are less than a day, so a value that is further outside the range is out of range with any
+    // offset.
     if !(MICROSECONDS_MIN - day..=MICROSECONDS_MAX + day).contains(&microseconds) {
         in_range(microseconds)?;
     }
@@ -401,14 +400,14 @@ mod tests {
         utc_last: None, "294276-12-31 23:59:59.999999Z" => Ok(timestamp::MAX);
         utc_past_last: None, "294276-12-31 23:59:59.999999-00:00:01"
             => Err(RejectCode::OutOfRange);
-        // The year after the last one, where clocks are ahead of UTC, is still in range.
+        // The first hours after the last year are still in range if local time is ahead of UTC.
         utc_last_ahead: None, "294277-01-01 15:59:58.999999+15:59:59" => Ok(timestamp::MAX);
         utc_past_last_ahead: None, "294277-01-01 15:59:59+15:59:59" => Err(RejectCode::OutOfRange);
         vienna_last: VIENNA, "294277-01-01 00:59:59.999999" => Ok(timestamp::MAX);
         vienna_far_past: VIENNA, "4000000000-01-01 00:00:00" => Err(RejectCode::OutOfRange);
         vienna_far_before: VIENNA, "4000000000-01-01 00:00:00 BC" => Err(RejectCode::OutOfRange);
         vienna_past_last: VIENNA, "294277-01-01 01:00:00" => Err(RejectCode::OutOfRange);
-        // The same at the other end, with clocks behind UTC.
+        // The same at the other limit, with local time behind UTC.
         utc_first_behind: None, "4714-11-23 23:00:00-01 BC" => Ok(timestamp::MIN);
         utc_before_first_behind: None, "4714-11-23 22:59:59.999999-01 BC"
             => Err(RejectCode::OutOfRange);

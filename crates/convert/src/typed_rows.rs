@@ -1,5 +1,5 @@
-//! Rows of typed values in, Arrow arrays of the target's types out: each column as it is where that is
-//! [`direct`](super::direct), else made of its values' text as the fields of a text file are.
+//! Converts rows of typed values to Arrow arrays of the target's types: unchanged if that is possible
+//! ([`direct`](super::direct)), otherwise from the text of the values, like fields of a text file.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -164,8 +164,8 @@ impl Converter {
 }
 
 impl ColumnState {
-    /// The column of values that are of its type; `None` if their text has to be looked at. Columns of floats are so
-    /// made of floats as wide, or narrower, which changes no number.
+    /// The column, if its values already have its type; `None` if it must be made from their text. Columns of floats
+    /// are made in this way from floats of the same or a smaller width, which changes no number.
     fn direct(&mut self, column: &TypedColumn) -> Option<ArrayRef> {
         let is_usual = matches!(self.source, StateSource::Field { policy: None, .. })
             && self.lossless.is_none()
@@ -180,7 +180,7 @@ impl ColumnState {
     }
 }
 
-/// The values of a column as a text file of one column has them.
+/// The values of a column as the text of a file with one column.
 struct ColumnText {
     chunk: Chunk,
     records: Records,

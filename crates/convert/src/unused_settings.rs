@@ -1,5 +1,5 @@
-//! Settings of a column that nothing would look at, such as `round` of a date: they are refused, because their author
-//! expects something of them.
+//! Refuses settings of a column that have no effect, such as `round` for a date, because the package's author expects
+//! an effect.
 
 use inrush_rows::column::{Column, ColumnType, SpecialType};
 use inrush_rows::column_policy::{NanPolicy, NegativeForm, OnTruncate, Rounding};

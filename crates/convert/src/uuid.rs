@@ -1,5 +1,5 @@
-//! UUIDs in the forms that PostgreSQL takes: 32 hex digits, a hyphen after any group of four,
-//! braces around them all.
+//! UUIDs in the forms that PostgreSQL accepts: 32 hex digits, optionally a hyphen after any group of four, optionally
+//! braces around all.
 
 use super::error::ValueError;
 use super::kernel::{Kernel, Window};
@@ -30,7 +30,7 @@ impl Kernel for Uuid {
         if [8, 13, 18, 23].iter().any(|at| window[*at] != b'-') {
             return None;
         }
-        // Where each pair of digits stands.
+        // The position of each pair of digits.
         const PAIRS: [usize; 16] = [0, 2, 4, 6, 9, 11, 14, 16, 19, 21, 24, 26, 28, 30, 32, 34];
         let mut bytes = [0; 16];
         let mut faults = 0;

@@ -1,23 +1,23 @@
-//! Arrays of text columns: the views that were made, and the texts that they point into.
+//! Arrays of text columns: their views, and the texts into which the views point.
 //!
 //! # Why it is sound
 //!
-//! Arrow takes an array of views unchecked where the caller knows what `StringViewArray::try_new`
-//! would check; for a text that is known to be UTF-8 that is known:
+//! Arrow accepts an array of views without a check if the caller guarantees the facts that `StringViewArray::try_new`
+//! would check. For a text that is known to be UTF-8 they hold:
 //!
-//! - Every view lies inside its buffer: `views::view` indexes the text at its start and its end,
-//!   `views::short_view` slices it and `simd::views` compares both with the text's length, and the
-//!   buffers are those texts, which [`Views::finish`] asserts.
-//! - Its length, prefix, buffer and offset are written as the format asks, and the bytes past an
-//!   inlined text are zero.
-//! - Its text is valid UTF-8. Built text is a `String` that is only appended to (`views::Built`),
-//!   unescaped text was checked when it was made, and the text was checked as a whole. A view begins and ends between characters: `views::view`
-//!   asserts it at both ends. `simd::views` looks at both ends too, or leaves it to that, but for
-//!   fields that lie in `Fields::ascii`: there `text_facts` has found no byte past 0x7F, not even
-//!   right behind it, so every place is between characters.
+//! - Every view is inside its buffer: `views::view` indexes the text at the view's start and end, `views::short_view`
+//!   slices the text, and `simd::views` compares both with the text's length. [`Views::finish`] asserts that the
+//!   buffers are those texts.
+//! - Its length, prefix, buffer and offset are written as the format requires, and the bytes after an inlined text are
+//!   zero.
+//! - Its text is valid UTF-8. Built text is a `String` that is only appended to (`views::Built`), unescaped text was
+//!   checked when it was made, and the text was checked as a whole. A view begins and ends between characters:
+//!   `views::view` asserts it at both ends. `simd::views` checks both ends, too, or leaves the check to `views::view`.
+//!   Only fields in `Fields::ascii` are not checked: there `text_facts` has found no byte above 0x7F, not even directly
+//!   after it, so every position is between characters.
 //! - The validity has one bit for each view: both are made from the same fields.
 //!
-//! [`build`] is the only place where views get here.
+//! Views get into this module only through [`build`].
 #![expect(
     unsafe_code,
     reason = "arrays of views that need not be checked once more"
@@ -32,7 +32,7 @@ use super::kernel::Fault;
 use super::simd;
 use super::views::TextCheck;
 
-/// The views of a column, until the texts that they point into are handed over.
+/// The views of a column, before they become an array with the texts into which they point.
 pub(super) struct Views {
     views: Vec<u128>,
     nulls: Option<NullBuffer>,
@@ -44,7 +44,7 @@ pub(super) struct Views {
     text_identity: (usize, usize),
 }
 
-/// Builds the views of a column. NULL and rows at fault get an empty text.
+/// Builds the views of a column. NULL and faulty rows get an empty text.
 pub(super) fn build<C: TextCheck>(
     check: &C,
     fields: &Fields<'_>,
@@ -71,7 +71,7 @@ fn identity(text: &[u8]) -> (usize, usize) {
 }
 
 impl Views {
-    /// The views as they will stand in the array.
+    /// The views as they will be in the array.
     #[cfg(test)]
     pub fn as_numbers(&self) -> &[u128] {
         &self.views
@@ -104,11 +104,11 @@ impl Views {
         }
         let views = ScalarBuffer::from(self.views);
         if !text.is_utf8() {
-            // Of such a text only records get here that are valid, if all is right: few have to wait for this.
+            // If a text is not known to be UTF-8, only its valid records get here. This check is rarely needed.
             return StringViewArray::try_new(views, buffers, self.nulls)
                 .expect("views of valid text");
         }
-        // SAFETY: what `StringViewArray::try_new` would check holds, as is said at the top.
+        // SAFETY: the facts that `StringViewArray::try_new` would check hold, as the head of this file explains.
         unsafe { StringViewArray::new_unchecked(views, buffers, self.nulls) }
     }
 }

@@ -1,9 +1,8 @@
 //! Text columns: views into the chunk, into the unescaped text of a column, or into text that was built for it.
 //! `view_array` makes an array of them, and relies on the views made here.
 //!
-//! A view is 16 bytes: the length in the lowest four; then up to twelve bytes of text are the
-//! text itself, and of longer ones the first four bytes, the number of the text's buffer and
-//! the offset in it follow.
+//! A view has 16 bytes. The lowest four are the length. A text of up to twelve bytes follows directly; for a longer
+//! text, its first four bytes follow, then the number of its buffer and its offset there.
 
 use std::hint::select_unpredictable;
 
@@ -13,10 +12,10 @@ use super::kernel::Fault;
 #[cfg(target_arch = "x86_64")]
 use super::simd::{self, LANES, Lanes};
 
-/// The longest text that a view holds itself.
+/// The longest text that is in the view itself.
 pub(super) const INLINE_BYTES_MAX: usize = 12;
 
-/// Built text goes to a new buffer past this, so that offsets stay below 2^31.
+/// The size at which built text continues in a new buffer, so that offsets stay below 2^31.
 const BUILT_BYTES_MAX: usize = 1 << 30;
 
 const CHUNK_BUFFER: u32 = 0;
@@ -27,9 +26,9 @@ const BUILT_BUFFER: u32 = 2;
 pub(super) enum Kept {
     /// All of it.
     Whole,
-    /// This many bytes from its start or, where `offset` is set, from there.
+    /// This many bytes from its start or, if `offset` is set, from there.
     Part { offset: usize, length: usize },
-    /// Another text, which was appended to the buffer that the check was given.
+    /// Another text, which was appended to the buffer passed to the check.
     Built,
 }
 
@@ -58,17 +57,17 @@ impl<'a> Built<'a> {
 
 /// The check of a text column's values.
 pub(super) trait TextCheck {
-    /// The part of a field that is kept. `built` takes a text that is not a part of the field.
+    /// The part of a field that is kept. A text that is not a part of the field is appended to `built`.
     fn check(&self, field: &str, built: &mut Built<'_>) -> Result<Kept, ValueError>;
 
-    /// Fields of at most this many bytes stay whole and need not be looked at; `None` if all have to be.
+    /// Fields of at most this many bytes are kept completely and need no check; `None` if all fields must be checked.
     #[inline(always)]
     fn whole_bytes_max(&self) -> Option<usize> {
         None
     }
 }
 
-/// [`views_with`] for AVX2 and what came with it.
+/// [`views_with`] for x86-64-v3.
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2,bmi1,bmi2,fma,lzcnt,movbe,popcnt")]
 pub(super) fn views_avx2<C: TextCheck>(
@@ -113,8 +112,8 @@ pub(super) fn views_by_eight<C: TextCheck>(
     views
 }
 
-/// The views of a text column; NULL and rows at fault get an empty text. A loop that is compiled for
-/// the instructions of its caller.
+/// The views of a text column; NULL and faulty rows get an empty text. The loop is compiled for the instructions of its
+/// caller.
 #[inline(always)]
 pub(super) fn views_with<C: TextCheck>(
     check: &C,
@@ -122,9 +121,9 @@ pub(super) fn views_with<C: TextCheck>(
     built: &mut Vec<String>,
     faults: &mut Vec<Fault>,
 ) -> Vec<u128> {
-    // Loops over slices, as those of other types.
+    // Loops over slices, as for other types.
     let mut views = vec![0; fields.spans.len()];
-    // Not even the empty field is shorter than nothing.
+    // A limit of zero excludes even the empty field.
     let unseen_bytes_end = unseen_bytes_end(check);
     let text = fields.text;
     let places = fields.spans.iter().enumerate().zip(&mut views);
@@ -139,7 +138,7 @@ pub(super) fn views_with<C: TextCheck>(
         }
     } else if let Some(mut last) = fields.first_among_nulls() {
         for ((row, span), made) in places {
-            // No branch for NULL, either.
+            // There is no branch for NULL either.
             let is_null = span.is_null();
             last = select_unpredictable(is_null, last, *span);
             let (start, length) = (last.start as usize, last.length as usize);
@@ -157,7 +156,7 @@ pub(super) fn views_with<C: TextCheck>(
     views
 }
 
-/// Fields shorter than this need not be looked at.
+/// Fields shorter than this need no check.
 #[inline(always)]
 fn unseen_bytes_end<C: TextCheck>(check: &C) -> usize {
     check
@@ -190,7 +189,7 @@ pub(super) fn checked_view<C: TextCheck>(
     match check.check(field, &mut Built::at_end_of(target)) {
         Ok(Kept::Whole) => view(text, buffer, start, length),
         Ok(Kept::Part { offset, length }) => {
-            // Panics where the part does not begin and end between characters.
+            // Panics if the part does not begin and end between characters.
             let part = &field[offset..offset + length];
             view(text, buffer, start + offset, part.len())
         }
@@ -210,7 +209,7 @@ pub(super) fn checked_view<C: TextCheck>(
     }
 }
 
-/// The view of a text with at least 16 bytes behind its start, as a window gives.
+/// The view of a text with at least 16 bytes after its start, as in a window.
 #[inline(always)]
 fn view(text: &[u8], buffer: u32, start: usize, length: usize) -> u128 {
     let bytes: &[u8; 16] = text[start..start + 16].try_into().expect("16 bytes");
@@ -224,7 +223,7 @@ fn view(text: &[u8], buffer: u32, start: usize, length: usize) -> u128 {
     let (inline_low, inline_high) = (low & low_mask, high & high_mask);
     let length_bits = length as u64;
     let first = length_bits | inline_low << 32;
-    // Both forms are made and one is chosen: lengths around twelve would make a branch guess.
+    // Both forms are made and one is chosen, because a branch would often be mispredicted with lengths around twelve.
     let second = if length <= INLINE_BYTES_MAX {
         inline_low >> 32 | u64::from(inline_high) << 32
     } else {
@@ -233,7 +232,7 @@ fn view(text: &[u8], buffer: u32, start: usize, length: usize) -> u128 {
     u128::from(first) | u128::from(second) << 64
 }
 
-/// The view of a text with nothing behind it.
+/// The view of a text without bytes after it.
 fn short_view(text: &[u8], buffer: u32, start: usize) -> u128 {
     let length = text.len();
     let mut bytes = [0; 16];
@@ -248,7 +247,7 @@ fn short_view(text: &[u8], buffer: u32, start: usize) -> u128 {
     u128::from_le_bytes(bytes)
 }
 
-/// For every length the bytes of a text that a view holds itself.
+/// For every length, a mask of the bytes of a text in the view itself.
 const INLINE_MASKS: [(u64, u32); INLINE_BYTES_MAX + 1] = {
     let mut masks = [(0, 0); INLINE_BYTES_MAX + 1];
     let mut length = 0;

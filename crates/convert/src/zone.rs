@@ -10,7 +10,7 @@ use jiff::tz::{AmbiguousOffset, TimeZone};
 
 use super::error::{ConvertError, ValueError};
 
-/// Local times past this are looked up a multiple of 400 years earlier.
+/// Local times after this are looked up a multiple of 400 years earlier.
 const YEAR_MAX: i64 = 9_999;
 
 /// A zone.
@@ -43,7 +43,7 @@ impl Zone {
             && self.zone.to_offset(Timestamp::UNIX_EPOCH).seconds() == 0
     }
 
-    /// The one offset that it has at all times, in seconds ahead of UTC.
+    /// Its offset in seconds ahead of UTC, if it is the same at all times.
     pub fn fixed_offset(&self, column: &Column) -> Result<i32, ConvertError> {
         if self.zone.following(Timestamp::MIN).next().is_some() {
             return Err(ConvertError::ZoneNotFixed {
@@ -58,7 +58,7 @@ impl Zone {
     /// 1970-01-01T00:00:00 of the zone.
     pub fn offset_seconds(&self, local: i128) -> Result<i32, ValueError> {
         let day = i128::from(DAY_MICROSECONDS);
-        // Dates of PostgreSQL, and microseconds of a day.
+        // Dates of PostgreSQL's range, and microseconds of a day.
         let days = local.div_euclid(day) as i64;
         let time = local.rem_euclid(day) as i64;
         match self.zone.to_ambiguous_timestamp(civil(days, time)).offset() {
@@ -80,8 +80,8 @@ impl Zone {
     }
 }
 
-/// The local time as the library's own type. It ends with the year 9999; the calendar and the
-/// rules of zones in the far future repeat after 400 years.
+/// The local time as the library's type, which ends with the year 9999; in the distant future, the calendar and the
+/// rules of zones repeat after 400 years.
 fn civil(days: i64, time_microseconds: i64) -> DateTime {
     let (mut year, mut month, mut day) = calendar::civil_from_days(days);
     if year > YEAR_MAX {

@@ -207,7 +207,7 @@ pub struct ServerTotals {
     pub wal_bytes: u64,
     /// Whole pages in the WAL.
     pub wal_full_pages: u64,
-    /// Flushes of the WAL, where the server counts them.
+    /// Flushes of the WAL, if the server counts them.
     pub wal_flushes: Option<u64>,
     /// Checkpoints.
     pub checkpoints: u64,

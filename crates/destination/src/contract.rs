@@ -5,12 +5,14 @@
 //!   target, resolve_type   what stands there, for the plan
 //!   lay_out                the load units of a flow, for the plan
 //!   runs, units            what earlier runs of the package did
+//!   undo                   the rows of a published run are taken out again
 //!   begin -> OpenRun       the run's lock is held, the run is in the ledger, staging stands
 //!   join -> OpenRun        another process holds the lock; this one loads some of the units
 //!     cancel_handle          ends what is under way, from another thread
 //!     open_stream -> UnitStream   one for each of the engine's threads
 //!       begin(Quick | Careful), write*, commit | abort
 //!     staged_rows            the destination's own count
+//!     staged_sums            its own sums of columns, where the package asks for them
 //!     shut_out               processes that joined the run commit nothing any more
 //!     publish                readers see all rows; the run is marked as switched
 //! ```
@@ -18,9 +20,9 @@
 //! # Units and records
 //!
 //! [`Destination::lay_out`] puts the splits of a flow into load units. One stream loads a unit in one transaction, or
-//! several streams do, split by split. Of a file that cannot be read from its middle each stream takes ranges. Each
-//! transaction commits one [`UnitRecord`]. So a unit has one record, or several with keys of their own: a [`UnitPart`] names
-//! both keys.
+//! several streams do, split by split. If a file cannot be read from its middle, each stream takes ranges of it. Each
+//! transaction commits one [`UnitRecord`]. So a unit has one record, or several with keys of their own: a [`UnitPart`]
+//! names both keys.
 //!
 //! # Quick, then careful
 //!
@@ -32,8 +34,8 @@
 //! units in the order of the files. `write` then returns the rows of a batch that the target would refuse, and each
 //! becomes a reject. So of rows with the same key the first one is kept. A refusal after a careful load ends the run.
 //!
-//! Every call may block. An implementation uses only the caller's thread of the engine; it may also have threads of its
-//! own.
+//! Every call may block. An implementation uses only the caller's thread of the engine; it may also have its own
+//! threads.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -43,12 +45,13 @@ use arrow_array::RecordBatch;
 use inrush_rows::ids::{RunKey, UnitKey};
 
 use crate::abilities::{Abilities, Ability};
-use crate::column_sums::{ColumnSums, SummedColumn};
 use crate::error::{Error, Result};
 use crate::layout::{Filling, Layout, PublishesInto, SplitFacts};
 use crate::ledger_records::{NewRun, PastRun, RunRecord, UnitRecord};
 use crate::rows_not_taken::Written;
+use crate::sums::{ColumnForm, StagedSums};
 use crate::target::{ResolvedType, TargetFacts, TargetName, TargetPlan};
+use crate::undo::{UndoRequest, UndoneRun};
 
 /// An open connection to a database, or to another place that rows are loaded into.
 pub trait Destination: Send + Sync {
@@ -131,20 +134,32 @@ pub trait Destination: Send + Sync {
     /// Gives up a stopped run: removes its staging, and records this in the ledger.
     fn discard(&self, run: &PastRun) -> Result<()>;
 
+    /// Takes the rows of a switched run out of its targets again, and records this in the ledger
+    /// ([`Ability::Undo`](crate::Ability::Undo)). Then each target is as if the run had never been published; if one of
+    /// them cannot be, fails and changes nothing. Calls `reached` at each step on the way. If the process is killed on the
+    /// way, the same call completes the undo.
+    fn undo(
+        &self,
+        _request: &UndoRequest<'_>,
+        _reached: &dyn Fn(PublishStep),
+    ) -> Result<UndoneRun> {
+        Err(Error::Unsuitable {
+            what: Ability::Undo.refusal(),
+            hint: Ability::Undo.text().fix.to_owned(),
+        })
+    }
+
     /// Bytes that the staged rows of a stopped run take, if the destination can tell
     /// ([`Ability::StagedBytes`](crate::Ability::StagedBytes)).
     fn staged_bytes(&self, _run: &RunRecord) -> Result<Option<u64>> {
         Ok(None)
     }
 
-    /// The sums of these columns over all rows that readers of a table see, in the order of the columns; `None` if the
-    /// destination cannot make them.
-    fn column_sums(
-        &self,
-        _target: &TargetName,
-        _columns: &[SummedColumn],
-    ) -> Result<Option<Vec<ColumnSums>>> {
-        Ok(None)
+    /// The sums that it makes of each column of a target, in the order of the columns: that of the column's type
+    /// ([`ColumnForm::new`]), or [`ColumnForm::Opaque`] if it has no exact sum of it. Only asked of a destination with
+    /// [`Ability::VerifySums`](crate::Ability::VerifySums).
+    fn sum_forms(&self, target: &TargetPlan) -> Result<Vec<ColumnForm>> {
+        Ok(vec![ColumnForm::Opaque; target.columns.len()])
     }
 
     /// The URL of another destination of the same kind in a folder, into which a preflight loads its sample; both are
@@ -175,6 +190,16 @@ pub trait OpenRun: Send + Sync {
 
     /// The destination's own count of the rows in staging, for each target in the plan's order.
     fn staged_rows(&self) -> Result<Vec<u64>>;
+
+    /// The destination's own sums of the rows that are staged for a target, by its index. It reads the values as they are
+    /// stored. `forms` is what [`Destination::sum_forms`] answered. Only asked of a destination with
+    /// [`Ability::VerifySums`](crate::Ability::VerifySums).
+    fn staged_sums(&self, target: usize, _forms: &[ColumnForm]) -> Result<StagedSums> {
+        Err(Error::Unsuitable {
+            what: format!("the sums of the rows that are staged for target {target} are not known"),
+            hint: Ability::VerifySums.text().fix.to_owned(),
+        })
+    }
 
     /// Makes all staged rows part of their targets and marks the run as switched, in one step for each group of targets
     /// that the abilities name. Calls `reached` at each step on the way.
@@ -253,7 +278,7 @@ pub trait UnitStream {
     fn abort(&mut self) -> Result<()>;
 }
 
-/// Steps of [`OpenRun::publish`], for tests that end the process at one of them.
+/// Steps of [`OpenRun::publish`] and of [`Destination::undo`], for tests that end the process at one of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PublishStep {
     /// Some of the work is done, and none of it is visible.

@@ -32,8 +32,8 @@ pub struct Layout {
 /// One load unit of a layout.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct UnitLayout {
-    /// Places of its splits, from 0, in the order in which one stream loads them. A destination with a driver of its own may
-    /// have a unit without splits for a partition that stays empty.
+    /// The numbers of its splits, from 0, in the order in which one stream loads them. A destination with its own
+    /// driver may have a unit without splits for a partition that stays empty.
     pub splits: Vec<usize>,
     /// Which streams may fill it.
     pub filling: Filling,

@@ -13,6 +13,8 @@ pub enum RunState {
     Switched,
     /// It was given up; nothing of it remains.
     Discarded,
+    /// Its rows were in their targets, and were taken out again.
+    Undone,
 }
 
 /// A run in the ledger.

@@ -1,25 +1,25 @@
 //! The contract of a destination: traits, abilities, errors, and the addresses of destinations.
 //!
-//! [`contract`] has the traits; `docs/specs/destination.md` says in MUST and SHOULD what they
-//! promise, and the conformance suite holds every destination to it. Arrow is the one type system
-//! here: a destination is told columns by `ColumnType` and takes batches of their Arrow types
-//! (`ColumnType::arrow`). Nothing here knows of files, of packages or of the engine.
+//! [`contract`] has the traits; `docs/specs/destination.md` has their promises in MUST and SHOULD, and the conformance
+//! suite tests every destination against them. Arrow is the only type system here: a destination gets columns as
+//! `ColumnType`, and batches of their Arrow types (`ColumnType::arrow`). Nothing here knows of files, of packages or of
+//! the engine.
 
 pub mod abilities;
 pub mod address;
 pub mod clients;
-pub mod column_sums;
 pub mod contract;
 pub mod error;
 pub mod json_text;
 pub mod layout;
 pub mod ledger_records;
 pub mod rows_not_taken;
+pub mod sums;
 pub mod target;
+pub mod undo;
 
 pub use abilities::{Abilities, Ability, AbilityText, OwnMemory, PublishedTogether, Streams};
 pub use address::Address;
-pub use column_sums::{ColumnSums, Measure, SummedColumn};
 pub use contract::{
     CancelRun, Destination, LoadMethod, OpenRun, PublishStep, Published, UnitPart, UnitStream,
 };
@@ -27,6 +27,8 @@ pub use error::{Error, Result};
 pub use layout::{Filling, Layout, LayoutError, PublishesInto, SplitFacts, UnitLayout};
 pub use ledger_records::{NewRun, PastRun, RunRecord, RunState, UnitRecord};
 pub use rows_not_taken::{Adapted, Misfit, RefusedRow, Written};
+pub use sums::{ColumnForm, ExactSum, StagedSums};
 pub use target::{
     ColumnPlan, ResolvedType, TargetColumn, TargetFacts, TargetName, TargetPlan, WriteMode,
 };
+pub use undo::{UndoRequest, UndoneRun, UndoneTarget};

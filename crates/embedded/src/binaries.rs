@@ -8,7 +8,7 @@ use crate::error::{EmbeddedError, Looked};
 /// The oldest major version that Inrush loads into.
 const MAJOR_MIN: u32 = 14;
 
-/// The programs that are needed. `pg_ctl` is not: the server is our own child.
+/// The programs that are needed. `pg_ctl` is not, because the server is a child of this process.
 const PROGRAMS: [&str; 2] = ["initdb", "postgres"];
 
 /// An installation of PostgreSQL.
@@ -22,8 +22,8 @@ pub struct Binaries {
     pub major: u32,
 }
 
-/// Finds the installation to run. An `explicit` folder is the only one looked at; of the
-/// `candidates` the newest major version wins, and of equal ones the first.
+/// Finds the installation to run. If there is an `explicit` folder, only that is used. Of the `candidates`, the newest
+/// major version wins, and among equals the first.
 pub fn find_binaries(
     explicit: Option<&Path>,
     candidates: &[PathBuf],

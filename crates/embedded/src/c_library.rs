@@ -1,4 +1,4 @@
-//! Calls of the C library that look for a locale.
+//! Calls to the C library that look for a locale.
 //!
 //! # Why it is sound
 //!

@@ -80,7 +80,7 @@ const KNOWN: [(&str, &str); 16] = [
     ),
 ];
 
-/// The likely cause and its fix, where the text shows one.
+/// The likely cause and its fix, if the text shows one.
 pub(crate) fn likely_cause(text: &str) -> Option<&'static str> {
     KNOWN
         .iter()
@@ -97,7 +97,7 @@ pub(crate) fn last_lines(text: &str) -> String {
     lines[lines.len().saturating_sub(LINES_MAX)..].join("\n")
 }
 
-/// The last lines of a log, of those written after its first `start` bytes.
+/// The last lines of a log that were written after its first `start` bytes.
 pub(crate) fn log_end(path: &Path, start: u64) -> String {
     let read = || -> std::io::Result<Vec<u8>> {
         let mut file = File::open(path)?;

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// A folder that was searched for PostgreSQL, and why it was not taken.
+/// A folder that was searched for PostgreSQL, and why it was not used.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Looked {
     /// The folder.
@@ -13,7 +13,7 @@ pub struct Looked {
     pub problem: String,
 }
 
-/// Why there is no embedded server.
+/// Why an embedded server cannot be used.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum EmbeddedError {
@@ -41,7 +41,7 @@ pub enum EmbeddedError {
         problem: String,
     },
 
-    /// The installation does not run as the user that the server runs as.
+    /// The server's user cannot run the installation.
     #[error(
         "PostgreSQL in {} does not run as user {account}: {problem}\n\
          PostgreSQL refuses to run as root, so root becomes another user; make the folder \
@@ -52,11 +52,11 @@ pub enum EmbeddedError {
         folder: PathBuf,
         /// The user.
         account: String,
-        /// The event.
+        /// What happened.
         problem: String,
     },
 
-    /// A folder in a place where everybody may write is not ours.
+    /// A folder in a place where everybody may write belongs to another user.
     #[error(
         "{} exists, but with another owner or mode than Inrush gives it ({problem})\nsomebody else \
          may have created it: look at it, and remove it", folder.display()
@@ -68,7 +68,7 @@ pub enum EmbeddedError {
         problem: String,
     },
 
-    /// There is no user that root could change to.
+    /// There is no user to which root can change.
     #[error(
         "PostgreSQL refuses to run as root, and this machine has neither a user `postgres` nor \
          a user `nobody`\nadd one of them, or run as an ordinary user"
@@ -96,7 +96,7 @@ pub enum EmbeddedError {
         path: PathBuf,
     },
 
-    /// The data folder holds other things.
+    /// The data folder contains other files.
     #[error(
         "{} is not empty and is not a data folder of PostgreSQL (it contains {found:?})\nname an \
          empty folder, or a folder that does not exist yet", folder.display()
@@ -104,11 +104,11 @@ pub enum EmbeddedError {
     FolderForeign {
         /// The folder.
         folder: PathBuf,
-        /// One of the things in it.
+        /// The name of one of these files.
         found: String,
     },
 
-    /// The data folder must be one that was made here, and is not.
+    /// The data folder was not made on this machine, as required.
     #[error(
         "{} may hold code of somebody else: {reason}\n\
          if you trust whoever made the folder, add --trust; if not, name a folder that does not exist yet", folder.display()
@@ -120,7 +120,7 @@ pub enum EmbeddedError {
         reason: String,
     },
 
-    /// The path of the data folder meant another folder after it was checked.
+    /// The path of the data folder led to another folder after it was checked.
     #[error(
         "{} was replaced by another folder while its server started: another user can write to a folder above it\n\
          take that right from them (chmod go-w FOLDER), or keep the data in a folder that only you can write to",
@@ -168,11 +168,11 @@ pub enum EmbeddedError {
     FolderInUse {
         /// The folder.
         folder: PathBuf,
-        /// The other server's process, where it is known.
+        /// The other server's process, if known.
         pid: Option<u32>,
     },
 
-    /// A setting that the embedded server keeps for itself, or that does not exist.
+    /// A setting is reserved by the embedded server, or does not exist.
     #[error(
         "the setting {name:?} cannot be set for the embedded server: either it is not the name of \
          a setting, or the privacy of the server depends on it"
@@ -182,7 +182,7 @@ pub enum EmbeddedError {
         name: String,
     },
 
-    /// A name or password that cannot be written in a statement.
+    /// A name or password cannot be written in a statement.
     #[error("the {what} must not be empty and must not hold line ends or NUL")]
     Unwritable {
         /// The kind of path.
@@ -252,7 +252,7 @@ pub enum EmbeddedError {
         log: String,
     },
 
-    /// The server had to be ended by force, or did not end.
+    /// The server had to be killed, or did not end.
     #[error("the embedded server (process id {pid}) did not stop when asked: {outcome}")]
     Stop {
         /// The server's process.
@@ -289,7 +289,7 @@ fn change_hint(source: &io::Error) -> &'static str {
     }
 }
 
-/// Makes an error of the system's error, with the action and the file.
+/// Makes an error from the system's error, with the action and the file.
 pub(crate) fn file_error<'a>(
     action: &'static str,
     path: &'a Path,

@@ -11,11 +11,11 @@ use crate::settings::Setting;
 /// The first version of PostgreSQL that finds extensions in any folder.
 const MAJOR_MIN: u32 = 18;
 
-/// What the folder has: control files and scripts, and the library.
+/// The folders in it: control files and scripts, and the library.
 const PARTS: [&str; 2] = ["extension", "lib"];
 
-/// The folder that the server is told, or nothing where this version cannot be told one. A server that runs as another user
-/// gets a copy in `private`, a folder of its own: that user may not reach ours.
+/// The folder for the server's settings; `None` if this version has no such setting. A server that runs as another user
+/// gets a copy in its private folder `private`, because that user may not reach the original.
 pub(crate) fn reachable(
     folder: &Path,
     major: u32,

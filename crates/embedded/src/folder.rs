@@ -23,13 +23,13 @@ pub(crate) struct Required<'a>(pub Option<&'a ServerRecords>);
 
 /// A data folder that the user keeps, checked and locked.
 pub(crate) struct Kept {
-    /// The folder, locked. The server's processes inherit it, so that the lock lasts as long as they.
+    /// The locked folder. The server's processes inherit its descriptor, so the lock lasts as long as they do.
     pub folder: OpenFolder,
-    /// The user that its server runs as.
+    /// The user of its server.
     pub account: OsAccount,
     /// True if it must be filled by initdb.
     pub fresh: bool,
-    /// True if we made the folder itself.
+    /// True if this process made the folder itself.
     pub made: bool,
 }
 
@@ -54,8 +54,8 @@ pub(crate) fn make_private(parent: &Path, account: &OsAccount) -> Result<PathBuf
     Ok(folder.keep())
 }
 
-/// True if a socket in this folder has a path that the system takes, and that clients take: libpq reads a comma as the
-/// end of a host.
+/// True if a socket in this folder has a path that works for the system and for clients: libpq reads a comma as the end
+/// of a host.
 pub(crate) fn fits_socket(folder: &Path, port: u16) -> bool {
     let socket = folder.join(format!(".s.PGSQL.{port}"));
     let path = socket.as_os_str().as_bytes();
@@ -71,7 +71,7 @@ pub(crate) fn make_inside(folder: &Path, account: &OsAccount) -> Result<(), Embe
     give_to(folder, account)
 }
 
-/// Checks and locks a folder that is kept. Where `records` are given, one that has data in it must be in them.
+/// Checks and locks a folder that is kept. If `records` are given, a folder with data must be in them.
 pub(crate) fn prepare_kept(
     folder: &Path,
     major: u32,
@@ -95,7 +95,7 @@ pub(crate) fn prepare_kept(
         }),
         Err(error) => {
             if made {
-                // It is empty and ours, so the first error is the better message.
+                // The folder is empty and was made here, so the first error is the better message.
                 let _ = std::fs::remove_dir(opened.path());
             }
             Err(error)
@@ -149,7 +149,7 @@ fn make_missing(folder: &Path) -> Result<bool, EmbeddedError> {
     }
     match DirBuilder::new().mode(0o700).create(folder) {
         Ok(()) => Ok(true),
-        // Another run was faster: the lock decides between us.
+        // Another run was faster: the lock decides.
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(false),
         Err(error) => Err(file_error("cannot make the folder", folder)(error)),
     }
@@ -186,7 +186,7 @@ fn is_fresh(folder: &OpenFolder, major: u32) -> Result<bool, EmbeddedError> {
     }
 }
 
-/// The user that serves the folder: for an empty one ours (root gives it away), else its owner.
+/// The user that serves the folder: its owner; for an empty folder the current user, or root's substitute.
 fn owner(
     folder: &OpenFolder,
     account: &OsAccount,
@@ -221,10 +221,10 @@ fn give_to(path: &Path, account: &OsAccount) -> Result<(), EmbeddedError> {
         .map_err(file_error("cannot change the owner of", path))
 }
 
-/// Asks the system itself, as that user: modes alone are not the whole truth.
+/// Asks the system, as that user, because file modes alone do not decide.
 fn can_enter(account: &OsAccount, folder: &Path) -> bool {
     if !account.change {
-        // We have just created it, or own it.
+        // It was just created, or belongs to this user.
         return true;
     }
     command_as(Path::new("/bin/sh"), account, Signal::KILL, &[])

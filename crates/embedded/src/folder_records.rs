@@ -1,7 +1,8 @@
 //! Records of the data folders that were made here, because code that is stored in a folder runs as its server's user.
 //!
-//! A folder may have come with a package. It holds a random id, and a file of that name outside of it, in the caller's
-//! own state, holds its path. The sender of a folder can neither write that file nor guess its name.
+//! A folder may have come with a package. It contains a random id; a file with that name in the caller's own state,
+//! outside the folder, contains the folder's path. The sender of a folder can neither write that file nor guess its
+//! name.
 
 use std::ffi::OsStr;
 use std::fs::{DirBuilder, File, OpenOptions};
@@ -27,7 +28,7 @@ pub struct ServerRecords {
 }
 
 impl ServerRecords {
-    /// The records in this folder, which is made with the first one.
+    /// The records in this folder, which is created with the first record.
     pub fn new(folder: PathBuf) -> ServerRecords {
         ServerRecords { folder }
     }
@@ -69,7 +70,7 @@ impl ServerRecords {
         ))
     }
 
-    /// Records a data folder, if it is not yet. Fails where the record could not be relied on later.
+    /// Records a data folder, unless it is already recorded. Fails if the record could not be trusted later.
     pub(crate) fn add(&self, folder: &OpenFolder) -> io::Result<()> {
         if self.require_open(folder).is_ok() {
             return Ok(());
@@ -189,7 +190,7 @@ mod tests {
         case.records.require(&case.data).unwrap();
         case.add(&case.data);
         assert_eq!(fs::read_dir(&case.records.folder).unwrap().count(), 1);
-        // By another name it is the same folder.
+        // Under another name it is the same folder.
         let link = case.folder.path().join("link");
         symlink(&case.data, &link).unwrap();
         case.records.require(&link).unwrap();

@@ -4,11 +4,11 @@
 //!
 //! `Command::pre_exec` demands that its closure does only what is allowed after the fork of a process with threads, any
 //! of which may have held a lock. Every closure here makes plain system calls, allocates nothing and takes no lock of
-//! ours. POSIX lists neither `setgroups` nor `prctl` as safe after a fork; in Linux's C libraries both are system
-//! calls, and the lock that glibc takes around a change of account is its own, which its `fork` leaves free in the
-//! child. The arguments of these calls were made before the fork and are moved into the closure. Descriptors are plain
-//! numbers there: if one was closed before the command is spawned, the call fails, or the child inherits another file
-//! with that number. That does not harm memory, and the callers keep them open until then.
+//! this program. POSIX lists neither `setgroups` nor `prctl` as safe after a fork; in Linux's C libraries both are
+//! system calls, and the lock that glibc takes around a change of account is its own, which its `fork` leaves free in
+//! the child. The arguments of these calls were made before the fork and are moved into the closure. Descriptors are
+//! plain numbers there: if one was closed before the command is spawned, the call fails, or the child inherits another
+//! file with that number. That does not harm memory, and the callers keep them open until then.
 #![expect(
     unsafe_code,
     reason = "closures that run between fork and exec, and the calls in them"
@@ -24,8 +24,8 @@ use rustix::process::Signal;
 
 use crate::server_user::OsAccount;
 
-/// Has the child lead a session of its own (Ctrl-C in the terminal does not reach it), become
-/// `account`, get `death_signal` when the calling thread ends, and inherit `inherited`.
+/// Makes the child lead a new session (Ctrl-C in the terminal does not reach it), become `account`, get `death_signal`
+/// when the calling thread ends, and inherit `inherited`.
 pub(crate) fn become_account(
     command: &mut Command,
     account: &OsAccount,
@@ -58,8 +58,8 @@ pub(crate) fn become_account(
     }
 }
 
-/// Has the child send its output to the end of a file. After [`become_account`] it is the account
-/// that opens it: closures run in the order in which they were added.
+/// Makes the child append its output to a file. After [`become_account`] the account opens the file, because closures
+/// run in the order in which they were added.
 pub(crate) fn log_to(command: &mut Command, path: CString) {
     // SAFETY: as said at the top.
     unsafe {
@@ -73,7 +73,7 @@ pub(crate) fn log_to(command: &mut Command, path: CString) {
     }
 }
 
-/// Has the child lead a session of its own.
+/// Makes the child lead a new session.
 pub(crate) fn lead_session(command: &mut Command) {
     // SAFETY: as said at the top.
     unsafe {

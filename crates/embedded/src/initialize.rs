@@ -9,10 +9,10 @@ use crate::options::DataFolder;
 use crate::process::command_as;
 use crate::single_user::Tools;
 
-/// The user that a new data folder is made with.
+/// The database user with which a new data folder is made.
 pub(crate) const SUPERUSER: &str = "postgres";
 
-/// Runs initdb. When it fails it empties the folder again itself.
+/// Runs initdb, which empties the folder again if it fails.
 pub(crate) fn initialize(tools: &Tools<'_>, data: &DataFolder) -> Result<(), EmbeddedError> {
     let program = tools.binaries.folder.join("initdb");
     // On SIGTERM initdb removes the folder that it has made.
@@ -66,7 +66,8 @@ fn arguments(major: u32, data: &DataFolder, c_utf8: bool) -> Vec<&'static str> {
     }
     match data {
         DataFolder::Temporary { .. } => {
-            // Nobody reads this folder after a crash of the machine. Loaded rows are synchronized all the same.
+            // Nobody uses a temporary folder after a crash of the machine, so initdb need not synchronize it. Loaded
+            // rows are still synchronized.
             arguments.push("--no-sync");
             if major >= 18 {
                 // Before 18 it is the default.
@@ -78,7 +79,7 @@ fn arguments(major: u32, data: &DataFolder, c_utf8: bool) -> Vec<&'static str> {
     arguments
 }
 
-/// True if the system's C library has the locale C.UTF-8: some have it under no name.
+/// True if the system's C library has the locale C.UTF-8: some do not have it.
 fn has_c_utf8() -> bool {
     has_locale(c"C.UTF-8")
 }

@@ -2,8 +2,8 @@
 //! that it can reach.
 //!
 //! The copy stays for later runs in `<copy parent>/inrush-postgresql-<version>-<hash>`. Anybody may write to
-//! `/var/tmp`, so the folder is used only if we own it and nobody else may write to it. A copy is made beside its place
-//! under a lock and then renamed, so it is always complete.
+//! `/var/tmp`, so the folder is used only if this user owns it and nobody else may write to it. A copy is made under a
+//! lock and a temporary name, and then renamed, so it is always complete.
 
 use std::fs::{DirBuilder, File, OpenOptions, Permissions};
 use std::io;
@@ -119,7 +119,7 @@ fn copy(binaries: &Binaries, copy_parent: &Path) -> Result<PathBuf, EmbeddedErro
         .expect("site is one of its ancestors");
     if !whole.exists() {
         let partial = home.join("partial");
-        // We hold the lock: it is left over from a run that was killed.
+        // The lock is held here, so the leftover is from a run that was killed.
         if partial.exists() {
             std::fs::remove_dir_all(&partial).map_err(file_error("cannot remove", &partial))?;
         }
@@ -188,7 +188,7 @@ fn fingerprint(items: &[Item]) -> u64 {
 
 fn make_home(home: &Path) -> Result<(), EmbeddedError> {
     match DirBuilder::new().mode(0o755).create(home) {
-        // Our umask has removed bits from the mode above.
+        // The umask has removed bits from the mode above.
         Ok(()) => set_mode(home, 0o755),
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
             let metadata = home

@@ -1,6 +1,6 @@
-//! Cleans up if the loader could not: a small shell in a session of its own.
+//! Cleans up if the loader could not: a small shell script in its own session.
 //!
-//! It reads from a stream whose other end only the loader holds. The messages are:
+//! It reads from a stream whose other end only the loader has. The messages are:
 //!
 //! - `server <pid> <start time>`: the server is running as this process;
 //! - `done`: the loader has stopped the server and removed the folders itself;
@@ -8,7 +8,7 @@
 //!
 //! Then it stops the server, waits until the last process of it is gone, and removes the private folders. It knows that
 //! they are gone by the end of a second stream, whose writing end every process of the server has inherited. A pid is
-//! signalled only while its process has the start time that the loader gave, because pids are used again.
+//! signalled only while its process has the start time that the loader sent, because pids are reused.
 
 use std::io;
 use std::os::fd::OwnedFd;
@@ -82,7 +82,7 @@ impl Janitor {
         }
     }
 
-    /// Sends it home: there is nothing left to tidy up.
+    /// Ends it: there is nothing left to clean up.
     pub fn dismiss(mut self) {
         self.say("done\n");
         drop(self.words);
@@ -90,8 +90,8 @@ impl Janitor {
         let _ = self.child.wait();
     }
 
-    /// Writes words to the janitor. If the janitor was killed, this must not end us by SIGPIPE, so it does not use
-    /// `write`.
+    /// Writes words to the janitor. If the janitor was killed, this must not end the process by SIGPIPE, so it does not
+    /// use `write`.
     fn say(&self, words: &str) {
         // An error means that the janitor is gone.
         let _ = send(&self.words, words.as_bytes(), SendFlags::NOSIGNAL);

@@ -5,13 +5,12 @@
 //! the binaries of a PostgreSQL 14 or newer ([`find_binaries`]); it never touches a server
 //! that it did not start.
 //!
-//! How nothing is left behind, however the loader ends:
+//! Nothing is left behind, however the loader ends, because:
 //!
 //! - the server is a direct child, and the kernel signals it when the thread that started it
 //!   ends (`process.rs`);
-//! - a janitor, a small shell in a session of its own, sees the end of a stream that only the
-//!   loader holds, stops the server if it still runs, waits until its last process has ended,
-//!   and removes the private folders (`janitor.rs`).
+//! - a janitor, a small shell in its own session, notices the end of a stream that only the loader has, stops the
+//!   server if it still runs, waits until its last process has ended, and removes the private folders (`janitor.rs`).
 //!
 //! The crate reads no environment variables and prints nothing: paths, memory and options are
 //! handed in by [`Options`], and [`EmbeddedServer::settings`] returns the settings that it chose.

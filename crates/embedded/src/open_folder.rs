@@ -77,12 +77,12 @@ impl OpenFolder {
         File::from(file).write_all(text)
     }
 
-    /// Fails where the path means another folder by now.
+    /// Fails if the path now leads to another folder.
     pub fn require_in_place(&self) -> Result<(), EmbeddedError> {
         self.require_same(self.path.symlink_metadata())
     }
 
-    /// Fails where a process, which must be of our user or a child, works in another folder.
+    /// Fails if a process, which must be of this user or a child, has another working folder.
     pub fn require_works_here(&self, process_id: u32) -> Result<(), EmbeddedError> {
         self.require_in_place()?;
         let folder = PathBuf::from(format!("/proc/{process_id}/cwd"));

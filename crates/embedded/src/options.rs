@@ -13,8 +13,8 @@ pub enum DataFolder {
         /// The folder in which the private one is made, such as `/tmp`.
         parent: PathBuf,
     },
-    /// In this folder, which stays. It is made where it is absent or empty; else it must be
-    /// the data folder of a server of the same major version.
+    /// In this folder, which is kept. If it does not exist or is empty, it is initialized; otherwise it must be the
+    /// data folder of a server of the same major version.
     Kept(PathBuf),
 }
 
@@ -31,7 +31,7 @@ pub struct Listen {
 
 impl std::fmt::Debug for Listen {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        // A password must not reach a log by way of `{:?}`.
+        // A password must not get into a log by `{:?}`.
         f.debug_struct("Listen")
             .field("address", &self.address)
             .field("port", &self.port)
@@ -50,13 +50,13 @@ pub struct Options {
     pub durable: bool,
     /// Memory of the machine (or of the container), from which the buffers are derived.
     pub memory_bytes: u64,
-    /// Connections that the run opens at most.
+    /// The most connections that the run opens.
     pub connections_max: u32,
     /// A TCP address to listen on; without one there is no TCP at all.
     pub listen: Option<Listen>,
-    /// The database to connect to, made where it is missing.
+    /// The database to connect to, which is created if it does not exist.
     pub database: String,
-    /// Settings of the server (name, value) that come on top of those chosen here.
+    /// Settings of the server (name, value) in addition to those chosen here.
     pub settings: Vec<(String, String)>,
     /// A folder with the server extension for this installation (`extension` and `lib` in it), if there is one.
     pub extension: Option<PathBuf>,

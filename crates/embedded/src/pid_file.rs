@@ -25,12 +25,12 @@ pub(crate) fn read_pid_file(data: &Path) -> Option<PidFile> {
     })
 }
 
-/// True if this process lives and, as far as we may look, is a server of this folder.
+/// True if this process lives and, as far as the system shows it, is a server of this folder.
 pub(crate) fn is_server_of(pid: u32, data: &Path) -> bool {
     let Some(number) = i32::try_from(pid).ok().and_then(Pid::from_raw) else {
         return false;
     };
     let exists = matches!(test_kill_process(number), Ok(()) | Err(Errno::PERM));
-    // A server works inside its data folder. Pids are used again.
+    // A server's working folder is its data folder. This is checked because pids are reused.
     exists && std::fs::read_link(format!("/proc/{pid}/cwd")).map_or(true, |cwd| cwd == data)
 }

@@ -2,13 +2,13 @@
 //!
 //! Before you change this file:
 //!
-//! - `PR_SET_PDEATHSIG` fires when the *thread* that forked the child ends, not the process.
-//!   So the server is started by a thread of its own that lives exactly as long as the server.
+//! - `PR_SET_PDEATHSIG` fires when the *thread* that forked the child ends, not the process. So a separate thread
+//!   starts the server, and lives exactly as long as the server.
 //! - A change of user clears `PR_SET_PDEATHSIG`: it is set last.
 //! - A parent may be gone before the child has set it: the child looks at its
 //!   parent's pid afterwards.
-//! - A pid stays ours until it is reaped. The thread reaps under the lock that `signal` takes,
-//!   so a signal cannot go to a stranger with the same pid.
+//! - A pid belongs to the child until it is reaped. The thread reaps under the lock that `signal` takes, so a signal
+//!   cannot go to another process with the same pid.
 
 use std::ffi::CString;
 use std::io;
@@ -31,9 +31,8 @@ use crate::server_user::OsAccount;
 /// The longest time that a killed process may take to end.
 const KILL_WAIT: Duration = Duration::from_secs(10);
 
-/// A command that runs as `account` in a session of its own (Ctrl-C in the terminal does not
-/// reach it), gets `death_signal` when the calling thread ends, and inherits `inherited`.
-/// It must be spawned while these are open.
+/// A command that runs as `account` in a new session (Ctrl-C in the terminal does not reach it), gets `death_signal`
+/// when the calling thread ends, and inherits `inherited`. It must be spawned while these are open.
 pub(crate) fn command_as(
     program: &Path,
     account: &OsAccount,
@@ -43,11 +42,11 @@ pub(crate) fn command_as(
     let inherited = inherited.iter().map(AsRawFd::as_raw_fd).collect();
     let mut command = Command::new(program);
     command
-        // The server would take PGPORT, PGDATESTYLE and others from the environment.
+        // The server would read PGPORT, PGDATESTYLE and others from the environment.
         .env_clear()
         .env("PATH", "/usr/local/bin:/usr/bin:/bin")
         .env("LC_ALL", "C")
-        // The folder that we are in need not be readable to the other user.
+        // The current folder may not be readable for the other user.
         .current_dir("/")
         .stdin(Stdio::null());
     fork::become_account(&mut command, account, death_signal, inherited);
@@ -62,7 +61,7 @@ pub(crate) fn log_to(command: &mut Command, path: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// A command in a session of its own that outlives us.
+/// A command in its own session that outlives this process.
 pub(crate) fn detached(program: &str) -> Command {
     let mut command = Command::new(program);
     command
@@ -83,7 +82,7 @@ pub(crate) enum ProcessEnd {
 }
 
 impl ProcessEnd {
-    /// PostgreSQL catches the signals that ask it to stop; one that ends it was no wish of ours.
+    /// PostgreSQL catches the signals that ask it to stop, so a signal that ended it was not sent to stop it.
     pub fn by_a_signal(self) -> bool {
         matches!(self, ProcessEnd::Status(status) if status.signal().is_some())
     }
@@ -112,7 +111,7 @@ struct Shared {
 
 impl Shared {
     fn lock(&self) -> MutexGuard<'_, Option<ProcessEnd>> {
-        // Nothing panics while it holds this lock, and the value is whole at any time.
+        // Nothing panics while this lock is held, and the value is always consistent.
         self.ended.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -168,12 +167,12 @@ impl ServerProcess {
         if ended.is_none()
             && let Some(pid) = Pid::from_raw(self.pid as i32)
         {
-            // It fails only where the process is about to be reaped.
+            // It fails only if the process is about to be reaped.
             let _ = kill_process(pid, signal);
         }
     }
 
-    /// Waits for the end, at most so long.
+    /// Waits for the end, at most this long.
     pub fn wait(&self, longest: Duration) -> Option<ProcessEnd> {
         let deadline = Instant::now() + longest;
         let mut ended = self.shared.lock();
@@ -197,7 +196,7 @@ impl Drop for ServerProcess {
     fn drop(&mut self) {
         // Callers have stopped it already; this covers any other path.
         self.signal(Signal::KILL);
-        // A process that hangs in the kernel must not hang us: its thread is then left alone.
+        // If a process hangs in the kernel, this process must not hang: the thread is then abandoned.
         if self.wait(KILL_WAIT).is_some()
             && let Some(thread) = self.thread.take()
         {
@@ -209,7 +208,8 @@ impl Drop for ServerProcess {
 /// Waits for the child's end, then reaps it under the lock.
 fn reap(mut child: Child, shared: &Shared) {
     let pid = WaitId::Pid(Pid::from_child(&child));
-    // It is left to be reaped below. An error other than an interruption means that the child is no longer ours.
+    // The child is not reaped yet; that happens below. An error other than an interruption means that other code has
+    // reaped it.
     let wait = || waitid(pid.clone(), WaitIdOptions::EXITED | WaitIdOptions::NOWAIT);
     while matches!(wait(), Err(Errno::INTR)) {}
     let mut ended = shared.lock();
@@ -241,7 +241,7 @@ mod tests {
             Some(ProcessEnd::Status(status)) => assert_eq!(status.code(), Some(7)),
             other => panic!("{other:?}"),
         }
-        // A second look and a late signal are harmless.
+        // Waiting again and a late signal are harmless.
         process.signal(Signal::KILL);
         assert!(process.wait(Duration::ZERO).is_some());
         assert!(!Path::new(&format!("/proc/{}", process.pid())).exists());

@@ -1,4 +1,4 @@
-//! The server as a caller has it: its start, what can be asked of it, and its stop.
+//! The embedded server for callers: starts it, answers questions about it, and stops it.
 
 use std::io;
 use std::os::fd::AsFd;
@@ -155,8 +155,7 @@ impl EmbeddedServer {
         &self.binaries.version
     }
 
-    /// The folder of the programs that run: a copy where the server's user could not reach the
-    /// one that was asked for.
+    /// The folder of the running programs. It is a copy if the server's user could not reach the requested folder.
     pub fn binaries_folder(&self) -> &Path {
         &self.binaries.folder
     }
@@ -166,7 +165,7 @@ impl EmbeddedServer {
         &self.run.data
     }
 
-    /// Its log, which goes with a temporary data folder.
+    /// Its log, which is removed with a temporary data folder.
     pub fn log_path(&self) -> &Path {
         &self.run.log
     }
@@ -198,7 +197,7 @@ fn write_access_file(path: &Path) -> Result<(), EmbeddedError> {
             .mode(0o644)
             .open(path)?;
         io::Write::write_all(&mut file, lines.as_bytes())?;
-        // Readable for the server's user with any umask of ours; the folder is private.
+        // The file is readable for the server's user whatever the umask is; the folder is private.
         file.set_permissions(std::fs::Permissions::from_mode(0o644))
     };
     write().map_err(file_error("cannot write", path))

@@ -21,10 +21,10 @@ use crate::process::{ProcessEnd, ServerProcess, command_as, log_to};
 use crate::server_user::OsAccount;
 use crate::settings::{NO_CODE, Setting};
 
-/// A kept folder may have to recover from a crash first. A server that dies is noticed at once.
+/// The longest start. A kept folder may have to recover from a crash first. A server that ends is noticed immediately.
 const READY_WAIT: Duration = Duration::from_secs(600);
 
-/// The time between two looks at the server's pid file, because there is no event for "ready".
+/// The time between two checks of the server's pid file, because there is no event for "ready".
 const LOOK_EVERY: Duration = Duration::from_millis(5);
 
 /// A fast shutdown writes all changed pages to disk.
@@ -33,16 +33,16 @@ const FAST_STOP_WAIT: Duration = Duration::from_secs(300);
 /// An immediate shutdown kills the server's own processes after 5 seconds.
 const IMMEDIATE_STOP_WAIT: Duration = Duration::from_secs(20);
 
-/// The state that must be cleaned up at the end, even if the start failed half way.
+/// The state that must be cleaned up at the end, even if the start failed halfway.
 pub(crate) struct ServerRun {
     kept: bool,
     pub data: PathBuf,
     pub socket_folder: PathBuf,
     pub log: PathBuf,
     pub log_start: u64,
-    /// The folders that go with the server.
+    /// The folders that are removed with the server.
     private: Vec<PathBuf>,
-    /// A folder that we made and that is still empty when the start fails.
+    /// A folder that was made for the server and is removed if it is still empty when the start fails.
     pub made: Option<PathBuf>,
     /// A kept data folder, locked as long as the server runs.
     pub folder: Option<OpenFolder>,
@@ -53,8 +53,7 @@ pub(crate) struct ServerRun {
 }
 
 impl ServerRun {
-    /// Makes the folders. Gives also the user that the server runs as, and whether its data
-    /// must still be made.
+    /// Makes the folders. Also returns the server's user, and whether initdb must be run.
     pub fn prepare(
         options: &Options,
         account: OsAccount,
@@ -120,14 +119,14 @@ impl ServerRun {
         }
     }
 
-    /// Fails where the path of a kept data folder means another folder by now.
+    /// Fails if the path of a kept data folder now leads to another folder.
     pub fn require_in_place(&self) -> Result<(), EmbeddedError> {
         self.folder
             .as_ref()
             .map_or(Ok(()), OpenFolder::require_in_place)
     }
 
-    /// Starts the janitor, before anything that it would have to tidy up.
+    /// Starts the janitor, before there is anything to clean up.
     pub fn start_janitor(&mut self, alive: PipeReader) -> Result<(), EmbeddedError> {
         let seen = alive.try_clone().map_err(pipe_error)?;
         let folders: Vec<&Path> = self.private.iter().map(PathBuf::as_path).collect();
@@ -173,7 +172,7 @@ impl ServerRun {
             let mut command = command_as(&program, &account, death_signal, &inherited);
             log_to(&mut command, &log)?;
             let child = command.args(arguments).spawn();
-            // From here on only the server's own processes hold these.
+            // From here on only the server's own processes have these descriptors.
             drop((held_by_server, lock));
             child
         });
@@ -231,11 +230,11 @@ impl ServerRun {
             None => Ok(()),
         };
         let gone = self.alive.take().is_none_or(|alive| {
-            // Programs that ran before the server have ended; this sees its own processes.
+            // Programs that ran before the server have ended, so this waits only for the server's processes.
             ends_within(&alive, IMMEDIATE_STOP_WAIT)
         });
         if let Some(folder) = self.folder.take() {
-            // A fork of this program may hold the same lock open.
+            // A fork of this program may still hold the same lock.
             let _ = folder.handle().unlock();
         }
         let janitor = self.janitor.take();
@@ -260,7 +259,7 @@ impl ServerRun {
             }
         }
         if let Some(made) = self.made.take() {
-            // The start failed before anything was in it, or initdb has emptied it again.
+            // The start failed before anything was written to it, or initdb has emptied it again.
             let _ = std::fs::remove_dir(made);
         }
         if let Some(janitor) = janitor {
@@ -325,7 +324,7 @@ fn ends_within(pipe: &PipeReader, longest: Duration) -> bool {
         let left = deadline.saturating_duration_since(Instant::now());
         let timeout = Timespec::try_from(left).ok();
         let mut pipes = [PollFd::new(pipe, PollFlags::IN)];
-        // An error is a signal's: then it is asked once more.
+        // The error is an interruption by a signal: poll again.
         if poll(&mut pipes, timeout.as_ref()).is_ok() && pipes[0].revents().contains(PollFlags::HUP)
         {
             return true;

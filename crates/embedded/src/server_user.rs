@@ -16,12 +16,12 @@ pub(crate) struct OsAccount {
     pub name: String,
     pub uid: libc::uid_t,
     pub gid: libc::gid_t,
-    /// True if a child must change to it; false where we are that user.
+    /// True if a child must change to this user; false if this process already runs as it.
     pub change: bool,
 }
 
 impl OsAccount {
-    /// The user of a new data folder: ourselves, or a substitute for root.
+    /// The user of a new data folder: the current user, or a substitute for root.
     pub fn choose() -> Result<OsAccount, EmbeddedError> {
         let uid = effective_uid();
         if uid != 0 {
@@ -38,7 +38,7 @@ impl OsAccount {
             .ok_or(EmbeddedError::NoAccount)
     }
 
-    /// The user of an existing data folder: its owner, if we are or can become that user.
+    /// The user of an existing data folder: its owner, if this process runs as that user or can become it.
     pub fn of_owner(&self, uid: libc::uid_t, gid: libc::gid_t) -> Option<OsAccount> {
         if uid == self.uid {
             return Some(self.clone());

@@ -1,5 +1,5 @@
-//! The server's settings: chosen for loading, durable unless asked otherwise, each with its
-//! reason, because they all go into the report.
+//! The server's settings: chosen for loading, and durable unless requested otherwise. Each has its reason, because the
+//! report lists them.
 
 use std::path::Path;
 
@@ -32,7 +32,7 @@ impl Setting {
     }
 }
 
-/// Settings on which the privacy of the server or our hold on it rests.
+/// Settings that keep the server private or under this program's control.
 const OURS: [&str; 12] = [
     "config_file",
     "data_directory",
@@ -119,7 +119,7 @@ fn access(options: &Options, places: &ServerPaths<'_>) -> Vec<Setting> {
         ),
         Setting::new(
             "unix_socket_directories",
-            // A list: a name in double quotes may hold commas and blanks.
+            // A list in which a name in double quotes may contain commas and blanks.
             identifier(&places.socket_folder.display().to_string()),
             "a private folder, so that no two runs collide",
         ),

@@ -21,11 +21,11 @@ pub(crate) struct Tools<'a> {
     pub binaries: &'a Binaries,
     pub account: &'a OsAccount,
     pub data: &'a Path,
-    /// Held by every process of the server, so that the janitor sees their end.
+    /// A descriptor that every process of the server inherits, so that the janitor notices their end.
     pub inherited: Vec<BorrowedFd<'a>>,
 }
 
-/// The user that owns the system tables. It is not `postgres` in a folder that others made.
+/// The user that owns the system tables. It may not be `postgres` in a folder that was made elsewhere.
 pub(crate) fn superuser(tools: &Tools<'_>) -> Result<String, EmbeddedError> {
     let output = run(tools, "SELECT rolname FROM pg_authid WHERE oid = 10")?;
     Ok(values(&output, "rolname")
@@ -46,7 +46,7 @@ pub(crate) fn ensure_database(tools: &Tools<'_>, name: &str) -> Result<(), Embed
     Ok(())
 }
 
-/// Sets the password that TCP connections are asked for.
+/// Sets the password for TCP connections.
 pub(crate) fn set_password(
     tools: &Tools<'_>,
     user: &str,
@@ -94,7 +94,7 @@ fn run(tools: &Tools<'_>, statement: &str) -> Result<String, EmbeddedError> {
         .spawn()
         .map_err(failed)?;
     let mut input = child.stdin.take().expect("stdin is piped");
-    // A child that died early says why below.
+    // If the child ended early, the reason follows below.
     let _ = writeln!(input, "{statement}");
     drop(input);
     let output = child.wait_with_output().map_err(failed)?;

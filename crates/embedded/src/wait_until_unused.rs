@@ -1,8 +1,9 @@
-//! Waiting until no server uses a data folder any more.
+//! Waits until no server uses a data folder any more.
 //!
-//! Every process of a server has inherited the lock that its loader took on the folder, so the lock is free when the last
-//! of them is gone. We wait for that event. How long depends on the loader: a live one keeps its server,
-//! so the folder is refused soon; a killed one has left a server that stops by itself, even in its start or recovery.
+//! Every process of a server has inherited the lock that its loader took on the folder, so the lock is free when the
+//! last of them ends. The functions here wait for that event. How long depends on the loader: a live one keeps its
+//! server, so the folder is refused soon; a killed one has left a server that stops by itself, even in its start or
+//! recovery.
 
 use std::fs::{File, TryLockError};
 use std::io;
@@ -23,7 +24,8 @@ use crate::pid_file::{PidFile, is_server_of, read_pid_file};
 pub(crate) struct WaitLimits {
     /// For a server whose loader lives, or that another program runs: it may be about to end.
     pub busy: Duration,
-    /// For a server that stops, or whose loader is dead: it may have data to write, or a crash to recover from first.
+    /// For a server that is stopping, or whose loader is dead: it may have data to write, or may have to recover from a
+    /// crash first.
     pub dying: Duration,
 }
 
@@ -45,7 +47,7 @@ pub(crate) fn wait_until_free(
         // Some network file systems have no such locks; PostgreSQL's own pid file still protects the folder.
         Err(TryLockError::Error(_)) => {}
     }
-    // A server that another program started does not hold our lock.
+    // A server that another program started does not hold this lock.
     while let Some(server) = server_of(path) {
         let is_dying = server.status == "stopping";
         let left = left(begin, limits, is_dying);
@@ -71,7 +73,7 @@ fn wait_for_lock(
     let (sender, locked) = mpsc::channel();
     std::thread::Builder::new()
         .name("inrush-folder".to_owned())
-        // If the waiting caller has gone, the lock is released again.
+        // If the caller no longer waits, the lock is released again.
         .spawn(move || drop(sender.send(waiting.lock())))
         .map_err(failed)?;
     loop {
@@ -112,7 +114,7 @@ fn has_living_holder(lock: &File) -> bool {
         return true;
     };
     locks.lines().any(|line| {
-        // `1: FLOCK ADVISORY WRITE 4711 08:01:131 0 EOF`. Not all file systems tell the disk there as they do elsewhere.
+        // `1: FLOCK ADVISORY WRITE 4711 08:01:131 0 EOF`. Some file systems name another device there than in `stat`.
         let mut words = line.split_whitespace().skip(1);
         let is_lock = words.next() == Some("FLOCK");
         let pid = words.nth(2).unwrap_or_default();
@@ -122,14 +124,14 @@ fn has_living_holder(lock: &File) -> bool {
     })
 }
 
-/// Waits for the end of a process, at most so long.
+/// Waits for the end of a process, at most this long.
 fn ends_within(pid: u32, longest: Duration) -> io::Result<()> {
     let Some(pid) = i32::try_from(pid).ok().and_then(Pid::from_raw) else {
         return Ok(());
     };
     let process = match pidfd_open(pid, PidfdFlags::empty()) {
         Ok(process) => process,
-        // It is gone.
+        // The process has ended.
         Err(rustix::io::Errno::SRCH) => return Ok(()),
         Err(error) => return Err(error.into()),
     };
@@ -168,7 +170,7 @@ mod tests {
         wait_until_free(folder.path(), &lock, SHORT).expect("it is free");
     }
 
-    /// `flock` takes the lock and ends; the shell has it from it, as a server has that of its loader.
+    /// `flock` takes the lock and ends; the shell inherits the lock, like a server from its loader.
     #[test]
     fn what_a_dead_loader_has_left_is_waited_for() {
         let folder = tempfile::tempdir().expect("a folder");

@@ -1,4 +1,4 @@
-//! The loader is killed, at any moment: no process and no folder may be left.
+//! Tests that after the loader is killed, at any moment, no process and no folder is left.
 //!
 //! The loader is this test program itself, started again with `HOLD` set.
 
@@ -44,7 +44,7 @@ fn holder() {
         return;
     }
     println!("\nserving {}", server.url());
-    // The parent kills us.
+    // The parent kills this process.
     std::thread::sleep(Duration::from_secs(600));
 }
 
@@ -72,7 +72,7 @@ fn hold(what: &str, binaries: &Binaries, parent: &Path) -> Child {
         .unwrap()
 }
 
-/// Waits until the loader serves; gives its URL.
+/// Waits until the loader's server is ready; returns its URL.
 fn serving(loader: &mut Child) -> String {
     let lines = BufReader::new(loader.stdout.take().unwrap()).lines();
     for line in lines {
@@ -119,7 +119,7 @@ fn killed_while_serving() {
     }
 }
 
-/// A server without its janitor ends all the same, by the kernel's signal.
+/// Even without its janitor a server ends, by the kernel's signal.
 #[test]
 fn killed_together_with_the_janitor() {
     for binaries in &newest() {
@@ -150,7 +150,7 @@ fn killed_together_with_the_janitor() {
     }
 }
 
-/// A server that does not hear the kernel's signal is stopped by the janitor.
+/// The janitor stops a server that does not get the kernel's signal.
 #[test]
 fn killed_while_the_server_stands_still() {
     for binaries in &newest() {
@@ -231,7 +231,7 @@ fn a_kept_folder_is_there_again_after_a_kill() {
     }
 }
 
-/// A new folder whose making was cut off is empty again, or whole.
+/// If initializing a new folder was interrupted, it is empty again, or complete.
 #[test]
 fn killed_while_a_kept_folder_is_made() {
     for binaries in &newest() {

@@ -137,7 +137,7 @@ on_each_version! {
         assert_eq!(query(&server, "SELECT n FROM t"), "17");
         assert!(server.log_path().starts_with(&folder));
         server.stop().unwrap();
-        // A folder that stands there empty does as well.
+        // An existing empty folder is also accepted.
         let empty = parent.path().join("empty");
         std::fs::create_dir(&empty).unwrap();
         EmbeddedServer::start(kept(binaries, &empty, parent.path())).unwrap().stop().unwrap();

@@ -5,7 +5,6 @@
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-use inrush_destination::{ColumnSums, SummedColumn};
 use inrush_package::{Connection, Package};
 
 use crate::error::Error;
@@ -47,18 +46,6 @@ pub trait Driver {
 
     /// The folder that a preflight makes beside the destination, and takes away again; `None` if it makes none.
     fn scratch_folder(&self, package: &Package, options: &RunOptions<'_>) -> Option<PathBuf>;
-
-    /// The sums of columns of a table in the destination of a connection, in the order of the columns; `None` if the
-    /// destination cannot make them.
-    fn column_sums(
-        &self,
-        _connection: &Connection,
-        _options: &LedgerOptions<'_>,
-        _table: &str,
-        _columns: &[SummedColumn],
-    ) -> Result<Option<Vec<ColumnSums>>, Error> {
-        Ok(None)
-    }
 
     /// The past runs in the destination of a connection.
     fn past_runs(

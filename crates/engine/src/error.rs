@@ -14,7 +14,7 @@ use crate::plan::PlanError;
 use crate::shares::ShareError;
 use crate::verify::VerifyError;
 
-/// A run did not end well. The targets are as they were, unless the text says otherwise.
+/// A run failed. The targets are unchanged, unless the text says otherwise.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// The package cannot be used.

@@ -79,8 +79,8 @@ impl Gauge {
         add(&self.spent_ns[phase as usize], spent_ns);
     }
 
-    /// Adds the time that a reader reports after it was asked for more data in a span of [`Phase::Read`]; subtracts it
-    /// from that span.
+    /// Adds the times for decompressing and scanning that a reader has measured within a span of [`Phase::Read`], and
+    /// subtracts them from that span.
     pub fn add_reading(&self, before: &SourceMeter, after: &SourceMeter) {
         let (decompress_ns, scan_ns) = (
             after.decompress_ns - before.decompress_ns,

@@ -1,4 +1,4 @@
-//! The pace of a load: a rate that was asked for, and pauses while a server's replicas catch up.
+//! The pace of a load: a requested rate, and pauses while a server's replicas catch up.
 //!
 //! Every block or batch of every stream passes here before it is sent. The pipeline decides who pauses and why.
 

@@ -2,6 +2,7 @@
 
 use crate::fault::Fault;
 use crate::ledger::LedgerRun;
+pub use inrush_destination::UndoneTarget;
 use inrush_rows::ids::RunName;
 
 /// The options of an undo.
@@ -28,17 +29,6 @@ pub struct Undone {
     pub before: bool,
     /// The changes of its targets.
     pub targets: Vec<UndoneTarget>,
-    /// Statements that drop the removed tables, to be run when nobody needs the tables any more.
+    /// Statements or commands that remove what was taken out, to be run when nobody needs the tables any more.
     pub drop_statements: Vec<String>,
-}
-
-/// The changes of a target.
-#[derive(Clone, Debug, PartialEq, Eq, Default)]
-pub struct UndoneTarget {
-    /// The target, `schema.table`, quoted.
-    pub target: String,
-    /// Tables that were taken out, as SQL names them, and where each is kept; `None` if it was dropped.
-    pub taken_out: Vec<(String, Option<String>)>,
-    /// Tables that were put back, as SQL names them.
-    pub put_back: Vec<String>,
 }

@@ -26,7 +26,7 @@ pub struct StoppedRun {
     /// Another version of Inrush loaded units of it, and this version cannot recognize them: their rows in targets are
     /// not resumed, and its staged units start again from the beginning.
     pub is_of_another_version: bool,
-    /// Bytes that its staged rows take, where the destination can tell.
+    /// The bytes of its staged rows, if the destination provides them.
     pub staging_bytes: Option<u64>,
 }
 

@@ -11,8 +11,8 @@ mod registry;
 
 pub use flow_files::of_sniff;
 pub use inrush_convert as convert;
+pub use inrush_destination::Ability;
 pub use inrush_destination::address::DestinationKind;
-pub use inrush_destination::{Ability, ColumnSums, Measure, SummedColumn};
 pub use inrush_engine::driver_trait::{Checked, DriverPlan, PastRuns};
 pub use inrush_engine::error::Error;
 pub use inrush_engine::pipeline::{Failure, Hint, RunOptions, Success};
@@ -35,6 +35,6 @@ pub use inrush_system::address_space::address_space;
 pub use inrush_system::free_space;
 pub use inrush_verdict::BackendState;
 pub use operations::{
-    check, client_server, column_sums, ledger_of, load_share, preflight_of, run, scratch_folder,
+    check, client_server, ledger_of, load_share, preflight_of, run, scratch_folder,
 };
 pub use registry::open_sources;

@@ -5,7 +5,6 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use inrush_destination::clients::{ClientServer, ClientWork};
-use inrush_destination::{ColumnSums, SummedColumn};
 use inrush_engine::driver_trait::{Checked, PastRuns};
 use inrush_engine::error::Error;
 use inrush_engine::pipeline::{Failure, RunOptions, Success};
@@ -90,18 +89,6 @@ pub fn ledger_of(
     defaults: &ConnectionDefaults,
 ) -> Result<Box<dyn PastRuns>, Error> {
     driver_of(connection, defaults)?.past_runs(connection, options)
-}
-
-/// The sums of columns of a table in the destination of a connection, in the order of the columns; `None` if the
-/// destination cannot make them.
-pub fn column_sums(
-    connection: &Connection,
-    options: &LedgerOptions<'_>,
-    table: &str,
-    columns: &[SummedColumn],
-    defaults: &ConnectionDefaults,
-) -> Result<Option<Vec<ColumnSums>>, Error> {
-    driver_of(connection, defaults)?.column_sums(connection, options, table, columns)
 }
 
 /// The server of a connection, made ready for clients that call it: what killed measurements have left there is removed, and

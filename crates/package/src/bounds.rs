@@ -1,4 +1,4 @@
-//! Bounds at even steps: what `every` says.
+//! Bounds at equal steps: the setting `every`.
 
 use super::error::PackageFaultKind;
 use super::{BoundValue, BoundsEvery};
@@ -44,7 +44,7 @@ impl BoundsEvery {
                 };
                 let count: u32 = count
                     .parse()
-                    .map_err(|_| refused(text, "it does not start with a whole number"))?;
+                    .map_err(|_| refused(text, "it does not begin with a whole number"))?;
                 let (step, factor): (fn(u32) -> BoundsStep, u32) =
                     match unit.to_lowercase().as_str() {
                         "hour" | "hours" => (BoundsStep::Hours, 1),

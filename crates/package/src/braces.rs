@@ -19,7 +19,7 @@ pub type Environment<'a> = &'a dyn Fn(&str) -> Result<String, VarError>;
 /// The values that replace names in braces.
 pub(super) struct BraceValues<'a> {
     pub(super) parameters: &'a BTreeMap<String, String>,
-    /// The values that a command gave in place of the package's own.
+    /// The values with which a command replaces the package's own.
     pub(super) given: &'a [(String, String)],
     pub(super) environment: Environment<'a>,
 }
@@ -131,8 +131,8 @@ pub(super) fn expand(
     Ok(expanded)
 }
 
-/// The text with its parameters inserted, and the names of variables unchanged; `None` if it names no variable, or if
-/// it is wrong, which is reported elsewhere.
+/// The text with its parameters inserted and its `${env:NAME}` unchanged; `None` if it names no variable, or has a
+/// fault, which is reported elsewhere.
 pub(super) fn written(text: &str, parameters: &BTreeMap<String, String>) -> Option<String> {
     if !text.contains("${env:") {
         return None;
@@ -159,7 +159,7 @@ pub(super) fn written(text: &str, parameters: &BTreeMap<String, String>) -> Opti
     Some(written)
 }
 
-/// Notes the forms in which a destination may show the value of a variable of its URL or options: without
+/// Notes the forms in which a destination may show the value of a variable in its URL or options: without
 /// percent-encoding, and as single items if the value is a list of hosts or of settings (`options=-c name=value`).
 fn note_parts(variable: &str, value: &str, before: &str) {
     let decoded = percent_decoded(value);
@@ -175,8 +175,8 @@ fn note_parts(variable: &str, value: &str, before: &str) {
     }
 }
 
-/// True if a variable stands in the user, password or query of a URL, where a `/` or `@` of a
-/// password would end that part. A whole URL, a host or a database is taken as it is.
+/// True if a variable is in the user, password or query of a URL, where a `/` or `@` in its value would end that part.
+/// The value of a whole URL, a host or a database is inserted unchanged.
 fn must_be_encoded(before: &str, after: &str) -> bool {
     let Some(authority) = before.find("://").map(|start| &before[start + 3..]) else {
         return false;

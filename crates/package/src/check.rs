@@ -45,7 +45,7 @@ impl Package {
         faults.into_result()
     }
 
-    /// The connection that all flows go to, as one transaction switches them in.
+    /// The connection that all flows load into, because one transaction switches them in.
     pub fn single_connection(&self) -> Result<&Connection, PackageError> {
         let mut first: Option<&str> = None;
         for (index, flow) in self.flows.iter().enumerate() {
@@ -75,7 +75,7 @@ impl Package {
         }
     }
 
-    /// The connection of a flow: the one that it names, else the only one.
+    /// The connection of a flow: the one that it names, or the package's only one.
     pub fn connection_of<'a>(&'a self, flow: &'a Flow) -> Result<&'a str, PackageFaultKind> {
         let known = || self.connections.keys().cloned().collect::<Vec<String>>();
         match &flow.connection {
@@ -119,7 +119,7 @@ fn check_parameters(package: &Package, faults: &mut Faults<'_>) {
     }
 }
 
-/// The destinations that there are.
+/// The kinds of destinations.
 pub const URLS: &str = "write \"postgresql://user@host/database\", \"embedded\", \"embedded:FOLDER\", \"FILE.duckdb\", \
                         \"parquet:FOLDER\" or \"adbc:DRIVER\"";
 
@@ -174,7 +174,7 @@ fn check_connections(package: &Package, faults: &mut Faults<'_>) {
 
 fn check_run(package: &Package, faults: &mut Faults<'_>) {
     let run = &package.run;
-    // What does not fit is past every limit.
+    // A number that does not fit is past every limit.
     let wide = |value: Option<u64>| value.map(|value| i64::try_from(value).unwrap_or(i64::MAX));
     let numbers = [
         ("rate_bytes_max", wide(run.rate_bytes_max)),
@@ -221,7 +221,7 @@ fn check_flow_connections(package: &Package, faults: &mut Faults<'_>) {
     for (index, flow) in package.flows.iter().enumerate() {
         let path = format!("flow[{index}].connection");
         match (package.connection_of(flow), first) {
-            // It was reported before that there is none at all.
+            // That there is no connection at all is already reported.
             (Err(PackageFaultKind::NoConnection), _) => {}
             (Err(kind), _) => faults.add(&path, kind),
             (Ok(name), None) => first = Some(name),
@@ -267,7 +267,7 @@ fn check_flow_names(package: &Package, faults: &mut Faults<'_>) {
 fn check_flow_tables(package: &Package, faults: &mut Faults<'_>) {
     let mut seen: HashMap<TableName, usize> = HashMap::new();
     for (index, flow) in package.flows.iter().enumerate() {
-        // It was reported before that a name cannot be read.
+        // A name that cannot be read is already reported.
         let Ok(table) = TableName::parse(&flow.table) else {
             continue;
         };

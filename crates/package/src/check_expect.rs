@@ -7,7 +7,7 @@ use super::faults::Faults;
 use super::local_path::not_local;
 use super::{Flow, RecordField};
 
-/// Checks the promises for a flow's files.
+/// Checks the expected totals of a flow's files.
 pub(super) fn check_expect(flow: &Flow, at: &dyn Fn(&str) -> String, faults: &mut Faults<'_>) {
     if let Some(trailer) = &flow.trailer {
         if trailer.starts_with.is_empty() {

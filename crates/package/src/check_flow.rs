@@ -61,7 +61,7 @@ fn check_files(flow: &Flow, at: &dyn Fn(&str) -> String, faults: &mut Faults<'_>
     }
 }
 
-/// An address of another place, without what may be a secret in it.
+/// A remote address, without the part that may be a secret.
 fn shown_scheme(path: &str) -> String {
     format!("{}:...", path.split(':').next().unwrap_or_default())
 }
@@ -79,7 +79,7 @@ fn check_rejects(flow: &Flow, at: &dyn Fn(&str) -> String, faults: &mut Faults<'
     }
 }
 
-/// The columns, where all of them can be read.
+/// The columns, if all of them can be parsed.
 fn check_columns(
     flow: &Flow,
     at: &dyn Fn(&str) -> String,
@@ -163,7 +163,7 @@ fn check_dates(detail: &ColumnDetail, path: &str, faults: &mut Faults<'_>) {
             &format!("{path}.year_pivot"),
             PackageFaultKind::Conflict {
                 conflict: "`year_pivot` is for two-digit years, and no `format` has one".to_owned(),
-                mend: "add a format with %y, such as \"%d.%m.%y\", or take `year_pivot` out"
+                mend: "add a format with %y, such as \"%d.%m.%y\", or remove `year_pivot`"
                     .to_owned(),
             },
         );
@@ -191,14 +191,13 @@ fn check_dates(detail: &ColumnDetail, path: &str, faults: &mut Faults<'_>) {
     }
 }
 
-/// The zone that was likely meant. Cities are compared, not `Europe/` too: half of that would
-/// be alike in any two zones.
+/// The zone that was likely meant. Only the cities are compared: `Europe/` is the same in too many zones.
 fn near_zone(zone: &str) -> Option<String> {
     let city = |zone: &str| zone.rsplit('/').next().unwrap_or(zone).to_owned();
     let known: Vec<String> = jiff::tz::db()
         .available()
         .map(|name| name.to_string())
-        // Their signs are the opposite of what most people mean.
+        // The signs of these zones are the opposite of what most people expect.
         .filter(|name| !name.starts_with("Etc/GMT"))
         .collect();
     let cities: Vec<String> = known.iter().map(|name| city(name)).collect();
@@ -250,7 +249,7 @@ fn check_partitions(
     }
 }
 
-/// Parts are cut from files in the order of their key, where each row stands in its part already.
+/// Parts are cut from files that are sorted by their key, so each row is already in its part.
 fn check_routing(flow: &Flow, at: &dyn Fn(&str) -> String, faults: &mut Faults<'_>) {
     if flow.routing == Some(true) && matches!(flow.bounds, Bounds::Parts(_)) {
         faults.add(
@@ -269,7 +268,7 @@ fn check_routing(flow: &Flow, at: &dyn Fn(&str) -> String, faults: &mut Faults<'
     }
 }
 
-/// The files must fill the key, if the package lists their columns.
+/// If the package lists the columns, the key must be one that a field or a constant fills.
 fn check_key(
     text: &str,
     key: &str,
@@ -285,7 +284,7 @@ fn check_key(
                 return faults.value(
                     &at("partition_by"),
                     text,
-                    "its values are not in the files, so they do not show the partition of a file",
+                    "its values are not in the files, so the partition of a row cannot be told from the file",
                     "name a column that a field or a constant fills",
                 );
             }
@@ -335,7 +334,7 @@ fn check_bounds_list(values: &[BoundValue], at: &dyn Fn(&str) -> String, faults:
         let (before, value) = (shown(&pair[0]), shown(&pair[1]));
         let cause = match (&pair[0], &pair[1]) {
             (BoundValue::Integer(before), BoundValue::Integer(value)) if before < value => continue,
-            // Which text is the greater one the column's type and collation decide.
+            // Texts are not compared here, because the column's type and collation decide which is greater.
             (BoundValue::Text(before), BoundValue::Text(value)) if before != value => continue,
             (BoundValue::Integer(_), BoundValue::Integer(_))
             | (BoundValue::Text(_), BoundValue::Text(_)) => {

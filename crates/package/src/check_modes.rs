@@ -53,7 +53,7 @@ pub(super) fn check_mode(flow: &Flow, at: &dyn Fn(&str) -> String, faults: &mut 
         faults.add(
             &at("partition_by"),
             PackageFaultKind::Conflict {
-                conflict: "with `atomic = false` the server finds the partition of each row"
+                conflict: "with `atomic = false` the server chooses the partition of each row"
                     .to_owned(),
                 mend: "take `partition_by` and `bounds` out".to_owned(),
             },
@@ -100,7 +100,7 @@ fn check_key(flow: &Flow, at: &dyn Fn(&str) -> String, faults: &mut Faults<'_>) 
         faults.add(
             &at("partition_by"),
             PackageFaultKind::Conflict {
-                conflict: "with `mode = \"upsert\"` the server finds the partition of each row"
+                conflict: "with `mode = \"upsert\"` the server chooses the partition of each row"
                     .to_owned(),
                 mend: "take `partition_by` and `bounds` out".to_owned(),
             },

@@ -1,10 +1,11 @@
-//! Checks of `pre_sql` and `post_sql`: they are statements, and the transaction of the switch stays whole.
+//! Checks of `pre_sql` and `post_sql`: each is a statement that does not end the transaction of the switch.
 
 use super::error::PackageFaultKind;
 use super::faults::Faults;
 use super::{Flow, OneOrMany};
 
-/// Words that begin or end a transaction: the switch's own is the only one.
+/// Words that begin or end a transaction. They are refused, because the statements run in the transaction of the
+/// switch.
 const TRANSACTION_WORDS: [&str; 9] = [
     "abort",
     "begin",
@@ -37,7 +38,7 @@ pub(super) fn check_sql(flow: &Flow, at: &dyn Fn(&str) -> String, faults: &mut F
                 faults.value(
                     &path,
                     statement,
-                    "it would copy from or to this program, which has no rows for it",
+                    "it would copy rows from or to this program, which has none for it",
                     "let it read or write a table, or take it out",
                 );
             } else if TRANSACTION_WORDS.contains(&word.as_str()) {
@@ -55,7 +56,7 @@ pub(super) fn check_sql(flow: &Flow, at: &dyn Fn(&str) -> String, faults: &mut F
             &at("pre_sql"),
             PackageFaultKind::Conflict {
                 conflict: "`pre_sql` runs in the transaction of the switch, and with `atomic = \
-                           false` rows are in the target before it"
+                    false` rows are written to the target before the switch"
                     .to_owned(),
                 mend: "run the statement by hand before the load, or take `atomic` out".to_owned(),
             },
@@ -63,7 +64,7 @@ pub(super) fn check_sql(flow: &Flow, at: &dyn Fn(&str) -> String, faults: &mut F
     }
 }
 
-/// True if a COPY takes its rows from the client, or sends them there.
+/// True if a COPY reads its rows from the client, or sends them to the client.
 fn talks_to_client(statement: &str) -> bool {
     let mut words = statement.split(|byte: char| !byte.is_alphanumeric() && byte != '_');
     words.any(|word| ["stdin", "stdout"].contains(&word.to_ascii_lowercase().as_str()))

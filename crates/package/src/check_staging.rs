@@ -1,11 +1,11 @@
-//! Checks of the settings that go together with `staging = false`: rows of all flows are written directly to existing
-//! targets, in one transaction.
+//! Checks of the settings that cannot be combined with `staging = false`, which writes the rows of all flows directly
+//! to existing targets, in one transaction.
 
 use super::error::PackageFaultKind;
 use super::faults::Faults;
 use super::{Bounds, Flow, IndexPolicy, Mode, Package};
 
-/// Checks every flow of a package whose rows wait in no staging tables.
+/// Checks every flow of a package with `staging = false`.
 pub(super) fn check_staging(package: &Package, faults: &mut Faults<'_>) {
     if package.run.staging {
         return;
@@ -36,7 +36,7 @@ pub(super) fn check_staging(package: &Package, faults: &mut Faults<'_>) {
     }
 }
 
-/// The settings that are in its way, why, and what to do.
+/// The settings that it cannot be combined with: the reason and the fix.
 fn conflicts(flow: &Flow) -> Vec<(&'static str, &'static str, &'static str)> {
     let all = [
         (
@@ -56,13 +56,13 @@ fn conflicts(flow: &Flow) -> Vec<(&'static str, &'static str, &'static str)> {
         (
             flow.partition_by.is_some(),
             "partition_by",
-            "with `staging = false` in [run] the server finds the partition of each row",
+            "with `staging = false` in [run] the server chooses the partition of each row",
             "take `partition_by` out, or `staging`",
         ),
         (
             flow.bounds != Bounds::default(),
             "bounds",
-            "with `staging = false` in [run] the server finds the partition of each row",
+            "with `staging = false` in [run] the server chooses the partition of each row",
             "take `bounds` out, or `staging`",
         ),
         (
@@ -75,8 +75,8 @@ fn conflicts(flow: &Flow) -> Vec<(&'static str, &'static str, &'static str)> {
         (
             flow.indexes == IndexPolicy::Rebuild,
             "indexes",
-            "the indexes are dropped before rows are copied from staging tables, and with `staging \
-             = false` in [run] there are no staging tables",
+            "indexes are dropped before rows are copied from staging tables, and with \
+             `staging = false` in [run] there are no staging tables",
             "take `indexes` out, or `staging`",
         ),
     ];

@@ -1,4 +1,4 @@
-//! Checks of one column of a package. The plan checks its type, which may come from the catalog.
+//! Checks of one column of a package, except its type, which may come from the catalog: the plan checks that.
 
 use inrush_rows::column_policy::Trim;
 use inrush_rows::column_policy::is_separator;
@@ -7,10 +7,10 @@ use super::error::PackageFaultKind;
 use super::faults::Faults;
 use super::{ColumnDetail, ColumnNull, Format, SourceWord, TrimBlanks};
 
-/// The name that stands for all fields that no other column takes.
+/// The name for all fields that no other column takes.
 pub const ALL_OTHERS: &str = "*";
 
-/// Checks a column that stands at `path`.
+/// Checks the column at `path`.
 pub(super) fn check_column(
     detail: &ColumnDetail,
     format: &Format,
@@ -42,7 +42,7 @@ pub(super) fn check_column(
     }
     let is_trimmed = match detail.trim {
         Some(trim) => trim != Trim::None,
-        // The format's trimming is the column's.
+        // A column without `trim` has the format's.
         None => format.trim.is_some_and(|trim| trim != TrimBlanks::None),
     };
     if detail.trim_quoted && !is_trimmed {
@@ -73,7 +73,7 @@ fn conflict(faults: &mut Faults<'_>, path: &str, conflict: &str, mend: &str) {
     );
 }
 
-/// The keys of a column that say how a field is read, as far as they are set.
+/// The keys of a column that are set and that say how its field is read.
 fn reading_keys(detail: &ColumnDetail) -> Vec<&'static str> {
     [
         ("default", detail.default.is_some()),
@@ -91,7 +91,7 @@ fn reading_keys(detail: &ColumnDetail) -> Vec<&'static str> {
     .collect()
 }
 
-/// The keys of a column that say how its values are written, as far as they are set.
+/// The keys of a column that are set and that say how its values are written.
 fn form_keys(detail: &ColumnDetail) -> Vec<&'static str> {
     [
         ("format", detail.format.is_some()),
@@ -236,14 +236,12 @@ fn check_words(detail: &ColumnDetail, at: &dyn Fn(&str) -> String, faults: &mut 
     conflict(
         faults,
         &at(present),
-        &format!(
-            "`{present}` replaces all words that PostgreSQL knows, and there are no `{missing}`"
-        ),
+        &format!("`{present}` replaces all of PostgreSQL's words, and `{missing}` is not set"),
         &format!("add `{missing} = [...]`"),
     );
 }
 
-/// Checks the marks that stand in numbers, of a column or of a format.
+/// Checks the separators in numbers, of a column or of a format.
 pub(super) fn check_separators(
     decimal: &Option<String>,
     group: &Option<String>,

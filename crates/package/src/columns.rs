@@ -1,4 +1,4 @@
-//! Columns, short and long: `"name type not null"` or a table.
+//! Columns in their short form, `"name type not null"`, and in their long form, a table.
 
 use super::column_check::ALL_OTHERS;
 use super::error::PackageFaultKind;
@@ -7,7 +7,7 @@ use super::type_text::type_text;
 use super::{ColumnDetail, ColumnSpec};
 
 impl ColumnSpec {
-    /// The column with everything said: its name unquoted, its type in one way of writing it.
+    /// The column in its long form, with its name unquoted and its type normalized.
     pub fn detail(&self) -> Result<ColumnDetail, PackageFaultKind> {
         match self {
             ColumnSpec::Short(text) => short(text).map_err(|fault| fault.of_value("columns", text)),
@@ -28,7 +28,7 @@ impl ColumnSpec {
         }
     }
 
-    /// The column in its short form, where it has nothing that the short form cannot say.
+    /// The column in its short form, if that form can express all of its settings.
     pub fn short(detail: &ColumnDetail) -> Option<ColumnSpec> {
         let shown = ColumnDetail {
             type_name: detail.type_name.clone(),
@@ -58,8 +58,8 @@ impl ColumnSpec {
     }
 }
 
-/// The columns of a list in one text, as a command's argument has them:
-/// `id bigint not null, price numeric(15,2), "Odd, name" text`.
+/// The columns of a list in one text, as in a command's argument: `id bigint not null, price numeric(15,2), "Odd, name"
+/// text`.
 pub fn split_columns(text: &str) -> Vec<String> {
     let mut columns = vec![String::new()];
     let mut depth = 0_i32;
@@ -79,7 +79,7 @@ pub fn split_columns(text: &str) -> Vec<String> {
             column.push(character);
         }
     }
-    // A comma behind the last column is allowed.
+    // A comma after the last column is allowed.
     if columns.len() > 1 && columns.last().is_some_and(|last| last.trim().is_empty()) {
         columns.pop();
     }

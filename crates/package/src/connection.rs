@@ -18,8 +18,8 @@ pub struct Connection {
     /// `postgresql://user@host/database`, `embedded`, `embedded:DIR`, `FILE.duckdb`, `duckdb:FILE`,
     /// `parquet:DIR`, `adbc:DRIVER`, or `${env:NAME}`.
     pub url: String,
-    /// The URL as it is written, if it contains an environment variable: this text is shown instead of the variable's
-    /// value.
+    /// The URL as it is written, if it contains an environment variable. It is shown in place of the URL with the
+    /// variable's value.
     #[serde(skip)]
     pub url_written: Option<String>,
     /// Options of the destination, such as a driver's options or a codec; `postgresql://` has all options in
@@ -53,7 +53,7 @@ impl Connection {
         self.reached_at.as_deref().unwrap_or(&self.url)
     }
 
-    /// Makes a path that it names start at the root, where it starts at `folder` now.
+    /// Makes a path in the URL absolute; until then it is relative to `folder`.
     pub fn make_absolute(&mut self, folder: &Path) {
         let absolute = |path: &Path| {
             let path = folder.join(path);
@@ -69,14 +69,14 @@ impl Connection {
         let Some(url) = made(&self.url).filter(|url| *url != self.url) else {
             return;
         };
-        // A variable may stand in the path, or for all of the URL.
+        // A variable may be part of the path, or be the whole URL.
         let absolute =
             |written: String| made(&written).unwrap_or_else(|| masked(&url).into_owned());
         self.url_written = self.url_written.take().map(absolute);
         self.url = url;
     }
 
-    /// Keeps the options that a variable of the environment stands in, as they are written.
+    /// Keeps the options that contain an environment variable, as they are written.
     pub(super) fn note_options_written(&mut self) {
         let named = self
             .options
@@ -86,7 +86,7 @@ impl Connection {
         self.options_written.extend(named);
     }
 
-    /// Notes what must not be shown of it, so that no message of a driver or a server shows it.
+    /// Notes the secrets of the connection, so that no message of a driver or a server shows them.
     pub(super) fn note_secrets(&self) {
         note_secrets(&self.url);
         for (name, value) in &self.options {

@@ -7,14 +7,14 @@ use inrush_rows::told;
 
 use super::place::Place;
 
-/// A package cannot be used. All faults that one pass has found are reported at once.
+/// The reasons why a package cannot be used. All faults that one pass finds are reported at once.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PackageError {
     /// The faults, in the order of the file; never empty.
     pub faults: Vec<PackageFault>,
 }
 
-/// One thing that is wrong, and where.
+/// One fault, and its place.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PackageFault {
     /// The place, in words.
@@ -35,7 +35,7 @@ pub enum PackageFaultKind {
     /// The file is not text.
     #[error("the package is not UTF-8 text: byte {byte_offset} is {byte:#04x}")]
     NotUtf8 {
-        /// Bytes before the first that is wrong.
+        /// The number of bytes before the first wrong one.
         byte_offset: usize,
         /// The byte.
         byte: u8,
@@ -46,26 +46,26 @@ pub enum PackageFaultKind {
         /// The parser's message.
         reason: String,
     },
-    /// A key that nothing reads.
+    /// An unknown key.
     #[error("unknown key `{key}` in {table}")]
     UnknownKey {
         /// The key.
         key: String,
-        /// The table that it stands in, as a person calls it.
+        /// The table that it is in, as a person calls it.
         table: String,
         /// The key that was likely meant.
         suggestion: Option<String>,
-        /// The table that it belongs in, where it is one of another table.
+        /// The table that it belongs in, if it is a key of another table.
         belongs: Option<String>,
-        /// The keys that the table has.
+        /// The keys that the table can have.
         known: Vec<String>,
     },
-    /// A key that must be there is not.
+    /// A required key is missing.
     #[error("`{key}` is missing in {table}")]
     MissingKey {
         /// The key.
         key: String,
-        /// The table that it is missed in.
+        /// The table in which it is missing.
         table: String,
         /// The meaning of the key.
         meaning: String,
@@ -82,7 +82,7 @@ pub enum PackageFaultKind {
         /// The text to write instead.
         mend: Option<String>,
     },
-    /// A word that the setting does not know.
+    /// A word that is none of the setting's.
     #[error("`{setting}` cannot be `{word}`")]
     UnknownWord {
         /// The setting.
@@ -91,22 +91,22 @@ pub enum PackageFaultKind {
         word: String,
         /// The word that was likely meant.
         suggestion: Option<String>,
-        /// The words that it could be, as a person says it.
+        /// The words that are possible, as a person says it.
         expected: String,
     },
-    /// A number past the ends of its setting.
+    /// A number that is out of the setting's range.
     #[error("`{setting}` is {value}; it can be {}", interval(minimum, maximum))]
     OutOfRange {
         /// The setting.
         setting: String,
         /// The number as written.
         value: String,
-        /// The smallest that is taken.
+        /// The smallest possible number.
         minimum: String,
-        /// The largest that is taken.
+        /// The largest possible number.
         maximum: String,
     },
-    /// `{name}` where no parameter has that name.
+    /// `{name}`, but no parameter has that name.
     #[error("unknown parameter `{{{name}}}` in `{text}`")]
     UnknownParameter {
         /// The name.
@@ -136,7 +136,7 @@ pub enum PackageFaultKind {
         /// The variable.
         name: String,
     },
-    /// `${env:NAME}` where it may not stand.
+    /// `${env:NAME}` in a setting that does not allow it.
     #[error("`${{env:{name}}}` is not allowed in `{setting}`")]
     EnvironmentMisplaced {
         /// The variable.
@@ -172,7 +172,7 @@ pub enum PackageFaultKind {
         /// The names that exist.
         known: Vec<String>,
     },
-    /// A flow names no connection where there are several.
+    /// A flow names no connection, although there are several.
     #[error("the flow names no connection, and the package has {}", listed(known.iter().map(String::as_str)))]
     ConnectionNotNamed {
         /// The names that exist.
@@ -186,7 +186,7 @@ pub enum PackageFaultKind {
         /// The connection of this flow.
         second: String,
     },
-    /// A name that may stand only once.
+    /// A name that must be unique occurs again.
     #[error("{what} `{name}` is defined twice{}", first_line.map(|line| format!(", first in line {line}")).unwrap_or_default())]
     Duplicate {
         /// The thing with the name: `the column`.

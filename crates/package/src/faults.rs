@@ -1,10 +1,10 @@
-//! The faults that the checks of a package find, gathered with their places.
+//! Collects the faults that the checks of a package find, with their places.
 
 use super::Package;
 use super::error::{PackageError, PackageFault, PackageFaultKind};
 use super::schema_check::setting;
 
-/// The faults of a package, gathered.
+/// The faults of a package found so far.
 pub(super) struct Faults<'a> {
     package: &'a Package,
     faults: Vec<PackageFault>,
@@ -24,13 +24,13 @@ impl<'a> Faults<'a> {
         PackageError::of(self.faults)
     }
 
-    /// Something is wrong with the setting at a path.
+    /// Adds a fault of the setting at a path.
     pub(super) fn add(&mut self, path: &str, kind: PackageFaultKind) {
         let place = self.package.origin.place(path);
         self.faults.push(PackageFault { place, kind });
     }
 
-    /// A setting has a value that it cannot have.
+    /// Adds the fault that a setting cannot have its value.
     pub(super) fn value(&mut self, path: &str, value: &str, cause: &str, mend: &str) {
         let kind = PackageFaultKind::value(setting(path), value, cause, mend);
         self.add(path, kind);

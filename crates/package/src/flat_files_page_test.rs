@@ -1,5 +1,5 @@
-//! `docs/flat-files.md` names every key of a format and of a column, every word that they take, and
-//! every code of a reject.
+//! Tests that `docs/flat-files.md` names every key of a format and of a column, every word that they take, and every
+//! code of a reject.
 
 use inrush_rows::reject::RejectCode;
 use serde_json::Value;
@@ -11,7 +11,7 @@ fn page() -> String {
     std::fs::read_to_string(path).expect("the page is there")
 }
 
-/// The texts that a setting takes, where they are listed.
+/// The texts that a setting takes, if the schema lists them.
 fn words(setting: &Value) -> Vec<&str> {
     let branches = setting["oneOf"].as_array().into_iter().flatten();
     branches
@@ -43,7 +43,7 @@ fn every_key_and_word_is_named() {
     let codes = schemars::schema_for!(RejectCode).to_value();
     let codes = words(&codes);
     assert!(codes.len() > 10, "the codes are listed: {codes:?}");
-    // The server's codes are on a page of their own.
+    // The server's codes have a page of their own.
     let rejects = include_str!("../../../docs/rejects.md");
     let unnamed = |code: &&str| {
         let name = format!("`{code}`");

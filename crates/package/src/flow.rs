@@ -56,7 +56,7 @@ impl Flow {
         }
     }
 
-    /// The target, its name unquoted.
+    /// The target, with its name unquoted.
     pub fn parsed_table(&self) -> Result<TableName, PackageError> {
         TableName::parse(&self.table).map_err(without_place)
     }
@@ -97,7 +97,7 @@ pub(super) fn key_column(text: &str) -> Result<String, PackageFaultKind> {
     single(text).map_err(|fault| fault.of_value("key", text))
 }
 
-/// An error without a place, because a flow does not know its place. [`super::Package::check`] has already reported the
+/// An error without a place, because a flow does not know its own. [`super::Package::check`] has already reported the
 /// same error with its place.
 fn without_place(kind: PackageFaultKind) -> PackageError {
     PackageError::new(Place::default(), kind)

@@ -175,7 +175,7 @@ impl Format {
                 return Err(refused(
                     "null",
                     "true",
-                    "it does not name the text that stands for NULL",
+                    "it does not give the text that stands for NULL",
                     "write the text, or false if no text stands for NULL",
                 ));
             }
@@ -184,7 +184,7 @@ impl Format {
         Ok(())
     }
 
-    /// Refuses fixed positions that count bytes if the encoding has other bytes for a character than UTF-8.
+    /// Refuses fixed positions that count bytes if the encoding writes characters with other bytes than UTF-8.
     fn refuse_positions_in_bytes(&self, dialect: &Dialect) -> Result<(), FormatFault> {
         let encoding = self.text_encoding_checked()?;
         let counts_bytes = |fixed: &FixedWidth| fixed.unit == PositionUnit::Bytes;
@@ -231,7 +231,7 @@ impl Format {
         if let Some((setting, _)) = only_delimited.into_iter().find(|(_, is_set)| *is_set) {
             return Err(unfit(
                 setting,
-                "it is for files with delimiters, and the format has `fixed`",
+                "it is for files with delimiters, but the format has `fixed`",
                 "remove one of the two",
             ));
         }
@@ -309,7 +309,7 @@ fn short_text(setting: &'static str, text: &str) -> Result<ShortText, FormatFaul
     })
 }
 
-/// A setting that conflicts with the others.
+/// The error of a setting that conflicts with others.
 fn unfit(setting: &'static str, cause: &str, mend: &str) -> FormatFault {
     FormatFault {
         setting,

@@ -1,4 +1,4 @@
-//! The settings `format` of a package: how files are written.
+//! The setting `format` of a package: how files are written.
 
 use inrush_rows::compression::Compression;
 use schemars::JsonSchema;
@@ -86,7 +86,7 @@ pub struct Format {
     #[schemars(range(min = 1_024, max = 1_073_741_824))]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub record_bytes_max: Option<u32>,
-    /// The compression of the files. Default: told from their names.
+    /// The compression of the files. Default: by their names.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub compression: Option<Compression>,
     /// The encoding of the text, such as `windows-1252`, `iso-8859-1`, `utf-16` or `shift_jis`. Default: the

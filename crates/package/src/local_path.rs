@@ -2,7 +2,7 @@
 
 use inrush_destination::address::{ELSEWHERE, home_fault, scheme};
 
-/// The reason why a text is not a path of this machine, and the fix; `None` if it is one. The text behind the scheme is
+/// The reason why a text is not a path of this machine, and the fix; `None` if it is one. The text after the scheme is
 /// not repeated, because it may be a secret.
 pub fn not_local(path: &str) -> Option<(String, String)> {
     if let Some(fault) = home_fault(path) {

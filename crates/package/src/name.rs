@@ -27,7 +27,7 @@ pub(super) struct NameFault {
 }
 
 impl NameFault {
-    /// The fault of a setting that has the text as its value.
+    /// The fault of a setting whose value is this text.
     pub(super) fn of_value(self, setting: &str, text: &str) -> PackageFaultKind {
         PackageFaultKind::value(setting, text, self.cause, self.mend)
     }
@@ -62,7 +62,7 @@ impl fmt::Display for TableName {
     }
 }
 
-/// A name as it can be written in a package's SQL words: in quotes only if it needs them.
+/// A name as it is written in a package: in quotes only if it needs them.
 pub fn quoted_where_needed(name: &str) -> String {
     match take_name(name) {
         Ok((read, "")) if read == name => name.to_owned(),
@@ -70,7 +70,7 @@ pub fn quoted_where_needed(name: &str) -> String {
     }
 }
 
-/// Names with dots between them.
+/// Names separated by dots.
 pub(super) fn parts(text: &str) -> Result<Vec<String>, NameFault> {
     let mut parts = Vec::new();
     let mut rest = text.trim();
@@ -85,7 +85,7 @@ pub(super) fn parts(text: &str) -> Result<Vec<String>, NameFault> {
     }
 }
 
-/// One name and nothing else.
+/// A text that is exactly one name.
 pub(super) fn single(text: &str) -> Result<String, NameFault> {
     match take_name(text.trim())? {
         (name, "") => Ok(name),
@@ -101,7 +101,7 @@ pub(super) fn take_name(text: &str) -> Result<(String, &str), NameFault> {
             let length = text.find(|c| !is_name_character(c)).unwrap_or(text.len());
             let (name, rest) = text.split_at(length);
             match name.chars().next() {
-                // Only ASCII letters are folded, as the server does in UTF-8.
+                // Only ASCII letters are folded, as by a server with UTF-8.
                 Some(first) if !first.is_ascii_digit() => (name.to_ascii_lowercase(), rest),
                 Some(_) => {
                     return Err(NameFault {
@@ -118,7 +118,7 @@ pub(super) fn take_name(text: &str) -> Result<(String, &str), NameFault> {
     Ok((name, rest))
 }
 
-/// Checks that a name, unchanged, can be the name of anything in a database.
+/// Checks that this name can be used in a database as it is.
 pub(super) fn valid(name: &str) -> Result<(), NameFault> {
     if name.is_empty() {
         return Err(empty());

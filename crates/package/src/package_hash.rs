@@ -1,4 +1,4 @@
-//! The hash that tells in a report which package a run was made of.
+//! The hash that identifies the package of a run in its report.
 
 use inrush_rows::hexadecimal::hexadecimal;
 use sha2::{Digest, Sha256};

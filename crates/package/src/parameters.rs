@@ -1,5 +1,5 @@
-//! Puts in the values: parameters for `{name}`, the environment for `${env:NAME}`, and what
-//! `--set` and `--connection` replace.
+//! Inserts the values: parameters for `{name}`, environment variables for `${env:NAME}`, and the replacements of
+//! `--set` and `--connection`.
 
 use inrush_rows::suggest::suggestion;
 
@@ -14,14 +14,14 @@ use super::url_passwords::note_secrets_of_sql;
 /// The settings of a package that a command's arguments replace.
 #[derive(Clone, Default)]
 pub struct Overrides {
-    /// `--set name=value`; of the same name the last one counts.
+    /// `--set name=value`; if a name occurs twice, the last one counts.
     pub parameters: Vec<(String, String)>,
     /// `--connection name=url`.
     pub connections: Vec<(String, String)>,
 }
 
 impl Package {
-    /// The package with every parameter, environment variable and override put in.
+    /// The package with every parameter, environment variable and override inserted.
     pub fn resolve(
         &self,
         overrides: &Overrides,
@@ -71,8 +71,8 @@ impl Package {
         Ok(package)
     }
 
-    /// Gives a connection of a package that is resolved already another URL, as `--connection`
-    /// does; in it alone variables of the environment are put in.
+    /// Replaces the URL of a connection, as `--connection` does, in a package that is already resolved. Environment
+    /// variables are inserted into the new URL only.
     pub fn connect(
         &mut self,
         name: &str,

@@ -1,4 +1,4 @@
-//! The place of a setting, so that a message can name its line and show it.
+//! The place of a setting, so that a message can name and show its line.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -43,7 +43,7 @@ pub struct Line {
     pub text: String,
 }
 
-/// The places of all settings of a document while it is walked.
+/// The places of all settings of a document, collected while it is walked.
 #[derive(Debug, Default)]
 pub(super) struct SettingSpans {
     pub(super) keys: BTreeMap<String, Range<usize>>,
@@ -51,8 +51,8 @@ pub(super) struct SettingSpans {
 }
 
 impl PackageOrigin {
-    /// A package that was made of a command's arguments. `arguments` says which argument a
-    /// setting came from: `flow[0].bounds` from `--bounds`.
+    /// The origin of a package that was made from a command's arguments. `arguments` maps a setting to its argument:
+    /// `flow[0].bounds` to `--bounds`.
     pub fn of_arguments<const COUNT: usize>(arguments: [(&str, &str); COUNT]) -> PackageOrigin {
         PackageOrigin {
             arguments: Arc::new(
@@ -80,7 +80,7 @@ impl PackageOrigin {
         self.file.as_deref()
     }
 
-    /// The folder that relative paths start at, where there is a file.
+    /// The folder that relative paths start at, if there is a file.
     pub fn folder(&self) -> Option<&Path> {
         self.file().map(|file| match file.parent() {
             Some(folder) if !folder.as_os_str().is_empty() => folder,
@@ -88,8 +88,8 @@ impl PackageOrigin {
         })
     }
 
-    /// The place of the setting at `path` (`flow[1].columns[0].type`), or of the nearest one
-    /// around it that is written down.
+    /// The place of the setting at `path` (`flow[1].columns[0].type`), or of the nearest one around it that is in the
+    /// file.
     pub fn place(&self, path: &str) -> Place {
         let mut path = path;
         loop {
@@ -169,7 +169,7 @@ impl Place {
             .get(start..end)
             .map_or(0, |meant| meant.chars().count());
         let line = match redact_line(line) {
-            // A caret under a line that has been changed would point at something else.
+            // If a password was hidden in the line, a caret below it would point at the wrong characters.
             Some(redacted) => Line {
                 number: line_number(text, line_start),
                 column,

@@ -12,7 +12,7 @@ use super::error::{PackageError, PackageFaultKind};
 use super::place::{PackageOrigin, Place};
 use super::schema_check::SchemaCheck;
 
-/// The file of a package. One of a thousand tables with two hundred columns each has about 12 MB.
+/// The file of a package. A package with a thousand tables of two hundred columns each has about 12 MB.
 const FILE: SmallFile = SmallFile {
     what: "a package (TOML text)",
     bytes_max: 64 << 20,
@@ -83,7 +83,7 @@ impl Package {
     }
 }
 
-/// The commonest of the parser's messages in words that say what to do.
+/// Translates the parser's most frequent messages into words that say what to do.
 fn plain(message: &str) -> String {
     match message {
         "string values must be quoted, expected literal string" => {
@@ -97,8 +97,7 @@ fn plain(message: &str) -> String {
     .to_owned()
 }
 
-/// Bounds may be dates and fractions as TOML writes them. They are kept as their text, so that
-/// the column's type decides what they mean.
+/// Bounds may be TOML's dates and fractions. They are kept as text, so that the column's type decides what they mean.
 fn bare_bounds_to_text(text: &str, document: &mut DeTable<'_>) {
     let Some(DeValue::Array(flows)) = document.get_mut("flow").map(Spanned::get_mut) else {
         return;

@@ -1,4 +1,4 @@
-//! The settings `replace` of a flow: which rows of the target are replaced, and whether they are kept.
+//! The setting `replace` of a flow: which rows of the target are replaced, and whether they are kept.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

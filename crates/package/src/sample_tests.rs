@@ -1,5 +1,5 @@
-//! Every package of `sample-packages/`: the valid ones are taken, the invalid ones are refused
-//! with the whole message that stands beside them.
+//! Tests every package of `sample-packages/`: the valid ones are accepted, and the invalid ones are refused with
+//! exactly the message in the file beside them.
 //!
 //! After a change of messages: `INRUSH_BLESS=1 cargo test --release -p inrush package::sample` writes them again; read
 //! the diff.
@@ -33,7 +33,7 @@ fn environment(name: &str) -> Result<String, VarError> {
     }
 }
 
-/// All that is done with a package before a database is asked.
+/// Everything that happens to a package before a database is asked.
 fn take(file: &Path) -> Result<Package, PackageError> {
     let text = fs::read_to_string(file).expect("a sample is text");
     // The message names the file without its folder, so that it is the same everywhere.

@@ -1,5 +1,5 @@
-//! The JSON schema of a package, made from its types. It is what editors complete and check
-//! with, and what [`super::schema_check`] checks a document with.
+//! The JSON schema of a package, made from its types. Editors use it to complete and check packages, and
+//! [`super::schema_check`] checks documents with it.
 
 use std::sync::LazyLock;
 
@@ -52,7 +52,7 @@ pub(super) fn target(schema: &'static Value) -> &'static Value {
     }
 }
 
-/// TOML has no null: a setting that may be left out is just that. Descriptions are one line.
+/// TOML has no null, so the schema of an optional setting has none either. Descriptions are one line.
 fn tidy(schema: &mut Value) {
     match schema {
         Value::Object(object) => {

@@ -16,18 +16,18 @@ use super::place::{Place, SettingSpans};
 use super::schema::{range_of, schema, target};
 use super::url_passwords::redacted_url;
 
-/// A check of one document.
+/// The check of one document.
 pub(super) struct SchemaCheck<'a> {
     file: &'a Path,
     text: &'a str,
-    /// The place of everything that was met.
+    /// The places of all settings found so far.
     pub(super) places: SettingSpans,
-    /// Everything that is wrong.
+    /// All faults found so far.
     pub(super) faults: Vec<PackageFault>,
 }
 
 impl<'a> SchemaCheck<'a> {
-    /// A check of the document that `text` is.
+    /// A check of the document with this text.
     pub(super) fn new(file: &'a Path, text: &'a str) -> SchemaCheck<'a> {
         SchemaCheck {
             file,
@@ -64,7 +64,7 @@ impl<'a> SchemaCheck<'a> {
                     .into_iter()
                     .filter(|branch| takes(branch, value.get_ref()));
                 let first = fitting.next();
-                // Of several tables the one that the keys are most like.
+                // If several tables are possible, the one whose keys are most similar.
                 let better = |best: &'static Value, other: &'static Value| {
                     let [mine, others] = [best, other].map(|one| known_keys(one, value.get_ref()));
                     if others > mine { other } else { best }
@@ -127,7 +127,7 @@ impl<'a> SchemaCheck<'a> {
         }
         for key in schema["required"].as_array().into_iter().flatten() {
             let key = key.as_str().unwrap_or_default();
-            // A key that was misspelt is not missing too.
+            // A misspelt key is not also reported as missing.
             if !table.contains_key(key) && !misspelt.iter().any(|meant| meant == key) {
                 self.fault(
                     span.clone(),
@@ -141,7 +141,7 @@ impl<'a> SchemaCheck<'a> {
         }
     }
 
-    /// Tells of a key that nothing reads, and returns the one that was likely meant.
+    /// Reports an unknown key, and returns the key that was likely meant.
     fn unknown_key(
         &mut self,
         key: &Spanned<std::borrow::Cow<'_, str>>,
@@ -191,7 +191,7 @@ impl<'a> SchemaCheck<'a> {
     }
 
     fn wrong_type(&mut self, value: &Spanned<DeValue<'_>>, schema: &'static Value, path: &str) {
-        // A URL may stand where it does not belong.
+        // A URL may be in the wrong setting.
         let written = &redacted_url(&self.text[value.span()]);
         self.fault(
             Some(value.span()),
@@ -205,7 +205,7 @@ impl<'a> SchemaCheck<'a> {
     }
 }
 
-/// The forms that a value may have, where there are several.
+/// The forms that a value may have, if there are several.
 fn branches(schema: &'static Value) -> Vec<&'static Value> {
     ["anyOf", "oneOf"]
         .iter()
@@ -227,7 +227,7 @@ fn known_keys(schema: &'static Value, value: &DeValue<'_>) -> usize {
         .count()
 }
 
-/// True if a value has the type that a schema asks for; of the words of an enum any text.
+/// True if a value has the type that a schema requires. For an enum any text will do.
 fn takes(schema: &'static Value, value: &DeValue<'_>) -> bool {
     let branches = branches(schema);
     if !branches.is_empty() {
@@ -238,7 +238,7 @@ fn takes(schema: &'static Value, value: &DeValue<'_>) -> bool {
     }
     let wanted = match value {
         DeValue::String(_) => "string",
-        // Where any number is asked for, a whole one does too.
+        // A whole number will do if any number is allowed.
         DeValue::Integer(_) | DeValue::Float(_) if schema["type"] == "number" => "number",
         DeValue::Integer(_) => "integer",
         DeValue::Boolean(_) => "boolean",
@@ -257,7 +257,7 @@ fn words(schema: &'static Value) -> Vec<&'static str> {
         .collect()
 }
 
-/// The type or the words that a schema asks for, as a person says it.
+/// The type or the words that a schema requires, as a person says it.
 fn expected(schema: &'static Value) -> String {
     let branches = branches(schema);
     if !branches.is_empty() {
@@ -282,7 +282,7 @@ fn expected(schema: &'static Value) -> String {
     }
 }
 
-/// The value that is there instead, as a person says it.
+/// The value that was found, as a person says it.
 fn found(value: &DeValue<'_>, written: &str) -> String {
     match value {
         DeValue::String(_) => format!("the text {written}"),
@@ -326,7 +326,7 @@ fn mend(value: &DeValue<'_>, written: &str, schema: &'static Value, path: &str) 
     }
 }
 
-/// The key of the table that was meant, where a value stands alone that is one of its values.
+/// The key that was likely meant, if a table is required and a value of one of its keys was found.
 fn key_for(value: &DeValue<'_>, schema: &'static Value) -> Option<&'static str> {
     let forms = match branches(schema) {
         branches if branches.is_empty() => vec![schema],
@@ -363,7 +363,7 @@ fn meaning(schema: &Value) -> String {
     }
 }
 
-/// The setting at a path as a person calls it: without the flow's number and places in lists.
+/// The setting at a path as a person calls it: without the flow's number and positions in lists.
 pub(super) fn setting(path: &str) -> String {
     let path = match path.split_once("].") {
         Some((flow, rest)) if flow.starts_with("flow[") => rest,
@@ -384,7 +384,7 @@ fn table_name(path: &str) -> String {
     }
 }
 
-/// The table that has this key, where exactly one has.
+/// The table that has this key, if exactly one does.
 fn belongs(key: &str) -> Option<String> {
     let tables = [
         ("RunSettings", "[run]"),

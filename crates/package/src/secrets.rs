@@ -1,15 +1,15 @@
 //! Secrets that this process must not show: values that `${env:NAME}` brought in, and passwords.
 //!
-//! Code that puts such a value into a setting notes it here. The command's printer and the writers of a run's folder
-//! hide it in all their output, even if a driver, a server or a file name quotes it. A variable's value is shown as
-//! `${env:NAME}`, a password as `***`.
+//! Code that puts such a value into a setting notes the value here. The command's printer and the writers of a run's
+//! folder then hide it in all their output, even if a driver, a server or a file name repeats it. A variable's value is
+//! shown as `${env:NAME}`, a password as `***`.
 //!
 //! A value is hidden everywhere if it has at least [`MIXED_BYTES_MIN`] bytes, or [`WORD_BYTES_MIN`] bytes if it
 //! consists of letters alone or of digits alone; letters alone are hidden only as a whole word. Shorter values (`5432`,
 //! `true`) occur in too many other texts: they are hidden only in the setting itself.
 //!
-//! Paths that programs read on are shown: the folder of a run, paths that the command names, and a variable's absolute path
-//! that exists and stands in a setting of paths ([`is_shown_path`]).
+//! Paths that other programs need are shown: the folder of a run, paths that the command names, and the value of a
+//! variable in a setting of paths if it is an absolute path that exists ([`is_shown_path`]).
 
 use std::borrow::Cow;
 use std::path::Path;
@@ -19,13 +19,13 @@ use std::sync::{PoisonError, RwLock};
 use inrush_rows::percent::percent_encoded;
 use serde_json::Value;
 
-/// The shortest value that is hidden everywhere.
+/// The length of the shortest value that is hidden everywhere.
 const MIXED_BYTES_MIN: usize = 6;
 
-/// The shortest one of letters alone, or of digits alone.
+/// The length of the shortest such value if it has only letters, or only digits.
 const WORD_BYTES_MIN: usize = 8;
 
-/// The text that is shown in the place of a password.
+/// The text that is shown in place of a password.
 pub const HIDDEN: &str = "***";
 
 /// One way in which a value may be written.
@@ -33,13 +33,13 @@ pub const HIDDEN: &str = "***";
 struct WrittenForm {
     text: String,
     shown: String,
-    /// Only between other characters than letters and digits.
+    /// True if it is hidden only as a whole word.
     is_word: bool,
 }
 
 static FORMS: RwLock<Vec<WrittenForm>> = RwLock::new(Vec::new());
 
-/// Paths that stay as they are.
+/// Paths that are never hidden.
 static SHOWN: RwLock<Vec<String>> = RwLock::new(Vec::new());
 
 /// True if there is a secret to hide. Usually there is none, and no lock is taken.
@@ -55,7 +55,8 @@ pub fn note_secret(value: &str) {
     note(value, HIDDEN);
 }
 
-/// Notes a path that the command named, or the folder of a run: it is shown as it is. A bare name may be too much else.
+/// Notes a path that the command named, or the folder of a run, so that it is shown. A name without a folder is not
+/// noted, because it may be a secret's value, too.
 pub fn note_shown_path(path: &Path) {
     let text = path.display().to_string();
     if text.trim_matches('/').contains('/') {
@@ -80,12 +81,12 @@ fn note(value: &str, shown: &str) {
             forms.push(form);
         }
     }
-    // What holds another one goes as a whole.
+    // Longer values first: a value that contains another one is hidden whole.
     forms.sort_by_key(|form| std::cmp::Reverse(form.text.len()));
     HAS_ANY.store(!forms.is_empty(), Ordering::Release);
 }
 
-/// True if there is nothing to hide.
+/// True if no secret is noted.
 pub fn is_empty() -> bool {
     !HAS_ANY.load(Ordering::Acquire)
 }
@@ -127,7 +128,7 @@ fn mask_each(forms: &[WrittenForm], paths: &[String], value: &mut Value) {
     }
 }
 
-/// A value as it is, as a URL has it, and as the strings of JSON, of TOML and of SQL have it.
+/// The ways to write a value: as it is, as in a URL, and as in strings of JSON, TOML and SQL.
 fn forms_of(value: &str, shown: &str) -> Vec<WrittenForm> {
     let value = value.trim();
     let is_letters = value.chars().all(char::is_alphabetic);
@@ -200,13 +201,13 @@ fn masked_by<'a>(forms: &[WrittenForm], paths: &[String], text: &'a str) -> Cow<
     Cow::Owned(out)
 }
 
-/// True if a text begins with a path, and not with a longer name.
+/// True if a text begins with this path, and the name does not continue.
 fn begins_with_path(text: &str, path: &str) -> bool {
     let after = text.strip_prefix(path);
     after.is_some_and(|after| !joins(after.chars().next()))
 }
 
-/// True if a neighbour makes a longer word.
+/// True if this neighbour continues the word.
 fn joins(neighbour: Option<char>) -> bool {
     neighbour.is_some_and(char::is_alphanumeric)
 }

@@ -1,15 +1,15 @@
-//! Tells where in a statement a value stands: among its words, or in a text, a name or a comment.
+//! Finds out which part of a statement contains a value: plain SQL, a text, a name or a comment.
 //!
 //! It follows PostgreSQL's lexical structure (`scan.l`), which DuckDB shares. The lexer reads a statement from its
-//! beginning, piece by piece while values are inserted, and looks only backwards, because the next text may be a value,
+//! beginning, piece by piece while values are inserted. It never looks ahead, because the next text may be a value,
 //! too.
 
-/// The part of a statement that a place lies in.
+/// The part of a statement at a position.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum SqlPlace {
-    /// Between texts, names in quotes and comments.
+    /// Plain SQL, outside of texts, quoted names and comments.
     Plain(Word),
-    /// `'...'`, where only a quote ends the text.
+    /// `'...'`, in which a backslash is an ordinary character.
     Text,
     /// `E'...'`, where a backslash escapes.
     Escapes,
@@ -17,20 +17,20 @@ pub(super) enum SqlPlace {
     Name,
     /// `$tag$...$tag$`.
     Dollar,
-    /// Behind `--`, or in `/* */`.
+    /// After `--`, or in `/* */`.
     Comment,
-    /// A place where servers differ, or where a value would become part of a `$tag$`.
+    /// A position that servers read differently, or where a value would become part of a `$tag$`.
     Unclear,
 }
 
-/// The word that ends at a place.
+/// The word that ends at the current position.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Word {
     None,
-    /// A keyword or a name; its letter, where it has only one (`E'...'`).
+    /// A keyword or a name; the letter, if it is a single one (`E'...'`).
     Letters(Option<char>),
     Number,
-    /// `1e`, `0x1`: servers differ in where such a number ends.
+    /// `1e`, `0x1`: servers end such a number at different positions.
     NumberAndLetters,
 }
 
@@ -41,7 +41,7 @@ enum State {
         escapes: bool,
     },
     Name,
-    /// `$` and what may be a tag.
+    /// `$` and a possible tag.
     Tag(String),
     /// In `$tag$`: the tag, and the characters since the last `$`.
     Dollar {
@@ -55,7 +55,7 @@ enum State {
     Unclear,
 }
 
-/// The end of a text: a quote right behind it continues the text, and so does one on a later line.
+/// The end of a text: a quote directly after it continues the text, and so does a quote on a later line.
 #[derive(Clone, Copy, Debug)]
 struct EndedQuote {
     escapes: bool,
@@ -63,22 +63,22 @@ struct EndedQuote {
     newline: bool,
 }
 
-/// Reads a statement.
+/// The state of the lexer.
 #[derive(Debug)]
 pub(super) struct SqlLexer {
     state: State,
     word: Word,
-    /// The character before, where it is part of the same state.
+    /// The previous character, if it belongs to the same state.
     last: Option<char>,
     ended: Option<EndedQuote>,
     /// `\` in `E'...'`.
     escaped: bool,
-    /// A value from outside that ends here: what kind of token it is, and whose value.
+    /// The value that ends here, if any: the kind of its token, and its parameter.
     value: Option<(ValueKind, String)>,
     merged: Option<String>,
 }
 
-/// The kind of token that a value from outside is.
+/// The kind of token that an inserted value is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ValueKind {
     Number,
@@ -99,7 +99,7 @@ impl SqlLexer {
         }
     }
 
-    /// The place of the next character.
+    /// The part of the statement that the next character is in.
     pub(super) fn place(&self) -> SqlPlace {
         match &self.state {
             State::Plain => SqlPlace::Plain(self.word),
@@ -112,7 +112,7 @@ impl SqlLexer {
         }
     }
 
-    /// True if a text in quotes that is read next would go on with the one before it.
+    /// True if a quoted text that comes next would continue the text before it.
     pub(super) fn continues_text(&self) -> bool {
         self.ended
             .is_some_and(|ended| ended.is_next || ended.newline)
@@ -122,18 +122,18 @@ impl SqlLexer {
         text.chars().for_each(|c| self.step(c));
     }
 
-    /// Reads a value that is a token, or the end of one: the statement must not go on with it.
+    /// Reads a value that is a token, or the end of one. The statement must not continue that token.
     pub(super) fn read_value(&mut self, text: &str, kind: ValueKind, parameter: &str) {
         self.read(text);
         self.value = Some((kind, parameter.to_owned()));
     }
 
-    /// The parameter with whose value the statement went on, as in `{id}x10` and `{name:literal}'more'`.
+    /// The parameter whose value the statement continued, as in `{id}x10` and `{name:literal}'more'`.
     pub(super) fn merged(&self) -> Option<&str> {
         self.merged.as_deref()
     }
 
-    /// Notes if a character continues the value before it.
+    /// Records that a character continues the value before it.
     fn look_at_value(&mut self, c: char) {
         let Some((kind, parameter)) = self.value.take() else {
             return;
@@ -202,7 +202,7 @@ impl SqlLexer {
             State::Dollar { tag, tail } => match (c, &mut *tail) {
                 ('$', Some(read)) if read == tag => self.enter(State::Plain),
                 ('$', _) => *tail = Some(String::new()),
-                // One character more than the tag is enough to tell them apart.
+                // The tag and one more character are enough to compare.
                 (_, Some(read)) if read.len() <= tag.len() => read.push(c),
                 _ => {}
             },
@@ -255,7 +255,7 @@ impl SqlLexer {
                     }
                 }
             }
-            // `""` continues the name, like a new quoted part.
+            // `""` continues the name, as if another quoted part began.
             '"' => self.enter(State::Name),
             '-' if last == Some('-') => {
                 let ended = self.ended;
@@ -299,12 +299,12 @@ impl SqlLexer {
     }
 }
 
-/// True if a character continues a word.
+/// True if this character continues a word.
 fn is_of_word(c: char) -> bool {
     c.is_ascii_alphanumeric() || matches!(c, '_' | '$') || !c.is_ascii()
 }
 
-/// Blanks that DuckDB takes for blanks, and PostgreSQL for letters.
+/// Characters that are blanks to DuckDB and letters to PostgreSQL.
 fn is_odd_blank(c: char) -> bool {
     !c.is_ascii() && (c.is_whitespace() || matches!(c, '\u{200b}'..='\u{200f}' | '\u{feff}'))
 }

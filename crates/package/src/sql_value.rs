@@ -1,15 +1,15 @@
 //! Values of parameters in `pre_sql` and `post_sql`.
 //!
 //! `{day:literal}` is the value as a quoted text, `{region:identifier}` as a quoted name; no value can end the quotes.
-//! `{day}` inserts the value unchanged: a value of the package itself may be any SQL, because its author wrote the
-//! statement too, but a value that a command gives may only be a number, or part of a text in plain quotes.
+//! `{day}` inserts the value unchanged. A value from the package itself may be any SQL, because its author also wrote
+//! the statement. A value from a command may only be a number, or part of a text in plain quotes.
 
 use inrush_rows::sql_text::{identifier, literal};
 
 use super::error::PackageFaultKind;
 use super::sql_lexer::{SqlLexer, SqlPlace, ValueKind, Word};
 
-/// The value in the quotes that a form asks for.
+/// The value in the quotes of a form.
 fn quoted(parameter: &str, form: &str, value: &str) -> Result<String, PackageFaultKind> {
     if value.contains('\0') {
         return Err(fault(
@@ -37,10 +37,10 @@ fn quoted(parameter: &str, form: &str, value: &str) -> Result<String, PackageFau
     }
 }
 
-/// A statement while values are put in.
+/// A statement into which values are inserted.
 pub(super) struct StatementText {
     lexer: SqlLexer,
-    /// The length of the text that the lexer has read.
+    /// How much of the text the lexer has read, in bytes.
     read: usize,
 }
 
@@ -86,7 +86,7 @@ impl StatementText {
     ) -> Result<(), PackageFaultKind> {
         let quoted = quoted(parameter, form, value)?;
         self.read_to_end(text);
-        // `E'...'` and `U&'...'` are other texts than `'...'`.
+        // After these letters a quote would begin another kind of text: `E'...'`, `U&'...'`.
         let is_prefix = match self.lexer.place() {
             SqlPlace::Plain(Word::Letters(Some(letter))) => "bBeEnNxX".contains(letter),
             _ => text.ends_with("U&") || text.ends_with("u&"),
@@ -141,7 +141,7 @@ impl StatementText {
 
 type Refusal = (&'static str, fn(&str) -> String);
 
-/// The kind of a value from outside that is put in as it is: a token of its own, or part of a text or name.
+/// The kind of a value from a command that is inserted unchanged: a token of its own, or part of a text or name.
 fn bare_kind(place: SqlPlace, value: &str, before: &str) -> Result<Option<ValueKind>, Refusal> {
     let is_digits = !value.is_empty() && value.bytes().all(|byte| byte.is_ascii_digit());
     match place {
@@ -198,7 +198,7 @@ fn bare_kind(place: SqlPlace, value: &str, before: &str) -> Result<Option<ValueK
     }
 }
 
-/// True if a value is a number and stays one behind the text so far.
+/// True if a value is a number, and the text before it does not change that.
 fn is_number(value: &str, before: &str) -> bool {
     let unsigned = value.strip_prefix('-');
     let digits = unsigned.unwrap_or(value);
@@ -220,7 +220,7 @@ const OPERATORS: &[char] = &[
     '+', '-', '*', '/', '<', '>', '=', '~', '!', '@', '#', '%', '^', '&', '|', '`', '?',
 ];
 
-/// A place, in words.
+/// The part of a statement, in words.
 fn name_of(place: SqlPlace) -> &'static str {
     match place {
         SqlPlace::Plain(_) => "between words",
@@ -233,7 +233,7 @@ fn name_of(place: SqlPlace) -> &'static str {
     }
 }
 
-/// A form where no statement is.
+/// The fault of a form in a setting that is not SQL.
 pub(super) fn misplaced(name: &str, parameter: &str, path: &str) -> PackageFaultKind {
     let setting = path.rsplit('.').next().unwrap_or(path);
     PackageFaultKind::Conflict {
@@ -379,7 +379,7 @@ mod tests {
         c.is_ascii_alphabetic() || c == '_' || !c.is_ascii()
     }
 
-    /// One past the quote that ends a text or a name.
+    /// The position after the quote that ends a text or a name.
     fn quoted_end(text: &str, quote: char, escapes: bool) -> Option<usize> {
         let mut characters = text.char_indices().peekable();
         while let Some((at, c)) = characters.next() {
@@ -392,7 +392,7 @@ mod tests {
         None
     }
 
-    /// The position after the quote that continues a text: between them are a line's end and at most comments.
+    /// The position after the quote that continues a text. Between the two quotes are a line end and at most comments.
     fn gap(text: &str) -> Option<usize> {
         let (mut at, mut newline) = (0, false);
         loop {
@@ -418,7 +418,7 @@ mod tests {
         is_tag.then_some(end + 2)
     }
 
-    /// The kinds of a statement's tokens by PostgreSQL's `scan.l`, written again in a slow form.
+    /// The kinds of a statement's tokens by the rules of PostgreSQL's `scan.l`, implemented a second time, slowly.
     fn tokens(text: &str) -> Vec<(&'static str, String)> {
         let mut found = Vec::new();
         let mut rest = text;
@@ -494,7 +494,7 @@ mod tests {
                 kind = "blank";
                 length = span(rest, |c| matches!(c, ' ' | '\t' | '\n'));
             }
-            // A literal may bring a blank of its own.
+            // A literal may be inserted with a blank before it.
             if kind != "blank" {
                 found.push((kind, rest[..length].to_owned()));
             }
@@ -543,7 +543,7 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(20_000))]
 
-        /// For any accepted value, the statement has the same tokens as with a harmless value.
+        /// With any accepted value, the statement has the same tokens as with a harmless value.
         #[test]
         fn a_value_that_is_taken_is_one_token(
             before in pieces(),

@@ -1,8 +1,8 @@
-//! The texts of a package in which `{parameters}` may stand.
+//! The texts of a package that may contain `{parameters}`.
 //!
 //! Each type names all of its fields here, without `..`, so that a new setting does not compile until it is decided
-//! whether parameters may stand in it. The test holds the result against the schema, and so knows of types that are
-//! passed over as a whole too.
+//! whether it may contain parameters. The test compares the result with the schema, so it also notices a type that is
+//! not visited at all.
 
 use std::collections::BTreeMap;
 
@@ -11,20 +11,20 @@ use super::{
     FieldChoice, Flow, Keep, OneOrMany, Package, Replace, RunSettings, Trailer,
 };
 
-/// The kind of a text, which decides what its placeholders may be.
+/// The kind of a text, which decides which placeholders are allowed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum TextKind {
     /// A connection's URL: `${env:NAME}` may be a secret, and must not end a part of the URL.
     Url,
-    /// Paths, and options of a connection: `${env:NAME}` is taken as it is.
+    /// Paths, and options of a connection: the value of `${env:NAME}` is inserted unchanged.
     Files,
-    /// Statements: a value that a command gives must not end the text or the name that it stands in.
+    /// Statements: a value from a command must not end the text or the name that contains it.
     Sql,
-    /// Anything else: no `${env:NAME}`.
+    /// Other texts: `${env:NAME}` is not allowed.
     Other,
 }
 
-/// Is called with the path of a text's setting (`flow[0].columns[1].type`), its kind, and the text.
+/// A function that is called with the path of a text's setting (`flow[0].columns[1].type`), its kind, and the text.
 type Visit<'a> = &'a mut dyn FnMut(&str, TextKind, &mut String);
 
 impl Package {
@@ -45,9 +45,9 @@ impl Package {
     }
 }
 
-/// A value of a package that holds texts.
+/// A value of a package that contains texts.
 trait EachText {
-    /// Visits the texts of the setting at the path `at`. `kind` is the kind of texts that say nothing of themselves.
+    /// Visits the texts of the setting at the path `at`. `kind` is the kind of plain texts in it.
     fn each_text(&mut self, at: &str, kind: TextKind, visit: Visit<'_>);
 }
 
@@ -127,7 +127,7 @@ impl EachText for Flow {
             name,
             connection,
             files,
-            // Braces are ordinary characters there: they may be a delimiter.
+            // The format is not visited: braces in it are ordinary characters, which may be delimiters.
             format: _,
             columns,
             table,
@@ -315,11 +315,11 @@ mod tests {
     use super::*;
     use crate::schema::{schema, target};
 
-    /// Stands in the setting that is looked at, and nowhere else.
+    /// A text that occurs only in the setting under test.
     const MARK: &str = "{mark}";
 
     /// Texts in which braces are ordinary characters: values of parameters; delimiters, marks and words of the files;
-    /// and names of lines and fields there.
+    /// names of lines and fields in control files.
     const LITERAL: [&str; 22] = [
         "parameters.any",
         "flow[0].format.delimiter",

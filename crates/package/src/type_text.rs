@@ -7,7 +7,7 @@ use inrush_rows::sql_text::identifier;
 
 use super::name::{NameFault, quoted_where_needed, take_name};
 
-/// Types whose names are several words; `(` stands where numbers in parentheses may.
+/// Types whose names are several words; `(` marks where numbers in parentheses are allowed.
 const SEVERAL_WORDS: [&str; 12] = [
     "double precision",
     "character varying (",
@@ -23,8 +23,8 @@ const SEVERAL_WORDS: [&str; 12] = [
     "timestamp ( without time zone",
 ];
 
-/// Words that mean another type in quotes than without, because SQL's grammar has a type of that name: `"char"` is one
-/// byte, and `char` is `character(1)`.
+/// Words that mean one type in quotes and another without, because SQL's grammar has a type of that name: `"char"` is
+/// one byte, and `char` is `character(1)`.
 const OTHER_IN_QUOTES: [&str; 14] = [
     "bigint",
     "bit",
@@ -45,7 +45,7 @@ const OTHER_IN_QUOTES: [&str; 14] = [
 /// The fields that an interval may be restricted to.
 const INTERVAL_FIELDS: [&str; 6] = ["year", "month", "day", "hour", "minute", "second"];
 
-/// Words that would begin a clause after the name, the type and NOT NULL.
+/// Words that begin a further clause of a column definition.
 const CLAUSES: [&str; 11] = [
     "check",
     "collate",
@@ -122,7 +122,7 @@ pub(super) fn type_text(text: &str) -> Result<String, NameFault> {
     }
 }
 
-/// True if the words are the name of a type. The database decides about a single word.
+/// True if the words are the name of a type. A single word is always accepted; the database decides.
 fn is_known(words: &[String]) -> bool {
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
     match words.as_slice() {

@@ -63,8 +63,8 @@ pub struct RunSettings {
     /// Rows of a batch, 64 to 65536.
     #[schemars(range(min = 64, max = 65_536))]
     pub batch_rows: u32,
-    /// COPY with FREEZE, so that a later vacuum need not rewrite the rows. After the switch, transactions
-    /// with older snapshots see the rows, too.
+    /// COPY with FREEZE, so that a later vacuum need not rewrite the rows. After the switch, even transactions with
+    /// older snapshots see the rows.
     pub freeze: bool,
     /// ANALYZE each target after the switch.
     pub analyze: bool,
@@ -101,7 +101,7 @@ pub struct RunSettings {
     /// reads the text of such columns: ranges, composites, geometric types, text search, XML, types of extensions.
     #[serde(skip_serializing_if = "UncheckedTypes::is_default")]
     pub unchecked_types: UncheckedTypes,
-    /// Whether PostgreSQL stores the rows by its extension `inrush_fastcopy`, in less time than COPY takes.
+    /// Whether PostgreSQL stores the rows by its extension `inrush_fastcopy`, which takes less time than COPY.
     #[serde(skip_serializing_if = "ServerCopy::is_default")]
     pub server_copy: ServerCopy,
     /// The schema of the ledger's tables.
@@ -169,9 +169,9 @@ pub struct Flow {
     /// The bounds of the partitions.
     #[serde(default)]
     pub bounds: Bounds,
-    /// `true`: each row goes to the partition of its key, in whatever file the row is; for files that do not
-    /// line up with partitions. `false`: each file becomes one partition. Default: rows are routed if the target is
-    /// partitioned by list, hash, several columns or an expression, or has subpartitions.
+    /// `true`: each row goes to the partition of its key, whichever file it is in; for files that do not line up with
+    /// partitions. `false`: each file becomes one partition. Default: rows are routed if the target is partitioned by
+    /// list, hash, several columns or an expression, or has subpartitions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub routing: Option<bool>,
     /// How rows are added to the target.
@@ -272,18 +272,18 @@ impl UncheckedTypes {
 }
 
 /// The use of the server extension `inrush_fastcopy`. Units that are loaded again because the server refused a row
-/// always go by COPY.
+/// always use COPY.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum ServerCopy {
-    /// Use it where the database has it and the role may; otherwise COPY.
+    /// Use it if the database has it and the role may use it; otherwise COPY.
     #[default]
     Auto,
     /// Always COPY.
     Plain,
-    /// Refuse a load of which a unit cannot go by the extension.
+    /// Refuse the load if any unit cannot use the extension.
     Require,
-    /// As `auto`, but write whole pages past the server's buffers where that is possible.
+    /// As `auto`, but write whole pages past the server's buffers if that is possible.
     Pages,
 }
 
@@ -361,7 +361,7 @@ pub struct ColumnDetail {
     /// The sides on which blanks and tabs are removed from the field, before it is compared with the null markers.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub trim: Option<Trim>,
-    /// `trim` also removes blanks and tabs inside quotes.
+    /// Whether `trim` also removes blanks and tabs inside quotes.
     #[serde(default, skip_serializing_if = "is_no")]
     pub trim_quoted: bool,
     /// The unquoted text, or texts, that stand for NULL in this column, instead of the format's;
@@ -392,8 +392,8 @@ pub struct ColumnDetail {
     /// How a number with more digits after the point than its type keeps is loaded.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub round: Option<Rounding>,
-    /// `true`: a number with leading zeros or a plus sign (`007`, `+43`) is a reject. Instead of the
-    /// format's setting. Numbers that a float would change are rejects unless this is `false`.
+    /// `true`: a number with leading zeros or a plus sign (`007`, `+43`) is a reject. Overrides the format's setting.
+    /// Numbers that a float would change are rejects unless this is `false`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lossless: Option<bool>,
 }

@@ -1,4 +1,4 @@
-//! Passwords in connection URLs: found, and kept out of everything that is shown or written.
+//! Finds passwords in connection URLs, and keeps them out of everything that is shown or written.
 
 use std::ops::Range;
 
@@ -6,7 +6,7 @@ use inrush_rows::suggest::suggestion;
 
 use crate::secrets::{HIDDEN as REDACTED, note_secret};
 
-/// The words of a connection string, and the keys of a package, that hold a secret.
+/// The words of a connection string, and the keys of a package, whose values are secrets.
 const SECRET_WORDS: [&str; 7] = [
     "password",
     "sslpassword",
@@ -75,8 +75,8 @@ const PUBLIC_WORDS: &[&str] = &[
     "warehouse",
 ];
 
-/// The URL with `***` for every password and for everything that may be one: the values of unknown parameters, and the
-/// text in the place of a port.
+/// The URL with `***` for every password and for everything that may be one: the values of unknown parameters, and a
+/// text where a port should be.
 pub fn redacted_url(url: &str) -> String {
     if !url.contains("://")
         && !url.starts_with("embedded")
@@ -143,7 +143,7 @@ pub fn url_has_password(url: &str) -> bool {
     !secrets(url).is_empty()
 }
 
-/// True if the parameter `{name}` stands in a password of a URL.
+/// True if the parameter `{name}` is part of a password in a URL.
 pub fn password_takes(url: &str, name: &str) -> bool {
     let parameter = format!("{{{name}}}");
     let takes = |secret: Range<usize>| url[secret].contains(&parameter);
@@ -163,13 +163,13 @@ pub(super) fn url_without_password(url: &str) -> String {
         if let Some(word) = before.strip_suffix('=') {
             let word = word.trim_end();
             cut.start = word.rfind(['?', '&', ' ', ';']).map_or(0, |at| at + 1);
-            // One of the marks around a parameter goes with it.
+            // The mark before or after a parameter is removed with it.
             match url.as_bytes().get(cut.end) {
                 Some(b'&') => cut.end += 1,
                 _ => cut.start = cut.start.saturating_sub(1),
             }
         } else {
-            // The colon before the password.
+            // The colon before the password is removed, too.
             cut.start -= 1;
         }
         rest.replace_range(cut, "");
@@ -186,7 +186,7 @@ pub(super) fn redact_line(line: &str) -> Option<String> {
     if !matches!(key.trim(), "url" | "uri") {
         return redacted;
     }
-    // A URL without slashes is known by its key alone.
+    // A URL without slashes is recognized only by its key.
     let value = rest.trim();
     if let Some(quote) = value.chars().next().filter(|c| matches!(c, '"' | '\''))
         && let Some(length) = value[1..].find(quote)
@@ -215,7 +215,7 @@ fn blanked(line: &str, secrets: Vec<Range<usize>>) -> Option<String> {
     Some(redacted)
 }
 
-/// The bytes of every password in a text, in order and apart from each other.
+/// The byte ranges of all passwords in a text, in order and without overlap.
 fn secrets(text: &str) -> Vec<Range<usize>> {
     let mut found = Vec::new();
     found.extend(after_user(text));
@@ -292,8 +292,8 @@ fn apart(text: &str, mut found: Vec<Range<usize>>) -> Vec<Range<usize>> {
     apart
 }
 
-/// The password of `scheme://user:password@host`. A password with an unencoded `/`, `?` or `@`
-/// in it is found whole: rather too much is hidden than too little.
+/// The password of `scheme://user:password@host`. A password with an unencoded `/`, `?` or `@` in it is found whole; in
+/// doubt, too much is hidden.
 fn after_user(text: &str) -> Option<Range<usize>> {
     let (start, end) = url_in(text)?;
     let authority = &text[start..end];
@@ -389,7 +389,7 @@ fn parameters(text: &str) -> impl Iterator<Item = (&str, Range<usize>)> {
     })
 }
 
-/// The text in the place of a port that is not a port: `user:password` without a host.
+/// The text where a port should be, if it is no port: `user:password` without a host.
 fn no_port(text: &str) -> Option<Range<usize>> {
     let (start, end) = url_in(text)?;
     let authority = &text[start..end];
@@ -405,8 +405,8 @@ fn no_port(text: &str) -> Option<Range<usize>> {
     (!is_ports).then(|| start + colon + 1..start + hosts.len())
 }
 
-/// The position where user, password and host begin: behind the scheme, or behind the rest of a mistyped one
-/// (`postgres//`, `postgres:/`).
+/// The position where user, password and host begin: after the scheme, or after a mistyped one (`postgres//`,
+/// `postgres:/`).
 fn authority_start(text: &str) -> Option<usize> {
     if let Some(scheme) = text.find("://") {
         return Some(scheme + 3);
@@ -420,7 +420,7 @@ fn authority_start(text: &str) -> Option<usize> {
     })
 }
 
-/// One past the `=` after `word`, where it stands as a whole word.
+/// The position after `word` and its `=`, if `word` is a whole word there.
 fn find_word(text: &str, word: &str) -> Option<usize> {
     let mut from = 0;
     while let Some(length) = text[from..].find(word) {
@@ -439,7 +439,7 @@ fn find_word(text: &str, word: &str) -> Option<usize> {
     None
 }
 
-/// The bytes of the value that starts at `start`, in quotes or up to a blank or an `&`.
+/// The range of the value that begins at `start`: in quotes, or up to a blank or an `&`.
 fn value_at(text: &str, start: usize) -> Range<usize> {
     let blanks = text[start..].len() - text[start..].trim_start().len();
     let start = start + blanks;

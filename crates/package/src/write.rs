@@ -1,4 +1,4 @@
-//! Writes a package as a person would, so that it can be edited.
+//! Writes a package as a person would write it, so that it can be edited.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -14,7 +14,7 @@ use super::{
     Replace, ReplaceBy, ReplaceScope, RunSettings, ServerCopy, TriggerPolicy, Verify,
 };
 
-/// Columns that are written in one line at most.
+/// The most columns that are written in one line.
 const LINE_CHARACTERS_MAX: usize = 96;
 
 /// Comments for the settings of a package, line by line. Columns and format are those of
@@ -298,7 +298,7 @@ fn server_copy_word(server_copy: ServerCopy) -> &'static str {
 
 fn reject_limit(limit: &RejectLimit) -> String {
     let rows = limit.rows_max.map(|rows| format!("rows_max = {rows}"));
-    // A share as TOML reads it: 1 alone would be no float.
+    // A share as a TOML float: `1` would be an integer.
     let share = limit
         .share_max
         .map(|share| format!("share_max = {share:?}"));
@@ -537,7 +537,7 @@ fn line(out: &mut String, line: &str) {
     writeln!(out, "{line}").expect("a String takes any text");
 }
 
-/// A key, in quotes where it needs them.
+/// A key, in quotes if it needs them.
 fn key(name: &str) -> String {
     let is_bare = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
     match !name.is_empty() && name.chars().all(is_bare) {

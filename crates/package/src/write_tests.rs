@@ -1,4 +1,4 @@
-//! A package that is written down is read back as it was.
+//! Tests that a package that is written and read back is the same.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -15,7 +15,7 @@ use super::*;
 fn text() -> impl Strategy<Value = String> {
     prop_oneof![
         "[a-z]{1,8}",
-        // What TOML must escape, or must not.
+        // Texts that TOML must escape, and texts that it must not.
         "[ -~\t\n\r\u{1}\u{7f}\u{e9}\u{1f600}\"'\\\\{}#=\\[\\]]{0,12}",
     ]
 }
@@ -476,7 +476,7 @@ fn package() -> impl Strategy<Value = Package> {
         })
 }
 
-/// A key of a map of tables; an empty map is written as nothing, which is an error of its own.
+/// A key of a map of tables. An empty map would not be written at all, which is another error.
 fn has_all_tables(package: &Package) -> bool {
     !package.flows.is_empty() && !package.connections.is_empty()
 }

@@ -1,12 +1,12 @@
-//! Long series with many streams as fewer, longer steps: a page that people send each other is not to be 10 MB, and no
-//! screen shows 1,200 steps of 64 streams apart from each other. `report.json` keeps them all.
+//! Combines the steps of long series with many streams into fewer, longer steps: a page that people send to each other
+//! should not have 10 MB, and no screen can show 1,200 steps of 64 streams separately. `report.json` keeps all steps.
 
 use serde_json::{Map, Value, json};
 
-/// Numbers of all series that a page has without them being summed up: about 1.5 MB.
+/// The most numbers in all series of a page before steps are combined: about 1.5 MB.
 const NUMBERS_MAX: usize = 250_000;
 
-/// Steps that stay at least.
+/// The fewest steps that remain.
 const STEPS_MIN: usize = 120;
 
 /// Series of states at the end of a step; all others are amounts, which add up.

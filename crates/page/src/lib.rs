@@ -1,8 +1,8 @@
-//! A run's report as one HTML page that needs nothing else: `report.html`, made of `report.json` alone.
+//! A run's report as one self-contained HTML page: `report.html`, made only from `report.json`.
 //!
-//! The page is made once, by `web/`, and stands in `page.html` with its script and style. This crate puts a report into it. It
-//! does no I/O and knows nothing of the engine: every report makes a page, even one of an earlier version that lacks
-//! parts.
+//! The page is built once, by `web/`, and is in `page.html` with its script and style. This crate inserts a report into
+//! it. It does no I/O and knows nothing of the engine: every report makes a page, even one of an earlier version that
+//! lacks parts.
 
 mod embed;
 mod fewer_steps;
@@ -30,8 +30,8 @@ pub fn page(report: &Value) -> String {
     String::from_utf8(page).expect("page and JSON are UTF-8")
 }
 
-/// Writes the page of a report whose member `name` is taken from `list`: the page of a hundred thousand load units is
-/// never in memory.
+/// Writes the page of a report whose member `name` is written from `list`, so that the page of a hundred thousand load
+/// units is never completely in memory.
 pub fn write_page(
     out: &mut impl Write,
     report: &Value,
@@ -66,7 +66,7 @@ mod tests {
 
     const BEGIN: &str = r#"<script type="application/json" id="data">"#;
 
-    /// The report that stands in a page.
+    /// The report in a page.
     fn data(page: &str) -> &str {
         let (_, rest) = page.split_once(BEGIN).expect("it has data");
         rest.split_once("</script>").expect("the data ends").0

@@ -3,13 +3,13 @@
 use serde::ser::{Serialize, SerializeMap, Serializer};
 use serde_json::Value;
 
-/// A report of which one member is taken from elsewhere.
+/// A report with one member that is written from a separate list.
 pub struct WithList<'a, L> {
-    /// The report; its member `name` says only where the list belongs.
+    /// The report; its member `name` only marks where the list belongs.
     pub report: &'a Value,
     /// The name of the member.
     pub name: &'a str,
-    /// The list in its place.
+    /// The list for this member.
     pub list: &'a L,
 }
 

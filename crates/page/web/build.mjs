@@ -1,5 +1,5 @@
-// Makes ../page.html, the page without a report: its script and style within, and the licences of what the script has in
-// it. `--check` makes nothing and fails where the file is not what would be made.
+// Makes ../page.html, the page without a report, with its script and style, and the licences of the libraries in the
+// script. `--check` writes nothing, and fails if the file differs from the one that would be made.
 
 import { createHash } from "node:crypto";
 import { readFile, writeFile } from "node:fs/promises";
@@ -18,7 +18,7 @@ async function bundled(entry, options) {
     minify: true,
     write: false,
     metafile: true,
-    // `licences` knows a package by its path in node_modules, also where that folder is a link.
+    // `licences` identifies a package by its path in node_modules, even if that folder is a link.
     preserveSymlinks: true,
     legalComments: "none",
     charset: "ascii",
@@ -40,7 +40,7 @@ async function licences(inputs) {
       text ??= await readFile(join(here, folder, name), "utf8").catch(() => null);
     }
     if (text === null) throw new Error(`${folder} has no licence text`);
-    // Within an HTML comment two dashes end it.
+    // Two dashes would end an HTML comment.
     const words = text.trim().replaceAll("\r", "").replaceAll("--", "- -");
     texts.set(words, [...(texts.get(words) ?? []), `${about.name} ${about.version} (${about.license})`]);
   }

@@ -20,10 +20,9 @@ use crate::connection_defaults::ConnectionDefaults;
 
 const PORT: u16 = 5432;
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(15);
-/// The least that libpq waits.
+/// The shortest timeout that libpq uses.
 const CONNECT_TIMEOUT_MIN: Duration = Duration::from_secs(2);
-/// After this long without an answer the other end is asked whether it lives, every
-/// `KEEPALIVE_INTERVAL`, `KEEPALIVE_COUNT` times.
+/// After this long a silence the peer is probed, every `KEEPALIVE_INTERVAL`, up to `KEEPALIVE_COUNT` times.
 const KEEPALIVE_IDLE: Duration = Duration::from_secs(30);
 const KEEPALIVE_INTERVAL: Duration = Duration::from_secs(10);
 const KEEPALIVE_COUNT: u32 = 6;
@@ -31,27 +30,27 @@ const KEEPALIVE_COUNT: u32 = 6;
 /// The settings that detect a silent peer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Keepalive {
-    /// Silence before the first question; without keepalives none is asked.
+    /// The silence before the first probe; `None` without keepalives.
     pub idle: Option<Duration>,
-    /// Between questions.
+    /// The time between probes.
     pub interval: Duration,
-    /// Questions without an answer after which the peer is given up.
+    /// The number of unanswered probes after which the connection is given up.
     pub count: u32,
     /// The longest time that sent data may stay unacknowledged.
     pub user_timeout: Option<Duration>,
 }
 
 impl Keepalive {
-    /// After how long a silence a peer that is gone is found out; never, where none is asked.
+    /// The silence after which a dead peer is detected; `None` without keepalives.
     pub fn patience(&self) -> Option<Duration> {
         self.idle.map(|idle| idle + self.interval * self.count)
     }
 }
 
-/// One of the servers that an address names.
+/// One of the servers of an address.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ServerAddress {
-    /// Its name, or the folder of its socket: what certificates and passwords are for.
+    /// Its name, or the folder of its socket. Certificates and passwords are for this name.
     pub host: Host,
     /// The address of the server, if its name need not be looked up.
     pub host_address: Option<String>,
@@ -106,7 +105,7 @@ pub struct RequiredPeer {
 }
 
 impl RequiredPeer {
-    /// Says why the process of this user is not the server that is wanted, if it is not.
+    /// The reason why a process of this user is not the wanted server, if it is not.
     pub fn check(&self, user: u32) -> Result<(), String> {
         let found = (self.name_of)(user);
         if found.as_ref() == Some(&self.name) {
@@ -138,11 +137,11 @@ pub struct DatabaseAddress {
     /// The user that must run the server at the other end of a unix socket.
     pub required_peer: Option<RequiredPeer>,
     password_file: Option<String>,
-    /// The place that took the last connection: the others of a run go there as well.
+    /// The server that took the last connection; further connections of a run use it, too.
     last_good: Arc<AtomicUsize>,
 }
 
-/// True if a URL means a server of PostgreSQL.
+/// True if a URL is one of a PostgreSQL server.
 pub fn is_meant(url: &str) -> bool {
     url.starts_with("postgresql://") || url.starts_with("postgres://")
 }
@@ -238,7 +237,7 @@ impl DatabaseAddress {
         )
     }
 
-    /// The same database at another place, such as another address of the same server.
+    /// The same database at another address of the server.
     pub fn at(&self, place: ServerAddress) -> DatabaseAddress {
         DatabaseAddress {
             places: vec![place],
@@ -303,14 +302,15 @@ impl DatabaseAddress {
     }
 }
 
-/// Options for the server, with the one that libpq takes from a variable of its own.
+/// Options for the server, including the one for which libpq has a separate variable.
 fn options(settings: &UrlSettings) -> Option<String> {
     let geqo = settings
         .get("geqo")
         .filter(|word| *word != "default")
         .map(|word| format!("-c geqo={}", word.replace('\\', "\\\\").replace(' ', "\\ ")));
-    // A `statement_timeout` of a few milliseconds among them could end the session's own settings, which lift it. The
-    // server takes the last of an option's values.
+    // These options may have a `statement_timeout` of a few milliseconds, which could interrupt the statement that
+    // makes the session's settings and removes the timeout. If an option has several values, the server uses the last
+    // one.
     let given = settings.get("options");
     let given = given.map(|given| format!("{given} -c statement_timeout=0"));
     match (given, geqo) {
@@ -392,7 +392,7 @@ fn places(settings: &UrlSettings) -> Result<Vec<ServerAddress>, String> {
     }
     match settings.get("load_balance_hosts") {
         None | Some("disable") => {}
-        // The process's own number is chance enough to spread loaders over servers.
+        // The process's number is random enough to spread loaders over servers.
         Some("random") => found.rotate_left(std::process::id() as usize % count),
         Some(other) => {
             return Err(format!(

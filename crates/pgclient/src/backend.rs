@@ -8,6 +8,6 @@ pub struct Backend {
     /// When the session was made, in microseconds since 1970 by the server's clock: a process of this
     /// number that began later is another one.
     pub opened_at: i64,
-    /// When the server was started, which tells it from another one at the same address.
+    /// When the server was started, which distinguishes it from another server at the same address.
     pub server_started_at: i64,
 }

@@ -1,9 +1,9 @@
-//! Blocks of a COPY, from a stream's thread straight into the socket.
+//! Writes blocks of a COPY directly from a stream's thread into the socket.
 //!
-//! The driver takes a block through a channel to the thread that moves the connection's bytes, which copies it once
-//! more before it is written: 8 % of the loader's CPU time. During a COPY its connection sends nothing else, so the
-//! rows are written to the same socket without the driver, which begins the COPY, reads the server's messages and ends
-//! it. Encrypted blocks go through the driver, which has the keys.
+//! The driver would pass a block through a channel to the thread that moves the connection's bytes, which copies the
+//! block again before writing it: 8 % of the loader's CPU time. During a COPY the connection sends nothing else, so the
+//! rows are written to the same socket without the driver. The driver begins the COPY, reads the server's messages and
+//! ends the COPY. Encrypted blocks go through the driver, because it has the keys.
 
 use std::io::{self, IoSlice};
 use std::net::Shutdown;
@@ -19,14 +19,14 @@ use super::socket::SocketWatch;
 /// the driver, costs nothing, small enough to stay in the L2 cache.
 pub const BLOCK_BYTES: usize = 256 << 10;
 
-/// Bytes in a `CopyData` message: a block is one, unless a long record has made it longer. The server holds a
-/// message whole, and takes none of a gigabyte.
+/// The most bytes in a `CopyData` message. A block is one message, unless a long record has made the block longer. The
+/// server holds a whole message in memory, and refuses messages of a gigabyte.
 const MESSAGE_BYTES_MAX: usize = 1 << 20;
 
 /// "Byte1('d') Int32 length, Byten": the length counts itself but not the type byte.
 const HEADER_BYTES: usize = 5;
 
-/// The socket of a connection, beside the driver that has it too.
+/// The socket of a connection. The driver uses the same socket.
 #[derive(Debug)]
 pub struct BlockSocket {
     socket: Socket,
@@ -39,20 +39,20 @@ enum Socket {
     Tcp(TcpStream),
 }
 
-/// A block on its way, as one `CopyData` message or several.
+/// A block that is being sent, as one `CopyData` message or several.
 #[derive(Debug)]
 pub struct Outgoing {
     block: Vec<u8>,
-    /// Bytes of it that the present message and those before it hold.
+    /// Bytes of the block up to the end of the present message.
     end: usize,
-    /// Bytes of it that are sent.
+    /// Bytes of the block that have been sent.
     sent: usize,
     header: [u8; HEADER_BYTES],
     header_sent: usize,
 }
 
 impl Outgoing {
-    /// A block of which nothing is sent.
+    /// A block of which nothing has been sent.
     pub fn new(block: Vec<u8>) -> Outgoing {
         Outgoing {
             block,
@@ -68,7 +68,7 @@ impl Outgoing {
         self.block
     }
 
-    /// True if a part of a message is sent: any other bytes would now be taken for its rest.
+    /// True if a part of a message has been sent: the server would take any other bytes for the rest of it.
     pub fn is_cut(&self) -> bool {
         self.header_sent > 0 && (self.header_sent < HEADER_BYTES || self.sent < self.end)
     }
@@ -124,9 +124,9 @@ impl BlockSocket {
         })
     }
 
-    /// Sends a block, and waits where the socket takes no more for now. `waiting` is called before each such wait; its
-    /// result is dropped after it, so that a caller can measure the wait. Where this is dropped before its end the message
-    /// may be cut, and must be [finished](BlockSocket::finish) before anything else is sent.
+    /// Sends a block, and waits while the socket is full. `waiting` is called before each wait; its result is dropped
+    /// after the wait, so that a caller can measure it. If the future is dropped early, a message may be cut;
+    /// [finish](BlockSocket::finish) it before anything else is sent.
     pub async fn send<W>(
         &self,
         outgoing: &mut Outgoing,
@@ -237,7 +237,7 @@ mod tests {
     /// Sends until the socket takes no more, and drops the send.
     async fn send_until_full(blocks: &BlockSocket, outgoing: &mut Outgoing) {
         let mut sending = std::pin::pin!(blocks.send(outgoing, || ()));
-        // The first look finds the socket not yet known to be writable.
+        // At the first poll the socket is not yet known to be writable.
         blocks.socket.writable().await.unwrap();
         std::future::poll_fn(|context| match sending.as_mut().poll(context) {
             Poll::Ready(sent) => panic!("nobody reads, and it ended: {sent:?}"),

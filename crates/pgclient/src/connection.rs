@@ -1,7 +1,7 @@
-//! A connection that is ours: tagged, watched, with its settings made.
+//! A connection of a load: tagged, watched, with its session's settings.
 //!
-//! This module and [`liveness`](super::liveness) need each other: a connection keeps the watch of `liveness` over itself,
-//! and that watch asks the server over a second connection, which is made here.
+//! This module and [`liveness`](super::liveness) need each other: a connection starts the watch of `liveness`, and the
+//! watch asks the server over a second connection, which is made here.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -37,10 +37,10 @@ const UNIX_SEND_BUFFER_BYTES: usize = 2 * BLOCK_BYTES;
 
 /// Settings of every session, so that a file means the same for any settings of the role, of the database or in
 /// `options`. `docs/connections.md` lists every setting that PostgreSQL lets a role change, with the reason why it is
-/// set here or stays as the site has it; `tests/postgres/test_session_settings.py` tries all of them and fails if the
-/// list lacks one.
+/// set here or left to the site; `tests/postgres/test_session_settings.py` tries all of them and fails if the list
+/// lacks one.
 ///
-/// Nothing in this text may hold a backslash: the server reads all of it before the first setting counts.
+/// This text must not contain a backslash: the server parses all of it before the first setting takes effect.
 pub const SETTINGS: &str = "\
     SET statement_timeout = 0; SET lock_timeout = 0; \
     SET idle_in_transaction_session_timeout = 0; SET idle_session_timeout = 0; \
@@ -60,15 +60,15 @@ pub const SETTINGS: &str = "\
     SET tcp_keepalives_idle = 30; SET tcp_keepalives_interval = 10; SET tcp_keepalives_count = 6; \
     SET client_connection_check_interval = '5s'";
 
-/// A connection to a server, with the settings of a session that no site can change.
+/// A connection to a server, with session settings that a site cannot change.
 pub struct ServerConnection {
     /// The driver's client.
     pub client: Client,
-    /// The observations on the wire.
+    /// The observations on the socket.
     pub watch: Arc<SocketWatch>,
-    /// The backend's process id as it says itself.
+    /// The backend's process id, as the backend reports it.
     pub backend_process_id: i32,
-    /// The way of a COPY's blocks past the driver, where the connection is not encrypted.
+    /// The socket for a COPY's blocks without the driver, if the connection is not encrypted.
     pub blocks: Option<Arc<BlockSocket>>,
     task: tokio::task::JoinHandle<()>,
 }
@@ -92,8 +92,8 @@ impl ServerConnection {
         Err(all_failed(failures))
     }
 
-    /// Connects to one of an address's servers. Where it has several, one that is in recovery is
-    /// passed over: a load needs the primary.
+    /// Connects to one of an address's servers. If there are several, a server in recovery is skipped, because a load
+    /// needs the primary.
     async fn open_at(
         address: &DatabaseAddress,
         place: &ServerAddress,
@@ -164,7 +164,7 @@ impl ServerConnection {
             .map_err(|error| self.error(error, doing))
     }
 
-    /// Runs a query whose rows are taken one by one as they come, so that they need not fit into memory.
+    /// Runs a query whose rows are read one by one, so that they need not fit into memory.
     pub async fn query_each(
         &self,
         sql: &str,
@@ -185,7 +185,7 @@ impl ServerConnection {
         Ok(())
     }
 
-    /// An error of the driver, with the reason if we gave the connection up.
+    /// An error of the driver, with the reason if this side gave the connection up.
     pub fn error(&self, error: tokio_postgres::Error, doing: impl Into<String>) -> ClientError {
         with_reason(ClientError::from_driver(error, doing), &self.watch)
     }
@@ -204,7 +204,7 @@ impl ServerConnection {
         Ok(())
     }
 
-    /// Drops the connection without a farewell: the server rolls back the open transaction.
+    /// Drops the connection without a Terminate message: the server rolls back the open transaction.
     pub fn abandon(self) {
         self.task.abort();
     }
@@ -212,13 +212,13 @@ impl ServerConnection {
     /// Ends the connection and waits until the server has seen it.
     pub async fn close(self) {
         drop(self.client);
-        // The task ends when the driver has sent Terminate and closed the socket; a network that
-        // takes nothing is not waited for.
+        // The task ends when the driver has sent Terminate and closed the socket; it does not wait for a network that
+        // accepts no bytes.
         let _ = tokio::time::timeout(CLOSE_TIMEOUT, self.task).await;
     }
 }
 
-/// A lost connection, with the reason if we ended it.
+/// The error for a lost connection, with the reason if this side ended it.
 fn with_reason(error: ClientError, watch: &SocketWatch) -> ClientError {
     match (error, watch.violation().or(watch.given_up())) {
         (ClientError::Lost { doing, .. }, Some(reason)) => ClientError::Lost {
@@ -232,12 +232,12 @@ fn with_reason(error: ClientError, watch: &SocketWatch) -> ClientError {
 /// The future that moves a connection's bytes: it ends with the connection.
 pub(super) type Link = Pin<Box<dyn Future<Output = ()> + Send>>;
 
-/// A connection that is made, and moves while its link is polled.
+/// A new connection. Its bytes move only while its link is polled.
 pub(super) struct Connected {
     pub(super) client: Client,
     pub(super) link: Link,
     pub(super) watch: Arc<SocketWatch>,
-    /// The socket beside the driver's, whether the connection is encrypted or not.
+    /// A second handle of the socket, whether the connection is encrypted or not.
     pub(super) socket: BlockSocket,
 }
 
@@ -245,7 +245,7 @@ pub(super) struct Connected {
 pub(super) const NO_ANSWER_HINT: &str =
     "check host and port, and whether a firewall drops the packets";
 
-/// The error of a server that did not do something in time.
+/// The error if a server did not answer in time.
 pub(super) fn no_answer(
     address: &DatabaseAddress,
     place: &ServerAddress,
@@ -306,7 +306,7 @@ async fn settle_in(
     })
 }
 
-/// Why none of an address's servers could be used: of one its own reason, of several all.
+/// Why none of an address's servers could be used: the reason of each.
 pub(super) fn all_failed(mut failures: Vec<ClientError>) -> ClientError {
     if failures.len() == 1 {
         return failures.remove(0);
@@ -329,8 +329,8 @@ pub(super) fn all_failed(mut failures: Vec<ClientError>) -> ClientError {
     }
 }
 
-/// Connects and logs in. Nothing moves but while the link is polled. Where a place for its TLS session is given, the
-/// session is there once the link is dropped.
+/// Connects and logs in. Bytes move only while the link is polled. If a place for the TLS session is given, the session
+/// is there after the link is dropped.
 pub(super) async fn connect(
     config: &tokio_postgres::Config,
     address: &DatabaseAddress,
@@ -423,13 +423,13 @@ where
     F: Future<Output = Result<(), tokio_postgres::Error>> + Send + 'static,
 {
     Box::pin(async move {
-        // A connection that breaks fails the statement that waits on it, which tells.
+        // A broken connection fails the statement that waits for it, and that error is reported.
         let _ = connection.await;
     })
 }
 
-/// Moves a connection's bytes beside its user. Dropping the task gives the connection up: a user who waits for an
-/// answer then gets an error.
+/// Moves a connection's bytes in a task. Dropping the task gives the connection up: a caller who waits for an answer
+/// then gets an error.
 fn spawn(
     link: Link,
     address: &DatabaseAddress,
@@ -466,7 +466,7 @@ impl Drop for Ending {
     }
 }
 
-/// Refuses a socket that another user than `requirepeer` listens at: nothing is sent to it.
+/// Refuses a socket whose listener is another user than `requirepeer`: nothing is sent to it.
 fn check_peer(
     stream: &UnixStream,
     required: &RequiredPeer,

@@ -6,8 +6,8 @@
 
 use std::path::PathBuf;
 
-/// The variables that libpq reads, and the settings of a URL that they stand in for. `PGSERVICE`, `PGSERVICEFILE`, `PGSYSCONFDIR` and
-/// `PGPASSFILE` name files, which the caller reads; `docs/connections.md` says why the few others are not here.
+/// The variables that libpq reads, and the URL settings that they replace. `PGSERVICE`, `PGSERVICEFILE`, `PGSYSCONFDIR`
+/// and `PGPASSFILE` name files, which the caller reads; `docs/connections.md` says why the few others are not here.
 pub const LIBPQ_VARIABLES: &[(&str, &str)] = &[
     ("PGHOST", "host"),
     ("PGHOSTADDR", "hostaddr"),
@@ -58,15 +58,15 @@ pub struct ConnectionDefaults {
     pub service: Option<String>,
     /// Service files, the first one that defines a service counts.
     pub service_files: Vec<ServiceFile>,
-    /// `~/.postgresql/root.crt`, where it exists.
+    /// `~/.postgresql/root.crt`, if it exists.
     pub ssl_root_certificate: Option<PathBuf>,
-    /// `~/.postgresql/root.crl`, where it exists.
+    /// `~/.postgresql/root.crl`, if it exists.
     pub ssl_revocation_list: Option<PathBuf>,
-    /// `~/.postgresql/postgresql.crt`, where it exists.
+    /// `~/.postgresql/postgresql.crt`, if it exists.
     pub ssl_certificate: Option<PathBuf>,
     /// `~/.postgresql/postgresql.key`, whether it exists or not.
     pub ssl_key: Option<PathBuf>,
-    /// Tells the name of a user of the operating system by its number.
+    /// Returns the name of the operating system's user with this number.
     pub user_name: Option<fn(u32) -> Option<String>>,
 }
 

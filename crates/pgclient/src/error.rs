@@ -7,12 +7,12 @@ use super::refusal::RefusalFacts;
 /// An error of a connection to a server.
 #[derive(Debug, thiserror::Error)]
 pub enum ClientError {
-    /// The URL is not one.
+    /// The URL is not valid.
     #[error("the connection URL {url} cannot be used: {reason}")]
     Address {
         /// The URL without its password.
         url: String,
-        /// The variable of the environment that is at fault, if the URL is not.
+        /// The environment variable that caused the error, if the URL did not.
         variable: Option<&'static str>,
         /// The problem.
         reason: String,
@@ -46,7 +46,7 @@ pub enum ClientError {
         /// All of it, field by field.
         facts: Box<RefusalFacts>,
     },
-    /// The connection went away.
+    /// The connection was lost.
     #[error("{doing}: the connection to the server was lost ({reason})")]
     Lost {
         /// The action that failed.
@@ -65,7 +65,7 @@ pub enum ClientError {
 }
 
 impl ClientError {
-    /// Sorts an error of the driver: the server's refusals apart from a lost connection.
+    /// Converts an error of the driver: distinguishes refusals by the server from a lost connection.
     pub fn from_driver(error: tokio_postgres::Error, doing: impl Into<String>) -> ClientError {
         let doing = doing.into();
         match error.as_db_error() {
@@ -91,7 +91,7 @@ impl ClientError {
         }
     }
 
-    /// The SQLSTATE, where the server refused.
+    /// The SQLSTATE, if the server refused.
     pub fn code(&self) -> Option<&SqlState> {
         match self {
             ClientError::Refused { code, .. } => Some(code),
@@ -108,7 +108,7 @@ impl ClientError {
         self.code().is_some_and(|code| blocked.contains(code))
     }
 
-    /// The server's facts about a row that it refused, if a row is at fault.
+    /// The server's facts about a row that it refused, if the error is about a row.
     pub fn row_refusal(&self) -> Option<&RefusalFacts> {
         match self {
             ClientError::Refused { facts, .. } if facts.is_of_a_row() => Some(facts),
@@ -116,7 +116,7 @@ impl ClientError {
         }
     }
 
-    /// How to fix it, where that is known: of a refusal the server's own hint.
+    /// How to fix it, if known; for a refusal, the server's own hint.
     pub fn hint(&self) -> Option<String> {
         match self {
             ClientError::Connect { hint, .. } | ClientError::Gone { hint, .. } => {

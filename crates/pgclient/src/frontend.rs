@@ -1,6 +1,6 @@
-//! Messages of a client, as version 3.0 of the protocol has them, for a [`RawConnection`](crate::RawConnection).
+//! The client's messages of protocol version 3.0, for a [`RawConnection`](crate::RawConnection).
 //!
-//! Each function appends one message. Names and texts end with a zero byte, so they must hold none.
+//! Each function appends one message. Names and texts end with a zero byte, so they must not contain one.
 
 /// A statement by the simple protocol; several are separated by `;`.
 pub fn query(out: &mut Vec<u8>, sql: &str) {

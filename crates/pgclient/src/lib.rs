@@ -8,10 +8,10 @@
 //! A [`RawConnection`] continues without the driver after the login, for a load generator, with the messages of
 //! [`frontend`] and [`replies`].
 //!
-//! Before a login anybody may be at the other end: `socket` reads the header of each message before the driver does, and
+//! Before the login the peer may be anybody, so `socket` reads the header of each message before the driver does, and
 //! `message_limits` has the limits.
 //!
-//! Nothing here knows of loads: staging tables, the ledger, plans, and advice for users of a load are those of
+//! Nothing here knows of loads: staging tables, the ledger, plans, and advice for users of a load are in
 //! `crates/destinations/postgres`.
 
 pub mod address;

@@ -1,14 +1,14 @@
-//! Finds out that a backend is gone when nothing reports its end.
+//! Detects that a backend is gone if nothing reports its end.
 //!
-//! A server that is gone is found out by the system, which asks the other end of a silent connection
-//! whether it lives ([`Keepalive`](super::address::Keepalive)). That end may be a proxy, a tunnel or a
-//! balancer, and some of them keep our connection when theirs to the server is reset: they answer for it,
-//! and a statement is waited for without an end. Silence alone proves nothing, since an index may take
-//! hours. But the server knows: once a connection was silent for as long as it takes to find out a peer
-//! that is gone, the server is asked over another one whether the backend is still there.
+//! The system detects a dead server: it probes the peer of a silent connection
+//! ([`Keepalive`](super::address::Keepalive)). But the peer may be a proxy, a tunnel or a balancer. Some of these keep
+//! this connection open when their own connection to the server is reset: they answer the probes, and a statement would
+//! wait forever. Silence alone proves nothing, because building an index may take hours. But the server knows. So after
+//! a connection has been silent for the time in which a dead peer is normally found, this module asks the server over
+//! another connection whether the backend still exists.
 //!
-//! This module and [`connection`](super::connection) need each other: a connection keeps a watch of this kind over itself,
-//! and the question to the server goes over a second connection, which `connection` makes.
+//! This module and [`connection`](super::connection) need each other: a connection starts such a watch over itself, and
+//! the watch asks the server over a second connection, which `connection` makes.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -21,20 +21,20 @@ use super::connection::{Connected, connect};
 use super::error::ClientError;
 use super::socket::SocketWatch;
 
-/// Looks in a row that came to nothing after which a connection is given up: with the usual
-/// settings a quarter of an hour in which it brought not a byte, and the server was not reached.
+/// After this number of failed checks in a row a connection is given up. With the usual settings, it has then been
+/// silent for a quarter of an hour, and the server could not be reached.
 const UNANSWERED_MAX: u32 = 10;
 
-/// The result of a look.
+/// The result of a check.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Look {
-    /// The backend is there.
+    /// The backend exists.
     Alive,
     /// The server does not have it any more.
     Gone,
-    /// A server exists, but refuses connections or does not say more: all its connections may be taken.
+    /// A server exists, but refuses connections or gives no answer: all its connections may be taken.
     Refused,
-    /// No server answered that could know.
+    /// No server answered that could know whether the backend exists.
     Unanswered,
 }
 
@@ -54,7 +54,7 @@ pub async fn keep(
             unanswered = 0;
             continue;
         }
-        // Until its settings are made, a session is waited for with a limit of its own.
+        // A session that is still applying its settings has a separate time limit.
         let Some(backend) = watch.backend() else {
             continue;
         };
@@ -68,7 +68,7 @@ pub async fn keep(
     }
 }
 
-/// Why a connection is given up after a look, if it is.
+/// Why a connection is given up after a check, if it is.
 fn judge(looked: Look, unanswered: &mut u32) -> Option<&'static str> {
     *unanswered = match looked {
         Look::Gone => {
@@ -120,7 +120,7 @@ fn question(backend: Backend) -> String {
     )
 }
 
-/// Asks over a connection of its own, which has a time limit because nothing watches it.
+/// Asks over a separate connection, which has a time limit because nothing watches it.
 async fn ask(
     address: &DatabaseAddress,
     place: &ServerAddress,

@@ -1,8 +1,8 @@
 //! Limits on the length of each message of the server, checked on its first five bytes.
 //!
-//! The driver keeps a message until it has all of it, and a message says itself how long it is: up to 2 GB. Until the
-//! login is done anybody may be at the other end, so the limits there are libpq's. After it they leave room for all
-//! that PostgreSQL sends: names have 63 bytes, a table has 1,600 columns, a statement has 65,535 parameters.
+//! The driver collects a whole message in memory, and the message itself states its length: up to 2 GB. Until the login
+//! the peer may be anybody, so the limits are libpq's. After the login they allow all that PostgreSQL sends: names have
+//! 63 bytes, a table has 1,600 columns, a statement has 65,535 parameters.
 
 /// Bytes of an error or a notice before the login, as libpq has it.
 const TEXT_BEFORE_LOGIN: u32 = 30_000;
@@ -10,7 +10,7 @@ const TEXT_BEFORE_LOGIN: u32 = 30_000;
 const AUTHENTICATION: u32 = 2_000;
 /// Bytes of an error or a notice after the login: triggers put whole rows into theirs.
 const TEXT: u32 = 16 << 20;
-/// Bytes of a row that we ask for.
+/// Bytes of a row of a query.
 const ROW: u32 = 64 << 20;
 /// Bytes of everything else.
 const SHORT: u32 = 30_000;
@@ -43,7 +43,7 @@ const fn kind(byte: u8, name: &'static str, before_login: u32, after_login: u32)
     }
 }
 
-/// All kinds that the driver knows. It would wait for all bytes of any other before it said so.
+/// All kinds that the driver knows. It would read any other message completely before it reports an error.
 const KINDS: &[MessageKind] = &[
     kind(b'R', "Authentication", AUTHENTICATION, 0),
     kind(b'K', "BackendKeyData", 12, 0),

@@ -89,7 +89,7 @@ impl RawConnection {
         })
     }
 
-    /// The process that serves it, as the server said at the login; behind a pooler it may be another one.
+    /// The process that serves it, as the server reported at the login; behind a pooler it may be another one.
     pub fn backend_process_id(&self) -> i32 {
         self.backend_process_id
     }

@@ -4,26 +4,26 @@ use tokio_postgres::error::{DbError, SqlState};
 
 use super::quote::qualified;
 
-/// A refusal as the server tells it, field by field, so that the row at fault can be found.
+/// A refusal with all fields of the server's message, so that the refused row can be found.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RefusalFacts {
     /// SQLSTATE.
     pub code: String,
     /// The message alone.
     pub message: String,
-    /// Its detail, such as the key that is there already.
+    /// Its detail, such as the key that already exists.
     pub detail: Option<String>,
     /// The server's own hint.
     pub hint: Option<String>,
-    /// The table at fault, as SQL names it: a partition of the one that the row was sent to.
+    /// The table that refused, as SQL names it; it may be a partition of the table to which the row was sent.
     pub table: Option<String>,
     /// The constraint that the row breaks.
     pub constraint: Option<String>,
-    /// The column at fault.
+    /// The column with the error.
     pub column: Option<String>,
-    /// The domain at fault.
+    /// The domain that refused the value.
     pub data_type: Option<String>,
-    /// The server's CONTEXT as it stands.
+    /// The server's CONTEXT, unchanged.
     pub context: Option<String>,
     /// The function of the server's own code that refused. Unlike the message it is in no language.
     pub routine: Option<String>,
@@ -59,7 +59,8 @@ const KNOWN_CLASSES: &[&str] = &[
 ];
 
 impl RefusalFacts {
-    /// True if the row is at fault, and not the server, the connection or the statement: another row may be accepted.
+    /// True if the refusal is about the row, not about the server, the connection or the statement: another row may be
+    /// accepted.
     pub fn is_of_a_row(&self) -> bool {
         // A COPY that is not in the form that the server reads is this program's fault.
         let is_form = self.code == SqlState::BAD_COPY_FILE_FORMAT.code()
@@ -68,7 +69,7 @@ impl RefusalFacts {
             return false;
         }
         match self.code.get(..2) {
-            // Data exceptions, broken constraints, what triggers say, views with CHECK OPTION.
+            // Data exceptions, violated constraints, errors of triggers, views with CHECK OPTION.
             Some("22" | "23" | "09" | "44" | "P0") => true,
             // A row, or an index entry, larger than a page; JSON too deep or too large.
             Some("54") => matches!(self.code.as_str(), "54000" | "54001"),

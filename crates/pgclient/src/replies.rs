@@ -2,14 +2,14 @@
 //! and the first error.
 //!
 //! Rows are skipped, because a load generator needs to know only that they arrived. Messages that no server sends, or
-//! that are too long, are errors (`message_limits`), and of an error no more than its limit is kept.
+//! that are too long, are errors (`message_limits`). Only a limited part of an error message is kept.
 
 use super::message_limits;
 
 /// Ordinary messages up to this length are not looked up in the table of limits.
 const SHORT_BYTES: u32 = 64;
 
-/// Bytes of an error that are kept.
+/// How many bytes of an error message are kept.
 const ERROR_BYTES_MAX: usize = 16 << 10;
 
 /// An answer other than success.

@@ -1,8 +1,8 @@
 //! Checks of server certificates that libpq (by OpenSSL) accepts and webpki does not.
 //!
-//! webpki is asked first, and its yes is enough. It refuses three kinds of certificates that are usual with PostgreSQL,
-//! and those are checked here: one that is its own authority (the example of PostgreSQL's manual), one
-//! of X.509 version 1 (what `openssl x509 -req` made for decades), and one that names its host only as the common name.
+//! webpki checks first, and its acceptance is enough. It refuses three kinds of certificates that are common with
+//! PostgreSQL, and those are checked here: one that is its own authority (the example of PostgreSQL's manual), one of
+//! X.509 version 1 (what `openssl x509 -req` made for decades), and one that names its host only as the common name.
 
 use std::net::IpAddr;
 use std::time::Duration;
@@ -55,7 +55,7 @@ pub fn is_trusted(
     }
     let body = &parsed.tbs_certificate;
     if authorities.trusted.iter().any(|one| one == certificate) {
-        // OpenSSL takes one that is trusted only where it ends its own chain.
+        // OpenSSL accepts a trusted certificate only at the end of its own chain.
         return body.issuer == body.subject;
     }
     let parse = |all: &[CertificateDer<'_>]| -> Vec<Certificate> {
@@ -144,8 +144,8 @@ fn may_issue(authority: &Certificate, below: usize) -> bool {
     is_authority(authority) && allows_below && !has_unknown && serves(authority)
 }
 
-/// True if a certificate of version 1 that is not its own issuer is among these. Neither OpenSSL nor webpki takes one
-/// for an authority, because nothing in it says that it is one.
+/// True if a certificate of version 1 that is not its own issuer is among these. Neither OpenSSL nor webpki accepts
+/// such a certificate as an authority, because nothing in it says that it is one.
 pub fn has_intermediate_of_version_1(sent: &[CertificateDer<'_>]) -> bool {
     sent.iter().any(|one| {
         Certificate::from_der(one).is_ok_and(|one| {
@@ -174,7 +174,7 @@ fn is_for_servers(certificate: &Certificate) -> bool {
     of_key && serves(certificate)
 }
 
-/// True if its extended usage, where it has one, is that of servers.
+/// True if its extended usage, if it has one, includes servers.
 fn serves(certificate: &Certificate) -> bool {
     match certificate.tbs_certificate.get::<ExtendedKeyUsage>() {
         Ok(Some((_, usage))) => usage

@@ -11,7 +11,7 @@ use tokio_postgres::config::Host;
 use super::service_file;
 use crate::connection_defaults::{ConnectionDefaults, LIBPQ_VARIABLES};
 
-/// Settings that are taken: what each means to a load says `docs/connections.md`.
+/// The supported settings; `docs/connections.md` explains each.
 const KNOWN: &[&str] = &[
     "host",
     "hostaddr",
@@ -61,7 +61,7 @@ const NO_OAUTH: &str = "Inrush does not log in by OAuth";
 const NO_SCRAM_KEYS: &str =
     "Inrush logs in with a password, not with keys made from one: give the password";
 
-/// Settings of libpq that a load cannot honour, with the reason; to pass them over would be to lie.
+/// Settings of libpq that a load cannot honour, with the reason. Ignoring them silently would mislead the user.
 const REFUSED: &[(&str, &str)] = &[
     (
         "sslpassword",
@@ -92,7 +92,7 @@ pub struct UrlSettings {
 }
 
 impl UrlSettings {
-    /// Takes a URL apart, then fills its gaps from its service and from the environment.
+    /// Parses a URL, then fills its gaps from its service and from the environment.
     pub fn gather(url: &str, defaults: &ConnectionDefaults) -> Result<UrlSettings, String> {
         let mut settings = UrlSettings::of_url(url)?;
         let service = settings
@@ -150,7 +150,7 @@ impl UrlSettings {
                 "a part behind its `?` is not `name=value` (a ? in a password is written %3F)",
             )?;
             let value = percent_decode(value)?;
-            // What JDBC calls it; libpq takes this one value too.
+            // JDBC's name for it; libpq also accepts this one value.
             if key == "ssl" && value == "true" {
                 settings.put("sslmode", "require".to_owned());
                 continue;
@@ -185,7 +185,7 @@ impl UrlSettings {
         }
     }
 
-    /// The variable that a message of [`called`](UrlSettings::called) says is at fault.
+    /// The variable that a message of [`called`](UrlSettings::called) blames.
     pub fn variable_in(message: &str) -> Option<&'static str> {
         let (_, rest) = message.split_once(" (from ")?;
         let (named, _) = rest.split_once(')')?;
@@ -317,7 +317,7 @@ fn host_text(host: &Host) -> String {
     }
 }
 
-/// True if the URL itself names a port: the driver puts the usual one in where it does not.
+/// True if the URL itself names a port: if it does not, the driver inserts the usual port.
 fn has_port(base: &str) -> bool {
     let authority = base.split_once("://").map_or("", |(_, rest)| rest);
     let authority = authority.split('/').next().unwrap_or("");

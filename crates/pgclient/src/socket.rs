@@ -1,4 +1,4 @@
-//! The bytes between us and the server, watched.
+//! Watches the bytes between this client and the server.
 //!
 //! A message starts with its kind and its length. The watch reads just these headers before the driver sees them, and
 //! ends the connection at one that no server sends (`message_limits.rs`), or that asks for the password in a way that
@@ -33,7 +33,7 @@ pub struct LoginRules {
     pub server: String,
     /// The methods by which it may ask for authentication; `None` for any method.
     pub required_auth: Option<RequiredAuth>,
-    /// True if it must have asked for our certificate (`sslcertmode=require`).
+    /// True if it must request the client's certificate (`sslcertmode=require`).
     pub requires_certificate: bool,
 }
 
@@ -42,9 +42,9 @@ pub struct LoginRules {
 pub struct SocketWatch {
     rules: LoginRules,
     violation: OnceLock<String>,
-    /// True if the server asked for our certificate, and got one.
+    /// True if the server requested the client's certificate, and got one.
     certificate_sent: AtomicBool,
-    /// True if rows that come now are dropped as they come.
+    /// True if rows that arrive now are dropped immediately.
     drops_rows: AtomicBool,
     error_seen: AtomicBool,
     is_encrypted: AtomicBool,
@@ -70,12 +70,12 @@ impl SocketWatch {
         self.violation.get().map(String::as_str)
     }
 
-    /// Notes that the server asked for a certificate and is sent one.
+    /// Notes that the server requested a certificate and gets one.
     pub fn sends_certificate(&self) {
         self.certificate_sent.store(true, Ordering::Release);
     }
 
-    /// Says whether rows are dropped as they come: how many there are is then the server's business.
+    /// Sets whether rows are dropped when they arrive: then their number is not limited.
     pub fn drop_rows(&self, drops: bool) {
         self.drops_rows.store(drops, Ordering::Release);
     }
@@ -122,7 +122,7 @@ impl SocketWatch {
         self.bytes_received.load(Ordering::Relaxed)
     }
 
-    /// Bytes in both directions: what does not grow is silent.
+    /// The bytes in both directions. If the sum does not grow, the connection is silent.
     pub fn bytes_passed(&self) -> u64 {
         self.bytes_sent() + self.bytes_received()
     }
@@ -138,7 +138,7 @@ impl SocketWatch {
         let _ = self.backend.set(backend);
     }
 
-    /// The connection, where it is TCP.
+    /// The connection, if it is TCP.
     pub fn tcp(&self) -> Option<Arc<TcpConnection>> {
         self.tcp.get().cloned()
     }
@@ -167,14 +167,14 @@ pub struct Watched<S> {
     headers: Headers,
 }
 
-/// Reads the headers of the messages that come by.
+/// Reads the headers of the messages that pass.
 #[derive(Default)]
 struct Headers {
     /// The server answers an `SSLRequest` with one byte that is not a message.
     answer_expected: bool,
     /// The following bytes are TLS; another watch above reads them.
     encrypted: bool,
-    /// The header so far, and the first bytes of the body where they are read.
+    /// The header so far, and the first bytes of the body if they are read.
     header: [u8; 9],
     header_bytes: usize,
     /// Bytes of a body still to pass by.
@@ -183,7 +183,7 @@ struct Headers {
     logged_in: bool,
     /// Bytes of messages before the login.
     login_bytes: usize,
-    /// The method by which the server asked for authentication.
+    /// The authentication method that the server requested.
     asked_by: Option<AuthMethod>,
     /// Bytes of the answer to the present question so far.
     answer_bytes: u64,
@@ -194,7 +194,7 @@ struct Headers {
 }
 
 impl<S> Watched<S> {
-    /// Watches a stream; `answer_expected` where TLS is asked for on it.
+    /// Watches a stream; `answer_expected` if TLS is requested on it.
     pub fn new(stream: S, watch: Arc<SocketWatch>, answer_expected: bool) -> Watched<S> {
         Watched {
             stream,

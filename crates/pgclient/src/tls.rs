@@ -242,12 +242,12 @@ fn own_key(own: &OwnCertificate, provider: &CryptoProvider) -> Result<Arc<Certif
         Err(rustls::Error::InconsistentKeys(InconsistentKeys::KeyMismatch)) => {
             Err(format!("the key {key_file} does not belong to {file}"))
         }
-        // Of a certificate of version 1 it is not known here: the server finds out.
+        // For a certificate of version 1 this cannot be checked here: the server will check it.
         _ => Ok(Arc::new(certified)),
     }
 }
 
-/// Gives a server that asks for it our certificate.
+/// Gives the client's certificate to a server that asks for it.
 #[derive(Debug)]
 struct OwnKey {
     key: Option<Arc<CertifiedKey>>,
@@ -271,7 +271,7 @@ impl ResolvesClientCert for OwnKey {
     }
 }
 
-/// Checks as much of the server's certificate as the `sslmode` asks.
+/// Checks as much of the server's certificate as the `sslmode` requires.
 #[derive(Debug)]
 struct Verifier {
     /// `None` if the certificate is not checked at all.
@@ -282,7 +282,7 @@ struct Verifier {
 }
 
 impl Verifier {
-    /// Checks a certificate that webpki calls good, but for its name, or that is good to OpenSSL alone.
+    /// Checks a certificate that webpki accepts except for its name, or that only OpenSSL would accept.
     fn check_host(
         &self,
         chain: &Chain,
@@ -328,7 +328,7 @@ impl Verifier {
     }
 }
 
-/// A certificate of X.509 version 1 where none can be accepted.
+/// The error for a certificate of X.509 version 1 if none can be accepted.
 #[derive(Debug, thiserror::Error)]
 enum OldCertificate {
     #[error(

@@ -47,7 +47,7 @@ pub struct TlsSettings {
     pub requires_certificate: bool,
     /// Versions of TLS that are offered.
     pub versions: Vec<&'static SupportedProtocolVersion>,
-    /// True if the host's name is sent in the clear, for a proxy that tells servers apart by it.
+    /// True if the host's name is sent unencrypted, for a proxy that distinguishes servers by it.
     pub sends_name: bool,
     /// True if TLS begins at once, without a request before it.
     pub is_direct: bool,

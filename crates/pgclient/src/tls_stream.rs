@@ -39,7 +39,7 @@ pub struct Connector {
     /// TLS began without a request (`sslnegotiation=direct`), so the server must agree on PostgreSQL's protocol.
     /// Otherwise another server with the same certificate could be made to answer (libpq refuses this too).
     pub is_direct: bool,
-    /// The place for the session at the end, if it is used further.
+    /// The place for the session, if it is used after the stream is dropped.
     pub session_place: Option<SessionPlace>,
 }
 
@@ -115,7 +115,7 @@ where
 }
 
 /// The certificate's digest by the hash of its own signature, with SHA-256 in the place of MD5 and SHA-1 (RFC 5929);
-/// `None` if that signature has no hash of its own, such as Ed25519's.
+/// `None` if that signature has no separate hash, such as Ed25519's.
 fn end_point(certificate: &[u8]) -> Option<Vec<u8>> {
     let parsed = Certificate::from_der(certificate).ok()?;
     match parsed.signature_algorithm.oid.to_string().as_str() {

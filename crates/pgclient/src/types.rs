@@ -17,13 +17,13 @@ pub struct PostgresType {
     pub wire: Option<PgType>,
     /// True if the type itself refuses NULL (a domain may).
     pub not_null: bool,
-    /// True if the server may store another value than the text says: it reads the text itself, and may round, cut or
+    /// True if the server may store another value than the text: it parses the text itself, and may round, cut or
     /// rewrite it silently.
     pub may_change: bool,
 }
 
-/// Functions that read a type's text and store what it says, or refuse it. Of all others (shapes of floats, ranges,
-/// composites, text search, XML, types of extensions) the server may store something else.
+/// Functions that read a type's text and either store exactly that value or refuse it. For all other types (shapes of
+/// floats, ranges, composites, text search, XML, types of extensions) the server may store something else.
 const EXACT_INPUTS: [&str; 7] = [
     "bit_in",
     "inet_in",
@@ -58,8 +58,7 @@ const MONEY_SCALE: u8 = 2;
 /// The first version that has infinite intervals.
 const INFINITE_INTERVALS_VERSION: i32 = 170_000;
 
-/// Resolves a type by its OID and modifier. Domains are what they stand on: the server checks
-/// their constraints.
+/// Resolves a type by its OID and modifier. A domain becomes its base type; the server checks the domain's constraints.
 pub async fn resolve(
     connection: &ServerConnection,
     oid: u32,
@@ -153,8 +152,8 @@ fn array(element: ColumnType) -> ColumnType {
     })
 }
 
-/// Digits after the point that money has with the locale that the role, the database or the server sets: what
-/// those who read the table see. Our own sessions set another one.
+/// The number of digits after the point of money, with the locale of the role, the database or the server, which
+/// readers of the table use. The sessions of a load set another locale.
 async fn money_scale(connection: &ServerConnection) -> Result<u8, ClientError> {
     let doing = "asking how many digits money has";
     connection
@@ -191,7 +190,7 @@ pub async fn resolve_name(
         .client
         .prepare(&format!("SELECT NULL::{type_name}"))
         .await;
-    // A result is described by the type that a domain stands on; the name alone tells the domain.
+    // A result has the base type of a domain; only the name shows the domain.
     let named = connection
         .query(
             "SELECT oid FROM pg_type WHERE oid = to_regtype($1) AND typtype = 'd'",
@@ -300,8 +299,8 @@ fn decimal(modifier: i32) -> ColumnType {
     ColumnType::numeric(precision as u16, scale as i16)
 }
 
-/// `interval`: the modifier holds the fields in its upper half and the precision in its lower,
-/// both all ones where they are not bounded.
+/// `interval`: the modifier holds the fields in its upper half and the precision in its lower, each all ones if it is
+/// not limited.
 fn interval(modifier: i32, server_version: i32) -> (ColumnType, Option<PgType>) {
     let fraction_digits = match modifier & 0xffff {
         digits @ 0..=6 if modifier >= 0 => digits as u8,

@@ -9,7 +9,7 @@
 //! psql -v ON_ERROR_STOP=1 -v directory=DIRECTORY -f DIRECTORY/check.sql
 //! ```
 //!
-//! The server is one of version 17 or later: intervals before had no infinity.
+//! The server must have version 17 or later, because earlier intervals have no infinity.
 
 use std::fs;
 use std::path::PathBuf;
@@ -28,7 +28,7 @@ use inrush_rows::{interval, timestamp};
 /// Rows of the table: the values of the longest sample, and NULL for all.
 const ROWS: usize = 12;
 
-/// A column: its type in SQL, how it is sent, its values, and the same in SQL's own words.
+/// A column: its type in SQL, how it is sent, its values, and the same values written in SQL.
 struct Sample {
     sql_type: &'static str,
     pg_type: PgType,
@@ -98,7 +98,7 @@ fn script(samples: &[Sample]) -> String {
              || ' (FORMAT {form})' \\gexec\n"
         );
         for (index, sample) in samples.iter().enumerate() {
-            // As text, which shows what equality does not: -0 and 0, 1.0 and 1.00.
+            // Compared as text, which shows differences that equality does not: -0 and 0, 1.0 and 1.00.
             sql += &format!(
                 "SELECT '{form}' AS form, '{}' AS type, row, meant.c{index} AS meant, \
                  loaded.c{index} AS loaded FROM meant JOIN from_{form} loaded USING (row) \
@@ -111,7 +111,7 @@ fn script(samples: &[Sample]) -> String {
     sql
 }
 
-/// A sample of these values, each beside what SQL calls it; NULLs follow.
+/// A sample of these values, each with its form in SQL; NULLs follow.
 fn sample<T: Clone>(
     sql_type: &'static str,
     pg_type: PgType,

@@ -7,7 +7,7 @@ use crate::limits::{
 };
 use crate::pg_type::PgType;
 
-/// Why a batch was not encoded. The output holds nothing of that batch.
+/// Why a batch was not encoded. The output has nothing of that batch.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum EncodeError {
@@ -17,7 +17,7 @@ pub enum EncodeError {
          COPY statement and those of the batch must be the same"
     )]
     ColumnCount {
-        /// Columns that the encoder was made for.
+        /// The number of columns that the encoder was made for.
         expected: usize,
         /// Columns of the batch.
         found: usize,
@@ -31,7 +31,7 @@ pub enum EncodeError {
         /// Columns of the batch.
         found: usize,
     },
-    /// A column's Arrow type does not fit the type of the target's column.
+    /// A column's Arrow type cannot be encoded as the type of the target's column.
     #[error(
         "column \"{column}\" is {pg_type:?} in the target but comes as Arrow {found}: it must \
          be converted to {expected} first"
@@ -41,7 +41,7 @@ pub enum EncodeError {
         column: String,
         /// The type in the target.
         pg_type: PgType,
-        /// The Arrow types that would do.
+        /// The Arrow types that can be encoded.
         expected: &'static str,
         /// The Arrow type that it has.
         found: DataType,
@@ -57,7 +57,7 @@ pub enum EncodeError {
         /// The Arrow type that it has.
         found: DataType,
     },
-    /// A value longer than any field of PostgreSQL.
+    /// A value is longer than any field of PostgreSQL.
     #[error(
         "column \"{column}\", row {row} of the batch: {field_bytes} bytes are more than a field \
          of PostgreSQL can hold ({max}): shorten it or load it as a large object",
@@ -71,7 +71,7 @@ pub enum EncodeError {
         /// Bytes of the value.
         field_bytes: u64,
     },
-    /// A date, time or timestamp past the ends of PostgreSQL's type.
+    /// A date, time or timestamp is outside the range of PostgreSQL's type.
     #[error(
         "column \"{column}\", row {row} of the batch: {value} {unit} lie past the ends of \
          {type_name} ({range})"
@@ -81,16 +81,16 @@ pub enum EncodeError {
         column: String,
         /// The row within the batch, from 0.
         row: usize,
-        /// The value as Arrow carries it.
+        /// The value as Arrow has it.
         value: i64,
         /// The unit of `value`.
         unit: &'static str,
         /// PostgreSQL's name of the type.
         type_name: &'static str,
-        /// The ends of the type.
+        /// The range of the type.
         range: &'static str,
     },
-    /// A decimal number that is not written as one.
+    /// A text is not a decimal number.
     #[error(
         "column \"{column}\", row {row} of the batch: \"{value}\" is not a decimal number in \
          plain notation, such as -12.50"
@@ -103,7 +103,7 @@ pub enum EncodeError {
         /// The value, shortened to 200 characters.
         value: String,
     },
-    /// A decimal number with more digits than PostgreSQL's `numeric` holds.
+    /// A decimal number has more digits than PostgreSQL's `numeric` can hold.
     #[error(
         "column \"{column}\", row {row} of the batch: {digits_before_point} digits before and \
          {digits_after_point} after the point are more than numeric holds ({before} before, \

@@ -1,15 +1,14 @@
-//! Arrow record batches in, the bytes of PostgreSQL's COPY out. No I/O: the destination sends the bytes.
+//! Encodes Arrow record batches as the bytes of PostgreSQL's COPY. There is no I/O: the destination sends the bytes.
 //!
 //! [`BinaryEncoder`] writes `COPY ... (FORMAT binary)`, for which the server parses nothing
 //! again. [`TextEncoder`] writes `COPY ... (FORMAT text)`, for tables with a type that has no
 //! binary encoder. Both take the same batches. The encoder is chosen by the type of the
 //! target's column, never by the source's.
 //!
-//! The batches were checked by `inrush_convert` before. Values that PostgreSQL could not take
-//! are nevertheless refused here ([`EncodeError`]), and never changed: [`limits`] names the
-//! values that Arrow itself cannot express.
-//! ends of each type. Which numbers of a batch stand for values that Arrow itself cannot mean stands in
-//! [`timestamp`](inrush_rows::timestamp) and [`interval`](inrush_rows::interval) of `rows`.
+//! The batches were checked by `inrush_convert` before. Values that PostgreSQL cannot store are nevertheless refused
+//! here ([`EncodeError`]), and never changed: [`limits`] has the range of each type.
+//! [`timestamp`](inrush_rows::timestamp) and [`interval`](inrush_rows::interval) of `rows` define the numbers that
+//! stand for values that Arrow itself cannot express.
 
 pub mod limits;
 

@@ -45,7 +45,7 @@ pub enum PgType {
 }
 
 impl PgType {
-    /// True if a column of this Arrow type can be encoded for it.
+    /// True if a column of this Arrow type can be encoded as this type.
     pub(crate) fn takes(self, data_type: &DataType) -> bool {
         match (self, data_type) {
             (PgType::Bool, DataType::Boolean)
@@ -93,7 +93,7 @@ impl PgType {
     }
 }
 
-/// True if it is the struct that carries intervals.
+/// True if it is the struct for intervals.
 pub(crate) fn is_interval(data_type: &DataType) -> bool {
     let DataType::Struct(fields) = data_type else {
         return false;

@@ -23,7 +23,7 @@ pub struct Stop {
     bell: Arc<OnceLock<Bell>>,
 }
 
-/// A descriptor that becomes readable when a stop is asked for, for threads that wait in the system and not in the
+/// A descriptor that becomes readable when a stop is requested, for threads that wait in the system, not in the
 /// runtime. The byte that is written into one end is never read from the other.
 #[derive(Debug)]
 struct Bell {
@@ -41,7 +41,7 @@ impl Default for Stop {
 }
 
 impl Stop {
-    /// Asks for a stop. Only the first reason is kept.
+    /// Requests a stop. Only the first reason is kept.
     pub fn ask(&self, reason: StopReason) {
         let first = self.sender.send_if_modified(|asked| {
             let first = asked.is_none();
@@ -55,12 +55,12 @@ impl Stop {
         }
     }
 
-    /// The reason to stop; `None` if no stop was asked.
+    /// The reason to stop; `None` if no stop was requested.
     pub fn asked(&self) -> Option<StopReason> {
         *self.sender.borrow()
     }
 
-    /// Waits until a stop is asked for.
+    /// Waits until a stop is requested.
     pub async fn wait(&self) -> StopReason {
         let mut receiver = self.sender.subscribe();
         let asked = receiver
@@ -70,13 +70,13 @@ impl Stop {
         asked.expect("waited for a reason")
     }
 
-    /// A descriptor for `poll`. It becomes readable when a stop is asked, and stays readable.
+    /// A descriptor for `poll`. It becomes readable when a stop is requested, and stays readable.
     pub fn bell(&self) -> io::Result<BorrowedFd<'_>> {
         if self.bell.get().is_none() {
             let (ringing, ringer) = UnixStream::pair()?;
             // Another thread may have set the bell first: then its bell is kept.
             let _ = self.bell.set(Bell { ringing, ringer });
-            // The stop may have been asked for before the bell was set, or meanwhile.
+            // The stop may have been requested before the bell was set, or meanwhile.
             if self.asked().is_some()
                 && let Some(bell) = self.bell.get()
             {

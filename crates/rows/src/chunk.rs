@@ -177,7 +177,7 @@ impl Chunk {
         self.places.as_ref().and_then(|places| places.encoding())
     }
 
-    /// A part of the text as it stands in the file, before any translation.
+    /// A part of the text as in the file, before any translation.
     pub fn original(&self, part: Range<usize>) -> &[u8] {
         let places = self.places.as_ref();
         places

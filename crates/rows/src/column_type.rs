@@ -53,7 +53,7 @@ pub enum ColumnType {
         fraction_digits: u8,
     },
     /// Microseconds since 1970-01-01T00:00:00 of an unnamed zone. `inrush_rows::timestamp` says which numbers stand for
-    /// the infinities and for the time past the end of 64 bits.
+    /// the infinities and for times outside the range of 64 bits.
     Timestamp {
         /// Digits of the second's fraction that are kept, 0 to 6.
         fraction_digits: u8,

@@ -14,7 +14,7 @@ pub struct PaddedText {
 }
 
 impl PaddedText {
-    /// The first `bytes_count` bytes of a buffer, and the padding behind them; the rest is spare memory. Until
+    /// The first `bytes_count` bytes of a buffer, and the padding after them; the rest is spare memory. Until
     /// [`check_utf8`](PaddedText::check_utf8) it may contain any bytes.
     ///
     /// # Panics

@@ -8,7 +8,7 @@
 use std::borrow::Cow;
 use std::fmt::{self, Write};
 
-/// The blanks before each further line of a value: no line of our own begins with so many.
+/// The blanks before each further line of a value: no line of Inrush begins with this many.
 const CONTINUED: &str = "        ";
 
 /// The text with control and invisible characters written as `\u{1b}`, except line breaks and tabs.

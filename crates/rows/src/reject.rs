@@ -47,7 +47,7 @@ pub enum RejectCode {
     InvalidUtf8,
     /// A NUL byte, which text in a database cannot hold.
     NulByte,
-    /// NULL where the column allows none.
+    /// NULL in a column that does not allow it.
     NullNotAllowed,
     /// A text that is not a value of the column's type.
     Syntax,

@@ -39,8 +39,8 @@ pub enum SpecialType {
         /// The destination reads that octal form.
         has_octal: bool,
     },
-    /// A sum of money, carried as the whole number that the database stores: an Arrow decimal of scale 2, which is
-    /// how the database reads it with the locale that our sessions set.
+    /// A sum of money, carried as the whole number that the database stores: an Arrow decimal of scale 2, which is how
+    /// the database reads it with the locale of the load's sessions.
     Money {
         /// Digits after the point by the locale of the database, 0 to 10.
         scale: u8,

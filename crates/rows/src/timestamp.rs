@@ -17,8 +17,8 @@
 //! all but the wrapped ones mean the same as in Arrow. Each conversion is one addition ([`from_postgres`],
 //! [`to_postgres`]) for every value.
 //!
-//! The numbers of a batch are not in the order of time: the wrapped ones are below all others. [`to_postgres`] gives
-//! numbers that are. Before a batch goes to a reader of plain Arrow, ask [`is_plain`].
+//! The numbers of a batch are not in the order of time: the wrapped ones are below all others. Those of [`to_postgres`]
+//! are. Before a batch is passed to a reader of plain Arrow, check it with [`is_plain`].
 
 /// Microseconds from 1970-01-01 to PostgreSQL's own epoch, 2000-01-01.
 pub const POSTGRES_EPOCH_MICROSECONDS: i64 = 946_684_800_000_000;
@@ -42,7 +42,7 @@ pub const INFINITY: i64 = from_postgres(i64::MAX);
 /// `-infinity` in a batch.
 pub const MINUS_INFINITY: i64 = from_postgres(i64::MIN);
 
-// The room that the module is about is there.
+// There is room for the wrapped numbers, as described at the head of the file.
 const _: () = assert!(MAX < INFINITY && INFINITY < MINUS_INFINITY && MINUS_INFINITY < MIN);
 
 /// The number in a batch of PostgreSQL's number.
@@ -51,15 +51,15 @@ pub const fn from_postgres(number: i64) -> i64 {
     number.wrapping_add(POSTGRES_EPOCH_MICROSECONDS)
 }
 
-/// PostgreSQL's number of a number in a batch. It sorts as the server does, `-infinity` first and
-/// `infinity` last.
+/// PostgreSQL's number of a number in a batch. These numbers sort like in the server, `-infinity` first and `infinity`
+/// last.
 #[inline(always)]
 pub const fn to_postgres(number: i64) -> i64 {
     number.wrapping_sub(POSTGRES_EPOCH_MICROSECONDS)
 }
 
-/// True if a number in a batch is one of microseconds since 1970, as Arrow has it: neither an
-/// infinity nor past the end of 64 bits.
+/// True if a number in a batch is one of microseconds since 1970, as Arrow has it: neither an infinity nor outside the
+/// range of 64 bits.
 #[inline(always)]
 pub const fn is_plain(number: i64) -> bool {
     number >= MIN

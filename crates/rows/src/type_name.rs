@@ -1,12 +1,11 @@
-//! Names of types that every destination understands: SQL's own, and PostgreSQL's and DuckDB's
-//! words for the same.
+//! Names of types that every destination understands: those of SQL, and the synonyms of PostgreSQL and DuckDB.
 
 use crate::column_type::ColumnType;
 
-/// A type's name taken apart: `numeric(15, 2)` is `numeric` with 15 and 2.
+/// The parts of a type's name: `numeric(15, 2)` is `numeric` with 15 and 2.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TypeName {
-    /// In lower case, words one blank apart: `timestamp with time zone`.
+    /// The words in lower case, separated by one blank: `timestamp with time zone`.
     pub base: String,
     /// The numbers in its parentheses.
     pub arguments: Vec<i64>,
@@ -15,7 +14,7 @@ pub struct TypeName {
 const SECOND_FRACTION_DIGITS: u8 = 6;
 
 impl TypeName {
-    /// Takes a name apart; `None` if it is not the name of a type.
+    /// Parses a name; `None` if it is not the name of a type.
     pub fn parse(text: &str) -> Option<TypeName> {
         let (before, rest) = match text.split_once('(') {
             Some((before, rest)) => (before, Some(rest)),

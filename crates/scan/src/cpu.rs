@@ -1,9 +1,9 @@
-//! The vector instructions of the processor: the one place where the workspace asks for them.
+//! Detects the processor's vector instructions, for the whole workspace.
 //!
-//! Scan, convert and pgcopy compile their loops for several instruction sets and choose at run time. A function that
-//! is compiled for a set may only be called where the machine has that set. The types of this module are the proof:
-//! their only constructors ask the processor and return `None` where any instruction of the set is missing. Each
-//! crate keeps the proof in its own `InstructionSet` or `Instructions`, and its calls of such functions rest on it.
+//! Scan, convert and pgcopy compile their loops for several instruction sets and choose at run time. A function that is
+//! compiled for a set may be called only on a machine that has that set. The types of this module are the proof: their
+//! only constructors ask the processor, and return `None` if any instruction of the set is missing. Each crate keeps
+//! the proof in its own `InstructionSet` or `Instructions`, and its calls to such functions rely on it.
 //!
 //! The features of a proof are listed in its documentation. To add a feature to a `#[target_feature]`, find it in the
 //! list of the proof that the call rests on, or add it there.

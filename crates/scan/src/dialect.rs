@@ -6,23 +6,23 @@ use crate::fixed_width::{FixedWidth, RecordEnd};
 use crate::short_text::ShortText;
 use crate::terminator::Terminator;
 
-/// The way in which a special byte is made an ordinary one.
+/// The way in which a special byte is escaped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Escape {
     /// No escape.
     None,
-    /// Inside a quoted field the quote is written twice (RFC 4180).
+    /// Inside a quoted field, the quote is doubled (RFC 4180).
     DoubledQuote,
-    /// This byte makes the next one an ordinary one. In a dialect without quotes it
-    /// works anywhere and knows the letters of COPY's text form (`\n`, `\t`, ...);
-    /// in a dialect with quotes it works inside quoted fields and takes the next byte as it is.
+    /// This byte escapes the next one. In a dialect without quotes it works anywhere, and the letters of COPY's text
+    /// form (`\n`, `\t`, ...) have their meaning; in a dialect with quotes it works only inside quoted fields, and the
+    /// next byte is kept unchanged.
     Byte(u8),
 }
 
-/// The blanks (spaces and tabs) around an unquoted field that are not a part of it.
+/// The blanks (spaces and tabs) around an unquoted field that are removed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum DialectTrim {
-    /// All are.
+    /// None are removed.
     #[default]
     None,
     /// Blanks before the text.
@@ -36,36 +36,35 @@ pub enum DialectTrim {
 /// The treatment of a record with too few fields.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum MissingFields {
-    /// It cannot be loaded.
+    /// It is rejected.
     #[default]
     Reject,
-    /// The fields that it lacks are NULL.
+    /// The missing fields are NULL.
     Null,
 }
 
 /// The treatment of a record with too many fields.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum ExtraFields {
-    /// It cannot be loaded.
+    /// It is rejected.
     #[default]
     Reject,
-    /// The fields behind the last column are passed over.
+    /// The fields after the last column are ignored.
     Ignore,
 }
 
 /// The form of a flat file.
 ///
-/// A quote opens a quoted field only as the first byte of that field, and a quoted field may
-/// hold delimiters and terminators. A quote later in an unquoted field, and text after a
-/// closing quote, are faults of their record: readers disagree on what they mean, so no
-/// meaning is guessed.
+/// A quote opens a quoted field only as the first byte of that field, and a quoted field may contain delimiters and
+/// terminators. A quote later in an unquoted field, and text after a closing quote, are faults of their record:
+/// programs disagree on their meaning, so none is guessed.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Dialect {
     /// The text between fields.
     pub delimiter: ShortText,
     /// Opens and closes a quoted field.
     pub quote: Option<u8>,
-    /// The way in which special bytes are made ordinary.
+    /// The way in which special bytes are escaped.
     pub escape: Escape,
     /// Ends every record.
     pub terminator: Terminator,
@@ -91,19 +90,19 @@ pub struct Dialect {
     pub missing_fields: MissingFields,
     /// The treatment of records with too many fields.
     pub extra_fields: ExtraFields,
-    /// Fields stand at declared positions, and there is no delimiter.
+    /// Fields are at declared positions, and there is no delimiter.
     pub fixed: Option<FixedWidth>,
-    /// A line with nothing on it is a record of one empty field, as in a file of one column. Otherwise, or if it lacks
-    /// the trailing delimiter of the dialect, it is counted and skipped.
+    /// An empty line is a record of one empty field, as in a file of one column. Otherwise, or if it lacks the trailing
+    /// delimiter of the dialect, it is counted and skipped.
     pub blank_lines_are_records: bool,
-    /// A record longer than this is refused: one unclosed quote is not a whole file.
+    /// A longer record is refused, so that an unclosed quote does not swallow the rest of a file.
     pub record_bytes_max: usize,
 }
 
 /// Why a dialect cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DialectError {
-    /// The setting that is wrong.
+    /// The wrong setting.
     pub setting: &'static str,
     /// The problem and the fix.
     pub reason: String,
@@ -117,11 +116,10 @@ impl fmt::Display for DialectError {
 
 impl std::error::Error for DialectError {}
 
-/// The least `record_bytes_max`: below it ordinary rows would be refused.
+/// The smallest `record_bytes_max`: with a smaller one, ordinary rows would be refused.
 pub const RECORD_BYTES_MAX_LEAST: usize = 1 << 10;
 
-/// The greatest `record_bytes_max`: a whole record is held in memory, and positions in a
-/// chunk are 32 bits wide.
+/// The largest `record_bytes_max`: a whole record is kept in memory, and positions in a chunk are 32 bits wide.
 pub const RECORD_BYTES_MAX_GREATEST: usize = 1 << 30;
 
 impl Dialect {
@@ -171,8 +169,8 @@ impl Dialect {
         }
     }
 
-    /// Fields at declared positions, without quotes and escapes; blanks around them are not a
-    /// part of them, and a field of blanks only is NULL.
+    /// Fields at declared positions, without quotes and escapes; blanks around them are removed, and a field of only
+    /// blanks is NULL.
     pub fn fixed_width(fixed: FixedWidth) -> Dialect {
         Dialect {
             trailing_delimiter: false,
@@ -182,7 +180,7 @@ impl Dialect {
         }
     }
 
-    /// The byte that escapes, where one does.
+    /// The escape byte, if there is one.
     pub(crate) fn escape_byte(&self) -> Option<u8> {
         match self.escape {
             Escape::Byte(byte) => Some(byte),
@@ -199,12 +197,12 @@ impl Dialect {
         }
     }
 
-    /// True if a line with nothing on it is a record.
+    /// True if an empty line is a record.
     pub(crate) fn blank_is_record(&self) -> bool {
         self.blank_lines_are_records && !self.trailing_delimiter
     }
 
-    /// True if a record `\.` is COPY's end-of-data marker: in its text form only.
+    /// True if a record `\.` is COPY's end-of-data marker, which exists only in its text form.
     pub(crate) fn has_end_marker(&self) -> bool {
         self.quote.is_none() && self.escape == Escape::Byte(b'\\')
     }
@@ -221,7 +219,7 @@ impl Dialect {
         }
     }
 
-    /// Bytes of the terminator that `text` begins with; zero if it begins with none.
+    /// The length of the terminator with which `text` begins; zero if there is none.
     pub fn terminator_bytes_at(&self, text: &[u8]) -> usize {
         match &self.fixed {
             Some(FixedWidth {
@@ -249,7 +247,7 @@ impl Dialect {
         }
     }
 
-    /// Lines that `text` ends: one whole record with its terminator.
+    /// The number of lines that `text`, one whole record with its terminator, ends.
     pub fn line_count(&self, text: &[u8]) -> u32 {
         match self.line_byte() {
             Some(line_byte) => text.iter().filter(|byte| **byte == line_byte).count() as u32,
@@ -257,7 +255,7 @@ impl Dialect {
         }
     }
 
-    /// The field without the blanks that the dialect removes; escaped blanks are kept. For unquoted fields.
+    /// An unquoted field without the blanks that the dialect removes; escaped blanks are kept.
     #[inline]
     pub fn trimmed<'a>(&self, written: &'a [u8]) -> &'a [u8] {
         let (start, end) = match self.trim {

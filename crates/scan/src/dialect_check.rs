@@ -69,8 +69,8 @@ impl Dialect {
                 ));
             }
         }
-        // Not only at its beginning: in `a;x` with `a;b` and `;` the record would end before it
-        // is known.
+        // Any position is checked, not only the beginning: in `a;x` with `a;b` and `;`, only the `x` shows that the
+        // record has already ended.
         let delimiter = self.delimiter.as_bytes();
         if self.fixed.is_none() && delimiter.windows(bytes.len()).any(|part| part == bytes) {
             return Err(refusal(

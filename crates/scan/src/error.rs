@@ -8,13 +8,13 @@ use std::fmt;
 pub enum ScanError {
     /// A record is longer than the dialect's `record_bytes_max`.
     RecordTooLong {
-        /// Its first byte, from the start of the text.
+        /// The position of its first byte in the text.
         start: u32,
-        /// Line ends in the text before it.
+        /// The number of line ends in the text before it.
         line: u32,
         /// The limit.
         record_bytes_max: usize,
-        /// True if it goes over several lines: then a quote is likely not closed.
+        /// True if it has several lines: then a quote is likely not closed.
         multiline: bool,
     },
 }
@@ -61,14 +61,14 @@ impl fmt::Display for ScanError {
 
 impl std::error::Error for ScanError {}
 
-/// The input behind the text that is scanned.
+/// What follows the scanned text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TextEnd {
-    /// More of the file: the text may end anywhere, inside a record too.
+    /// More of the file follows: the text may end anywhere, even inside a record.
     More,
-    /// More of the file, and the text ends where a record ends: so do ranges of a file.
+    /// More of the file follows, and the text ends with a record, like a range of a file.
     MoreRecords,
-    /// Nothing: the file ends here.
+    /// Nothing follows: the file ends here.
     File,
 }
 
@@ -82,7 +82,7 @@ impl From<bool> for TextEnd {
 /// The result of a scan.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Scan {
-    /// Bytes up to the end of the last whole record and of the skipped lines behind it. The rest is the beginning of a
-    /// record, to be scanned again with more text behind it.
+    /// The number of bytes up to the end of the last whole record and of the skipped lines after it. The rest is the
+    /// beginning of a record, to be scanned again with more text.
     pub bytes_consumed: usize,
 }

@@ -1,5 +1,5 @@
-//! The machine for fields at declared positions: the masks mark where lines may end, and the fields of each record
-//! follow from its first byte. `reference_fixed` defines its result.
+//! The machine for fields at declared positions. The masks mark possible line ends; the positions of a record's fields
+//! follow from its first byte. `reference_fixed` defines the result.
 
 use crate::dialect::{Dialect, ExtraFields, MissingFields};
 use crate::error::{Scan, ScanError, TextEnd};
@@ -18,7 +18,7 @@ pub(crate) struct FixedMachine<'a> {
     start: u32,
     /// The first carriage return of the open record that ends no line, if the dialect makes that a fault.
     bare_return: Option<u32>,
-    /// Offsets of the first byte of each character of a record. A field, so that its memory is reused.
+    /// The offset of each character's first byte in a record. It is kept here so that its memory is reused.
     characters: Vec<u32>,
 }
 
@@ -40,7 +40,7 @@ impl<'a> FixedMachine<'a> {
         }
     }
 
-    /// Takes the masks of the blocks that begin at `base`.
+    /// Processes the masks of the blocks that begin at `base`.
     pub(crate) fn take(&mut self, base: u32, masks: &[Masks]) -> Result<(), ScanError> {
         if let RecordEnd::Bytes(_) = self.fixed.record {
             return Ok(());
@@ -172,7 +172,7 @@ impl<'a> FixedMachine<'a> {
         })
     }
 
-    /// Ends the text behind the last terminator.
+    /// Ends the text after the last terminator.
     fn end_last(&mut self, end: u32) -> Result<(), ScanError> {
         match self.fixed.record {
             RecordEnd::Line { .. } => self.end_line(end, 0),
@@ -185,7 +185,7 @@ impl<'a> FixedMachine<'a> {
         }
     }
 
-    /// Checks that the open record may reach `end`; `seen_end` is the end of the part that was scanned.
+    /// Checks that the open record may extend to `end`; `seen_end` is the end of the scanned part.
     fn check_length(&self, end: u32, seen_end: u32) -> Result<(), ScanError> {
         self.records
             .check_length(self.dialect, self.text, self.start..end, seen_end)

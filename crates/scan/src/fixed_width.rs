@@ -1,10 +1,9 @@
-//! Files whose fields stand at declared positions, as mainframes write them.
+//! Files with fields at declared positions, as mainframes write them.
 
 /// The positions of a fixed-width file's fields.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct FixedWidth {
-    /// The fields, in the order of the columns. They may leave gaps, overlap, and stand in any
-    /// order.
+    /// The fields, in the order of the columns. They may have gaps, overlap, and be in any order.
     pub fields: Vec<FieldPosition>,
     /// The unit of positions.
     pub unit: PositionUnit,
@@ -15,9 +14,9 @@ pub struct FixedWidth {
 /// The position of a field in its record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct FieldPosition {
-    /// Units before it.
+    /// The number of units before it.
     pub start: u32,
-    /// Units of it, one at least.
+    /// Its number of units, at least one.
     pub length: u32,
 }
 
@@ -36,10 +35,10 @@ pub enum PositionUnit {
 pub enum RecordEnd {
     /// With the dialect's terminator.
     Line {
-        /// Units of every record; up to the end of the last field where it is not declared.
+        /// The units of every record; if not declared, those up to the end of the last field.
         length: Option<u32>,
     },
-    /// Not at all: each has this many bytes.
+    /// No terminator: each record has this many bytes.
     Bytes(u32),
 }
 
@@ -51,7 +50,7 @@ impl FieldPosition {
 }
 
 impl FixedWidth {
-    /// Units that every record has.
+    /// The number of units that every record has.
     pub fn record_length(&self) -> u64 {
         match self.record {
             RecordEnd::Line {

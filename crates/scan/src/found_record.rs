@@ -2,13 +2,13 @@
 
 use crate::records::FaultKind;
 
-/// A record, and where the next one starts.
+/// A record, and the start of the next one.
 pub(crate) struct FoundRecord {
     pub(crate) end: usize,
     pub(crate) next: usize,
-    /// It ends with a terminator, or where its bytes are counted.
+    /// True if it ends with a terminator, or has a fixed number of bytes.
     pub(crate) ends_line: bool,
-    /// For fields at fixed positions only.
+    /// Used only for fields at declared positions.
     pub(crate) field_starts: Vec<usize>,
     pub(crate) field_ends: Vec<usize>,
     pub(crate) fault: Option<(FaultKind, usize)>,

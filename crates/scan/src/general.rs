@@ -1,6 +1,6 @@
 //! The machine for uncommon dialects: delimiters of several bytes, comments, other terminators. It walks the set bits
 //! of the masks, which mark where a delimiter or a terminator may begin, and reads the text there. [`crate::reference`]
-//! defines its result.
+//! defines the result.
 
 use crate::dialect::{Dialect, Escape};
 use crate::error::{Scan, ScanError, TextEnd};
@@ -31,19 +31,19 @@ enum Mode {
     Unquoted,
     /// Inside quotes.
     Quoted,
-    /// Behind the closing quote, which stands at this position.
+    /// After the closing quote, which is at this position.
     Closed(u32),
     /// In a comment.
     Comment,
 }
 
-/// The state between two bytes that matter, and the result so far.
+/// The state between two special bytes, and the result so far.
 pub(crate) struct GeneralMachine<'a> {
     dialect: &'a Dialect,
     text: &'a [u8],
     records: &'a mut Records,
     mode: Mode,
-    /// Bytes before it belong to a part that was read already: a delimiter, an escaped byte.
+    /// Bytes before this position belong to a part that was already read: a delimiter, an escaped byte.
     next: u32,
     field_start: u32,
     quote_opened: u32,
@@ -97,7 +97,7 @@ impl<'a> GeneralMachine<'a> {
         Ok(())
     }
 
-    /// A byte that may matter, and that nothing before it has taken.
+    /// Processes a byte that may be special and that is not part of something before it.
     #[inline]
     fn take_byte(&mut self, position: u32) -> Result<(), ScanError> {
         let rest = &self.text[position as usize..];
@@ -186,7 +186,7 @@ impl<'a> GeneralMachine<'a> {
         Ok(())
     }
 
-    /// Ends the record at `end`: there stands its terminator, or nothing more.
+    /// Ends the record at `end`, where its terminator begins or the text ends.
     fn end_record(&mut self, end: u32, terminator_bytes: u32) -> Result<(), ScanError> {
         self.check_length(end)?;
         if end == self.start && !self.dialect.blank_is_record() {
@@ -246,7 +246,7 @@ impl<'a> GeneralMachine<'a> {
                 let rest = &self.text[self.start as usize..];
                 let begun_bytes = self.dialect.terminator.begun_bytes(rest);
                 self.check_length_to(end - begun_bytes as u32, end)?;
-                // Its fields will be found again with the rest of the record.
+                // The fields of this record will be found again, with its rest.
                 self.records.field_ends.truncate(self.first_field as usize);
             }
         }
@@ -279,7 +279,7 @@ impl<'a> GeneralMachine<'a> {
         self.check_length_to(end, end)
     }
 
-    /// Checks that the open record or comment may reach `end`; `seen_end` is the end of the part that was scanned.
+    /// Checks that the open record or comment may extend to `end`; `seen_end` is the end of the scanned part.
     fn check_length_to(&self, end: u32, seen_end: u32) -> Result<(), ScanError> {
         self.records
             .check_length(self.dialect, self.text, self.start..end, seen_end)

@@ -1,15 +1,15 @@
-//! The ways of reading text that this machine has, and the calls of code for instructions that only some machines have.
+//! The ways of reading text that this machine has, and the calls to code for instructions that only some machines have.
 //!
-//! This module needs [`mask_walker`](crate::mask_walker) and [`masks`], and they need it: it is the one that chooses instructions,
-//! so it calls their code for each of them, and they ask it for the choice.
+//! This module and the modules [`mask_walker`](crate::mask_walker) and [`masks`] need each other: this module chooses
+//! the instructions and calls their code, and they ask it to choose.
 //!
 //! # Why it is sound
 //!
-//! A function that is compiled for more instructions than every machine has must run only where
-//! the machine has them. The [`Instructions`] of an [`InstructionSet`] carry a proof of [`cpu`](crate::cpu), which only
-//! a look at the processor makes, and each call below is of code for instructions that the proof beside it names.
+//! A function that is compiled for instructions that not every machine has must run only on machines that have them.
+//! The [`Instructions`] of an [`InstructionSet`] contain a proof of [`cpu`](crate::cpu), which exists only if the
+//! processor has the instructions. Each call below is to code for instructions that its proof names.
 //!
-//! All else that these functions do is safe code.
+//! The code of these functions is otherwise safe.
 #![expect(
     unsafe_code,
     reason = "calls of code for instructions that only some machines have"
@@ -26,7 +26,7 @@ use crate::positions::Portable;
 #[cfg(target_arch = "x86_64")]
 use crate::positions::{self, BitInstructions};
 
-/// A way of reading text that this machine has. All find the same.
+/// A way of reading text that this machine has. All ways give the same result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct InstructionSet(Instructions);
 
@@ -47,7 +47,7 @@ enum Instructions {
 }
 
 impl InstructionSet {
-    /// The instruction sets that this machine can run, the quickest first.
+    /// The instruction sets that this machine can run, the fastest first.
     pub fn available() -> Vec<InstructionSet> {
         let mut instruction_sets = Vec::new();
         #[cfg(target_arch = "x86_64")]
@@ -62,13 +62,13 @@ impl InstructionSet {
         instruction_sets
     }
 
-    /// The quickest that this machine can run.
+    /// The fastest one that this machine can run.
     pub fn best() -> InstructionSet {
         // The portable one is always there.
         InstructionSet::available()[0]
     }
 
-    /// [`InstructionSet::find`] for a number of special bytes that is known.
+    /// [`InstructionSet::find`] for a number of special bytes that is known at compile time.
     pub(crate) fn find_counted<const SPECIALS: usize>(
         self,
         blocks: &[[u8; BLOCK_BYTES]],
@@ -95,7 +95,7 @@ impl InstructionSet {
         }
     }
 
-    /// Has the machine take the masks of a stripe, by the loop that is compiled for this instruction set.
+    /// Processes the masks of a stripe by the loop that is compiled for this instruction set.
     pub(crate) fn take(
         self,
         machine: &mut MaskWalker<'_>,
@@ -113,7 +113,7 @@ impl InstructionSet {
         }
     }
 
-    /// AVX-512 where this instruction set has it.
+    /// The proof of AVX-512, if this instruction set has it.
     #[cfg(all(test, target_arch = "x86_64"))]
     pub(crate) fn avx512(self) -> Option<Avx512Vbmi2> {
         match self.0 {

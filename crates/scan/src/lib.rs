@@ -2,12 +2,12 @@
 //!
 //! Bytes in, positions out: no I/O, no Arrow, no allocation per row.
 //!
-//! [`Scanner::scan`] finds records and the ends of their fields; [`decode_field`] decodes a field to its text. The
-//! bytes that matter are found 64 at a time (`masks`), positions are taken from the masks (`mask_walker`, with
-//! `regular` for most blocks, `special_bytes` for the odd ones and `positions` for the code that depends on the
-//! processor; `general` for uncommon dialects, `fixed` for fields at declared positions), and `reference` does the same
-//! byte by byte, for the reader and for the tests. Unsafe code is in `instruction_set`, which chooses between
-//! instructions, and in `vectors`, which loads and stores.
+//! [`Scanner::scan`] finds records and the ends of their fields; [`decode_field`] decodes a field to its text. `masks`
+//! finds the special bytes, 64 bytes at a time. `mask_walker` turns masks into positions, with `regular` for most
+//! blocks, `special_bytes` for the others and `positions` for the code that depends on the processor; `general` does so
+//! for uncommon dialects, and `fixed` for fields at declared positions. `reference` does the same byte by byte, to be
+//! read, and for tests. Unsafe code is in `instruction_set`, which chooses between instructions, and in `vectors`,
+//! which loads and stores.
 
 pub mod cpu;
 mod dialect;

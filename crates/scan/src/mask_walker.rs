@@ -1,20 +1,19 @@
 //! The fast machine: walks masks, not bytes.
 //!
 //! Most blocks of 64 bytes are regular: arithmetic on the masks finds all delimiters and line feeds that count at once
-//! ([`crate::regular`]), and the positions are then written out without reading the text. A block with a quote where
-//! none may stand is walked special byte by special byte instead ([`crate::special_bytes`]), with the same state before
-//! and after, so that the two ways can follow each other in any order. [`crate::reference`] defines the result of both,
-//! byte by byte.
+//! ([`crate::regular`]), and the positions are then written out without reading the text. A block with a quote in an
+//! unexpected position is walked special byte by special byte instead ([`crate::special_bytes`]), with the same state
+//! before and after, so both ways can be used for any block. [`crate::reference`] defines the result of both, byte by
+//! byte.
 //!
 //! This machine reads the common dialects: a delimiter of one byte, records that end with line
 //! feeds (a carriage return before them or not) or with carriage returns, no comments. Others
 //! are read by [`crate::general`].
 //!
-//! The loop over blocks is compiled once for each set of instructions that a
-//! [`InstructionSet`] stands for; what differs in it is in [`crate::positions`].
+//! The loop over blocks is compiled once for each [`InstructionSet`]; the code that differs is in [`crate::positions`].
 //!
-//! This module and [`crate::instruction_set`] need each other: the machine has the instruction set choose the loop for
-//! each stripe, and the instruction set calls the loops that are compiled here.
+//! This module and [`crate::instruction_set`] need each other: the instruction set chooses the loop for each stripe,
+//! and calls the loops that are compiled here.
 
 #[cfg(target_arch = "x86_64")]
 use crate::cpu::Avx512Vbmi2;
@@ -71,7 +70,7 @@ impl Settings {
     }
 }
 
-/// The kind of quotes and escapes of a dialect, as far as it decides how masks are read.
+/// The kind of quotes and escapes of a dialect, which decides how masks are read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Form {
     /// Neither: every delimiter and every line feed counts.
@@ -121,10 +120,9 @@ pub(crate) struct MaskWalker<'a> {
     pub(crate) mode: Mode,
     /// The position of the quote that opened the field; meaningless in the mode `Unquoted`.
     pub(crate) quote_opened: u32,
-    /// The last byte that an escape made ordinary, where that is known to matter: a special
-    /// byte inside quotes, or the first byte behind the blocks so far.
+    /// The last escaped byte, if it matters: a special byte inside quotes, or the first byte after the blocks so far.
     pub(crate) escaped_position: Option<u32>,
-    /// True if an escape made the last byte before the block ordinary.
+    /// True if the last byte before the block was escaped.
     follows_escaped: bool,
     /// The record that is open.
     pub(crate) record: OpenRecord,
@@ -154,7 +152,7 @@ struct Ends {
 }
 
 impl Ends {
-    /// All that is there, in a dialect or a place without quotes and escapes.
+    /// All delimiters and line ends, in a dialect or a block without quotes and escapes.
     #[inline(always)]
     fn of(masks: &Masks, bare_returns: u64) -> Ends {
         Ends {
@@ -196,20 +194,19 @@ impl<'a> MaskWalker<'a> {
 
     /// Takes the masks of the blocks that begin at `base`.
     pub(crate) fn take(&mut self, base: u32, masks: &[Masks]) -> Result<(), ScanError> {
-        // Room for every byte of the stripe, for the positions that blocks write past their own count, and for one
-        // field end of its own before each terminator.
+        // Space for every byte of the stripe, for the positions that blocks write beyond their own count, and for an
+        // additional field end before each terminator.
         let room = self.field_count + (masks.len() + 1) * 2 * BLOCK_BYTES;
         if self.records.field_ends.len() < room {
-            // No more than that: the values that are set here are only overwritten.
+            // Not more than that, because all values that are set here are overwritten later.
             self.records.field_ends.resize(room, 0);
         }
         let instruction_set = self.instruction_set;
         instruction_set.take(self, base, masks)
     }
 
-    /// Takes the blocks of a stripe; [`MaskWalker::take`] has made room. Inlined with all that it
-    /// calls for every block, so that each of the functions that call it is compiled for its
-    /// own machine.
+    /// Processes the blocks of a stripe; [`MaskWalker::take`] has made space. It is inlined with everything that it
+    /// calls for each block, so that each caller is compiled for its own instructions.
     #[inline(always)]
     pub(crate) fn take_blocks<I: BitInstructions>(
         &mut self,
@@ -245,8 +242,8 @@ impl<'a> MaskWalker<'a> {
             Form::DoubledQuotes => {
                 let prior = match self.mode {
                     Mode::Unquoted => regular::Prior::Unquoted {
-                        // The byte before an unquoted quote. It is not a quote, because then the mode would be another
-                        // one.
+                        // The byte before a quote outside quotes. It is not a quote, because then the mode would
+                        // differ.
                         at_field_start: base == self.record.start
                             || self.text[base as usize - 1] == self.settings.needles.delimiter,
                     },
@@ -312,8 +309,8 @@ impl<'a> MaskWalker<'a> {
         }
     }
 
-    /// The carriage returns that belong to the line feed behind them, and all others: none of
-    /// either where they have no meaning. Apart, so that blocks without any stay quick.
+    /// The carriage returns that belong to the line feed after them, and all others; both are empty if carriage returns
+    /// have no meaning. A function of its own, so that blocks without any stay fast.
     #[cold]
     #[inline(never)]
     fn sorted_returns(&self, base: u32, masks: &Masks) -> (u64, u64) {
@@ -325,7 +322,7 @@ impl<'a> MaskWalker<'a> {
         (paired, masks.returns & !paired)
     }
 
-    /// Takes a block in which all that ends fields and records is known.
+    /// Processes a block in which all ends of fields and records are known.
     #[inline(always)]
     fn regular_block<I: BitInstructions, const ESCAPES: bool>(
         &mut self,
@@ -354,7 +351,7 @@ impl<'a> MaskWalker<'a> {
         }
     }
 
-    /// Like `take_ends`, for a block with a carriage return that is a fault. It is a function of its own, so that the
+    /// Like `take_ends`, for a block with a carriage return that is a fault. It is a separate function, so that the
     /// usual way does not check for it. It gets numbers, which are passed in registers; an `Ends` would be passed in
     /// memory.
     #[cold]
@@ -402,7 +399,7 @@ impl<'a> MaskWalker<'a> {
         instructions.write_positions(ends, base, slots);
         let mut end_count = ends.count_ones() as usize;
         let mut newlines = newlines;
-        // Field ends that were put in or taken out, against the masks.
+        // The number of field ends that were added to or removed from those of the masks.
         let mut shift = 0isize;
         let mut specials = masks.specials;
         let mut bare_returns = bare_returns;
@@ -433,7 +430,7 @@ impl<'a> MaskWalker<'a> {
             if end == self.record.start && !self.settings.blank_lines_are_records {
                 self.records.blank_count += 1;
                 if !self.settings.trailing_delimiter {
-                    // The line feed was written down as a field's end.
+                    // The line feed was recorded as a field's end.
                     self.records
                         .field_ends
                         .copy_within(index + 1..before + end_count, index);
@@ -523,7 +520,7 @@ impl<'a> MaskWalker<'a> {
         Ok(())
     }
 
-    /// Lists the last field, unless it is the empty one behind a trailing delimiter.
+    /// Lists the last field, unless it is the empty one after a trailing delimiter.
     pub(crate) fn end_last_field(&mut self, end: u32) {
         let count = self.field_count;
         if self.settings.trailing_delimiter {
@@ -557,7 +554,7 @@ impl<'a> MaskWalker<'a> {
                 if bytes > self.settings.record_bytes_max {
                     return Err(self.too_long(end));
                 }
-                // Its fields will be found again with the rest of the record.
+                // The fields of this record will be found again, with its rest.
                 self.field_count = self.record.first_field as usize;
             }
         }
@@ -593,7 +590,7 @@ impl<'a> MaskWalker<'a> {
         self.push_record(end)
     }
 
-    /// The fault of text behind a closing quote that is neither a delimiter nor a terminator.
+    /// The fault of text after a closing quote that is neither a delimiter nor a terminator.
     pub(crate) fn fault_after_quote(&self, closed: u32) -> (FaultKind, u32) {
         let position = closed + 1;
         let is_bare_return = self.settings.strips_returns

@@ -1,9 +1,9 @@
-//! From text to bit masks: the bytes of each block of 64 that are delimiters, line ends, quotes or escapes.
-//! `instruction_set` says which [`InstructionSet`]s the machine has; all find the same bits, and the tests compare
-//! them. The users of the bits (`mask_walker`, `positions`) are compiled for the same instruction sets.
+//! Makes bit masks from text: which bytes of each block of 64 are delimiters, line ends, quotes or escapes.
+//! `instruction_set` has the [`InstructionSet`]s of the machine; all find the same bits, and the tests compare them.
+//! The users of the bits (`mask_walker`, `positions`) are compiled for the same instruction sets.
 //!
-//! This module and `instruction_set` need each other: [`InstructionSet::find`] stands here and asks `instruction_set` for the
-//! instructions, and `instruction_set` calls the code here that is compiled for them.
+//! This module and `instruction_set` need each other: [`InstructionSet::find`] is here and asks `instruction_set` for
+//! the instructions, and `instruction_set` calls the code here that is compiled for them.
 
 #[cfg(target_arch = "x86_64")]
 pub(crate) mod avx2;
@@ -15,17 +15,17 @@ pub(crate) mod sse2;
 
 pub use crate::instruction_set::InstructionSet;
 
-/// Bytes of a block: one bit of a mask each.
+/// The number of bytes in a block; each has one bit in a mask.
 pub const BLOCK_BYTES: usize = 64;
 
-/// The bytes to look for, beside the carriage return.
+/// The bytes to look for, in addition to the carriage return.
 #[derive(Clone, Copy, Debug)]
 pub struct Needles {
     /// Between fields.
     pub delimiter: u8,
-    /// Ends records, or begins what ends them.
+    /// The terminator, or its first byte.
     pub newline: u8,
-    /// Quote, escape, both or neither: how many of `special` count is `special_count`.
+    /// The quote and the escape, if they exist: the first `special_count` bytes are valid.
     pub special: [u8; 2],
     /// 0, 1 or 2.
     pub special_count: usize,
@@ -36,7 +36,7 @@ pub struct Needles {
 pub struct Masks {
     /// Delimiters.
     pub delimiters: u64,
-    /// Line feeds, or what ends records instead.
+    /// Line feeds, or first bytes of another terminator.
     pub newlines: u64,
     /// Carriage returns.
     pub returns: u64,

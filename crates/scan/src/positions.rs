@@ -1,4 +1,4 @@
-//! From masks to positions: the instructions of the inner loop.
+//! Turns masks into positions: the instructions of the inner loop.
 //!
 //! The loop is generic over [`BitInstructions`] and compiled once for each
 //! ([`crate::instruction_set::InstructionSet::take`]); the tests compare them with each other.
@@ -7,7 +7,7 @@ use crate::masks::BLOCK_BYTES;
 
 /// One way to turn the bits of a mask into positions. A value of the type proves that the machine has the instructions.
 pub(crate) trait BitInstructions: Copy {
-    /// Writes the positions of the set bits, counted from `base`, to the first slots; the slots behind them may be
+    /// Writes the positions of the set bits, counted from `base`, to the first slots; the slots after them may be
     /// overwritten.
     fn write_positions(self, bits: u64, base: u32, slots: &mut [u32; BLOCK_BYTES]);
 }
@@ -88,7 +88,7 @@ mod tests {
     use super::*;
     use crate::instruction_set::InstructionSet;
 
-    /// The positions of the set bits, found with the instruction set.
+    /// The positions of the set bits, found with this instruction set.
     fn positions(instruction_set: InstructionSet, bits: u64, base: u32) -> Vec<u32> {
         let mut slots = [u32::MAX; BLOCK_BYTES];
         #[cfg(target_arch = "x86_64")]

@@ -59,29 +59,28 @@ pub struct Fault {
 pub struct Records {
     /// The records in input order. Blank lines are not records.
     pub records: Vec<Record>,
-    /// The end (exclusive, in bytes) of every field of every record, in input order. A field
-    /// starts `gap_bytes` past the end of the one before it, or at its record's start.
-    /// With a trailing delimiter the empty field after it is not listed.
+    /// The end (exclusive, in bytes) of every field of every record, in input order. A field starts `gap_bytes` after
+    /// the end of the previous one, or at its record's start. The empty field after a trailing delimiter is not listed.
     pub field_ends: Vec<u32>,
     /// For fields at declared positions, the start of every field; otherwise empty.
     pub field_starts: Vec<u32>,
-    /// Bytes of the delimiter.
+    /// The length of the delimiter in bytes.
     pub gap_bytes: u32,
     /// Records whose form is wrong, in input order; at most one per record, the first.
     pub faults: Vec<Fault>,
-    /// Blank lines that were passed over.
+    /// The number of skipped blank lines.
     pub blank_count: u64,
-    /// Comment lines that were passed over.
+    /// The number of skipped comment lines.
     pub comment_count: u64,
-    /// COPY's end-of-data markers that were passed over: one at most, the last of the file.
+    /// The number of skipped end-of-data markers of COPY: at most one, at the end of the file.
     pub end_marker_count: u64,
-    /// Line ends in the bytes that were consumed, those inside quoted fields included.
-    /// What counts as one says [`Dialect::line_byte`](crate::Dialect::line_byte).
+    /// The number of line ends in the consumed bytes, including those inside quoted fields.
+    /// [`Dialect::line_byte`](crate::Dialect::line_byte) says what counts as a line end.
     pub line_count: u32,
 }
 
 impl Records {
-    /// Forgets everything, keeps the memory.
+    /// Removes everything, but keeps the memory.
     pub fn clear(&mut self) {
         self.records.clear();
         self.field_ends.clear();
@@ -147,8 +146,8 @@ impl Records {
         Some(last.start)
     }
 
-    /// Checks that the open record or comment may have these bytes of `text`; `seen_end` is the end of the part that
-    /// was scanned.
+    /// Checks that the open record or comment may have these bytes of `text`; `seen_end` is the end of the scanned
+    /// part.
     pub(crate) fn check_length(
         &self,
         dialect: &Dialect,
@@ -157,7 +156,7 @@ impl Records {
         seen_end: u32,
     ) -> Result<(), ScanError> {
         let limit = dialect.record_bytes_max;
-        // What may begin a terminator may reach into the record before.
+        // Bytes that may begin a terminator may belong to the previous record.
         if bytes.end.saturating_sub(bytes.start) as usize <= limit {
             return Ok(());
         }
@@ -193,7 +192,7 @@ impl Records {
             return None;
         }
         let field = self.field(index, field_index);
-        // A declared position that the record does not reach is listed at the record's end.
+        // A field whose position is beyond the record is listed at the record's end.
         let is_missing =
             !self.field_starts.is_empty() && field.start == self.records[index].end as usize;
         (!is_missing).then_some(field)

@@ -1,20 +1,19 @@
-//! The slow machine: one byte at a time, to be read and trusted. It defines the result of the fast one, and the tests
-//! compare the two.
+//! The slow machine: one byte at a time, simple enough to be trusted. It defines the result of the fast one, and the
+//! tests compare the two.
 //!
-//! A line that begins with the comment byte, where a record would begin, is passed over up to
-//! the next terminator. In any other the rules are, in the order in which a byte is asked:
+//! A line that begins with the comment byte, where a record would begin, is skipped up to the next terminator. In all
+//! others, these rules apply to a byte, in this order:
 //!
-//! 1. Inside quotes the escape byte makes the next one ordinary, a quote closes the field (or
-//!    is half of a doubled one), and everything else is text, line ends included.
-//! 2. Elsewhere the terminator ends the record. Where it is `\n` or `\r\n`, any other `\r` is a
-//!    fault.
+//! 1. Inside quotes the escape byte escapes the next byte, a quote closes the field (or is half of a doubled one), and
+//!    everything else is text, including line ends.
+//! 2. Elsewhere the terminator ends the record. If it is `\n` or `\r\n`, any other `\r` is a fault.
 //! 3. The delimiter ends the field.
 //! 4. A quote as the first byte of a field opens it.
-//! 5. In a dialect without quotes the escape byte makes the next one ordinary, be it a
-//!    delimiter's, a `\r` or a line end.
+//! 5. In a dialect without quotes the escape byte escapes the next byte, even a byte of a delimiter, a `\r` or a line
+//!    end.
 //! 6. Anything else is text. After a closing quote that is a fault, and so is a quote.
 //!
-//! Files of fields at fixed positions have rules of their own, in `reference_fixed`.
+//! The rules for fields at declared positions are in `reference_fixed`.
 
 use crate::dialect::{Dialect, Escape};
 use crate::error::{Scan, ScanError, TextEnd};
@@ -53,7 +52,7 @@ pub fn scan_reference(
             None => find_record(dialect, text, start, end),
         };
         let Some(found) = found else {
-            // Bytes that may be the beginning of a terminator are not part of the record.
+            // Bytes that may begin a terminator are not counted as part of the record.
             let begun_bytes = dialect.terminator.begun_bytes(&text[start..]);
             if text.len() - begun_bytes - start > dialect.record_bytes_max {
                 return Err(too_long(text.len()));
@@ -127,11 +126,11 @@ enum State {
     Unquoted,
     /// Inside quotes.
     Quoted,
-    /// Right behind the closing quote.
+    /// Directly after the closing quote.
     Closed,
 }
 
-/// The comment at `start`, or nothing if more text is needed to find its end.
+/// The comment at `start`; `None` if more text is needed to find its end.
 fn find_comment(dialect: &Dialect, text: &[u8], start: usize, end: TextEnd) -> Option<FoundRecord> {
     let mut at = start;
     while at < text.len() && dialect.terminator.bytes_at(&text[at..]) == 0 {
@@ -151,7 +150,7 @@ fn find_comment(dialect: &Dialect, text: &[u8], start: usize, end: TextEnd) -> O
     })
 }
 
-/// The record at `start`, or nothing if more text is needed to find its end.
+/// The record at `start`; `None` if more text is needed to find its end.
 fn find_record(dialect: &Dialect, text: &[u8], start: usize, end: TextEnd) -> Option<FoundRecord> {
     let is_escape = |byte: u8| Escape::Byte(byte) == dialect.escape;
     let is_quote = |byte: u8| Some(byte) == dialect.quote;
@@ -212,7 +211,7 @@ fn find_record(dialect: &Dialect, text: &[u8], start: usize, end: TextEnd) -> Op
     if terminator_bytes == 0 && end != TextEnd::File {
         return None;
     }
-    // An escape at the very end reaches one byte too far.
+    // After an escape at the very end, the position is one byte too far.
     let end = at.min(text.len());
     if state == State::Quoted {
         fault.get_or_insert((FaultKind::UnclosedQuote, quote_opened));

@@ -1,11 +1,10 @@
 //! The slow machine for fields at fixed positions.
 //!
 //! 1. A record is a line, or a declared number of bytes; at the end of the file, the rest.
-//! 2. A record that is shorter or longer than declared is a fault, unless the dialect allows
-//!    missing or extra fields. So is a `\r` that ends no line, where lines end with `\n` or
-//!    `\r\n`.
-//! 3. A field is the text at its position; in a short record, the part of it that exists. A field that the record does
-//!    not reach is listed as empty at the record's end.
+//! 2. A record that is shorter or longer than declared is a fault, unless the dialect allows missing or extra fields.
+//!    If lines end with `\n` or `\r\n`, any other `\r` is also a fault.
+//! 3. A field is the text at its position; in a short record, the part of it that exists. A field whose position is
+//!    beyond the record is listed as empty at the record's end.
 
 use crate::dialect::{Dialect, ExtraFields, MissingFields};
 use crate::error::TextEnd;
@@ -14,7 +13,7 @@ use crate::found_record::FoundRecord;
 use crate::records::FaultKind;
 use crate::terminator::Terminator;
 
-/// The record at `start`, or nothing if more text is needed to find its end.
+/// The record at `start`; `None` if more text is needed to find its end.
 pub(crate) fn find_fixed_record(
     dialect: &Dialect,
     fixed: &FixedWidth,

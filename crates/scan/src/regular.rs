@@ -31,13 +31,12 @@ pub(crate) struct QuotedBlock {
     pub(crate) after: Prior,
 }
 
-/// Reads a block of a dialect with doubled quotes, or gives up where a quote stands that
-/// neither opens nor closes a field.
+/// Reads a block of a dialect with doubled quotes. Returns `None` if a quote neither opens nor closes a field.
 ///
 /// In text without faults a byte is inside quotes if the number of quotes before it is odd: a doubled quote closes and
-/// opens again at once. That holds as long as each opening quote is right behind a delimiter, a line end or a closing
-/// quote, and each closing quote is right before a delimiter, a line end or an opening quote. `returns` are the `\r`
-/// that belong to a `\r\n`; it is empty if `\r\n` ends no record.
+/// opens again at once. That holds if each opening quote directly follows a delimiter, a line end or a closing quote,
+/// and each closing quote is directly before a delimiter, a line end or an opening quote. `returns` are the `\r` that
+/// belong to a `\r\n`; it is empty if `\r\n` ends no record.
 #[inline(always)]
 pub(crate) fn doubled_quotes(masks: &Masks, prior: Prior, returns: u64) -> Option<QuotedBlock> {
     let quotes = masks.specials;
@@ -47,7 +46,7 @@ pub(crate) fn doubled_quotes(masks: &Masks, prior: Prior, returns: u64) -> Optio
         Prior::Closed => (0, 0, 1),
     };
     if quotes == 0 {
-        // The byte after a closing quote is judged below.
+        // The byte after a closing quote is checked below.
         if follows_closed == 0 {
             return Some(QuotedBlock {
                 delimiters: masks.delimiters & !inside_before,
@@ -68,7 +67,7 @@ pub(crate) fn doubled_quotes(masks: &Masks, prior: Prior, returns: u64) -> Optio
     if opening & !may_open != 0 {
         return None;
     }
-    // The byte behind the last one is not known yet: the next block judges it.
+    // The byte after the last one is not known yet: the next block checks it.
     let may_follow = delimiters | newlines | opening;
     let must_follow = closing << 1 | follows_closed;
     if must_follow & !(may_follow | returns) != 0 {
@@ -108,17 +107,17 @@ pub(crate) fn exclusive_or_of_all_below(bits: u64) -> u64 {
     bits ^ bits << 32
 }
 
-/// The bytes of a block that an escape has made ordinary.
+/// The escaped bytes of a block.
 pub(crate) struct Escaped {
-    /// The ordinary bytes.
+    /// The escaped bytes.
     pub(crate) bytes: u64,
-    /// The block's last byte is an escape that makes the next block's first byte ordinary.
+    /// True if the block's last byte escapes the next block's first byte.
     pub(crate) carries: bool,
 }
 
-/// Finds the bytes that escapes have made ordinary, some of them escapes themselves: in a run of escapes, every second
-/// one. The addition carries through each run that begins at an odd bit, so that the carry appears at the run's end;
-/// simdjson does the same with backslashes.
+/// Finds the escaped bytes. Some of them are escapes themselves: in a run of escapes, every second one is escaped. The
+/// addition carries through each run that begins at an odd bit, so that the carry appears at the run's end; simdjson
+/// does the same with backslashes.
 #[inline(always)]
 pub(crate) fn escaped(escapes: u64, carried: bool) -> Escaped {
     const EVEN: u64 = 0x5555_5555_5555_5555;

@@ -1,4 +1,4 @@
-//! The scanner: stripes of blocks to masks, masks to records.
+//! The scanner: makes masks from stripes of blocks, and records from masks.
 
 use crate::dialect::Dialect;
 use crate::error::{Scan, ScanError, TextEnd};
@@ -8,14 +8,14 @@ use crate::mask_walker::{MaskWalker, Settings};
 use crate::masks::{BLOCK_BYTES, InstructionSet, Masks, Needles};
 use crate::records::Records;
 
-/// Blocks whose masks are found in one go: few enough to stay in the first cache, enough to
-/// make the choice of the instruction set cost nothing.
+/// The number of blocks whose masks are found in one go: few enough for the first-level cache, and so many that
+/// choosing the instruction set costs almost nothing.
 const STRIPE_BLOCKS: usize = 64;
 
-/// More text than this is not looked at in one call: positions are 32 bits wide.
+/// The most text that is scanned in one call: positions are 32 bits wide.
 const SCAN_BYTES_MAX: usize = 1 << 31;
 
-/// Finds records and their fields. Holds no text and no state between calls.
+/// Finds records and their fields. It keeps no text and no state between calls.
 #[derive(Clone, Debug)]
 pub struct Scanner {
     instruction_set: InstructionSet,
@@ -27,7 +27,7 @@ pub struct Scanner {
 enum Way {
     /// The fastest, for the common dialects.
     Common(Settings),
-    /// One special byte after another, for all others that have delimiters.
+    /// One special byte after another, for all other dialects with delimiters.
     General(Box<Dialect>, Needles),
     /// Fields at declared positions.
     Fixed(Box<Dialect>, Needles),
@@ -67,15 +67,15 @@ impl Scanner {
     /// Finds the records of `text`, which starts where a record starts. `records` is cleared
     /// first.
     ///
-    /// `end` says what follows the text, or with a `bool` whether it is the last of its file. At the end of the file,
-    /// the text behind the last terminator is a record too, complete or not, and all bytes are consumed. Otherwise
-    /// bytes are consumed up to the last terminator that ends a record; the caller passes the rest again with more text
-    /// behind it. (A text past 2 GiB is not consumed in one call even at the end: call again with the rest. [`Records`]
-    /// counts bytes in 32 bits.)
+    /// `end` says what follows the text; `true` means that it is the last of its file. At the end of the file, the text
+    /// after the last terminator is a record, too, complete or not, and all bytes are consumed. Otherwise bytes are
+    /// consumed up to the last terminator that ends a record; the caller passes the rest again with more text. (A text
+    /// of more than 2 GiB is not consumed in one call even at the end, because [`Records`] counts bytes in 32 bits:
+    /// call again with the rest.)
     ///
-    /// A line with nothing but its terminator is blank, unless the dialect says otherwise: it is counted and skipped.
-    /// So are comments, and COPY's end-of-data marker if the file ends with it. A marker at the end of a text that may
-    /// be cut anywhere is not consumed, because its meaning depends on the text behind it.
+    /// An empty line is counted and skipped, unless it is a record in this dialect. So are comments, and COPY's
+    /// end-of-data marker if the file ends with it. A marker at the end of a text that may be cut anywhere is not
+    /// consumed, because its meaning depends on the text after it.
     pub fn scan(
         &mut self,
         text: &[u8],
@@ -136,7 +136,7 @@ fn each_stripe(
         base += (stripe.len() * BLOCK_BYTES) as u32;
     }
     if !rest.is_empty() {
-        // No needle is zero, so that the filling is not found.
+        // No searched byte is zero, so nothing is found in the padding.
         let mut block = [0; BLOCK_BYTES];
         block[..rest.len()].copy_from_slice(rest);
         instruction_set.find(&[block], needles, &mut masks[..1]);

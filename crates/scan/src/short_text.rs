@@ -1,14 +1,14 @@
-//! A few bytes that stand between fields or records.
+//! A few bytes between fields or records.
 
 use std::fmt;
 
-/// Bytes that a [`ShortText`] may have.
+/// The most bytes of a [`ShortText`].
 pub const SHORT_TEXT_BYTES_MAX: usize = 8;
 
-/// One to eight bytes: a delimiter, or a terminator of one's own. Copied, never allocated.
+/// One to eight bytes: a delimiter, or a custom terminator. It is copied, never allocated.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct ShortText {
-    /// Zero behind its length, so that equal texts are equal values.
+    /// The bytes after its length are zero, so that equal texts are equal values.
     bytes: [u8; SHORT_TEXT_BYTES_MAX],
     length: u8,
 }

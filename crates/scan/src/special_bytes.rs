@@ -1,6 +1,5 @@
-//! The machine's slow way through a block: one special byte after another. It is taken where
-//! quotes have escapes, where a quote stands that a regular text would not have, and where a
-//! field's quotes end with the block.
+//! The machine's slow way through a block: one special byte after another. It is used if quotes have escapes, if a
+//! quote is in an irregular position, and if a field's closing quote is the last byte of the block.
 
 use crate::error::ScanError;
 use crate::mask_walker::{Form, MaskWalker, Mode, OpenRecord};
@@ -8,7 +7,7 @@ use crate::masks::Masks;
 use crate::records::FaultKind;
 
 impl MaskWalker<'_> {
-    /// Takes a block one special byte after another. For dialects with quotes only.
+    /// Processes a block, one special byte after another. Only for dialects with quotes.
     #[inline(never)]
     pub(crate) fn read_block_by_special_bytes(
         &mut self,
@@ -68,8 +67,7 @@ impl MaskWalker<'_> {
         }
     }
 
-    /// The field was closed at `closed`; something stands at `position`. Is all between the
-    /// two in order?
+    /// Checks the bytes between the closing quote at `closed` and the special byte at `position`.
     fn leave_quotes(&mut self, closed: u32, position: u32, is_end: bool, is_newline: bool) {
         self.mode = Mode::Unquoted;
         let adjacent = position == closed + 1 && is_end;
@@ -83,7 +81,7 @@ impl MaskWalker<'_> {
         }
     }
 
-    /// A quote, or an escape byte that has no meaning here.
+    /// Processes a quote, or an escape byte that has no meaning here.
     fn special_outside_quotes(&mut self, position: u32) {
         self.record.escaped = true;
         if let Form::Quotes { quote } = self.settings.form

@@ -2,11 +2,11 @@
 
 use crate::short_text::ShortText;
 
-/// The end of a record. Inside quotes nothing ends a record.
+/// The terminator of a record. Inside quotes nothing ends a record.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Terminator {
-    /// `\n` and `\r\n`, mixed as they come. Any other `\r` outside quotes is a fault of its
-    /// record: old Macs ended lines with it, and a file of theirs would be one long record.
+    /// `\n` and `\r\n`, also mixed. Any other `\r` outside quotes is a fault of its record: old Macs ended lines with
+    /// it, and such a file would be one long record.
     #[default]
     Any,
     /// `\n` only; a `\r` before it is data.
@@ -20,7 +20,7 @@ pub enum Terminator {
 }
 
 impl Terminator {
-    /// Bytes of the terminator that `text` begins with; zero if it begins with none.
+    /// The length of the terminator with which `text` begins; zero if there is none.
     #[inline]
     pub fn bytes_at(self, text: &[u8]) -> usize {
         match (self, text) {

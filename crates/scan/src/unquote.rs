@@ -1,4 +1,4 @@
-//! From a field as it is written to its text: removes quotes, decodes escapes, and tells NULL from an empty text.
+//! Decodes a written field to its text: removes quotes, decodes escapes, and tells NULL from an empty text.
 //!
 //! Only fields of records flagged [`escaped`](crate::Record::escaped) need this. In all others the text is the written
 //! one, trimmed by the dialect's rule, and only compared with the NULL markers.
@@ -10,14 +10,14 @@ use crate::dialect::{Dialect, Escape};
 pub enum FieldText<'a> {
     /// NULL: the field is one of the dialect's markers.
     Null,
-    /// The text is a part of the field as written: views into the chunk stay possible.
+    /// The text is a part of the written field, so a view into the chunk is enough.
     Written(&'a [u8]),
     /// The text was put together in `scratch`.
     Unescaped(&'a [u8]),
 }
 
 impl<'a> FieldText<'a> {
-    /// The text, or nothing for NULL.
+    /// The text; `None` for NULL.
     #[inline]
     pub fn text(self) -> Option<&'a [u8]> {
         match self {
@@ -29,12 +29,11 @@ impl<'a> FieldText<'a> {
 
 /// Decodes one field: `written` is what [`Records::field`](crate::Records::field) spans.
 ///
-/// A field that begins with the quote is a quoted one, and NULL only if the dialect allows that. Any other field is
+/// A field that begins with the quote is quoted, and is NULL only if the dialect allows that. Any other field is
 /// trimmed by the dialect's rule, and compared with the NULL markers before escapes are decoded. `scratch` is used only
 /// if bytes have to move; its earlier content is lost.
 ///
-/// Records with a fault have no agreed meaning; for their fields some text comes back, and
-/// nothing panics.
+/// Fields of records with a fault have no defined meaning: some text is returned, without a panic.
 pub fn decode_field<'a>(
     written: &'a [u8],
     dialect: &Dialect,
@@ -62,7 +61,7 @@ pub fn decode_field<'a>(
     }
 }
 
-/// `rest` is the text behind the opening quote, up to and with the closing one.
+/// `rest` is the text after the opening quote, including the closing quote.
 fn decode_quoted<'a>(
     rest: &'a [u8],
     quote: u8,
@@ -71,7 +70,7 @@ fn decode_quoted<'a>(
 ) -> FieldText<'a> {
     let is_special = |byte: &u8| *byte == quote || Escape::Byte(*byte) == escape;
     match rest.iter().position(is_special) {
-        // Nothing to undo: the first special byte is the closing quote.
+        // Nothing to decode: the first special byte is the closing quote.
         Some(at) if at + 1 == rest.len() && rest[at] == quote => {
             return FieldText::Written(&rest[..at]);
         }
@@ -85,8 +84,8 @@ fn decode_quoted<'a>(
         if Escape::Byte(byte) == escape {
             scratch.extend(bytes.next());
         } else if byte == quote {
-            // Of a doubled quote the second stays. A single one closes the field; text after
-            // it is a fault of the record and is kept as it stands.
+            // Of a doubled quote the second is kept. A single quote closes the field; text after it is a fault of the
+            // record, and is kept unchanged.
             let mut ahead = bytes.clone();
             match ahead.next() {
                 Some(next) if next == quote && escape == Escape::DoubledQuote => {

@@ -152,7 +152,7 @@ fn any_text() -> impl Strategy<Value = Vec<u8>> {
     prop::collection::vec(piece, 0..60).prop_map(|pieces| pieces.concat())
 }
 
-/// Text with next to no faults, so that the quick ways are taken.
+/// Text with almost no faults, so that the fast ways are used.
 fn regular_text() -> impl Strategy<Value = Vec<u8>> {
     let field = prop::sample::select(vec![
         "",
@@ -350,7 +350,7 @@ fn every_short_text_agrees() {
         (Some(b'"'), Escape::DoubledQuote),
         (Some(b'"'), Escape::Byte(b'\\')),
     ];
-    // Behind `lead` bytes of a first field the same text stands at the edge of a block.
+    // After `lead` bytes of a first field, the same text is at the edge of a block.
     for lead in [0, 59] {
         for letters in 0..=6u32 {
             for number in 0..LETTERS.len().pow(letters) {

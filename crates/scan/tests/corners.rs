@@ -1,5 +1,5 @@
-//! The corners of the grammar, one line each: text in, fields out. Each is asked of the fast
-//! scanner and of the slow one, so that a wrong rule cannot hide in their agreement.
+//! Tests of the grammar's corner cases, one line each: a text and its fields. The fast and the slow scanner are both
+//! compared with these fields, because both could have the same wrong rule.
 
 use inrush_scan::reference::scan_reference;
 use inrush_scan::{
@@ -7,7 +7,7 @@ use inrush_scan::{
     PositionUnit, RecordEnd, Records, ScanError, Scanner, ShortText, Terminator, TextEnd,
 };
 
-/// Fields of each record, joined with `·`; faults as `!Kind@position` behind their record.
+/// The fields of each record, joined with `·`; faults as `!Kind@position` after their record.
 fn shown(text: &[u8], records: &Records) -> Vec<String> {
     let mut lines = Vec::new();
     for index in 0..records.len() {
@@ -508,7 +508,7 @@ fn records_have_a_limit() {
             "{end:?}"
         );
     }
-    // A tail is refused as soon as no end can save it.
+    // The end of a text is refused as soon as no continuation can make it valid.
     assert_eq!(too_long(&dialect, &text(1024, ""), false), None);
     assert_eq!(too_long(&dialect, &text(1024, "\r"), false), None);
     assert_eq!(

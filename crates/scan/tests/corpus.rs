@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use flate2::read::GzDecoder;
 use tar::Archive;
 
-/// An input, and where it is for a reader of a failure.
+/// An input, and its place for messages.
 type Input = (PathBuf, Vec<u8>);
 
 /// The inputs of `fuzz/corpus/TARGET.tar.gz`.

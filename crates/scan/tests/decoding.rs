@@ -1,4 +1,4 @@
-//! Fields as written against the text they mean, one line each.
+//! Tests of written fields and their texts, one line each.
 
 use inrush_scan::{Dialect, DialectTrim, Escape, FieldText, decode_field};
 
@@ -155,7 +155,7 @@ proptest! {
         decode::check(&Dialect { trim, ..dialect }, &written);
     }
 
-    /// Any bytes can be decoded.
+    /// No bytes cause a panic.
     #[test]
     fn nothing_panics(
         written in prop::collection::vec(

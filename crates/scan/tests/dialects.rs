@@ -1,4 +1,4 @@
-//! The dialects that are refused, and their messages.
+//! Tests of the dialects that are refused, and of their messages.
 
 use inrush_scan::{Dialect, Escape};
 

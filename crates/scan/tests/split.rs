@@ -1,4 +1,4 @@
-//! Any cut of a file gives each range exactly the records of a serial scan that begin in it.
+//! Tests that any cut of a file gives each range exactly the records of a serial scan that begin in it.
 
 mod checks;
 
@@ -11,7 +11,7 @@ use inrush_scan::{
 use proptest::prelude::*;
 
 fn any_dialect() -> impl Strategy<Value = Dialect> {
-    // Half of them with quotes that are doubled, or the common terminators.
+    // Half of the dialects have doubled quotes or common terminators.
     let quoting = prop_oneof![Just(3u8), 0u8..5];
     let terminator = prop_oneof![Just(0u8), 0u8..9];
     (0u8..8, quoting, terminator, 0u8..5, any::<u8>(), 0u8..8).prop_filter_map(
@@ -25,7 +25,7 @@ fn any_dialect() -> impl Strategy<Value = Dialect> {
     )
 }
 
-/// Pieces that are hard together, and runs that push the next bytes over the edge of a block.
+/// Pieces that are difficult in combination, and runs that move the next bytes across the end of a block.
 fn any_text() -> impl Strategy<Value = Vec<u8>> {
     let piece = prop_oneof![
         8 => prop::sample::select(vec![
@@ -39,7 +39,7 @@ fn any_text() -> impl Strategy<Value = Vec<u8>> {
     prop::collection::vec(piece, 0..50).prop_map(|pieces| pieces.concat())
 }
 
-/// Text with next to no faults: the quick way takes most of its blocks.
+/// Text with almost no faults: most of its blocks are read in the fast way.
 fn regular_text() -> impl Strategy<Value = Vec<u8>> {
     let field = prop::sample::select(vec![
         "",
@@ -103,7 +103,7 @@ proptest! {
     }
 }
 
-/// Every text of up to four of the bytes that matter: nothing short is left to chance.
+/// Every text of up to four special bytes, so that no short text is left to chance.
 #[test]
 fn every_short_text_is_cut_right() {
     const LETTERS: &[u8] = b",\"\\\r\n#";
@@ -210,8 +210,7 @@ fn fixed(record: RecordEnd) -> FixedWidth {
     }
 }
 
-/// Else a record would begin before it is known that it does: in `a;x`, only the `x` tells that
-/// `a;b` does not stand there.
+/// Otherwise a record would begin before that is known: in `a;x`, only the `x` shows that the text is not `a;b`.
 #[test]
 fn delimiters_that_hold_the_terminator_are_refused() {
     for (delimiter, terminator, is_right) in [

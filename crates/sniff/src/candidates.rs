@@ -1,8 +1,8 @@
-//! The types that a column's values are tried against, by the load's own converters.
+//! The types that are tried on a column's values, with the load's own converters.
 //!
-//! A converter accepts more than a guess should: `1` is a boolean to it, 32 hex digits are a UUID, a date is a
-//! timestamp of midnight. So each candidate also has a shape that its values must have. The shape may only refuse
-//! values that the converter accepts, never the other way round.
+//! A converter accepts more than a guess should: it reads `1` as a boolean, 32 hex digits as a UUID, a date as a
+//! timestamp at midnight. So each candidate also has a shape that its values must have. A shape only refuses values; a
+//! value that the converter refuses is never accepted.
 
 use inrush_convert::{Probe, Values};
 
@@ -15,20 +15,20 @@ use super::sentence_parts::shortened;
 /// A type that a column may have.
 pub(super) struct Candidate {
     pub guess: TypeGuess,
-    /// The first value that it does not take.
+    /// The first value that is not of this type.
     pub refused: Option<Refusal>,
-    /// Values that it took.
+    /// The number of values that are of this type.
     taken: u64,
     probe: Probe,
 }
 
-/// A value that a type does not take.
+/// A value that is not of a type.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Refusal {
     pub value: String,
     pub reason: String,
     pub place: FilePlace,
-    /// Values before it, all of which it took.
+    /// The number of values before it, which are all of the type.
     pub nth: u64,
 }
 
@@ -50,7 +50,7 @@ impl Candidate {
                 spelling: BooleanSpelling::Both,
             },
             TypeGuess::BigInt,
-            // Takes every decimal too; the number of their digits is counted separately.
+            // Accepts every decimal, too; digits are counted separately.
             TypeGuess::Double,
             TypeGuess::Date { format: None },
             TypeGuess::TimestampTz { format: None },
@@ -66,7 +66,7 @@ impl Candidate {
             .collect()
     }
 
-    /// True if it took all values so far.
+    /// True if all values so far are of this type.
     pub fn is_alive(&self) -> bool {
         self.refused.is_none()
     }
@@ -98,7 +98,7 @@ impl Candidate {
         self.taken += values.len() as u64;
     }
 
-    /// True if it takes a single value.
+    /// True if one value is of this type.
     pub fn takes(&self, value: &[u8]) -> bool {
         let mut values = Values::default();
         values.push(value);
@@ -106,8 +106,8 @@ impl Candidate {
     }
 }
 
-/// True if minutes and seconds are written with two digits. A ratio or a score (`16:9`, `4:3`) is not, but the
-/// converter would take it for a time.
+/// True if minutes and seconds are written with two digits. This excludes ratios and scores (`16:9`, `4:3`), which the
+/// converter would accept as times.
 fn have_two_digits(text: &[u8]) -> bool {
     let mut parts = text.split(|byte| *byte == b':').skip(1);
     parts.all(

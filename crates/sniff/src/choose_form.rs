@@ -9,13 +9,13 @@ use super::mapping;
 use super::sample::{Sample, Samples};
 use super::tally::{Tally, tally};
 
-/// A form with a lower score is not believed.
+/// A form with a lower score is not accepted.
 const VALUE_MIN: f64 = 0.25;
 
 /// A delimiter with a smaller value is not mentioned in a note.
 const VALUE_TOLD_MIN: f64 = 0.1;
 
-/// Another delimiter with this share of the best value is mentioned in a note; an unusual delimiter must be as good as
+/// Another delimiter with this share of the best score is mentioned in a note; an unusual delimiter must be as good as
 /// the best one.
 const TOLD_SHARE: f64 = 0.7;
 const USUAL_WEIGHT_MIN: f64 = 0.9;
@@ -24,7 +24,7 @@ const USUAL_WEIGHT_MIN: f64 = 0.9;
 #[derive(Clone, Debug)]
 pub(super) struct FormChoice {
     pub form: Form,
-    /// Fields of a good record.
+    /// The number of fields in a good record.
     pub field_count: usize,
     /// Notes about the choice for the user.
     pub unsure: Vec<String>,
@@ -32,7 +32,7 @@ pub(super) struct FormChoice {
     pub seen: Vec<String>,
 }
 
-/// Finds the form. `preset` comes from the files' names, `said` is the delimiter that a line of theirs names.
+/// Finds the form. `preset` comes from the files' names; `said` is the delimiter that one of their lines declares.
 pub(super) fn choose(samples: &Samples, preset: Option<Preset>, said: Option<u8>) -> FormChoice {
     let mut looks = looks(samples);
     let preset_form = preset.map(|preset| mapping::form_of(&preset.dialect()));
@@ -67,7 +67,7 @@ pub(super) fn choose(samples: &Samples, preset: Option<Preset>, said: Option<u8>
     choice
 }
 
-/// True if a beginning is one line, and the file goes on behind it.
+/// True if the beginning of a file is only one line, and the file continues.
 fn is_one_line(sample: &Sample) -> bool {
     let is_end = |byte: &u8| matches!(byte, b'\n' | b'\r');
     let text = sample.bytes.trim_ascii_end();
@@ -160,7 +160,7 @@ fn rival_unsure(best: &Entry, others: &[Entry]) -> Option<String> {
     };
     let rival = others.iter().find(is_near).filter(|_| !best.is_said)?;
     Some(format!(
-        "{} was taken as the delimiter, but {} would cut the records into {} fields as evenly; set \
+        "{} was taken as the delimiter, but {} would cut the records into {} fields as regularly; set \
          delimiter = \"...\" in `format` to decide",
         shown(&best.form.delimiter),
         shown(&rival.form.delimiter),
@@ -234,7 +234,7 @@ impl Nulls {
     }
 }
 
-/// A file of one column: no delimiter is believed.
+/// A file of one column: no delimiter is accepted.
 fn one_column(looks: &[Sample], best: Option<&Entry>, preset: Option<&Form>) -> FormChoice {
     let is_unseen = |byte: u8| looks.iter().all(|look| !look.bytes.contains(&byte));
     let delimiter = preset
@@ -286,7 +286,7 @@ fn one_column(looks: &[Sample], best: Option<&Entry>, preset: Option<&Form>) -> 
     }
 }
 
-/// Says where the files are not written as their names tell.
+/// The note about files that are not written as their names suggest.
 fn tell_contradiction(choice: &mut FormChoice, preset: &Form) {
     let form = &choice.form;
     let mut differences = Vec::new();

@@ -1,4 +1,4 @@
-//! The type of one column, chosen from its facts, with the reasons for a person.
+//! Chooses the type of one column from its facts, and gives the reasons in words.
 
 use inrush_rows::plural::counted;
 
@@ -7,32 +7,32 @@ use super::dates::other_order;
 use super::facts::ColumnFacts;
 use super::kinds::TypeGuess;
 
-/// The precision of decimals where their digits do not ask for more: a wider one costs nothing.
+/// The precision of decimals, unless their digits need more: a wider one costs nothing.
 const PRECISION_USUAL: usize = 15;
 
-/// Digits before the point that may come beside those that were seen.
+/// Digits before the point that are allowed in addition to those that were seen.
 const PRECISION_SPARE: usize = 4;
 
-/// More digits than a decimal of 128 bits holds.
+/// The most digits of a decimal of 128 bits.
 const PRECISION_MAX: usize = 38;
 
-/// Decimals with more digits than this after the point, and not all the same number of them, are
-/// what programs print of floating point.
+/// Decimals with more digits than this after the point, and not all with the same number, are printed floating-point
+/// numbers.
 const FRACTION_DIGITS_FLOAT: usize = 12;
 
 /// The largest integer in sampled rows for which `integer` is guessed: half of the range is left for rows that were not
 /// sampled.
 const INTEGER_SAMPLED_MAX: i128 = 1 << 30;
 
-/// A decision.
+/// The type of a column, and the reasons.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Decision {
     pub column_type: TypeGuess,
     pub seen: String,
     pub why: String,
     pub unsure: Vec<String>,
-    /// The type that all values of a text column would have, without the words for a missing value. The header is found
-    /// by it.
+    /// The type that all values of a text column would have without the words for a missing value. It helps to find the
+    /// header.
     pub reads_as: Option<TypeGuess>,
 }
 
@@ -43,7 +43,7 @@ pub(super) fn decide(facts: &ColumnFacts, rows: u64, is_everything: bool) -> Dec
     decision
 }
 
-/// The type and why it is that.
+/// The type, and why.
 fn reasons(facts: &ColumnFacts, is_everything: bool) -> Decision {
     let mut decision = Decision {
         column_type: TypeGuess::Text,
@@ -61,7 +61,7 @@ fn reasons(facts: &ColumnFacts, is_everything: bool) -> Decision {
         .iter()
         .filter(|candidate| candidate.is_alive())
         .collect();
-    // Words such as NaN alone do not make a column of numbers.
+    // A column that has only words such as NaN is not one of numbers.
     let is_sure = |guess: &TypeGuess| *guess != TypeGuess::Double || facts.numbers.number_like > 0;
     decision.reads_as = alive
         .first()
@@ -97,7 +97,7 @@ fn reasons(facts: &ColumnFacts, is_everything: bool) -> Decision {
     decision
 }
 
-/// The type of all values, words for no value not counted.
+/// The type of all values, except words for a missing value.
 fn choose(
     facts: &ColumnFacts,
     alive: &[&Candidate],
@@ -184,10 +184,10 @@ fn is_unclear(facts: &ColumnFacts, decision: &mut Decision) -> bool {
     false
 }
 
-/// Digits that every double keeps.
+/// The number of decimal digits that every double preserves.
 const DOUBLE_DIGITS: usize = 15;
 
-/// Digits with which programs print a double at most.
+/// The most digits with which programs print a double.
 const FLOAT_PRINTED_DIGITS: usize = 17;
 
 fn number(
@@ -281,8 +281,8 @@ fn number(
     })
 }
 
-/// The type with the date format that fits. If two formats fit that differ only in the order of day and month, the
-/// column is text.
+/// The type with the date format that all values have. If two formats are possible that differ only in the order of day
+/// and month, the column is text.
 fn formatted(alive: &[&Candidate], decision: &mut Decision) -> Option<TypeGuess> {
     let first = alive.first()?;
     let format = first.guess.format()?;
@@ -293,7 +293,7 @@ fn formatted(alive: &[&Candidate], decision: &mut Decision) -> Option<TypeGuess>
     if is_ambiguous {
         let other = other.unwrap_or_default();
         decision.why = format!(
-            "Text, because the values read as dates both ways, {format} and {other}: no day past \
+            "Text, because the values can be read as dates in two ways, {format} and {other}: no day past \
              12 was seen."
         );
         decision.unsure.push(format!(
@@ -323,7 +323,7 @@ fn refused_word<'a>(
         .map(|(word, (count, place))| (word.as_str(), *count, place))
 }
 
-/// True if a type was found by this candidate.
+/// True if the type comes from this candidate.
 fn is_of(candidate: &TypeGuess, found: &TypeGuess) -> bool {
     match found {
         TypeGuess::Integer => *candidate == TypeGuess::BigInt,
@@ -363,7 +363,7 @@ fn explain_type(facts: &ColumnFacts, decision: &mut Decision) {
         });
         if let Some(refused) = refused {
             decision.why = format!(
-                "{format} since `{}` ({}) reads in no other order.",
+                "{format}, because `{}` ({}) is a date only in this order.",
                 refused.value, refused.place
             );
         }
@@ -394,8 +394,7 @@ fn explain_type(facts: &ColumnFacts, decision: &mut Decision) {
     }
 }
 
-/// True if commas stand before groups of three digits, and a point or another comma shows that they are not decimal
-/// commas.
+/// True if commas separate groups of three digits, and a point or another comma shows that they are not decimal commas.
 fn are_commas_of_thousands(value: &str) -> bool {
     let (whole, fraction) = match value.split_once('.') {
         Some((whole, fraction)) => (whole, Some(fraction)),
@@ -407,7 +406,7 @@ fn are_commas_of_thousands(value: &str) -> bool {
         && (groups.len() > 1 || !groups.is_empty() && fraction.is_some())
 }
 
-/// True if the one comma of a number stands where it could separate thousands, before exactly three digits: `1,234`.
+/// True if a number has one comma, and it could separate thousands because exactly three digits follow: `1,234`.
 fn may_be_thousands(value: &str) -> bool {
     value
         .trim()
@@ -423,7 +422,7 @@ fn may_be_thousands(value: &str) -> bool {
         })
 }
 
-/// Tells of pairs of numbers that would be times, if their minutes had two digits.
+/// The note about pairs of numbers that would be times if their minutes had two digits.
 fn explain_ratios(facts: &ColumnFacts, decision: &mut Decision) -> bool {
     let is_number = |part: &str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
     let is_pair = |value: &str| {
@@ -448,7 +447,7 @@ fn explain_ratios(facts: &ColumnFacts, decision: &mut Decision) -> bool {
     true
 }
 
-/// Why a column is text, where some other type would have been near.
+/// Why a column is text although nearly all values are of another type.
 fn explain_text(facts: &ColumnFacts, decision: &mut Decision) {
     if !decision.why.is_empty() {
         return;
@@ -498,19 +497,19 @@ fn explain_text(facts: &ColumnFacts, decision: &mut Decision) {
         ));
         return;
     }
-    // The type that held out longest, where it took the first value at least.
+    // The type that the most leading values have, if at least the first value has it.
     let nearest = facts
         .candidates
         .iter()
         .filter_map(|candidate| Some((candidate, candidate.refused.as_ref()?)))
         .filter(|(candidate, _)| candidate.takes(facts.first_value().as_bytes()))
         .filter(|(candidate, _)| !matches!(candidate.guess, TypeGuess::Boolean { .. }))
-        // Of equals the narrower type, which stands before the others.
+        // Among equals, the narrower type, which is listed first.
         .rev()
         .max_by_key(|(_, refused)| refused.nth);
     if let Some((candidate, refused)) = nearest {
         decision.why = format!(
-            "Text, because `{}` ({}) is no {}, and what stands before it is.",
+            "Text, because `{}` ({}) is no {}, although the values before it are.",
             refused.value,
             refused.place,
             candidate.guess.sql()
@@ -526,7 +525,7 @@ fn explain_text(facts: &ColumnFacts, decision: &mut Decision) {
     }
 }
 
-/// Tells of numbers whose thousands are separated by something else than a comma.
+/// The note about numbers whose thousands are separated by something other than a comma.
 fn explain_groups(facts: &ColumnFacts, decision: &mut Decision) -> bool {
     let numbers = &facts.numbers;
     let seen = match (&numbers.other_groups, &numbers.dot_groups) {
@@ -545,7 +544,7 @@ fn explain_groups(facts: &ColumnFacts, decision: &mut Decision) -> bool {
     true
 }
 
-/// The values that refuse the one order of day and month, and the other.
+/// The values that exclude one order of day and month, and the other.
 fn mixed_orders(facts: &ColumnFacts) -> Option<(Refusal, Refusal)> {
     let refused = |candidate: &Candidate| candidate.refused.clone();
     facts
@@ -564,7 +563,7 @@ fn mixed_orders(facts: &ColumnFacts) -> Option<(Refusal, Refusal)> {
                 .iter()
                 .find(|candidate| candidate.guess.format() == Some(other.as_str()))?;
             let (first, second) = (refused(day_first)?, refused(month_first)?);
-            // Each is taken by the other order: they are dates after all.
+            // Each value is a date in the other order.
             (month_first.takes(first.value.as_bytes()) && day_first.takes(second.value.as_bytes()))
                 .then_some((first, second))
         })

@@ -3,15 +3,15 @@
 
 use super::form::Form;
 
-/// Delimiters that part values where they stand without a blank behind them.
+/// Delimiters that separate values if no blank follows them.
 const SUSPECTS: [u8; 4] = [b',', b';', b'|', b'\t'];
 
-/// Delimiters that part values only where they part all records evenly: else they are ordinary
-/// characters, as in `~ann`, `a^2`, `#5`.
+/// Delimiters that separate values only if they divide all records into the same number of fields. Otherwise they are
+/// ordinary characters, as in `~ann`, `a^2`, `#5`.
 pub(super) const RIVALS: [u8; 4] = [b'~', b'^', b'!', b'#'];
 
 /// How much a field, as it is written, looks like one value under this form, 0 to 1. `rivals` are those of [`RIVALS`]
-/// that divide all records evenly; a field with one of them counts half, because they are no proof.
+/// that divide all records evenly. A field with one of them counts half, because that proves nothing.
 pub(super) fn cleanness(written: &[u8], form: &Form, rivals: &[u8]) -> f64 {
     if !is_clean(written, form) {
         return 0.0;
@@ -28,7 +28,7 @@ pub(super) fn cleanness(written: &[u8], form: &Form, rivals: &[u8]) -> f64 {
     }
 }
 
-/// True if there is text before a byte, and neither a blank nor the end behind it.
+/// True if there is text before a byte, and text other than a blank after it.
 fn is_between(written: &[u8], at: usize) -> bool {
     at > 0 && !matches!(written.get(at + 1), Some(b' ') | None)
 }
@@ -56,7 +56,7 @@ fn is_clean(written: &[u8], form: &Form) -> bool {
     (0..written.len()).find(odd).is_none() || is_number(written) || is_bracketed(written)
 }
 
-/// Digits with points and commas between them, as numbers are written somewhere.
+/// Digits with points and commas between them, as some countries write numbers.
 fn is_number(written: &[u8]) -> bool {
     let text = match written {
         [b'-' | b'+', rest @ ..] => rest,
@@ -69,7 +69,7 @@ fn is_number(written: &[u8]) -> bool {
         && text.last().is_some_and(u8::is_ascii_digit)
 }
 
-/// JSON and the like have commas of their own.
+/// Texts such as JSON contain commas themselves.
 fn is_bracketed(written: &[u8]) -> bool {
     matches!(
         (written.first(), written.last()),
@@ -77,7 +77,7 @@ fn is_bracketed(written: &[u8]) -> bool {
     )
 }
 
-/// Two digits at either end, as beside the colons of a time.
+/// Two digits on each side, as around the colons of a time.
 fn is_part_of_time(written: &[u8]) -> bool {
     let is_two = |part: &[u8]| part.len() == 2 && part.iter().all(u8::is_ascii_digit);
     let ends = |part: &[u8]| part.len() >= 2 && is_two(&part[part.len() - 2..]);

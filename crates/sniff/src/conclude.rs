@@ -1,4 +1,4 @@
-//! The last stage: the guess, made of the rows that were found.
+//! The last stage: makes the guess from the rows that were found.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use super::rows::Rows;
 use super::{SniffOptions, form, names, trial_conversion, unsure};
 
 impl Rows {
-    /// The guess, with everything that is unsure.
+    /// The guess, with all that is unsure.
     pub(super) fn guess(self, files: &[Arc<SourceFile>], options: &SniffOptions) -> Guess {
         let choice = self.look.choice;
         let evidence = self.look.evidence;
@@ -59,7 +59,8 @@ impl Rows {
     }
 }
 
-/// The columns with their names, and the changes of names. `named` are names that are in no header of the load.
+/// The columns with their names, and the notes about changed names. `named` are names for files that the load reads
+/// without a header.
 fn columns(
     choice: &FormChoice,
     evidence: &Evidence,

@@ -1,8 +1,8 @@
-//! The form that cuts the samples best: delimiter, quote and escape.
+//! Finds the form that cuts the samples best: delimiter, quote and escape.
 //!
 //! Every delimiter that occurs is tried with every way of quoting. A form is good if nearly all records have the same
-//! number of fields, more than one, and if each field looks like one value and not like several that another delimiter
-//! would divide.
+//! number of fields, at least two, and if each field looks like one value, not like several with another delimiter
+//! between them.
 
 use super::clean::{self, RIVALS};
 use super::cut_sample::cut;
@@ -11,30 +11,29 @@ use super::row_names;
 use super::sample::{Sample, Samples};
 use super::tally::{Tally, tally};
 
-/// Bytes of each sample that the contest reads.
+/// How many bytes of each sample the contest reads.
 const LOOK_BYTES: usize = 128 << 10;
 
-/// Beginnings of files, and places in their middle, that are looked at.
+/// How many beginnings of files, and how many samples from their middle, are examined.
 const BEGINNINGS_MAX: usize = 4;
 const PLACES_MAX: usize = 8;
 
-/// If fewer records of a hundred have the same number of fields, the file does not have several columns.
+/// If fewer records than this, in percent, have the same number of fields, the file does not have several columns.
 pub(super) const SHARE_MIN: f64 = 0.7;
 
-/// The factor for a form that the file itself declares (`sep=;`): it counts more than the evidence of the records.
+/// The factor for a form that the file itself declares (`sep=;`). It counts more than the evidence of the records.
 const SAID_BONUS: f64 = 10.0;
 
-/// The factor for the form that the file's name suggests: it counts a little.
+/// The factor for the form that the file's name suggests, which counts a little.
 const PRESET_BONUS: f64 = 1.1;
 
 /// The factor for quotes around every field, which do not occur by chance.
 const QUOTED_BONUS: f64 = 1.25;
 
-/// The factor for quotes that are inside fields and around none, although with another delimiter they are around
-/// fields.
+/// The factor for quotes that are only inside fields under this delimiter, but around fields under another.
 const STRAY_QUOTES_MALUS: f64 = 0.4;
 
-/// Delimiters that are tried, and how much their look is trusted.
+/// The delimiters that are tried, and how much a regular look under each is trusted.
 const DELIMITERS: [(u8, f64); 17] = [
     (b',', 1.0),
     (b'\t', 1.0),
@@ -56,7 +55,7 @@ const DELIMITERS: [(u8, f64); 17] = [
     (b' ', 0.9),
 ];
 
-/// A form that takes part, and how good it is.
+/// A form in the contest, with its score.
 pub(super) struct Entry {
     pub form: Form,
     pub tally: Tally,
@@ -70,7 +69,7 @@ pub(super) struct Entry {
     pub is_said: bool,
 }
 
-/// The records as a delimiter cuts them, with its best way of quoting.
+/// The records as they are cut by a delimiter with its best way of quoting.
 struct DelimiterCandidate {
     delimiter: u8,
     weight: f64,
@@ -95,7 +94,7 @@ pub(super) fn hold(looks: &[Sample], preset: Option<&Form>, said: Option<u8>) ->
         .map(|candidate| candidate.delimiter)
         .filter(|delimiter| RIVALS.contains(delimiter))
         .collect();
-    // One could be chance.
+    // A single one could be chance.
     let are_quotes_around = candidates
         .iter()
         .filter(are_even)
@@ -110,18 +109,18 @@ pub(super) fn hold(looks: &[Sample], preset: Option<&Form>, said: Option<u8>) ->
             entry.is_said = true;
         }
     }
-    // A stable sort: of equals the likelier delimiter stays first.
+    // The sort is stable: among equals the more likely delimiter stays first.
     entries.sort_by(|left, right| right.value.total_cmp(&left.value));
     entries
 }
 
-/// The parts of the samples that the contest looks at.
+/// The parts of the samples that the contest reads.
 pub(super) fn looks(samples: &Samples) -> Vec<Sample> {
     parts(samples, LOOK_BYTES)
 }
 
-/// The same samples in full; nothing if the parts are all of them. A first record, or a header of thousands of names,
-/// may be longer than a part.
+/// The same samples in full; `None` if they are no longer than the parts. A first record, or a header of thousands of
+/// names, may be longer than a part.
 pub(super) fn long_looks(samples: &Samples) -> Option<Vec<Sample>> {
     let is_cut = samples
         .beginnings()
@@ -139,7 +138,7 @@ fn parts(samples: &Samples, bytes_max: usize) -> Vec<Sample> {
     let beginnings: Vec<&Sample> = samples.beginnings().collect();
     let step_beginnings = beginnings.len().div_ceil(BEGINNINGS_MAX).max(1);
     let beginnings = beginnings.into_iter().step_by(step_beginnings);
-    // The last place counts: it is where a file ends.
+    // The last sample counts, because it has the end of the file.
     let middles = middles.into_iter().rev().step_by(step);
     beginnings
         .chain(middles)
@@ -159,7 +158,7 @@ fn parts(samples: &Samples, bytes_max: usize) -> Vec<Sample> {
         .collect()
 }
 
-/// The best way of quoting with a delimiter; nothing if it parts no fields.
+/// The best way of quoting with a delimiter; `None` if it separates no fields.
 fn candidate(
     looks: &[Sample],
     delimiter: u8,
@@ -169,7 +168,7 @@ fn candidate(
     let is_preset = preset.is_some_and(|form| form.delimiter == [delimiter]);
     let usual = match preset {
         Some(form) if is_preset => form.quoting(),
-        // A quote that comes later in the file is then a reject, and never a silent change.
+        // If a quote comes later in the file, its row is then a reject and never changed silently.
         _ => Quoting::DOUBLED,
     };
     let tallies: Vec<(Quoting, Tally)> = Quoting::ALL
@@ -235,15 +234,14 @@ fn enter(
     }
 }
 
-/// The way of quoting with the most good records; of equals the one that is in use, then
-/// the usual one.
+/// The way of quoting with the most good records; among equals the one whose quotes occur, then the usual one.
 pub(super) fn best_quoting(
     tallies: &[(Quoting, Tally)],
     usual: Quoting,
     delimiter: u8,
 ) -> (Quoting, Tally) {
     let in_use = |quoting: &Quoting, tally: &Tally| match (quoting.quote, quoting.escape) {
-        // One field can be chance where the quote is an apostrophe.
+        // If the quote is an apostrophe, a single quoted field can be chance.
         (Some(b'\''), FormEscape::Backslash) => tally.quoted > 1 && tally.escaped_quotes > 0,
         (Some(b'\''), _) => tally.quoted > 1,
         (Some(_), FormEscape::Backslash) => tally.escaped_quotes > 0,
@@ -254,7 +252,7 @@ pub(super) fn best_quoting(
     let is_common = |quoting: &Quoting| {
         *quoting == usual || *quoting == Quoting::DOUBLED || *quoting == Quoting::NONE
     };
-    // An escape before a delimiter shows itself: without it the record has too many fields.
+    // An escape before a delimiter is evident: without it the record has too many fields.
     let is_needed = |quoting: &Quoting, tally: &Tally| {
         *quoting == Quoting::BACKSLASH && tally.backslashes.needed > 0
     };
@@ -271,12 +269,12 @@ pub(super) fn best_quoting(
     let chosen = known
         .into_iter()
         .filter(|(_, tally)| tally.share_with_titles() >= share_max)
-        // Of equals the first, which is the likelier.
+        // Among equals the first, which is more likely.
         .rev()
         .max_by_key(|(quoting, tally)| {
-            // A backslash before quotes must be needed to be believed.
+            // A backslash before quotes is accepted as an escape only if the records cannot be cut without it.
             let is_plain = quoting.quote.is_none() || quoting.escape != FormEscape::Backslash;
-            // A writer that escapes with backslashes leaves none alone.
+            // A program that escapes with backslashes writes no single ones.
             let is_contradicted = *quoting == Quoting::BACKSLASH && tally.backslashes.lone > 0;
             (
                 in_use(quoting, tally),
@@ -291,8 +289,8 @@ pub(super) fn best_quoting(
     }
 }
 
-/// True if the backslashes of a form without quotes are escapes and no ordinary characters, as in paths. A dump of a
-/// database writes tabs, or `\N`, and every backslash twice; `\N` alone is no more than a mark of NULL.
+/// True if the backslashes of a form without quotes are escapes, not ordinary characters as in paths. A database dump
+/// has tabs or `\N`, and doubles every backslash; `\N` alone is only a mark of NULL.
 fn are_escapes(tally: &Tally, delimiter: u8, is_usual: bool) -> bool {
     let backslashes = &tally.backslashes;
     if backslashes.lone > 0 || backslashes.escapes() == 0 {

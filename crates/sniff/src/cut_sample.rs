@@ -1,4 +1,4 @@
-//! A sample cut into records under one form.
+//! Cuts a sample into records under one form.
 //!
 //! A sample from the middle of a file begins inside some record, and under a form with quotes its first bytes may be
 //! inside or outside a quoted field. So both are assumed, and each assumption cuts the sample. If the two begin a
@@ -17,10 +17,10 @@ use super::form::{Form, FormEscape};
 use super::mapping;
 use super::sample::Sample;
 
-/// Of the records under the right assumption this many in a hundred have the right form at least.
+/// At least this share of the records under the right assumption, in percent, have the right form.
 const GOOD_PERCENT_MIN: usize = 90;
 
-/// Of those under the wrong one this many at most.
+/// At most this share of the records under the wrong assumption, in percent, have the right form.
 const GOOD_PERCENT_WRONG_MAX: usize = 50;
 
 /// The records of a sample.
@@ -28,7 +28,7 @@ pub(super) struct Cut {
     /// The text from the first record on, as the load would hold it.
     pub chunk: Chunk,
     pub records: Records,
-    /// The first record is the first of its file.
+    /// True if the first record is the first of its file.
     pub starts_file: bool,
     /// Lines are counted from the file's first one.
     pub is_line_known: bool,
@@ -103,9 +103,9 @@ fn first_record(bytes: &[u8], form: &Form, field_count: usize) -> Option<usize> 
 
 /// The result of an assumption.
 struct Assumed {
-    /// Where records begin in the sample, the first one left out: it is not whole.
+    /// The positions where records begin in the sample, without the first one, which is incomplete.
     starts: Vec<usize>,
-    /// Those records that have the right form.
+    /// The number of these records that have the right form.
     good: usize,
 }
 
@@ -119,7 +119,7 @@ impl Assumed {
     }
 }
 
-/// Cuts a sample, of which the first `shift` bytes are assumed.
+/// Cuts a sample whose first `shift` bytes were added as an assumption.
 fn assume(bytes: &[u8], form: &Form, field_count: usize, shift: usize) -> Option<Assumed> {
     let mut records = Records::default();
     // The end of the sample is not the end of a record.
@@ -150,7 +150,7 @@ fn first_common(left: &[usize], right: &[usize]) -> Option<usize> {
         .find(|start| right.binary_search(start).is_ok())
 }
 
-/// Behind the first line end that nothing makes an ordinary byte.
+/// The position after the first line end that is not escaped.
 fn first_line(bytes: &[u8], escape: FormEscape) -> Option<usize> {
     (0..bytes.len())
         .filter(|at| bytes[*at] == b'\n')
@@ -160,7 +160,7 @@ fn first_line(bytes: &[u8], escape: FormEscape) -> Option<usize> {
                 .rev()
                 .take_while(|byte| **byte == b'\\')
                 .count();
-            // A sample that begins with escapes does not tell how many stood before.
+            // If a sample begins with escapes, it is unknown how many were before it.
             escape != FormEscape::Backslash || escapes % 2 == 0 && escapes < *at
         })
         .map(|at| at + 1)

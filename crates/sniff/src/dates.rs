@@ -1,9 +1,9 @@
-//! The formats that a date or timestamp which is not ISO 8601 may be written in. The shape of one
-//! value gives them; whether days or months come first, all values of the column decide.
+//! The possible formats of a date or timestamp that is not ISO 8601. The shape of one value gives the formats; all
+//! values of the column decide whether the day or the month comes first.
 
 use super::kinds::TypeGuess;
 
-/// Types with formats that a value may have; the load's converters say whether it has.
+/// The types with formats that a value may have; the load's converters decide.
 pub(super) fn formats_of(value: &[u8]) -> Vec<TypeGuess> {
     let Ok(text) = std::str::from_utf8(value) else {
         return Vec::new();
@@ -25,7 +25,7 @@ pub(super) fn formats_of(value: &[u8]) -> Vec<TypeGuess> {
     let Some((time, has_offset)) = time_format(rest) else {
         return Vec::new();
     };
-    // A clock of twelve hours is not ISO's even behind an ISO date.
+    // A 12-hour clock is not ISO 8601, even after an ISO date.
     if is_iso && !time.contains("%p") {
         return Vec::new();
     }
@@ -41,7 +41,7 @@ pub(super) fn formats_of(value: &[u8]) -> Vec<TypeGuess> {
         .collect()
 }
 
-/// The orders that the date at the start of a text may have, and the rest of the text.
+/// The possible orders of the date at the start of a text, and the rest of the text.
 fn date_orders(text: &str) -> Option<(Vec<String>, &str)> {
     let (first, rest) = take_part(text)?;
     let separator = rest.chars().next()?;
@@ -80,7 +80,7 @@ fn date_orders(text: &str) -> Option<(Vec<String>, &str)> {
     Some((orders, rest))
 }
 
-/// The letters or digits that a text starts with.
+/// The letters or digits at the start of a text.
 fn take_part(text: &str) -> Option<(&str, &str)> {
     let end = text
         .find(|c: char| !c.is_ascii_alphanumeric())
@@ -93,7 +93,7 @@ fn take_part(text: &str) -> Option<(&str, &str)> {
     (end > 0).then(|| text.split_at(end))
 }
 
-/// The format of the text behind a date, and whether it has an offset from UTC.
+/// The format of the text after a date, and whether it has an offset from UTC.
 fn time_format(rest: &str) -> Option<(String, bool)> {
     let separator = rest.chars().next()?;
     if !matches!(separator, ' ' | 'T') {
@@ -137,7 +137,7 @@ fn time_format(rest: &str) -> Option<(String, bool)> {
     ))
 }
 
-/// The format with day and month changed places, where it has both as numbers.
+/// The format with day and month exchanged, if both are numbers.
 pub(super) fn other_order(format: &str) -> Option<String> {
     (format.contains("%d") && format.contains("%m")).then(|| {
         format
@@ -147,7 +147,7 @@ pub(super) fn other_order(format: &str) -> Option<String> {
     })
 }
 
-/// True if all values are eight digits that read as a date after 1900: then they may be one.
+/// True if all values are eight digits that can be read as a date after 1900.
 pub(super) fn is_eight_digit_date(text: &[u8]) -> bool {
     let number = |range: std::ops::Range<usize>| {
         std::str::from_utf8(&text[range])

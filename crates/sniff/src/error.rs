@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use inrush_package::PackageError;
 use inrush_source::SourceError;
 
-/// The files' format could not be guessed.
+/// The reasons why a format could not be guessed.
 #[derive(Debug, thiserror::Error)]
 pub enum SniffError {
     /// A file cannot be found or read.
@@ -14,7 +14,7 @@ pub enum SniffError {
     /// The declared format cannot be used.
     #[error(transparent)]
     Package(#[from] PackageError),
-    /// No file has a byte in it.
+    /// All files are empty.
     #[error(
         "{}: empty, so its columns cannot be guessed; give them: --columns \"id bigint, ...\"",
         path.display()
@@ -23,7 +23,7 @@ pub enum SniffError {
         /// The first of the files.
         path: PathBuf,
     },
-    /// Files of typed rows that do not fit each other, or the declared format.
+    /// Files of typed rows differ from each other, or from the declared format.
     #[error("{}: {what}; {mend}", path.display())]
     Table {
         /// The file.
@@ -40,12 +40,12 @@ pub enum SniffError {
         path: PathBuf,
         /// The line, counted from 1.
         line: u64,
-        /// Bytes of the (uncompressed) file before the one at fault.
+        /// The number of bytes of the (uncompressed) file before the wrong one.
         byte_offset: u64,
         /// The byte, the likely encoding, and the setting.
         what: String,
     },
-    /// The bytes are not those of text.
+    /// The file is not text.
     #[error(
         "{}: not text: {what}; name files with delimited text, or make the export write text",
         path.display()
@@ -56,7 +56,7 @@ pub enum SniffError {
         /// The observation.
         what: String,
     },
-    /// The records cannot be told apart.
+    /// The boundaries of records cannot be found.
     #[error("{}: {what}; {mend}", path.display())]
     Records {
         /// The file.

@@ -1,4 +1,4 @@
-//! All that was seen of the rows: the facts of each column, and the rows at fault.
+//! The evidence from the rows: facts about each column, and rows with faults.
 
 use std::sync::Arc;
 
@@ -17,39 +17,40 @@ use super::sample::Samples;
 use super::sentence_parts::FilePlace;
 use super::tally::{is_comment, title_records};
 
-/// The first rows come a few at a time, so that types that are wrong are given up early.
+/// The first rows are tried in small batches, so that wrong types are excluded early.
 const FIRST_ROWS: usize = 16;
 
-/// Rows whose values are tried together.
+/// The number of rows whose values are tried together.
 const BLOCK_ROWS: usize = 1024;
 
-/// Bytes of text whose values are tried together.
+/// The number of bytes of text whose values are tried together.
 const BLOCK_BYTES: usize = 4 << 20;
 
 /// The evidence of the rows.
 pub(super) struct Evidence {
     pub columns: Vec<ColumnFacts>,
-    /// Rows that were looked at, those at fault not counted.
+    /// Rows that were read, without those that have a fault.
     pub rows: u64,
-    /// Rows with a fault, by its kind, with the first of each.
+    /// The rows with faults, by kind, with the first row of each kind.
     pub bad_rows: Vec<BadRows>,
-    /// Lines that begin with the sign of a comment and do not count as rows.
+    /// Lines that begin with the sign of a comment, and are not counted as rows.
     pub comments: u64,
-    /// The first of them.
+    /// The first comment line.
     pub first_comment: Option<FilePlace>,
     /// Records before the first good one of a file.
     pub title_records: u64,
     /// The texts of the title lines of the first file.
     pub titles: Vec<String>,
-    /// Lines before the first good record of the first file that has such records; `None` if another one has others.
+    /// Lines before the first good record of the first file that has such records; `None` if files differ in this
+    /// number.
     pub title_lines: Option<u64>,
-    /// The first record of each file, where it is a good one, as text.
+    /// The first record of each file as text, if it is a good one.
     pub first_records: Vec<FirstRecord>,
     /// Rows of files that are read as UTF-8 contain bytes that are not UTF-8.
     pub not_utf8: bool,
     /// The number of sampled places that were left out, because it is not clear where their records begin.
     pub places_unused: u64,
-    /// Places that were read.
+    /// The number of places that were read.
     pub places: u64,
     values: Values,
 }
@@ -103,7 +104,7 @@ impl Evidence {
         for sample in &samples.samples {
             evidence.places += 1;
             let Some(cut) = cut(sample, form, column_count) else {
-                // A file without a record does not count as a place that was not understood.
+                // A file without a record is not counted as a place that was left out.
                 if !sample.bytes.is_empty() {
                     evidence.places_unused += 1;
                 }
@@ -122,7 +123,7 @@ impl Evidence {
     ) -> Result<Evidence, SourceError> {
         const CHUNK_BYTES: usize = 1 << 20;
         let mut evidence = Evidence::new(column_count);
-        // The lines of a title are not a header, so it is looked for here.
+        // A title has been skipped, so the header is searched for here.
         let dialect = Dialect {
             header: false,
             ..mapping::dialect(form)
@@ -245,7 +246,7 @@ impl Evidence {
         }
     }
 
-    /// Takes the values of some rows in, column by column.
+    /// Adds the values of some rows, column by column.
     fn take_block(&mut self, cut: &Cut, dialect: &Dialect, form: &Form, rows: &[usize]) {
         let text = cut.chunk.text();
         let mut scratch = Vec::new();
@@ -267,7 +268,7 @@ impl Evidence {
                 if form.quote.is_some() && written.first() == form.quote.as_ref() {
                     facts.quoted += 1;
                 }
-                // What an escape made is looked at as the load looks at it.
+                // Escapes are resolved as in the load.
                 if value.contains(&0) || std::str::from_utf8(value).is_err() {
                     continue;
                 }
@@ -283,7 +284,7 @@ impl Evidence {
     fn add_bad(&mut self, what: String, place: impl FnOnce() -> FilePlace) {
         const KINDS_MAX: usize = 20;
         let known = self.bad_rows.iter().position(|bad| bad.what == what);
-        // Of very many kinds the last one stands for all others.
+        // If there are very many kinds, the last one counts for all others.
         let full = (self.bad_rows.len() == KINDS_MAX).then_some(KINDS_MAX - 1);
         match known.or(full) {
             Some(index) => self.bad_rows[index].count += 1,

@@ -1,4 +1,4 @@
-//! Facts about one column, gathered from the samples.
+//! Facts about one column, collected from the samples.
 
 use std::collections::BTreeMap;
 
@@ -11,41 +11,41 @@ use super::numbers::NumberFacts;
 use super::sentence_parts::FilePlace;
 use super::sentence_parts::shortened;
 
-/// Words that stand for a missing value in some files. They are not taken for NULL, but a note names them.
+/// Words that stand for a missing value in some files. They are not loaded as NULL, but a note names them.
 const NULL_WORDS: [&str; 17] = [
     "", "\\N", "NULL", "null", "Null", "NA", "N/A", "n/a", "na", "#N/A", "None", "none", "nil",
     "-", "--", "?", "(null)",
 ];
 
-/// True if a value is one of the words that stand for no value in some files.
+/// True if a value is one of these words.
 pub(super) fn is_null_word(value: &[u8]) -> bool {
     NULL_WORDS.iter().any(|word| word.as_bytes() == value)
 }
 
-/// Distinct values that are remembered.
+/// How many distinct values are kept.
 const DISTINCT_MAX: usize = 4;
 
 /// The facts of one column.
 #[derive(Default)]
 pub(super) struct ColumnFacts {
-    /// Values, words for no value not counted.
+    /// The number of values, without words for a missing value.
     pub values: u64,
     pub nulls: u64,
     pub first_null: Option<FilePlace>,
-    /// Words that may stand for no value, how often, and where first.
+    /// Words that may stand for a missing value, with their number and the first place.
     pub words: BTreeMap<String, (u64, FilePlace)>,
-    /// Types that are tried; none before the first value.
+    /// The types that are still possible; empty before the first value.
     pub candidates: Vec<Candidate>,
     pub numbers: NumberFacts,
-    /// The spelling of the values, if they are booleans.
+    /// The spelling of the values if they are booleans.
     pub spelling: Option<BooleanSpelling>,
     /// The first few distinct values.
     pub distinct: Vec<String>,
-    /// The longest value in characters, and its beginning.
+    /// The length of the longest value in characters, and its beginning.
     pub longest: Option<(usize, String)>,
-    /// All values are eight digits that read as a date.
+    /// True if all values are eight digits that can be read as a date.
     pub are_eight_digit_dates: bool,
-    /// Values that stood in quotes.
+    /// The number of values in quotes.
     pub quoted: u64,
 }
 
@@ -55,7 +55,7 @@ impl ColumnFacts {
         self.distinct.first().map_or("", String::as_str)
     }
 
-    /// Takes a NULL in.
+    /// Adds a NULL.
     pub fn add_null(&mut self, place: impl FnOnce() -> FilePlace) {
         self.nulls += 1;
         if self.first_null.is_none() {
@@ -63,7 +63,7 @@ impl ColumnFacts {
         }
     }
 
-    /// Takes a word in that stands for no value, where the value is one.
+    /// Adds the value if it is a word for a missing value.
     pub fn add_word(&mut self, value: &[u8], place: impl FnOnce() -> FilePlace) -> bool {
         let Some(word) = NULL_WORDS.iter().find(|word| word.as_bytes() == value) else {
             return false;
@@ -75,7 +75,7 @@ impl ColumnFacts {
         true
     }
 
-    /// Takes values in; `place` tells where one stands.
+    /// Adds values; `place` returns the place of a value.
     pub fn add(&mut self, values: &mut Values, place: &dyn Fn(usize) -> FilePlace) {
         if values.is_empty() {
             return;

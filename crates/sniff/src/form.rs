@@ -3,12 +3,12 @@
 
 use inrush_scan::Dialect;
 
-/// The form of a file, as it seems.
+/// The guessed form of a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Form {
-    /// Stands between fields. In a file of one column it is a byte that was seen nowhere.
+    /// The delimiter between fields. In a file of one column it is a byte that does not occur.
     pub delimiter: Vec<u8>,
-    /// Opens and closes a quoted field.
+    /// The quote around a field.
     pub quote: Option<u8>,
     /// The way in which special bytes are made ordinary.
     pub escape: FormEscape,
@@ -24,7 +24,7 @@ pub struct Form {
     pub skip_lines: u32,
     /// A record is one field.
     pub is_single_column: bool,
-    /// The declared dialect, for the settings that the sniffer does not guess.
+    /// The declared dialect, which has the settings that the sniffer does not guess.
     pub declared: Option<Box<Dialect>>,
 }
 
@@ -41,7 +41,7 @@ pub enum FormEscape {
     Other(u8),
 }
 
-/// Quote and escape that are tried together.
+/// A quote and an escape that are tried together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Quoting {
     pub quote: Option<u8>,
@@ -61,7 +61,7 @@ impl Quoting {
         quote: Some(b'"'),
         escape: FormEscape::DoubledQuote,
     };
-    /// All that are tried, the likely ones first.
+    /// All pairs that are tried, the most likely first.
     pub const ALL: [Quoting; 6] = [
         Quoting::DOUBLED,
         Quoting {
@@ -82,7 +82,7 @@ impl Quoting {
 }
 
 impl Form {
-    /// A form with this delimiter and nothing else special.
+    /// A form with this delimiter, without quotes or escapes.
     pub(super) fn of(delimiter: &[u8], quoting: Quoting) -> Form {
         Form {
             delimiter: delimiter.to_vec(),
@@ -106,7 +106,7 @@ impl Form {
     }
 }
 
-/// Bytes as a person reads them in a sentence.
+/// Bytes as they are shown in a sentence.
 pub(super) fn shown(bytes: &[u8]) -> String {
     match bytes {
         b"\t" => "a tab".to_owned(),

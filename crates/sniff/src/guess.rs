@@ -19,34 +19,35 @@ pub struct Guess {
     pub(super) declared: Format,
     /// Their columns.
     pub columns: Vec<ColumnGuess>,
-    /// Rows that were looked at.
+    /// The number of rows that were read.
     pub rows: u64,
-    /// Bytes that were looked at, and bytes of all files as they are stored.
+    /// The number of bytes that were read.
     pub bytes_read: u64,
-    /// Bytes of all files as they are stored.
+    /// The number of stored bytes of all files.
     pub bytes_stored: u64,
-    /// Places that were looked at.
+    /// The number of places that were read.
     pub places: u64,
     /// The files.
     pub files: Vec<PathBuf>,
     /// All rows of all files were read, so the guess is certain.
     pub is_everything: bool,
-    /// Fields that no column can take, by their names.
+    /// The names of fields that no column can hold.
     pub left_out: Vec<String>,
-    /// The files say themselves what their columns are.
+    /// The files declare their columns themselves.
     pub is_told: bool,
-    /// The header has no name for the first field: its line is passed over, and the columns are named here.
+    /// The header has no name for the first field. Its line is skipped, and the columns are named here.
     pub has_row_names: bool,
-    /// The header has one name fewer than the rows have fields, and several readings: a load refuses the files.
+    /// The header has one name fewer than the rows have fields, and can be read in several ways: a load refuses the
+    /// files.
     pub unnamed: Option<super::row_names::Unnamed>,
     /// Observations about the form.
     pub seen: Vec<String>,
-    /// Unsure guesses beside columns, the most important first.
+    /// Unsure guesses that are not about one column, the most important first.
     pub unsure: Vec<String>,
 }
 
 impl Guess {
-    /// The dialect that the files are read with.
+    /// The dialect with which the files are read.
     pub fn dialect(&self) -> inrush_scan::Dialect {
         mapping::dialect(&self.form)
     }
@@ -69,8 +70,8 @@ impl Guess {
         }
     }
 
-    /// True if numbers that would lose a part are rejects, and booleans in unseen spellings too. This is the default,
-    /// because the types were only guessed; a declaration overrides it.
+    /// True if numbers that would lose digits are rejects, and booleans in unseen spellings, too. This is the default,
+    /// because the types are only guessed; a declaration overrides it.
     pub fn is_lossless(&self) -> bool {
         !self.is_told && self.declared.lossless != Some(false)
     }
@@ -127,7 +128,7 @@ impl Guess {
         }
     }
 
-    /// A hint about the types for the reasons of rejects.
+    /// A hint about guessed types, for the reasons of rejects.
     pub fn reject_hint(&self) -> String {
         format!(
             "the types were guessed from {}: declare them with --columns; or `inrush init --all \
@@ -136,7 +137,7 @@ impl Guess {
         )
     }
 
-    /// The comments of a package that says this guess.
+    /// The comments for a package with this guess.
     pub fn comments(&self) -> Comments {
         comments_of(self)
     }

@@ -1,8 +1,8 @@
-//! Decides if the first record is a header.
+//! Decides whether the first record is a header.
 //!
-//! Columns with other types than text decide if they can: names do not fit their types. If all columns are text, the
-//! look decides: texts like names, no two alike. Fields without a name do not prevent a header where no row can have
-//! them empty: at the end of the record, as spreadsheets write columns that were used once (`Name,Date,,,`), and over a
+//! If there are columns of other types than text, they decide: a name is not of their types. If all columns are text,
+//! the look of the record decides: texts like names, all different. A header may have fields without a name in two
+//! cases: at the end of the record, as spreadsheets write columns that were used once (`Name,Date,,,`), and over a
 //! column without a NULL, as pandas writes its index (`,name,town`). A record that may or may not be a header gets a
 //! note: names beside empty fields, numbers, or the same name twice.
 
@@ -13,15 +13,15 @@ use super::evidence::{Evidence, FirstRecord};
 use super::facts::{ColumnFacts, is_null_word};
 use super::kinds::TypeGuess;
 
-/// The guess of a header, and how sure it is.
+/// The guess whether there is a header, and how sure it is.
 pub(super) struct HeaderGuess {
     pub has_header: bool,
     pub seen: String,
     pub unsure: Option<String>,
 }
 
-/// Tells a header from data. `evidence` and `decisions` leave the first record of each file out; `usual` is the hint of
-/// the files' names.
+/// Tells a header from data. `evidence` and `decisions` do not include the first record of each file; `usual` is the
+/// hint from the files' names.
 pub(super) fn guess(
     evidence: &Evidence,
     decisions: &[Decision],
@@ -39,7 +39,7 @@ pub(super) fn guess(
     if let Some(answer) = by_types(&signs, first) {
         return answer;
     }
-    // All columns are text from here on.
+    // From here on all columns are text.
     let are_alike = evidence.first_records.len() > 1
         && evidence
             .first_records
@@ -91,15 +91,15 @@ pub(super) fn guess(
 /// The comparison of the first record with the types of columns that are not text.
 #[derive(Default)]
 struct Signs {
-    /// Fields that fit the type of their column.
+    /// The number of fields that are of their column's type.
     fits: u64,
-    /// The number of these that are years over values that are not years: `2019` over amounts.
+    /// The number of those fields that are years over values that are not: `2019` over amounts.
     years: u64,
-    /// Texts as names are, over another type.
+    /// The number of texts that can be names, over another type.
     named: u64,
-    /// Other texts that do not fit: dates over amounts, for example.
+    /// The number of other texts that are not of their column's type, such as dates over amounts.
     odd: u64,
-    /// All numbers of the record rise by the same step, and the rows' do not.
+    /// True if the numbers of the record rise by equal steps, and those of the rows do not.
     is_series: bool,
 }
 
@@ -132,7 +132,7 @@ impl Signs {
         signs.is_series = numbers.len() as u64 == signs.fits
             && match steps.as_slice() {
                 [] => false,
-                // Of two numbers any step is even.
+                // With two numbers, the steps are always equal.
                 [only] => *only == 1,
                 [first, ..] => *first != 0,
             }
@@ -149,7 +149,7 @@ fn by_types(signs: &Signs, first: &FirstRecord) -> Option<HeaderGuess> {
         return None;
     }
     let are_distinct = are_distinct(&first.fields);
-    // If only one text is not a name, over one column, it is more likely a bad value.
+    // If only one field is not of its column's type, it is more likely a bad value.
     let is_odd_header = signs.odd > 1 && are_distinct;
     if misfits > fits && (signs.named > 0 || is_odd_header) {
         let unsure = (fits > 0).then(|| {
@@ -219,7 +219,7 @@ fn holds_years(facts: &ColumnFacts) -> bool {
     }
 }
 
-/// One record is all there is.
+/// There is only one record.
 fn alone(
     evidence: &Evidence,
     first: &FirstRecord,
@@ -249,8 +249,8 @@ fn answer(has_header: bool, seen: &str, unsure: Option<String>) -> HeaderGuess {
     }
 }
 
-/// True if a line below a header may name the fields better: it fills names that the header leaves empty, or both have
-/// a name for each field.
+/// True if a line below a header may be the better header: it has names that the header lacks, or both have a name for
+/// each field.
 pub(super) fn is_fuller(above: &[String], below: &[String]) -> bool {
     let filled = |fields: &[String]| {
         let filled = fields.iter().filter(|field| !field.trim().is_empty());
@@ -260,7 +260,8 @@ pub(super) fn is_fuller(above: &[String], below: &[String]) -> bool {
         || filled(below) == below.len() && filled(above) == above.len() && are_distinct(below)
 }
 
-/// The type that tells a column's values from a name: its own, or of a text what all of its values read as.
+/// The type that distinguishes a column's values from a name: its own type or, for a text column, the type that all of
+/// its values could have.
 fn told_type(decision: &Decision) -> Option<&TypeGuess> {
     match &decision.column_type {
         TypeGuess::Text => decision.reads_as.as_ref(),
@@ -269,7 +270,7 @@ fn told_type(decision: &Decision) -> Option<&TypeGuess> {
 }
 
 fn takes(facts: &ColumnFacts, column_type: &TypeGuess, field: &str) -> bool {
-    // The candidates that took all other values stand for the type that was made of them.
+    // The candidates that accept all other values represent that type.
     let wants_number = matches!(
         column_type,
         TypeGuess::Integer | TypeGuess::BigInt | TypeGuess::Numeric { .. }
@@ -285,9 +286,9 @@ fn takes(facts: &ColumnFacts, column_type: &TypeGuess, field: &str) -> bool {
 /// The look of the first record over columns of text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum HeaderLook {
-    /// Names: no two are the same, and none is missing except over a column that no row leaves empty.
+    /// Names, all different. A name is missing only over a column that no row leaves empty.
     Names,
-    /// Partly names: some are missing, numbers, or the same.
+    /// Partly names: some are missing, numbers, or equal.
     Mixed,
     /// A row.
     Row,
@@ -313,7 +314,7 @@ impl HeaderLook {
         let are_clear = fields[..end].iter().zip(columns).all(may_lack)
             && names == named.len()
             && are_distinct(&named)
-            // One text beside empty fields is a row's, or a title's.
+            // A record with one text and otherwise empty fields is a row or a title.
             && (names > 1 || fields.len() <= 2);
         match are_clear {
             true => HeaderLook::Names,
@@ -322,13 +323,13 @@ impl HeaderLook {
     }
 }
 
-/// True if a field is a number as years and months are: digits alone.
+/// True if a field is a number like a year or a month: only digits.
 fn is_number(field: &str) -> bool {
     let text = field.trim();
     !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit())
 }
 
-/// True if a field can be a name: short, with a letter first.
+/// True if a field can be a name: short, and beginning with a letter.
 pub(super) fn is_name(field: &str) -> bool {
     const CHARACTERS_MAX: usize = 63;
     let text = field.trim().trim_start_matches('#');
@@ -345,7 +346,7 @@ pub(super) fn are_distinct<T: Ord>(fields: &[T]) -> bool {
     sorted.len() == fields.len()
 }
 
-/// True if all fields are words as programs name things: no blanks, and no sentence.
+/// True if all fields look like identifiers: no blanks, no sentences.
 fn are_identifiers(fields: &[String]) -> bool {
     fields.iter().all(|field| {
         field

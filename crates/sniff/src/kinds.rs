@@ -1,14 +1,14 @@
-//! The types that a column can be guessed to have, in the words of SQL and of the converters.
+//! The types that can be guessed for a column, as types of SQL and of the converters.
 
 use inrush_rows::column::ColumnType;
 use inrush_rows::column_policy::BooleanWords;
 
-/// The type that a column seems to have.
+/// A guessed type.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum TypeGuess {
     /// `true`, `false`, `t`, `f`.
     Boolean {
-        /// The spellings that were seen.
+        /// The spellings that occur.
         spelling: BooleanSpelling,
     },
     /// 32 bits.
@@ -24,7 +24,7 @@ pub enum TypeGuess {
     },
     /// 64 bits of floating point.
     Double,
-    /// Days; ISO 8601 where no format is said.
+    /// Days; ISO 8601 if there is no format.
     Date {
         /// In strftime's letters.
         format: Option<String>,
@@ -45,13 +45,13 @@ pub enum TypeGuess {
     Uuid,
     /// JSON objects and arrays.
     Json,
-    /// Anything.
+    /// Any text.
     Text,
     /// The type that a file of typed rows declares.
     Told {
         /// In PostgreSQL's words.
         sql: String,
-        /// The same type in the converters' terms.
+        /// The same type as the converters' type.
         column_type: Box<ColumnType>,
     },
 }
@@ -85,8 +85,8 @@ impl BooleanSpelling {
         }
     }
 
-    /// The words that a column takes which is spelled so: no other one of PostgreSQL's, since a
-    /// `1` or a `yes` beside them would have made the column text, had it been seen.
+    /// The words that a column of this spelling accepts. PostgreSQL's other words are not accepted: if a `1` or a `yes`
+    /// had been in the sample, the column would be text.
     pub(super) fn words(self) -> BooleanWords {
         let (yes, no): (&[&str], &[&str]) = match self {
             BooleanSpelling::Letters => (&["t"], &["f"]),
@@ -102,7 +102,7 @@ impl BooleanSpelling {
 }
 
 impl TypeGuess {
-    /// True if both are the same, but for how booleans are spelled.
+    /// True if both are the same type; spellings of booleans may differ.
     pub(super) fn is_kind_of(&self, other: &TypeGuess) -> bool {
         let are_booleans = matches!(
             (self, other),
@@ -130,12 +130,12 @@ impl TypeGuess {
         }
     }
 
-    /// True if it is one of numbers, which would lose what codes have.
+    /// True if it is a type of numbers, which cannot hold the leading zeros and signs of codes.
     pub fn is_number(&self) -> bool {
         self.column_type().is_number()
     }
 
-    /// The words that its values are, where it is a boolean.
+    /// The words of its values, if it is a boolean.
     pub(super) fn boolean_words(&self) -> Option<BooleanWords> {
         match self {
             TypeGuess::Boolean { spelling } => Some(spelling.words()),
@@ -143,7 +143,7 @@ impl TypeGuess {
         }
     }
 
-    /// The format that its values are written in, where that is not ISO 8601.
+    /// The format of its values, if it is not ISO 8601.
     pub fn format(&self) -> Option<&str> {
         match self {
             TypeGuess::Date { format }
@@ -153,7 +153,7 @@ impl TypeGuess {
         }
     }
 
-    /// The type that the load would convert to.
+    /// The type to which the load would convert.
     pub(super) fn column_type(&self) -> ColumnType {
         const FRACTION_DIGITS: u8 = 6;
         match self {

@@ -12,11 +12,11 @@ use super::error::SniffError;
 use super::sample::Samples;
 use super::{is_declared, mapping, titles};
 
-/// The facts that the files' names and the declared format give.
+/// The facts from the files' names and the declared format.
 pub(super) struct Known {
-    /// The format is taken as declared, and nothing of it guessed.
+    /// True if the format is declared, and nothing of it is guessed.
     pub is_declared: bool,
-    /// Lines that are not rows may be found and skipped, because nothing is declared about them.
+    /// True if lines that are not rows may be found and skipped, because nothing is declared about them.
     pub may_skip: bool,
     /// The first file.
     pub path: PathBuf,
@@ -56,19 +56,19 @@ impl Known {
     }
 }
 
-/// The samples below the lines that are passed over.
+/// The samples after the skipped lines.
 pub(super) struct BelowSkipped {
     pub samples: Samples,
-    /// Lines before them in each file.
+    /// The number of skipped lines in each file.
     pub skip_lines: u32,
-    /// The delimiter that the first line names, passed over or not.
+    /// The delimiter that the first line names, whether that line is skipped or not.
     pub separator: Option<u8>,
     /// Observations about the lines, for the package's comments.
     pub seen: Vec<String>,
 }
 
 impl BelowSkipped {
-    /// Passes over the lines that are declared as none of the table, and over one that names the delimiter.
+    /// Skips the lines that are declared as not part of the table, and a line that names the delimiter.
     pub fn of(samples: Samples, known: &Known) -> BelowSkipped {
         let skip_lines = known.dialect.skip_lines;
         let samples = match skip_lines {

@@ -1,15 +1,14 @@
 //! Guesses the format of files and their columns, from samples taken all over them, and names each unsure guess.
 //!
-//! The stages, each with a type for the facts that are known after it: [`sample`] reads pieces of the files; [`known`]
-//! has the facts that need no look at their rows, and skips lines; [`choose_form`] finds the form, by a [`contest`] of
-//! every delimiter and way of quoting; [`rows`] finds the beginning of the rows, by a [`look`] at them: [`evidence`]
-//! collects facts from the rows, column by column, with [`candidates`] run through the load's own converters;
-//! [`header_detection`] tells names from rows; [`choose_type`] chooses types; [`conclude`] makes the guess, for which
-//! [`trial_conversion`] converts all samples once more, exactly as the load would. Nothing here is random: the same
-//! files always give the same guess.
+//! Each stage has a type for the facts that are known after it. [`sample`] reads pieces of the files. [`known`] has the
+//! facts that need no look at the rows, and skips lines. [`choose_form`] finds the form, by a [`contest`] of every
+//! delimiter and way of quoting. [`rows`] finds the first row, by a [`look`] at the rows: [`evidence`] collects facts
+//! about each column, and tries [`candidates`] with the load's own converters; [`header_detection`] tells names from
+//! rows; [`choose_type`] chooses types. [`conclude`] makes the guess, for which [`trial_conversion`] converts all
+//! samples once more, exactly as the load would. Nothing here is random: the same files always give the same guess.
 //!
-//! A guess is never looser than the load: a type is guessed only if the converters take its values. If two types fit,
-//! the one that changes nothing (text) is taken, and a note names the other.
+//! A guess is never looser than the load: a type is guessed only if the converters accept all sampled values. If two
+//! types are possible, the one that changes nothing (text) is chosen, and a note names the other.
 
 mod candidates;
 mod choose_form;
@@ -69,7 +68,7 @@ pub struct SniffOptions {
     /// The declared part of the format. If anything but compression, encoding, skip_lines and lossless is declared,
     /// nothing of the form is guessed.
     pub format: Format,
-    /// Look at all rows of all files, and not at samples.
+    /// Read all rows of all files, not samples.
     pub everything: bool,
 }
 
@@ -98,7 +97,7 @@ fn sniff_within(
     Ok(rows.guess(files, options))
 }
 
-/// Pieces of the files, which are text.
+/// Reads pieces of the files, and checks that they are text.
 fn text_samples(
     files: &[Arc<SourceFile>],
     format: &Format,
@@ -112,7 +111,7 @@ fn text_samples(
     Ok(samples)
 }
 
-/// True if anything of how the records are written is declared.
+/// True if any setting of the records' form is declared.
 pub fn is_declared(format: &Format) -> bool {
     Format {
         compression: None,

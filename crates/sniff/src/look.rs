@@ -1,4 +1,4 @@
-//! A look at rows: what their columns hold, and whether the first record names them.
+//! Looks at rows: what their columns contain, and whether the first record names them.
 
 use super::choose_form::FormChoice;
 use super::choose_type::{self, Decision};
@@ -18,7 +18,7 @@ pub(super) struct Look {
 }
 
 impl Look {
-    /// Looks at the rows of the samples, and tells a header from a row on the way.
+    /// Looks at the rows of the samples, and decides whether the first record is a header.
     pub fn at(
         known: &Known,
         samples: &Samples,
@@ -45,7 +45,7 @@ impl Look {
         }
         if without_first.comments > 0 {
             let before = choice.form.comment.replace(b'#');
-            // What delimits or quotes fields begins no comment.
+            // A delimiter or a quote cannot be the sign of a comment.
             if mapping::dialect(&choice.form).check().is_err() {
                 choice.form.comment = before;
             }
@@ -78,7 +78,7 @@ impl Look {
         if choice.field_count < 2 || !self.decisions.iter().all(is_text) {
             return None;
         }
-        // A little of the beginnings is enough, and costs next to nothing.
+        // A small part of the beginnings is enough, and costs almost nothing.
         let mut beginnings = contest::looks(samples);
         beginnings.retain(|sample| sample.starts_file);
         let beginnings = Samples {
@@ -107,7 +107,7 @@ impl Look {
         {
             return None;
         }
-        // Fewer rows than lines above them may be the odd ones themselves: a line of totals.
+        // If there are fewer rows than lines above them, the rows may be the exception, such as a line of totals.
         if found.evidence.rows <= u64::from(lines) {
             return None;
         }
@@ -128,7 +128,7 @@ impl Look {
     }
 }
 
-/// True if a column's type shows that other values stand in it than names. Letters that could be booleans do not: the rows
+/// True if a column's type shows that its values are not names. Letters that could be booleans do not show it: the rows
 /// below an `M` may all have an `F`.
 fn is_telling(decision: &Decision) -> bool {
     !matches!(

@@ -1,5 +1,5 @@
-//! The only place where guesses become the terms of the other steps: a scanner's dialect, a
-//! package's format and columns. What those cannot say yet is decided here too.
+//! Translates guesses into the types of other crates: a scanner's dialect, a package's format and columns. Only this
+//! file does so. It also decides what to do with a guess that those types cannot express.
 
 use std::collections::BTreeMap;
 
@@ -62,7 +62,7 @@ pub(super) fn form_of(dialect: &Dialect) -> Form {
     }
 }
 
-/// The dialect for a first look at the samples: lines without any special bytes.
+/// The dialect for a first look at the samples: lines without special bytes.
 pub(super) fn lines_dialect() -> Dialect {
     Dialect {
         delimiter: ShortText::byte(0x1f),
@@ -76,7 +76,7 @@ pub(super) fn lines_dialect() -> Dialect {
     }
 }
 
-/// The format that says a form, all of it, so that nothing depends on a file's name.
+/// The format with all settings of a form, so that nothing depends on a file's name.
 pub(super) fn format(form: &Form, declared: &Format) -> Format {
     if form.declared.is_some() {
         return Format {
@@ -117,7 +117,7 @@ pub(super) fn format(form: &Form, declared: &Format) -> Format {
     }
 }
 
-/// The escape that a preset has with this quote, where the format does not say one.
+/// The escape of a preset with this quote, if the format does not set one.
 fn implied_escape(usual: &Dialect, quote: Option<u8>) -> Escape {
     match (usual.escape, quote) {
         (Escape::DoubledQuote, None) => Escape::None,
@@ -134,8 +134,8 @@ fn nearest_preset(form: &Form) -> Preset {
     }
 }
 
-/// The columns of a package. Where they shall lose nothing, booleans take the words that were seen
-/// and no others; numbers say so by the format's `lossless`.
+/// The columns of a package. If they must lose nothing, booleans accept only the words that were seen; for numbers the
+/// format's `lossless` ensures it.
 pub(super) fn column_specs(columns: &[ColumnGuess], is_lossless: bool) -> Vec<ColumnSpec> {
     let folded = folded_fields(columns);
     let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
@@ -180,7 +180,7 @@ fn folded_fields(columns: &[ColumnGuess]) -> Vec<Option<String>> {
         .collect()
 }
 
-/// A field that no column takes.
+/// A field that is not loaded.
 pub(super) fn skipped(field: &str) -> ColumnSpec {
     let detail = ColumnDetail {
         skip: true,
@@ -189,8 +189,8 @@ pub(super) fn skipped(field: &str) -> ColumnSpec {
     ColumnSpec::short(&detail).unwrap_or_else(|| ColumnSpec::Long(Box::new(detail)))
 }
 
-/// The field of a column, where its name does not tell it: by the header's name, or by its place
-/// where that name is not there once only, or cannot be written as it is.
+/// The field of a column, if the column's name does not identify it. It is the name in the header or, if that name is
+/// not unique or cannot be written in a package, the field's number.
 fn field_choice(
     column: &ColumnGuess,
     index: usize,
@@ -203,7 +203,7 @@ fn field_choice(
     let text = column.field.as_deref().unwrap_or_default().trim();
     let is_writable = !text.is_empty()
         && text.len() <= NAME_BYTES_MAX
-        // Braces stand for parameters in a package.
+        // In a package, braces mark parameters.
         && !text.contains(|c: char| c.is_control() || c == '{' || c == '}');
     Some(match is_unique && is_writable {
         true => FieldChoice::Name(text.to_owned()),
@@ -219,7 +219,7 @@ pub(super) fn lossless_column(name: &str, column_type: &TypeGuess, field_index: 
     column
 }
 
-/// The column that the converters are given.
+/// The column as the converters need it.
 pub(super) fn column(name: &str, column_type: &TypeGuess, field_index: usize) -> Column {
     Column {
         formats: column_type

@@ -1,19 +1,18 @@
-//! Names of columns, made of a header's or of numbers.
+//! Makes names of columns from those of a header, or from numbers.
 //!
-//! The rule: blanks around it and a `#` before it go; upper case becomes lower case; every run of
-//! other characters than letters, digits and `_` becomes one `_`, and none stays at either end;
-//! a name that begins with a digit gets a `_` before it; an empty one is `column_N`; a name that
-//! was there before, or that every table has for itself (`ctid`), gets `_2`, `_3` and so on; what is
-//! longer than PostgreSQL's names is cut.
+//! The rule: blanks around a name and a `#` before it are removed; upper case becomes lower case; each run of
+//! characters other than letters, digits and `_` becomes one `_`, and is removed at both ends; a name that begins with
+//! a digit gets a `_` before it; an empty name becomes `column_N`; a name that is already taken, or that every table
+//! has by itself (`ctid`), gets `_2`, `_3` and so on; a name that is too long for PostgreSQL is cut.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use inrush_package::NAME_BYTES_MAX;
 
-/// Columns that PostgreSQL gives every table: none of its own may be called so.
+/// Columns that PostgreSQL adds to every table. No other column of the table may have such a name.
 const SYSTEM_COLUMNS: [&str; 6] = ["tableoid", "cmax", "xmax", "cmin", "xmin", "ctid"];
 
-/// The names for a header's fields, and the changes beyond their spelling.
+/// The names for a header's fields, and notes about changes other than spelling.
 pub(super) fn of_header(fields: &[String]) -> (Vec<String>, Vec<String>) {
     let mut taken = BTreeSet::new();
     let mut next_numbers = BTreeMap::new();
@@ -39,8 +38,8 @@ pub(super) fn of_header(fields: &[String]) -> (Vec<String>, Vec<String>) {
             if is_system || !taken.insert(name.clone()) {
                 let unique = unique(&name, &taken, &mut next_numbers);
                 let why = match is_system {
-                    true => "is that of a column that PostgreSQL gives every table",
-                    false => "is there more than once",
+                    true => "is the name of a column that PostgreSQL gives every table",
+                    false => "occurs more than once",
                 };
                 changes.push(format!(
                     "the name `{}` {why}: field {} is called {unique}",
@@ -57,7 +56,7 @@ pub(super) fn of_header(fields: &[String]) -> (Vec<String>, Vec<String>) {
     (names, changes)
 }
 
-/// The note about fields without a name; many are named together.
+/// The note about fields without a name; many fields share one note.
 fn unnamed_told(numbers: &[usize]) -> Option<String> {
     const SHOWN_MAX: usize = 5;
     let shown: Vec<String> = numbers
@@ -89,7 +88,7 @@ pub(super) fn of_numbers(count: usize) -> Vec<String> {
         .collect()
 }
 
-/// A name that SQL takes without quotes, words of its own aside.
+/// A name that SQL accepts without quotes, unless it is one of SQL's own words.
 pub(super) fn identifier(field: &str) -> String {
     let mut name = String::new();
     for character in field.trim().trim_start_matches('#').chars() {
@@ -100,7 +99,7 @@ pub(super) fn identifier(field: &str) -> String {
         }
     }
     let trimmed = name.trim_end_matches('_').len();
-    // A name of `_` alone, or one that ends so in the file, stays.
+    // A name that is only `_`, or that ends with `_` in the file, is kept.
     if trimmed > 0 && !field.trim().ends_with('_') {
         name.truncate(trimmed);
     }
@@ -110,8 +109,8 @@ pub(super) fn identifier(field: &str) -> String {
     name
 }
 
-/// The name with the least number that makes it unique. `next_numbers` has, by name, the least one that was not tried:
-/// a header of nothing but one name does not try all of them for each field.
+/// The name, with the smallest number that makes it unique. `next_numbers` has the smallest number that was not tried
+/// yet for each name, so that a header of equal names does not try all numbers for each field.
 fn unique(
     name: &str,
     taken: &BTreeSet<String>,
@@ -131,7 +130,7 @@ fn unique(
     }
 }
 
-/// The beginning of a name that has this many bytes at most.
+/// The longest beginning of a name that fits into this many bytes.
 fn cut(name: &str, bytes_max: usize) -> &str {
     let mut end = bytes_max.min(name.len());
     while !name.is_char_boundary(end) {
@@ -140,7 +139,7 @@ fn cut(name: &str, bytes_max: usize) -> &str {
     &name[..end]
 }
 
-/// A table's name, made of a file's: extensions and part numbers are left out.
+/// A table's name from a file's name: extensions and part numbers are left out.
 pub fn table_name(file_name: &str) -> String {
     let name = file_name.rsplit(['/', '\\']).next().unwrap_or(file_name);
     let stem = match name.find('.') {

@@ -1,29 +1,30 @@
 //! The shape of a column's numbers: digits before and after the point, leading zeros, exponents, and the numbers that
 //! can be read in two ways. The converters decide if a value is a number at all.
 //!
-//! **A dot before exactly three digits** (`1.500`, `12.750`) is a decimal point to one writer and separates
-//! thousands to another, and the two differ by a factor of a thousand. Only values of the same column settle it,
-//! where one of them has
+//! **A dot before exactly three digits** (`1.500`, `12.750`) is a decimal point to one writer and separates thousands
+//! to another; the two readings differ by a factor of a thousand. Only values of the same column settle it: one of them
+//! must have
 //!
 //! - a dot before one, two, four or more digits, or before none: `1.5`, `2.25`, `0.1234`;
 //! - more than three digits before the dot, or none, or a zero: `1234.500`, `.500`, `0.500`;
 //! - a dot and an exponent: `1.234e5`, or an exponent with a sign: `1e-05`.
 //!
 //! Then the dot is a decimal point in all of them. Without such a value the column is text, and a note gives the
-//! reason. Numbers without a dot beside them settle nothing (`1500` beside `1.500` is odd in both readings), nor do
-//! other columns: one file may have coordinates of one program beside amounts of another.
+//! reason. Numbers without a dot settle nothing (`1500` beside `1.500` is odd in both readings). Other columns settle
+//! nothing either: one file may have coordinates from one program and amounts from another.
 //!
 //! **An exponent without a point or a sign** (`12E45`, `1e5`) is a number to one reader and a code to another. It is a
-//! number where the column has a clear decimal point or a clear exponent; else the column is text, and a note says so.
-//! The words `NaN`, `inf` and `infinity` are numbers under the same condition.
+//! number if the column has a clear decimal point or a clear exponent; otherwise the column is text, and a note says
+//! so. The words `NaN`, `inf` and `infinity` are numbers under the same condition.
 //!
-//! What no sample shows: a column that is guessed to be integer rejects every dot and exponent; one that is guessed to
-//! be numeric or double precision has a value that settles how its dots are read.
+//! Rows that are not in the sample are safe, too: a column that is guessed to be integer rejects every dot and
+//! exponent, and a column that is guessed to be numeric or double precision has a value that settles how its dots are
+//! read.
 
 use super::sentence_parts::FilePlace;
 use super::sentence_parts::shortened;
 
-/// A value, and where it was seen first.
+/// A value, and the place where it was first seen.
 pub(super) type FirstSeen = Option<(String, FilePlace)>;
 
 /// The shape of the numbers of a column.
@@ -35,7 +36,7 @@ pub(super) struct NumberFacts {
     pub plus: FirstSeen,
     /// A value with an exponent.
     pub exponent: FirstSeen,
-    /// A value with a comma where others have a point.
+    /// A value with a comma, where other programs write a point.
     pub comma: FirstSeen,
     /// A value whose dot may be a decimal point or separate thousands.
     pub unclear_dot: FirstSeen,
@@ -43,24 +44,24 @@ pub(super) struct NumberFacts {
     pub dot_groups: FirstSeen,
     /// A value with other separators of thousands: blanks, apostrophes, underscores.
     pub other_groups: FirstSeen,
-    /// A value shows that the dot is a decimal point.
+    /// True if a value shows that the dot is a decimal point.
     pub is_point_clear: bool,
-    /// A value shows that exponents are exponents, and no part of a code.
+    /// True if a value shows that exponents are exponents, not parts of codes.
     pub is_exponent_clear: bool,
-    /// Any value has a point.
+    /// True if any value has a point.
     pub has_point: bool,
-    /// Values that are digits with signs, points, commas or an exponent at most.
+    /// The number of values that consist of digits and at most signs, points, commas and an exponent.
     pub number_like: u64,
-    /// Of those, the values that have no dot, or one before each three digits.
+    /// The number of those values that have no dot, or a dot before each three digits.
     pub dot_grouped: u64,
-    /// Values with other separators of thousands; they are not among `number_like`.
+    /// The number of values with other separators of thousands; `number_like` does not include them.
     pub other_grouped: u64,
-    /// Digits before the point at most.
+    /// The most digits before the point.
     pub integer_digits_max: usize,
-    /// Digits after the point at most and at least.
+    /// The most and the fewest digits after the point.
     pub fraction_digits_max: usize,
     pub fraction_digits_min: Option<usize>,
-    /// The smallest and the largest, where they are whole numbers.
+    /// The smallest and the largest value, if they are whole numbers.
     pub smallest: Option<i128>,
     pub largest: Option<i128>,
 }
@@ -71,7 +72,7 @@ impl NumberFacts {
         self.is_point_clear || self.is_exponent_clear
     }
 
-    /// Takes a value in.
+    /// Adds a value.
     pub fn add(&mut self, value: &[u8], place: impl Fn() -> FilePlace) {
         let text = value.trim_ascii();
         let digits = match text {
@@ -149,7 +150,8 @@ impl NumberFacts {
     }
 }
 
-/// True if a separator stands before each three digits: one to three digits, the first no zero, then groups.
+/// True if the separator divides the digits into groups of three; the first group has one to three digits and no
+/// leading zero.
 fn is_grouped(mut digits: &[u8], separator: &[u8]) -> bool {
     let lead = digits
         .iter()
@@ -173,8 +175,7 @@ fn is_grouped(mut digits: &[u8], separator: &[u8]) -> bool {
     digits.is_empty()
 }
 
-/// Separators of thousands that are neither dots nor commas: blanks (those that do not break too), apostrophes,
-/// underscores.
+/// Separators of thousands other than dots and commas: blanks (no-break spaces, too), apostrophes, underscores.
 const OTHER_SEPARATORS: [&str; 7] = [" ", "'", "_", "\u{a0}", "\u{202f}", "\u{2009}", "\u{2019}"];
 
 /// True if thousands are separated by one of [`OTHER_SEPARATORS`]; a fraction may follow.

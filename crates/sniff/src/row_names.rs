@@ -8,18 +8,19 @@
 //! ```
 //!
 //! A file whose header lacks its *last* name looks the same, and so does a file in which an unquoted decimal comma cuts
-//! a number in two (`name,amount` above `Smith,1,00`). If they were taken for R's, every value would be loaded one
-//! column too far. Names that do not fit the types of their columns are not evidence, because both other readings shift
-//! them, too. R's row names are accepted only if all files begin with the same header, all of the first rows have one
-//! field more, no two first fields of a file are the same, the first name is not itself a name for a number of rows
-//! (`id`), and either
+//! a number in two (`name,amount` above `Smith,1,00`). If such a file were taken for R's, every value would be loaded
+//! one column too far. That names are not of their columns' types is no evidence, because they are shifted in the other
+//! two readings, too. R's row names are accepted only if all files begin with the same header, all of the first rows
+//! have one field more, no two first fields of a file are the same, the first name is not itself a name for a number of
+//! rows (`id`), and either
 //!
-//! - names and first fields stand in quotes, and the rows are numbered (`"1"`, `"2"`, ...), as R writes by default; between
-//!   commas, no two fields side by side may be one number with a decimal comma; or
-//! - the delimiter is a blank or a tab, and the rows are numbered, or names and first fields stand in quotes.
+//! - names and first fields are in quotes, and the rows are numbered (`"1"`, `"2"`, ...), as R writes by default; if
+//!   the delimiter is a comma, no two adjacent fields may be one number with a decimal comma; or
+//! - the delimiter is a blank or a tab, and the rows are numbered, or names and first fields are in quotes.
 //!
-//! The load then skips the header's line, and the columns are named here: the first one is [`NAME`]. Every other such
-//! file with two names or more is [`Unnamed`]: a load refuses it, and `inrush init` prints the possible readings.
+//! The load then skips the header's line, and the columns get their names here: the first one is [`NAME`]. All other
+//! such files with at least two names are [`Unnamed`]: a load refuses them, and `inrush init` prints the possible
+//! readings.
 
 use std::collections::BTreeSet;
 
@@ -35,29 +36,29 @@ use super::sample::{Sample, Samples};
 /// The name of the column of row names.
 const NAME: &str = "row_name";
 
-/// Rows of each file that are looked at.
+/// How many rows of each file are examined.
 const ROWS_MAX: usize = 1000;
 
 /// A header without a name for the first field.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct RowNames {
-    /// Lines of each file up to the first row.
+    /// The number of lines in each file before the first row.
     pub lines: u32,
     /// The names in the header.
     pub names: Vec<String>,
-    /// Names, and the first fields of rows, stand in quotes.
+    /// True if the names and the first fields of rows are in quotes.
     are_quoted: bool,
-    /// All of them can be names.
+    /// True if all of them can be names.
     are_names: bool,
-    /// No two rows of a file have the same name.
+    /// True if no two rows of a file have the same name.
     are_unique: bool,
-    /// The names of rows are 1, 2, 3 and so on.
+    /// True if the names of rows are 1, 2, 3 and so on.
     are_numbered: bool,
-    /// Two fields side by side may be one number with a decimal comma.
+    /// True if two adjacent fields may be one number with a decimal comma.
     may_have_decimal_commas: bool,
 }
 
-/// A header with one name fewer than the rows have fields, which is not clearly R's.
+/// A header with one name fewer than the rows have fields, not clearly R's.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Unnamed {
     what: String,
@@ -65,7 +66,7 @@ pub struct Unnamed {
 }
 
 impl Unnamed {
-    /// The readings, and what to write for each.
+    /// The possible readings, and the fix for each.
     pub fn told(&self) -> String {
         format!("{}; {}", self.what, self.fix)
     }
@@ -94,7 +95,7 @@ impl RowNames {
             let other = RowNames::of(sample, form, field_count)?;
             match &mut found {
                 None => found = Some(other),
-                // Lines of a file without this header would be passed over.
+                // A file without this header would lose its first line.
                 Some(known) if known.names != other.names || known.lines != other.lines => {
                     return None;
                 }
@@ -121,7 +122,7 @@ impl RowNames {
                     .take_while(|fault| fault.record_index as usize <= index)
                     .all(|fault| fault.record_index as usize != index)
         };
-        // A single broken row is left to become a reject; but the first row must not be broken.
+        // A single broken row is left as a reject, except if it is the first row.
         let whole = (1..count)
             .filter(|index| has_fields(*index, field_count))
             .count();
@@ -185,7 +186,7 @@ impl RowNames {
         })
     }
 
-    /// True if it is accepted, by the rule at the head of this file.
+    /// True if the header is accepted by the rule at the head of this file.
     pub fn is_believed(&self, form: &Form) -> bool {
         let is_usual = self.are_quoted && self.are_numbered && !self.may_have_decimal_commas;
         let is_blank = matches!(form.delimiter.as_slice(), b" " | b"\t");
@@ -196,7 +197,7 @@ impl RowNames {
             && (is_usual || is_blank && (are_told || self.are_quoted))
     }
 
-    /// The note if it is not taken for such a header; `None` if the first record looks like a title or a row.
+    /// The note if the header is not accepted; `None` if the first record looks like a title or a row.
     pub fn unnamed(&self, form: &Form, skip_lines: u32) -> Option<Unnamed> {
         if self.names.len() < 2 || !self.are_names {
             return None;
@@ -261,7 +262,7 @@ impl RowNames {
     }
 }
 
-/// The problem of files that are declared to have a header with one name less than their rows have fields.
+/// The problem if files are declared to have a header, and it has one name fewer than their rows have fields.
 pub fn header_lacks_a_name(names: usize) -> String {
     format!(
         "the header has {} and the rows have {}, as R's write.table writes them: the column of row names has no name",
@@ -277,7 +278,7 @@ pub const LACKS_A_NAME_HINT: &str = "write the file again with col.names = NA or
     an unquoted decimal comma cuts a number in two, fix the header, or write such numbers in \
     quotes";
 
-/// True if a column of this name may hold 1, 2, 3 and so on itself.
+/// True if this is a usual name for a column of row numbers.
 fn numbers_rows(name: &str) -> bool {
     const WORDS: [&str; 14] = [
         "#", "id", "idx", "index", "key", "line", "n", "no", "nr", "num", "number", "pos", "row",
@@ -311,8 +312,9 @@ pub(super) fn may_be_blank_delimited(looks: &[Sample]) -> bool {
         })
 }
 
-/// True if words with a blank between them stand above rows that have one field more, numbered from 1, and a column of
-/// numbers: `x y z` above `1 2 1.5 a`, as R writes without quotes. A list of texts has no such column.
+/// True if the first line consists of words with blanks between them, and the rows below have one field more, are
+/// numbered from 1, and have a column of numbers: `x y z` above `1 2 1.5 a`, as R writes without quotes. A list of
+/// texts has no such column.
 fn are_numbered_rows(text: &[u8], is_whole: bool) -> bool {
     const ROWS_MIN: usize = 2;
     let Ok(text) = std::str::from_utf8(match (is_whole, text.iter().rposition(|b| *b == b'\n')) {

@@ -1,4 +1,4 @@
-//! Finds the first row: below a title, below names of all fields but the first, or at the first record.
+//! Finds the first row: after a title, after a header that lacks the first field's name, or at the first record.
 
 use std::sync::Arc;
 
@@ -14,34 +14,34 @@ use super::row_names::{self, RowNames, Unnamed};
 use super::sample::Samples;
 use super::titles::{self, Title};
 
-/// The rows that are taken, and all that was decided on the way to them.
+/// The rows, and all decisions that were made to find them.
 pub(super) struct Rows {
-    /// The rest of the samples, below the skipped lines.
+    /// The samples after the skipped lines.
     pub samples: Samples,
-    /// The form knows how many lines are passed over.
+    /// The form; it has the number of skipped lines.
     pub look: Look,
     /// The names of all fields, if the header lacks a name for the first field and is skipped.
     pub names: Option<Vec<String>>,
-    /// The header lacks a name, and has several readings.
+    /// The header lacks a name, and can be read in several ways.
     pub unnamed: Option<Unnamed>,
-    /// The delimiter that the first line names, passed over or not, where the format is declared.
+    /// The delimiter that the first line names, if the format is declared; whether or not that line is skipped.
     pub declared_separator: Option<u8>,
-    /// All rows of all files were looked at.
+    /// True if all rows of all files were read.
     pub is_everything: bool,
 }
 
-/// The role of the record above the rows, which may have a name fewer than they have fields.
+/// The role of the record above the rows, which may have fewer names than they have fields.
 enum FirstNames {
-    /// It lacks no name, as far as can be seen.
+    /// It seems to lack no name.
     Complete,
     /// It lacks the name of the first field, which numbers or names the rows.
     WithoutFirst(RowNames),
-    /// It lacks a name, and has several readings.
+    /// It lacks a name, and can be read in several ways.
     Unclear(Unnamed),
 }
 
 impl Rows {
-    /// Finds the rows below the lines that are passed over.
+    /// Finds the rows after the skipped lines.
     pub fn find(
         known: &Known,
         below: BelowSkipped,
@@ -60,7 +60,7 @@ impl Rows {
             }
             FirstNames::Unclear(found) => {
                 look.choice.unsure.push(found.told());
-                // The first record has been reported already, and not as a title.
+                // The first record has already been reported as something other than a title.
                 look.evidence.title_records = 0;
                 unnamed = Some(found);
             }
@@ -83,7 +83,7 @@ impl Rows {
         Rows::of(known, below, found.look)
     }
 
-    /// `choice` is that of the contest: the rows below the names have no header.
+    /// `choice` is the contest's: the rows below the names have no header.
     fn below_names(
         known: &Known,
         mut below: BelowSkipped,
@@ -162,7 +162,7 @@ fn first_names(
     Ok(unnamed.map_or(FirstNames::Complete, FirstNames::Unclear))
 }
 
-/// The table below the lines of a title.
+/// The table after a title.
 struct BelowTitle {
     title: Title,
     samples: Samples,

@@ -1,5 +1,5 @@
-//! Pieces of the files: the beginning, many places in the middle, and the end. Where they lie
-//! depends on the files' sizes alone, so that two looks at the same files see the same.
+//! Reads samples of the files: the beginning, many places in the middle, and the end. Their positions depend only on
+//! the files' sizes, so the same files always give the same samples.
 
 use std::fs::File;
 use std::io::Read;
@@ -22,7 +22,7 @@ pub(super) struct Extent {
     pub bytes_max: u64,
     /// The most bytes of the beginning of a file.
     pub beginning_bytes_max: u64,
-    /// At a place in the middle, at least.
+    /// The fewest bytes of a sample from the middle.
     pub piece_bytes_min: u64,
 }
 
@@ -36,24 +36,24 @@ impl Default for Extent {
     }
 }
 
-/// Places of one file that are looked at.
+/// The most places of one file that are read.
 const PLACES_MAX: u64 = 64;
 
-/// Files that are looked at. Of more, these many are taken at even steps.
+/// The most files that are read. If there are more, this many are chosen at equal steps.
 const FILES_MAX: usize = 1024;
 
 /// A piece of a file, decompressed.
 #[derive(Clone, Debug)]
 pub(super) struct Sample {
     pub file: Arc<SourceFile>,
-    /// Bytes of the (uncompressed) file before it.
+    /// The number of bytes of the (uncompressed) file before it.
     pub byte_offset: u64,
     pub bytes: Vec<u8>,
-    /// Lines of the file before it, where it is a beginning.
+    /// The number of lines of the file before it, if it is from the beginning.
     pub line_offset: u64,
-    /// It begins where the file's first record does.
+    /// True if it begins with the file's first record.
     pub starts_file: bool,
-    /// It ends where the file ends.
+    /// True if it ends with the file.
     pub ends_file: bool,
     /// The encoding that it was translated from; `None` if it is read as UTF-8.
     pub translated_from: Option<TextEncoding>,
@@ -81,16 +81,16 @@ impl Sample {
 #[derive(Debug, Default)]
 pub(super) struct Samples {
     pub samples: Vec<Sample>,
-    /// All bytes of all files are in them.
+    /// True if the samples contain all bytes of all files.
     pub is_everything: bool,
-    /// Files that were looked at.
+    /// The number of files that were read.
     pub files_sampled: usize,
-    /// Files that are compressed, or not UTF-8, of which only the beginning was read.
+    /// Files of which only the beginning was read, because they are compressed or not UTF-8.
     pub beginning_only: usize,
 }
 
 impl Samples {
-    /// Bytes in them.
+    /// The number of bytes in the samples.
     pub fn bytes_count(&self) -> u64 {
         self.samples
             .iter()
@@ -139,7 +139,7 @@ pub(super) fn take(files: &[Arc<SourceFile>], extent: &Extent) -> Result<Samples
     Ok(samples)
 }
 
-/// All files, or as many as are looked at, at even steps, the first and the last among them.
+/// All files or, if there are too many, some at equal steps, including the first and the last.
 fn choose(files: &[Arc<SourceFile>]) -> Vec<Arc<SourceFile>> {
     if files.len() <= FILES_MAX {
         return files.to_vec();
@@ -167,7 +167,7 @@ fn take_of(
     let wanted = match (is_plain, is_small) {
         (_, true) => file.size_bytes,
         (true, false) => (bytes_max / 4).clamp(extent.piece_bytes_min, extent.beginning_bytes_max),
-        // Nothing else of it will be read.
+        // No other part of the file will be read.
         (false, _) => bytes_max,
     };
     let beginning = beginning(file, wanted, is_plain)?;
@@ -191,7 +191,7 @@ fn take_of(
         cause,
     })?;
     for place in 1..=places {
-        // The last one ends where the file does.
+        // The last sample ends with the file.
         let last_start = file.size_bytes - piece;
         let start = end + (last_start - end) * place / places;
         let mut bytes = vec![0; piece as usize];
@@ -215,8 +215,8 @@ fn take_of(
     Ok(())
 }
 
-/// True if the stored bytes of a file are its text, so that any place of it can be read by itself: it is not
-/// compressed, and UTF-8 by declaration or byte order mark.
+/// True if the stored bytes of a file are its text, so that a sample can be read at any position: it is not compressed,
+/// and it is UTF-8.
 fn is_plain(file: &SourceFile) -> Result<bool, SniffError> {
     if file.compression != Compression::None || file.encoding.is_some() {
         return Ok(false);
@@ -234,8 +234,8 @@ fn is_plain(file: &SourceFile) -> Result<bool, SniffError> {
     ))
 }
 
-/// Reads the beginning of a file as the load reads it: decompressed, its first bytes checked, its
-/// byte order mark passed over. It ends with a line.
+/// Reads the beginning of a file as the load reads it: decompressed, its first bytes checked, its byte order mark
+/// skipped. It ends with a line.
 fn beginning(
     file: &Arc<SourceFile>,
     bytes_wanted: u64,

@@ -1,4 +1,4 @@
-//! Parts of the sentences of a guess: a value as a message quotes it, and the place of a record in its file.
+//! Parts of the sentences about a guess: a quoted value, and the place of a record in its file.
 
 use std::fmt;
 use std::path::Path;
@@ -20,9 +20,9 @@ pub(super) fn shortened(value: &[u8]) -> String {
 pub struct FilePlace {
     /// The file.
     pub file: Arc<Path>,
-    /// The line, counted from 1, where it is known.
+    /// The line, counted from 1, if it is known.
     pub line: Option<u64>,
-    /// Bytes before the record in the (uncompressed) file.
+    /// The number of bytes before the record in the (uncompressed) file.
     pub byte_offset: u64,
 }
 

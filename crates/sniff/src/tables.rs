@@ -1,4 +1,4 @@
-//! Files of typed rows (Parquet, Arrow IPC) say themselves what their columns are: nothing is guessed.
+//! The columns of files of typed rows (Parquet, Arrow IPC), which declare their columns themselves: nothing is guessed.
 
 use std::sync::Arc;
 
@@ -13,11 +13,11 @@ use super::guess::Guess;
 use super::kinds::TypeGuess;
 use super::{mapping, names};
 
-/// Digits of a second's fraction that timestamps keep.
+/// The number of fractional digits of seconds that timestamps keep.
 const FRACTION_DIGITS: u8 = 6;
 
-/// The columns of files of typed rows; `None` if there are none. All such files must have the same columns, and no text
-/// file may be among them.
+/// The columns of files of typed rows; `None` if all files are text. Files of typed rows must all have the same
+/// columns, and must not be mixed with text files.
 pub fn told(files: &[Arc<SourceFile>], declared: &Format) -> Result<Option<Guess>, SniffError> {
     let Some(table) = common(files, declared)? else {
         return Ok(None);
@@ -76,7 +76,7 @@ pub fn told(files: &[Arc<SourceFile>], declared: &Format) -> Result<Option<Guess
     }))
 }
 
-/// The one form that all of the files have, where they are files of typed rows.
+/// The form that all files have, if they are files of typed rows.
 fn common<'a>(
     files: &'a [Arc<SourceFile>],
     declared: &Format,
@@ -153,7 +153,7 @@ fn common<'a>(
     Ok(Some(table))
 }
 
-/// The type of a column for a field; `None` if none can take it.
+/// The type of a column for a field; `None` if no type can hold its values.
 fn type_of(field: &TableField) -> Option<TypeGuess> {
     let numeric = |precision: u8, scale: u8| {
         (
@@ -216,7 +216,7 @@ fn type_of(field: &TableField) -> Option<TypeGuess> {
     })
 }
 
-/// A decimal's type: one that the converters carry in 128 bits, otherwise one with any number of digits.
+/// The type of a decimal: one of 128 bits, if the converters have it; otherwise one with any number of digits.
 fn decimal(precision: u8, scale: i8) -> (String, ColumnType) {
     match u8::try_from(scale) {
         Ok(scale) if precision <= 38 && scale <= precision => (

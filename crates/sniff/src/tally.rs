@@ -9,46 +9,46 @@ use super::form::Form;
 use super::mapping;
 use super::sample::Sample;
 
-/// Records before the first good one that may be a title.
+/// The most records before the first good one that may be a title.
 pub(super) const TITLE_RECORDS_MAX: usize = 20;
 
 /// The result of cutting the samples by a form.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Tally {
-    /// Records, titles and comments not counted.
+    /// The number of records, without titles and comments.
     pub records: u64,
-    /// Records before the first good one of a file: a title, perhaps.
+    /// The number of records before the first good one of a file, which may be a title.
     pub titles: u64,
-    /// Records of the usual number of fields and without a fault.
+    /// The number of records with the usual number of fields and without a fault.
     pub good: u64,
-    /// Fields of most records.
+    /// The number of fields that most records have.
     pub field_count: usize,
-    /// Good records whose last field is written empty.
+    /// The number of good records whose last field is empty.
     pub empty_at_end: u64,
-    /// Fields of good records in quotes.
+    /// The number of quoted fields in good records.
     pub quoted: u64,
-    /// Quotes with an escape before them, inside quoted fields.
+    /// The number of escaped quotes inside quoted fields.
     pub escaped_quotes: u64,
-    /// Fields with quotes somewhere else than around them.
+    /// The number of fields with quotes elsewhere than around them.
     pub stray_quotes: u64,
-    /// Backslashes as escapes are written in COPY's text form, `\N` alone left out.
+    /// The number of backslashes that look like escapes of COPY's text form, without `\N`.
     pub backslashes: Backslashes,
-    /// Unquoted fields that are empty.
+    /// The number of unquoted empty fields.
     pub empties: u64,
-    /// Unquoted fields that are `\N`.
+    /// The number of unquoted fields that are `\N`.
     pub null_marks: u64,
 }
 
-/// Backslashes outside of quotes, taken two bytes at a time from the field's beginning.
+/// Backslashes outside of quotes, each with the byte after it.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Backslashes {
-    /// Before a delimiter or a line end: only an escape stands there.
+    /// Before a delimiter or a line end, where it can only be an escape.
     pub needed: u64,
     /// Before another backslash.
     pub doubled: u64,
     /// Before a letter or digit that COPY and MySQL escape.
     pub letters: u64,
-    /// Before any other byte: an ordinary character, as in paths of Windows.
+    /// Before any other byte: an ordinary character, as in Windows paths.
     pub lone: u64,
 }
 
@@ -65,7 +65,7 @@ impl Backslashes {
             match next {
                 Some(b'\n' | b'\r') => self.needed += 1,
                 Some(next) if delimiter.contains(next) => self.needed += 1,
-                // Two at the beginning may also be the beginning of a Windows share.
+                // Two at the beginning may also begin the path of a Windows share.
                 Some(b'\\') if at + found > 0 => self.doubled += 1,
                 Some(b'\\') => self.letters += 1,
                 Some(
@@ -82,7 +82,7 @@ impl Backslashes {
 }
 
 impl Tally {
-    /// The part of the records that are good.
+    /// The share of good records.
     pub fn share(&self) -> f64 {
         match self.records {
             0 => 0.0,
@@ -98,11 +98,11 @@ impl Tally {
         }
     }
 
-    /// Every record ends with one more delimiter; a header may lack it.
+    /// True if every record ends with one more delimiter; a header may lack it.
     pub fn has_trailing_delimiter(&self) -> bool {
         self.good > 0
             && self.empty_at_end == self.good
-            // A single record with nothing at its end may have a NULL there.
+            // If a single record ends with an empty field, that may be a NULL.
             && (self.good > 1 || self.field_count > 2)
     }
 }
@@ -125,14 +125,14 @@ pub(super) fn tally(samples: &[Sample], form: &Form) -> Tally {
     for sample in samples.iter().filter(|sample| !sample.starts_file) {
         match cut(sample, form, tally.field_count) {
             Some(cut) => count(&mut tally, cut.chunk.text(), &cut.records, 0, form),
-            // The form cuts this sample into nothing that makes sense.
+            // Under this form no record is found in this sample.
             None => tally.records += 1,
         }
     }
     tally
 }
 
-/// The number of fields that most records have; of equals the greater one.
+/// The number of fields that most records have; among equals the greater one.
 fn usual_field_count(beginnings: &[(&Sample, Records)]) -> usize {
     let mut counts: BTreeMap<usize, u64> = BTreeMap::new();
     for (sample, records) in beginnings {
@@ -203,7 +203,7 @@ fn look(tally: &mut Tally, written: &[u8], form: &Form) {
         Some(_) => {}
     }
     tally.empties += u64::from(written.is_empty());
-    // A mark of NULL does not show the meaning of other backslashes.
+    // A mark of NULL does not show what other backslashes mean.
     if written == b"\\N" {
         tally.null_marks += 1;
     } else {
@@ -211,10 +211,10 @@ fn look(tally: &mut Tally, written: &[u8], form: &Form) {
     }
 }
 
-/// Cuts the whole of a sample's text, for counting.
+/// Cuts the whole text of a sample, for counting.
 fn records_of(sample: &Sample, form: &Form) -> Records {
     let mut records = Records::default();
-    // A sample that cannot be scanned has no good record.
+    // If a sample cannot be scanned, it has no good record.
     if Scanner::new(&mapping::dialect(form))
         .scan(&sample.bytes, sample.ends_file, &mut records)
         .is_err()

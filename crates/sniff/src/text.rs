@@ -8,10 +8,10 @@ use inrush_rows::encoding_guess::{self, NotUtf8, utf16_order};
 use super::error::SniffError;
 use super::sample::Samples;
 
-/// A file with more control characters in a thousand bytes is not text.
+/// A file with more control characters than this per thousand bytes is not text.
 const CONTROLS_PER_THOUSAND_MAX: usize = 50;
 
-/// Refuses files without a byte, and files that are not text.
+/// Refuses empty files, and files that are not text.
 pub(super) fn check(
     files: &[Arc<SourceFile>],
     samples: &Samples,
@@ -31,7 +31,7 @@ pub(super) fn check(
         let count = |wanted: fn(&u8) -> bool| bytes.iter().filter(|byte| wanted(byte)).count();
         let nuls = count(|byte| *byte == 0);
         let controls = count(|byte| {
-            // Separators of fields and records, and blanks, do not show another kind of file.
+            // These are separators of fields and records, and blanks; text may contain them.
             *byte < 0x20 && !matches!(byte, b'\t'..=b'\r' | 0x01 | 0x02 | 0x1a..=0x1f)
         });
         if controls * 1000 > bytes.len() * CONTROLS_PER_THOUSAND_MAX {
@@ -63,8 +63,8 @@ pub(super) fn check(
     Ok(())
 }
 
-/// Refuses files whose first line is not UTF-8 where no encoding is declared: it may name the columns, and its names would
-/// be lost.
+/// Refuses files whose first line is not UTF-8 if no encoding is declared: the line may name the columns, and the names
+/// would be lost.
 pub(super) fn check_first_lines(samples: &Samples) -> Result<(), SniffError> {
     for sample in samples.beginnings() {
         let is_blank = |line: &&[u8]| line.trim_ascii().is_empty();

@@ -11,7 +11,7 @@ use super::sample::{Sample, Samples};
 use super::sentence_parts::shortened;
 use super::tally::{TITLE_RECORDS_MAX, is_comment, title_records};
 
-/// A line that names the delimiter: `sep=;`, in any case, in quotes or not.
+/// A line that names the delimiter: `sep=;`, in upper or lower case, with or without quotes.
 pub(super) fn separator(samples: &Samples) -> Option<u8> {
     let mut beginnings = samples
         .beginnings()
@@ -43,13 +43,13 @@ fn separator_of(sample: &Sample) -> Option<u8> {
 /// Lines that may be a title.
 #[derive(Debug)]
 pub(super) struct Title {
-    /// Its lines, blank ones too.
+    /// The number of its lines, including blank ones.
     pub lines: u32,
     /// The texts of its records.
     pub records: Vec<String>,
-    /// It can be no row: its records are one text each, and those of the table are not.
+    /// True if it cannot be a row: its records are one text each, and those of the table are not.
     pub is_clear: bool,
-    /// Some of its records have as many fields as the table, and could be rows of it.
+    /// True if some of its records have as many fields as the table, and could be rows of it.
     pub may_be_rows: bool,
 }
 
@@ -74,7 +74,7 @@ pub(super) fn find(samples: &Samples, choice: &FormChoice) -> Option<Title> {
             .count()
     };
     let other_form = title_records(records, field_count);
-    // Spreadsheets fill the lines of a title up with delimiters.
+    // Spreadsheets add delimiters to the lines of a title.
     let last = records.len().min(TITLE_RECORDS_MAX + 1);
     let is_whole =
         |index: &usize| records.field_count(*index) == field_count && filled(*index) == field_count;
@@ -100,7 +100,7 @@ pub(super) fn find(samples: &Samples, choice: &FormChoice) -> Option<Title> {
             .map(|index| {
                 let record = &records.records[*index];
                 let written = &text[record.start as usize..record.end as usize];
-                // Of the delimiters behind it nothing is to be seen.
+                // The delimiters after it are not shown.
                 let delimiter = &choice.form.delimiter;
                 let end = written
                     .iter()
@@ -126,7 +126,7 @@ impl Title {
         )
     }
 
-    /// The note if it is not taken for a title and its records are rows.
+    /// The note if it is not accepted as a title, so its records are rows.
     pub fn unsure(&self) -> String {
         format!(
             "the first records ({}) were taken as rows; if they are a title, and line {} is the \

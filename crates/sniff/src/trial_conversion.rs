@@ -1,5 +1,5 @@
-//! The samples converted once more with all columns, exactly as the load converts them: a row that is rejected here
-//! would be rejected there.
+//! Converts the samples once more with all columns, exactly as the load would: a row that is rejected here would be
+//! rejected by the load.
 
 use std::ops::Range;
 
@@ -14,13 +14,12 @@ use super::kinds::TypeGuess;
 use super::mapping;
 use super::sample::Samples;
 
-/// Rows that are converted together.
+/// The number of rows that are converted together.
 const BATCH_ROWS: usize = 1024;
 
-/// Converts the samples with the guessed types. A column that rejects any value becomes text,
-/// and says so.
+/// Converts the samples with the guessed types. A column that rejects any value becomes text, and gets a note.
 pub(super) fn verify(samples: &Samples, choice: &FormChoice, columns: &mut [ColumnGuess]) {
-    // Each turn makes a column text, so there is an end.
+    // The loop ends, because each turn makes one more column text.
     while let Some((index, reject)) = first_reject(samples, choice, columns) {
         let column = &mut columns[index];
         let value = reject.value.unwrap_or_default();
@@ -43,7 +42,7 @@ fn first_reject(
     choice: &FormChoice,
     columns: &[ColumnGuess],
 ) -> Option<(usize, Reject)> {
-    // By number, since names in a file may stand there twice.
+    // By number, because a file may have the same name twice.
     let converted: Vec<Column> = columns
         .iter()
         .enumerate()
@@ -68,7 +67,7 @@ fn first_reject(
             converter.convert(&cut.chunk, &cut.records, batch, &mut rejects);
             let of_column = rejects.drain(..).find_map(|reject| {
                 let index: usize = reject.column.as_ref()?.parse().ok()?;
-                // A text is rejected for its bytes, in a column of any type.
+                // A text column rejects only wrong bytes, and a column of any type does.
                 let is_typed = columns[index].column_type != TypeGuess::Text;
                 is_typed.then_some((index, reject))
             });
@@ -80,7 +79,7 @@ fn first_reject(
     None
 }
 
-/// The record behind the header.
+/// The record after the header.
 fn header_end(cut: &super::cut_sample::Cut, field_count: usize) -> usize {
     (0..cut.records.len())
         .find(|index| cut.records.field_count(*index) == field_count)

@@ -7,7 +7,7 @@ use super::form::{Form, shown};
 use super::sample::Samples;
 use super::text;
 
-/// The notes about the rows that a person should know before a load.
+/// The notes about rows that a user should read before a load.
 pub(super) fn of_rows(form: &Form, evidence: &Evidence, samples: &Samples) -> Vec<String> {
     let mut unsure = Vec::new();
     for bad in &evidence.bad_rows {

@@ -1,26 +1,26 @@
-//! The traits of a source: what the engine asks of it, step by step. The promises are in `docs/specs/source.md`.
+//! The traits of a source, in the order in which the engine calls them. `docs/specs/source.md` has the promises.
 //!
 //! ```text
-//! Source                    opened by its own constructor, with the run's stop; nothing is changed
-//!   columns, input           what there is to read
+//! Source                    opened by its own constructor, with the run's stop; opening changes nothing
+//!   columns, input           the columns and the inputs to read
 //!   splits, needs_locate, locate   the pieces of an input
 //!   open_stream -> SourceStream   one for each of the engine's threads
 //!     open -> SplitReader    one split after the other
 //!       next_chunk*, end
-//!   share -> SharedSplit     a split that all streams take parts of
-//!     next_part -> SharedPart     a SplitReader, in whichever stream asks
-//!   has_same_content         for a later run: are the rows what they were?
+//!   share -> SharedSplit     a split of which all streams take parts
+//!     next_part -> SharedPart     a SplitReader, for the stream that asks
+//!   has_same_content         for a later run: have the rows changed?
 //! Input                     a file, a table, a query
-//!   name, state, identity    what it is called, and is it what it was?
+//!   name, state, identity    its name, and facts that show a change
 //!   text_bytes, decoder_bytes, ...   estimates, for the plan
 //! ```
 //!
 //! Every call may block. Once the run is asked to stop, a call that reads or waits ends soon with
-//! [`SourceError::Stopped`]. An implementation may have threads of its own; they end with the value that started them.
+//! [`SourceError::Stopped`]. An implementation may have its own threads; they end with the value that started them.
 //!
-//! Rows come as [chunks](Chunks): the source's own text or typed values, in the source's own columns. The engine makes the
-//! target's rows of them by one converter for all sources, so that a source cannot change a value, and does not know of
-//! targets. Calls are per chunk, never per row.
+//! Rows come as [chunks](Chunks): the source's own text or typed values, in the source's own columns. The engine
+//! converts them to the target's rows, by one converter for all sources. So a source cannot change a value, and knows
+//! nothing of targets. Calls are per chunk, never per row.
 
 use std::fmt;
 use std::ops::Range;
@@ -34,15 +34,15 @@ use crate::input::{FirstRow, Input, SourceColumn};
 use crate::meter::SourceMeter;
 use crate::split::SourceSplit;
 
-/// Where the rows of a flow come from: files, a table, a query.
+/// The origin of a flow's rows: files, a table, a query.
 pub trait Source: fmt::Debug + Send + Sync {
-    /// Kind and place, for plans and reports: never with a secret in it.
+    /// Its kind and place, for plans and reports, without secrets.
     fn describe(&self) -> String;
 
-    /// Its columns, in the order of a row's fields; none where the flow alone says what they are.
+    /// Its columns, in the order of a row's fields; `None` if only the flow defines them.
     fn columns(&self) -> Result<Vec<SourceColumn>, SourceError>;
 
-    /// How many inputs it has. Their order never changes.
+    /// The number of its inputs. Their order never changes.
     fn input_count(&self) -> usize;
 
     /// The input with this index.
@@ -51,30 +51,31 @@ pub trait Source: fmt::Debug + Send + Sync {
     /// All of an input as one split.
     fn whole(&self, input: usize) -> SourceSplit;
 
-    /// The splits of an input with about so many bytes each. They are in order, and have each of its rows in exactly one.
-    /// They depend on the input and that number alone, so that a run that was stopped continues with those that are missing.
+    /// The splits of an input, with about this many bytes each, in order. Each row of the input is in exactly one
+    /// split. The splits depend only on the input and this number, so that a stopped run can be resumed with the
+    /// missing splits.
     fn splits(&self, input: usize, wanted_bytes: u64) -> Result<Vec<SourceSplit>, SourceError>;
 
-    /// Whether the splits of an input must be [located](Source::locate), if it has more than one.
+    /// True if the splits of an input must be [located](Source::locate), if it has more than one.
     fn needs_locate(&self, _input: usize) -> bool {
         false
     }
 
-    /// Finds what reading the splits of one input needs and what only a look through the input tells, by so many threads.
-    /// They are all splits of that input, in their order.
+    /// Finds facts that reading the splits needs and that only a pass over the input can find, with this many threads.
+    /// `splits` are all splits of one input, in order.
     fn locate(&self, _splits: &mut [SourceSplit], _threads: usize) -> Result<(), SourceError> {
         Ok(())
     }
 
-    /// A stream of its own for one thread.
+    /// A stream for one thread.
     fn open_stream(
         &self,
         settings: ReadSettings,
     ) -> Result<Box<dyn SourceStream + '_>, SourceError>;
 
-    /// Begins a split that all streams take parts of. The parts depend on the input alone. Those with these ranges are
-    /// loaded already and are passed over; a range that is no part is [`SourceError::RangesDiffer`].
-    /// Asked only of [inputs that can be shared](Input::is_shareable).
+    /// Begins a split of which all streams take parts. The parts depend only on the input. Parts with these ranges are
+    /// already loaded and are skipped; a range that is not a part is [`SourceError::RangesDiffer`]. Called only for
+    /// [inputs that can be shared](Input::is_shareable).
     fn share(
         &self,
         split: &SourceSplit,
@@ -88,10 +89,11 @@ pub trait Source: fmt::Debug + Send + Sync {
         })
     }
 
-    /// Reads what an earlier run has read of an input, and says whether it is the same. The input's size is what it was.
+    /// Reads what an earlier run has read of an input, and returns whether it is still the same. The input has the same
+    /// size as then.
     fn has_same_content(&self, input: usize, read: &[SplitContent]) -> Result<bool, SourceError>;
 
-    /// The first row of an input, for plans in which it decides where the input goes; nothing where it has no row.
+    /// The first row of an input, for plans in which it decides the input's partition; `None` if the input has no rows.
     fn first_row(&self, input: usize) -> Result<Option<FirstRow>, SourceError> {
         Err(SourceError::Input {
             input: self.input(input).name().to_path_buf(),
@@ -100,48 +102,48 @@ pub trait Source: fmt::Debug + Send + Sync {
         })
     }
 
-    /// The text of a field in the first and in the last row of a split, where both are found without a look at all rows.
+    /// The text of a field in the first and in the last row of a split, if both can be found without reading all rows.
     fn ends_of(&self, _split: &SourceSplit, _field: usize) -> Option<(String, String)> {
         None
     }
 
-    /// What a user should know of it, in whole sentences, for the plan.
+    /// Notes for the user about this source, in whole sentences, for the plan.
     fn notes(&self) -> Vec<String> {
         Vec::new()
     }
 }
 
-/// How a stream reads.
+/// The settings of a stream.
 #[derive(Clone, Copy, Debug)]
 pub struct ReadSettings {
-    /// About how many bytes a chunk has. It has more only where one row has more.
+    /// The approximate bytes of a chunk. It has more only if a single row has more.
     pub chunk_bytes: usize,
 }
 
-/// About how many bytes of text a part of a shared split has: few enough that all streams have one soon, many enough to hand
-/// over seldom. The ledger has the ranges of parts, so this never changes.
+/// The approximate bytes of text in a part of a shared split: few enough that all streams get one soon, and enough that
+/// handing over is rare. The ledger has the ranges of parts, so this number never changes.
 pub const PART_BYTES: usize = 4 << 20;
 
-/// Parts of a shared split beside those in the hands of the streams: one that waits and one that is filled.
+/// The number of parts of a shared split in addition to those that the streams have: one that waits and one that is
+/// being filled.
 pub const PARTS_AHEAD: usize = 2;
 
-/// How a split is shared.
+/// The settings of a shared split.
 #[derive(Clone, Copy, Debug)]
 pub struct ShareSettings {
-    /// About how many bytes a chunk has.
+    /// The approximate bytes of a chunk.
     pub chunk_bytes: usize,
-    /// Streams that take parts.
+    /// The number of streams that take parts.
     pub streams: usize,
 }
 
-/// The way of one thread through the splits of a source. It keeps what can be used again from split to split: buffers, a
-/// connection.
+/// Reads splits of a source for one thread. It keeps what can be reused from split to split: buffers, a connection.
 pub trait SourceStream: Send {
     /// Opens a split that is not shared.
     fn open(&mut self, split: &SourceSplit) -> Result<Box<dyn SplitReader + '_>, SourceError>;
 }
 
-/// Reads one split, or one part of a shared one. Dropped before its end, it leaves nothing.
+/// Reads one split, or one part of a shared split. If it is dropped before its end, nothing is left behind.
 pub trait SplitReader: Chunks + Send {
     /// Ends the split, after the last chunk.
     fn end(self: Box<Self>) -> SplitEnd;
@@ -149,22 +151,22 @@ pub trait SplitReader: Chunks + Send {
 
 /// A split of which each stream takes the next part.
 pub trait SharedSplit: Send + Sync {
-    /// The next part; nothing at the end, however often it is asked. An error reaches the stream that asks next; those that
-    /// ask after it get [`SourceError::FeedFailed`]. To stop waiting, drop what this returns; a thread waits for it with
-    /// [`wait`](crate::wait).
+    /// The next part; `None` at the end, also when called again. An error is returned to the stream that asks next;
+    /// later callers get [`SourceError::FeedFailed`]. To stop waiting, drop the returned future; a thread waits for it
+    /// with [`wait`](crate::wait).
     fn next_part(&self) -> NextPart<'_>;
 
-    /// What reading has cost so far. Rows are counted by the parts.
+    /// The cost of reading so far. Rows are counted by the parts.
     fn meter(&self) -> SourceMeter;
 }
 
-/// A part of a shared split to come.
+/// The future of a part of a shared split.
 pub type NextPart<'a> =
     Pin<Box<dyn Future<Output = Result<Option<SharedPart>, SourceError>> + Send + 'a>>;
 
 /// A part of a shared split.
 pub struct SharedPart {
-    /// Which part, in the input's own unit after decompression. The parts follow each other without a gap.
+    /// The range of the part, in the input's own unit after decompression. Parts follow each other without a gap.
     pub range: Range<u64>,
     /// Its rows.
     pub reader: Box<dyn SplitReader>,

@@ -1,4 +1,4 @@
-//! Errors of reading a source, each with its place and its fix. Most are of files.
+//! Errors of reading a source, each with its place and its fix. Most are about files.
 
 use std::io;
 use std::ops::Range;
@@ -8,13 +8,13 @@ use std::sync::Arc;
 use inrush_rows::location::Location;
 use inrush_scan::{DialectError, ScanError};
 
-/// Why files could not be found or read.
+/// Why a source could not be found or read.
 #[derive(Debug, thiserror::Error)]
 pub enum SourceError {
     /// There is no pattern at all.
     #[error("no files are named; name at least one file, or a pattern that matches files")]
     NoPattern,
-    /// A pattern cannot be read as one.
+    /// A pattern has a syntax error.
     #[error("{pattern}: not a pattern: {reason}; write [[] for a literal bracket")]
     PatternInvalid {
         /// As the user wrote it.
@@ -38,7 +38,7 @@ pub enum SourceError {
         /// What was found instead.
         hint: String,
     },
-    /// A folder stands where a file is needed.
+    /// A folder was found in place of a file.
     #[error("{}: a folder, not a file; to load the files in it write {}", path.display(), path.join("*").display())]
     Folder {
         /// The path.
@@ -64,22 +64,22 @@ pub enum SourceError {
          inrush ...), or name the file"
     )]
     StandardInputClosed,
-    /// Two readers of one pipe.
+    /// A second flow names the same pipe.
     #[error("{}: flow `{reader}` reads it already, and a pipe can be read only once; write its \
         data to a file first, or name it in only one flow", path.display())]
     PipeTaken {
         /// The path.
         path: PathBuf,
-        /// Who has it.
+        /// The flow that reads it.
         reader: String,
     },
-    /// A pipe was to be read again.
+    /// A pipe would have to be read again.
     #[error("{}: a pipe can be read only once, and was read already; write its data to a file first", path.display())]
     PipeReadTwice {
         /// The path.
         path: PathBuf,
     },
-    /// A stop was asked for while a file was read, or a pipe waited for.
+    /// A stop was requested while a file was read, or while waiting for a pipe.
     #[error("{}: stopped as asked while it was read", path.display())]
     Stopped {
         /// The path.
@@ -93,7 +93,7 @@ pub enum SourceError {
         /// What is wrong.
         reason: String,
     },
-    /// An archive that holds something which would be lost, or cannot be told apart.
+    /// An archive contains data that would be lost or is ambiguous.
     #[error("{}: the archive cannot be loaded completely: {what}; {fix}", path.display())]
     ArchiveContent {
         /// The archive.
@@ -111,7 +111,7 @@ pub enum SourceError {
         /// Why not.
         reason: String,
     },
-    /// No thread for reading.
+    /// A thread for reading could not be started.
     #[error("{}: no thread could be started to read it: {cause}; likely the limit of processes (ulimit -u) is reached", path.display())]
     Thread {
         /// The path.
@@ -120,13 +120,13 @@ pub enum SourceError {
         #[source]
         cause: io::Error,
     },
-    /// Another stream was told why.
+    /// The cause was reported to another stream.
     #[error("{}: reading failed; another stream reported the cause", path.display())]
     FeedFailed {
         /// The path.
         path: PathBuf,
     },
-    /// Ranges that were loaded do not fit the file's.
+    /// Ranges that were loaded are not those of the file.
     #[error("{}: bytes {} to {} were loaded by an earlier run, but the file is cut at other places \
         now, because settings have changed: load it again with --again", path.display(), range.start, range.end)]
     RangesDiffer {
@@ -144,7 +144,7 @@ pub enum SourceError {
         #[source]
         cause: io::Error,
     },
-    /// Two names of one file: its rows would be loaded twice.
+    /// A file is named twice, so its rows would be loaded twice.
     #[error("{} and {} are one and the same file, and its rows would be loaded twice; name only one of them", first.display(), second.display())]
     LinkedTwice {
         /// The name found first.
@@ -161,7 +161,7 @@ pub enum SourceError {
         #[source]
         cause: DialectError,
     },
-    /// The file is not what it was when the load was planned.
+    /// The file has changed since the load was planned.
     #[error("{}: changed since the load was planned ({what}); load files only after they are \
         written completely, then run the same command again", path.display())]
     Changed {
@@ -204,15 +204,15 @@ pub enum SourceError {
         format: &'static str,
         /// The command that tests such a file.
         test: &'static str,
-        /// Bytes of the stored file before the fault, about.
+        /// The approximate bytes of the stored file before the fault.
         compressed_offset: u64,
         /// Bytes of text before the fault.
         text_offset: u64,
-        /// What the decompressor says.
+        /// The decompressor's message.
         #[source]
         cause: io::Error,
     },
-    /// A compressed file that is whole, and needs something that there is not.
+    /// An intact compressed file needs something that is not available.
     #[error("{}: the file {what}; {fix}", path.display())]
     Undecodable {
         /// The path.
@@ -222,18 +222,18 @@ pub enum SourceError {
         /// What to do.
         fix: String,
     },
-    /// Behind the compressed data stands something else.
+    /// Other data follow the compressed data.
     #[error("{}: the gzip data end at byte {compressed_offset} compressed ({text_offset} \
         uncompressed), and {cause} follows; rows may be lost there: make or copy the file again, \
         or cut it there if the rest does not belong to it (head -c {compressed_offset})", path.display())]
     Trailing {
         /// The path.
         path: PathBuf,
-        /// Bytes of the stored file before what does not belong there.
+        /// The number of bytes of the stored file before the other data.
         compressed_offset: u64,
-        /// Bytes of text before it.
+        /// The number of bytes of text before them.
         text_offset: u64,
-        /// What stands there.
+        /// The other data, in words.
         #[source]
         cause: io::Error,
     },
@@ -248,7 +248,7 @@ pub enum SourceError {
         /// What is wrong.
         reason: String,
     },
-    /// A file of typed rows of a kind that is not read.
+    /// A file of typed rows is of a kind that is not supported.
     #[error("{}: {what}; {mend}", path.display())]
     TableKind {
         /// The path.
@@ -265,12 +265,12 @@ pub enum SourceError {
         path: PathBuf,
         /// What its name or the format declares.
         expected: &'static str,
-        /// What its first bytes say.
+        /// The kind by its first bytes.
         found: &'static str,
         /// What to do.
         mend: String,
     },
-    /// The text looks like UTF-16, and nothing says so.
+    /// The text looks like UTF-16, but that is not declared, and there is no mark.
     #[error("{}: the text looks like {encoding} without a byte order mark; if it is, declare it: format.encoding = \"{encoding}\"", path.display())]
     EncodingUndeclared {
         /// The path.
@@ -278,7 +278,7 @@ pub enum SourceError {
         /// The encoding.
         encoding: &'static str,
     },
-    /// The mark at the beginning is of another encoding than the declared one.
+    /// The byte order mark is not that of the declared encoding.
     #[error("{}: format.encoding is {declared}, but the file begins with the byte order mark of \
         {found}; leave the setting out, or set it to {found}", path.display())]
     EncodingContradicted {
@@ -289,7 +289,7 @@ pub enum SourceError {
         /// What the mark says.
         found: &'static str,
     },
-    /// UTF-16 is declared, and neither a mark nor the text tells its byte order.
+    /// UTF-16 is declared, and neither a mark nor the text shows its byte order.
     #[error("{}: format.encoding is UTF-16, the file has no byte order mark, and no line end or \
         separator at its beginning shows the byte order; declare it: encoding = \"UTF-16LE\" or \
         \"UTF-16BE\"", path.display())]
@@ -297,7 +297,7 @@ pub enum SourceError {
         /// The path.
         path: PathBuf,
     },
-    /// The text has the other byte order than the declared one.
+    /// The text does not have the declared byte order.
     #[error("{}: format.encoding is {declared}, but the line ends and separators of the file show \
         {found}; set it to {found}", path.display())]
     ByteOrderContradicted {
@@ -308,7 +308,7 @@ pub enum SourceError {
         /// What the text shows.
         found: &'static str,
     },
-    /// The text is in an encoding that is not read.
+    /// The text is in an encoding that is not supported.
     #[error("{}: the text is {encoding}, which is not read; write it again with: iconv -f {encoding} -t UTF-8", path.display())]
     EncodingUnread {
         /// The path.
@@ -334,7 +334,7 @@ pub enum SourceError {
         /// The byte, the likely encoding, and the setting.
         what: String,
     },
-    /// The header is not that of the other files.
+    /// The header differs from that of the other files.
     #[error("{}: the header has {found}, but the load was planned with {expected}", path.display())]
     HeaderDiffers {
         /// The file.
@@ -344,13 +344,13 @@ pub enum SourceError {
         /// The header that the load was planned with.
         expected: String,
     },
-    /// A record stands behind a trailer.
+    /// A record follows a trailer.
     #[error("{location}: records follow this trailer")]
     TrailerNotLast {
         /// The trailer.
         location: Location,
     },
-    /// An input of another kind than files cannot be read.
+    /// An input that is not a file cannot be read.
     #[error("{}: {what}; {fix}", input.display())]
     Input {
         /// Its name.
@@ -363,9 +363,9 @@ pub enum SourceError {
     /// A scan stopped.
     #[error("{location}: {cause}")]
     Scan {
-        /// Where the record at fault begins.
+        /// The place where the faulty record begins.
         location: Location,
-        /// What stopped it.
+        /// The cause.
         #[source]
         cause: ScanError,
     },

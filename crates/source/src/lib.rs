@@ -1,8 +1,9 @@
 //! The contract of a source: inputs, their splits, and chunks of whole rows with their places; errors, and the cost of
 //! reading.
 //!
-//! [`contract`](Source) has the traits, `docs/specs/source.md` their promises, `crates/source_conformance` the tests that
-//! hold each source to them. Files keep the contract (`crates/sources/files`). Nothing here opens anything.
+//! [`contract`](Source) has the traits, `docs/specs/source.md` their promises, `crates/source_conformance` the tests
+//! that hold each source to them. Files are the first implementation (`crates/sources/files`). Nothing in this crate
+//! opens anything.
 
 mod chunks;
 mod content;

@@ -1,30 +1,30 @@
 //! The cost of reading.
 
-/// What a reader has read, and where its time went. Times do not overlap.
+/// What a reader has read, and the time for each step. Times do not overlap.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SourceMeter {
-    /// Bytes of the stored files.
+    /// The number of bytes of the stored files.
     pub stored_bytes: u64,
-    /// Bytes of text, decompressed, in the file's own encoding.
+    /// The number of bytes of text, decompressed, in the file's own encoding.
     pub text_bytes: u64,
-    /// Chunks handed out.
+    /// The number of chunks that were handed out.
     pub chunk_count: u64,
-    /// Records found; headers are not counted.
+    /// The number of records, without headers.
     pub record_count: u64,
-    /// Lines passed over: blank ones, comments, COPY's end-of-data marker.
+    /// The number of skipped lines: blank ones, comments, COPY's end-of-data marker.
     pub skipped_line_count: u64,
-    /// Buffers that could not be used again, since something still held their chunk.
+    /// The number of buffers that could not be reused, because something still held their chunk.
     pub buffer_lost_count: u64,
-    /// In the system's read calls.
+    /// The time in the system's read calls.
     pub read_ns: u64,
-    /// Decompressing, and making text of another encoding UTF-8.
+    /// The time for decompressing, and for translating text to UTF-8.
     pub decompress_ns: u64,
-    /// Finding records, and checking that they are UTF-8.
+    /// The time for finding records, and for checking that they are UTF-8.
     pub scan_ns: u64,
 }
 
 impl SourceMeter {
-    /// Adds what another reader has counted.
+    /// Adds the numbers of another reader.
     pub fn add(&mut self, other: &SourceMeter) {
         self.stored_bytes += other.stored_bytes;
         self.text_bytes += other.text_bytes;

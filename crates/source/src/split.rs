@@ -8,34 +8,35 @@ use serde::{Deserialize, Serialize};
 
 use crate::input::Input;
 
-/// A piece of an input that one stream reads. It is plain data: another process that opens the same source reads the same
-/// rows by it.
+/// A piece of an input that one stream reads. It is plain data: with it, another process that opens the same source
+/// reads the same rows.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SourceSplit {
-    /// The place of its input among the [inputs](crate::Source::input) of the source.
+    /// The index of its input among the [inputs](crate::Source::input) of the source.
     pub input: usize,
-    /// Which part of the input, in the source's own unit: the bytes of a file as it is stored, the blocks of a table. The
-    /// splits of an input follow each other without a gap.
+    /// Its range in the input, in the source's own unit: stored bytes of a file, blocks of a table. The splits of an
+    /// input follow each other without a gap.
     pub range: Range<u64>,
-    /// Where its first row begins, if only a look at all that stands before the split can tell
+    /// Where its first row begins, if that is known only after reading everything before the split
     /// ([`Source::locate`](crate::Source::locate)).
     pub first_record: Option<RecordStart>,
-    /// Several streams take parts of it ([`Source::share`](crate::Source::share)): it cannot be read from its middle.
+    /// True if several streams take parts of it ([`Source::share`](crate::Source::share)), because it cannot be read
+    /// from its middle.
     pub is_shared: bool,
-    /// Bytes as they are stored: how much work it is, as far as that is known beforehand.
+    /// The number of stored bytes, as a measure of its work, as far as it is known before reading.
     pub size_bytes: u64,
 }
 
-/// Where a record, or a blank line, begins.
+/// The place where a record or a blank line begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RecordStart {
-    /// Bytes of the file before it.
+    /// The number of bytes of the file before it.
     pub byte_offset: u64,
     /// Its line, counted from 1.
     pub line: u64,
 }
 
-/// A split in a plan, with its input at hand: the rows whose first byte, or other position, lies in its range.
+/// A split in a plan, together with its input: the rows whose first byte, or other position, is in its range.
 #[derive(Clone, Debug)]
 pub struct Split {
     /// Its input.
@@ -51,7 +52,7 @@ pub struct Split {
 }
 
 impl Split {
-    /// A split that a source has cut; this is its input.
+    /// A planned split, made from a source's split and its input.
     pub fn of(input: Arc<dyn Input>, split: SourceSplit) -> Split {
         Split {
             input,
@@ -62,7 +63,7 @@ impl Split {
         }
     }
 
-    /// The same as plain data, for its source.
+    /// The split as plain data, for its source.
     pub fn in_source(&self) -> SourceSplit {
         SourceSplit {
             input: self.input.index(),
@@ -73,7 +74,7 @@ impl Split {
         }
     }
 
-    /// Where it begins, as far as that is known beforehand.
+    /// The place where it begins, as far as it is known before reading.
     pub fn location(&self) -> Location {
         Location {
             file: Arc::clone(self.input.name()),
@@ -83,7 +84,7 @@ impl Split {
         }
     }
 
-    /// Whether it is all of its input.
+    /// True if it is its whole input.
     pub fn is_whole(&self) -> bool {
         self.range.start == 0 && self.size_bytes == self.input.size_bytes()
     }

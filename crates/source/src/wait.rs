@@ -15,7 +15,8 @@ pub fn wait<F: Future>(future: F) -> F::Output {
     }
     let waker = Waker::from(Arc::new(Unpark(std::thread::current())));
     let mut context = Context::from_waker(&waker);
-    // A runtime would let it wait for its next turn, which does not come while the thread is here.
+    // Under a runtime's budget the future might yield and wait for its next turn, which does not come while this thread
+    // waits.
     let mut future = pin!(tokio::task::unconstrained(future));
     loop {
         match future.as_mut().poll(&mut context) {

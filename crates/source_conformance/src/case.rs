@@ -1,4 +1,4 @@
-//! A source over known rows.
+//! A test case: a source with known rows.
 
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
@@ -8,41 +8,41 @@ use inrush_source::{Source, SourceError};
 
 use super::reading::Row;
 
-/// A source over rows that are known beforehand, for one test. Dropped, it leaves nothing.
+/// A source with rows that are known beforehand, for one test. When it is dropped, it leaves nothing behind.
 pub trait Case {
-    /// Opens the source as it is now. Its reads and waits end when `stop` is asked.
+    /// Opens the source in its present state. Its reads and waits end when `stop` is requested.
     fn open(&self, stop: &Stop) -> Result<Box<dyn Source>, SourceError>;
 
-    /// The rows of each input, in their order.
+    /// The rows of each input, in order.
     fn rows(&self) -> Vec<Vec<Row>>;
 
-    /// Texts that the source must not tell: passwords.
+    /// Texts that the source must not show: passwords.
     fn secrets(&self) -> Vec<String> {
         Vec::new()
     }
 
-    /// Changes the first input. False where the source has no such change.
+    /// Changes the first input. Returns false if the source has no such change.
     fn change(&self, change: Change) -> bool;
 }
 
-/// Makes a case with about so many rows in its first input. It has one input at least.
+/// Makes a case with about this many rows in its first input. It has at least one input.
 pub type MakeCase<'a> = dyn Fn(usize) -> Box<dyn Case> + 'a;
 
-/// What happens to an input.
+/// A change of an input.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Change {
     /// It is written again with the same rows.
     Touched,
-    /// One value becomes another one of the same size; size and time of the input are what they were.
+    /// One value becomes another one of the same size; the size and time of the input stay the same.
     Rewritten,
     /// Rows are added at its end.
     Grown,
-    /// It is gone.
+    /// It is removed.
     Removed,
 }
 
 impl Change {
-    /// All of them.
+    /// All changes.
     pub(crate) const ALL: [Change; 4] = [
         Change::Touched,
         Change::Rewritten,
@@ -51,7 +51,8 @@ impl Change {
     ];
 }
 
-/// Writes to a file until the system's clock shows it: two writes within one tick have the same time. For cases of files.
+/// Writes to a file until its time changes: two writes within one tick of the system's clock have the same time. For
+/// cases with files.
 ///
 /// # Panics
 ///

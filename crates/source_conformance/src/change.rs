@@ -1,4 +1,4 @@
-//! S-13 to S-16: is an input what it was?
+//! S-13 to S-16: changes of an input.
 
 use inrush_rows::cancel::Stop;
 use inrush_source::SplitContent;
@@ -85,7 +85,7 @@ pub(super) fn same_content(make: &MakeCase<'_>, random: &mut Random) -> Result<(
             if !is_same(&*case)? {
                 return Err(format!("{way:?}: it differs after it was touched"));
             }
-            // A run that ends asks the source that it began with.
+            // At its end, a run asks the source with which it began.
             if !source.has_same_content(0, &content).map_err(told)? {
                 return Err(format!(
                     "{way:?}: it was touched while it was open, and differs"

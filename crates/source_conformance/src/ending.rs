@@ -8,7 +8,7 @@ use super::case::{Case, Change, MakeCase};
 use super::random::Random;
 use super::reading::{Way, add_rows, read, rows, same, told};
 
-/// More than any reader holds in memory at small chunks.
+/// More rows than any reader has in memory with small chunks.
 const MANY_ROWS: usize = 30_000;
 const CHUNK_BYTES: usize = 1_000;
 
@@ -26,7 +26,7 @@ pub(super) fn stop(make: &MakeCase<'_>, random: &mut Random) -> Result<(), Strin
         match result {
             Err(SourceError::Stopped { .. }) => {}
             Err(other) => return Err(told(other)),
-            // What it has in memory may still come.
+            // Rows that are already in memory may still come.
             Ok(came) if came < all / 2 => {}
             Ok(came) => {
                 return Err(format!(
@@ -127,7 +127,7 @@ pub(super) fn dropped(make: &MakeCase<'_>, random: &mut Random) -> Result<(), St
                 }
             }
         }
-        // The same stream reads on.
+        // The same stream continues to read.
         let mut reader = stream.open(&split).map_err(told)?;
         let mut found = Vec::new();
         let mut records = Records::default();
@@ -148,7 +148,7 @@ pub(super) fn dropped(make: &MakeCase<'_>, random: &mut Random) -> Result<(), St
             for _ in 0..parts {
                 held.extend(wait(shared.next_part()).map_err(told)?);
             }
-            // One is read on after the others are gone.
+            // One reader continues after the others are dropped.
             let last = held.pop();
             drop(held);
             drop(shared);

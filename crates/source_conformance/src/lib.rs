@@ -1,8 +1,7 @@
-//! Holds a source to `docs/specs/source.md`, by the traits of its contract alone.
+//! Tests a source against `docs/specs/source.md`, using only the traits of its contract.
 //!
-//! A source gives the suite a [`Case`]: itself, over rows that the case knows. [`hold`] tests each clause with cases of its
-//! own, and fails with all that the source does not keep. [`hold_memory`] measures the process, so it runs in a test
-//! binary of its own.
+//! A source gives the suite a [`Case`]: itself, with known rows. [`hold`] tests each clause with new cases, and fails
+//! with all clauses that the source violates. [`hold_memory`] measures the process, so it needs its own test binary.
 
 mod case;
 mod change;
@@ -21,19 +20,19 @@ pub use reading::Row;
 
 use random::Random;
 
-/// A clause that a source does not keep.
+/// A clause that a source violates.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Breach {
     /// The clause of `docs/specs/source.md`.
     pub clause: &'static str,
-    /// How it was broken.
+    /// How it was violated.
     pub what: String,
 }
 
 /// Tests one clause.
 type Test = fn(&MakeCase<'_>, &mut Random) -> Result<(), String>;
 
-/// All clauses but that of memory.
+/// The tests of all clauses except that of memory.
 const CLAUSES: [(&str, Test); 19] = [
     ("S-1", opening::no_secret),
     ("S-2", opening::changes_nothing),
@@ -56,12 +55,12 @@ const CLAUSES: [(&str, Test); 19] = [
     ("S-20", ending::errors_name_the_input),
 ];
 
-/// All clauses but that of memory, in their order.
+/// The names of all clauses except that of memory, in order.
 pub fn clauses() -> impl Iterator<Item = &'static str> {
     CLAUSES.iter().map(|(clause, _)| *clause)
 }
 
-/// How a source breaks a clause, if it does. `seed` decides in which order splits are read.
+/// How a source violates a clause, if it does. `seed` determines the order in which splits are read.
 ///
 /// # Panics
 ///
@@ -73,11 +72,11 @@ pub fn breach(clause: &str, make: &MakeCase<'_>, seed: u64) -> Option<Breach> {
     Some(Breach { clause, what })
 }
 
-/// Fails with all clauses that a source breaks.
+/// Fails with all clauses that a source violates.
 ///
 /// # Panics
 ///
-/// If it breaks one.
+/// If it violates a clause.
 pub fn hold(name: &str, make: &MakeCase<'_>, seed: u64) {
     let broken = CLAUSES
         .iter()

@@ -10,7 +10,7 @@ use super::Breach;
 use super::case::MakeCase;
 use super::reading::{splits_of, told};
 
-/// Chunks of this size are read.
+/// The size of the chunks that are read.
 const CHUNK_BYTES: usize = 64 << 10;
 
 /// Reads an input of `rows` and one of ten times as many, and compares the peaks of the process's memory. No other test may
@@ -18,7 +18,7 @@ const CHUNK_BYTES: usize = 64 << 10;
 ///
 /// # Panics
 ///
-/// If the larger input takes `margin_bytes` more, or memory cannot be measured.
+/// If the larger input needs `margin_bytes` more, or memory cannot be measured.
 pub fn hold_memory(name: &str, make: &MakeCase<'_>, rows: usize, margin_bytes: u64) {
     match memory_breach(make, rows, margin_bytes) {
         Ok(None) => {}
@@ -27,8 +27,8 @@ pub fn hold_memory(name: &str, make: &MakeCase<'_>, rows: usize, margin_bytes: u
     }
 }
 
-/// How a source breaks S-17, if it does: the larger input of [`hold_memory`] takes `margin_bytes` more. An error tells why
-/// memory cannot be measured.
+/// How a source violates S-17, if it does: the larger input of [`hold_memory`] needs `margin_bytes` more. The error
+/// says why memory cannot be measured.
 pub fn memory_breach(
     make: &MakeCase<'_>,
     rows: usize,

@@ -1,4 +1,4 @@
-//! S-1 to S-3: what a source tells when it is opened.
+//! S-1 to S-3: the description of a source when it is opened.
 
 use inrush_rows::cancel::Stop;
 
@@ -6,7 +6,7 @@ use super::case::MakeCase;
 use super::random::Random;
 use super::reading::{Row, Way, read, rows, told};
 
-/// Rows of a case that is read whole.
+/// The rows of a case that is read completely.
 const ROWS: usize = 300;
 
 pub(super) fn no_secret(make: &MakeCase<'_>, _: &mut Random) -> Result<(), String> {

@@ -1,6 +1,6 @@
-//! Chance from a seed.
+//! Random numbers from a seed.
 
-/// Numbers that follow from a seed (xorshift).
+/// A generator of numbers from a seed (xorshift).
 pub(crate) struct Random(u64);
 
 impl Random {
@@ -16,7 +16,7 @@ impl Random {
         (self.0 >> 11) as usize % end.max(1)
     }
 
-    /// Puts items into another order.
+    /// Shuffles items.
     pub(crate) fn shuffle<T>(&mut self, items: &mut [T]) {
         for index in (1..items.len()).rev() {
             items.swap(index, self.below(index + 1));

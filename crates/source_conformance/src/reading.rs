@@ -1,4 +1,4 @@
-//! Reads an input in any way, and gives its rows in the order of the input.
+//! Reads an input in different ways, and returns its rows in the order of the input.
 
 use std::ops::Range;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -13,20 +13,20 @@ use inrush_source::{
 
 use super::random::Random;
 
-/// A row as a source gives it.
+/// A row from a source.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Row {
-    /// Where it begins, as messages say it.
+    /// The place where it begins, as in messages.
     pub place: String,
-    /// Its fields: of a text as they are written, with quotes; of typed rows their exact text. Bytes that are not ASCII are
-    /// escaped ([`Row::text`]).
+    /// Its fields: for text, as they are written, with quotes; for typed rows, their exact text. Bytes that are not
+    /// ASCII are escaped ([`Row::text`]).
     pub fields: Vec<String>,
-    /// Its form is wrong, or it is not UTF-8.
+    /// True if its form is wrong, or it is not UTF-8.
     pub is_faulty: bool,
 }
 
 impl Row {
-    /// The text of a field, as [`Row::fields`] has it.
+    /// The text of a field, as in [`Row::fields`].
     pub fn text(bytes: &[u8]) -> String {
         bytes.escape_ascii().to_string()
     }
@@ -35,14 +35,14 @@ impl Row {
 /// How an input is read.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Way {
-    /// Bytes of a split.
+    /// The bytes of a split.
     pub(crate) split_bytes: u64,
     pub(crate) chunk_bytes: usize,
     pub(crate) streams: usize,
 }
 
 impl Way {
-    /// All of it by one stream.
+    /// One stream reads the whole input.
     pub(crate) const SERIAL: Way = Way {
         split_bytes: u64::MAX,
         chunk_bytes: 1 << 16,
@@ -50,7 +50,7 @@ impl Way {
     };
 }
 
-/// What was read of a split, or of a part of a shared one.
+/// The result of reading a split, or a part of a shared split.
 pub(crate) struct Piece {
     pub(crate) range: Range<u64>,
     pub(crate) rows: Vec<Row>,
@@ -59,7 +59,7 @@ pub(crate) struct Piece {
 }
 
 impl Piece {
-    /// As a ledger keeps it.
+    /// Its content, as the ledger keeps it.
     pub(crate) fn content(&self) -> SplitContent {
         SplitContent {
             start: self.range.start,
@@ -70,7 +70,7 @@ impl Piece {
     }
 }
 
-/// All rows of pieces.
+/// All rows of the pieces.
 pub(crate) fn rows(pieces: &[Piece]) -> Vec<Row> {
     let rows = pieces.iter().flat_map(|piece| &piece.rows);
     rows.cloned().collect()
@@ -133,7 +133,7 @@ pub(crate) fn splits_of(
     Ok(splits)
 }
 
-/// Reads an input, its splits in any order; the pieces come back in their own.
+/// Reads the splits of an input in any order; returns the pieces in the order of the input.
 pub(crate) fn read(
     source: &dyn Source,
     input: usize,
@@ -162,7 +162,7 @@ pub(crate) fn read(
     })
 }
 
-/// Reads a shared split by all streams, without the parts that are finished.
+/// Reads a shared split with all streams, without the finished parts.
 pub(crate) fn read_shared(
     source: &dyn Source,
     split: &SourceSplit,
@@ -215,7 +215,7 @@ fn on_streams(
     .map_err(told)?;
     let found = found.0.into_inner();
     let mut found: Vec<Piece> = found.unwrap_or_else(PoisonError::into_inner);
-    // Of empty pieces at one place any order will do.
+    // Empty pieces at the same position may be in any order.
     found.sort_by_key(|piece| (piece.range.start, piece.range.end));
     Ok(found)
 }
@@ -225,7 +225,7 @@ pub(crate) fn told(error: SourceError) -> String {
     error.to_string()
 }
 
-/// The first difference between rows, by what `of` shows of them.
+/// The first difference between rows, comparing the property that `of` returns.
 pub(crate) fn same<T: PartialEq + std::fmt::Debug>(
     found: &[Row],
     expected: &[Row],

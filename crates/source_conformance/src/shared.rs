@@ -1,4 +1,4 @@
-//! S-7: an input that all streams take parts of.
+//! S-7: an input of which all streams take parts.
 
 use std::ops::Range;
 
@@ -72,7 +72,7 @@ fn follow(pieces: &[Piece]) -> Result<(), String> {
     Ok(())
 }
 
-/// Some of the parts are loaded already.
+/// Some of the parts are already loaded.
 fn finished_parts(
     source: &dyn Source,
     input: usize,
@@ -96,7 +96,7 @@ fn finished_parts(
     let Some(last) = pieces.last() else {
         return Ok(());
     };
-    // No part ends there.
+    // No part ends at this position.
     let wrong = last.range.start..last.range.end + 1;
     let settings = ShareSettings {
         chunk_bytes: way.chunk_bytes,

@@ -8,7 +8,7 @@ use super::random::Random;
 use super::reading::{Way, read, rows, same, told};
 
 const ROWS: usize = 60;
-/// Sizes of splits: some that no row fits in, and some of several rows.
+/// Sizes of splits: some smaller than a row, and some with several rows.
 const SPLIT_BYTES: [u64; 5] = [1, 7, 100, 1_000, u64::MAX];
 
 pub(super) fn cover_their_input(make: &MakeCase<'_>, _: &mut Random) -> Result<(), String> {
@@ -99,7 +99,7 @@ fn in_one_way(case: &dyn Case, way: Way, random: &mut Random) -> Result<(), Stri
     Ok(())
 }
 
-/// Splits that were planned here are read by another opening of the source.
+/// These splits are read by a source that was opened again.
 fn elsewhere(case: &dyn Case, source: &dyn Source, input: usize, way: Way) -> Result<(), String> {
     let splits = super::reading::splits_of(source, input, way.split_bytes)?;
     if splits.iter().any(|split| split.is_shared) {

@@ -1,5 +1,5 @@
-//! The suite finds a source whose memory grows with its rows, and none in one whose memory does not. It is one test, for
-//! no other may run in the process.
+//! Tests that the suite finds a source whose memory grows with its rows, and accepts one whose memory does not. It is
+//! the only test of this file, because no other may run in the process.
 
 mod json_folder;
 
@@ -8,7 +8,7 @@ use inrush_source_conformance::{Case, hold_memory, memory_breach};
 use json_folder::{Flaw, JsonCase};
 
 const ROWS: usize = 20_000;
-/// Much less than the rows of the larger file.
+/// Much less than the size of the larger file.
 const MARGIN_BYTES: u64 = 4 << 20;
 
 #[test]

@@ -1,4 +1,4 @@
-//! The suite finds each mistake of a source, and none in one that makes none.
+//! Tests that the suite finds each flaw of a source, and accepts a source without flaws.
 
 mod json_folder;
 
@@ -17,7 +17,7 @@ fn a_source_without_flaws_holds() {
     }
 }
 
-/// The clauses that find a mistake.
+/// The clauses that find a flaw.
 fn finders(flaw: Flaw) -> Vec<&'static str> {
     let make = |rows| -> Box<dyn Case> { Box::new(JsonCase::new(rows, flaw)) };
     let found = clauses().filter(|clause| breach(clause, &make, 1).is_some());
@@ -50,7 +50,7 @@ fn each_clause_finds_a_mistake_that_no_other_finds() {
     for (flaw, clause) in flaws {
         assert_eq!(finders(flaw), [clause], "{flaw:?}");
     }
-    // S-17 has a test binary of its own.
+    // S-17 has its own test binary.
     let tested = flaws.map(|(_, clause)| clause);
     assert_eq!(clauses().collect::<Vec<_>>(), tested);
 }

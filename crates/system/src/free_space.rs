@@ -3,16 +3,16 @@
 use std::io;
 use std::path::Path;
 
-/// Bytes of a disk.
+/// The size of a disk, and its free space.
 #[derive(Clone, Copy, Debug)]
 pub struct Room {
-    /// All of it.
+    /// The size of the disk in bytes.
     pub size: u64,
     /// The bytes that a user other than root may still write.
     pub free: u64,
 }
 
-/// The room of the disk that `folder` is on.
+/// The space of the disk that `folder` is on.
 pub fn room(folder: &Path) -> io::Result<Room> {
     let found = rustix::fs::statvfs(folder)?;
     Ok(Room {
@@ -21,7 +21,7 @@ pub fn room(folder: &Path) -> io::Result<Room> {
     })
 }
 
-/// Bytes that a user other than root may still write where `folder` is.
+/// How many bytes a user other than root may still write in `folder`.
 pub fn free_bytes(folder: &Path) -> io::Result<u64> {
     Ok(room(folder)?.free)
 }

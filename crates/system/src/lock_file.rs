@@ -1,22 +1,22 @@
-//! Files that are locked by `flock`, which the system lets go of when a process ends, however it does.
+//! Files that are locked by `flock`. The system releases the lock when the process ends, however it ends.
 
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{self, Read, Seek, Write};
 use std::path::Path;
 
-/// As much of a holder's name is read.
+/// The most bytes of a holder's name that are read.
 const NAME_BYTES_MAX: u64 = 4096;
 
 /// The result of an attempt to lock.
 #[derive(Debug)]
 pub enum LockAttempt {
-    /// It is held until the file is dropped, and says by whom.
+    /// The lock is held until the file is dropped. The file contains the holder's name.
     Ours(File),
-    /// Another process holds it, by the name that it gave.
+    /// Another process, with this name, holds the lock.
     Others(String),
 }
 
-/// Takes the lock of a file, which is made where it is not.
+/// Takes the lock of a file, which is created if it does not exist.
 pub fn try_take(path: &Path, holder: &str) -> io::Result<LockAttempt> {
     let mut file = OpenOptions::new()
         .read(true)

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-/// The number of the calling thread, by which the kernel tells of it.
+/// The kernel's number of the calling thread.
 pub fn thread_id() -> i32 {
     rustix::thread::gettid().as_raw_pid()
 }
@@ -27,7 +27,7 @@ fn schedule(path: &str) -> Option<(u64, u64)> {
 /// The letter of a process's state: `R` runs, `S` sleeps, `D` sleeps on a device, `T` is stopped.
 pub fn state(process_id: i32) -> Option<char> {
     let text = fs::read_to_string(format!("/proc/{process_id}/stat")).ok()?;
-    // The name before it may hold anything, brackets too.
+    // The name before it may contain anything, even brackets.
     text.rsplit_once(") ")?.1.chars().next()
 }
 
@@ -51,14 +51,14 @@ fn switches(path: &str) -> Option<u64> {
     Some(value("voluntary_ctxt_switches:")? + value("nonvoluntary_ctxt_switches:")?)
 }
 
-/// The number of the process that started a process.
+/// The number of a process's parent.
 pub fn parent(process_id: i32) -> Option<i32> {
     let text = fs::read_to_string(format!("/proc/{process_id}/stat")).ok()?;
     let (_, rest) = text.rsplit_once(") ")?;
     rest.split_ascii_whitespace().nth(1)?.parse().ok()
 }
 
-/// The processes that the first thread of a process started and that are not over; none if the kernel does not tell.
+/// The running processes that the first thread of a process has started; empty if the kernel does not provide them.
 pub fn children(process_id: i32) -> Vec<i32> {
     let path = format!("/proc/{process_id}/task/{process_id}/children");
     let text = fs::read_to_string(path).unwrap_or_default();

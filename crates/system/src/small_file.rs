@@ -1,5 +1,5 @@
-//! Reads files that are small by their nature: packages, reports, certificates. A path may name a disk of data or a
-//! device without an end by mistake or by malice, so each kind of file has a limit.
+//! Reads files that should be small: packages, reports, certificates. By mistake or malice a path may name a huge file
+//! or an endless device, so each kind of file has a size limit.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read};
@@ -28,7 +28,7 @@ impl SmallFile {
         }
         let file = match is_pipe {
             true => File::open(path)?,
-            // If the path has become a pipe by now, this does not wait for its writer.
+            // If the path has become a pipe meanwhile, this does not wait for its writer.
             false => OpenOptions::new()
                 .read(true)
                 .custom_flags(libc::O_NONBLOCK)
@@ -109,7 +109,7 @@ mod tests {
         let error = NOTE.read_text(&path).expect_err("no text").to_string();
         assert_eq!(error, "it is not UTF-8 text: byte 1 is 0xff");
         std::fs::remove_file(&path).expect("removed");
-        // The size of such a file is 0 until it is read.
+        // The system reports the size of such a file as 0.
         let error = refusal(NOTE, Path::new("/proc/self/status"));
         assert!(error.starts_with("it has more than 4 bytes"), "{error}");
     }

@@ -3,8 +3,8 @@
 //!
 //! # Why it is sound
 //!
-//! Every call gets our own memory, with its true length, valid during the call; its content is read only if the call
-//! says that it filled it in. If a descriptor is not of the needed kind, the call returns an error.
+//! Every call gets memory of this file, with its true length, valid during the call; the memory is read only if the
+//! call reports that it filled it in. If a descriptor is not of the needed kind, the call returns an error.
 #![expect(unsafe_code, reason = "system calls that no crate in use has safe")]
 
 use std::fs::File;
@@ -17,7 +17,7 @@ use rustix::param::page_size;
 /// CPU seconds of this process so far, user and system.
 pub fn processor_times() -> Option<(f64, f64)> {
     let mut usage = MaybeUninit::<libc::rusage>::uninit();
-    // SAFETY: getrusage fills the struct that it is given, and it is read only where it says so.
+    // SAFETY: getrusage fills the given struct, which is read only if the call succeeds.
     let usage = unsafe {
         if libc::getrusage(libc::RUSAGE_SELF, usage.as_mut_ptr()) != 0 {
             return None;
@@ -33,8 +33,7 @@ pub fn resident_pages(file: &File, bytes: Range<u64>) -> Option<u64> {
     let length = usize::try_from(bytes.end - bytes.start).ok()?;
     let start = libc::off_t::try_from(bytes.start).ok()?;
     let mut pages = vec![0_u8; length.div_ceil(page_size().max(1))];
-    // SAFETY: the mapping is made here, only asked about and never read, and taken away again; `pages` has a byte
-    // for each of its pages.
+    // SAFETY: the mapping is made and removed here, and is never read; `pages` has a byte for each of its pages.
     let known = unsafe {
         let mapped = libc::mmap(
             std::ptr::null_mut(),
@@ -54,7 +53,7 @@ pub fn resident_pages(file: &File, bytes: Range<u64>) -> Option<u64> {
     known.then(|| pages.iter().filter(|page| **page & 1 == 1).count() as u64)
 }
 
-/// `struct tcp_info` of `linux/tcp.h` as far as Linux 4.10 had it, which brought the times.
+/// `struct tcp_info` of `linux/tcp.h` as in Linux 4.10, which introduced the times.
 #[repr(C)]
 #[derive(Clone, Copy, Default)]
 pub struct TcpInfo {
@@ -101,13 +100,13 @@ pub struct TcpInfo {
     data_segs_in: u32,
     /// Segments with data that were sent.
     pub data_segs_out: u32,
-    /// Bytes a second, as last measured.
+    /// Bytes per second, as last measured.
     pub delivery_rate: u64,
     /// Microseconds with data under way.
     pub busy_time: u64,
-    /// Microseconds of them held back by the receiver's window.
+    /// The part of these microseconds in which the receiver's window limited sending.
     pub rwnd_limited: u64,
-    /// Microseconds of them held back by the send buffer.
+    /// The part of these microseconds in which the send buffer limited sending.
     pub sndbuf_limited: u64,
 }
 

@@ -8,10 +8,10 @@ use tokio::net::TcpStream;
 
 use crate::system_calls::TcpInfo;
 
-/// A connection whose figures another thread can read as long as its owner has it open.
+/// A connection whose figures other threads can read as long as its owner keeps it open.
 #[derive(Debug)]
 pub struct TcpConnection {
-    /// Removed before the socket is closed, because the system may give its number to another file at once.
+    /// Removed before the socket is closed, because the system may reuse its number immediately.
     socket: Mutex<Option<RawFd>>,
     is_loopback: bool,
 }
@@ -62,7 +62,7 @@ impl TcpConnection {
         self.is_loopback
     }
 
-    /// The socket is about to be closed.
+    /// Must be called before the socket is closed.
     pub fn end(&self) {
         *self.socket.lock().unwrap_or_else(PoisonError::into_inner) = None;
     }

@@ -1,9 +1,9 @@
-//! The users of the operating system, from any source that this system uses.
+//! The users of the operating system, from all sources that this system uses.
 //!
 //! # Why it is sound
 //!
-//! Every call gets our own memory, valid during the call, with its length, and names that end with a NUL. Its content
-//! is read only if the call says that it filled it in, and copied before the memory is freed.
+//! Every call gets memory of this file, valid during the call, with its length, and names that end with a NUL. The
+//! memory is read only if the call reports that it filled it in, and its content is copied before it is freed.
 #![expect(
     unsafe_code,
     reason = "calls of the C library that no crate in use has safe"

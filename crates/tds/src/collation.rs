@@ -1,4 +1,4 @@
-//! Collations: 5 bytes that say how a `char` or `varchar` column encodes its text.
+//! Collations: 5 bytes that determine how a `char` or `varchar` column encodes its text.
 //!
 //! Bits 0 to 19 are the locale (LCID), 20 to 27 flags, 28 to 31 a version; the fifth byte is the sort order of the old
 //! collations (`SQL_...`), 0 for those of Windows. The sort order gives the code page if there is one, otherwise the
@@ -24,7 +24,7 @@ pub enum TextEncoding {
 }
 
 impl Collation {
-    /// The collation of these bytes, as they stand in a type's description.
+    /// The collation of these bytes from a type's description.
     pub fn from_bytes(bytes: [u8; 5]) -> Collation {
         Collation(bytes)
     }

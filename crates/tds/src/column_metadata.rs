@@ -1,4 +1,4 @@
-//! COLMETADATA: the columns of a rowset, as the server describes them and as a bulk load says them back.
+//! COLMETADATA: the columns of a rowset, as the server describes them and as a bulk load repeats them.
 
 use crate::error::MetadataError;
 use crate::limits::COLUMNS_MAX;
@@ -7,7 +7,7 @@ use crate::type_info::TypeInfo;
 
 const TOKEN: u8 = 0x81;
 
-/// Flags that are said back: nullable, updatable (two bits), identity. All others are the server's own matter.
+/// Flags that are repeated: nullable, updatable (two bits), identity. All others matter only to the server.
 const ECHOED_FLAGS: u16 = NULLABLE | 0x000c | 0x0010;
 const NULLABLE: u16 = 0x0001;
 const ENCRYPTED: u16 = 0x0800;
@@ -25,7 +25,7 @@ pub struct ColumnMetadata {
 }
 
 impl ColumnMetadata {
-    /// True if the column takes NULL, by all that the server has said.
+    /// True if the column accepts NULL, by the server's description.
     pub fn is_nullable(&self) -> bool {
         !self.type_info.is_fixed && self.flags & (NULLABLE | NULLABLE_UNKNOWN) != 0
     }
@@ -38,15 +38,15 @@ pub struct RowMetadata {
 }
 
 impl RowMetadata {
-    /// Reads a description from the beginning of `bytes`, as servers send it from TDS 7.2 on; also says of how many
-    /// bytes it was made. No bytes, however wrong, cost more than an error and memory in proportion to them.
+    /// Reads a description from the beginning of `bytes`, as servers send it since TDS 7.2; also returns its number of
+    /// bytes. Wrong bytes cause an error at worst, and need memory only in proportion to their number.
     pub fn parse(bytes: &[u8]) -> Result<(RowMetadata, usize), MetadataError> {
         let mut reader = Reader::new(bytes);
         let found = reader.byte("the token")?;
         if found != TOKEN {
             return Err(MetadataError::NoDescription { found });
         }
-        // 65,535 means that there is no description, and is refused like all other counts past the limit.
+        // 65,535 means that there is no description, and is refused like all other counts above the limit.
         let found = usize::from(reader.u16("the number of columns")?);
         if !(1..=COLUMNS_MAX).contains(&found) {
             return Err(MetadataError::ColumnCount { found });

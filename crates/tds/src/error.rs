@@ -18,7 +18,7 @@ pub enum MetadataError {
     Truncated {
         /// The position where the bytes end.
         at: usize,
-        /// Bytes that are missing from there on, at least.
+        /// At least how many bytes are missing from there on.
         wanted: usize,
         /// The part that they belong to.
         of: &'static str,
@@ -38,10 +38,10 @@ pub enum MetadataError {
         max = COLUMNS_MAX
     )]
     ColumnCount {
-        /// Columns by the description.
+        /// The number of columns in the description.
         found: usize,
     },
-    /// A column of a type that bulk loads of Inrush do not write.
+    /// A column has a type that bulk loads of Inrush do not write.
     #[error(
         "column {ordinal} is of the type {type_name} (0x{token:02x}), which cannot be loaded: leave the column out, \
          or change its type{instead}"
@@ -56,7 +56,7 @@ pub enum MetadataError {
         /// The type to change to, with the word before it; may be empty.
         instead: &'static str,
     },
-    /// A length, precision or scale that the type cannot have.
+    /// A length, precision or scale is not possible for the type.
     #[error(
         "column {ordinal}: the server describes {type_name} with {value} as its {of}, which no such column has: \
          the server, or a proxy in between, is faulty"
@@ -106,7 +106,7 @@ pub enum MetadataError {
     },
 }
 
-/// Why a batch was not encoded. The output holds nothing of that batch.
+/// Why a batch was not encoded. The output has nothing of that batch.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum EncodeError {
@@ -121,7 +121,7 @@ pub enum EncodeError {
         /// Columns of the batch.
         found: usize,
     },
-    /// A column's Arrow type does not fit the type of the target's column.
+    /// A column's Arrow type cannot be encoded as the type of the target's column.
     #[error(
         "column \"{column}\" is {type_info} in the target but comes as Arrow {found}: it must be converted to {expected} first"
     )]
@@ -130,7 +130,7 @@ pub enum EncodeError {
         column: String,
         /// The target's type.
         type_info: TypeInfo,
-        /// The Arrow types that would do.
+        /// The Arrow types that can be encoded.
         expected: String,
         /// The Arrow type that it has.
         found: DataType,
@@ -144,17 +144,17 @@ pub enum EncodeError {
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ValueFault {
-    /// NULL for a column that takes none.
+    /// NULL for a column that accepts none.
     #[error("NULL, but the column is NOT NULL")]
     Null,
-    /// A number, date or time past the ends of the type.
+    /// A number, date or time outside the range of the type.
     #[error("{value} lies past the ends of {type_name} ({range})")]
     OutOfRange {
         /// The value.
         value: String,
         /// The target's type.
         type_name: String,
-        /// The ends of the type.
+        /// The range of the type.
         range: String,
     },
     /// A float without a counterpart.

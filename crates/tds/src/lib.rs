@@ -1,12 +1,12 @@
-//! Arrow record batches in, the bytes of a SQL Server bulk load (TDS message 0x07) out. No I/O: the
+//! Encodes Arrow record batches as the bytes of a SQL Server bulk load (TDS message 0x07). There is no I/O: the
 //! destination sends the packets.
 //!
-//! The server describes the target's columns ([`RowMetadata`], parsed from its answer to a query of no rows). The same
-//! description goes back at the head of the stream, so types, collations and nullability agree by construction.
-//! [`BulkEncoder`] writes it, then the rows of each batch, into packets of the granted size ([`PacketSize`]).
+//! The server describes the target's columns ([`RowMetadata`], parsed from its answer to a query of no rows). The
+//! stream begins with the same description, so types, collations and nullability agree by construction. [`BulkEncoder`]
+//! writes it, then the rows of each batch, into packets of the granted size ([`PacketSize`]).
 //!
-//! A value that the target's column cannot hold exactly is refused ([`Misfit`]), and never changed: no `?` for
-//! a character that the code page lacks, no rounded time, no padded bytes. [`limits`] names the ends of each type.
+//! A value that the target's column cannot hold exactly is refused ([`Misfit`]), and never changed: no `?` for a
+//! character that the code page lacks, no rounded time, no padded bytes. [`limits`] has the range of each type.
 //!
 //! Where the bytes are described: [MS-TDS] 2.2.5 (types), 2.2.6.1 (bulk load), 2.2.7.4 (COLMETADATA).
 

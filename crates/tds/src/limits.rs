@@ -1,8 +1,8 @@
-//! The ends of SQL Server's types, in the units that batches carry.
+//! The ranges of SQL Server's types, in the units of batches.
 
 use inrush_rows::calendar::{DAY_MICROSECONDS, days_from_civil};
 
-/// Columns of a description: SQL Server's most for the columns of a SELECT.
+/// The most columns of a description: SQL Server's limit for a SELECT.
 pub const COLUMNS_MAX: usize = 4096;
 
 /// The first date, 0001-01-01, in days since 1970-01-01.
@@ -11,14 +11,13 @@ pub const DATE_DAYS_MIN: i32 = days_from_civil(1, 1, 1) as i32;
 /// The last date, 9999-12-31, in days since 1970-01-01.
 pub const DATE_DAYS_MAX: i32 = days_from_civil(9999, 12, 31) as i32;
 
-/// The last time of day that a batch can carry, 23:59:59.999999, in microseconds since midnight. 24:00:00 is not
-/// possible.
+/// The last time of day in a batch, 23:59:59.999999, in microseconds since midnight. 24:00:00 is not possible.
 pub const TIME_MICROSECONDS_MAX: i64 = DAY_MICROSECONDS - 1;
 
 /// The first moment of `datetime2`, in microseconds since 1970-01-01.
 pub const DATETIME2_MIN: i64 = DATE_DAYS_MIN as i64 * DAY_MICROSECONDS;
 
-/// The last moment of `datetime2` that a batch can carry, 9999-12-31 23:59:59.999999.
+/// The last moment of `datetime2` in a batch, 9999-12-31 23:59:59.999999.
 pub const DATETIME2_MAX: i64 = (DATE_DAYS_MAX as i64 + 1) * DAY_MICROSECONDS - 1;
 
 /// Day 0 of `datetime` and `smalldatetime`, 1900-01-01, in days since 1970-01-01.

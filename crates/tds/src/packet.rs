@@ -1,11 +1,11 @@
 //! Packets of a message: 8 bytes of header and a payload each. A packet may end anywhere, even within a row or a value.
 //!
-//! Rows are appended to the open packet without a look at its end. [`PacketBuffer::cut`] then opens the gaps for the
-//! headers of further packets, from the last to the first, so that each byte moves at most once and whole packets lie
-//! one behind the other, ready for one `write`.
+//! Rows are appended to the open packet without checking its end. [`PacketBuffer::cut`] then makes the gaps for the
+//! headers of further packets, from the last to the first, so that each byte moves at most once and whole packets
+//! follow each other, ready for one `write`.
 //!
-//! A packet that is exactly full stays open until more payload follows. So the last packet of a message
-//! is always there to carry the end mark, and none has an empty payload behind a full one.
+//! A packet that is exactly full stays open until more payload follows. So there is always a last packet for the end
+//! mark, and no packet with an empty payload follows a full one.
 
 /// Bytes of a packet's header.
 const HEADER_BYTES: usize = 8;
@@ -18,7 +18,7 @@ const END_OF_MESSAGE: u8 = 0x01;
 /// The number of a message's first packet; it counts modulo 256.
 const FIRST_PACKET_ID: u8 = 1;
 
-/// The size of packets as the server granted it, header included.
+/// The size of packets that the server granted, including the header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PacketSize(u16);
 
@@ -36,13 +36,13 @@ impl PacketSize {
             .filter(|size| (Self::MIN.0..=Self::MAX.0).contains(&size.0))
     }
 
-    /// Bytes of a packet, header included.
+    /// The bytes of a packet, including the header.
     pub fn bytes(self) -> usize {
         usize::from(self.0)
     }
 }
 
-/// Whole packets of a message, and the open one behind them.
+/// Whole packets of a message, and the open one after them.
 #[derive(Clone, Debug)]
 pub(crate) struct PacketBuffer {
     /// The packets; the header of the open one is still zero.
@@ -77,7 +77,7 @@ impl PacketBuffer {
         self.open_start = 0;
     }
 
-    /// Opens the first packet of a message. An open packet of a message before is forgotten.
+    /// Opens the first packet of a message. An open packet of an earlier message is dropped.
     pub(crate) fn begin(&mut self) {
         self.next_id = FIRST_PACKET_ID;
         self.bytes.truncate(self.open_start);
@@ -98,12 +98,12 @@ impl PacketBuffer {
         &mut self.bytes
     }
 
-    /// The bytes; nothing is reserved. [`cut`](Self::cut) must follow.
+    /// The bytes, without reserving any. [`cut`](Self::cut) must follow.
     pub(crate) fn bytes_mut(&mut self) -> &mut Vec<u8> {
         &mut self.bytes
     }
 
-    /// Closes the packets that are full and have payload behind them.
+    /// Closes the packets that are full and have payload after them.
     pub(crate) fn cut(&mut self) {
         let first_payload = self.open_start + HEADER_BYTES;
         let written = self.bytes.len();

@@ -1,4 +1,4 @@
-//! Reads bytes from a server, with a check for their end.
+//! Reads bytes from a server, and checks for their end.
 
 use crate::error::MetadataError;
 

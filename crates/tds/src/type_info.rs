@@ -1,4 +1,4 @@
-//! TYPE_INFO: a column's type as the server describes it, and as a bulk load says it back.
+//! TYPE_INFO: a column's type as the server describes it, and as a bulk load repeats it.
 
 use std::fmt;
 
@@ -7,7 +7,7 @@ use crate::error::MetadataError;
 use crate::limits::DECIMAL_PRECISION_MAX;
 use crate::reader::Reader;
 
-/// A length that says "max".
+/// The length that means "max".
 const LENGTH_MAX: u16 = 0xffff;
 /// Bytes of the longest `varchar(n)`, `nvarchar(n)` and `varbinary(n)`.
 const BYTES_MAX: u16 = 8000;
@@ -50,10 +50,10 @@ mod variable {
     pub(super) const XML: u8 = 0xf1;
 }
 
-/// The length of a type that has one.
+/// The length of a type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Length {
-    /// Bytes at most, 1 to 8000.
+    /// At most this many bytes, 1 to 8000.
     Bytes(u16),
     /// `(max)`: values are sent in chunks (PLP).
     Max,
@@ -264,7 +264,7 @@ impl TypeInfo {
         })
     }
 
-    /// Appends the description as a bulk load says it.
+    /// Appends the description as a bulk load repeats it.
     pub(crate) fn write(&self, out: &mut Vec<u8>) {
         let integer = |fixed: u8, bytes: u8| match self.is_fixed {
             true => vec![fixed],
@@ -323,7 +323,7 @@ impl TypeInfo {
         out.extend_from_slice(&bytes);
     }
 
-    /// The collation's encoding, where values are text of one byte a unit; `Err` where it is unknown.
+    /// The collation's encoding, if values are text in units of one byte; `Err` if it is unknown.
     pub(crate) fn text_encoding(&self) -> Option<Result<TextEncoding, Collation>> {
         match self.sql_type {
             SqlType::Char(_, collation) | SqlType::VarChar(_, collation) => {
@@ -334,7 +334,7 @@ impl TypeInfo {
     }
 }
 
-/// Bytes of a `decimal` of this precision, its sign included.
+/// The bytes of a `decimal` of this precision, including its sign.
 pub(crate) fn decimal_bytes(precision: u8) -> u8 {
     match precision {
         ..=9 => 5,

@@ -55,7 +55,7 @@ fn source_read(facts: &Facts) -> Vec<String> {
     let fed_s = facts.parts.of(Part::FeedRead);
     if let Some(feed) = facts.busiest_feed().filter(|_| fed_s > read_s) {
         clauses.push(format!(
-            "streams waited {} until {} was read, which took its one reader {} of {}",
+            "streams waited {} until {} was read, which kept its only reader busy for {} of {}",
             seconds(fed_s),
             feed.file,
             seconds(seconds_of(&feed.read_us)),
@@ -174,7 +174,10 @@ fn client_cpu(facts: &Facts) -> Vec<String> {
 fn holder_of_cpus(cpu: &Cpu, holder: Holder, waits: Option<f64>) -> Option<String> {
     let cores = |seconds: f64| format!("{:.1}", cpu.busy_cores(seconds));
     let waited = waits.map_or(String::new(), |share| {
-        format!(", and who needed one waited {} of the time", percent(share))
+        format!(
+            ", and threads that needed one waited {} of the time",
+            percent(share)
+        )
     });
     match holder {
         Holder::Host => Some(format!(
@@ -240,7 +243,7 @@ fn latency(facts: &Facts) -> Vec<String> {
 fn link_rate(facts: &Facts) -> Vec<String> {
     let sent = facts.sent_bytes() / facts.load_s.max(1e-6);
     let mut clauses = vec![format!(
-        "{} went over the connections together, and no more",
+        "all connections together carried only {}",
         rate(sent)
     )];
     let Some(link) = &facts.network else {
@@ -255,7 +258,7 @@ fn link_rate(facts: &Facts) -> Vec<String> {
     }
     if link.is_loopback && link.shut_s > link.open_s {
         clauses.push(
-            "the server waited for bytes that somebody between had taken: a pooler, a proxy or a tunnel"
+            "the server waited for bytes that had been sent: a pooler, a proxy or a tunnel in between holds them"
                 .to_owned(),
         );
     }
@@ -520,7 +523,7 @@ fn undecided(facts: &Facts) -> Vec<String> {
             )
         } else {
             format!(
-                "streams waited {} for the {}, which did not tell what it was doing",
+                "streams waited {} for the {}, which did not report what it was doing",
                 seconds(unsampled_s),
                 facts.destination()
             )
@@ -530,7 +533,7 @@ fn undecided(facts: &Facts) -> Vec<String> {
     if facts.share(other_s) >= WORTH {
         let events = facts.events(is_other);
         clauses.push(format!(
-            "backends waited {} for what belongs to no cause: {}",
+            "backends waited {} for events that belong to no cause: {}",
             seconds(other_s),
             named(&events, facts.samples.all)
         ));

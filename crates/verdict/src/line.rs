@@ -56,8 +56,8 @@ pub(crate) fn line(
         text += &format!(
             "The CPUs of this machine{} held the load back (the {} {}, the {} {})",
             match holder {
-                Holder::Others => ", which other processes have,",
-                Holder::Host => ", which the host takes away,",
+                Holder::Others => ", which other processes use,",
+                Holder::Host => ", from which the host takes time,",
                 _ => "",
             },
             of_cpus(first.cause),
@@ -108,7 +108,7 @@ pub(crate) fn line(
             );
         } else {
             text += &format!(
-                " (this alone gains next to nothing of {}: something else is as slow).",
+                " (this alone saves almost nothing of {}: something else is as slow).",
                 seconds(facts.load_s)
             );
         }
@@ -125,14 +125,14 @@ fn undecided(facts: &Facts, causes: &[CauseShare]) -> String {
     );
     if let Some(second) = causes.get(1).filter(|second| second.share >= CONSIDERABLE) {
         text += &format!(
-            " Of the rest {} is the most ({}).",
+            " The largest share of the rest is {} ({}).",
             noun(facts, second.cause),
             percent(second.share)
         );
     }
     let unsampled = facts.parts.of(Part::Unsampled) >= facts.parts.of(Part::OtherWait);
     text += if !unsampled {
-        " The wait events' names tell a DBA who is waited for."
+        " The names of the wait events tell a DBA what the server waits for."
     } else if facts.has_backends() {
         " A longer load would decide it."
     } else if facts.was_over_too_soon() {
@@ -155,8 +155,8 @@ pub(crate) fn noun(facts: &Facts, cause: Cause) -> String {
         Cause::Decompression => "decompressing the files".to_owned(),
         Cause::ClientCpu => match facts.cpu.holder_for_loader() {
             Holder::Limit => "the loader's CPU limit".to_owned(),
-            Holder::Others => "the loader's CPU, which others have,".to_owned(),
-            Holder::Host => "the loader's CPU, which the host takes away,".to_owned(),
+            Holder::Others => "other processes on the loader's CPUs".to_owned(),
+            Holder::Host => "the CPU time that the host took from the loader".to_owned(),
             _ => "the loader's CPU".to_owned(),
         },
         Cause::NetworkLatency => "the network's round trip".to_owned(),
@@ -166,7 +166,7 @@ pub(crate) fn noun(facts: &Facts, cause: Cause) -> String {
             "server processes that were stopped".to_owned()
         }
         Cause::DestinationCpu if facts.others_have_cpus(cause) => {
-            format!("the {word}'s CPU, which others have,")
+            format!("other processes on the {word}'s CPUs")
         }
         Cause::DestinationCpu => format!("the {word}'s CPU"),
         Cause::DestinationDisk if facts.parts.of(Part::Wal) > facts.parts.of(Part::DataFile) => {
@@ -180,8 +180,8 @@ pub(crate) fn noun(facts: &Facts, cause: Cause) -> String {
             }
             _ => "a lack of work for all streams".to_owned(),
         },
-        Cause::Pace => "the pace that was asked for".to_owned(),
-        Cause::Undecided => "what is undecided".to_owned(),
+        Cause::Pace => "the requested pace".to_owned(),
+        Cause::Undecided => "undecided time".to_owned(),
     }
 }
 

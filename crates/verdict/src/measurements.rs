@@ -1,8 +1,7 @@
 //! The measurements of a run over its time: the evidence for the verdict, and the data of the report page's charts.
 //!
-//! Everything is counted in steps of equal length from the start of loading, so that what happened at one moment
-//! stands at one index in all series. A series ends with the last step; one that was not measured is absent, which is
-//! not the same as zero.
+//! Everything is counted in steps of equal length from the start of loading, so that one moment has the same index in
+//! all series. A series ends with the last step; one that was not measured is absent, which is not the same as zero.
 
 use std::collections::BTreeMap;
 
@@ -28,7 +27,7 @@ pub struct Measurements {
     /// The destination's server, if it could be queried.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub server: Option<ServerMeasurements>,
-    /// The ways by which the destination stored the rows of units, where it has an extension for it: one entry for each
+    /// The ways by which the destination stored the rows of units, if it has an extension for it: one entry for each
     /// way and reason, the most units first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub stored: Vec<StoredUnits>,

@@ -36,7 +36,7 @@ pub(crate) enum Part {
     Work,
     /// It was between phases, on a CPU or waiting for one.
     Between,
-    /// It waited for a block to be taken while the backend waited for bytes, and no network between them explains it:
+    /// It waited until its block was taken, while the backend waited for bytes, and the network does not explain it:
     /// the loader's own threads pass blocks on too late.
     HandOver,
     /// The window was too small for the round trip.

@@ -1,6 +1,6 @@
 //! Loads that are too short for a verdict.
 
-/// Seconds of loading below which a run has no verdict: it was sampled only a few times, and nobody waits for it.
+/// Seconds of loading below which a run has no verdict: it was sampled only a few times, and its time does not matter.
 const LOAD_S_MIN: f64 = 1.0;
 
 /// True if a run that spent `load_s` seconds on loading is too short for a verdict.

@@ -211,7 +211,7 @@ fn a_load_that_was_over_before_the_first_look() {
 fn a_server_that_did_not_answer_for_seconds() {
     let blind = stream(&[(Convert, 0.2), (SendWait, 0.75)]).tcp(RACK);
     let line = run(10.0).streams(2, &blind).verdict().line;
-    assert!(line.contains("did not tell what it was doing"), "{line}");
+    assert!(line.contains("did not report what it was doing"), "{line}");
     assert!(line.contains("CPU and disk while it loads"), "{line}");
 }
 
@@ -276,7 +276,7 @@ fn a_gain_ends_at_the_next_limit() {
         .verdict();
     assert_eq!(verdict.causes[0].cause, Cause::ClientCpu);
     assert!(advice(&verdict).gain_s < 3.0, "{:?}", verdict.advice);
-    assert!(verdict.line.contains("next to nothing"), "{}", verdict.line);
+    assert!(verdict.line.contains("almost nothing"), "{}", verdict.line);
 }
 
 /// Many small units: streams hardly wait to send, but for the server to create tables and to commit. The state of a
@@ -297,11 +297,7 @@ fn a_backend_is_busy_once_for_all_that_is_known_of_it() {
             .local()
             .cpu(8, 2.1, 1.2, Some(0.84));
         let verdict = expect(&run, Cause::ClientCpu);
-        assert!(
-            !verdict.line.contains("next to nothing"),
-            "{}",
-            verdict.line
-        );
+        assert!(!verdict.line.contains("almost nothing"), "{}", verdict.line);
         advice(&verdict).gain_s
     };
     // Four streams instead of two spread the work; the backends' own would allow more.
@@ -310,7 +306,7 @@ fn a_backend_is_busy_once_for_all_that_is_known_of_it() {
     assert!((gain_s(0) - gain_s(10)).abs() < 0.5, "{}", gain_s(10));
 }
 
-/// CPU that is known to have been used counts where the samples do not say what for.
+/// CPU time that is known to be used counts even if the samples do not show its purpose.
 #[test]
 fn a_backend_is_busy_for_its_cpu_at_least() {
     let small = stream(&[(Read, 0.7), (SendWait, 0.02), (ServerWait, 0.25)])
@@ -341,9 +337,7 @@ fn cpus_that_others_have_gain_for_both() {
     let verdict = run.verdict();
     let line = &verdict.line;
     assert!(
-        line.starts_with(
-            "The CPUs of this machine, which other processes have, held the load back"
-        ),
+        line.starts_with("The CPUs of this machine, which other processes use, held the load back"),
         "{line}"
     );
     // Loader and backends together need 0.9 of two cores; either cause alone has about half of the time.

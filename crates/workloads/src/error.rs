@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use inrush::ExitStatus;
 use inrush::package::PackageError;
 
-/// A workload did not end well. Its text is one line; [`details`](WorkloadError::details) stand below it.
+/// A workload failed. Its text is one line; [`details`](WorkloadError::details) are printed below it.
 #[derive(Debug)]
 pub enum WorkloadError {
     /// The settings are not valid.
@@ -108,7 +108,7 @@ impl WorkloadError {
         }
     }
 
-    /// How to fix it, where that is known.
+    /// How to fix it, if that is known.
     pub fn hint(&self) -> Option<String> {
         match self {
             WorkloadError::Usage { hint, .. } | WorkloadError::Stopped { hint } => {

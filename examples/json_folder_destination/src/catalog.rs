@@ -17,8 +17,8 @@ pub struct Catalog {
     pub tables: BTreeMap<String, Entry>,
     /// When each run was switched, in microseconds since 1970-01-01T00:00:00Z.
     pub switched: BTreeMap<RunId, i64>,
-    /// Folders of rows that were replaced. The next run removes them: until then readers of the catalog of before find
-    /// their files.
+    /// Folders of rows that were replaced. The next run removes them. Until then, readers that still use the earlier
+    /// catalog find its files.
     pub replaced: Vec<String>,
 }
 
@@ -32,7 +32,7 @@ pub const REMOVE_IT: &str = "use another name, or remove the entry from catalog.
 #[serde(untagged)]
 pub enum Entry {
     Table(Table),
-    /// Somebody else's, which is left alone.
+    /// Something that this destination did not make, so it is left alone.
     Other(serde_json::Value),
 }
 
@@ -63,7 +63,7 @@ pub struct Part {
 }
 
 impl Entry {
-    /// The entry as the plan is told of it.
+    /// The entry as the plan gets it.
     pub fn facts(&self) -> TargetFacts {
         let nothing = Table::default();
         let (table, obstacle) = match self {
@@ -108,7 +108,7 @@ impl Table {
 }
 
 impl Column {
-    /// The column as the plan is told of it.
+    /// The column as the plan gets it.
     fn facts(&self) -> TargetColumn {
         let resolved = types::resolve(&self.type_name).ok();
         TargetColumn {
@@ -128,8 +128,8 @@ impl Catalog {
         Ok(files::read_json(&layout.catalog())?.unwrap_or_default())
     }
 
-    /// Changes the catalog in one step, while no other process does. `before_rename` is called when it is changed and not yet
-    /// written; its error leaves the catalog as it is.
+    /// Changes the catalog in one step, under a lock. `before_rename` is called when it is changed and not yet written;
+    /// its error leaves the catalog as it is.
     pub fn change<T>(
         layout: &Layout,
         change: impl FnOnce(&mut Catalog) -> Result<T>,

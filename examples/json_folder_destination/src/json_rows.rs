@@ -1,4 +1,4 @@
-//! Batches as JSON: an object for each row, on a line of its own.
+//! Batches as JSON: an object for each row, each on its own line.
 //!
 //! A NULL is left out. Numbers have all their digits, however many: a reader must not read them as 64-bit floats.
 
@@ -45,8 +45,8 @@ impl RowWriter {
         }
     }
 
-    /// Appends the rows that fit, and returns the values that do not. Each row but the first of a file begins with a comma
-    /// behind the row before it.
+    /// Appends the rows that fit, and returns the values that do not. Except for the first row of a file, a comma is
+    /// written before each row.
     pub fn append(
         &self,
         batch: &RecordBatch,

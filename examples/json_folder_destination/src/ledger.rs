@@ -12,7 +12,7 @@ use crate::files::{self, Layout};
 /// `run.json`.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct RunFile {
-    /// The run. A run that is switched stands here as one that loads: the catalog knows better.
+    /// The run. A switched run is still recorded here as loading; the catalog has its real state.
     pub record: RunRecord,
     /// The staging of its targets.
     pub staging: Vec<Staging>,
@@ -27,7 +27,7 @@ pub struct Staging {
     pub number: u64,
     /// The target's name.
     pub target: String,
-    /// The plan's word for what shapes its rows.
+    /// The plan's text for the settings that determine its rows.
     pub shape: String,
 }
 
@@ -41,7 +41,7 @@ impl RunFile {
         files::write_json(&layout.run_file(self.record.run_id), self)
     }
 
-    /// A run that begins now, or that goes on. Its staging is still to be made.
+    /// A run that begins now, or that is resumed. Its staging must still be made.
     pub fn begin(layout: &Layout, new: &NewRun, targets: &[TargetPlan]) -> Result<RunFile> {
         let names = targets
             .iter()
@@ -86,7 +86,7 @@ impl RunFile {
         }
     }
 
-    /// Gives each target its staging, removes that of other shapes, and makes rows and records agree.
+    /// Gives each target its staging, removes staging of other settings, and makes rows and records agree.
     pub fn make_staging(&mut self, layout: &Layout, targets: &[TargetPlan]) -> Result<Vec<u64>> {
         let run = self.record.run_id;
         let old = std::mem::take(&mut self.staging);
@@ -192,7 +192,7 @@ pub fn runs(layout: &Layout, key: Option<&RunKey>) -> Result<Vec<PastRun>> {
     Ok(runs)
 }
 
-/// Hands over the units of a run, one after the other.
+/// Passes the units of a run to the caller, one after the other.
 pub fn units(layout: &Layout, run: RunId, see: &mut dyn FnMut(UnitRecord)) -> Result<()> {
     for staging in files::entries(&layout.all_units(run))? {
         for path in files::entries(&staging?)? {
@@ -209,7 +209,7 @@ pub fn units(layout: &Layout, run: RunId, see: &mut dyn FnMut(UnitRecord)) -> Re
     Ok(())
 }
 
-/// Removes units of a run: the record first, since rows without a record count as never written.
+/// Removes units of a run: the record first, because rows without a record count as not written.
 pub fn forget(layout: &Layout, run: RunId, stagings: &[u64], keys: &[UnitKey]) -> Result<()> {
     for key in keys {
         let name = files::unit_file(key);

@@ -56,7 +56,8 @@ impl Run {
         }
     }
 
-    /// Fails if the run was cancelled. No call waits for anything else than the disk, so each asks before it begins.
+    /// Fails if the run was cancelled. Calls wait only for the disk, so it is enough that each call checks this before
+    /// it begins.
     pub fn go_on(&self) -> Result<()> {
         match self.cancelled.0.load(Ordering::Relaxed) {
             true => Err(Error::Interrupted),
@@ -112,7 +113,7 @@ impl Run {
     }
 }
 
-/// The table still has the columns that the rows were written for.
+/// Checks that the table still has the columns for which the rows were written.
 fn check_columns(name: &str, table: &Table, target: &TargetPlan) -> Result<()> {
     for column in &target.columns {
         let same = |other: &&Column| other.name == column.name && other.type_name == column.sql;

@@ -4,7 +4,7 @@ use inrush_destination::{Error, ResolvedType, Result};
 use inrush_rows::column_type::ColumnType;
 use inrush_rows::type_name::TypeName;
 
-/// The type of this name, where JSON has a value for each of its values, but for single ones that are misfits.
+/// The type of this name, if JSON can express its values; single values that it cannot express are misfits.
 pub fn resolve(type_name: &str) -> Result<ResolvedType> {
     let column_type = TypeName::parse(type_name).and_then(|name| name.column_type());
     match column_type.and_then(|column_type| Some((name_of(&column_type)?, column_type))) {

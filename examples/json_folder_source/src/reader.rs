@@ -106,7 +106,7 @@ impl<'a> FileReader<'a> {
     }
 }
 
-/// The object of a line, without the comma behind it; none if the line has no row.
+/// The object of a line, without the comma after it; `None` if the line has no row.
 fn row_of(line: &[u8]) -> Option<&[u8]> {
     let line = line.trim_ascii();
     match line {

@@ -74,7 +74,7 @@ impl Builder {
     }
 }
 
-/// A number as the float that it is; none if a float would change it.
+/// A number as a float; none for a whole number that a float may not hold exactly.
 fn as_float(value: &Value) -> Option<f64> {
     let is_exact = match value.as_i64() {
         Some(whole) => whole.unsigned_abs() <= WHOLE_MAX,
@@ -185,7 +185,7 @@ impl<'de> Visitor<'de> for Object<'_> {
             let value: Value = map.next_value()?;
             if self.row[at].is_some() {
                 return Err(A::Error::custom(format_args!(
-                    "the key {key:?} stands twice"
+                    "the key {key:?} occurs twice"
                 )));
             }
             if !self.builders[at].fits(&value) {

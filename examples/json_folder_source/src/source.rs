@@ -118,7 +118,7 @@ impl Source for JsonFiles {
         }
     }
 
-    /// Which row a line in the middle is cannot be told without the lines before it.
+    /// The row number of a line in the middle is unknown without the lines before it.
     fn splits(&self, input: usize, _wanted_bytes: u64) -> Result<Vec<SourceSplit>, SourceError> {
         Ok(vec![self.whole(input)])
     }
@@ -147,7 +147,7 @@ impl Source for JsonFiles {
     }
 }
 
-/// The way of one thread through the files. There is nothing to keep from one to the next.
+/// Reads files for one thread. There is nothing to keep from one file to the next.
 struct Stream<'a> {
     source: &'a JsonFiles,
     chunk_bytes: usize,

@@ -1,4 +1,4 @@
-//! Folders of JSON files, held to the contract of a source (`docs/specs/source.md`).
+//! Tests folders of JSON files against the contract of a source (`docs/specs/source.md`).
 
 mod case;
 

@@ -1,7 +1,7 @@
 /*
- * The messages of the client: what CopyGetData of the server does for COPY FROM STDIN, with the same errors.
+ * Reads the client's messages, like the server's CopyGetData for COPY FROM STDIN, with the same errors.
  *
- * Rows that lie whole in a message are decoded where they are; only the rest of a message is kept and copied.
+ * Rows that are complete in a message are decoded in place; only the rest of a message is kept and copied.
  */
 #include "fastcopy.h"
 
@@ -10,7 +10,7 @@
 #include "miscadmin.h"
 #include "utils/memutils.h"
 
-/* Says that rows may come: CopyInResponse, all in binary. */
+/* Tells the client to send rows: CopyInResponse, all in binary. */
 void
 client_begin(Input *input, int fields)
 {
@@ -22,10 +22,10 @@ client_begin(Input *input, int fields)
 	for (int i = 0; i < fields; i++)
 		pq_sendint16(&buf, 1);
 	pq_endmessage(&buf);
-	/* The client waits for it. */
+	/* The client waits for this message. */
 	pq_flush();
 
-	/* Both are enlarged where they were made, whichever memory context is current then. */
+	/* Both are enlarged in the memory context in which they were made, whichever context is current then. */
 	initStringInfo(&input->message);
 	input->carry_size = 64 * 1024;
 	input->carry = palloc(input->carry_size);
@@ -33,7 +33,7 @@ client_begin(Input *input, int fields)
 	input->len = 0;
 }
 
-/* The next message with data; false if the client says that all are sent. */
+/* The next message with data; false if the client has sent all. */
 static bool
 next_message(StringInfo message)
 {
@@ -91,7 +91,7 @@ next_message(StringInfo message)
 	}
 }
 
-/* Makes the carry hold so many bytes; what it has stays. */
+/* Enlarges the carry to this many bytes, and keeps its content. */
 static void
 reserve_carry(Input *input, size_t size)
 {
@@ -101,7 +101,7 @@ reserve_carry(Input *input, size_t size)
 		return;
 	while (larger < size)
 		larger *= 2;
-	/* A row has at most 1 GB, as for COPY: what is asked for beyond it fails here. */
+	/* A row has at most 1 GB, as for COPY: a larger request fails here. */
 	if (larger > MaxAllocSize && size <= MaxAllocSize)
 		larger = MaxAllocSize;
 	input->carry = repalloc(input->carry, larger);
@@ -109,8 +109,8 @@ reserve_carry(Input *input, size_t size)
 }
 
 /*
- * Drops the bytes that the decoder has used, and reads more behind the rest. False if no more will come, which the
- * decoder is told, too.
+ * Drops the bytes that the decoder has used, and appends more to the rest. If no more bytes will come, returns false
+ * and tells the decoder.
  */
 bool
 client_read(Input *input, Decoder *decoder)

@@ -1,5 +1,5 @@
 /*
- * What the decoder is told of the columns, and the receive functions of their types.
+ * The description of the columns for the decoder, and the receive functions of their types.
  */
 #include "fastcopy.h"
 
@@ -11,7 +11,7 @@
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
 
-/* The kernel of a type; limits of its modifier go to the column. */
+/* The kernel of a type; sets the limits of its modifier in the column. */
 static Kernel
 kernel_of(Form_pg_attribute att, DecoderColumn *column)
 {
@@ -35,7 +35,7 @@ kernel_of(Form_pg_attribute att, DecoderColumn *column)
 			return KERNEL_INT8;
 		case DATEOID:
 			return KERNEL_DATE;
-			/* A precision rounds: that is left to the type. */
+			/* A precision rounds values, which is left to the type. */
 		case TIMEOID:
 			return typmod < 0 ? KERNEL_TIME : KERNEL_RECEIVE;
 		case TIMESTAMPOID:
@@ -72,7 +72,7 @@ kernel_of(Form_pg_attribute att, DecoderColumn *column)
 	}
 }
 
-/* What does not depend on whether the column comes. */
+/* Facts that do not depend on whether the stream has the column. */
 static void
 describe(DecoderColumn *column, Form_pg_attribute att)
 {
@@ -95,7 +95,7 @@ describe(DecoderColumn *column, Form_pg_attribute att)
 	}
 }
 
-/* Whether the columns come as the table has them, so that the decoder can make a tuple as it reads. */
+/* True if the columns are in the table's order, so that the decoder can make a tuple while it reads. */
 static bool
 in_order(List *attnums)
 {
@@ -111,7 +111,7 @@ in_order(List *attnums)
 	return true;
 }
 
-/* Fills in what the load has of columns. The table, the way, and the columns of the statement are known. */
+/* Fills in the load's data about columns. The table, the way, and the columns of the statement are set. */
 void
 columns_plan(Load *load)
 {
@@ -141,14 +141,14 @@ columns_plan(Load *load)
 
 		load->attnos[i] = attno;
 		describe(column, att);
-		/* Fails where the type has none, as COPY does. */
+		/* Fails if the type has none, like COPY. */
 		getTypeBinaryInputInfo(att->atttypid, &function, &load->ioparams[i]);
 		fmgr_info(function, &load->receive[i]);
 		column->given = 1;
 		column->null_is_received = !load->receive[i].fn_strict;
 		column->kernel = kernel_of(att, column);
 		column->key = load->key == attno;
-		/* Whoever takes the row looks itself: the executor after its triggers. */
+		/* The reader of the row checks NULL itself; the executor does so after its triggers. */
 		if (of_wire)
 			column->not_null = 0;
 	}
@@ -157,7 +157,7 @@ columns_plan(Load *load)
 	initStringInfo(&load->field);
 }
 
-/* What the catalog has of a column of the decoder. */
+/* The catalog's entry for a column of the decoder. */
 Form_pg_attribute
 columns_attribute(Load *load, size_t column)
 {
@@ -165,8 +165,8 @@ columns_attribute(Load *load, size_t column)
 }
 
 /*
- * The value of the field that the decoder asks about, by the receive function of its type: what
- * CopyReadBinaryAttribute does. It is allocated in the current memory context.
+ * The value of the field that the decoder cannot decode, made by the receive function of its type, like
+ * CopyReadBinaryAttribute. It is allocated in the current memory context.
  */
 Datum
 columns_receive(Load *load, bool *isnull)
@@ -184,7 +184,7 @@ columns_receive(Load *load, bool *isnull)
 	}
 	else
 	{
-		/* A copy: receive functions of old versions write into it, and count on a byte 0 behind it. */
+		/* A copy, because receive functions of old versions write into it, and expect a byte 0 after it. */
 		*isnull = false;
 		resetStringInfo(&load->field);
 		appendBinaryStringInfo(&load->field, load->input.data + decoder->field,
@@ -201,8 +201,8 @@ columns_receive(Load *load, bool *isnull)
 }
 
 /*
- * How a value is laid down in a tuple, and its bytes: the cases of fill_val in heaptuple.c. `room` is of 8 bytes, for
- * a value that is passed in the Datum itself.
+ * How a value is stored in a tuple, and its bytes: the cases of fill_val in heaptuple.c. `room` has 8 bytes, for a
+ * value that is passed in the Datum itself.
  */
 Placement
 columns_placement(Form_pg_attribute att, Datum *value, char *room, const char **bytes, size_t *len)

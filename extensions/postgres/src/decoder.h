@@ -1,6 +1,6 @@
 /*
- * The border to the decoder, a Rust library (../decoder): its structures and functions, as decoder/src/border.rs has them.
- * The library calls nothing of the server, so no error of the server jumps over Rust.
+ * The interface of the decoder, a Rust library (../decoder): its structures and functions, as in decoder/src/border.rs.
+ * The library calls no function of the server, so no error of the server jumps across Rust code.
  */
 #ifndef INRUSH_DECODER_H
 #define INRUSH_DECODER_H

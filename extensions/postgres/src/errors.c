@@ -1,5 +1,6 @@
 /*
- * COPY's errors and their context, word for word: who looks for the row and the column of an error finds them as ever.
+ * COPY's errors and their context, word for word, so that programs find the row and the column of an error as with
+ * COPY.
  */
 #include "fastcopy.h"
 
@@ -9,7 +10,7 @@ errors_context(void *arg)
 {
 	Load	   *load = (Load *) arg;
 
-	/* COPY tells no line before the first; and in CopyFrom the server's own context is set. */
+	/* COPY shows no line before the first one; and in CopyFrom the server's own context is set. */
 	if (load->decoder.phase < DECODER_PHASE_ROWS || load->way == WAY_EXECUTOR)
 		return;
 	if (load->error_column != NULL)
@@ -20,7 +21,7 @@ errors_context(void *arg)
 				   (unsigned long long) load->error_line);
 }
 
-/* Where the decoder is: the line, and this column or NULL. */
+/* Sets the position of the decoder: the line, and this column or NULL. */
 void
 errors_place(Load *load, const char *column)
 {
@@ -32,7 +33,7 @@ errors_place(Load *load, const char *column)
 #endif
 }
 
-/* Where the decoder waits for more bytes: within a row, before the next one, or behind the last. */
+/* Sets the position at which the decoder waits for more bytes: within a row, before the next one, or after the last. */
 void
 errors_place_input(Load *load)
 {
@@ -77,7 +78,7 @@ errors_of_stream(Load *load, int status)
 					 errmsg("invalid field size")));
 			break;
 		case DECODER_FIELD_TOO_LONG:
-			/* Fails, in the words of this server's version. */
+			/* Fails with the message of this server's version. */
 			resetStringInfo(&load->field);
 			enlargeStringInfo(&load->field, (int) decoder->field_len);
 			break;

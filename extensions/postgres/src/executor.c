@@ -1,6 +1,7 @@
 /*
  * The way "executor": the server's own CopyFrom, with triggers, defaults, routing, indexes and generated columns, but
- * with rows of our decoder. CopyFrom asks a function of its state for each row since PostgreSQL 18: we set ours.
+ * with rows of this decoder. Since PostgreSQL 18, CopyFrom gets each row from a function of its state, which is set
+ * here.
  */
 #include "fastcopy.h"
 
@@ -15,7 +16,7 @@
 #include "pgstat.h"
 #include "utils/memutils.h"
 
-/* A COPY FROM STDIN runs in no other, so there is one at most. */
+/* A COPY FROM STDIN never runs inside another one, so there is at most one. */
 static struct
 {
 	Load	   *load;
@@ -26,7 +27,7 @@ static struct
 /* The eleven bytes of the signature, no flags, no extension. */
 static const char no_header[19] = "PGCOPY\n\377\r\n\0\0\0\0\0\0\0\0";
 
-/* CopyFrom reads a header before it reads rows: not the client's, which our decoder reads. */
+/* CopyFrom reads a header before it reads rows. It gets this one; the decoder reads the client's header. */
 static int
 give_header(void *to, int min, int max)
 {

@@ -1,9 +1,9 @@
 /*
- * The hook that takes COPY ... (FORMAT inrush), and the functions of SQL.
+ * The hook for COPY ... (FORMAT inrush), and the SQL functions.
  *
- * The library is loaded by the first call of one of its functions in a session. It takes nothing but its own format,
- * and that only if this session called open(), and if the role that COPYs may call open() itself: whoever has no
- * EXECUTE on it, has no way to the decoder.
+ * The first call of one of its functions loads the library in a session. The hook handles only its own format, only if
+ * this session has called open(), and only if the role that runs COPY may call open() itself: without EXECUTE on it,
+ * the decoder cannot be reached.
  */
 #include "fastcopy.h"
 
@@ -36,10 +36,10 @@ PG_FUNCTION_INFO_V1(inrush_fastcopy_last_load);
 
 static ProcessUtility_hook_type next_hook;
 
-/* The function open() by which this session opened the gate, or 0. */
+/* The function open() that this session has called, or 0. */
 static Oid	gate;
 
-/* Whether the session opened the gate, and the current role may open it. */
+/* True if the session has called open(), and the current role may call it. */
 static bool
 gate_is_open(void)
 {
@@ -52,7 +52,7 @@ gate_is_open(void)
 #endif
 }
 
-/* Whether it is a COPY whose format is ours. */
+/* True if it is a COPY with this extension's format. */
 static bool
 is_ours(Node *statement)
 {
@@ -96,8 +96,8 @@ utility_hook(PlannedStmt *planned, const char *query, bool read_only_tree,
 	if (context != PROCESS_UTILITY_TOPLEVEL)
 		ereport(ERROR,
 				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-				 errmsg("COPY (FORMAT inrush) must be a statement of its own"),
-				 errhint("Send it by itself, and not from a function.")));
+				 errmsg("COPY (FORMAT inrush) must be a statement of the client"),
+				 errhint("Send it from the client, and not from a function.")));
 	check_stack_depth();
 	rows = load_run(stmt, query);
 	if (completion != NULL)

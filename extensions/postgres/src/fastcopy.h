@@ -8,8 +8,9 @@
  *	 client.c     the messages of the client
  *	 errors.c     COPY's errors and their context
  *	 rows.c       rows as Datums, in the order of the wire
- *	 tuples.c     the way "tuples": own tuples into heap_multi_insert
- *	 pages.c      the way "pages": own pages, written past the shared buffers (PostgreSQL 17)
+ *	 tuples.c     the ways "tuples" and "pages": rows become tuples of a batch
+ *	 batch.c      the batch: its arena, the server's checks of its rows, heap_multi_insert
+ *	 pages.c      the way "pages": own pages of these tuples, written past the shared buffers (PostgreSQL 17)
  *	 executor.c   the way "executor": own decoder inside of the server's CopyFrom (PostgreSQL 18)
  */
 #ifndef INRUSH_FASTCOPY_H
@@ -28,7 +29,7 @@
 
 #include "decoder.h"
 
-/* The number that open() returns: a client that knows another one uses COPY. */
+/* The number that open() returns: a client that expects another number uses COPY. */
 #define INRUSH_FASTCOPY_ABI 1
 #define INRUSH_FASTCOPY_VERSION "0.1.0"
 

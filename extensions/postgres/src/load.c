@@ -1,5 +1,6 @@
 /*
- * One load, from the statement to the tag: what DoCopy, BeginCopyFrom and the head of CopyFrom do in the server.
+ * One load, from the statement to the command tag, like DoCopy, BeginCopyFrom and the beginning of CopyFrom in the
+ * server.
  */
 #include "fastcopy.h"
 
@@ -34,7 +35,7 @@
 
 LastLoad	last_load;
 
-/* The options of the statement. Those of COPY that mean nothing for binary data are refused, as COPY does. */
+/* The options of the statement. Options that have no meaning for binary data are refused, as by COPY. */
 static void
 read_options(Load *load, CopyStmt *stmt, char **key)
 {
@@ -95,7 +96,7 @@ check_privileges(ParseState *pstate, Relation rel, List *attnums)
 				 errhint("Use INSERT statements instead.")));
 }
 
-/* FREEZE, only where nobody could have seen the table: the four conditions of CopyFrom. */
+/* Checks FREEZE, which is allowed only if nobody could have seen the table: the four conditions of CopyFrom. */
 static void
 check_freeze(Relation rel)
 {
@@ -129,7 +130,7 @@ insert_options(Load *load)
 	return options;
 }
 
-/* The column whose smallest and largest value are asked for. */
+/* The column whose smallest and largest value are requested. */
 static AttrNumber
 key_column(Load *load, const char *name)
 {
@@ -148,7 +149,7 @@ key_column(Load *load, const char *name)
 			return key;
 		case TIMESTAMPOID:
 		case TIMESTAMPTZOID:
-			/* With a precision values are rounded by the type, out of sight. */
+			/* With a precision, the type rounds values, which is not visible here. */
 			if (TupleDescAttr(RelationGetDescr(load->rel), key - 1)->atttypmod < 0)
 				return key;
 			/* FALLTHROUGH */
@@ -186,7 +187,7 @@ key_text(Load *load, int64 key)
 	return MemoryContextStrdup(TopMemoryContext, OidOutputFunctionCall(output, value));
 }
 
-/* Keeps what last_load() tells. */
+/* Stores the facts for last_load(). */
 static void
 remember(Load *load)
 {

@@ -3,8 +3,8 @@
  * and CLUSTER write theirs (storage/smgr/bulk_write.c, since PostgreSQL 17). It writes WAL, checksums and what a
  * checkpoint in the meantime needs.
  *
- * Only for a table whose storage is new in this subtransaction, empty, and of which nobody has a page in memory; all its
- * rows are frozen and visible from the begin, and the visibility map says so.
+ * Only for a table whose storage is new in this subtransaction and empty, and which has no page in the buffers. All its
+ * rows are frozen and visible from the beginning, and the visibility map is set accordingly.
  */
 #include "fastcopy.h"
 
@@ -42,7 +42,7 @@ struct PageWriter
 	int64		rows;
 };
 
-/* Why a table cannot be written so now, or NULL. */
+/* Why a table cannot be written in this way now, or NULL. */
 char *
 pages_refusal(Relation rel)
 {
@@ -53,7 +53,7 @@ pages_refusal(Relation rel)
 	return NULL;
 }
 
-/* Begins to write; the caller has checked what FREEZE needs. */
+/* Begins to write; the caller has checked the conditions of FREEZE. */
 PageWriter *
 pages_begin(Load *load, CommandId command, int options)
 {
@@ -86,7 +86,7 @@ write_page(PageWriter *writer)
 	writer->buffer = NULL;
 }
 
-/* Adds a tuple: what heap_prepare_insert and RelationPutHeapTuple do. */
+/* Adds a tuple, like heap_prepare_insert and RelationPutHeapTuple. */
 void
 pages_add(PageWriter *writer, HeapTuple tuple)
 {
@@ -101,7 +101,7 @@ pages_add(PageWriter *writer, HeapTuple tuple)
 	HeapTupleHeaderSetXminFrozen(header);
 	HeapTupleHeaderSetCmin(header, writer->command);
 	HeapTupleHeaderSetXmax(header, 0);
-	/* Another table, and therefore by the buffers. */
+	/* The TOAST table is another table, so it is written through the buffers. */
 	if (HeapTupleHasExternal(tuple) || tuple->t_len > TOAST_TUPLE_THRESHOLD)
 		tuple = heap_toast_insert_or_update(writer->rel, tuple, NULL, writer->options);
 	if (MAXALIGN(tuple->t_len) > MaxHeapTupleSize)
@@ -157,7 +157,7 @@ write_map(PageWriter *writer)
 		memset(map, 0xff, here / PAGES_PER_BYTE);
 		if (here % PAGES_PER_BYTE != 0)
 			map[here / PAGES_PER_BYTE] = (1 << (2 * (here % PAGES_PER_BYTE))) - 1;
-		/* Not a page of items: all of it is written. */
+		/* It is not a page of items, so all of it is written. */
 		smgr_bulk_write(bulk, block, buffer, false);
 		left -= here;
 	}
@@ -166,7 +166,7 @@ write_map(PageWriter *writer)
 	CacheInvalidateSmgr(RelationGetSmgr(writer->rel)->smgr_rlocator);
 }
 
-/* Writes the rest; only now may the table be read. */
+/* Writes the rest; only after this may the table be read. */
 void
 pages_finish(PageWriter *writer)
 {

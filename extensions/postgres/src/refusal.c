@@ -1,5 +1,5 @@
 /*
- * Which tables go by which way, and why a table does not. A refusal is text that a person reads.
+ * Decides which way a table is loaded, and why a way is not possible. A refusal is a text for people.
  */
 #include "fastcopy.h"
 
@@ -25,7 +25,7 @@ way_name(Way way)
 	return way_names[way];
 }
 
-/* Fails where there is no way of this name in this version. */
+/* Fails if this version has no way of this name. */
 Way
 way_of_name(const char *name)
 {
@@ -46,7 +46,7 @@ way_of_name(const char *name)
 	return WAY_AUTO;
 }
 
-/* What no way can do. */
+/* Tables that no way can load. */
 static char *
 refused_by_all(Relation rel, List *attnums)
 {
@@ -79,7 +79,7 @@ refused_by_all(Relation rel, List *attnums)
 	return NULL;
 }
 
-/* What the ways "tuples" and "pages" leave to the executor. */
+/* Tables that the ways "tuples" and "pages" leave to the executor. */
 static char *
 refused_by_tuples(Relation rel, List *attnums)
 {
@@ -115,7 +115,7 @@ refused_by_tuples(Relation rel, List *attnums)
 }
 
 #if HAS_WAY_EXECUTOR
-/* What the way "executor" leaves to COPY: tables that other extensions load by a hook of their own. */
+/* Tables that the way "executor" leaves to COPY, because other extensions load them by their own hook. */
 static char *
 refused_by_executor(Relation rel)
 {
@@ -131,7 +131,7 @@ refused_by_executor(Relation rel)
 }
 #endif
 
-/* Why a table does not go this way, or NULL if it does. For WAY_AUTO: why it goes by none. */
+/* Why a table cannot be loaded in this way, or NULL if it can. For WAY_AUTO: why no way is possible. */
 char *
 refusal_reason(Relation rel, List *attnums, Way way)
 {
@@ -141,7 +141,7 @@ refusal_reason(Relation rel, List *attnums, Way way)
 	return reason;
 }
 
-/* The way that a table goes; a reason is set if it goes by none that was asked for. */
+/* The way in which a table is loaded; a reason is set if the requested way is not possible. */
 Way
 refusal_choose(Relation rel, List *attnums, Way asked, char **reason)
 {

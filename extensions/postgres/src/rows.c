@@ -1,6 +1,6 @@
 /*
- * Rows as Datums, in the order of the wire: for the executor, and for tables whose columns come in another order than
- * their own. Receive functions are called in this order, too, so an error is that of the field that COPY would report.
+ * Rows as Datums, in the order of the stream: for the executor, and for streams whose columns are not in the table's
+ * order. Receive functions are called in this order, too, so an error is about the same field as in COPY.
  */
 #include "fastcopy.h"
 
@@ -8,7 +8,7 @@
 #include "pgstat.h"
 #include "utils/memutils.h"
 
-/* A row that needs more makes it grow. */
+/* A row that needs more enlarges it. */
 #define ARENA_SIZE (64 * 1024)
 
 /* The kinds of a Datum, as decoder/src/datums.rs has them. */
@@ -52,7 +52,10 @@ rows_grow_arena(char *arena, size_t *size)
 	return arena;
 }
 
-/* Reads from the client. CopyFrom sets its context of errors before our header is read, COPY after its own. */
+/*
+ * Reads from the client. CopyFrom sets its error context before the client's header is read here, but COPY sets it after
+ * reading the header.
+ */
 static void
 read_more(Load *load)
 {
@@ -67,8 +70,8 @@ read_more(Load *load)
 }
 
 /*
- * The next row, at the places of its columns in the table; other places stay as they are. False if there is none. What
- * receive functions make lies in the current memory context, the rest in the reader until the next row.
+ * The next row, with each value at its column's index in the table; other elements are not changed. False if there is
+ * none. Results of receive functions are in the current memory context; the rest is in the reader until the next row.
  */
 bool
 rows_next(RowReader *reader, Datum *values, bool *nulls)

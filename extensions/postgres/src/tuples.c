@@ -1,26 +1,20 @@
 /*
- * The ways "tuples" and "pages": the decoder forms tuples in an arena. heap_multi_insert stores them, as it does COPY's;
- * or they are put on pages here (pages.c). If the columns come in another order than the table's, the decoder makes
- * Datums (rows.c) and the server's own heap_form_tuple makes tuples of them.
+ * The ways "tuples" and "pages": the decoder forms tuples in an arena. heap_multi_insert stores them, as for COPY, or
+ * pages.c puts them on pages. If the columns are not in the table's order, the decoder makes Datums (rows.c), and the
+ * server's heap_form_tuple makes tuples of them.
  */
-#include "fastcopy.h"
+#include "batch.h"
 
-#include "access/heapam.h"
 #include "access/htup_details.h"
-#include "access/tableam.h"
-#include "access/xact.h"
 #include "commands/progress.h"
-#include "executor/executor.h"
-#include "executor/tuptable.h"
-#include "miscadmin.h"
 #include "pgstat.h"
 #include "utils/memutils.h"
 
 /* As many as COPY stores at once. */
 #define BATCH_TUPLES 1000
-/* A tuple that is larger makes the arena grow. */
+/* A larger tuple enlarges the arena. */
 #define ARENA_SIZE (256 * 1024)
-/* An arena that one large tuple made larger than this is given back, so that no batch fills it. */
+/* An arena that a large tuple has made larger than this is freed, so that no batch fills it. */
 #define ARENA_KEPT (8 * 1024 * 1024)
 
 typedef struct TupleLoad
@@ -48,8 +42,8 @@ typedef struct TupleLoad
 } TupleLoad;
 
 /*
- * A slot whose tuple lies in the arena. It is the server's slot for heap tuples, but "materialize" leaves the tuple
- * where it is: the arena lives until the batch is stored.
+ * A slot whose tuple is in the arena. It is the server's slot for heap tuples, but "materialize" leaves the tuple where
+ * it is: the arena lives until the batch is stored.
  */
 static TupleTableSlotOps arena_slot;
 
@@ -76,7 +70,7 @@ arena_slot_store(TupleTableSlot *slot, HeapTuple tuple)
 	slot->tts_tableOid = tuple->t_tableOid;
 }
 
-/* Tells the server's checks which table and columns they are about. */
+/* Gives the server's checks the table and columns. */
 static void
 prepare_checks(TupleLoad *state, ParseState *pstate)
 {
@@ -98,7 +92,7 @@ prepare_checks(TupleLoad *state, ParseState *pstate)
 	state->checked_slot = MakeSingleTupleTableSlot(RelationGetDescr(load->rel), &arena_slot);
 }
 
-/* The tuple of a place, as the server knows it. */
+/* The server's structure for a tuple in the arena. */
 static void
 set_tuple(TupleLoad *state, size_t i)
 {
@@ -113,7 +107,7 @@ set_tuple(TupleLoad *state, size_t i)
 	ItemPointerSetInvalid(&tuple->t_self);
 }
 
-/* Checks the rows of the batch that are not checked yet, in their order, before an error of a later one is told. */
+/* Checks the unchecked rows of the batch, in order, before an error of a later row is reported. */
 static void
 check_rows(TupleLoad *state)
 {
@@ -151,7 +145,7 @@ refuse_null(TupleLoad *state)
 	elog(ERROR, "the decoder of inrush_fastcopy found a NULL that the table takes");
 }
 
-/* Stores the batch; an error is told of this line, which is the last one that was read. */
+/* Stores the batch; errors are reported for this line, which is the last one that was read. */
 static void
 store_batch(TupleLoad *state, uint64 line)
 {
@@ -201,9 +195,9 @@ store_batch(TupleLoad *state, uint64 line)
 
 /* Calls the receive function that the decoder asks for, and gives it the value. */
 static void
-receive_value(TupleLoad *state)
+receive_value(Batch *batch, MemoryContext received)
 {
-	Load	   *load = state->load;
+	Load	   *load = batch->load;
 	Decoder    *decoder = &load->decoder;
 	Form_pg_attribute att = columns_attribute(load, decoder->column);
 	MemoryContext before;
@@ -214,9 +208,9 @@ receive_value(TupleLoad *state)
 	Datum		value;
 	Placement	placement = PLACE_FIXED;
 
-	check_rows(state);
-	MemoryContextReset(state->values);
-	before = MemoryContextSwitchTo(state->values);
+	batch_check(batch);
+	MemoryContextReset(received);
+	before = MemoryContextSwitchTo(received);
 	value = columns_receive(load, &isnull);
 	if (!isnull)
 		placement = columns_placement(att, &value, room, &bytes, &len);
@@ -226,68 +220,68 @@ receive_value(TupleLoad *state)
 		inrush_fastcopy_give_null(decoder, load->columns, load->count);
 		return;
 	}
-	while (!inrush_fastcopy_give(decoder, load->columns, load->count, state->arena,
-								 state->arena_size, bytes, len, placement))
+	while (!inrush_fastcopy_give(decoder, load->columns, load->count, batch->arena,
+								 batch->arena_size, bytes, len, placement))
 	{
 		if (decoder->tuples > 0)
 		{
 			/* The row begins again, in an empty arena. */
 			inrush_fastcopy_restart_row(decoder);
-			store_batch(state, decoder->line);
+			batch_store(batch, decoder->line);
 			return;
 		}
-		state->arena = rows_grow_arena(state->arena, &state->arena_size);
+		batch->arena = rows_grow_arena(batch->arena, &batch->arena_size);
 	}
 }
 
-/* Rows whose tuples the decoder makes: all columns of the table, in its order. */
+/* Loads rows whose tuples the decoder makes: all columns of the table, in its order. */
 static void
-load_in_order(TupleLoad *state)
+load_in_order(Batch *batch, MemoryContext received)
 {
-	Load	   *load = state->load;
+	Load	   *load = batch->load;
 	bool		over = false;
 
 	while (!over)
 	{
 		int			status = inrush_fastcopy_decode(&load->decoder, load->columns, load->count,
 													load->input.data, load->input.len,
-													state->arena, state->arena_size,
-													state->places, BATCH_TUPLES);
+													batch->arena, batch->arena_size,
+													batch->places, BATCH_TUPLES);
 
 		switch (status)
 		{
 			case DECODER_NEED_INPUT:
-				/* What is wrong with a message is told behind what is wrong with a row before it. */
+				/* An error of a message is reported after the errors of rows before it. */
 				check_rows(state);
 				errors_place_input(load);
 				(void) client_read(&load->input, &load->decoder);
 				pgstat_progress_update_param(PROGRESS_COPY_BYTES_PROCESSED, load->input.bytes);
 				break;
 			case DECODER_BATCH_FULL:
-				store_batch(state, load->decoder.line);
+				batch_store(batch, load->decoder.line);
 				break;
 			case DECODER_NEED_ROOM:
-				state->arena = rows_grow_arena(state->arena, &state->arena_size);
+				batch->arena = rows_grow_arena(batch->arena, &batch->arena_size);
 				break;
 			case DECODER_NEED_VALUE:
-				receive_value(state);
+				receive_value(batch, received);
 				break;
 			case DECODER_NULL_REFUSED:
-				refuse_null(state);
+				batch_refuse_null(batch);
 				break;
 			case DECODER_END:
 				/* The end counts as a line, as in COPY. */
-				store_batch(state, load->rows + load->decoder.tuples + 1);
+				batch_store(batch, load->rows + load->decoder.tuples + 1);
 				over = true;
 				break;
 			default:
-				check_rows(state);
+				batch_check(batch);
 				errors_of_stream(load, status);
 		}
 	}
 }
 
-/* Whether a row has NULL in a column that does not take it. */
+/* True if a row has NULL in a NOT NULL column. */
 static bool
 has_refused_null(TupleDesc desc, const bool *nulls)
 {
@@ -301,18 +295,18 @@ has_refused_null(TupleDesc desc, const bool *nulls)
 	return false;
 }
 
-/* Rows in the order of the wire; each is checked before the next one is read, as in COPY. */
+/* Loads rows in the order of the stream; each is checked before the next one is read, as in COPY. */
 static void
-load_of_wire(TupleLoad *state)
+load_of_wire(Batch *batch, MemoryContext received)
 {
-	Load	   *load = state->load;
+	Load	   *load = batch->load;
 	TupleDesc	desc = RelationGetDescr(load->rel);
 	RowReader  *reader = rows_begin(load);
 	Datum	   *values = palloc0(sizeof(Datum) * desc->natts);
 	bool	   *nulls = palloc(sizeof(bool) * desc->natts);
 	size_t		bytes = 0;
 
-	/* Columns that do not come stay so. */
+	/* Columns that are not in the stream stay NULL. */
 	memset(nulls, true, sizeof(bool) * desc->natts);
 	for (;;)
 	{
@@ -320,28 +314,28 @@ load_of_wire(TupleLoad *state)
 		HeapTuple	tuple;
 		bool		is_row;
 
-		MemoryContextReset(state->values);
-		before = MemoryContextSwitchTo(state->values);
+		MemoryContextReset(received);
+		before = MemoryContextSwitchTo(received);
 		is_row = rows_next(reader, values, nulls);
 		MemoryContextSwitchTo(before);
 		if (!is_row)
 			break;
-		before = MemoryContextSwitchTo(state->formed);
+		before = MemoryContextSwitchTo(batch->formed);
 		tuple = heap_form_tuple(desc, values, nulls);
 		MemoryContextSwitchTo(before);
-		state->tuples[load->decoder.tuples++] = *tuple;
+		batch->tuples[load->decoder.tuples++] = *tuple;
 		if (has_refused_null(desc, nulls))
-			refuse_null(state);
-		check_rows(state);
+			batch_refuse_null(batch);
+		batch_check(batch);
 		bytes += tuple->t_len;
-		if (load->decoder.tuples == BATCH_TUPLES || bytes >= ARENA_SIZE)
+		if (load->decoder.tuples == BATCH_TUPLES || bytes >= BATCH_BYTES)
 		{
-			store_batch(state, load->decoder.line);
+			batch_store(batch, load->decoder.line);
 			bytes = 0;
 		}
 	}
 	/* The end counts as a line, as in COPY. */
-	store_batch(state, load->rows + load->decoder.tuples + 1);
+	batch_store(batch, load->rows + load->decoder.tuples + 1);
 }
 
 /* Loads all rows of the client. */
@@ -356,7 +350,7 @@ load_tuples(Load *load, ParseState *pstate)
 
 	state.tuples = palloc0(sizeof(HeapTupleData) * BATCH_TUPLES);
 	state.slots = palloc(sizeof(TupleTableSlot *) * BATCH_TUPLES);
-	/* Nothing reads values out of these. */
+	/* Nothing reads values from these. */
 	for (int i = 0; i < BATCH_TUPLES; i++)
 		state.slots[i] = MakeTupleTableSlot(NULL, &arena_slot);
 	prepare_checks(&state, pstate);
@@ -373,27 +367,8 @@ load_tuples(Load *load, ParseState *pstate)
 										 ALLOCSET_DEFAULT_SIZES);
 
 	if (load->of_wire)
-	{
-		state.formed = AllocSetContextCreate(CurrentMemoryContext, "inrush_fastcopy tuples",
-											 ALLOCSET_DEFAULT_SIZES);
-		load_of_wire(&state);
-	}
+		load_of_wire(batch, received);
 	else
-	{
-		state.arena = palloc(ARENA_SIZE);
-		state.arena_size = ARENA_SIZE;
-		state.places = palloc(sizeof(DecoderTuple) * BATCH_TUPLES);
-		load_in_order(&state);
-	}
-
-#if HAS_WAY_PAGES
-	if (state.pages != NULL)
-		pages_finish(state.pages);
-#endif
-	FreeBulkInsertState(state.bulk);
-	table_finish_bulk_insert(load->rel, state.options);
-	ExecDropSingleTupleTableSlot(state.checked_slot);
-	ExecCloseResultRelations(state.estate);
-	ExecCloseRangeTableRelations(state.estate);
-	FreeExecutorState(state.estate);
+		load_in_order(batch, received);
+	batch_finish(batch);
 }

@@ -1,4 +1,4 @@
-"""Loads the table by mssql-python (`bulkcopy`), Microsoft's driver on its crate `mssql-tds`."""
+"""Loads the table with mssql-python (`bulkcopy`), Microsoft's driver on its crate `mssql-tds`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Loads the table by python-tds (`copy_to`), which takes the columns' types from its caller."""
+"""Loads the table with python-tds (`copy_to`), to which the caller gives the columns' types."""
 
 from __future__ import annotations
 

@@ -1,10 +1,10 @@
-//! The columns that the texts are made into.
+//! The columns to which the texts are converted.
 
 use inrush_kernels::types::{LABELS, NAMES};
 use inrush_rows::column::{Column, ColumnType};
 use inrush_rows::column_policy::ColumnPolicies;
 
-/// Lineitem's, none of them nullable.
+/// Lineitem's columns, not nullable.
 pub fn lineitem() -> Vec<Column> {
     let money = ColumnType::Decimal {
         precision: 15,
@@ -42,7 +42,7 @@ pub fn lineitem() -> Vec<Column> {
         .collect()
 }
 
-/// The same columns, all of them nullable.
+/// The same columns, all nullable.
 pub fn nullable(columns: &[Column]) -> Vec<Column> {
     columns
         .iter()
@@ -53,7 +53,7 @@ pub fn nullable(columns: &[Column]) -> Vec<Column> {
         .collect()
 }
 
-/// Those of each other type, none of them nullable.
+/// A column of each other type, not nullable.
 pub fn other_types() -> Vec<Column> {
     let text = |characters_max| ColumnType::Text {
         characters_max,
@@ -87,7 +87,7 @@ pub fn other_types() -> Vec<Column> {
                 "opaque" => ColumnType::Opaque,
                 _ => unreachable!("every field has a type"),
             };
-            // Doubles of 15 to 17 digits, of which most have no exact one.
+            // Numbers of 15 to 17 digits, most of which are not exactly a double.
             Column {
                 nullable: false,
                 policies: ColumnPolicies {

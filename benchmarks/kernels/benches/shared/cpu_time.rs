@@ -1,4 +1,4 @@
-//! Criterion that measures processor time of the thread, with settings that fit all benches.
+//! Criterion with the thread's processor time as its clock, and with settings for all benches.
 
 use std::time::Duration;
 
@@ -38,8 +38,7 @@ impl Measurement for CpuTime {
     }
 }
 
-/// Criterion with the arguments of the command line. An iteration goes over a whole text, so few samples
-/// tell enough.
+/// Criterion with the arguments of the command line. An iteration processes a whole text, so a few samples are enough.
 pub fn criterion() -> Criterion<CpuTime> {
     Criterion::default()
         .with_measurement(CpuTime(WallTime))
@@ -49,7 +48,7 @@ pub fn criterion() -> Criterion<CpuTime> {
         .configure_from_args()
 }
 
-/// Measures one thing, which takes the time of so many iterations itself.
+/// Measures a function that runs this many iterations and measures their time itself.
 pub fn measure(
     group: &mut BenchmarkGroup<'_, CpuTime>,
     name: &str,
@@ -65,7 +64,7 @@ pub fn measure(
         });
 }
 
-/// The processor time of a number of runs.
+/// The processor time of this many runs.
 pub fn time(iterations: u64, mut run: impl FnMut()) -> Duration {
     let start = processor_time();
     for _ in 0..iterations {

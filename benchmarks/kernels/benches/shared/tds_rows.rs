@@ -1,4 +1,4 @@
-//! Arrow columns into the packets of a SQL Server bulk load.
+//! Encodes Arrow columns as the packets of a SQL Server bulk load.
 
 use std::hint::black_box;
 
@@ -18,7 +18,7 @@ const UTF8: [u8; 5] = [0x09, 0x04, 0xd0, 0x24, 0x00];
 /// SQL_Latin1_General_CP1_CI_AS.
 const CP1252: [u8; 5] = [0x09, 0x04, 0xd0, 0x00, 0x34];
 
-/// How the target's columns hold text.
+/// The text types of the target's columns.
 #[derive(Clone, Copy)]
 enum Texts {
     /// `char` and `varchar` in UTF-8.
@@ -57,7 +57,7 @@ pub fn tds_rows(
     }
 }
 
-/// The whole way of these texts of lineitem.
+/// All steps for these texts of lineitem.
 pub fn text_to_tds_rows(criterion: &mut Criterion<CpuTime>, texts: &[String], columns: &[Column]) {
     let chunks = chunks(texts, str::to_owned);
     let mut group = criterion.benchmark_group("text to tds rows");
@@ -94,7 +94,7 @@ pub fn text_to_tds_rows(criterion: &mut Criterion<CpuTime>, texts: &[String], co
     }
 }
 
-/// Encodes all batches as a message of their own, and tells how many bytes of packets were made.
+/// Encodes all batches as one message, and returns the number of bytes of its packets.
 fn encode(encoder: &mut BulkEncoder, batches: &[RecordBatch]) -> usize {
     let mut bytes = 0;
     let mut send = |encoder: &mut BulkEncoder| {

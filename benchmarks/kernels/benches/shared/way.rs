@@ -1,5 +1,5 @@
-//! The way of a text: scanned chunk by chunk, and converted batch by batch while it lies in the cache, as
-//! in a load.
+//! The steps for a text: it is scanned chunk by chunk, and converted batch by batch while it is in the cache, as in a
+//! load.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -16,7 +16,7 @@ use inrush_rows::reject::Reject;
 use inrush_scan::masks::InstructionSet;
 use inrush_scan::{Dialect, Records, Scanner};
 
-/// A text on its way into columns.
+/// A text that is converted to columns.
 pub struct Way<'a> {
     chunks: &'a [Chunk],
     scanner: Scanner,
@@ -26,7 +26,7 @@ pub struct Way<'a> {
 }
 
 impl<'a> Way<'a> {
-    /// Scans and converts with these instructions; the lines have so many fields.
+    /// Scans and converts with these instructions; each line has this many fields.
     pub fn new(
         chunks: &'a [Chunk],
         dialect: &Dialect,
@@ -49,7 +49,7 @@ impl<'a> Way<'a> {
         }
     }
 
-    /// Bytes of the text.
+    /// The bytes of the text.
     pub fn bytes(&self) -> usize {
         self.chunks.iter().map(|chunk| chunk.text.len()).sum()
     }
@@ -66,7 +66,7 @@ impl<'a> Way<'a> {
                 .scan(chunk.text(), true, &mut self.records)
                 .expect("records are short");
             let scanned = processor_time();
-            // As a load does of each chunk.
+            // As in a load for each chunk.
             simdutf8::basic::from_utf8(chunk.text()).expect("the text is UTF-8");
             let mut first = 0;
             while first < self.records.len() {
@@ -99,7 +99,7 @@ pub fn chunk(text: &str) -> Chunk {
     }
 }
 
-/// Chunks with these texts, each in another form.
+/// Chunks with these texts, each in a different form.
 pub fn chunks(texts: &[String], mut form: impl FnMut(&str) -> String) -> Vec<Chunk> {
     texts.iter().map(|text| chunk(&form(text))).collect()
 }

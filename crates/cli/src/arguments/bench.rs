@@ -205,10 +205,10 @@ pub struct WhichArguments {
     #[arg(long, value_name = "PARTS")]
     pub part: Option<String>,
 
-    /// Use a tenth of the data in as many parts, like most trial runs of 2009
+    /// Use a tenth of the data, in the same number of parts, like most trial runs of 2009
     ///
-    /// The files are those of a tenth of the scale. They are in the subfolder `ten-percent`, so that
-    /// the same commands work with both.
+    /// The files have a tenth of the scale. They are in the subfolder `ten-percent`, so the same commands work with
+    /// both.
     #[arg(long)]
     pub ten_percent: bool,
 }
@@ -219,8 +219,9 @@ pub struct WhichArguments {
 pub struct MeasureArguments {
     /// The database: postgresql://USER@HOST/DATABASE, embedded:FOLDER, embedded, FILE.duckdb or parquet:FOLDER
     ///
-    /// `embedded` is a private server that is removed when the command ends; `embedded:FOLDER` keeps its data. FILE.duckdb
-    /// and parquet:FOLDER are the columnstore way; they must not exist, and are removed at the end unless --keep is given.
+    /// `embedded` is a private server that is removed when the command ends; `embedded:FOLDER` keeps its data.
+    /// FILE.duckdb and parquet:FOLDER measure loads into a columnstore; they must not exist, and are removed at the end
+    /// unless --keep is given.
     #[arg(long, value_name = "URL", default_value = "embedded")]
     pub to: String,
 
@@ -247,8 +248,8 @@ pub struct MeasureArguments {
 
     /// How the database is compared with the files [default: sums]
     ///
-    /// A server verifies each part before its COMMIT, and the time counts. A columnstore counts the rows of each part
-    /// then; its sums are compared after the load, in no measured time.
+    /// A server verifies each part before its COMMIT. A columnstore counts the rows of each part at that time, and
+    /// compares the sums of whole tables before the switch. Both are within the measured time.
     #[arg(long, value_name = "WHAT")]
     pub verify: Option<super::VerifyLevel>,
 
@@ -284,10 +285,10 @@ pub struct MeasureArguments {
     #[arg(long)]
     pub no_disk_check: bool,
 
-    /// Write one line of JSON for each event, of each load and of the measurement
+    /// Write one line of JSON for each event of the loads and of the measurement
     ///
-    /// Beside the events of `inrush run`: `file` and `generated`, `measured` for each load, and
-    /// `results` with the whole results file at the end.
+    /// In addition to the events of `inrush run`: `file` and `generated`, `measured` for each load, and `results` with
+    /// the whole results file at the end.
     #[arg(long, conflicts_with = "quiet")]
     pub json: bool,
 

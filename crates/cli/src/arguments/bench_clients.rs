@@ -71,7 +71,7 @@ pub struct InsertsArguments {
     #[arg(long)]
     pub unlogged: bool,
 
-    /// A file with CREATE TABLE {table} (...) and what belongs to it, for another table
+    /// A file with CREATE TABLE {table} (...) and its indexes, for another table
     ///
     /// Every column needs a default. `{table}` stands for the name of the table.
     #[arg(long, value_name = "FILE", value_parser = local_path(), conflicts_with_all = ["key", "unlogged"])]
@@ -129,8 +129,8 @@ pub struct CallsArguments {
 pub struct ClientsArguments {
     /// The database: postgresql://USER@HOST/DATABASE, embedded:FOLDER or embedded
     ///
-    /// `embedded` is a private server that is removed when the command ends. The URL says how it is reached: by a
-    /// socket, TCP, or TLS (sslmode).
+    /// `embedded` is a private server that is removed when the command ends. The URL decides whether the connection is
+    /// a socket, TCP, or TLS (sslmode).
     #[arg(long, value_name = "URL", default_value = "embedded")]
     pub to: String,
 
@@ -146,25 +146,26 @@ pub struct ClientsArguments {
     #[arg(long, conflicts_with = "protocol")]
     pub simple: bool,
 
-    /// Calls of a client that are under way at a time
+    /// How many calls of a client are in flight at a time
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=1000))]
     pub pipeline: u16,
 
     /// Open loop: calls per second of all clients together, at random moments
     ///
-    /// Latencies then count from the intended start of each call, so a server that stalls is not measured less often.
+    /// Latencies then count from the intended start of each call, so the calls that a stalled server delays are
+    /// measured, too.
     #[arg(long, value_name = "R", allow_negative_numbers = true)]
     pub rate: Option<f64>,
 
-    /// Addresses of the server that are dealt to the clients in turn, as HOST:PORT,HOST:PORT
+    /// Addresses of the server, as HOST:PORT,HOST:PORT; clients use them in turn
     #[arg(long, value_name = "HOST:PORT,...", value_delimiter = ',')]
     pub endpoints: Vec<String>,
 
-    /// CPUs that the threads of the clients run on, such as 0-3,8
+    /// The CPUs for the threads of the clients, such as 0-3,8
     #[arg(long, value_name = "N,N-N,...", value_parser = cpus)]
     pub cpus: Option<Numbers<usize>>,
 
-    /// Threads that move the clients [default: one for each core, or for each of --cpus]
+    /// The number of threads that run the clients [default: one for each core, or for each of --cpus]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     pub threads: Option<u16>,
 
@@ -176,7 +177,7 @@ pub struct ClientsArguments {
     #[arg(long, value_name = "FOLDER", default_value = "bench-results", value_parser = local_path())]
     pub results: PathBuf,
 
-    /// Measure all of it, even if the same command was stopped before
+    /// Measure everything again, even if the same command was stopped before
     #[arg(long)]
     pub fresh: bool,
 
@@ -207,7 +208,7 @@ pub enum KeyArgument {
     Sequence,
 }
 
-/// The call.
+/// The statement that is called.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum CallArgument {
     /// A function without a table.

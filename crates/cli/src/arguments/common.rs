@@ -51,13 +51,13 @@ pub struct RunArguments {
 /// The use of the server extension `inrush_fastcopy`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum ServerCopyChoice {
-    /// Use it where the database has it and the role may; otherwise COPY
+    /// Use it if the database has it and the role may use it; otherwise COPY
     Auto,
     /// Always COPY
     Plain,
-    /// Refuse a load of which a unit cannot go by the extension
+    /// Refuse the load if any unit cannot use the extension
     Require,
-    /// As auto, but write whole pages past the server's buffers where that is possible
+    /// As auto, but write whole pages past the server's buffers if that is possible
     Pages,
 }
 

@@ -1,10 +1,10 @@
-//! `--format`: a preset and what differs from it, in one word.
+//! `--format`: a preset and the settings that differ from it, in one argument.
 
 use inrush::compression::Compression;
 use inrush::package::{ExtraFieldsRule, Format, MissingFieldsRule, NullMarker, Preset, TrimBlanks};
 use inrush::suggest::suggestion;
 
-/// Every word that a format may have, for a near miss.
+/// All words of a format, to suggest the nearest one for a misspelt word.
 const WORDS: [&str; 27] = [
     "tbl",
     "csv",
@@ -146,8 +146,7 @@ fn apply(format: &mut Format, name: &str, value: Option<String>) -> Result<(), S
     Ok(())
 }
 
-/// Splits at commas; `delimiter=,` is that comma itself, where the text or another comma
-/// follows.
+/// Splits at commas. In `delimiter=,` the comma is the value if the text ends there or another comma follows.
 fn split(text: &str) -> Vec<String> {
     let characters: Vec<char> = text.chars().collect();
     let mut settings = vec![String::new()];
@@ -164,8 +163,7 @@ fn split(text: &str) -> Vec<String> {
     settings
 }
 
-/// A value with `\t` and `\xHH` put in; a backslash before anything else stands for itself, as
-/// in `null=\N` and `escape=\`.
+/// A value with `\t` and `\xHH` replaced; a backslash before anything else is kept, as in `null=\N` and `escape=\`.
 fn unescaped(value: &str) -> Result<String, String> {
     if let Some(digits) = value.strip_prefix("\\x") {
         let byte = u8::from_str_radix(digits, 16)

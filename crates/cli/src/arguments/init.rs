@@ -37,7 +37,7 @@ pub struct InitArguments {
     #[arg(long)]
     pub force: bool,
 
-    /// Look at every row of every file: certain, but as slow as reading all files
+    /// Look at every row of every file: nothing is guessed from a sample, but it takes as long as reading all files
     #[arg(long)]
     pub all: bool,
 

@@ -81,16 +81,15 @@ pub struct LoadArguments {
 
     /// The bounds of the partitions
     ///
-    /// `data`: each file is a partition, from its own smallest key to its own largest (the
-    /// default). `every 1 month` (or hours, days, weeks, years; or a number of keys): partitions
-    /// of that width. A list of values, `1992-01-01, 1995-01-01, 1999-01-01`: N + 1 values bound
-    /// N partitions. `8 parts`: a large file in the order of its key is cut into partitions of
-    /// about the same size. Except with `8 parts`, all rows of a file must lie within one partition;
-    /// rows outside it are rejected.
+    /// `data` (the default): each file is a partition, from its smallest key to its largest. `every 1 month` (or hours,
+    /// days, weeks, years; or a number of keys): partitions of that width. A list of values, `1992-01-01, 1995-01-01,
+    /// 1999-01-01`: N + 1 values bound N partitions. `8 parts`: a large file that is sorted by its key is cut into
+    /// partitions of about the same size. Except with `8 parts`, all rows of a file must lie within one partition; rows
+    /// outside it are rejected.
     #[arg(long, value_name = "BOUNDS", requires = "partition_by")]
     pub bounds: Option<String>,
 
-    /// Load each row into the partition of its key, in whatever file the row is
+    /// Load each row into the partition of its key, whichever file it is in
     ///
     /// For files that do not line up with partitions. If the table exists, rows go to its partitions
     /// and to those that --bounds adds. A new table needs --bounds (`every ...` or a list). Tables

@@ -151,4 +151,4 @@ Environment:
   PGHOST, PGPORT, PGUSER, PGDATABASE, PGPASSWORD, PGPASSFILE, PGSSLMODE, PGSSLROOTCERT and
   ~/.pgpass supply what a connection's URL leaves out, as they do for psql. A password in an
   argument is refused, because other users of the machine could read it.
-  INRUSH_POSTGRES_BIN names the folder with the programs of the embedded server.";
+  INRUSH_POSTGRES_BIN names the folder with the embedded server's programs.";

@@ -19,11 +19,11 @@ pub enum WhatIf {
     LoaderCores(f64),
     /// Cores of the server.
     ServerCores(f64),
-    /// Bytes in a second of the network.
+    /// Bytes per second of the network.
     Network(f64),
-    /// Bytes in a second that the server's disk writes.
+    /// Bytes per second that the server's disk writes.
     Disk(f64),
-    /// Bytes in a second that files are read with.
+    /// Bytes per second at which files are read.
     Read(f64),
     /// Streams.
     Streams(usize),
@@ -42,7 +42,7 @@ fn what_if(text: &str) -> Result<WhatIf, String> {
     let rate = || {
         let rate = value.trim().trim_end_matches("/s");
         match rate.strip_suffix("bit") {
-            // Networks are told in bits, with the prefixes of bytes.
+            // The speed of a network is given in bits, with the same prefixes as bytes.
             Some(bits) => size_in_bytes(bits).map(|bits| bits as f64 / 8.0),
             None => size_in_bytes(rate).map(|bytes| bytes as f64),
         }
@@ -108,7 +108,7 @@ pub struct PreflightArguments {
     #[arg(long)]
     pub cold: bool,
 
-    /// Say what a load of this size would take, such as 1TB of text
+    /// Say how long a load of this size would take, such as 1TB of text
     #[arg(long, value_name = "SIZE", value_parser = size_in_bytes, help_heading = CAPACITY)]
     pub size: Option<u64>,
 
@@ -116,10 +116,10 @@ pub struct PreflightArguments {
     #[arg(long, value_name = "TIME", value_parser = amount_of_time, help_heading = CAPACITY)]
     pub within: Option<f64>,
 
-    /// Say what it would take with other resources, such as server_cores=16,network=10Gbit
+    /// Say how long it would take with other resources, such as server_cores=16,network=10Gbit
     ///
-    /// shared_cores=N (of one machine with loader and server), loader_cores=N, server_cores=N (of a machine for each),
-    /// network=10Gbit, disk=2GB/s (what the server writes), read=1GB/s (what the files are read with), streams=N.
+    /// shared_cores=N (loader and server on one machine), loader_cores=N and server_cores=N (on a machine each),
+    /// network=10Gbit, disk=2GB/s (at which the server writes), read=1GB/s (at which files are read), streams=N.
     #[arg(long, value_name = "NAME=VALUE,...", value_delimiter = ',', value_parser = what_if, help_heading = CAPACITY)]
     pub what_if: Vec<WhatIf>,
 

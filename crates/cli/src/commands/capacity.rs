@@ -17,7 +17,7 @@ pub fn add(report: &mut PreflightReport, arguments: &PreflightArguments) {
     let Some(costs) = &report.costs else {
         report.findings.push(Finding {
             weight: Weight::Tells,
-            what: "what would be needed is not known: the steps of this load could not be measured together"
+            what: "the needs of the load are unknown: its steps could not be measured together"
                 .to_owned(),
             hint: Some("remove what stops the run, and ask again".to_owned()),
         });
@@ -38,7 +38,7 @@ pub fn add(report: &mut PreflightReport, arguments: &PreflightArguments) {
     report.capacity = Some(costs.capacity(&wish));
 }
 
-/// Replaces one of this machine's resources. Where cores of the loader or of the server are given, they share none.
+/// Replaces one of this machine's resources. If cores of the loader or of the server are given, the two share no cores.
 fn replace(with: &mut Resources, wish: &mut CapacityWish, what: WhatIf, shared_cores: Option<f64>) {
     let mut own = |loader: Option<f64>, server: Option<f64>| {
         if with.shared_cores.take().is_some() {

@@ -12,21 +12,21 @@ use crate::errors::CommandError;
 use crate::numbers::{bytes, counted};
 use crate::{Surroundings, output, signals};
 
-/// Why the rows that a stopped run wrote directly to its targets stay, and how to go on.
+/// Why the rows that a stopped run wrote directly to its targets stay, and how to proceed.
 fn left_alone(run: &StoppedRun) -> String {
     let (name, rows) = (&run.run.name, counted(run.rows_straight, "row"));
     let next = match run.is_of_another_version {
         false => format!(
             "its command loads the rest, `inrush cleanup --run {name}` gives it up and leaves them"
         ),
-        // The same words as in the plan's refusal.
+        // The same words as when the plan refuses the run.
         true => format!(
             "another version of Inrush loaded them, so the command of this version refuses the run: resume it with the \
              version that began it; or delete these rows and give the run up: inrush cleanup --run {name}"
         ),
     };
     format!(
-        "left alone: run {name} has put {rows} straight into its targets (atomic = false), which no clean-up takes out; \
+        "left alone: run {name} wrote {rows} directly to its targets (atomic = false), and no clean-up removes them; \
          {next}"
     )
 }

@@ -21,7 +21,7 @@ pub struct LedgerDestination {
     pub ledger: Box<dyn PastRuns>,
     /// The filter of runs.
     pub which: Which,
-    /// The destination, whose server must be stopped afterwards.
+    /// The destination. Its server must be stopped afterwards.
     pub reached: Reached,
 }
 

@@ -21,7 +21,7 @@ pub fn format(text: Option<&str>) -> Result<Format, CommandError> {
     }
 }
 
-/// The files that match the patterns; relative patterns start at `folder`. `reader` is the command or the flow that
+/// The files that match the patterns; relative patterns start at `folder`. `reader` names the command or the flow that
 /// reads them.
 pub fn resolve(
     patterns: &[String],

@@ -16,10 +16,10 @@ use crate::errors::CommandError;
 use crate::numbers::counted;
 use crate::{credentials, load_package, output, package_file, signals};
 
-/// Points that are shown; the package has all of them.
+/// The number of doubtful guesses that are shown; the package has all of them.
 const UNSURE_SHOWN_MAX: usize = 20;
 
-/// Columns that are shown.
+/// The number of columns that are shown.
 const COLUMNS_SHOWN_MAX: usize = 40;
 
 /// Guesses what files hold and writes a package.
@@ -221,7 +221,7 @@ mod tests {
         let package = Package::read(Path::new(&saved)).expect(&text);
         assert_eq!(package.flows[0].files.patterns(), [file.as_str()]);
         package.check().expect(&text);
-        // It may have been edited.
+        // The existing file may have been edited.
         std::fs::write(&saved, "name = 1").expect("it can be edited");
         assert_eq!(init_of(&[&file, "--to", to, "--save", &saved]), 2);
         assert_eq!(

@@ -28,12 +28,12 @@ pub fn preflight(
         ready.package.run.streams = arguments.streams;
     }
     refuse_pipes(&ready)?;
-    // The embedded server finds out by itself that this process has ended.
+    // The embedded server notices that this process has ended.
     let guard = signals::end_at_once(None);
     let reached =
         match embedded::reach_to_look(ready.package, &ready.folder, ready.data_trust, surroundings)
         {
-            // A server that a preflight cannot reach is out of reach for the run, too.
+            // If a preflight cannot reach the server, the run cannot either.
             Err(error @ CommandError::Embedded(_)) => {
                 output::errors(&error.to_string());
                 return Ok(ExitStatus::Preflight);
@@ -151,7 +151,7 @@ fn words(report: &PreflightReport) -> String {
             "Predicted    {} in all{}: plan {}, load {}, switch {}, analyze {}",
             seconds(prediction.predicted_s),
             match report.is_stopped() {
-                true => ", of the flows that could be planned, once nothing stops them",
+                true => ", for the flows that could be planned, once the problems below are fixed",
                 false => "",
             },
             seconds(prediction.plan_s),

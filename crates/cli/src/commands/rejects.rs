@@ -18,7 +18,7 @@ use crate::package_file::{self, Ready};
 use crate::running::{self, RunSetup};
 use crate::{Surroundings, credentials, embedded, output, run_summary, signals};
 
-/// Shows rejects, or loads them once more.
+/// Shows rejects, or loads them again.
 pub fn rejects(
     arguments: &RejectsArguments,
     surroundings: &Surroundings,
@@ -60,7 +60,7 @@ fn show(arguments: &ShowArguments) -> Result<ExitStatus, CommandError> {
     Ok(ExitStatus::Clean)
 }
 
-/// A cause with its examples.
+/// A cause of rejects, with examples.
 fn told(cause: &RejectCause) -> String {
     let code = serde_json::to_value(cause.code).unwrap_or_default();
     let column = match &cause.column {
@@ -114,7 +114,7 @@ fn replay(
         let url = package_file::from_here(url);
         package.connect(name, &url, &credentials::environment)?;
     }
-    // A URL that is replaced needs no variable.
+    // If the URL is replaced, its variables need no value.
     package.fill_connections(&credentials::environment)?;
     let mut data_trust = DataTrust::OfUser;
     if !arguments.trust {

@@ -47,7 +47,7 @@ fn run_in_shares(
     if let Some(choice) = arguments.server_copy {
         ready.package.run.server_copy = choice.into();
     }
-    // The embedded server finds out by itself that this process has ended.
+    // The embedded server notices that this process has ended.
     let guard = signals::end_at_once(None);
     let reached = embedded::reach(ready.package, &ready.folder, ready.data_trust, surroundings)?;
     drop(guard);

@@ -1,7 +1,7 @@
 //! `inrush undo`.
 
 use inrush::ids::RunName;
-use inrush::printable::line;
+use inrush::printable::{line, one_line};
 use inrush::undo::{UndoOptions, Undone};
 use inrush::{Ability, ExitStatus};
 use serde_json::{Value, json};
@@ -53,12 +53,16 @@ fn words(undone: &Undone) -> String {
             match place {
                 Some(place) => {
                     text.push_str(&format!(
-                        "  {} taken out, kept as {}\n",
+                        "  {} removed, kept as {}\n",
                         readable(table),
-                        readable(place)
+                        match place.contains('/') {
+                            // A folder.
+                            true => one_line(place).into_owned(),
+                            false => readable(place),
+                        }
                     ));
                 }
-                None => text.push_str(&format!("  {} taken out and dropped\n", readable(table))),
+                None => text.push_str(&format!("  {} removed and dropped\n", readable(table))),
             }
         }
         for table in &target.put_back {
@@ -68,7 +72,7 @@ fn words(undone: &Undone) -> String {
     text.push_str(&line(&format!("\nundone: run {}", undone.run.name)));
     if !undone.drop_statements.is_empty() {
         text.push_str(&line(&format!(
-            "when nobody needs the removed tables: {}",
+            "when nobody needs what was taken out: {}",
             undone.drop_statements.join(" ")
         )));
     }

@@ -19,10 +19,10 @@ use crate::errors::CommandError;
 use crate::numbers::counted;
 use crate::{output, package_file, signals};
 
-/// Pieces of a file if the arguments do not give their size.
+/// The number of pieces of a file if the arguments do not give their size.
 const RANGES_WANTED: u64 = 251;
 
-/// Files that are read in one dialect.
+/// Files of one dialect.
 struct Group {
     files: Vec<Arc<SourceFile>>,
     dialect: Dialect,
@@ -121,7 +121,7 @@ fn of_package(arguments: &VerifyArguments, path: &Path) -> Result<Vec<Group>, Co
         if !arguments.flow.is_empty() && !arguments.flow.contains(&name(flow)) {
             continue;
         }
-        // Paths are shown as they were written, as in a run.
+        // Paths are shown as they were given, as in a run.
         let folder = ready.folder.strip_prefix(".").unwrap_or(&ready.folder);
         let files = files::resolve(flow.files.patterns(), folder, &flow.format, &name(flow))?;
         refuse_pipes(&files)?;
@@ -130,7 +130,7 @@ fn of_package(arguments: &VerifyArguments, path: &Path) -> Result<Vec<Group>, Co
             false => declared(&files, &flow.format)?,
         };
         if let [_] = flow.columns.as_slice() {
-            // In the same way as a load reads files with one column.
+            // The files are read like those of a load with one column.
             dialect.blank_lines_are_records = !dialect.trailing_delimiter;
         }
         groups.push(Group { files, dialect });
@@ -178,7 +178,7 @@ fn declared(files: &[Arc<SourceFile>], format: &Format) -> Result<Dialect, Comma
 fn told(file: &SourceFile, check: &SplitCheck) -> String {
     let how = match check.method {
         SplitMethod::Local => "cut at line ends",
-        SplitMethod::Pass => "cut by a pass over the file",
+        SplitMethod::Pass => "cut where a pass over the file found ends of records",
         SplitMethod::Fed => "fed by one reader",
         SplitMethod::RowGroups => "cut at row groups",
     };

@@ -1,7 +1,7 @@
 //! Integers, floats and decimals.
 //!
-//! The loops never end early, so that the compiler can vectorize them. They also read the slots behind NULLs: at worst
-//! the column is then made from its text.
+//! The loops never end early, so that the compiler can vectorize them. They also read the values in the slots of NULLs:
+//! at worst the column is then made from its text.
 
 use std::sync::Arc;
 

@@ -120,7 +120,7 @@ fn any_nul(views: &StringViewArray) -> bool {
             let text = *view >> 32 | u128::MAX.checked_shl(8 * length as u32).unwrap_or(0);
             return text.wrapping_sub(ONES) & !text & HIGHS != 0;
         }
-        // Views behind NULLs may have any bytes.
+        // Views in the slots of NULLs may have any bytes.
         views.is_valid(row) && {
             let start = (*view >> 96) as u32 as usize;
             let buffer = &buffers[(*view >> 64) as u32 as usize];

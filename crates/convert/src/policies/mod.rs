@@ -198,7 +198,7 @@ impl FieldPolicy {
         })
     }
 
-    /// The error for NULL where the column allows none.
+    /// The error for NULL in a column that does not allow it.
     pub fn null_error(&self) -> ValueError {
         ValueError::new(
             RejectCode::NullNotAllowed,

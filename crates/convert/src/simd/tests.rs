@@ -35,7 +35,7 @@ fn each<T: PartialEq + std::fmt::Debug>(given: Given<'_>, with: impl Fn(&Fields<
         let is_ascii = text.is_ascii();
         let text_bytes = text.len();
         let mut padded = text.into_bytes();
-        // Bytes after the last field are not part of it either.
+        // Bytes after the last field are not part of that field.
         let filler = if text_bytes % 2 == 0 { 0 } else { b'7' };
         padded.resize(text_bytes + WINDOW_BYTES, filler);
         let null_count = given.iter().filter(|field| field.is_none()).count();
@@ -62,7 +62,7 @@ fn each<T: PartialEq + std::fmt::Debug>(given: Given<'_>, with: impl Fn(&Fields<
     }
 }
 
-/// The values and the faults of fields equal those of each field alone.
+/// Checks that the values and the faults of fields equal those of each field alone.
 fn values_of<K: EightKernel<Native: PartialEq + std::fmt::Debug>>(
     kernel: &K,
     fields: &Fields<'_>,

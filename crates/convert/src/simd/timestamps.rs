@@ -17,7 +17,7 @@ pub(super) fn eight(lanes: &Lanes<'_>, values: &mut [i64; LANES]) -> bool {
     if _mm512_mask_cmpneq_epi64_mask(lanes.present(), lanes.lengths(), whole) != 0 {
         return false;
     }
-    // The fourth byte to the eleventh: the day, and the bytes behind it.
+    // The fourth to the eleventh byte: the day, and the bytes after it.
     let middle = lanes.words(_mm512_set1_epi64(3));
     let separator = _mm512_srli_epi64::<56>(middle);
     let is_separated = _mm512_cmpeq_epi64_mask(separator, _mm512_set1_epi64(0x20))
@@ -39,7 +39,7 @@ pub(super) fn eight(lanes: &Lanes<'_>, values: &mut [i64; LANES]) -> bool {
     true
 }
 
-/// Seconds of `HH:MM:SS`, 0 for NULL; `None` if one is not written so.
+/// Seconds of `HH:MM:SS`, 0 for NULL; `None` if one has another form.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl")]
 fn seconds_of_day(lanes: &Lanes<'_>, words: __m512i) -> Option<__m512i> {
@@ -50,13 +50,13 @@ fn seconds_of_day(lanes: &Lanes<'_>, words: __m512i) -> Option<__m512i> {
         _mm512_and_si512(words, colons),
         _mm512_set1_epi64(COLONS & 0x3A3A_3A3A_3A3A_3A3A),
     );
-    // The colons as zeros: `HH0MM0SS`.
+    // The colons become zeros: `HH0MM0SS`.
     let digits = _mm512_andnot_si512(colons, digit_values(words));
     let digits = _mm512_maskz_mov_epi64(lanes.present(), digits);
     if has_others != 0 || !are_digits(digits) {
         return None;
     }
-    // Hours, the tens of the minutes, their ones ten times, and seconds, in 16 bits each.
+    // Hours, the tens of the minutes, ten times their ones, and seconds, in 16 bits each.
     let parts = pairs(digits);
     let low = _mm512_set1_epi64(0xFFFF);
     let hours = _mm512_and_si512(parts, low);

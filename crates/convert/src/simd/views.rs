@@ -17,8 +17,7 @@ pub(in super::super) struct Limits {
 }
 
 impl Limits {
-    /// `ascii` is a part of the text without bytes past 0x7F; texts of more than `bytes_max` have
-    /// to be looked at.
+    /// `ascii` is a part of the text without bytes above 0x7F; texts of more than `bytes_max` must be checked.
     #[inline]
     #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl")]
     pub fn new(ascii: &Range<usize>, bytes_max: usize) -> Limits {
@@ -30,9 +29,8 @@ impl Limits {
     }
 }
 
-/// The views of eight fields into the text's buffer, whose number is 0, as `views::view` makes
-/// them; NULL gets an empty text. False where one is not in the text, does not begin and end
-/// between characters or has to be looked at.
+/// The views of eight fields into the text's buffer, whose number is 0, as from `views::view`; NULL gets an empty text.
+/// Returns false if a field is not in the text, does not begin and end between characters, or must be checked.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl")]
 pub(in super::super) fn views(
@@ -61,7 +59,7 @@ pub(in super::super) fn views(
     }
     let ones = _mm512_set1_epi64(-1);
     let eight = _mm512_set1_epi64(8);
-    // A shift of 64 bits or more leaves nothing, and so a mask of all.
+    // A shift by 64 bits or more gives zero, and so a mask of all bits.
     let bits = _mm512_slli_epi64::<3>(lengths);
     let inline_low = _mm512_andnot_si512(_mm512_sllv_epi64(ones, bits), first);
     let mut behind = _mm512_srli_epi64::<32>(inline_low);

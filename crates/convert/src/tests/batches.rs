@@ -1,4 +1,4 @@
-//! The batches that good rows become.
+//! Tests of the batches from good rows.
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::{

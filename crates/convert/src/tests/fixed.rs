@@ -1,4 +1,4 @@
-//! Fields at declared bytes, in text that is not ASCII.
+//! Tests of fields at declared byte positions, in text that is not ASCII.
 
 use arrow_array::cast::AsArray;
 use inrush_rows::column_policy::{ColumnPolicies, OnTruncate};
@@ -57,10 +57,10 @@ fn a_position_inside_a_character_is_a_reject() {
     ] {
         assert!(reject.reason.contains(part), "{}", reject.reason);
     }
-    // The form of fields that are not loaded is checked too.
+    // The form of fields that are not loaded is also checked.
     let reject = only_reject(&dialect, &both[1..], "abcä1\n");
     assert_eq!(reject.column, None);
-    // The same for any way of reading the field.
+    // The result is the same for every way of reading the field.
     for column_type in [
         ColumnType::Json,
         ColumnType::Opaque,
@@ -72,7 +72,7 @@ fn a_position_inside_a_character_is_a_reject() {
         let reject = only_reject(&dialect, &columns, "abcä1\n");
         assert_eq!(reject.code, RejectCode::InvalidUtf8);
     }
-    // Counted in characters it is not a fault.
+    // If positions are counted in characters, it is not a fault.
     let dialect = fixed(&[(1, 4), (5, 2)], PositionUnit::Characters, LINE);
     let (batch, rejects) = converted(&dialect, &both, 2, "abcä1\n".as_bytes());
     assert!(rejects.is_empty());

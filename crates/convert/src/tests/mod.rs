@@ -1,4 +1,4 @@
-//! Tests of the whole step: text in, batches and rejects out.
+//! Tests of the whole step: from text to batches and rejects.
 
 mod batches;
 mod fixed;
@@ -59,7 +59,7 @@ fn scanned(dialect: &Dialect, text: &[u8]) -> (Chunk, Records) {
     (chunk, records)
 }
 
-/// Without the header, which the source takes away before.
+/// Without the header, which the source has already removed.
 fn csv() -> Dialect {
     Dialect {
         header: false,

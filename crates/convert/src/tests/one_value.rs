@@ -1,4 +1,4 @@
-//! Single values for the planner, and columns that cannot be converted at all.
+//! Tests of single values for the planner, and of columns that cannot be converted at all.
 
 use inrush_rows::column_policy::ValueSource;
 use inrush_rows::reject::RejectCode;

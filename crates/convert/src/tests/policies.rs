@@ -1,4 +1,4 @@
-//! Policies of columns over whole records: values, counts and rejects.
+//! Tests of columns' policies on whole records: values, counts and rejects.
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::{
@@ -139,7 +139,7 @@ fn short() -> Dialect {
     }
 }
 
-/// Trims all fields, and knows NULL in quotes too.
+/// Trims all fields, and recognizes NULL also in quotes.
 fn trimming() -> Dialect {
     Dialect {
         trim: inrush_scan::DialectTrim::Both,
@@ -321,7 +321,7 @@ fn changes_are_counted_once() {
     assert_eq!(changes, [("c", 4), ("other", 0)]);
 }
 
-/// A line past the end of the column's type is a reject, and no field is shown for it.
+/// A line number outside the range of the column's type is a reject, which shows no field.
 #[test]
 fn lines_past_an_integer() {
     let (mut chunk, records) = scanned(&csv(), b"a,1\n");

@@ -1,4 +1,4 @@
-//! The rejects that bad rows become: code, place, value, and a reason that names the cause and the fix.
+//! Tests of the rejects from bad rows: code, place, value, and a reason with the cause and the fix.
 
 use inrush_rows::reject::{RejectCode, VALUE_BYTES_MAX};
 

@@ -68,7 +68,7 @@ fn rendered(array: &ArrayRef) -> Vec<String> {
         .collect()
 }
 
-/// Columns that are gathered in another way, or that take no field.
+/// Columns that are gathered in another way, or that use no field.
 fn policies() -> Vec<Column> {
     let with = |name: &str, column_type, change: fn(&mut Column)| {
         let mut column = column(name, name.len() % 4, column_type);
@@ -146,7 +146,7 @@ fn all_batches(
 
 fn check(dialect: &Dialect, input: &[u8]) {
     let (chunk, records) = scanned(dialect, input);
-    // Each type alone, so that rows get past it, and all together.
+    // Each type alone, so that rows are not rejected by other columns, and all together.
     let all = columns();
     let alone = all.iter().map(std::slice::from_ref);
     for columns in alone.chain([all.as_slice()]) {
@@ -193,7 +193,7 @@ fn input() -> impl Strategy<Value = Vec<u8>> {
     prop::collection::vec(piece, 0..60).prop_map(|pieces| pieces.concat())
 }
 
-/// Records of four fields, so that most get to their values.
+/// Records of four fields, so that the values of most records are converted.
 fn regular_input(delimiter: u8) -> impl Strategy<Value = Vec<u8>> {
     let value = prop_oneof![
         "[0-9]{1,3}",

@@ -1,4 +1,4 @@
-//! Rows of typed values against the text of the same rows: the same batch, the same rejects.
+//! Tests that rows of typed values give the same batch and the same rejects as their text.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -20,7 +20,7 @@ use proptest::prelude::*;
 use super::{csv, scanned};
 use crate::{Converter, KeyBounds, KeyValue};
 
-/// Places as a source gives them.
+/// Places as from a source.
 #[derive(Debug)]
 struct Rows(Vec<u32>);
 
@@ -118,7 +118,7 @@ fn converted(
     (batches, rejects, changes.collect())
 }
 
-/// A number near an end of a range.
+/// A number near a limit of a range.
 fn number(seed: u64) -> i128 {
     let rest = (seed >> 16) as i128;
     let near = (seed >> 8) as i128 % 5 - 2;
@@ -359,7 +359,7 @@ fn column_types() -> Vec<ColumnType> {
     ]
 }
 
-/// Kinds and types that go together, so that most rows are not rejects.
+/// Kinds and types that fit each other, so that most rows are not rejects.
 const PAIRS: [(usize, usize); 40] = [
     (0, 1),
     (1, 1),

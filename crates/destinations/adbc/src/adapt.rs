@@ -302,7 +302,7 @@ fn narrow(from: &DataType) -> DataType {
 fn narrow_decimal(column: &ArrayRef) -> ArrayRef {
     let wide = column.as_primitive::<Decimal128Type>();
     let to = narrow(column.data_type());
-    // Only the values behind NULLs may be too large; their precision limits all others.
+    // Only values in the slots of NULLs may be too large; their precision limits all others.
     match to {
         DataType::Decimal32(..) => {
             let made = wide.unary::<_, Decimal32Type>(|value| value as i32);

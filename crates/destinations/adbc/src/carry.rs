@@ -93,7 +93,7 @@ fn duckdb(column_type: &ColumnType) -> Option<Carried> {
     })
 }
 
-/// SQLite stores NaN as NULL, and its driver takes neither decimals nor times.
+/// SQLite stores NaN as NULL, and its driver supports neither decimals nor times.
 fn sqlite(column_type: &ColumnType) -> Option<Carried> {
     Some(match column_type {
         ColumnType::Float32 | ColumnType::Float64 => Carried::by(ColumnCarriage::NumbersOnly),
@@ -128,7 +128,7 @@ fn postgres(column_type: &ColumnType) -> Option<Carried> {
     })
 }
 
-/// Every driver takes whole numbers, 64-bit floating point and text. All other types are sent as text to staging.
+/// Every driver supports whole numbers, 64-bit floating point and text. All other types are sent as text to staging.
 fn other(column_type: &ColumnType) -> Option<Carried> {
     Some(match column_type {
         ColumnType::Int16 | ColumnType::Int32 | ColumnType::Int64 | ColumnType::Float64 => {

@@ -6,15 +6,14 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use adbc_driver_manager::ManagedDriver;
 use inrush_destination::{
-    Abilities, Ability, Address, ColumnSums, Destination, Error, NewRun, OpenRun, OwnMemory,
-    PastRun, PublishedTogether, ResolvedType, Result, RunRecord, RunState, SummedColumn,
-    TargetFacts, TargetName, TargetPlan, UnitRecord,
+    Abilities, Ability, Address, ColumnForm, Destination, Error, NewRun, OpenRun, OwnMemory,
+    PastRun, PublishedTogether, ResolvedType, Result, RunRecord, RunState, TargetFacts, TargetName,
+    TargetPlan, UnitRecord,
 };
 use inrush_rows::ids::RunKey;
 
 use crate::adbc_connection;
 use crate::catalog;
-use crate::column_sums;
 use crate::connection::AdbcDatabase;
 use crate::driver_library;
 use crate::duckdb;
@@ -30,6 +29,7 @@ use crate::session::{self, AdbcSession};
 use crate::shared_database::{Claim, SharedDatabase};
 use crate::sql;
 use crate::staging;
+use crate::sums;
 use crate::types;
 
 /// Files of DuckDB are opened one at a time, after checking that this process does not have the file open.
@@ -325,6 +325,9 @@ fn abilities_of(quirks: &Quirks) -> BTreeSet<Ability> {
     if quirks.table_bytes.is_some() {
         can.insert(Ability::StagedBytes);
     }
+    if sums::are_made_by(quirks.vendor) {
+        can.insert(Ability::VerifySums);
+    }
     can
 }
 
@@ -401,19 +404,6 @@ impl Destination for AdbcDestination {
         catalog::target(&mut self.control(), self.shared.quirks, name)
     }
 
-    fn column_sums(
-        &self,
-        target: &TargetName,
-        columns: &[SummedColumn],
-    ) -> Result<Option<Vec<ColumnSums>>> {
-        match self.shared.quirks.vendor {
-            Vendor::DuckDb => {
-                column_sums::of_duckdb(&mut self.control(), target, columns).map(Some)
-            }
-            _ => Ok(None),
-        }
-    }
-
     fn runs(&self, run_key: Option<&RunKey>) -> Result<Vec<PastRun>> {
         let mut session = self.control();
         let ledger = &self.shared.ledger;
@@ -475,6 +465,10 @@ impl Destination for AdbcDestination {
         }
         ledger.mark_discarded(&mut session, run.run_id)?;
         session.commit("cannot give the run up")
+    }
+
+    fn sum_forms(&self, target: &TargetPlan) -> Result<Vec<ColumnForm>> {
+        sums::forms(self.shared.quirks.vendor, &mut self.control(), target)
     }
 
     /// Only a file of DuckDB can have a temporary one beside it; a driver's options may name any location.

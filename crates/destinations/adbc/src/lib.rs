@@ -17,7 +17,6 @@ mod careful;
 mod carry;
 mod catalog;
 mod check_text;
-mod column_sums;
 mod connection;
 mod constraints;
 mod destination;
@@ -38,6 +37,7 @@ mod shared_database;
 mod sql;
 mod staging;
 mod stream;
+mod sums;
 mod types;
 
 use std::path::Path;

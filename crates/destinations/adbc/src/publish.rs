@@ -20,7 +20,7 @@ pub fn publish(
 ) -> Result<Published> {
     let shared = &run.shared;
     if !shared.quirks.transactional_ddl {
-        // Empty tables do no harm; rows come with the transaction.
+        // Empty tables do no harm; the transaction inserts the rows.
         for staging in &run.stagings {
             if kind(run, session, staging)?.is_none() {
                 staging.create_target(session)?;

@@ -7,8 +7,8 @@ use std::collections::{BTreeMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use inrush_destination::{
-    CancelRun, Error, NewRun, OpenRun, PublishStep, Published, Result, RunRecord, RunState,
-    TargetPlan, UnitStream,
+    CancelRun, ColumnForm, Error, NewRun, OpenRun, PublishStep, Published, Result, RunRecord,
+    RunState, StagedSums, TargetPlan, UnitStream,
 };
 use inrush_rows::ids::{RunId, RunKey, UnitKey};
 
@@ -20,6 +20,7 @@ use crate::session::AdbcSession;
 use crate::shared_database::{Claim, SharedDatabase};
 use crate::staging::{self, Staging};
 use crate::stream::Stream;
+use crate::sums;
 
 /// A running load. Its fields are dropped in their order.
 pub struct AdbcRun {
@@ -241,6 +242,11 @@ impl OpenRun for AdbcRun {
             .iter()
             .map(|staging| staging.count(&mut session))
             .collect()
+    }
+
+    fn staged_sums(&self, target: usize, forms: &[ColumnForm]) -> Result<StagedSums> {
+        let vendor = self.shared.quirks.vendor;
+        sums::staged(vendor, &mut self.session(), &self.stagings[target], forms)
     }
 
     fn publish(&self, reached: &dyn Fn(PublishStep)) -> Result<Published> {

@@ -210,7 +210,7 @@ pub fn of_column(vendor: Vendor, sql: &str) -> Option<ColumnType> {
 
 fn of_duckdb(sql: &str) -> Option<ColumnType> {
     match sql {
-        // In DuckDB the word means 32 bits, in the standard 64.
+        // In DuckDB this word means 32 bits, in the SQL standard 64 bits.
         "FLOAT" => Some(ColumnType::Float32),
         "DOUBLE" => Some(ColumnType::Float64),
         _ if sql.starts_with("ENUM(") => labels(sql).map(|labels| ColumnType::Enum { labels }),

@@ -4,9 +4,9 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use inrush_destination::{
-    Abilities, Ability, Address, ColumnSums, Destination, Error, Layout, NewRun, OpenRun,
-    OwnMemory, PastRun, PublishedTogether, ResolvedType, Result, RunRecord, RunState, SplitFacts,
-    Streams, SummedColumn, TargetFacts, TargetName, TargetPlan, UnitRecord,
+    Abilities, Ability, Address, ColumnForm, Destination, Error, Layout, NewRun, OpenRun,
+    OwnMemory, PastRun, PublishStep, PublishedTogether, ResolvedType, Result, RunRecord, RunState,
+    SplitFacts, Streams, TargetFacts, TargetName, TargetPlan, UndoRequest, UndoneRun, UnitRecord,
 };
 use inrush_rows::ids::{RunKey, UnitKey};
 
@@ -15,7 +15,7 @@ use crate::lock::Lock;
 use crate::options::Options;
 use crate::run::{ParquetRun, remove_staging};
 use crate::table::Table;
-use crate::{column_sums, files, joined, merging, names, publish, recover, types};
+use crate::{files, joined, merging, names, publish, recover, sums, types, undo};
 
 /// Bytes of text of a unit, which becomes one file: readers prefer large files.
 const UNIT_BYTES: u64 = 128 << 20;
@@ -47,6 +47,8 @@ impl ParquetFolder {
                 Ability::ReplacePartitions,
                 Ability::Partitions,
                 Ability::Routing,
+                Ability::VerifySums,
+                Ability::Undo,
                 Ability::SeveralHosts,
                 Ability::StagedBytes,
             ]),
@@ -95,20 +97,6 @@ impl Destination for ParquetFolder {
     fn target(&self, name: &TargetName) -> Result<Option<TargetFacts>> {
         let table = Table::read(&self.root, &names::path(name)?)?;
         Ok(table.map(Table::facts))
-    }
-
-    fn column_sums(
-        &self,
-        target: &TargetName,
-        columns: &[SummedColumn],
-    ) -> Result<Option<Vec<ColumnSums>>> {
-        let path = names::path(target)?;
-        let Some(table) = Table::read(&self.root, &path)? else {
-            return Ok(None);
-        };
-        let folder = self.root.folder().join(path);
-        let files = table.files.iter().map(|file| folder.join(&file.path));
-        column_sums::of_files(&files.collect::<Vec<_>>(), columns)
     }
 
     fn lay_out(&self, _target: &TargetPlan, splits: &[SplitFacts<'_>]) -> Result<Layout> {
@@ -192,7 +180,7 @@ impl Destination for ParquetFolder {
         let Some(mut stored) = self.root.stored_run(run_id)? else {
             return Ok(());
         };
-        if stored.record.state == RunState::Discarded {
+        if matches!(stored.record.state, RunState::Discarded | RunState::Undone) {
             return remove_staging(&self.root, run_id);
         }
         for target in &stored.targets {
@@ -215,6 +203,14 @@ impl Destination for ParquetFolder {
         stored.record.state = RunState::Discarded;
         joined::close(&self.root, &stored, &|| false)?;
         remove_staging(&self.root, run_id)
+    }
+
+    fn undo(&self, request: &UndoRequest<'_>, reached: &dyn Fn(PublishStep)) -> Result<UndoneRun> {
+        undo::undo(&self.root, &self.options, request, reached)
+    }
+
+    fn sum_forms(&self, target: &TargetPlan) -> Result<Vec<ColumnForm>> {
+        Ok(sums::forms(target))
     }
 
     fn scratch(&self, folder: &Path) -> Option<String> {

@@ -1,8 +1,9 @@
 //! Runs that another process has begun, opened to load some of their units from here.
 //!
-//! The process that began a run holds its lock. A process that joins it has no lock, but a fence: each of its commits holds the
-//! fence's lock while it reads the run's file and writes the record of the unit. Whoever takes the run over, closes it or gives
-//! it up writes the run's file under the same lock. So a commit is either seen by them, or refused.
+//! The process that began a run holds its lock. A process that joins it has no lock, but a fence: each of its commits
+//! holds the fence's lock while it reads the run's file and writes the record of the unit. A process that takes the run
+//! over, closes it or gives it up writes the run's file under the same lock. So a commit is either seen by that
+//! process, or refused.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -17,7 +18,7 @@ use crate::options::Options;
 use crate::run::{Hold, ParquetRun, staged_target};
 use crate::table::Table;
 
-/// Runs that this process has joined: their names of staged files differ.
+/// The number of runs that this process has joined, so that the names of their staged files differ.
 static JOINED: AtomicU64 = AtomicU64::new(0);
 
 /// Opens a run that another process holds.
@@ -59,8 +60,8 @@ pub(super) fn join(
     Ok(ParquetRun::open(root, options, stored, targets, hold))
 }
 
-/// The fence of a process that joined the run: the run takes units as long as it is held. Nothing for the process that holds
-/// the run itself.
+/// The fence of a process that joined the run: while it is held, the run's state cannot change. `None` for the process
+/// that holds the run itself.
 pub(super) fn fence(run: &ParquetRun) -> Result<Option<Lock>> {
     let Hold::Joined { by } = &run.hold else {
         return Ok(None);
@@ -70,8 +71,8 @@ pub(super) fn fence(run: &ParquetRun) -> Result<Option<Lock>> {
     Ok(Some(lock))
 }
 
-/// Fails if the process joined the run and the run takes no more units. Without the lock the answer may be old at once; it
-/// spares the work on a unit that cannot be committed.
+/// Fails if the process joined the run and the run accepts no more units. Without the lock the answer may be outdated
+/// immediately; it only avoids work on a unit that cannot be committed.
 pub(super) fn require_open(run: &ParquetRun) -> Result<()> {
     match &run.hold {
         Hold::Lock { .. } => Ok(()),
@@ -79,13 +80,13 @@ pub(super) fn require_open(run: &ParquetRun) -> Result<()> {
     }
 }
 
-/// Writes down a run from whose new state processes that joined it must be kept out.
+/// Writes a run's new state, after which processes that joined it must not commit any more.
 pub(super) fn close(root: &Root, stored: &StoredRun, stop: &dyn Fn() -> bool) -> Result<()> {
     let _lock = take(root, stored, &stored.record.holder, stop)?;
     root.store_run(stored)
 }
 
-/// Refuses what only the process that holds the run may do.
+/// Refuses an action that only the process that holds the run may do.
 pub(super) fn refuse_joined(run: &ParquetRun, what: &str) -> Result<()> {
     match &run.hold {
         Hold::Lock { .. } => Ok(()),
@@ -106,7 +107,7 @@ fn take(root: &Root, stored: &StoredRun, by: &str, stop: &dyn Fn() -> bool) -> R
     )
 }
 
-/// The run as its file has it, if it still takes units from processes that join it by this record.
+/// The run from its file, if it still accepts units from processes that join it with this record.
 fn open_run(root: &Root, record: &RunRecord) -> Result<StoredRun> {
     let shut_out = |what: String| Error::ShutOut {
         what: format!("{} {what}", in_words(root, record)),
@@ -130,6 +131,7 @@ fn open_run(root: &Root, record: &RunRecord) -> Result<StoredRun> {
         RunState::Loading => {}
         RunState::Switched => return Err(shut_out("is published".to_owned())),
         RunState::Discarded => return Err(shut_out("was discarded".to_owned())),
+        RunState::Undone => return Err(shut_out("was undone".to_owned())),
     }
     if stored.record.epoch != record.epoch {
         return Err(shut_out(format!(

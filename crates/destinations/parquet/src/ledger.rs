@@ -8,6 +8,7 @@
 //!     staging/7/DIGEST/      files of one target, and a record for each unit that is committed
 //!     staging/7/DIGEST.next/ its next generation while it is made, the last one right after
 //!     retired/               generations that readers may still be listing
+//!     undone/7/[SCHEMA/]TABLE/   files that an undo has taken out
 //!     locks/                 two for each run key (the run's, and its fence), one for each table, one for the
 //!                            numbers of runs
 //!   [schema/]table/          a generation: the files that readers see
@@ -71,7 +72,7 @@ impl Root {
         self.runs_folder().join(format!("{run_id}.json"))
     }
 
-    fn units_file(&self, run_id: RunId) -> PathBuf {
+    pub(super) fn units_file(&self, run_id: RunId) -> PathBuf {
         self.runs_folder().join(format!("{run_id}.units.jsonl"))
     }
 
@@ -81,6 +82,11 @@ impl Root {
 
     pub(super) fn retired(&self) -> PathBuf {
         self.home().join("retired")
+    }
+
+    /// The folder that keeps the files which an undo takes out of the tables of a run.
+    pub(super) fn undone(&self, run_id: RunId) -> PathBuf {
+        self.home().join("undone").join(run_id.to_string())
     }
 
     pub(super) fn run_lock(&self, run_key: &RunKey) -> PathBuf {
@@ -174,7 +180,7 @@ impl Root {
                 Ok(())
             }
             RunState::Switched => files::each_line(&self.units_file(run_id), see),
-            RunState::Discarded => Ok(()),
+            RunState::Discarded | RunState::Undone => Ok(()),
         }
     }
 
@@ -274,6 +280,9 @@ pub(super) struct StoredRun {
     /// Whether processes that joined it commit nothing any more.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub(super) is_closed: bool,
+    /// Whether its rows are being taken out of its tables again, and some may be out already.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(super) is_being_undone: bool,
     /// The plans of its targets, written before the first exchange.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) publishing: Option<Vec<TargetPlan>>,
@@ -339,6 +348,12 @@ pub(super) struct GenerationRun {
     pub(super) files: Vec<String>,
     /// True if other rows have replaced its rows.
     pub(super) gone: bool,
+    /// The number of rows that it took out of the table; `None` if a version published it that did not record this.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) rows_replaced: Option<u64>,
+    /// True if there was no table before it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(super) made_table: bool,
 }
 
 impl Generation {

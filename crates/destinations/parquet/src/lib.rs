@@ -26,7 +26,6 @@
 
 mod adapt;
 mod cancel;
-mod column_sums;
 mod data_file;
 mod destination;
 mod encoding;
@@ -37,6 +36,7 @@ mod ledger;
 mod lock;
 mod merging;
 mod names;
+mod next_generation;
 mod options;
 mod partition;
 mod publish;
@@ -44,10 +44,12 @@ mod recover;
 mod run;
 mod run_target;
 mod stream;
+mod sums;
 mod table;
 #[cfg(test)]
 mod tests;
 mod types;
+mod undo;
 mod unit_writer;
 mod write_back;
 

@@ -4,25 +4,21 @@
 //! after a crash everything is still there to begin again. Then each folder is exchanged. Last, the run's own file says
 //! that it is switched.
 //!
-//! This module and [`run`](crate::run) depend on each other: a run publishes by the functions here, and they take the
+//! This module and [`run`](crate::run) depend on each other: a run publishes with the functions here, and they use the
 //! run.
 
 use std::collections::BTreeSet;
-use std::fs;
-use std::io;
-use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use inrush_destination::{Error, PublishStep, Published, Result, RunState, WriteMode};
 use inrush_rows::calendar::now_microseconds;
 use inrush_rows::ids::{RunId, RunKey, UnitKey};
 
-use crate::data_file::DataFile;
-use crate::files::{self, Swap, failed};
 use crate::ledger::{
-    FORMAT, GENERATION, Generation, GenerationRun, RUN_FORMAT, StoredRun, digest, each_staged,
+    FORMAT, Generation, GenerationRun, RUN_FORMAT, StoredRun, digest, each_staged,
 };
 use crate::lock::Lock;
+use crate::next_generation::{Building, exchange, join, retire};
 use crate::run::{ParquetRun, refuse_rows, remove_staging};
 use crate::run_target::RunTarget;
 use crate::table::{Table, TableFile};
@@ -93,7 +89,7 @@ fn publish_all(run: &ParquetRun, reached: &dyn Fn(PublishStep)) -> Result<Publis
             Step::Done { rows, partitions } => (rows, partitions),
             Step::Exchange(next) => {
                 reached(PublishStep::BeforeCommit);
-                exchange(run, target, &next.folder)?;
+                exchange(&run.root, &target.path, &target.plan.name.sql, &next.folder)?;
                 reached(PublishStep::Committed);
                 published.notes.extend(next.notes);
                 (next.rows, next.partitions)
@@ -181,10 +177,13 @@ fn build(run: &ParquetRun, target: &RunTarget) -> Result<Step> {
         next.link(&place.join(path), path)?;
     }
     let mut rows: u64 = kept.iter().map(|file| file.rows).sum();
-    let (added, rows_added) = next.take_staged(run, target)?;
+    let rows_before = table.as_ref().map(Table::rows);
+    let rows_replaced = rows_before.unwrap_or(0) - rows;
+    let (added, rows_added) = take_staged(&mut next, run, target)?;
     rows += rows_added;
     if kept.is_empty() && added.is_empty() {
-        next.add_empty(run, target)?;
+        let name = file_name(run, &UnitKey::new(""), 0);
+        next.add_empty(&target.layout, &run.options, &name)?;
     }
     let runs = table
         .as_ref()
@@ -209,6 +208,8 @@ fn build(run: &ParquetRun, target: &RunTarget) -> Result<Step> {
         switched_at_microseconds: now_microseconds(),
         files: added,
         gone: false,
+        rows_replaced: Some(rows_replaced),
+        made_table: rows_before.is_none(),
     });
     next.finish(&Generation {
         format: FORMAT,
@@ -275,83 +276,26 @@ fn check_columns(target: &RunTarget, table: Option<&Table>) -> Result<()> {
     })
 }
 
-/// A next generation under construction.
-struct Building {
-    folder: PathBuf,
-    /// All its folders, to be flushed.
-    folders: BTreeSet<PathBuf>,
-}
-
-impl Building {
-    fn new(folder: PathBuf) -> Result<Building> {
-        files::remove_folder(&folder)?;
-        files::make_folder(&folder)?;
-        Ok(Building {
-            folders: BTreeSet::from([folder.clone()]),
-            folder,
-        })
-    }
-
-    fn make_place(&mut self, name: &Path) -> Result<PathBuf> {
-        let path = self.folder.join(name);
-        let mut above = path.parent();
-        while let Some(folder) = above.filter(|folder| *folder != self.folder) {
-            self.folders.insert(folder.to_owned());
-            above = folder.parent();
-        }
-        if let Some(parent) = path.parent()
-            && !parent.is_dir()
-        {
-            fs::create_dir_all(parent).map_err(failed("cannot make the folder", parent))?;
-        }
-        Ok(path)
-    }
-
-    fn link(&mut self, from: &Path, name: &Path) -> Result<()> {
-        let path = self.make_place(name)?;
-        fs::hard_link(from, &path).map_err(failed("cannot link", from))
-    }
-
-    /// Links the files of staging. Returns their sorted names, and the number of rows.
-    fn take_staged(&mut self, run: &ParquetRun, target: &RunTarget) -> Result<(Vec<String>, u64)> {
-        let mut names = Vec::new();
-        let mut rows = 0;
-        each_staged(&target.staging, &mut |unit| {
-            for (number, file) in unit.files.iter().enumerate() {
-                let name = join(&file.partition, &file_name(run, &unit.record.key, number));
-                let path = target.staging.join(&file.name);
-                rows += data_file::measure(&path)?.0;
-                self.link(&path, Path::new(&name))?;
-                names.push(name);
-            }
-            Ok(())
-        })?;
-        names.sort_unstable();
-        Ok((names, rows))
-    }
-
-    /// Adds a file without rows, so that a table without rows still has its columns.
-    fn add_empty(&mut self, run: &ParquetRun, target: &RunTarget) -> Result<()> {
-        let mut partition = String::new();
-        for column in &target.layout.partitions {
-            if !partition.is_empty() {
-                partition.push('/');
-            }
-            names::push_partition(&mut partition, &column.name, None);
-        }
-        let name = join(&partition, &file_name(run, &UnitKey::new(""), 0));
-        let path = self.make_place(Path::new(&name))?;
-        DataFile::create(path, &target.layout, &run.options, &[], 0)?.close()?;
-        Ok(())
-    }
-
-    fn finish(&self, generation: &Generation) -> Result<()> {
-        files::write_whole(&self.folder.join(GENERATION), generation)?;
-        for folder in &self.folders {
-            files::sync_folder(folder)?;
+/// Links the files of staging. Returns their sorted names, and the number of rows.
+fn take_staged(
+    next: &mut Building,
+    run: &ParquetRun,
+    target: &RunTarget,
+) -> Result<(Vec<String>, u64)> {
+    let mut names = Vec::new();
+    let mut rows = 0;
+    each_staged(&target.staging, &mut |unit| {
+        for (number, file) in unit.files.iter().enumerate() {
+            let name = join(&file.partition, &file_name(run, &unit.record.key, number));
+            let path = target.staging.join(&file.name);
+            rows += data_file::measure(&path)?.0;
+            next.link(&path, Path::new(&name))?;
+            names.push(name);
         }
         Ok(())
-    }
+    })?;
+    names.sort_unstable();
+    Ok((names, rows))
 }
 
 /// A file name also contains the run, so a reader that has listed an older generation opens no file of this one.
@@ -385,47 +329,6 @@ pub(super) fn first_file(
     format!("part-{}", digest(&texts))
 }
 
-fn join(partition: &str, name: &str) -> String {
-    match partition {
-        "" => name.to_owned(),
-        partition => format!("{partition}/{name}"),
-    }
-}
-
-/// Exchanges the table's folder, and retires the old one.
-fn exchange(run: &ParquetRun, target: &RunTarget, next: &Path) -> Result<()> {
-    let place = run.root.folder().join(&target.path);
-    let parent = place.parent().unwrap_or(Path::new("."));
-    files::make_folder(parent)?;
-    let how = match place.is_dir() {
-        true => Swap::Exchange,
-        false => Swap::New,
-    };
-    files::swap(next, &place, how).map_err(|error| Error::Refused {
-        doing: format!(
-            "putting the new files of table {} in place",
-            target.plan.name.sql
-        ),
-        message: error.to_string(),
-        hint: match error.kind() {
-            io::ErrorKind::CrossesDevices => Some(format!(
-                "{} must be a folder of the same file system as {}, not a mount",
-                place.display(),
-                run.root.folder().display()
-            )),
-            io::ErrorKind::AlreadyExists => {
-                Some("somebody created it meanwhile: run the same command again".to_owned())
-            }
-            _ => None,
-        },
-    })?;
-    files::sync_folder(parent)?;
-    if how == Swap::Exchange {
-        files::sync_folder(next.parent().unwrap_or(Path::new(".")))?;
-    }
-    Ok(())
-}
-
 /// Records that the run is switched, and removes what it does not need any more.
 fn finish(run: &ParquetRun, reached: &dyn Fn(PublishStep)) -> Result<()> {
     let mut finished = run
@@ -436,7 +339,8 @@ fn finish(run: &ParquetRun, reached: &dyn Fn(PublishStep)) -> Result<()> {
         return Ok(());
     }
     for target in &run.targets {
-        retire(run, &target.staging.with_extension("next"))?;
+        let old = target.staging.with_extension("next");
+        retire(&run.root, run.stored.record.run_id, &old)?;
     }
     let mut stored = run.stored.clone();
     stored.publishing = None;
@@ -451,39 +355,4 @@ fn finish(run: &ParquetRun, reached: &dyn Fn(PublishStep)) -> Result<()> {
     *finished = true;
     reached(PublishStep::Tidying);
     remove_staging(&run.root, stored.record.run_id)
-}
-
-/// Retires an old generation. Files that only it has are removed now, to free their space. Its links to files that stay
-/// remain until the next run begins, for readers that are listing it: a reader that lists while names disappear would
-/// miss files that still exist.
-fn retire(run: &ParquetRun, old: &Path) -> Result<()> {
-    if !old.is_dir() {
-        return Ok(());
-    }
-    let retired = run.root.retired();
-    files::make_folder(&retired)?;
-    let name = old
-        .file_name()
-        .unwrap_or_default()
-        .to_string_lossy()
-        .into_owned();
-    let place = retired.join(format!("{}-{name}", run.stored.record.run_id));
-    files::remove_folder(&place)?;
-    fs::rename(old, &place).map_err(failed("cannot put away", old))?;
-    remove_alone(&place)
-}
-
-fn remove_alone(folder: &Path) -> Result<()> {
-    for path in files::list(folder)? {
-        // A run that begins now may remove it at the same time.
-        let Ok(metadata) = fs::symlink_metadata(&path) else {
-            continue;
-        };
-        if metadata.is_dir() {
-            remove_alone(&path)?;
-        } else if metadata.nlink() == 1 {
-            files::remove_file(&path)?;
-        }
-    }
-    Ok(())
 }

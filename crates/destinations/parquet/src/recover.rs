@@ -17,7 +17,7 @@ pub(super) fn finish_published(root: &Root, options: &Options) -> Result<()> {
         let is_untidy = match seen.record.state {
             RunState::Loading => seen.publishing.is_some() && root.is_in_a_table(&seen)?,
             RunState::Switched => root.staging(seen.record.run_id).exists(),
-            RunState::Discarded => false,
+            RunState::Discarded | RunState::Undone => false,
         };
         if !is_untidy {
             continue;

@@ -1,18 +1,18 @@
 //! A run that holds its lock.
 //!
-//! This module and [`publish`](crate::publish) depend on each other: a run publishes by the functions there, and they
-//! take the run.
+//! This module and [`publish`](crate::publish) depend on each other: a run publishes with the functions there, and they
+//! use the run.
 
 use std::collections::{BTreeSet, HashSet};
 use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::AtomicU64;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
 use inrush_destination::{
-    CancelRun, Error, NewRun, OpenRun, PublishStep, Published, Result, RunRecord, RunState,
-    TargetPlan, UnitStream, WriteMode,
+    CancelRun, ColumnForm, Error, NewRun, OpenRun, PublishStep, Published, Result, RunRecord,
+    RunState, StagedSums, TargetPlan, UnitStream, WriteMode,
 };
 use inrush_rows::ids::{RunId, UnitKey};
 
@@ -30,6 +30,7 @@ use crate::options::Options;
 use crate::publish;
 use crate::run_target::RunTarget;
 use crate::stream::Stream;
+use crate::sums;
 use crate::table::Table;
 
 /// A run that holds its lock.
@@ -39,6 +40,8 @@ pub(super) struct ParquetRun {
     pub(super) targets: Vec<RunTarget>,
     pub(super) stored: StoredRun,
     counter: AtomicU64,
+    /// Streams that were opened.
+    streams: AtomicUsize,
     pub(super) cancelled: Arc<Cancelled>,
     /// True if its own file says that it is switched.
     pub(super) is_finished: Mutex<bool>,
@@ -127,6 +130,7 @@ impl ParquetRun {
             record,
             targets: stored_targets,
             is_closed: false,
+            is_being_undone: false,
             publishing: None,
         };
         // A process that joined the stopped attempt has committed before this, or does not commit any more.
@@ -137,7 +141,7 @@ impl ParquetRun {
         Ok(ParquetRun::open(root, options, stored, targets, hold))
     }
 
-    /// A run that a crash has stopped while it was published, to be finished.
+    /// A run whose publishing was interrupted by a crash, so that it can be finished.
     pub(super) fn half_published(
         root: &Root,
         options: &Options,
@@ -173,6 +177,7 @@ impl ParquetRun {
             targets,
             stored,
             counter: AtomicU64::new(0),
+            streams: AtomicUsize::new(0),
             cancelled: Arc::default(),
             is_finished: Mutex::new(false),
             hold,
@@ -183,7 +188,7 @@ impl ParquetRun {
         self.cancelled.is_asked()
     }
 
-    /// Begins the names of all files that this process stages: no other process has the same.
+    /// The prefix of the names of all files that this process stages. No other process has the same prefix.
     fn attempt(&self) -> String {
         let epoch = self.stored.record.epoch;
         match &self.hold {
@@ -193,7 +198,7 @@ impl ParquetRun {
     }
 }
 
-/// A target with its place in staging, and as the run's file has it.
+/// A target with its staging folder, and the same target as recorded in the run's file.
 pub(super) fn staged_target(
     root: &Root,
     run_id: RunId,
@@ -228,6 +233,7 @@ fn stopped(root: &Root, new: &NewRun, run_id: RunId) -> Result<StoredRun> {
         RunState::Loading => Ok(stored),
         RunState::Switched => Err(unsuitable("is switched meanwhile")),
         RunState::Discarded => Err(unsuitable("was given up meanwhile")),
+        RunState::Undone => Err(unsuitable("was undone meanwhile")),
     }
 }
 
@@ -433,6 +439,7 @@ impl OpenRun for ParquetRun {
     }
 
     fn open_stream(&self) -> Result<Box<dyn UnitStream + '_>> {
+        self.streams.fetch_add(1, Ordering::Relaxed);
         Ok(Box::new(Stream {
             run: self,
             targets: &self.targets,
@@ -458,6 +465,11 @@ impl OpenRun for ParquetRun {
                 Ok(rows)
             })
             .collect()
+    }
+
+    fn staged_sums(&self, target: usize, forms: &[ColumnForm]) -> Result<StagedSums> {
+        let streams = self.streams.load(Ordering::Relaxed);
+        sums::staged(&self.targets[target], forms, streams, &self.cancelled)
     }
 
     fn shut_out(&self) -> Result<()> {

@@ -280,7 +280,7 @@ impl Parted<'_> {
         }
     }
 
-    /// Copies a batch into memory of its own, and returns its number.
+    /// Copies a batch into new memory, and returns its number.
     fn keep(&mut self, batch: RecordBatch) -> Result<u32> {
         let columns = batch.columns().iter().map(compact).collect();
         let batch = RecordBatch::try_new(batch.schema(), columns).map_err(sorting)?;

@@ -231,7 +231,7 @@ pub(crate) mod upkeep {
 
 pub(crate) mod verify {
     pub(crate) use inrush_engine::verify::{
-        BatchSums, Difference, DriverSums, ExactSum, SumForm, Tally, VerifyError, VerifyPlan,
-        add_count, whole,
+        BatchSums, ColumnForm, ColumnSums, Difference, DriverSums, ExactSum, SumForm, Tally,
+        VerifyError, VerifyPlan,
     };
 }

@@ -1,4 +1,4 @@
-//! The partitions of a table, partitions of partitions included.
+//! The partitions of a table, including the partitions of partitions.
 
 use std::collections::BTreeMap;
 

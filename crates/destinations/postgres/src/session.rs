@@ -68,7 +68,7 @@ impl Session {
         Ok(queried.await?)
     }
 
-    /// An error of the driver, or the reason why we gave the connection up.
+    /// An error of the driver, or the reason why this side gave the connection up.
     pub fn error(&self, error: tokio_postgres::Error, doing: impl Into<String>) -> PostgresError {
         self.connection.error(error, doing).into()
     }

@@ -17,9 +17,9 @@ pub struct UnitMeasure {
 }
 
 impl UnitMeasure {
-    /// The number of rows by the counts of the COPYs alone, without keys. It is used for a table that nobody else sees,
-    /// and for rows that were inserted among others, so that counting the table would include both. Each COPY's count
-    /// was compared with the number of rows sent.
+    /// The sum of the COPYs' own counts, without keys. It is used for a table that no other session sees, and for rows
+    /// that were inserted among others, because counting the table would include the others. Each COPY's count was
+    /// compared with the number of rows sent.
     pub fn as_sent(rows: u64) -> UnitMeasure {
         UnitMeasure {
             rows,

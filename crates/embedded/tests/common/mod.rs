@@ -1,4 +1,4 @@
-//! Helpers that the tests of real servers share.
+//! Helpers for the tests of real servers.
 
 #![expect(clippy::disallowed_macros, reason = "what it prints is its own")]
 #![allow(dead_code, reason = "each test program uses its own part of it")]
@@ -12,8 +12,8 @@ use inrush_embedded::{
 };
 use tempfile::TempDir;
 
-/// One installation of each major version on this machine, newest first. More folders to look
-/// at come in `INRUSH_TEST_POSTGRES`, separated by colons.
+/// One installation of each major version on this machine, newest first. `INRUSH_TEST_POSTGRES` may name more folders,
+/// separated by colons.
 pub fn installations() -> Vec<Binaries> {
     let mut folders: Vec<PathBuf> = std::env::var_os("INRUSH_TEST_POSTGRES")
         .map(|list| std::env::split_paths(&list).collect())
@@ -95,7 +95,7 @@ pub fn psql(binaries: &Binaries, url: &str, statement: &str) -> Output {
         .unwrap()
 }
 
-/// The answer to a query; a failure names what psql said.
+/// The answer to a query; a failure has psql's output.
 pub fn query(server: &EmbeddedServer, statement: &str) -> String {
     let binaries = find_binaries(Some(server.binaries_folder()), &[]).unwrap();
     let output = psql(&binaries, &server.url(), statement);
@@ -131,7 +131,7 @@ pub fn processes_at(folder: &Path) -> Vec<u32> {
         .collect()
 }
 
-/// Waits until a condition is true that another process brings about.
+/// Waits until another process has made a condition true.
 pub fn eventually(what: &str, holds: impl Fn() -> bool) {
     let deadline = Instant::now() + Duration::from_secs(60);
     while !holds() {

@@ -13,7 +13,7 @@ mod upkeep;
 use std::path::{Path, PathBuf};
 
 use inrush_destination::address::DestinationKind;
-use inrush_destination::{Address, ColumnSums, Destination, SummedColumn};
+use inrush_destination::{Address, Destination};
 use inrush_package::{Connection, Package};
 
 use self::plan::ContractPlan;
@@ -79,18 +79,6 @@ impl Driver for ContractDriver {
     ) -> Result<Box<dyn PastRuns>, Error> {
         let destination = self.opened(connection, options)?;
         Ok(Box::new(LedgerOfDestination { destination }))
-    }
-
-    fn column_sums(
-        &self,
-        connection: &Connection,
-        options: &LedgerOptions<'_>,
-        table: &str,
-        columns: &[SummedColumn],
-    ) -> Result<Option<Vec<ColumnSums>>, Error> {
-        let destination = self.opened(connection, options)?;
-        let target = destination.target_name(None, table)?;
-        Ok(destination.column_sums(&target, columns)?)
     }
 }
 

@@ -1,7 +1,7 @@
 //! The engine's note in a record of a destination's ledger: the splits whose rows the record commits.
 //!
-//! The note of one split is its [`SplitRecord`]. The note of several splits, or of the ranges that one stream took of a split
-//! that is fed, is a list of them.
+//! The note of one split is its [`SplitRecord`]. The note of several splits, or of the ranges that one stream took of a
+//! fed split, is a list of such records.
 
 use inrush_source::Split;
 use serde::{Deserialize, Serialize};
@@ -15,12 +15,12 @@ enum Detail {
     List(Vec<SplitRecord>),
 }
 
-/// The note of the ranges that one stream took of a split that is fed.
+/// The note of the ranges that one stream took of a fed split.
 pub fn of_ranges(records: Vec<SplitRecord>) -> String {
     text(&Detail::List(records))
 }
 
-/// The note of splits that a record commits, which were planned so.
+/// The note of the planned splits that a record commits.
 pub fn of_splits(planned: &[Split], mut records: Vec<SplitRecord>) -> String {
     for (split, record) in planned.iter().zip(&mut records) {
         // The size of a pipe's data is not known beforehand.

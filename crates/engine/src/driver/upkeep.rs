@@ -1,13 +1,15 @@
-//! The remains of stopped runs in a destination of the contract, shown and removed.
+//! The remains of stopped runs in a destination of the contract, shown and removed; and the undo of a published run.
 
 use std::collections::BTreeSet;
 use std::path::Path;
+use std::time::Duration;
 
-use inrush_destination::{Destination, PastRun, RunRecord};
+use inrush_destination::{Ability, Destination, PastRun, RunRecord, RunState, UndoRequest};
 
 use super::plan::each_record;
 use crate::driver_trait::PastRuns;
 use crate::error::Error;
+use crate::fault;
 use crate::ledger::{Account, LedgerRun, LedgerRunState, moment_text};
 use crate::pipeline::naming;
 use crate::plan::identity;
@@ -45,9 +47,58 @@ impl PastRuns for LedgerOfDestination {
         removed.end()
     }
 
-    /// The contract keeps no replaced rows, so nothing can be undone.
-    fn undo(&self, _: &UndoOptions<'_>) -> Result<Option<Undone>, Error> {
-        Ok(None)
+    fn undo(&self, options: &UndoOptions<'_>) -> Result<Option<Undone>, Error> {
+        let destination = self.destination.as_ref();
+        if !destination.abilities().can.contains(&Ability::Undo) {
+            return Ok(None);
+        }
+        let runs = destination.runs(None)?.into_iter();
+        let Some(run) = runs
+            .map(|run| run.record)
+            .find(|run| run.name == *options.run)
+        else {
+            return Err(not_undone(
+                format!("the ledger has no run {}", options.run),
+                "`inrush run` prints the name of the run at its end; its folder in runs/ has the same name",
+            ));
+        };
+        let hint = match run.state {
+            RunState::Switched => None,
+            RunState::Undone => {
+                return Ok(Some(Undone {
+                    run: ledger_run(&run),
+                    before: true,
+                    targets: Vec::new(),
+                    drop_statements: Vec::new(),
+                }));
+            }
+            RunState::Loading => Some("`inrush cleanup` removes the staged rows of a stopped run"),
+            RunState::Discarded => Some("it was given up, and nothing of it is left"),
+        };
+        if let Some(hint) = hint {
+            let what = format!(
+                "run {} has published nothing: there is nothing to undo",
+                run.name
+            );
+            return Err(not_undone(what, hint));
+        }
+        let request = UndoRequest {
+            run: &run,
+            keeps: !options.drop,
+            lock_timeout: Duration::from_millis(options.lock_timeout_ms.into()),
+            by: &naming::holder(),
+        };
+        let reached = |step| fault::reach_step(options.fault.as_ref(), step);
+        let undone = destination.undo(&request, &reached)?;
+        Ok(Some(Undone {
+            run: ledger_run(&RunRecord {
+                state: RunState::Undone,
+                ..run
+            }),
+            before: false,
+            targets: undone.targets,
+            drop_statements: undone.removals,
+        }))
     }
 }
 
@@ -55,8 +106,7 @@ impl PastRuns for LedgerOfDestination {
 fn stopped(destination: &dyn Destination, which: &Which) -> Result<Vec<PastRun>, Error> {
     let is_asked = |run: &PastRun| {
         let record = &run.record;
-        record.state == inrush_destination::RunState::Loading
-            && which.is_asked(&record.package, &record.name)
+        record.state == RunState::Loading && which.is_asked(&record.package, &record.name)
     };
     let mut runs: Vec<PastRun> = destination.runs(None)?;
     runs.retain(is_asked);
@@ -74,6 +124,33 @@ fn holder_lives(holder: &str) -> bool {
     let host = |text: &str| text.split_once(" on ").map(|(_, host)| host.to_owned());
     let process = rest.split(' ').next().unwrap_or_default();
     host(holder) == host(&own) && Path::new("/proc").join(process).exists()
+}
+
+fn not_undone(what: String, hint: &str) -> Error {
+    let hint = hint.to_owned();
+    inrush_destination::Error::Unsuitable { what, hint }.into()
+}
+
+/// A run as callers know it.
+fn ledger_run(record: &RunRecord) -> LedgerRun {
+    LedgerRun {
+        run_id: record.run_id,
+        name: record.name.clone(),
+        package: record.package.clone(),
+        epoch: record.epoch,
+        state: match record.state {
+            RunState::Loading => LedgerRunState::Loading,
+            RunState::Switched => LedgerRunState::Switched,
+            RunState::Discarded => LedgerRunState::Discarded,
+            RunState::Undone => LedgerRunState::Undone,
+        },
+        holder: record.holder.clone(),
+        started_at_microseconds: record.started_at_microseconds,
+        held_since: moment_text(record.started_at_microseconds),
+        switched_at: record.switched_at_microseconds.map(moment_text),
+        targets: record.targets.clone(),
+        target_oids: Vec::new(),
+    }
 }
 
 /// A run as `status` shows it, with the totals of its units.
@@ -97,19 +174,7 @@ fn describe(
         account.add(&record.account());
     })?;
     Ok(StoppedRun {
-        run: LedgerRun {
-            run_id: record.run_id,
-            name: record.name.clone(),
-            package: record.package.clone(),
-            epoch: record.epoch,
-            state: LedgerRunState::Loading,
-            holder: record.holder.clone(),
-            started_at_microseconds: record.started_at_microseconds,
-            held_since: moment_text(record.started_at_microseconds),
-            switched_at: None,
-            targets: record.targets.clone(),
-            target_oids: Vec::new(),
-        },
+        run: ledger_run(record),
         held: holder_lives(&record.holder),
         units_finished,
         units_begun: begun.len(),

@@ -80,7 +80,7 @@ impl Account {
     }
 
     /// Both sides in words: `10 read` and `7 loaded + 2 rejected + 1 skipped`. Rows that were added or filtered are
-    /// named where there are any. `number` writes a number.
+    /// named if there are any. `number` writes a number.
     pub fn sides(&self, number: impl Fn(u64) -> String) -> [String; 2] {
         let side = |parts: &[(u64, &str, bool)]| {
             let named = parts

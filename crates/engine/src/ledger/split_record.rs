@@ -37,7 +37,7 @@ pub struct SplitRecord {
     pub text_range: Option<Range<u64>>,
     /// The sums over its rows, if the run verifies more than their count.
     pub tally: Option<Vec<String>>,
-    /// The trailer record that stands at its end, where the flow declares one.
+    /// The trailer record at its end, if the flow declares one.
     pub trailer: Option<String>,
     /// Byte offsets of the rows that the server refused during a careful load. Rows that could not be converted are not
     /// listed, because a second conversion finds them again.

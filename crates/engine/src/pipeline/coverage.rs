@@ -20,7 +20,7 @@ const RANGES_SHOWN: usize = 12;
 /// The byte at which the ranges of a file must end.
 #[derive(Clone, Copy, Debug)]
 pub enum FileEnd {
-    /// At the file's last byte, because streams read it by themselves.
+    /// The file's last byte, because the file is not fed.
     File,
     /// The end of its text, known once the feed has read the whole file in this process.
     Fed(Option<u64>),

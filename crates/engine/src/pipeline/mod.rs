@@ -180,6 +180,7 @@ pub fn plan_options<'a>(
         sources,
         contents,
         folder: &options.folder,
+        runs_folder: &options.runs_folder,
         streams_default: options.streams_default,
         again: options.again,
         is_replay: options.replays.is_some(),

@@ -124,7 +124,7 @@ impl RejectCount {
         };
         let rows_max = self.limit.rows_accepted();
         if tally.rejects > rows_max {
-            // The first reject beyond the limit, or the first of these if the limit was exceeded before.
+            // The first reject beyond the limit; the first of `rejects` if the limit was already exceeded.
             let index = usize::try_from(rows_max.saturating_sub(before)).unwrap_or(usize::MAX);
             let reject = &rejects[index.min(rejects.len() - 1)];
             return Err(Error::RejectLimit {

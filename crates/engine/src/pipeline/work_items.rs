@@ -24,7 +24,7 @@ pub struct WorkItem {
 }
 
 impl WorkItem {
-    /// All of a unit, for one stream.
+    /// A whole unit, for one stream.
     pub fn whole<U: PlannedUnit>((flow, unit): UnitPlace, planned: &U) -> WorkItem {
         WorkItem {
             flow,

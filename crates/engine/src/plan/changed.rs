@@ -39,7 +39,7 @@ type SizeAndTime = (u64, i64);
 pub struct PlannedFiles<'a> {
     /// The flow's target.
     pub target: String,
-    /// Where its rows come from.
+    /// The origin of its rows.
     pub source: &'a dyn Source,
     /// The files, each once.
     pub files: Vec<&'a Arc<dyn Input>>,

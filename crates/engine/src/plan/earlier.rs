@@ -1,6 +1,6 @@
 //! Finds the earlier run of a package that matters for its plan, for any destination.
 
-use inrush_rows::ids::RunId;
+use inrush_rows::ids::{RunId, RunName};
 
 use super::error::PlanError;
 use super::loaded::{LoadedFiles, WantedFiles};
@@ -23,6 +23,16 @@ pub trait PackageRuns {
         &mut self,
         files: &mut LoadedFiles<'_>,
     ) -> impl Future<Output = Result<(), Self::Error>>;
+
+    /// Passes each file that this run has switched in. It is the result of `latest_if_switched`.
+    fn see_switched_by(
+        &mut self,
+        run: &Self::Run,
+        files: &mut LoadedFiles<'_>,
+    ) -> impl Future<Output = Result<(), Self::Error>>;
+
+    /// The name of a run.
+    fn name<'r>(&self, run: &'r Self::Run) -> &'r RunName;
 
     /// The run with this number.
     fn with_id(
@@ -59,7 +69,17 @@ pub async fn find<'a, L: PackageRuns>(
         // The corrected rejects were loaded, or rejected again, and still count.
         return Ok(EarlierRun::Loaded(run));
     }
-    if !options.again && !options.is_replay {
+    if options.again
+        && let Some(run) = runs.latest_if_switched().await?
+        && options.is_repeated(runs.name(&run))
+    {
+        let wanted: Vec<WantedFiles<'_>> = wanted.collect();
+        let mut files = LoadedFiles::new(&wanted);
+        runs.see_switched_by(&run, &mut files).await?;
+        if matches!(files.run(), Ok(Some(_))) {
+            return Ok(EarlierRun::Loaded(run));
+        }
+    } else if !options.again && !options.is_replay {
         let wanted: Vec<WantedFiles<'_>> = wanted.collect();
         let mut files = LoadedFiles::new(&wanted);
         runs.see_switched(&mut files).await?;

@@ -74,7 +74,7 @@ pub struct Promise {
     pub sums: Vec<(String, String)>,
 }
 
-/// Columns whose sums are asked for, by name; each once.
+/// The names of columns whose sums are requested, each once.
 pub fn summed(flow: &Flow) -> Vec<String> {
     let expected = flow.expect.iter().flat_map(|expect| expect.sums.keys());
     let trailer = flow

@@ -3,15 +3,20 @@
 use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 
+use inrush_rows::ids::RunName;
+
 use super::contents::ContentChecks;
 use super::error::PlanError;
 use super::flow_inputs::Sources;
+use crate::report::folder;
 
 /// The options of a plan, beside the package.
 #[derive(Clone, Debug)]
 pub struct PlanOptions<'a> {
     /// Relative paths of files start here.
     pub folder: &'a Path,
+    /// The folder with the folders of runs.
+    pub runs_folder: &'a Path,
     /// Opens the inputs of flows; the same for each plan of a run.
     pub sources: &'a dyn Sources,
     /// Streams if the package does not say; usually the number of cores.
@@ -31,6 +36,12 @@ pub struct PlanOptions<'a> {
 }
 
 impl PlanOptions<'_> {
+    /// True if `again` asks for what a killed command has done already: `run`, the last of the package, is switched, and
+    /// its process was killed before it wrote the report.
+    pub fn is_repeated(&self, run: &RunName) -> bool {
+        self.again && !self.is_replay && folder::lacks_report(self.runs_folder, run)
+    }
+
     /// Passes a result on, or collects its error.
     pub fn or_note<T, E: PlanRefusal>(&self, found: Result<T, E>) -> Result<Option<T>, E> {
         match (found, self.obstacles) {

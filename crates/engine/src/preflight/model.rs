@@ -198,7 +198,7 @@ pub struct ObservedLoad {
     pub client_share: f64,
     /// Cores that the loader kept busy.
     pub client_cores: f64,
-    /// Cores that the destination's backends kept busy, where they are on this machine.
+    /// Cores that the destination's backends kept busy, if they are on this machine.
     pub server_cores: Option<f64>,
     /// Cores of this machine.
     pub cores: f64,

@@ -84,7 +84,7 @@ pub fn measure(
     for (index, place) in places.iter().enumerate() {
         let there = cached_bytes(&open(place)?, &place.byte_range);
         let Some(there) = there else {
-            // As far as that can be known: the system does not tell where the bytes were read from.
+            // As far as that can be known: the system does not show from where the bytes were read.
             uncached.push(index);
             continue;
         };

@@ -19,7 +19,7 @@ pub struct Together {
     pub took_s: f64,
     /// Cores that the loader kept busy.
     pub client_cores: f64,
-    /// Cores that the backends kept busy, where they can be seen.
+    /// Cores that the backends kept busy, if that can be measured.
     pub server_cores: Option<f64>,
     /// The time that a unit needs beside its rows.
     pub beside: BesideRows,

@@ -26,6 +26,12 @@ pub const REPORT_FILE: &str = "report.json";
 /// The report as a page, in a run's folder.
 pub const PAGE_FILE: &str = "report.html";
 
+/// True if a run has a folder, but no report in it: its process is still working, or was killed before it wrote one.
+pub fn lacks_report(runs_folder: &Path, run: &RunName) -> bool {
+    let path = runs_folder.join(run.as_str());
+    path.is_dir() && !path.join(REPORT_FILE).exists()
+}
+
 /// `runs/<run>/`.
 pub struct RunFolder {
     path: PathBuf,
@@ -56,8 +62,8 @@ impl RunFolder {
         RunFolder::with_log(path, "log.jsonl")
     }
 
-    /// Opens the folder of a run that another process has begun, to load a share of it. The log of a share is a file of its
-    /// own, since hosts cannot append to one file together.
+    /// Opens the folder of a run that another process has begun, to load a share of it. The log of a share is a
+    /// separate file, because hosts cannot append to one file together.
     pub fn join(path: &Path, share: usize) -> Result<RunFolder, Error> {
         note_shown_path(path);
         RunFolder::with_log(path.to_owned(), &format!("log.share-{share}.jsonl"))
@@ -92,6 +98,18 @@ impl RunFolder {
     /// The path of the report.
     pub fn report_path(&self) -> PathBuf {
         self.path.join(REPORT_FILE)
+    }
+
+    /// Removes the report of an earlier attempt: what this attempt publishes is not in it.
+    pub fn remove_report(&self) -> Result<(), Error> {
+        let path = self.report_path();
+        match fs::remove_file(&path) {
+            Err(source) if source.kind() != io::ErrorKind::NotFound => Err(Error::Folder {
+                path: path.display().to_string(),
+                source,
+            }),
+            _ => Ok(()),
+        }
     }
 
     /// Writes the report and its page, each completely or not at all. If only the page cannot be written, the report

@@ -1,7 +1,7 @@
 //! The report of a run: the account of every row, the time of each phase, and the rejected rows.
 
 mod disk_reserve;
-mod folder;
+pub mod folder;
 mod kept;
 mod kept_prediction;
 mod machine;

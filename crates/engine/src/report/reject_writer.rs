@@ -154,8 +154,8 @@ pub fn reject_file_name(name: &str) -> String {
 /// Its `.jsonl` has a line for each of its rows, in the same order ([`ReasonReader`]). There is more than one file in
 /// these cases:
 ///
-/// - Only the end of its file ends a row, such as one with an unclosed quote. Such a row would include whatever follows
-///   it, so it is in a `NAME.last.rejects` (`last2`, ...) of its own, without a line end.
+/// - Only the end of its file ends a row, such as one with an unclosed quote. Such a row would include everything after
+///   it, so it is in a separate file `NAME.last.rejects` (`last2`, ...), without a line end.
 /// - The input files have different encodings. Rows of the second encoding are in `NAME.ENCODING.rejects`.
 pub struct RejectFile {
     folder: PathBuf,
@@ -163,7 +163,7 @@ pub struct RejectFile {
     dialect: Dialect,
     header: Option<Vec<String>>,
     open: Vec<OpenFile>,
-    /// The rows that need files of their own.
+    /// The rows that need separate files.
     last_count: usize,
 }
 

@@ -187,7 +187,7 @@ pub struct UnitReport {
     pub careful: bool,
     /// Its rows.
     pub account: Account,
-    /// By which way the destination stored its rows; absent if this attempt had no choice, or did not load it.
+    /// How the destination stored its rows; absent if this attempt had no choice, or did not load it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub server_copy: Option<ServerCopyReport>,
     /// The server's count of its rows.

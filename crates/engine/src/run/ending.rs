@@ -7,8 +7,8 @@ use super::gathering::finished;
 use crate::error::Error;
 use crate::event::Event;
 use crate::pipeline::event_sink::EventSink;
-use crate::pipeline::{Failure, Success};
-use crate::report::RunReport;
+use crate::pipeline::{Failure, RunOptions, Success};
+use crate::report::{RunFolder, RunReport, folder};
 
 /// Writes the report, sends the last event, and returns the run, with `error` if it failed.
 pub fn end(
@@ -38,6 +38,25 @@ pub fn end(
             error,
             report: Some(Box::new((report, report_path))),
         }),
+    }
+}
+
+/// Writes the report of a loaded run whose process was killed before it could write one. From then on `again` loads its
+/// files again ([`PlanOptions::is_repeated`](crate::plan::PlanOptions::is_repeated)).
+pub fn write_missing_report(report: &mut RunReport, options: &RunOptions<'_>) {
+    if !folder::lacks_report(&options.runs_folder, &report.run) {
+        return;
+    }
+    if options.again {
+        report.notes.push(format!(
+            "run {} has loaded these files, but its process was killed before it wrote its report. This command loads \
+             nothing and writes the report; the next command with --again loads the files again",
+            report.run
+        ));
+    }
+    let folder = RunFolder::open(&options.runs_folder, &report.run);
+    if let Err(reason) = folder.and_then(|folder| folder.write_report(report)) {
+        report.notes.insert(0, lost_report(&reason, true));
     }
 }
 

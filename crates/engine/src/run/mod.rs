@@ -55,7 +55,11 @@ pub fn run<S: LoadSteps>(
     let runtime = runtime()?;
     let mut run = match steps.prepare(&runtime)? {
         Preparation::AlreadyLoaded(loaded) => {
-            let report = report::of_loaded(&loaded, &gathering, options);
+            let mut report = report::of_loaded(&loaded, &gathering, options);
+            ending::write_missing_report(&mut report, options);
+            for text in report.notes.iter().cloned() {
+                options.observer.notice(&Event::Note { text });
+            }
             options.observer.notice(&finished(&report, None));
             return Ok(Success {
                 report,
@@ -138,6 +142,8 @@ fn conclude<'a, S: LoadSteps>(
     }
     let flows = context.run.plan.flows().iter();
     let targets: Vec<String> = flows.map(|flow| flow.reading().target.clone()).collect();
+    // From here on a folder without a report means that the process was killed.
+    context.run.folder.remove_report()?;
     context.notice(&Event::Switching {
         targets: targets.clone(),
     });

@@ -166,7 +166,7 @@ pub fn begin_share<R: DriverRun>(
     });
     reject_files::remove_those(&run.folder.rejects(), &names.collect::<Vec<_>>())?;
     let counts = flows.iter().map(|flow| {
-        // Of all splits: so much at most is left, whoever reads it.
+        // The bytes of all splits: at most this much is left.
         RejectCount::new(flow.reading(), flow.all_splits(), RowTally::default())
     });
     run.rejects = counts.collect();

@@ -41,7 +41,7 @@ pub trait LoadSteps: Sized {
     /// Plans and enters the run into the ledger, unless nothing is left to do.
     fn prepare(&self, runtime: &Runtime) -> Result<Preparation<Self::Run>, Error>;
 
-    /// Removes records whose rejects are lost, so that their rows are loaded again. A note tells the user of each.
+    /// Removes records whose rejects are lost, so that their rows are loaded again. The user gets a note about each.
     fn forget(
         &self,
         runtime: &Runtime,

@@ -25,7 +25,7 @@ pub enum ShareError {
     Form {
         /// Which one.
         path: PathBuf,
-        /// Where it stops to make sense.
+        /// The position of the error.
         source: serde_json::Error,
     },
     /// The plan has a form that this version does not know.
@@ -66,7 +66,7 @@ pub enum ShareError {
         /// The number of shares.
         count: usize,
     },
-    /// This host does not come to the same plan.
+    /// This host makes another plan of the package.
     #[error("this host makes another plan of the package than the host that began the run: {what}")]
     Differs {
         /// The first difference.
@@ -80,7 +80,7 @@ pub enum ShareError {
         /// The process.
         by: String,
     },
-    /// A pipe can be read only where it is.
+    /// A pipe can be read only on its host.
     #[error("flow `{flow}` reads {pipe}, which is a pipe: no other host can read it")]
     Pipe {
         /// The flow.
@@ -103,7 +103,7 @@ pub enum ShareError {
 }
 
 impl ShareError {
-    /// The exit status that tells this error.
+    /// The exit status for this error.
     pub fn exit_status(&self) -> ExitStatus {
         match self {
             ShareError::File { .. } | ShareError::Form { .. } | ShareError::Held { .. } => {

@@ -14,7 +14,7 @@ use crate::report::write_whole;
 #[derive(Clone, Debug)]
 pub struct ShareFiles {
     folder: PathBuf,
-    /// The attempt: files of another one are passed over.
+    /// The attempt: files of another attempt are skipped.
     epoch: i32,
 }
 
@@ -25,7 +25,7 @@ pub struct HeldShare {
 }
 
 impl ShareFiles {
-    /// Those of an attempt of the run in this folder. The folder for them is made where it is not.
+    /// The files of an attempt of the run in this folder. Their folder is created if it does not exist.
     pub fn open(run_folder: &Path, epoch: i32) -> Result<ShareFiles, ShareError> {
         let folder = run_folder.join("shares");
         match fs::create_dir(&folder) {

@@ -5,10 +5,11 @@
 //! load_share (each host)                      └──> plans the package again, compares ──> joins ──> loads its share ──> result
 //! ```
 //!
-//! The work that is left of a run is divided into [shares](divide). The plan is sent ([`sent_plan`]) as the facts that decide
-//! what a row becomes and where it is counted: the run's record, the digest of its package and targets, the key of each unit,
-//! and its splits. The host that loads a share makes a plan of the same package from the same files, and goes on only if it
-//! comes to the same units. So no type of a plan has to be sent: a file is opened, and a secret resolved, where it is used.
+//! The remaining work of a run is divided into [shares](divide). The plan is sent ([`sent_plan`]) as the facts that
+//! decide what a row becomes and where it is counted: the run's record, the digest of its package and targets, the key
+//! of each unit, and its splits. The host that loads a share makes a plan of the same package from the same files, and
+//! goes on only if its plan has the same units. So no type of a plan has to be sent: a file is opened, and a secret
+//! resolved, where it is used.
 //!
 //! A [result](share_result) comes back as a file in the run's folder, which all hosts see. The ledger alone says which rows are
 //! loaded; a result adds the facts that only the process knew that loaded them: times, changed values, the first rejects.

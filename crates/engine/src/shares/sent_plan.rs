@@ -62,7 +62,7 @@ pub struct SentUnit {
     pub splits: Vec<SourceSplit>,
 }
 
-/// The part of every form of the file.
+/// The part that the file has in every form.
 #[derive(Deserialize)]
 struct Head {
     plan_version: u64,
@@ -70,7 +70,7 @@ struct Head {
 }
 
 impl SentPlan {
-    /// The plan of a run, as it is now that the first records of its splits are found.
+    /// The plan of a run after the first records of its splits are found.
     pub fn of<P: RunPlan>(
         plan: &P,
         run: &RunRecord,
@@ -144,8 +144,8 @@ impl SentPlan {
         })
     }
 
-    /// Holds this host's plan of the package against it, and has its splits read as the run cut them: where their first
-    /// records begin is known only to the host that has looked.
+    /// Compares this host's plan of the package with it, and gives its splits the ranges of the run: only the host that
+    /// cut them knows where their first records begin.
     pub fn settle<P: RunPlan>(
         &self,
         plan: &mut P,
@@ -176,7 +176,8 @@ impl SentPlan {
     }
 }
 
-/// Names the content of a package as far as it decides what is loaded. A host has its own number of streams and its own rate.
+/// A digest of the settings of a package that decide what is loaded. A host has its own number of streams and its own
+/// rate.
 pub fn package_digest(package: &Package) -> String {
     let defaults = RunSettings::default();
     let mut package = package.clone();

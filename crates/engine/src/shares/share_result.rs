@@ -17,6 +17,6 @@ pub struct ShareResult {
     pub loaded: LoadedPieces,
     /// Notes for the user.
     pub notes: Vec<String>,
-    /// What it measured on its host, where it loaded something.
+    /// The measurements on its host, if it loaded something.
     pub measurements: Option<Measurements>,
 }

@@ -4,8 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use arrow_array::RecordBatch;
-
-use super::exact::ExactSum;
+use inrush_destination::sums::ExactSum;
 
 /// The sums that a driver computes over each file range, for comparison with the sums that its database computes over
 /// the same rows. The ledger keeps them together with the engine's own sums.

@@ -279,7 +279,8 @@ impl VerifyError {
             }
             VerifyError::Sums { .. } | VerifyError::Rows { .. } => {
                 "something changed values on the way into the staging table: a type, a domain or \
-                 another session; run `inrush cleanup`, then load again with `verify = \"rows\"`"
+                 another session; run `inrush cleanup`, then load again, with `verify = \"rows\"` where the \
+                 destination has it"
                     .to_owned()
             }
         }

@@ -2,11 +2,10 @@
 
 use std::sync::Arc;
 
+use inrush_destination::sums::{ExactSum, SumForm};
 use inrush_rows::column::Column;
 
 use super::driver_sums::DriverSums;
-use super::exact::ExactSum;
-use super::number::SumForm;
 
 /// The sums that are computed over the rows of each file range: their number, the driver's sums, and the promised sums.
 #[derive(Clone, Debug)]

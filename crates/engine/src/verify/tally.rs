@@ -1,10 +1,9 @@
 //! Sums over the rows that are sent.
 
 use arrow_array::RecordBatch;
+use inrush_destination::sums::{ExactSum, SumForm, add_count};
 
 use super::driver_sums::BatchSums;
-use super::exact::ExactSum;
-use super::number::{SumForm, add_count};
 use super::plan::VerifyPlan;
 
 /// Sums over the rows of a split, made of the converted columns.

@@ -17,7 +17,7 @@ const LOOK_BYTES: u64 = 256 << 10;
 const FILES_MAX: usize = 10;
 
 /// The note for the first file that is UTF-8, if its flow declares an encoding of single bytes. Compressed files and
-/// pipes are not looked at.
+/// pipes are not checked.
 pub fn note(files: &[Arc<SourceFile>], declared: Option<TextEncoding>) -> Option<String> {
     let declared = declared.filter(|declared| declared.is_single_byte())?;
     let plain = files.iter().filter(|file| {

@@ -21,7 +21,7 @@ pub struct Question<'a> {
     pub files: &'a [Arc<SourceFile>],
     /// The columns that its package lists.
     pub details: &'a [ColumnDetail],
-    /// The columns of its target that can be filled, where that exists.
+    /// The columns of its target that can be filled, if the target exists.
     pub target_columns: Option<&'a [String]>,
 }
 

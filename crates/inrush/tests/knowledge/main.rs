@@ -232,7 +232,7 @@ fn words_of_databases(line: &str) -> Vec<&'static str> {
     found
 }
 
-/// The module of this name where a line has it in a path, alone or in a group of braces.
+/// The module of this name, if a line has it in a path, alone or in a group of braces.
 fn paths_to(line: &str, module: &'static str) -> Vec<&'static str> {
     let is_path = |before: &str, after: &str| {
         let before = before.trim_end();

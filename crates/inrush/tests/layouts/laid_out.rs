@@ -1,16 +1,19 @@
-//! A destination that lays out its units as a test says, fails at a commit or refuses to publish if the test says so, and
-//! keeps its rows in a folder of Parquet files.
+//! A destination that lays out its units as a test says, and keeps its rows in a folder of Parquet files. If the test says
+//! so, it fails at a commit, refuses to publish, or changes a value.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
-use arrow_array::RecordBatch;
+use arrow_array::cast::AsArray;
+use arrow_array::types::Int32Type;
+use arrow_array::{Int32Array, RecordBatch};
 use inrush_destination::{
-    Abilities, Ability, Address, CancelRun, Destination, Error, Layout, LoadMethod, NewRun,
-    OpenRun, PastRun, PublishStep, Published, PublishesInto, ResolvedType, Result, RunRecord,
-    SplitFacts, TargetFacts, TargetName, TargetPlan, UnitPart, UnitRecord, UnitStream, Written,
+    Abilities, Ability, Address, CancelRun, ColumnForm, Destination, Error, Layout, LoadMethod,
+    NewRun, OpenRun, PastRun, PublishStep, Published, PublishesInto, ResolvedType, Result,
+    RunRecord, SplitFacts, StagedSums, TargetFacts, TargetName, TargetPlan, UndoRequest, UndoneRun,
+    UnitPart, UnitRecord, UnitStream, Written,
 };
 use inrush_rows::ids::{RunKey, UnitKey};
 
@@ -20,7 +23,7 @@ const UNIT_BYTES: u64 = 64 << 10;
 /// An answer of `lay_out`.
 pub type LayOut = Box<dyn Fn(&[SplitFacts<'_>]) -> Layout + Send + Sync>;
 
-/// What a test tells the destination, and what the destination has seen.
+/// The settings of a test for the destination, and the destination's observations.
 pub struct Scene {
     /// Lays out the units.
     pub lay_out: LayOut,
@@ -30,11 +33,13 @@ pub struct Scene {
     pub refuses_publish: AtomicBool,
     /// Commits until it fails.
     pub commits_left: AtomicUsize,
+    /// It changes the number in the first row of the next batch: once, where this is true.
+    pub changes_a_value: AtomicBool,
     /// The records that streams have begun, with their units.
     pub begun: Mutex<Vec<Begun>>,
     /// The records that were committed.
     pub committed: Mutex<Vec<UnitKey>>,
-    /// A mistake: what a process commits that has joined a run is lost, and it is not told.
+    /// A flaw: commits of a process that has joined a run are lost without an error.
     pub joined_commits_are_lost: bool,
 }
 
@@ -150,6 +155,14 @@ impl Destination for LaidOut {
     fn discard(&self, run: &PastRun) -> Result<()> {
         self.inner.discard(run)
     }
+
+    fn undo(&self, request: &UndoRequest<'_>, reached: &dyn Fn(PublishStep)) -> Result<UndoneRun> {
+        self.inner.undo(request, reached)
+    }
+
+    fn sum_forms(&self, target: &TargetPlan) -> Result<Vec<ColumnForm>> {
+        self.inner.sum_forms(target)
+    }
 }
 
 struct LaidOutRun {
@@ -183,6 +196,10 @@ impl OpenRun for LaidOutRun {
 
     fn staged_rows(&self) -> Result<Vec<u64>> {
         self.inner.staged_rows()
+    }
+
+    fn staged_sums(&self, target: usize, forms: &[ColumnForm]) -> Result<StagedSums> {
+        self.inner.staged_sums(target, forms)
     }
 
     fn publish(&self, reached: &dyn Fn(PublishStep)) -> Result<Published> {
@@ -225,7 +242,10 @@ impl UnitStream for LaidOutStream<'_> {
     }
 
     fn write(&mut self, batch: &RecordBatch) -> Result<Written> {
-        self.inner.write(batch)
+        match self.scene.changes_a_value.swap(false, Ordering::SeqCst) {
+            true => self.inner.write(&changed(batch)),
+            false => self.inner.write(batch),
+        }
     }
 
     fn commit(&mut self, record: &UnitRecord) -> Result<u64> {
@@ -254,4 +274,22 @@ impl UnitStream for LaidOutStream<'_> {
     fn abort(&mut self) -> Result<()> {
         self.inner.abort()
     }
+}
+
+/// A batch whose first row has another number in the first column.
+fn changed(batch: &RecordBatch) -> RecordBatch {
+    let numbers = batch.column(0).as_primitive::<Int32Type>();
+    let numbers = numbers.values().iter().enumerate();
+    let changed: Int32Array = numbers
+        .map(|(row, number)| {
+            if row == 0 {
+                number + 1_000_000
+            } else {
+                *number
+            }
+        })
+        .collect();
+    let mut columns = batch.columns().to_vec();
+    columns[0] = Arc::new(changed);
+    RecordBatch::try_new(batch.schema(), columns).expect("the columns have the types of before")
 }

@@ -3,6 +3,7 @@
 //! failure another number of streams continues with the records that are missing. Layouts that would lose rows or load them
 //! twice are refused.
 
+mod changed_values;
 mod laid_out;
 mod shares;
 
@@ -86,7 +87,12 @@ impl Files {
     }
 
     fn run(&self, streams: usize) -> Result<RunReport, Failure> {
-        let ended = ContractDriver { open }.run(&package(streams), &self.options());
+        self.run_verified(streams, "count")
+    }
+
+    fn run_verified(&self, streams: usize, verify: &str) -> Result<RunReport, Failure> {
+        let package = verified_package(streams, verify);
+        let ended = ContractDriver { open }.run(&package, &self.options());
         ended.map(|success| success.report)
     }
 
@@ -128,8 +134,12 @@ impl Files {
 
 /// The package, with this number of streams.
 fn package(streams: usize) -> Package {
+    verified_package(streams, "count")
+}
+
+fn verified_package(streams: usize, verify: &str) -> Package {
     let text = format!(
-        "name = 'layouts'\n[connections.target]\nurl = 'parquet:lake'\n[run]\nstreams = {streams}\n\
+        "name = 'layouts'\n[connections.target]\nurl = 'parquet:lake'\n[run]\nstreams = {streams}\nverify = '{verify}'\n\
          [[flow]]\nfiles = '*.csv*'\ntable = 't'\nmode = 'create'\n\
          columns = ['id int not null', 'note text']\nformat = {{ header = true }}\n"
     );
@@ -148,6 +158,7 @@ fn scene(lay_out: impl Fn(&[SplitFacts<'_>]) -> Layout + Send + Sync + 'static) 
         rejects_refused: false,
         refuses_publish: AtomicBool::new(false),
         commits_left: AtomicUsize::new(usize::MAX),
+        changes_a_value: AtomicBool::new(false),
         begun: Mutex::default(),
         committed: Mutex::default(),
         joined_commits_are_lost: false,
@@ -250,7 +261,7 @@ fn any_layout_loads_each_row_once() {
     }
 }
 
-/// The destination is told which records belong to one unit, and the partition that the unit becomes.
+/// The destination gets the records that belong to one unit, and the partition that the unit becomes.
 fn assert_parts(name: &str, scene: &Arc<Scene>, report: &RunReport) {
     let (begun, committed) = seen(scene);
     assert_eq!(

@@ -1,5 +1,5 @@
-//! Several processes load one run (clause D-40 of docs/specs/destination.md), whatever units the destination lays out. Here
-//! they are threads, each with a destination, a plan and sources of its own.
+//! Several processes load one run (clause D-40 of docs/specs/destination.md), with any layout of the destination. Here
+//! the processes are threads, each with its own destination, plan and sources.
 
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
@@ -69,7 +69,7 @@ fn each_split(splits: &[SplitFacts<'_>]) -> Layout {
 #[test]
 fn shares_of_any_layout_load_each_row_once() {
     let layouts: [(&str, LayOut); 3] = [
-        // Ranges of a file whose quotes hide line ends: only the process that holds the run has looked where they begin.
+        // Ranges of a file whose quotes hide line ends: only the process that holds the run knows where they begin.
         ("each split", each_split),
         ("one stream for each pair", one_stream_each_pair),
         ("all in one unit", all_in_one_unit),
@@ -104,7 +104,7 @@ fn shares_of_any_layout_load_each_row_once() {
             "{name}"
         );
         assert!(!report.resumed && report.units.iter().all(|unit| unit.finished && !unit.kept));
-        // Units that several streams fill stay where the run is held.
+        // Units that several streams fill stay with the process that holds the run.
         let shared = report.units.iter().filter(|unit| unit.shared).count();
         let elsewhere: usize = loaded.iter().map(|loaded| loaded.units).sum();
         assert_eq!(shared + elsewhere, report.units.len(), "{name}");
@@ -144,7 +144,7 @@ fn a_host_that_lays_out_other_units_is_refused() {
     assert!(ended.is_ok() && files.loaded() == files.rows);
 }
 
-/// The mistake that D-40 forbids. A result alone loads no rows: only what the ledger has counts.
+/// The mistake that D-40 forbids: a result alone loads no rows, because only the ledger's records count.
 #[test]
 fn rows_that_only_a_result_tells_of_are_not_published() {
     let files = Files::new(false);

@@ -186,7 +186,7 @@ export function lanes({ width, at, lanes: all, kinds, end_s, isPaper }) {
       { x: "x", y1: "y1", y2: "y2", stroke: "currentColor", strokeWidth: 1.5, className: "end" },
     ),
   );
-  // Names that would stand in each other are left out: those of every second, fourth lane stay.
+  // Names that would overlap are left out: only those of every second or fourth lane are shown.
   const each = Math.max(1, Math.ceil(12 / laneHeight_));
   const named = all.map((lane, index) => ({ ...lane, y: index + 0.5 })).filter((_, index) => index % each === 0);
   const longest = Math.max(...named.map(({ name }) => name.length));

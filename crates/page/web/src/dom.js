@@ -1,4 +1,4 @@
-// Elements without any parsing of markup: what a report says is text, whatever stands in it.
+// Makes elements without parsing markup: content of a report is always text, whatever it contains.
 
 const SVG = "http://www.w3.org/2000/svg";
 

@@ -55,7 +55,7 @@ function drawOne(one, width, isPaper) {
   } catch (error) {
     // The other charts, and the numbers of this one, are still of use.
     console.error(error);
-    one.plot.replaceChildren(h("p", { class: "undecided" }, "This chart could not be drawn; its numbers stand below."));
+    one.plot.replaceChildren(h("p", { class: "undecided" }, "This chart could not be drawn; its numbers are below."));
   }
 }
 

@@ -25,7 +25,7 @@ function made(make, report) {
     return make(report);
   } catch (error) {
     console.error(error);
-    return section(`broken-${make.name}`, "A part that could not be shown", h("p", null, `the JSON file beside it has what belongs here (${error.message}).`));
+    return section(`broken-${make.name}`, "A part of the page could not be shown", h("p", null, `the JSON file beside this page has its data (${error.message}).`));
   }
 }
 

@@ -1,6 +1,6 @@
-// What things are called and how they look. Colours are those of Okabe and Ito, which people tell apart whatever
-// colours they see, darker or lighter where the ground needs it; they stand in style.css. What waits is hatched, what
-// works is plain, so that a print without colours tells that much as well.
+// The names of things, and how they look. The colours are those of Okabe and Ito, which colour-blind people can tell
+// apart, made darker or lighter where the background needs it; style.css has them. Waiting is hatched and work is
+// plain, so that a print without colours shows the difference, too.
 
 import { s } from "./dom.js";
 
@@ -52,7 +52,7 @@ export const PIPELINE = [
 export const CAUSES = [
   plain("source_read", "reading the source", "reading files"),
   plain("decompression", "decompression", "decompressing files"),
-  plain("client_cpu", "the loader's CPU", "scanning, converting, encoding, or waiting for a CPU that others have"),
+  plain("client_cpu", "the loader's CPU", "scanning, converting, encoding, or waiting for a CPU that other processes use"),
   hatched("network_latency", "network: latency", "the round trip, with windows too small for it", 0),
   hatched("network_rate", "network: rate", "what the link carries in a second", 90),
   hatched("network_loss", "network: loss", "segments that were lost and sent again", 45),

@@ -1,4 +1,4 @@
-// Series over time: brought to as many steps as a picture or a table can show.
+// Series over time, reduced to as many steps as a picture or a table can show.
 
 import { sum } from "./format.js";
 

@@ -1,4 +1,4 @@
-// Light or dark: as the reader's system is set, until the reader says otherwise.
+// Light or dark: like the reader's system, until the reader chooses.
 
 import { h } from "./dom.js";
 

@@ -1,10 +1,9 @@
-//! The calls of AVX-512 code that fills slots, and its loads and stores.
+//! The calls to AVX-512 code that fills slots, and its loads and stores.
 //!
 //! # Why it is sound
 //!
-//! An [`Avx512Ifma`] is the proof that the machine has the instructions. Vectors are loaded from
-//! and stored in arrays of exactly their bytes; none of these instructions asks for an alignment,
-//! and any bits are a value on either side.
+//! An [`Avx512Ifma`] is the proof that the machine has the instructions. Vectors are loaded from and stored in arrays
+//! of exactly their size. None of these instructions needs an alignment, and any bits are a valid value of both types.
 #![expect(unsafe_code, reason = "AVX-512, and loads and stores of its vectors")]
 
 use std::arch::x86_64::{__m512i, _mm512_loadu_si512, _mm512_storeu_si512};

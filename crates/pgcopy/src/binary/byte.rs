@@ -1,4 +1,4 @@
-//! The one byte of a `"char"`, which is carried as text.
+//! The one byte of a `"char"`, whose Arrow type is text.
 
 /// The byte that a text stands for: an ASCII character is itself, an empty text the byte 0, and `\\ooo` a byte in octal.
 pub(super) fn byte_of(text: &[u8]) -> u8 {

@@ -1,5 +1,5 @@
-//! The columns of a batch as plain slices, and the most bytes that a value of each takes in the output.
-//! [`values`](super::values) writes it, and relies on the facts given here.
+//! The columns of a batch as plain slices, and the most bytes that a value of each needs in the output.
+//! [`values`](super::values) writes values, and relies on these facts.
 
 use std::ops::Range;
 
@@ -22,7 +22,7 @@ use crate::error::ValueFault;
 use crate::limits::FIELD_BYTES_MAX;
 use crate::pg_type::PgType;
 
-/// Memory that rows are put together with, kept from batch to batch.
+/// Working memory for rows, kept from batch to batch.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Scratch {
     /// Buffer in which long numbers are put together.
@@ -49,7 +49,7 @@ pub(super) enum Values<'a> {
     Float4(&'a [f32]),
     Float8(&'a [f64]),
     Decimal(&'a [i128], Layout),
-    /// The fields of a tile are made before its rows, in slots from this one on.
+    /// The first slot of the column, if the fields of a tile are made before its rows.
     DecimalInSlots(&'a [i128], Layout, usize, Avx512Ifma),
     NumericText(Views<'a>),
     Text(Views<'a>),
@@ -69,8 +69,8 @@ pub(super) enum Values<'a> {
 }
 
 impl<'a> Column<'a> {
-    /// The column of an array; `None` where its Arrow type does not fit. Where the instruction set makes
-    /// fields before their rows, `slot_count` grows by the slots that the column takes.
+    /// The column of an array; `None` if its Arrow type does not fit. If the instruction set makes fields before their
+    /// rows, `slot_count` grows by the slots that the column needs.
     pub(super) fn new(
         pg_type: PgType,
         array: &'a dyn Array,
@@ -90,7 +90,7 @@ impl<'a> Column<'a> {
             PgType::Numeric => match array.data_type() {
                 DataType::Decimal128(_, scale) => {
                     let values = array.as_primitive::<Decimal128Type>().values();
-                    // `takes` lets scales from 0 to 38 through.
+                    // `takes` accepts only scales from 0 to 38.
                     let layout = Layout::new(*scale as u8);
                     match instruction_set.avx512() {
                         Some(proof) => {
@@ -185,7 +185,7 @@ impl<'a> Column<'a> {
         }
     }
 
-    /// The most bytes that all rows take in the output. `Err` names a row whose value does not fit into any field.
+    /// The most bytes that all rows need in the output. `Err` has a row whose value is too long for any field.
     pub(super) fn bytes_max(&self) -> Result<usize, (usize, ValueFault)> {
         let (field_bytes, text_bytes) = match &self.values {
             Values::Bool(_) | Values::Char(_) => (5, 0),
@@ -198,8 +198,8 @@ impl<'a> Column<'a> {
             | Values::Money(_) => (12, 0),
             Values::TimeTz(_) => (16, 0),
             Values::Decimal(..) | Values::DecimalInSlots(..) => (DECIMAL_FIELD_BYTES_MAX, 0),
-            // Each four decimal digits make two bytes, with one group begun on either side of
-            // the point: half the text and 4 bytes. A short number goes the way of Decimal.
+            // Every four decimal digits need two bytes, and each side of the point may have one incomplete group: half
+            // the text and 4 bytes. A short number is written like a Decimal.
             Values::NumericText(views) => (DECIMAL_FIELD_BYTES_MAX, self.text_bytes(views)?),
             Values::Text(views) => (4, self.text_bytes(views)?),
             Values::Jsonb(views) => (5, self.text_bytes(views)?),
@@ -234,7 +234,7 @@ impl<'a> Column<'a> {
         Ok(sum)
     }
 
-    /// Makes the fields of a tile's rows, where the column has slots for them.
+    /// Makes the fields of a tile's rows, if the column has slots for them.
     #[inline(always)]
     pub(super) fn fill_slots(&self, rows: Range<usize>, slots: &mut [Slot]) {
         if let Values::DecimalInSlots(values, layout, first_slot, proof) = &self.values {

@@ -20,7 +20,7 @@ const EXTENSION_BYTES: i32 = 0;
 /// "The file trailer consists of a 16-bit integer word containing -1."
 const TRAILER: i16 = -1;
 
-/// Encodes batches as `COPY ... (FORMAT binary)` takes them.
+/// Encodes batches for `COPY ... (FORMAT binary)`.
 ///
 /// A stream is [`begin`](Self::begin) once, [`encode`](Self::encode) for each batch and
 /// [`end`](Self::end) once; each appends to `out`.
@@ -65,7 +65,7 @@ impl BinaryEncoder {
         out.extend_from_slice(&EXTENSION_BYTES.to_be_bytes());
     }
 
-    /// Appends the rows of a batch. Where it fails, `out` is as before.
+    /// Appends the rows of a batch. If it fails, `out` is unchanged.
     pub fn encode(&mut self, batch: &RecordBatch, out: &mut Vec<u8>) -> Result<(), EncodeError> {
         let schema = batch.schema_ref();
         self.check_column_count(schema)?;

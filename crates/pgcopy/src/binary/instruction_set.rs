@@ -1,13 +1,13 @@
 //! The instructions that the encoder may use, detected at run time.
 //!
-//! The calls in `rows.rs` and `avx512.rs` rest on the proofs that [`Instructions`] carry: they are of
-//! [`inrush_scan::cpu`], and only a look at the processor makes them.
+//! The calls in `rows.rs` and `avx512.rs` rely on the proofs in [`Instructions`]: they are of [`inrush_scan::cpu`], and
+//! exist only if the processor has the instructions.
 
 #[cfg(target_arch = "x86_64")]
 use inrush_scan::cpu::Avx2;
 use inrush_scan::cpu::Avx512Ifma;
 
-/// A way of encoding rows that this machine has. All write the same bytes.
+/// A way of encoding rows that this machine has. All ways write the same bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct InstructionSet(Instructions);
 
@@ -25,7 +25,7 @@ pub(super) enum Instructions {
 }
 
 impl InstructionSet {
-    /// The instruction sets that this machine can run, the quickest first.
+    /// The instruction sets that this machine can run, the fastest first.
     pub fn available() -> Vec<InstructionSet> {
         let mut instruction_sets = Vec::new();
         #[cfg(target_arch = "x86_64")]
@@ -39,13 +39,13 @@ impl InstructionSet {
         instruction_sets
     }
 
-    /// The quickest that this machine can run.
+    /// The fastest one that this machine can run.
     pub(super) fn best() -> InstructionSet {
         // The portable one is always there.
         InstructionSet::available()[0]
     }
 
-    /// AVX-512 where this instruction set has it: fields are then made before their rows.
+    /// The proof of AVX-512, if this instruction set has it: fields are then made before their rows.
     pub(super) fn avx512(self) -> Option<Avx512Ifma> {
         match self.0 {
             #[cfg(target_arch = "x86_64")]

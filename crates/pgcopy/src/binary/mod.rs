@@ -8,8 +8,8 @@
 //! A batch is encoded in three steps:
 //!
 //! 1. Each column becomes plain slices ([`column`]), its Arrow type checked once.
-//! 2. The bytes that the batch can take at most are summed: fixed widths times rows, plus the
-//!    lengths of all texts. That much is reserved in the output, once.
+//! 2. The most bytes that the batch can need are summed: fixed widths times rows, plus the lengths of all texts. That
+//!    much is reserved in the output, once.
 //! 3. Rows are written one after the other ([`rows`], [`values`]), without checking the output's size again
 //!    ([`writer`]). Stores may be wider than the field: the next store overwrites the excess, and a slack at the end takes
 //!    the last one.
@@ -20,12 +20,11 @@
 //!
 //! # Before you change it
 //!
-//! `unsafe` stands in [`rows`], which reserves memory and chooses between instructions, in
-//! [`values`] and [`views`] (reads by row without bounds checks), in [`writer`] (raw stores into the
-//! reserved memory) and in `avx512` (loads and stores of vectors); each begins with why it is
-//! sound. What keeps it so is the sum of step 2: a field that may become longer than its column's
-//! `bytes_max` says is a write past the end. `tests/encoders/plain.rs` holds an encoder without any of
-//! it, which must give the same bytes.
+//! `unsafe` is used in [`rows`], which reserves memory and chooses between instructions, in [`values`] and [`views`]
+//! (reads by row without bounds checks), in [`writer`] (raw stores into the reserved memory) and in `avx512` (loads and
+//! stores of vectors). Each of these files begins with the reason why it is sound. They depend on the sum of step 2: a
+//! field that is longer than its column's `bytes_max` would be written past the end. `tests/encoders/plain.rs` has an
+//! encoder without `unsafe`, which must give the same bytes.
 
 #[cfg(target_arch = "x86_64")]
 mod avx512;

@@ -1,4 +1,4 @@
-//! Machines other than x86-64, where no instruction set has the proof that [`fill`] asks for.
+//! For machines other than x86-64, where no instruction set has the proof that [`fill`] needs.
 
 use inrush_scan::cpu::Avx512Ifma;
 

@@ -1,11 +1,10 @@
 //! `numeric` from scaled integers.
 //!
-//! The binary form (numeric_send, numeric_recv) is four int16s, `ndigits`, `weight`, `sign`
-//! and `dscale`, and then `ndigits` int16s, each a digit to base 10000. The first digit counts
-//! 10000 to the power of `weight`. The digits are aligned at the decimal point, so a value of
-//! scale 2 ends with a digit that is a multiple of 100. `dscale` says how many decimal digits
-//! after the point are shown. Zeros at either end are not sent, as the server does not send
-//! them; zero itself has no digit, weight 0 and the positive sign.
+//! The binary form (numeric_send, numeric_recv) is four int16s, `ndigits`, `weight`, `sign` and `dscale`, and then
+//! `ndigits` int16s, each a digit to base 10000. The first digit counts 10000 to the power of `weight`. The digits are
+//! aligned at the decimal point, so a value of scale 2 ends with a digit that is a multiple of 100. `dscale` says how
+//! many decimal digits after the point are shown. Zeros at both ends are left out, as the server does; zero itself has
+//! no digit, weight 0 and the positive sign.
 
 /// The sign of numbers of zero and above.
 pub(super) const SIGN_POSITIVE: u16 = 0x0000;
@@ -18,14 +17,14 @@ pub(super) const SIGN_INFINITY: u16 = 0xD000;
 /// The "sign" of -infinity.
 pub(super) const SIGN_MINUS_INFINITY: u16 = 0xF000;
 
-/// Digits to base 10000 that a 128-bit integer of any scale can take: 39 decimal digits make
-/// ten, and an eleventh where the point does not stand between two of them.
+/// The most digits to base 10000 of a 128-bit integer of any scale: 39 decimal digits make ten, and an eleventh if the
+/// point is inside a group.
 const WIDE_DIGITS_MAX: usize = 11;
 
-/// Bytes of a field that comes from a 128-bit integer, at most, with its length word.
+/// The most bytes of a field that comes from a 128-bit integer, including its length word.
 pub(super) const DECIMAL_FIELD_BYTES_MAX: usize = 12 + 2 * WIDE_DIGITS_MAX;
 
-/// The layout that the scale of a column gives all its values.
+/// The layout of all values of a column, by its scale.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Layout {
     /// Digits after the point.
@@ -53,21 +52,21 @@ impl Layout {
     }
 }
 
-/// A whole field of at most four digits, as the words to be stored one behind the other.
+/// A whole field of at most four digits, as words that are stored one after the other.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct QuickField {
     /// The length word, `ndigits` and `weight`.
     pub(super) head: u64,
     /// `sign` and `dscale`.
     pub(super) tail: u32,
-    /// The digits; the bytes behind the last of them are not part of the field.
+    /// The digits; the bytes after the last digit are not part of the field.
     pub(super) digits: u64,
-    /// Bytes of the field, its length word included.
+    /// The number of bytes of the field, including its length word.
     pub(super) field_bytes: usize,
 }
 
-/// The quick path: four digits in one word, and no branch that depends on the value. `None`
-/// where the value needs more than four digits.
+/// The fast path: four digits in one word, and no branch that depends on the value. `None` if the value needs more than
+/// four digits.
 #[inline(always)]
 pub(super) fn quick_field(value: i128, layout: &Layout) -> Option<QuickField> {
     let narrow = value as i64;
@@ -82,8 +81,7 @@ pub(super) fn quick_field(value: i128, layout: &Layout) -> Option<QuickField> {
         | u64::from(high % 10_000) << 32
         | u64::from(low / 10_000) << 16
         | u64::from(low % 10_000);
-    // Comparisons, because counting leading zero bits is slow on processors that are asked for
-    // x86-64 and no more.
+    // Comparisons, because counting leading zero bits is slow in code for the oldest x86-64 processors.
     let zeros_before = u32::from(aligned < 1_000_000_000_000)
         + u32::from(aligned < 100_000_000)
         + u32::from(aligned < 10_000);
@@ -133,8 +131,8 @@ pub(super) fn wide_field(value: i128, layout: &Layout) -> WideField {
     let mut rest = value.unsigned_abs();
     let mut digits = [0u16; WIDE_DIGITS_MAX];
     let mut position = WIDE_DIGITS_MAX;
-    // The last digit first: it may hold less than four of the value's own. The value itself is
-    // not multiplied, which 128 bits would not hold for all.
+    // The last digit first: it may have fewer than four of the value's decimal digits. The value itself is not
+    // multiplied, because the product may exceed 128 bits.
     if layout.align_factor > 1 {
         let last_digit_unit = u128::from(10_000 / layout.align_factor);
         position -= 1;
@@ -157,8 +155,8 @@ pub(super) fn wide_field(value: i128, layout: &Layout) -> WideField {
         digits[position] = (rest % 10_000) as u16;
         rest /= 10_000;
     }
-    // The weight of the digit at `position`, were it the first: the last digit of all has the
-    // weight of minus the groups after the point.
+    // The weight of the digit at `position` if it were the first. The weight of the very last digit is minus the number
+    // of groups after the point.
     let weight_of = |position: usize| {
         (WIDE_DIGITS_MAX - 1 - position) as i16 - (layout.scale.div_ceil(4)) as i16
     };

@@ -1,25 +1,25 @@
 //! `numeric` fields made before their rows are written, eight at a time.
 //!
-//! A field made by [`super::numeric::quick_field`] between two others costs as much as three
-//! integers. Made column by column for a few rows, in slots of one size, eight fields take the
-//! instructions of one, and the row takes its field with one load and one store.
+//! A field that [`super::numeric::quick_field`] makes between two others costs as much as three integers. If fields are
+//! made column by column for a few rows, in slots of one size, eight fields need as many instructions as one, and a row
+//! copies its field with one load and one store.
 
-/// Rows whose fields are made before they are written: few enough for the slots of many columns
-/// to stay in the first cache.
+/// How many rows' fields are made before they are written: few enough that the slots of many columns stay in the
+/// first-level cache.
 pub(super) const TILE_ROWS: usize = 64;
 
-/// A field of at most four digits as it is sent, or the mark that there is none.
+/// A field of at most four digits as it is sent, or the mark that the value needs another path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(C, align(32))]
 pub(super) struct Slot {
-    /// The field; the bytes behind its last one are not part of it.
+    /// The field; bytes after its end are not part of it.
     pub(super) field: [u8; 24],
-    /// Bytes of the field, its length word included; 0 if the value needs more digits.
+    /// The number of bytes of the field, including its length word; 0 if the value needs more digits.
     pub(super) field_bytes: u64,
 }
 
 impl Slot {
-    /// Without a field.
+    /// A slot without a field.
     pub(super) const EMPTY: Slot = Slot {
         field: [0; 24],
         field_bytes: 0,
@@ -132,8 +132,8 @@ pub(super) mod avx512 {
         let middle = _mm512_or_si512(tail, _mm512_slli_epi64::<32>(digits));
         let end = _mm512_srli_epi64::<32>(digits);
 
-        // Four words of each value side by side. Pairs of words first: of the values 0, 1, 2
-        // and 3, and of 4, 5, 6 and 7; then two pairs each.
+        // Puts the four words of each value side by side: first pairs of words, for the values 0, 1, 2 and 3, and for
+        // 4, 5, 6 and 7; then two pairs each.
         let (heads_0, heads_4) = (
             _mm512_unpacklo_epi64(head, middle),
             _mm512_unpackhi_epi64(head, middle),

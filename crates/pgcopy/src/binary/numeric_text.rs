@@ -23,7 +23,7 @@ static LAYOUTS: [Layout; SHORT_DIGITS_MAX + 1] = {
 /// A decimal number as it was written.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum DecimalText<'a> {
-    /// Few enough digits for the paths of scaled integers.
+    /// So few digits that it is written as a scaled integer.
     Short {
         /// The digits, the point left out.
         value: i64,
@@ -39,7 +39,7 @@ pub(super) enum DecimalText<'a> {
         /// The digits after the point.
         after_point: &'a [u8],
     },
-    /// No number, but a value of `numeric`: this is its sign.
+    /// A value of `numeric` that is not a number, with this sign.
     Special(u16),
 }
 
@@ -48,8 +48,8 @@ pub(super) fn short_layout(scale: usize) -> &'static Layout {
     &LAYOUTS[scale]
 }
 
-/// Reads `-?digits[.digits]`; a plus sign and a missing part on one side of the point are
-/// taken too, and `NaN`, `Infinity` and `-Infinity`, as the server writes them.
+/// Reads `-?digits[.digits]`. A plus sign is accepted, and so is a missing part on one side of the point; `NaN`,
+/// `Infinity` and `-Infinity` are read as the server writes them.
 pub(super) fn parse(text: &[u8]) -> Result<DecimalText<'_>, ValueFault> {
     let (negative, unsigned) = match text {
         [b'-', rest @ ..] => (true, rest),
@@ -112,7 +112,7 @@ fn special(text: &[u8]) -> Result<DecimalText<'_>, ValueFault> {
     }
 }
 
-/// Appends the part behind the length word of a number of any length.
+/// Appends a number of any length, without the length word.
 pub(super) fn append_long(
     negative: bool,
     before_point: &[u8],
@@ -133,8 +133,8 @@ pub(super) fn append_long(
             .fold(0u16, |digit, byte| digit * 10 + u16::from(byte - b'0'));
         let digit = digit * [0, 1000, 100, 10, 1][group.len()];
         if digit == 0 && end == digits_start {
-            // No digit yet, so this is a zero before the first: it can stand after the point
-            // only, for those before it have been left out.
+            // There is no digit yet, so this is a leading zero. It can only be after the point, because zeros before
+            // the point are already left out.
             weight -= 1;
             return;
         }
@@ -157,8 +157,7 @@ pub(super) fn append_long(
         (_, true) => (weight, SIGN_NEGATIVE),
         (_, false) => (weight, SIGN_POSITIVE),
     };
-    // The limits that `parse` keeps make all four fit: 36,864 digits, weights from -4,096 to
-    // 32,767, a scale below 2^14.
+    // All four fit because of the limits in `parse`: 36,864 digits, weights from -4,096 to 32,767, a scale below 2^14.
     let header = [
         digit_count as u16,
         weight as i16 as u16,

@@ -1,18 +1,17 @@
-//! The rows of a batch, one after the other, into memory that is reserved once.
+//! Writes the rows of a batch, one after the other, into memory that is reserved once.
 //!
 //! # Why it is sound
 //!
-//! [`append`] makes, before the first row, the promises that [`values`](super::values) and
-//! [`writer`](super::writer) rest on:
+//! Before the first row, [`append`] establishes the facts on which [`values`](super::values) and
+//! [`writer`](super::writer) rely:
 //!
-//! - every column has as many values, and bits of validity, as the batch has rows: asserted;
-//! - the bytes that all rows take at most are summed and reserved, and a slack behind them. That
-//!   the sum is one is what [`Column::bytes_max`] is for, and cannot be asserted beforehand;
-//!   afterwards it is, so that a mistake ends the process and does not stay unseen;
-//! - the slots that a column has asked for are there, and those of a tile are filled before its
-//!   rows are written;
-//! - code for more instructions than every machine has runs where the instruction set carries the proof that this
-//!   machine has them ([`inrush_scan::cpu`]).
+//! - every column has as many values, and bits of validity, as the batch has rows; this is asserted;
+//! - the most bytes that all rows can need are summed and reserved, and a slack after them. That the sum is large
+//!   enough follows from [`Column::bytes_max`] and cannot be asserted beforehand. It is asserted afterwards, so that a
+//!   mistake ends the process instead of staying unnoticed;
+//! - the slots that a column needs exist, and those of a tile are filled before its rows are written;
+//! - code for instructions that not every machine has runs only if the instruction set has the proof that this machine
+//!   has them ([`inrush_scan::cpu`]).
 #![expect(
     unsafe_code,
     reason = "rows are written without bounds checks, into spare capacity"
@@ -29,7 +28,7 @@ use crate::error::ValueFault;
 /// The column, the row and the fault.
 pub(super) type RowFault = (usize, usize, ValueFault);
 
-/// Appends the rows of these columns. Where it fails, `out` is as before.
+/// Appends the rows of these columns. If it fails, `out` is unchanged.
 pub(super) fn append(
     columns: &[Column<'_>],
     row_count: usize,
@@ -37,7 +36,7 @@ pub(super) fn append(
     scratch: &mut Scratch,
     out: &mut Vec<u8>,
 ) -> Result<(), RowFault> {
-    // A field count for each row, and a row of the batch for each value of a column.
+    // Each row has a field count, and each column has one value for each row of the batch.
     let mut bytes_max = 2 * row_count + SLACK_BYTES;
     let mut slot_count = 0;
     for (index, column) in columns.iter().enumerate() {
@@ -76,7 +75,7 @@ pub(super) fn append(
     Ok(())
 }
 
-/// The cursor behind all rows.
+/// The cursor after all rows.
 type Put = Result<Cursor, RowFault>;
 
 /// [`put_batch`] with AVX-512.
@@ -98,7 +97,7 @@ unsafe fn put_batch_avx512(
     unsafe { put_batch(columns, row_count, scratch, cursor) }
 }
 
-/// [`put_batch`] with AVX2 and what came with it.
+/// [`put_batch`] with the instructions of x86-64-v3.
 ///
 /// # Safety
 ///
@@ -115,13 +114,12 @@ unsafe fn put_batch_avx2(
     unsafe { put_batch(columns, row_count, scratch, cursor) }
 }
 
-/// Writes all rows, a tile of them after the other.
+/// Writes all rows, one tile after the other.
 ///
 /// # Safety
 ///
-/// At the cursor, 2 bytes for each row are reserved, what all columns count as their
-/// `bytes_max`, and the slack. Each column has a value for each of `row_count` rows, and the slots
-/// that it asked for.
+/// At the cursor, 2 bytes for each row, the sum of all columns' `bytes_max`, and the slack are reserved. Each column
+/// has a value for each of `row_count` rows, and the slots that it asked for.
 #[inline(always)]
 unsafe fn put_batch(
     columns: &[Column<'_>],
@@ -147,13 +145,12 @@ unsafe fn put_batch(
     Ok(cursor)
 }
 
-/// Writes rows, each a field count and its fields. No closure writes a field: that would be
-/// compiled for every machine, and called.
+/// Writes rows, each a field count and its fields. A closure cannot write the fields: it would be compiled without
+/// these instructions, and not inlined.
 ///
 /// # Safety
 ///
-/// As `put_batch` for these rows, whose slots are filled; where `NULLS` is not set, no row has
-/// any.
+/// As `put_batch` for these rows, whose slots are filled. If `NULLS` is not set, no row has a NULL.
 #[inline(always)]
 unsafe fn put_rows<const NULLS: bool>(
     columns: &[Column<'_>],

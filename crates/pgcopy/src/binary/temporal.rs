@@ -4,7 +4,7 @@ use crate::error::ValueFault;
 use crate::limits::{DATE_DAYS_MAX, DATE_DAYS_MIN, POSTGRES_EPOCH_DAYS, TIME_MICROSECONDS_MAX};
 use inrush_rows::timestamp::{self, POSTGRES_MAX, POSTGRES_MIN};
 
-/// Days since 2000-01-01; the infinities are the same numbers on both sides.
+/// Days since 2000-01-01; the infinities are the same numbers in Arrow and in PostgreSQL.
 #[inline(always)]
 pub(crate) fn postgres_date(days: i32) -> Result<i32, ValueFault> {
     if (DATE_DAYS_MIN..=DATE_DAYS_MAX).contains(&days) {
@@ -26,7 +26,7 @@ fn infinite_date(days: i32) -> Result<i32, ValueFault> {
     })
 }
 
-/// Microseconds since 2000-01-01; the infinities are the ends of 64 bits.
+/// Microseconds since 2000-01-01; the infinities are the smallest and the largest number of 64 bits.
 #[inline(always)]
 pub(crate) fn postgres_timestamp(number: i64) -> Result<i64, ValueFault> {
     let microseconds = timestamp::to_postgres(number);
@@ -49,7 +49,7 @@ fn infinite_timestamp(microseconds: i64) -> Result<i64, ValueFault> {
     })
 }
 
-/// Microseconds since midnight, 24:00:00 included.
+/// Microseconds since midnight, up to and including 24:00:00.
 #[inline(always)]
 pub(crate) fn postgres_time(microseconds: i64) -> Result<i64, ValueFault> {
     if (0..=TIME_MICROSECONDS_MAX).contains(&microseconds) {

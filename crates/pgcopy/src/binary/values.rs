@@ -2,10 +2,10 @@
 //!
 //! # Why it is sound
 //!
-//! Two promises hold for every call, and [`rows`](super::rows) makes both. First, the row is below the number of values
-//! of each of the column's slices; this is checked once for the batch, so values are read without bounds checks.
-//! Second, at the cursor as many bytes are reserved as [`Column::bytes_max`] counts for the row, plus the slack. So a
-//! value written here must never be longer than `bytes_max` says for its kind of column.
+//! Two conditions hold for every call, and [`rows`](super::rows) ensures both. First, the row is below the number of
+//! values of each of the column's slices; this is checked once for the batch, so values are read without bounds checks.
+//! Second, the bytes that [`Column::bytes_max`] counts for the row are reserved at the cursor, and the slack. So a
+//! value written here must never be longer than `bytes_max` for its kind of column.
 #![expect(
     unsafe_code,
     reason = "reads and writes that `rows` has checked for the whole batch"
@@ -33,7 +33,7 @@ impl Column<'_> {
         scratch: &mut Scratch,
         cursor: Cursor,
     ) -> Result<Cursor, ValueFault> {
-        // SAFETY: the caller's contract. No column's `bytes_max` counts less than 4 bytes for a row.
+        // SAFETY: the caller's contract. Every column's `bytes_max` counts at least 4 bytes for a row.
         unsafe {
             match self.validity {
                 Some(bits) if !bits.value_unchecked(row) => Ok(cursor.put_null()),
@@ -46,9 +46,8 @@ impl Column<'_> {
     ///
     /// # Safety
     ///
-    /// `row` is below the number of values and not NULL; where the cursor stands, as many bytes are
-    /// reserved as [`Column::bytes_max`] counts for that row, and the slack. The slots hold the
-    /// fields of the row's tile.
+    /// `row` is below the number of values and not NULL. The bytes that [`Column::bytes_max`] counts for that row are
+    /// reserved at the cursor, and the slack. The slots contain the fields of the row's tile.
     #[inline(always)]
     pub(super) unsafe fn put_value(
         &self,

@@ -1,14 +1,13 @@
-//! Texts or bytes, anywhere in a few big buffers, as arrays of views hold them.
+//! Texts or bytes of arrays of views: they are anywhere in a few large buffers.
 //!
-//! A view is 16 bytes: the length in the lowest four; then up to twelve bytes of text are the text
-//! itself, and of longer ones the first four bytes, the number of the text's buffer and the offset
-//! in it follow.
+//! A view has 16 bytes. The lowest four are the length. A text of up to twelve bytes follows directly; for a longer
+//! text, its first four bytes follow, then the number of its buffer and its offset there.
 //!
 //! # Why it is sound
 //!
-//! That every view lies in the buffer that it names is an invariant of Arrow's arrays, and the
-//! views and buffers of a [`Views`] are those of one array: [`Views::new`] is the only way to make
-//! one. A row that is asked for is below the array's length, which the callers promise.
+//! It is an invariant of Arrow's arrays that every view is within the buffer that it names. The views and buffers of a
+//! [`Views`] are those of one array, because [`Views::new`] is the only constructor. Callers ensure that a row is below
+//! the array's length.
 #![expect(
     unsafe_code,
     reason = "reads without the checks that the array's type has made"
@@ -19,7 +18,7 @@ use arrow_buffer::Buffer;
 
 use super::writer::{Cursor, SLACK_BYTES};
 
-/// Texts up to this length are in their view.
+/// The longest text that is in the view itself.
 const INLINE_BYTES_MAX: u32 = 12;
 
 /// The texts of an array.
@@ -42,7 +41,7 @@ impl<'a> Views<'a> {
         self.views.len()
     }
 
-    /// Bytes of the text of a row; of a NULL any number.
+    /// The length of a row's text in bytes; any number for a NULL.
     pub(super) fn length(&self, row: usize) -> u32 {
         self.views[row] as u32
     }
@@ -59,8 +58,8 @@ impl<'a> Views<'a> {
     /// `row` is below the number of texts, and not NULL.
     #[inline(always)]
     pub(super) unsafe fn bytes(&self, row: usize) -> &'a [u8] {
-        // SAFETY: the caller's contract. A valid view has its bytes behind its length, where they
-        // are few, else it lies within the buffer that it names.
+        // SAFETY: the caller's contract. A valid view has a short text after its length; otherwise the text is within
+        // the buffer that it names.
         unsafe {
             let view = self.views.get_unchecked(row);
             let length = *view as u32;
@@ -74,7 +73,7 @@ impl<'a> Views<'a> {
         }
     }
 
-    /// Writes a field of the text of a row: 4 bytes more than it has.
+    /// Writes a field with the text of a row: 4 bytes more than the text.
     ///
     /// # Safety
     ///
@@ -82,8 +81,8 @@ impl<'a> Views<'a> {
     /// the cursor.
     #[inline(always)]
     pub(super) unsafe fn put(&self, row: usize, cursor: Cursor) -> Cursor {
-        // SAFETY: the caller's contract. A valid view lies within the buffer that it names. All 64
-        // bytes of the slack are stored only where as many can be read.
+        // SAFETY: the caller's contract. A valid view's text is within the buffer that it names. All 64 bytes of the
+        // slack are stored only if that many can be read.
         unsafe {
             let view = *self.views.get_unchecked(row);
             let length = view as u32;

@@ -1,12 +1,12 @@
-//! Stores into memory that has been reserved before: no bounds checks, no growth.
+//! Stores into reserved memory, without bounds checks and without growing it.
 //!
 //! # Why it is sound
 //!
-//! Each function of [`Cursor`] writes one field (or the start of a tuple) at the place and returns
-//! the place behind it. The caller of each has reserved the bytes of the field, which the function
-//! names, and [`SLACK_BYTES`] more: that much is written at most. Stores ask for no alignment, no
-//! store is wider than its field and the slack, and every byte of a field is written, so all bytes
-//! before the cursor are initialized. That is the contract of every `unsafe fn` here, and what "as above" says of its blocks.
+//! Each function of [`Cursor`] writes one field (or the start of a tuple) at the cursor, and returns the cursor after
+//! it. Its caller has reserved the bytes of the field, which the function's documentation names, and [`SLACK_BYTES`]
+//! more; not more than that is written. Stores need no alignment, no store is wider than its field and the slack, and
+//! every byte of a field is written, so all bytes before the cursor are initialized. This is the contract of every
+//! `unsafe fn` here, and "as above" in its blocks refers to it.
 #![expect(
     unsafe_code,
     reason = "stores through a pointer, for which `rows` has reserved memory"
@@ -15,10 +15,10 @@
 use super::numeric::{QuickField, WideField};
 use super::numeric_slots::Slot;
 
-/// Bytes that a store may write behind the end of its field. They must be reserved behind the last field.
+/// How many bytes a store may write beyond the end of its field. They must be reserved after the last field.
 pub(super) const SLACK_BYTES: usize = 64;
 
-/// A place in reserved memory.
+/// A position in reserved memory.
 #[derive(Clone, Copy)]
 pub(super) struct Cursor {
     next: *mut u8,
@@ -143,7 +143,7 @@ impl Cursor {
         }
     }
 
-    /// A `numeric` of at most four digits, made before: up to 20 bytes.
+    /// A `numeric` of at most four digits, already made in a slot: up to 20 bytes.
     #[inline(always)]
     pub(super) unsafe fn put_slot(self, slot: &Slot) -> Cursor {
         // The whole slot, of which all 32 bytes are initialized: one load and one store.
@@ -170,7 +170,7 @@ impl Cursor {
         }
     }
 
-    /// A field of these bytes: 4 bytes more than they are. Its length fits into an i32.
+    /// A field of these bytes: 4 bytes more than their number, which must fit in an i32.
     #[inline]
     pub(super) unsafe fn put_bytes(self, bytes: &[u8]) -> Cursor {
         // SAFETY: as above.
@@ -181,7 +181,7 @@ impl Cursor {
         }
     }
 
-    /// A field of the version byte of `jsonb` and this text: 5 bytes more than it is.
+    /// A field of the version byte of `jsonb` and this text: 5 bytes more than the text.
     pub(super) unsafe fn put_jsonb(self, text: &[u8]) -> Cursor {
         // SAFETY: as above.
         unsafe {
@@ -193,11 +193,10 @@ impl Cursor {
         }
     }
 
-    /// A field of the text that a view holds itself: 4 bytes more than it is.
+    /// A field of a text that is in the view itself: 4 bytes more than the text.
     #[inline(always)]
     pub(super) unsafe fn put_inline(self, view: u128) -> Cursor {
-        // The view is the length and the bytes, as the field is: only the order of the length's
-        // bytes differs.
+        // A view is the length and the bytes, like the field: only the byte order of the length differs.
         let length = view as u32;
         let field = view & !u128::from(u32::MAX) | u128::from(length.swap_bytes());
         // SAFETY: as above.

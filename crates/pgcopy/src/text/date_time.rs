@@ -1,4 +1,4 @@
-//! Dates, times and intervals in forms that PostgreSQL reads alike under every setting.
+//! Dates, times and intervals in forms that PostgreSQL reads in the same way under every setting.
 
 use inrush_rows::calendar::{DAY_MICROSECONDS, civil_from_days};
 
@@ -74,8 +74,8 @@ pub(super) fn append_timestamp(
     Ok(())
 }
 
-/// Appends months, days and microseconds as `+1 mons -2 days +3 hours +4.500000 secs`, or
-/// `infinity` where they [stand for it](interval).
+/// Appends months, days and microseconds as `+1 mons -2 days +3 hours +4.500000 secs`, or `infinity` if they [stand for
+/// it](interval).
 ///
 /// Each part has its sign: with IntervalStyle sql_standard a single leading minus would count
 /// for all of them. Seconds stay below an hour, so that no part is too large to be read.
@@ -104,7 +104,7 @@ pub(super) fn append_interval(value: (i32, i32, i64), is_finite: bool, out: &mut
     out.extend_from_slice(b" secs");
 }
 
-/// Appends year, month and day, and says whether the year is one before Christ.
+/// Appends year, month and day. Returns whether the year is before Christ.
 fn append_year_month_day(days: i64, out: &mut Vec<u8>) -> bool {
     let (year, month, day) = civil_from_days(days);
     // There is no year 0: the year before 1 is 1 BC.

@@ -7,11 +7,11 @@ use super::column::{Column, has_text_form};
 use crate::error::EncodeError;
 use crate::limits::COLUMNS_MAX;
 
-/// Encodes batches as `COPY ... (FORMAT text)` with its default delimiter and NULL takes them.
+/// Encodes batches for `COPY ... (FORMAT text)` with its default delimiter and NULL.
 ///
-/// A stream is [`begin`](Self::begin) once, [`encode`](Self::encode) for each batch and
-/// [`end`](Self::end) once; each appends to `out`. Each value is written by the Arrow type of
-/// its column; columns of a type that has no encoder come as Utf8View.
+/// A stream is [`begin`](Self::begin) once, [`encode`](Self::encode) for each batch and [`end`](Self::end) once; each
+/// appends to `out`. Each value is written by the Arrow type of its column; columns of a type without an encoder are
+/// Utf8View.
 #[derive(Clone, Debug, Default)]
 pub struct TextEncoder {
     intervals_are_finite: bool,
@@ -23,8 +23,8 @@ impl TextEncoder {
         TextEncoder::default()
     }
 
-    /// For a server before version 17, which has no infinite interval: the values that stand for
-    /// [one](inrush_rows::interval) are written by their parts.
+    /// An encoder for a server before version 17, which has no infinite intervals: the values that stand for
+    /// [them](inrush_rows::interval) are written as ordinary intervals.
     pub fn with_finite_intervals(self) -> Self {
         TextEncoder {
             intervals_are_finite: true,
@@ -53,7 +53,7 @@ impl TextEncoder {
     /// Appends the beginning of a stream: nothing in this format.
     pub fn begin(&self, _out: &mut Vec<u8>) {}
 
-    /// Appends the rows of a batch. Where it fails, `out` is as before.
+    /// Appends the rows of a batch. If it fails, `out` is unchanged.
     pub fn encode(&mut self, batch: &RecordBatch, out: &mut Vec<u8>) -> Result<(), EncodeError> {
         let schema = batch.schema_ref();
         self.check(schema)?;

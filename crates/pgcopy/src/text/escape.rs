@@ -5,7 +5,7 @@
 //! control characters from backspace to carriage return, which have letters of their own; the
 //! same is done here.
 
-/// Bytes that are looked at together.
+/// The number of bytes that are checked together.
 const BLOCK_BYTES: usize = 16;
 
 /// Appends a text with its special bytes escaped.
@@ -47,7 +47,7 @@ fn is_special(byte: u8) -> bool {
     byte == b'\\' || byte.wrapping_sub(0x08) <= 0x0d - 0x08
 }
 
-/// The letter behind the backslash.
+/// The letter after the backslash.
 fn letter(special: u8) -> u8 {
     match special {
         0x08 => b'b',
@@ -66,7 +66,7 @@ mod tests {
 
     use super::append_escaped;
 
-    /// The plain twin: a byte at a time.
+    /// The simple twin: one byte at a time.
     fn escape_slowly(text: &[u8]) -> Vec<u8> {
         let mut out = Vec::new();
         for &byte in text {

@@ -71,7 +71,7 @@ fn append_wide_decimal(magnitude: u128, scale: usize, out: &mut Vec<u8>) {
         (magnitude / PIECE % PIECE) as u64,
         (magnitude % PIECE) as u64,
     ];
-    // At least one digit before the point.
+    // There is at least one digit before the point.
     let digits_min = scale + 1;
     let mut begun = false;
     for (index, piece) in pieces.into_iter().enumerate() {

@@ -38,7 +38,7 @@ pub fn batch(columns: Vec<ArrayRef>, row_count: usize) -> RecordBatch {
         .expect("columns of one length")
 }
 
-/// Any batch, and the types it is for. Some are slices of a longer one.
+/// Any batch, and its types. Some are slices of a longer batch.
 pub fn any_batch() -> impl Strategy<Value = (Vec<PgType>, RecordBatch)> {
     (0..40usize)
         .prop_flat_map(|row_count| {
@@ -218,7 +218,7 @@ pub fn any_decimal() -> impl Strategy<Value = i128> {
     ]
 }
 
-/// Text whose lengths stand around the places where the encoder changes its way.
+/// Texts with lengths around those at which the encoder changes its method.
 pub fn any_text() -> impl Strategy<Value = String> {
     prop_oneof![
         3 => ".{0,20}",

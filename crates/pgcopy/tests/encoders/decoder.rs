@@ -1,9 +1,9 @@
-//! Reads a stream of binary COPY back, by the documentation of the format and the `_recv`
-//! functions of the types. Plain, and without a look at the encoder.
+//! Reads a stream of binary COPY back, by the documentation of the format and the `_recv` functions of the types. It is
+//! simple, and independent of the encoder.
 
 use inrush_pgcopy::PgType;
 
-/// A value as PostgreSQL would have it.
+/// A value as PostgreSQL would store it.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Value {
     /// NULL.
@@ -54,7 +54,7 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// The rows of a whole stream, header and trailer included.
+/// The rows of a whole stream, including its header and trailer.
 pub fn decode(types: &[PgType], stream: &[u8]) -> Vec<Vec<Value>> {
     let mut reader = Reader(stream);
     assert_eq!(reader.take(11), b"PGCOPY\n\xff\r\n\0", "signature");

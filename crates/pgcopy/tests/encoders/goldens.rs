@@ -1,5 +1,5 @@
-//! Bytes by hand, beside the clauses of PostgreSQL's documentation that ask for them
-//! (chapter "COPY", section "Binary Format"), and of the types' `_send` functions.
+//! Bytes written by hand, with the sentences of PostgreSQL's documentation that require them (chapter "COPY", section
+//! "Binary Format"), and of the types' `_send` functions.
 
 use std::sync::Arc;
 

@@ -1,7 +1,7 @@
 //! The decoder of the server extension (`extensions/postgres/decoder`) on streams of the encoder, and on damaged ones.
 //!
-//! A plain decoder, written here by the documentation of the format and of the page layout, makes the same tuples.
-//! However a stream is cut, and however small the memory is that is given to it, the decoder makes the same of it.
+//! A simple decoder, written here by the documentation of the format and of the page layout, must make the same tuples.
+//! The result must not depend on how a stream is cut, or on how little memory the decoder has.
 
 use inrush_fastcopy::{Column, Decoder, Kernel, Placement, Status, Tuple};
 use inrush_pgcopy::{BinaryEncoder, PgType};
@@ -170,7 +170,7 @@ fn plainly(columns: &[Column], stream: &[u8]) -> Vec<Vec<u8>> {
             let value = match Kernel::of(column.kernel) {
                 Kernel::Numeric => plain_numeric(field).unwrap_or_else(|| received(field)),
                 Kernel::Receive => received(field),
-                // The server's text has no byte 0: what there is of it is the receive function's to refuse.
+                // A text of the server has no byte 0; the receive function refuses a text that has one.
                 Kernel::Text if field.contains(&0) => received(field),
                 _ => field.to_vec(),
             };
@@ -264,7 +264,7 @@ proptest! {
         prop_assert_eq!(tuples, plainly(&columns, &stream));
     }
 
-    /// The decoder ends on any bytes, and its result does not depend on how they are cut.
+    /// The decoder ends for any bytes, and its result does not depend on how they are cut.
     #[test]
     fn damaged_streams_end_alike(
         (types, batch) in any_batch(),
@@ -285,7 +285,7 @@ proptest! {
         );
     }
 
-    /// The same for columns with senseless facts.
+    /// The same with senseless descriptions of columns.
     #[test]
     fn any_columns_do_no_harm(
         numbers in vec((any::<u8>(), any::<u8>(), any::<u8>(), any::<i32>()), 1..4),

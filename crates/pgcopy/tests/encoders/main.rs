@@ -1,9 +1,9 @@
-//! Tests of the encoders as others see them.
+//! Tests of the encoders through their public interface.
 //!
-//! Three things written apart must agree: the encoder, [`plain`], which makes the same bytes
-//! without any haste, and [`decoder`], which reads them back by PostgreSQL's documentation.
-//! [`batches`] makes the batches, of random types, extremes, NULLs and views. [`heap_tuples`] holds the decoder of the
-//! server extension to a plain one, on the same batches.
+//! Three independent pieces of code must agree: the encoder, [`plain`], which makes the same bytes in the simplest way,
+//! and [`decoder`], which reads them back as PostgreSQL's documentation describes. [`batches`] makes the batches, of
+//! random types, extremes, NULLs and views. [`heap_tuples`] compares the decoder of the server extension with a simple
+//! one, on the same batches.
 
 mod batches;
 mod decoder;

@@ -1,4 +1,4 @@
-//! `numeric` against an encoder that goes digit by digit.
+//! Tests `numeric` against an encoder that works digit by digit.
 
 use std::sync::Arc;
 

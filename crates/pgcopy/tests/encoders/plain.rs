@@ -59,7 +59,7 @@ pub fn value(pg_type: PgType, array: &dyn Array, row: usize) -> Value {
                 timestamp::INFINITY => i64::MAX,
                 timestamp::MINUS_INFINITY => i64::MIN,
                 _ => {
-                    // Past the end of 64 bits the numbers wrap around.
+                    // Numbers wrap around beyond 64 bits.
                     let is_past_end = number < timestamp::MINUS_INFINITY;
                     let since_1970 = i128::from(number) + (i128::from(is_past_end) << 64);
                     let since_2000 = since_1970 - 946_684_800_000_000;

@@ -36,7 +36,7 @@ const ALL_TYPES: [PgType; 18] = [
     PgType::TimeTz,
 ];
 
-/// Every pair of a target's type and an Arrow type that goes together.
+/// Every pair of a target's type and an Arrow type that can be encoded.
 fn fits(pg_type: PgType, data_type: &DataType) -> bool {
     use DataType as D;
     let pairs: &[(PgType, D)] = &[
@@ -218,7 +218,7 @@ out_of_range! {
             (4714-11-24 00:00:00 BC to 294276-12-31 23:59:59.999999)";
 }
 
-/// One byte more than a field may have, of memory that is never touched.
+/// One byte more than a field may have, in memory that is never touched.
 #[test]
 fn a_field_that_is_too_long() {
     let length = FIELD_BYTES_MAX + 1;

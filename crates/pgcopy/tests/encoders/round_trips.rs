@@ -1,4 +1,4 @@
-//! Random batches through the encoder, and back through the decoder.
+//! Tests that random batches are the same after encoding and decoding.
 
 use inrush_pgcopy::{BinaryEncoder, InstructionSet, PgType};
 use proptest::prelude::*;

@@ -1,4 +1,4 @@
-//! `COPY ... (FORMAT text)`: one row of every type, and texts that come back.
+//! Tests of `COPY ... (FORMAT text)`: one row of every type, and texts that are read back.
 
 use std::sync::Arc;
 
@@ -147,7 +147,7 @@ proptest! {
         prop_assert_eq!(decode(&encode(columns, rows.len())), rows);
     }
 
-    /// In any batch, each row is a line, and each field stands between tabs.
+    /// In any batch, each row is a line, with tabs between its fields.
     #[test]
     fn rows_and_fields_stay_apart((types, batch) in any_batch()) {
         let mut out = Vec::new();

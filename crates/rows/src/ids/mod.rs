@@ -1,4 +1,4 @@
-//! The IDs in plans, ledgers and reports, each with a type of its own.
+//! The IDs in plans, ledgers and reports, each with its own type.
 //!
 //! A key is a text: a digest that the engine computes, or that a ledger returns. Its clones share the text, because a
 //! run may have a hundred thousand units and files. An ID is created explicitly where it is computed or read, and

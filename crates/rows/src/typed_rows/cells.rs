@@ -1,5 +1,5 @@
-//! Values as text that says them exactly: the shortest that reads back as the same number, ISO 8601 for
-//! times, `\x` and digits for bytes.
+//! The exact text of values: for numbers, the shortest text that reads back as the same number; ISO 8601 for times;
+//! `\x` and hex digits for bytes.
 //!
 //! A 32-bit float is written as the 64-bit float that it equals, so that neither column type changes it.
 
@@ -31,7 +31,7 @@ pub struct Cells {
 }
 
 enum Values {
-    /// Values of a type that has no text: all count as NULL, and no column may take them.
+    /// Values of a type without a text: all count as NULL, and no column can be filled with them.
     Unread,
     Null,
     Boolean(BooleanArray),
@@ -64,13 +64,13 @@ enum Values {
     /// Times of the day, in this unit.
     Time32(ArrayRef, TimeUnit),
     Time64(ArrayRef, TimeUnit),
-    /// Since 1970, in this unit; with an offset from UTC, or of an unnamed zone.
+    /// Times since 1970, in this unit; with an offset from UTC, or of an unnamed zone.
     Timestamp(PrimitiveArray<Int64Type>, TimeUnit, bool),
     Duration(PrimitiveArray<Int64Type>, TimeUnit),
     Months(PrimitiveArray<IntervalYearMonthType>),
     DayTime(PrimitiveArray<IntervalDayTimeType>),
     MonthDayNano(PrimitiveArray<IntervalMonthDayNanoType>),
-    /// Values that rows point to.
+    /// Values of a dictionary, to which rows point.
     Dictionary(Vec<usize>, Box<Cells>),
 }
 
@@ -199,7 +199,7 @@ impl Cells {
             DataType::Dictionary(_, _) => {
                 let dictionary = column.as_any_dictionary_opt()?;
                 let values = Cells::of(dictionary.values(), is_uuid)?;
-                // Of an empty dictionary all rows are NULL.
+                // If a dictionary is empty, all rows are NULL.
                 let keys = match dictionary.values().is_empty() {
                     true => vec![0; column.len()],
                     false => dictionary.normalized_keys(),
@@ -307,7 +307,7 @@ impl Cells {
     }
 }
 
-/// Appends a text: between quotes, where CSV would read it otherwise without.
+/// Appends a text, in quotes if CSV would read it differently without them.
 pub fn append_text(text: &[u8], out: &mut Vec<u8>) {
     let is_special = |byte: &u8| matches!(byte, b',' | b'"' | b'\n' | b'\r' | b'\\');
     // Without a branch for each byte.
@@ -349,7 +349,7 @@ pub fn append_integer(value: impl itoa::Integer, out: &mut Vec<u8>) {
 /// Whole numbers below it have 128 bits.
 const WHOLE_MAX: f64 = 1e38;
 
-/// The shortest text that reads back as the same number; of a whole number all digits.
+/// The shortest text that reads back as the same number; for a whole number, all digits.
 fn append_float(value: f64, out: &mut Vec<u8>) {
     if value.is_nan() {
         out.extend_from_slice(b"NaN");
@@ -360,7 +360,7 @@ fn append_float(value: f64, out: &mut Vec<u8>) {
             b"-Infinity"
         });
     } else if value == 0.0 {
-        // Display keeps the sign of zero.
+        // `Display` keeps the sign of zero.
         let _ = write!(out, "{value}");
     } else if value.abs() < WHOLE_MAX && value.trunc() == value {
         append_integer(value as i128, out);
@@ -377,7 +377,7 @@ fn append_decimal(value: i128, scale: i8, out: &mut Vec<u8>) {
     }
 }
 
-/// Appends a whole number with its point `scale` digits from its end.
+/// Appends a whole number with a point before its last `scale` digits.
 fn append_digits(number: &str, scale: i8, out: &mut Vec<u8>) {
     let digits = match number.strip_prefix('-') {
         Some(digits) => {

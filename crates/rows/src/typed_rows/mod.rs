@@ -1,8 +1,7 @@
-//! Rows of typed values (of Parquet and Arrow IPC files) on their way from the source to the converters,
-//! and their text.
+//! Rows of typed values (from Parquet and Arrow IPC files), which a source passes to the converters, and their text.
 //!
-//! If the types of a column and of its values are the same, its values are passed on unchanged. The text of a value
-//! says it exactly ([`Cells`]): all other columns are converted from it, and a reject shows it.
+//! If a column and its values have the same type, the values are used unchanged. All other columns are converted from
+//! the exact text of the values ([`Cells`]), which rejects also show.
 
 mod cells;
 mod times;
@@ -25,8 +24,8 @@ pub struct TypedRows {
     pub columns: Vec<TypedColumn>,
     /// The number of rows of each of them.
     pub row_count: usize,
-    /// The bytes that stand for their text in the hash of the read content: none, or the digests of the row groups of
-    /// which these are the first rows that were read.
+    /// The bytes that stand for their text in the content hash: none, or the digests of the row groups that begin with
+    /// these rows.
     pub content: Vec<u8>,
     /// Bytes of their values.
     pub bytes_count: u64,
@@ -41,16 +40,16 @@ pub struct RowFault {
     pub row: usize,
     /// The fault, the likely cause and the fix, for people.
     pub reason: String,
-    /// The row as it stands in the source, in UTF-8.
+    /// The text of the row in the source, in UTF-8.
     pub raw: Vec<u8>,
 }
 
 /// A column of typed rows.
 #[derive(Clone, Debug)]
 pub struct TypedColumn {
-    /// Its values; `None` if its type has no text: all of them stand as NULL, and no column may take them.
+    /// Its values; `None` if its type has no text: then all count as NULL, and no column can be filled with them.
     pub values: Option<ArrayRef>,
-    /// 16 bytes that are marked as a UUID.
+    /// True if its values are 16 bytes that are marked as a UUID.
     pub is_uuid: bool,
 }
 
@@ -78,7 +77,7 @@ impl TypedRows {
         }
     }
 
-    /// The text of a row without its line end, and where each of its fields stands in it.
+    /// The text of a row without its line end, and the position of each field in it.
     pub fn row_text(&self, row: usize) -> (Vec<u8>, Vec<Range<usize>>) {
         let mut text = Vec::new();
         let mut fields = Vec::with_capacity(self.columns.len());
@@ -88,7 +87,7 @@ impl TypedRows {
             }
             let start = text.len();
             if let Some(values) = &column.values {
-                // Of one row, since a dictionary's keys are unpacked.
+                // Only for one row, because a dictionary's keys are unpacked.
                 let cells = Cells::of(&values.slice(row, 1), column.is_uuid);
                 if let Some(cells) = cells {
                     cells.append(0, &mut text);
@@ -116,7 +115,7 @@ impl TypedRows {
     }
 }
 
-/// Adds the bytes of texts, those of other values whose sizes differ, and of fixed ones.
+/// Adds the bytes of texts, of other values of variable size, and of values of a fixed size.
 fn add_bytes(values: &ArrayRef, sizes: &mut [u64]) {
     match values.data_type() {
         DataType::Utf8 => add_lengths(values.as_string::<i32>(), sizes),

@@ -1,4 +1,4 @@
-//! Dates and times as ISO 8601 text, as fine as their unit and no finer than their value.
+//! Dates and times as ISO 8601 text, with as many fractional digits as their value needs.
 
 use arrow_schema::TimeUnit;
 
@@ -8,7 +8,7 @@ use crate::calendar::civil_from_days;
 const SECONDS_PER_DAY: i64 = 86_400;
 pub(super) const MILLISECONDS_PER_DAY: i64 = 1_000 * SECONDS_PER_DAY;
 
-/// The number of this unit in a second, and of nanoseconds in this unit.
+/// How many of this unit are in a second, and how many nanoseconds are in this unit.
 fn scale(unit: TimeUnit) -> (u32, u32) {
     match unit {
         TimeUnit::Second => (1, 1_000_000_000),
@@ -25,7 +25,7 @@ pub(super) fn append_date(days: i64, out: &mut Vec<u8>) {
     }
 }
 
-/// Appends a date without its era; whether that is before year 1.
+/// Appends a date without its era. Returns whether its year is before year 1.
 fn append_era(days: i64, out: &mut Vec<u8>) -> bool {
     let (year, month, day) = civil_from_days(days);
     let shown = if year > 0 { year } else { 1 - year };
@@ -41,7 +41,7 @@ fn append_era(days: i64, out: &mut Vec<u8>) -> bool {
     year <= 0
 }
 
-/// Appends a timestamp of a count since 1970, with its offset from UTC where it has one.
+/// Appends a timestamp, given as a count since 1970, with its offset from UTC if it has one.
 pub(super) fn append_timestamp(count: i64, unit: TimeUnit, has_zone: bool, out: &mut Vec<u8>) {
     let (per_second, nanoseconds) = scale(unit);
     let seconds = count.div_euclid(per_second.into());
@@ -57,7 +57,7 @@ pub(super) fn append_timestamp(count: i64, unit: TimeUnit, has_zone: bool, out: 
     }
 }
 
-/// Appends hours, minutes and seconds, however many and of either sign.
+/// Appends hours, minutes and seconds of any number of hours and either sign.
 pub(super) fn append_clock(count: i64, unit: TimeUnit, out: &mut Vec<u8>) {
     let (per_second, nanoseconds) = scale(unit);
     if count < 0 {
@@ -87,7 +87,7 @@ fn append_seconds(seconds: u64, nanoseconds: u32, out: &mut Vec<u8>) {
     }
 }
 
-/// Appends a number with zeros before it.
+/// Appends a number with leading zeros.
 fn append_padded(number: u32, digits: usize, out: &mut Vec<u8>) {
     let start = out.len();
     out.resize(start + digits, b'0');

@@ -54,7 +54,7 @@ pub(crate) fn find<const SPECIALS: usize>(
             ),
         };
     }
-    // Most files have none, so that it is cheaper to look where only after they were seen.
+    // Most files have none, so their positions are searched only if there are any.
     if _mm256_testz_si256(any_return, any_return) == 0 {
         find_returns(blocks, masks);
     }

@@ -26,8 +26,8 @@ pub(crate) fn find<const SPECIALS: usize>(
 fn equal_bytes(word: u64, needle: u8) -> u64 {
     const LOW_SEVEN: u64 = u64::from_ne_bytes([0x7f; 8]);
     let difference = word ^ u64::from_ne_bytes([needle; 8]);
-    // The top bit of each byte is set where the byte is not zero. Adding to the low seven bits
-    // cannot carry into the next byte, so that this is exact.
+    // The top bit of each byte is set if the byte is not zero. This is exact, because adding to the low seven bits
+    // cannot carry into the next byte.
     let unequal = ((difference & LOW_SEVEN) + LOW_SEVEN) | difference;
     let equal = !unequal & !LOW_SEVEN;
     // Gathers the eight top bits in the top byte: bit 7 + 8 i goes to bit 56 + i.

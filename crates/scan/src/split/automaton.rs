@@ -1,11 +1,9 @@
 //! The dialect's automaton: the states of a reader between two bytes, and their transitions by each byte.
 //!
-//! [`crate::reference`] looks ahead: at a `\r` it asks for the byte behind it, at a delimiter of
-//! three bytes for all three. An automaton takes one byte at a time. So its state is the
-//! reference's, together with the bytes that were read and cannot be judged yet. All such states
-//! that can be reached are built from the rules, then those that no text can tell apart are made
-//! one. Few are left: five for RFC 4180, three for COPY's text form, two without quotes and
-//! escapes.
+//! [`crate::reference`] looks ahead: at a `\r` it reads the next byte, at a delimiter of three bytes all three. An
+//! automaton reads one byte at a time. So its state is the reference's state, together with the bytes that were read
+//! but whose meaning is still open. All reachable states are built from the rules, then states that no text can tell
+//! apart are merged. Few remain: five for RFC 4180, three for COPY's text form, two without quotes and escapes.
 
 use std::collections::HashMap;
 
@@ -35,18 +33,18 @@ pub(crate) enum RecordPosition {
     RecordStart,
     /// Before the first byte of any other field.
     FieldStart,
-    /// In text without quotes, or behind a closing quote and more.
+    /// In text without quotes, or in text after a closing quote.
     Unquoted,
     /// Inside quotes.
     Quoted,
-    /// Right behind a closing quote.
+    /// Directly after a closing quote.
     Closed,
     /// In a comment.
     Comment,
 }
 
-/// A state before equal ones are made one: a place, and the bytes that follow it, read but not
-/// judged.
+/// A state before equivalent ones are merged: a position, and the bytes after it that were read but whose meaning is
+/// open.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct PendingState {
     place: RecordPosition,
@@ -57,15 +55,15 @@ struct PendingState {
 #[derive(Clone, Copy, Debug)]
 struct Transition {
     next: State,
-    /// The byte is the last of a terminator, and the dialect counts its lines by terminators.
+    /// True if the byte is the last of a terminator, and the dialect counts lines by terminators.
     ends_line: bool,
 }
 
 /// The effect of a text's first byte.
 enum Match {
-    /// It begins with a whole one, of this number of bytes.
+    /// It begins with a whole token of this many bytes.
     Whole(usize),
-    /// It is the beginning of one.
+    /// It is the beginning of a token.
     Part,
     /// Neither.
     No,
@@ -74,7 +72,7 @@ enum Match {
 /// The automaton of a dialect.
 #[derive(Clone, Debug)]
 pub(crate) struct Automaton {
-    /// The class of each byte; bytes of one class are treated alike.
+    /// The class of each byte; bytes of one class are treated the same.
     class_of_byte: Box<[u8; 256]>,
     class_count: usize,
     /// By state, then by class.
@@ -87,7 +85,7 @@ impl Automaton {
     pub(crate) fn new(dialect: &Dialect) -> Automaton {
         let rules = Rules::of(dialect);
         let mut class_of_byte = Box::new([0; 256]);
-        // One byte of each class. The first stands for all that mean nothing.
+        // One byte of each class. The first class has all bytes without a special meaning.
         let mut examples = vec![rules.ordinary_byte()];
         for byte in rules.special_bytes() {
             if class_of_byte[usize::from(byte)] == 0 {
@@ -124,7 +122,7 @@ impl Automaton {
         self.steps.len() / self.class_count
     }
 
-    /// The state at a place with this number of bytes read but not judged, if there is one.
+    /// The state at a position with this number of bytes whose meaning is open, if there is one.
     pub(crate) fn state(&self, place: RecordPosition, pending: &[u8]) -> Option<State> {
         let reading = PendingState {
             place,
@@ -139,7 +137,7 @@ impl Automaton {
         self.steps[state.index() * self.class_count + class]
     }
 
-    /// The state behind `text`, and how many lines its terminators end: zero if the dialect has a byte that ends lines.
+    /// The state after `text`, and how many lines its terminators end: zero if the dialect has a byte that ends lines.
     #[inline]
     pub(crate) fn run(&self, state: State, text: &[u8]) -> (State, u64) {
         let mut state = state;
@@ -152,7 +150,7 @@ impl Automaton {
         (state, line_count)
     }
 
-    /// Bytes before the first record of `text`, and lines that terminators end in them.
+    /// The number of bytes before the first record of `text`, and of lines that terminators end in them.
     pub(crate) fn find_record(&self, state: State, text: &[u8]) -> Option<(usize, u64)> {
         let mut state = state;
         let mut line_count = 0;
@@ -167,8 +165,8 @@ impl Automaton {
         None
     }
 
-    /// The number of bytes after which all states have become one, for any bytes; `None` if some text keeps two of them
-    /// apart for ever.
+    /// The number of bytes after which all states have become one, whatever the bytes are; `None` if some text keeps
+    /// two of them apart for ever.
     pub(crate) fn bytes_to_agree(&self) -> Option<usize> {
         let count = self.state_count();
         let mut known = HashMap::new();
@@ -180,8 +178,8 @@ impl Automaton {
         Some(bytes)
     }
 
-    /// [`Automaton::bytes_to_agree`] for two states. A pair that is asked for while it is looked
-    /// at comes back to itself: it stands in `known` without an answer.
+    /// [`Automaton::bytes_to_agree`] for two states. If a pair is reached again while it is computed, it depends on
+    /// itself: it is in `known` without an answer.
     fn pair_to_agree(
         &self,
         one: usize,
@@ -255,8 +253,8 @@ impl Rules {
             .expect("a dialect has few special bytes")
     }
 
-    /// All readings that a text can lead to, the file's first one first, and what each byte of
-    /// `examples` makes of them: the next one's index, and whether the byte ends a line.
+    /// All readings that a text can lead to, beginning with that at the start of a file, and their transitions by each
+    /// byte of `examples`: the index of the next reading, and whether the byte ends a line.
     fn reach_all(&self, examples: &[u8]) -> (Vec<PendingState>, Vec<(usize, bool)>) {
         let mut readings = vec![PendingState {
             place: RecordPosition::RecordStart,
@@ -294,7 +292,7 @@ impl Rules {
             pending.drain(..byte_count);
             if next == RecordPosition::RecordStart {
                 ends_line |= self.counts_terminators;
-                // Else a record would begin before the byte that tells of it.
+                // Otherwise a record would begin before the byte that shows it.
                 assert!(
                     pending.is_empty(),
                     "`Dialect::check` refuses delimiters that hold the terminator"
@@ -305,7 +303,7 @@ impl Rules {
         (PendingState { place, pending }, ends_line)
     }
 
-    /// The place behind the first byte or bytes of `text`, and their number; `None` if the next bytes can make a
+    /// The position after the first byte or bytes of `text`, and their number; `None` if the next bytes can make a
     /// difference.
     fn judge(&self, place: RecordPosition, text: &[u8]) -> Option<(RecordPosition, usize)> {
         let byte = text[0];
@@ -368,9 +366,9 @@ fn match_any(texts: &[Vec<u8>], text: &[u8]) -> Match {
     }
 }
 
-/// Merges the states that no text can tell apart, and returns the new state of each. It is Moore's algorithm: states
-/// are divided by what they tell, then by the classes that their transitions lead to, until no class is divided any
-/// more. Only the first reading says that a record begins, so it stays alone, and first.
+/// Merges the states that no text can tell apart, and returns the new state of each. This is Moore's algorithm: states
+/// are divided by their output, then by the classes of their next states, until no class is divided any more. Only at
+/// the first reading a record begins, so it stays alone, and first.
 fn merge_equal(steps: &[(usize, bool)], class_count: usize) -> Vec<State> {
     let mut parts: Vec<State> = (0..steps.len() / class_count)
         .map(|reading| State(u8::from(reading > 0)))

@@ -1,8 +1,8 @@
-//! The pass's quick way: 64 bytes in a few instructions.
+//! The fast way of the pass: 64 bytes in a few instructions.
 //!
-//! Only the facts that decide where records begin are found: the line feeds that are outside quotes and not escaped,
-//! and the state behind the block. A delimiter matters only before a quote, because there the quote opens a field. A
-//! block with a quote that only the automaton can judge, or with a comment, is given back to the automaton.
+//! It finds only what decides where records begin: the line feeds that are outside quotes and not escaped, and the
+//! state after the block. A delimiter matters only before a quote, because the quote then opens a field. A block with a
+//! comment, or with a quote in an irregular position, is left to the automaton.
 
 use crate::dialect::{Dialect, Escape};
 use crate::masks::{BLOCK_BYTES, InstructionSet, Masks, Needles};
@@ -11,7 +11,7 @@ use crate::split::State;
 use crate::split::automaton::{Automaton, RecordPosition};
 use crate::terminator::Terminator;
 
-/// Blocks whose masks are found in one go.
+/// The number of blocks whose masks are found in one go.
 pub(crate) const STRIPE_BLOCKS: usize = 64;
 
 /// The masks of a block; bit 0 is its first byte.
@@ -28,7 +28,7 @@ pub(crate) struct BlockMasks {
 /// The result of a block.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct BlockResult {
-    /// The state behind it.
+    /// The state after it.
     pub(crate) state: State,
     /// The last bytes of its terminators.
     pub(crate) newlines: u64,
@@ -40,14 +40,14 @@ pub(crate) struct Blocks {
     instruction_set: InstructionSet,
     /// The delimiter, the line byte, and the quote or else the escape byte.
     needles: Needles,
-    /// The escape byte, in the place of the delimiter, where there is a quote too.
+    /// The escape byte, in place of the delimiter, if there is also a quote.
     escape_needles: Option<Needles>,
     quoting: Quoting,
     terminator: Terminator,
     comment: Option<u8>,
     /// A delimiter of several bytes.
     long_delimiter: Option<Vec<u8>>,
-    /// By state; `None` for those that only the automaton continues from.
+    /// By state; `None` for states from which only the automaton can continue.
     before: Vec<Option<Before>>,
     after: After,
 }
@@ -62,33 +62,33 @@ enum Quoting {
     Single,
 }
 
-/// The effect of a state on the block behind it.
+/// The effect of a state on the block after it.
 #[derive(Clone, Copy, Debug, Default)]
 struct Before {
-    /// All bits inside of quotes, else none.
+    /// All bits if the state is inside quotes, otherwise none.
     inside: u64,
     /// A quote as the first byte opens a field.
     may_open: bool,
-    /// An escape has made the first byte ordinary.
+    /// True if the first byte is escaped.
     escaped: bool,
-    /// The first byte is that of a record.
+    /// True if the first byte begins a record.
     is_record_start: bool,
 }
 
-/// The states that can stand behind a block.
+/// The possible states after a block.
 #[derive(Clone, Copy, Debug)]
 struct After {
     field_start: State,
     unquoted: State,
     quoted: State,
-    /// Behind an escape inside of quotes, or in text of a dialect without quotes.
+    /// After an escape inside quotes, or in text of a dialect without quotes.
     escaped: State,
-    /// Behind a quote that closes a field or is the first half of a doubled one.
+    /// After a quote that closes a field or is the first half of a doubled quote.
     closed: State,
 }
 
 impl Blocks {
-    /// The quick way for a dialect, where it has one.
+    /// The fast way for a dialect, if it has one.
     pub(crate) fn new(dialect: &Dialect, automaton: &Automaton) -> Option<Blocks> {
         if matches!(dialect.terminator, Terminator::Text(_)) {
             return None;
@@ -118,7 +118,7 @@ impl Blocks {
         };
         let mut before = vec![None; automaton.state_count()];
         let mut set = |state: State, meaning: Before| before[state.index()] = Some(meaning);
-        // From the least to the most that is known: states may be the same one.
+        // From the weakest to the strongest claim, because several of these may be the same state.
         set(after.unquoted, Before::default());
         if quoting != Quoting::None {
             let may_open = Before {
@@ -213,7 +213,7 @@ impl Blocks {
         }
     }
 
-    /// Takes a block; nothing where only the automaton can.
+    /// Processes a block; returns `None` if only the automaton can.
     #[inline]
     pub(crate) fn take(
         &self,
@@ -237,8 +237,8 @@ impl Blocks {
             };
             return Some(BlockResult { state, newlines });
         }
-        // An escape outside quotes is text. The byte that it seems to escape is then a quote behind text, which opens
-        // nothing, or a byte that other masks find.
+        // An escape outside quotes is text. The byte after it is then a quote after text, which opens nothing, or a
+        // byte that other masks find.
         let quotes = masks.quotes & !escaped.bytes;
         let inside = exclusive_or_of_all_below(quotes) ^ before.inside;
         let newlines = self.terminators(masks.newlines & !inside, 0, block)?;
@@ -303,7 +303,7 @@ impl Blocks {
         Some(ends)
     }
 
-    /// Gives up where a comment begins.
+    /// Returns `None` if a comment begins.
     #[inline]
     fn check_comments(
         &self,
@@ -324,9 +324,9 @@ impl Blocks {
         Some(())
     }
 
-    /// Gives up if one of `quotes`, which are outside of quotes, is not right behind a delimiter of several bytes. From
-    /// the first byte that is not part of the delimiter, the delimiters are found one after the other, as the reference
-    /// does: in `|||"` with `||` the quote stands behind text.
+    /// Returns `None` if one of `quotes`, which are outside quotes, does not directly follow a delimiter of several
+    /// bytes. From the first byte that is not part of the delimiter, delimiters are found one after the other, as in
+    /// the reference: in `|||"` with `||`, the quote follows text.
     fn check_delimiters_before(&self, quotes: u64, block: &[u8; BLOCK_BYTES]) -> Option<()> {
         let delimiter = self.long_delimiter.as_deref()?;
         let mut rest = quotes;

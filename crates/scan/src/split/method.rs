@@ -12,12 +12,12 @@ use crate::split::automaton::Automaton;
 pub enum Method {
     /// By arithmetic: each record has this number of bytes ([`first_record_of_fixed`]).
     Arithmetic {
-        /// Bytes of each record.
+        /// The number of bytes of each record.
         record_bytes: u32,
     },
-    /// By a look at the range's first bytes and a few before it ([`RecordFinder`]).
+    /// From the range's first bytes and a few bytes before it ([`RecordFinder`]).
     Nearby {
-        /// Bytes before the range that must be known.
+        /// How many bytes before the range must be known.
         bytes_before: usize,
     },
     /// By a pass over everything before the range, which
@@ -26,7 +26,7 @@ pub enum Method {
 }
 
 impl Method {
-    /// The least work that is exact for this dialect, which passes [`Dialect::check`].
+    /// The cheapest method that is exact for this dialect, which passes [`Dialect::check`].
     pub fn of(dialect: &Dialect) -> Method {
         if let Some(FixedWidth {
             record: RecordEnd::Bytes(record_bytes),
@@ -42,14 +42,14 @@ impl Method {
     }
 }
 
-/// True if the ranges of such a file must be read as a whole before the records of any but the first are known: because
-/// quotes, escapes or overlapping terminators decide which bytes are a terminator.
+/// True if a range's records are known only after all ranges before it are read, because quotes, escapes or overlapping
+/// terminators decide which bytes are a terminator.
 pub fn is_needed(dialect: &Dialect) -> bool {
     Method::of(dialect) == Method::Pass
 }
 
-/// The first record that begins at `offset` or behind it, of records of a fixed number of bytes.
-/// Offsets are counted from the file's first record.
+/// The first record that begins at or after `offset`, if records have a fixed number of bytes. Offsets are counted from
+/// the file's first record.
 pub fn first_record_of_fixed(record_bytes: u32, offset: u64) -> u64 {
     offset.next_multiple_of(u64::from(record_bytes))
 }
@@ -63,8 +63,8 @@ pub struct RecordFinder {
 }
 
 impl RecordFinder {
-    /// A finder for the range behind `before`: the bytes before it in the file, from the file's
-    /// first record or at least as many as [`Method::Nearby`] asks for.
+    /// A finder for the range after `before`: the bytes before the range, from the file's first record on, or at least
+    /// as many as [`Method::Nearby`] requires.
     pub fn new(dialect: &Dialect, before: &[u8]) -> RecordFinder {
         let finder = RecordFinder {
             automaton: Arc::new(Automaton::new(dialect)),
@@ -77,7 +77,7 @@ impl RecordFinder {
     /// A finder for another range of a file in the same dialect, at less cost.
     #[must_use]
     pub fn behind(&self, before: &[u8]) -> RecordFinder {
-        // The number of bytes behind which a wrong first state has become the right one.
+        // The number of bytes after which a wrong first state has become the right one.
         let (state, _) = self.automaton.run(State::FIRST, before);
         RecordFinder {
             automaton: Arc::clone(&self.automaton),
@@ -86,8 +86,8 @@ impl RecordFinder {
         }
     }
 
-    /// Takes the next bytes of the range, and of the text behind it if the caller continues. Returns the number of
-    /// bytes from the range's first byte to the first record that begins there, once it is found.
+    /// Reads the next bytes of the range, and of the text after it if the caller continues. Returns the number of bytes
+    /// from the range's first byte to the first record that begins there, once it is found.
     pub fn push(&mut self, text: &[u8]) -> Option<u64> {
         match self.automaton.find_record(self.state, text) {
             Some((at, _)) => Some(self.byte_count + at as u64),

@@ -1,19 +1,19 @@
 //! Cuts one file into byte ranges, exactly.
 //!
-//! The rule: a range `[start, end)` holds the records whose first byte lies in it. In a file with quotes, the bytes in
-//! the middle do not show where a record begins: the same bytes mean one thing inside quotes and another outside. So
+//! The rule: a range `[start, end)` has the records whose first byte is in it. In a file with quotes, the bytes in the
+//! middle do not show where a record begins: the same bytes mean one thing inside quotes and another outside. So
 //! nothing is guessed. Each range is read once, all of them at the same time, for every [`State`] in which it may begin
 //! ([`RangeScanner`]). Then [`resolve`] goes through the summaries from the file's first byte, whose state is known,
-//! and says where the records of each range begin, and on which line.
+//! and returns where the records of each range begin, and on which line.
 //!
 //! That is cheaper than it sounds. States that have become the same are followed as one, and most become the same at
 //! the first quote that fits only one of them; between special bytes, 64 at a time are processed with a few
 //! instructions ([`blocks`]).
 //!
-//! If nothing in a dialect can hide a terminator, the bytes around a range's first byte are enough: [`Method`] says so,
-//! and [`RecordFinder`] reads them.
+//! If nothing in a dialect can hide a terminator, the bytes around a range's first byte are enough: [`Method`] decides
+//! this, and [`RecordFinder`] reads them.
 //!
-//! A record here is any line that begins after a terminator: blank lines and comments too.
+//! In this module a record is any line that begins after a terminator, even a blank line or a comment.
 
 mod automaton;
 mod blocks;

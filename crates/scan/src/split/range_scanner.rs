@@ -11,31 +11,31 @@ use crate::split::summary::{FirstRecord, RangeOutcome, RangeSummary};
 
 /// Reads one range of a file, in pieces of any size, and finds its facts for every state in which it may begin.
 ///
-/// Records of any length are read; that one is too long is found by the scan of its range.
+/// Records of any length are read; the scan of the range finds a record that is too long.
 ///
-/// A clone of a new one costs next to nothing, and is as good for the next range.
+/// Cloning a new scanner costs almost nothing, and gives one for the next range.
 #[derive(Clone, Debug)]
 pub struct RangeScanner {
     automaton: Arc<Automaton>,
-    /// The quick way, where the dialect has one.
+    /// The fast way, if the dialect has one.
     blocks: Option<Arc<Blocks>>,
     line_byte: Option<u8>,
     byte_count: u64,
-    /// Line bytes so far, where the dialect has one.
+    /// The number of line bytes so far, if the dialect has one.
     line_byte_count: u64,
-    /// The different states that the start states have led to.
+    /// The different states reached from the start states.
     tracks: Vec<Track>,
     /// By start state.
     starts: Vec<Start>,
 }
 
-/// A state that one or more start states have led to.
+/// A state that is reached from one or more start states.
 #[derive(Clone, Copy, Debug)]
 struct Track {
     state: State,
-    /// Lines that terminators have ended, where lines are counted so.
+    /// The number of lines that terminators have ended, if lines are counted by terminators.
     line_count: u64,
-    /// Some of its start states have no first record yet.
+    /// True if some of its start states have no first record yet.
     is_waiting: bool,
 }
 
@@ -85,7 +85,7 @@ impl RangeScanner {
         }
     }
 
-    /// Takes the next bytes of the range.
+    /// Reads the next bytes of the range.
     pub fn push(&mut self, text: &[u8]) {
         let (blocks, rest) = match self.blocks {
             Some(_) => text.as_chunks::<BLOCK_BYTES>(),
@@ -132,8 +132,7 @@ impl RangeScanner {
         }
     }
 
-    /// All states have become one, and the first records are found: all that is left of most
-    /// ranges after a few blocks.
+    /// All states have become one, and the first records are found. Most ranges are in this state after a few blocks.
     fn follow_one_track(&mut self, stripe: &[[u8; BLOCK_BYTES]], masks: &[BlockMasks]) {
         let blocks = self.blocks.as_ref().expect("only then are there stripes");
         let mut state = self.tracks[0].state;
@@ -167,11 +166,11 @@ impl RangeScanner {
         self.tracks[track].state = taken.state;
     }
 
-    /// Takes bytes one by one.
+    /// Reads bytes one by one.
     fn walk(&mut self, text: &[u8]) {
         let mut rest = text;
         while !rest.is_empty() {
-            // In small steps, for tracks that become one soon.
+            // In small steps, because tracks usually merge soon.
             let byte_count = match self.tracks.as_slice() {
                 [track] if !track.is_waiting => rest.len(),
                 _ => rest.len().min(BLOCK_BYTES),
@@ -206,8 +205,8 @@ impl RangeScanner {
         }
     }
 
-    /// The first record of those start states of a track that have none yet: `at` bytes behind those that all tracks
-    /// have taken, with this number of line bytes and terminators between.
+    /// Sets the first record of those start states of a track that have none yet: it begins `at` bytes after those that
+    /// all tracks have read, with this number of line bytes and terminators between.
     fn found_record(&mut self, track: usize, at: usize, line_bytes: u64, terminators: u64) {
         let lines = self.line_byte_count + line_bytes + terminators + self.tracks[track].line_count;
         for start in &mut self.starts {
@@ -221,7 +220,7 @@ impl RangeScanner {
         self.tracks[track].is_waiting = false;
     }
 
-    /// Makes tracks one that have come to the same state.
+    /// Merges tracks that have reached the same state.
     fn merge_tracks(&mut self) {
         let mut last = self.tracks.len();
         while last > 1 {

@@ -2,21 +2,21 @@
 
 use crate::split::State;
 
-/// The beginning of the first record that begins in a range.
+/// The first record that begins in a range.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FirstRecord {
-    /// Bytes of the range before it.
+    /// The number of bytes of the range before it.
     pub offset: u64,
-    /// Line ends of the range before it.
+    /// The number of line ends in the range before it.
     pub line_count: u64,
 }
 
 /// The facts of a range if it begins in one state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RangeOutcome {
-    /// The state behind its last byte.
+    /// The state after its last byte.
     pub end: State,
-    /// Line ends in it. They depend on the state only where lines are counted by terminators.
+    /// The number of line ends in it. It depends on the state only if lines are counted by terminators.
     pub line_count: u64,
     /// The first record that begins in it; blank lines and comments count as records here.
     pub first_record: Option<FirstRecord>,
@@ -25,19 +25,19 @@ pub struct RangeOutcome {
 /// The result of a pass over a range, for every state in which the range may begin.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RangeSummary {
-    /// Bytes of the range.
+    /// The number of bytes of the range.
     pub byte_count: u64,
     /// By start state.
     pub(crate) outcomes: Vec<RangeOutcome>,
 }
 
-/// The beginning of a range's records in the file.
+/// The position of a range's first record in the file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RangeStart {
     /// The byte of the file at which the range's first record begins; `None` if none begins in it. It may be a blank
     /// line or a comment.
     pub first_record: Option<u64>,
-    /// Line ends of the file before that record, or before the end of the range if there is none.
+    /// The number of line ends in the file before that record, or before the end of the range if there is none.
     pub line: u64,
 }
 
@@ -51,7 +51,7 @@ impl RangeSummary {
         self.outcomes[start.index()]
     }
 
-    /// The summary of this range and the one behind it as one.
+    /// The summary of this range and the next one together.
     #[must_use]
     pub fn then(&self, next: &RangeSummary) -> RangeSummary {
         let outcomes = self.outcomes.iter().map(|outcome| {
@@ -74,8 +74,8 @@ impl RangeSummary {
     }
 }
 
-/// The beginning of the records of each range. The ranges follow each other without a gap from the first byte of the
-/// first record of their file (behind a byte order mark): offsets and lines are counted from there.
+/// The position of the first record of each range. The ranges are consecutive, without gaps, and begin with the first
+/// record of their file (after a byte order mark): offsets and lines are counted from there.
 pub fn resolve(summaries: &[RangeSummary]) -> Vec<RangeStart> {
     let mut state = State::FIRST;
     let mut offset = 0;

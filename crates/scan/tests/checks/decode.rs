@@ -69,7 +69,7 @@ fn trimmed<'a>(dialect: &Dialect, written: &'a [u8]) -> &'a [u8] {
     &written[start..end]
 }
 
-/// The text between quotes, and the text behind the closing quote unchanged.
+/// The text between quotes, and the unchanged text after the closing quote.
 fn unquoted(text: &[u8], quote: u8, escape: Escape) -> Vec<u8> {
     let mut plain = Vec::new();
     let mut at = 0;

@@ -1,11 +1,11 @@
-//! A dialect from a few bytes.
+//! Makes a dialect from a few bytes.
 
 use inrush_scan::{
     Dialect, DialectTrim, Escape, FieldPosition, FixedWidth, PositionUnit, RecordEnd, ShortText,
     Terminator,
 };
 
-/// Bytes that [`dialect_of`] takes.
+/// How many bytes [`dialect_of`] reads.
 pub const DIALECT_BYTES: usize = 6;
 
 /// The dialect that the first bytes of an input choose, and the rest of the input. Every dialect that passes its check
@@ -48,7 +48,7 @@ pub fn dialect_of(input: &[u8]) -> Option<(Dialect, &[u8])> {
             DialectTrim::End,
             DialectTrim::Both,
         ][usize::from(flags >> 5 & 3)],
-        // A limit that some records pass, and a limit that none passes.
+        // A limit that some records exceed, and one that none exceeds.
         record_bytes_max: if flag(4) { 1 << 10 } else { 1 << 20 },
         ..Dialect::tbl()
     };

@@ -2,7 +2,7 @@
 //! and the fuzz targets (`fuzz/`) share these checks, so every test run repeats each input that a
 //! fuzzer has found.
 
-#![allow(dead_code)] // Nobody uses all of them.
+#![allow(dead_code)] // No test binary uses all of them.
 
 pub mod decode;
 pub mod dialects;
@@ -11,7 +11,7 @@ pub mod split;
 
 use dialects::dialect_of;
 
-/// Longer inputs are not looked at: a fuzzer would spend its time on repetition.
+/// Longer inputs are skipped: a fuzzer would waste its time on repetition.
 const TEXT_BYTES_MAX: usize = 4 << 10;
 
 /// A fuzz target's input: a dialect, one more byte, and the text.
@@ -35,7 +35,7 @@ pub fn split_input(input: &[u8]) {
     if let Some((dialect, number, text)) = taken_apart(input) {
         let whole = split::Whole::new(&dialect, text);
         let cut = number * (text.len() + 1) / 256;
-        // One cut; the text in a few ranges; and in many.
+        // One cut, a few ranges, and many ranges.
         whole.check(&[cut], 1 + number % 5);
         let step = 1 + number % 7 * 13;
         let cuts: Vec<usize> = (0..=text.len()).step_by(step).collect();

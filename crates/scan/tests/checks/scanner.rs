@@ -1,4 +1,4 @@
-//! The fast scanner gives the result of the slow one, with every instruction set, in one text or two.
+//! Checks that the fast scanner gives the result of the slow one, with every instruction set, in one text or two.
 
 use inrush_scan::masks::InstructionSet;
 use inrush_scan::reference::scan_reference;
@@ -18,7 +18,7 @@ fn slow(dialect: &Dialect, text: &[u8], end: TextEnd) -> Scanned {
     scan_reference(dialect, text, end, &mut records).map(|scan| (scan.bytes_consumed, records))
 }
 
-/// Checks `text` as it ends in all ways.
+/// Checks `text` with every kind of end.
 ///
 /// # Panics
 ///
@@ -37,7 +37,7 @@ pub fn check(dialect: &Dialect, text: &[u8]) {
     }
 }
 
-/// Checks that `text` holds the same records when it comes in two parts.
+/// Checks that `text` gives the same records when it is scanned in two parts.
 ///
 /// # Panics
 ///
@@ -62,7 +62,7 @@ pub fn check_in_two_parts(dialect: &Dialect, text: &[u8], cut: usize) {
 /// First byte, end, line and fields of each record, and its fault if it has one.
 type FieldPlace = (u64, u64, u64, Vec<(usize, usize)>, Option<String>);
 
-/// The records of parts that follow each other, or where the first stands that is too long.
+/// The records of consecutive parts, or the position of the first record that is too long.
 fn places(parts: &[Scanned], bytes: usize) -> Result<(Vec<FieldPlace>, u64), (u64, u64)> {
     let mut all = Vec::new();
     let (mut offset, mut line) = (0u64, 0u64);

@@ -1,5 +1,4 @@
-//! Ranges hold exactly the records that a serial scan finds, however the file is cut and
-//! however little of it is read at once.
+//! Checks that ranges contain exactly the records of a serial scan, for all cuts of the file and all sizes of reads.
 
 use inrush_scan::reference::scan_reference;
 use inrush_scan::split::{
@@ -10,8 +9,8 @@ use inrush_scan::{Dialect, Records, TextEnd};
 /// The offset at which a record, a blank line or a comment begins, and the number of lines before it.
 pub type Begin = (u64, u64);
 
-/// All that begins in `text`, as the reference finds it: one after the other, each alone, so that
-/// blank lines and comments are found too.
+/// All records that begin in `text`. The reference finds them one by one, so that blank lines and comments are found,
+/// too.
 pub fn begins(dialect: &Dialect, text: &[u8]) -> Vec<Begin> {
     let dialect = Dialect {
         record_bytes_max: 1 << 30,
@@ -25,12 +24,12 @@ pub fn begins(dialect: &Dialect, text: &[u8]) -> Vec<Begin> {
         let rest = &text[start..];
         let mut records = Records::default();
         let mut consumed_of = |bytes: usize| {
-            // Not `More`: an end marker of COPY would wait for the record behind it.
+            // Not `More`: with that, an end marker of COPY would wait for the next record.
             let end = TextEnd::MoreRecords;
             let scan = scan_reference(&dialect, &rest[..bytes], end, &mut records);
             scan.expect("a record has room").bytes_consumed
         };
-        // The shortest text of which anything is consumed holds one record; more cannot be said about blank lines and
+        // The shortest text of which anything is consumed contains one record. This also finds blank lines and
         // comments.
         let mut enough = 1;
         while enough < rest.len() && consumed_of(enough) == 0 {
@@ -81,12 +80,12 @@ fn ranges<'a>(
     starts.zip(ends).map(|(start, end)| start..end)
 }
 
-/// A text, and all that is known of it before it is cut.
+/// A text, and what is known of it before it is cut.
 pub struct Whole<'a> {
     dialect: &'a Dialect,
     text: &'a [u8],
     begins: Vec<Begin>,
-    /// Line ends in all of it.
+    /// The number of line ends in the whole text.
     line_count: u64,
     method: Method,
     fresh: RangeScanner,
@@ -103,7 +102,7 @@ impl<'a> Whole<'a> {
         )
     }
 
-    /// Reads `text` serially; what depends on the dialect alone is given.
+    /// Reads `text` serially; facts that depend only on the dialect are given.
     pub fn with(
         dialect: &'a Dialect,
         text: &'a [u8],
@@ -211,7 +210,7 @@ impl<'a> Whole<'a> {
                     let lines = self.text[..range.end].iter();
                     Some(lines.filter(|byte| **byte == line_byte).count() as u64)
                 }
-                // It is not specified which line a terminator inside the record has ended.
+                // The line that a terminator inside the record has ended is unspecified.
                 (None, None) if range.end < self.text.len() => None,
                 (None, None) => Some(self.line_count),
             };

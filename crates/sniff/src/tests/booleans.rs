@@ -1,5 +1,4 @@
-//! Booleans take the words that were seen: what no sample shows is a reject, and never a silent
-//! `true`.
+//! Booleans accept only the words that were seen: any other word is a reject, never a silent `true`.
 
 use inrush_package::ColumnSpec;
 use inrush_rows::column_policy::BooleanWords;
@@ -29,7 +28,7 @@ fn the_words_seen_are_the_words_taken() {
         let guess = sniffed("a.csv", format!("id,ok\n1,{a}\n2,{b}\n3,{c}\n").as_bytes());
         assert_eq!(columns(&guess), "id integer, ok boolean");
         assert_eq!(words(&guess), Some(expected.clone()), "{values:?}");
-        // The package says the same.
+        // The package has the same words.
         let ColumnSpec::Long(detail) = &guess.columns()[1] else {
             panic!("it has words");
         };

@@ -27,7 +27,7 @@ headers! {
     numbers_only: "a.csv", "1,2\n3,4\n5,6\n" => "column_1 integer, column_2 integer", [];
     odd_names: "a.csv", "Order ID,,Order ID,2024\n1,2,3,4\n5,6,7,8\n9,10,11,12\n"
         => "order_id integer, column_2 integer, order_id_2 integer, _2024 integer",
-        ["field 2 has no name: it is called column_2", "`Order ID` is there more than once"];
+        ["field 2 has no name: it is called column_2", "`Order ID` occurs more than once"];
     years_over_amounts: "a.csv", "Item,2019,2020\nSales,10,20\nCosts,5,6\nRent,7,8\n"
         => "item text, _2019 integer, _2020 integer", [];
     years_over_years: "a.csv", "Item,2019,2020\nSales,2010,2020\nCosts,2005,2006\n"
@@ -93,7 +93,7 @@ fn a_file_with_another_header_is_told() {
 
 #[test]
 fn a_row_is_no_header_because_rows_below_it_look_like_another_type() {
-    // Below `M` stand only letters that could be booleans, and below `2,6` only a line of totals.
+    // Below `M` are only letters that could be booleans, and below `2,6` only a line of totals.
     for text in [
         "sex\nF\nM\nF\nF\nF\n",
         "name,sex\nAnn,F\nBob,M\nCy,F\nDi,F\n",

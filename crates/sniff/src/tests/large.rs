@@ -5,7 +5,7 @@ use std::io::Write;
 
 use super::*;
 
-/// More rows than a sample holds; `row` writes one.
+/// A file with more rows than a sample holds; `row` writes one.
 fn large(bytes: usize, row: impl Fn(usize) -> String) -> String {
     let mut text = String::with_capacity(bytes + 1024);
     let mut index = 0;
@@ -28,7 +28,7 @@ fn a_first_record_may_be_long() {
             "column_1 integer, column_2 text, column_3 text",
             "{length}"
         );
-        // Line ends in quotes are none of records.
+        // Line ends in quotes do not end records.
         let lines = "x\n".repeat(length / 2);
         let guess = sniffed(
             "a.csv",
@@ -86,7 +86,7 @@ fn nulls_that_appear_late_are_no_reject() {
 
 #[test]
 fn places_inside_of_quoted_newlines_are_told_from_records() {
-    // Every line of a note looks like a record of another number of fields, and none has quotes.
+    // Every line of a note looks like a record with another number of fields, and has no quotes.
     let text = large(BYTES, |index| {
         format!(
             "{index},\"first line of it\nsecond, with commas, {index}\nthird\",{}\n",
@@ -105,7 +105,7 @@ fn places_inside_of_quoted_newlines_are_told_from_records() {
 #[test]
 fn everything_finds_what_samples_miss() {
     let mut text = large(BYTES, |index| format!("{index},{}\n", index % 7));
-    // Between the last two places.
+    // The bad value is between the last two samples.
     let before = text.len() - 8192;
     let end = before + text[before..].find('\n').expect("lines are short");
     text.replace_range(end - 1..end, "x");

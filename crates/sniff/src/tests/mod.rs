@@ -1,4 +1,4 @@
-//! Small files, and the guess for each.
+//! Tests of small files, and the guess for each.
 
 mod booleans;
 mod encodings;
@@ -17,7 +17,7 @@ use inrush_files::SourceFile;
 use super::sample::Extent;
 use super::{Guess, SniffError, SniffOptions, sniff, sniff_within};
 
-/// Files in a folder of their own, sniffed.
+/// The guess for these files, which are written into a new folder.
 fn sniffed_files(files: &[(&str, &[u8])], options: &SniffOptions) -> Result<Guess, SniffError> {
     let folder = tempfile::tempdir().expect("a folder");
     let files: Vec<Arc<SourceFile>> = files
@@ -54,7 +54,7 @@ fn sniffed(name: &str, text: &[u8]) -> Guess {
         .unwrap_or_else(|error| panic!("{name}: {error}"))
 }
 
-/// The form in few words: `, "" header`, the delimiter first.
+/// A short text for the form: `, "" header`, the delimiter first.
 fn form(guess: &Guess) -> String {
     let form = &guess.form;
     let mut words = vec![match form.delimiter.as_slice() {
@@ -85,7 +85,7 @@ fn form(guess: &Guess) -> String {
     words.join(" ")
 }
 
-/// The columns in the package's words.
+/// The columns as a package writes them.
 fn columns(guess: &Guess) -> String {
     let columns: Vec<String> = guess
         .columns

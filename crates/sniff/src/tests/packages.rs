@@ -1,5 +1,5 @@
-//! Packages that are written of guesses: read back they say the same, and with them the whole
-//! file is converted without a reject.
+//! Tests of packages that are written from guesses: read back they are the same, and with them the whole file is
+//! converted without a reject.
 
 use std::path::Path;
 
@@ -43,7 +43,7 @@ fn converted(path: &Path, guess: &Guess, package: &Package) -> (usize, Vec<Strin
         blank_lines_are_records: flow.columns.len() == 1,
         ..flow.format.dialect("a").expect("it was checked")
     };
-    // The types as the catalog would resolve them are those that the guess means.
+    // The catalog would resolve the types to those of the guess.
     let columns: Vec<Column> = guess.converter_columns();
     let details: Vec<Vec<String>> = flow
         .column_details()
@@ -119,7 +119,7 @@ fn fields_are_found_by_what_the_header_calls_them() {
     }
 }
 
-/// The values of a column of one kind, each as text; nothing is NULL.
+/// The values of a column of one kind, as texts without NULL.
 #[derive(Clone, Debug)]
 enum ValueKind {
     Integer,
@@ -239,7 +239,7 @@ proptest! {
         let (_, package) = read_back(&guess);
         let (rows, rejects) = converted(&path, &guess, &package);
         prop_assert_eq!((rows, rejects), (seeds.len(), Vec::new()), "{:#?}", guess);
-        // Two looks see the same.
+        // The same files give the same guess again.
         let again = sniff(&[Arc::new(SourceFile::open(path).expect("it is there"))], &SniffOptions::default());
         prop_assert_eq!(format!("{again:?}"), format!("{:?}", Ok::<_, SniffError>(guess)));
     }

@@ -6,7 +6,7 @@ use super::*;
 
 const TYPES: &str = "row_name text, mpg numeric(15,1), cyl integer, name text";
 
-/// Row names, and three columns; `quoted` as R does by default.
+/// Row names and three columns; `quoted` is R's default.
 fn table(delimiter: &str, is_quoted: bool, names: [&str; 3]) -> String {
     let text = |text: &str| match is_quoted {
         true => format!("\"{text}\""),
@@ -95,7 +95,7 @@ fn quoted_files_with_blanks_and_all_names() {
 #[test]
 fn what_reads_in_several_ways_is_refused() {
     for (file, text) in [
-        // An unquoted decimal comma, or no name at the end.
+        // Either an unquoted decimal comma, or a missing last name.
         ("a.csv", "name,amount\nSmith,1,00\nJones,2,50\nBrown,3,75\n"),
         ("a.csv", "date,price\n2024-01-01,1,50\n2024-01-02,2,50\n"),
         ("a.csv", "city,state\nN1,S1,1\nN2,S2,2\n"),
@@ -105,7 +105,7 @@ fn what_reads_in_several_ways_is_refused() {
         ),
         ("a.csv", "name,amount\nSmith,1,00\n"),
         ("a.csv", "x,y\n1,5,6\n2,6,7\n3,7,8\n"),
-        // Numbers in quotes, and yet not clear.
+        // Row numbers in quotes, and still ambiguous.
         ("a.csv", "id,amount\n\"1\",2,50\n\"2\",3,75\n"),
         (
             "a.csv",
@@ -117,12 +117,12 @@ fn what_reads_in_several_ways_is_refused() {
         ("a.csv", "name;town\nAnn;Graz;1\nBob;Linz;2\n"),
         // All columns are text, and nothing is quoted.
         ("a.csv", "name,town\nr1,Ann,Graz\nr2,Bob,Linz\nr3,Cy,Wien\n"),
-        // So it is where the first row lacks a field.
+        // The same if the first row lacks a field.
         (
             "a.csv",
             "\"Ann\",\"Graz\"\n\"Bob\",\"Linz\",\"x\"\n\"Cy\",\"Wien\",\"y\"\n",
         ),
-        // The same first field twice: no names of rows.
+        // A first field occurs twice, so these are not row names.
         ("a.csv", "mpg,cyl\nx,21,6\nx,22,4\ny,23,6\n"),
     ] {
         let guess = sniffed(file, text.as_bytes());

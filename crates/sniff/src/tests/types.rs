@@ -46,7 +46,7 @@ types! {
     exponents: ["1e5", "2.5", "3"] => "double precision", [];
     printed_floats: ["0.1234567890123456", "0.5", "0.25"] => "double precision", [];
     not_a_number: ["1.5", "NaN", "2.5"] => "double precision", [];
-    // A dot before exactly three digits, and nothing that settles it.
+    // A dot before exactly three digits, and no value that settles its meaning.
     dots_of_thousands_or_decimals: ["1.500", "12.750", "999.000"] => "text", ["every dot is before exactly three digits (`1.500`, a.txt line 2)", "numeric(15,3)", "group_separator = \".\""];
     dots_beside_whole_numbers: ["5", "1.500", "1500"] => "text", ["every dot is before exactly three digits"];
     negative_dots: ["-1.500", "-2.750", "-3.000"] => "text", ["every dot is before exactly three digits"];

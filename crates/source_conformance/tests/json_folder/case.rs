@@ -1,4 +1,4 @@
-//! A folder of two JSON files with known rows, one in fifteen of which is no object.
+//! A folder of two JSON files with known rows; one line in fifteen is not an object.
 
 use std::fs;
 use std::path::PathBuf;
@@ -24,7 +24,7 @@ fn is_faulty(row: usize) -> bool {
 }
 
 impl JsonCase {
-    /// So many rows in each file, read with a mistake.
+    /// This many rows in each file, read with a flaw.
     pub fn new(rows: usize, flaw: Flaw) -> JsonCase {
         let folder = tempfile::tempdir().expect("a folder");
         let case = JsonCase { folder, rows, flaw };

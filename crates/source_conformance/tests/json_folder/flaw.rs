@@ -1,4 +1,4 @@
-//! Mistakes of a source. Most are found by one clause alone.
+//! Flaws of a source, to test the suite. Most are found by only one clause.
 
 use std::ops::Range;
 use std::path::Path;
@@ -8,66 +8,65 @@ use inrush_source_conformance::written_later;
 
 use super::text::Line;
 
-/// What a source does wrong.
-// Each test binary makes some of them.
+/// A flaw of a source. Each test binary uses some of them.
 #[allow(dead_code)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Flaw {
-    /// Nothing.
+    /// No flaw.
     None,
     /// Its description has a password.
     TellsSecret,
-    /// Reading all of a file writes to it.
+    /// Reading a whole file writes to it.
     WritesToFile,
     /// It has more columns than rows have fields.
     HasNoSuchColumn,
-    /// Its splits do not begin with the input.
+    /// Its first split does not begin with the input.
     LeavesOutFirstByte,
-    /// Its splits tell more bytes than they have.
+    /// Its splits claim more bytes than they have.
     CountsSplitBytesTwice,
-    /// Its splits are others each time.
+    /// Its splits differ each time.
     SplitsByChance,
-    /// A row that goes on behind its split is lost.
+    /// A row that extends past the end of its split is lost.
     LosesRowAtSplitEnd,
-    /// A row that begins before a split is read in it again.
+    /// A row that begins before a split is also read in that split.
     DoublesRowAtSplitStart,
-    /// Only splits that this opening has cut are read.
+    /// Only splits from the same opened source can be read.
     ReadsOwnSplitsAlone,
-    /// A range that is no part of a shared input is passed over.
+    /// A range that is not a part of a shared input is skipped.
     PassesOverAnyRange,
     /// The last row of a chunk is lost.
     LosesRowOfChunk,
-    /// The same, of chunks that may be large.
+    /// The last row of a chunk is lost, but only if chunks may be large.
     LosesRowOfLargeChunk,
     /// Lines are counted from 0.
     CountsLinesFromZero,
-    /// A line that is no object is a row without values, but in the first split of a file.
+    /// A line that is not an object is a row without values, except in the first split of a file.
     LetsFaultyRowsPass,
-    /// It counts a row too many.
+    /// It counts one row too many.
     CountsRowsWrong,
-    /// It reads on after its end.
+    /// It continues to read after its end.
     ReadsOnAfterEnd,
-    /// Two inputs have one name.
+    /// Two inputs have the same name.
     NamesTwoAlike,
     /// Its state never changes.
     FindsNoChange,
-    /// It reads a file that was written to.
+    /// It reads a file that was changed.
     ReadsWhatChanged,
-    /// Any content is the same.
+    /// Any content counts as the same.
     FindsNoOtherContent,
     /// All lines of a split are read before the first chunk.
     ReadsAllAtOnce,
-    /// It reads on after a stop.
+    /// It continues to read after a stop.
     HearsNoStop,
     /// A stream cannot open a second split.
     OpensOnce,
-    /// After a reader was dropped before its end its stream reads nothing.
+    /// After a reader is dropped before its end, its stream reads nothing.
     ReadsNothingAfterDrop,
-    /// Its errors do not say which file they are of.
+    /// Its errors do not name the file.
     NamesNoFile,
 }
 
-/// More than any clause asks for but the one of chunks.
+/// Larger chunks than in any clause except the one of chunks.
 const LARGE_CHUNK_BYTES: usize = 1 << 20;
 
 static CHANCE: AtomicU64 = AtomicU64::new(0);
@@ -77,7 +76,7 @@ impl Flaw {
         u64::from(self == Flaw::LeavesOutFirstByte)
     }
 
-    /// Bytes of a split.
+    /// The bytes of a split.
     pub fn split_bytes(self, wanted: u64) -> u64 {
         match self {
             Flaw::SplitsByChance => {
@@ -87,7 +86,7 @@ impl Flaw {
         }
     }
 
-    /// What a split tells of its bytes.
+    /// The number of bytes that a split claims.
     pub fn told_bytes(self, bytes: u64) -> u64 {
         match self {
             Flaw::CountsSplitBytesTwice => 2 * bytes,
@@ -95,7 +94,7 @@ impl Flaw {
         }
     }
 
-    /// Whether the last row of a chunk is lost.
+    /// True if the last row of a chunk is lost.
     pub fn loses_row(self, chunk_bytes: usize) -> bool {
         self == Flaw::LosesRowOfChunk
             || self == Flaw::LosesRowOfLargeChunk && chunk_bytes >= LARGE_CHUNK_BYTES
@@ -115,7 +114,7 @@ impl Flaw {
         }
     }
 
-    /// Lines that begin before it are read.
+    /// True if lines that begin before it are read.
     pub fn end(self, range: &Range<u64>, line: &Line) -> u64 {
         match self {
             Flaw::LosesRowAtSplitEnd => range.end.saturating_sub(line.text.len() as u64 - 1),
@@ -123,7 +122,7 @@ impl Flaw {
         }
     }
 
-    /// Bytes of a chunk.
+    /// The bytes of a chunk.
     pub fn chunk_bytes(self, wanted: usize) -> usize {
         match self {
             Flaw::ReadsAllAtOnce => usize::MAX,

@@ -35,13 +35,13 @@ pub struct JsonFolder {
     has_cut: AtomicBool,
 }
 
-/// What all readers of a folder know.
+/// The data that all readers of a folder share.
 #[derive(Debug)]
 struct JsonForm {
     /// The names of the first object's values.
     names: Vec<String>,
     stop: Stop,
-    /// What it does wrong, for tests of the suite.
+    /// Its flaw, to test the suite.
     flaw: Flaw,
 }
 
@@ -109,7 +109,7 @@ impl JsonFolder {
     }
 }
 
-/// What the system says of a file.
+/// The state of a file, from the system.
 fn state_of(path: &Path) -> Result<InputState, SourceError> {
     use std::os::unix::fs::MetadataExt;
     let unreadable = |cause| SourceError::Unreadable {
@@ -127,7 +127,7 @@ fn state_of(path: &Path) -> Result<InputState, SourceError> {
 }
 
 impl JsonFile {
-    /// Refuses a file that was written to since it was opened.
+    /// Refuses a file that has changed since the folder was opened.
     fn check_unchanged(&self, flaw: Flaw) -> Result<(), SourceError> {
         if flaw == Flaw::ReadsWhatChanged {
             return Ok(());
@@ -259,7 +259,7 @@ impl Source for JsonFolder {
 
     /// One pass over the lines of the file: a line belongs to the split in which its first byte lies.
     fn locate(&self, splits: &mut [SourceSplit], _threads: usize) -> Result<(), SourceError> {
-        // One alone begins with the first line.
+        // A whole file begins with the first line.
         let [first, _, ..] = splits else {
             return Ok(());
         };

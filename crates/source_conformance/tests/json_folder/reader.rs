@@ -1,4 +1,4 @@
-//! Reads splits of JSON files: lines to typed rows of text.
+//! Reads splits of JSON files: turns lines into typed rows of text.
 
 use std::ops::Range;
 use std::path::Path;
@@ -86,7 +86,7 @@ pub struct JsonReader {
     chunk_bytes: usize,
     is_done: bool,
     marks_faults: bool,
-    /// To be told that this was dropped before its end.
+    /// Set when this reader is dropped before its end.
     has_dropped: Option<Arc<AtomicBool>>,
     hash: ContentHash,
     text_range: Option<Range<u64>>,
@@ -131,7 +131,7 @@ impl JsonReader {
         })
     }
 
-    /// The next lines, as many as a chunk has; none at the end.
+    /// The next lines, up to a chunk; none at the end.
     fn next_lines(&mut self) -> Result<Vec<Line>, SourceError> {
         let mut lines = Vec::new();
         let mut bytes = 0;
@@ -148,7 +148,7 @@ impl JsonReader {
         Ok(lines)
     }
 
-    /// The rows of lines: strings as they are, all other values as JSON writes them.
+    /// The rows of lines: strings unchanged, all other values as in JSON.
     fn rows(&self, lines: &[Line]) -> TypedRows {
         let objects: Vec<Result<Map<String, Value>, String>> =
             lines.iter().map(Line::object).collect();

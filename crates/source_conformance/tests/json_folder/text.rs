@@ -13,12 +13,12 @@ pub struct Line {
     pub start: u64,
     /// Counted from 1.
     pub number: u64,
-    /// With its line end.
+    /// The text, with its line end.
     pub text: Vec<u8>,
 }
 
 impl Line {
-    /// The object on the line, or why there is none.
+    /// The object on the line, or the reason why there is none.
     pub fn object(&self) -> Result<Map<String, Value>, String> {
         let object = serde_json::from_slice(&self.text);
         object.map_err(|error| format!("is not a JSON object: {error}"))
@@ -34,7 +34,7 @@ pub struct Lines {
 }
 
 impl Lines {
-    /// The lines from a byte on, at which the line with this number begins.
+    /// The lines from this byte on, where the line with this number begins.
     pub fn open(path: &Path, start: u64, number: u64) -> Result<Lines, SourceError> {
         let unreadable = |cause| SourceError::Unreadable {
             path: path.to_path_buf(),

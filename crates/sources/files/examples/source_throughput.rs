@@ -3,7 +3,7 @@
 //! Run with `cargo run --release -p inrush-files --example source_throughput -- FILE...`. A file's
 //! name tells its compression; `NAME=FILE` reads it in the encoding of that name.
 
-#![expect(clippy::disallowed_macros, reason = "what it prints is its own")]
+#![expect(clippy::disallowed_macros, reason = "it prints its own results")]
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -42,12 +42,12 @@ fn main() {
     }
 }
 
-/// The best of three: the first one warms the page cache.
+/// The best of three rounds: the first one warms the page cache.
 fn best(measure: impl Fn() -> f64) -> f64 {
     (0..3).map(|_| measure()).fold(0.0, f64::max)
 }
 
-/// Megabytes of text a second.
+/// Megabytes of text per second.
 fn read(file: &Arc<SourceFile>, dialect: &Dialect) -> f64 {
     let start = Instant::now();
     let split = Split::whole(Arc::clone(file));

@@ -1,15 +1,14 @@
-//! Buffers that go around: filled, scanned, handed out in a chunk, and taken back.
+//! A pool of buffers. Each is filled, scanned, handed out in a chunk, and taken back.
 //!
-//! A buffer's bytes are all initialized, so that a recycled one is read into without being
-//! zeroed first.
+//! All bytes of a buffer are initialized, so a recycled buffer need not be zeroed.
 
 use arrow_buffer::Buffer;
 use inrush_rows::padded_text::PADDING_BYTES;
 
-/// Buffers kept at most: one is filled while another's chunk is at work.
+/// The most buffers that are kept: one is filled while the chunk of another is in use.
 const SPARE_MAX: usize = 4;
 
-/// Buffers that wait to be filled. It goes from one split's reader to the next one's.
+/// Buffers that are free. The pool is passed from one split's reader to the next.
 #[derive(Debug)]
 pub struct BufferPool {
     spare: Vec<Vec<u8>>,
@@ -23,7 +22,7 @@ impl Default for BufferPool {
 }
 
 impl BufferPool {
-    /// A pool that keeps so many buffers at most.
+    /// A pool that keeps at most this many buffers.
     pub(super) fn with_spare_max(spare_max: usize) -> BufferPool {
         BufferPool {
             spare: Vec::new(),
@@ -31,14 +30,14 @@ impl BufferPool {
         }
     }
 
-    /// A buffer of at least `text_bytes` and the padding behind them.
+    /// A buffer of at least `text_bytes` and the padding after them.
     pub(super) fn take(&mut self, text_bytes: usize) -> Vec<u8> {
         let mut bytes = self.spare.pop().unwrap_or_default();
         grow(&mut bytes, text_bytes);
         bytes
     }
 
-    /// Takes back the memory of a chunk that nothing else holds. Returns whether it could.
+    /// Takes back the memory of a chunk if nothing else holds it. Returns whether it did.
     pub(super) fn recycle(&mut self, buffer: Buffer, text_bytes_max: usize) -> bool {
         match buffer.into_vec::<u8>() {
             Ok(bytes) => {
@@ -49,8 +48,7 @@ impl BufferPool {
         }
     }
 
-    /// Takes a buffer back. What a long record has made larger than `text_bytes_max` is given
-    /// back to the system.
+    /// Takes a buffer back. A buffer that a long record has made larger than `text_bytes_max` is freed.
     pub(super) fn put(&mut self, bytes: Vec<u8>, text_bytes_max: usize) {
         let is_usual = bytes.capacity() <= text_bytes_max + PADDING_BYTES;
         if is_usual && !bytes.is_empty() && self.spare.len() < self.spare_max {
@@ -61,13 +59,13 @@ impl BufferPool {
 
 #[cfg(test)]
 impl BufferPool {
-    /// The memory that waits to be used.
+    /// The memory of free buffers, in bytes.
     pub(super) fn spare_bytes(&self) -> usize {
         self.spare.iter().map(Vec::capacity).sum()
     }
 }
 
-/// Makes room for `text_bytes` and the padding behind them.
+/// Makes room for `text_bytes` and the padding after them.
 pub(super) fn grow(bytes: &mut Vec<u8>, text_bytes: usize) {
     let wanted = text_bytes + PADDING_BYTES;
     if bytes.len() < wanted {

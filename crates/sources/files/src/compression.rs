@@ -1,4 +1,4 @@
-//! The compression of a file, told from its name, and the decompressors.
+//! The compression of a file, by its name, and the decompressors.
 
 use std::io::{self, BufReader, Read};
 use std::path::Path;
@@ -13,10 +13,10 @@ use super::decoder_memory::{XZ_MEMORY_KIB_MAX, ZSTD_WINDOW_LOG_MAX};
 use super::gzip::GzipMembers;
 use super::stored::StoredFile;
 
-/// Compressed bytes that are read at a time.
+/// How many compressed bytes are read at a time.
 const COMPRESSED_READ_BYTES: usize = 128 << 10;
 
-/// The compression that a file's name tells, part numbers looked through.
+/// The compression by a file's name; part numbers are ignored.
 pub fn compression_of(path: &Path) -> Compression {
     match path.file_name() {
         Some(name) => Compression::of_file(&name.to_string_lossy()),
@@ -39,7 +39,7 @@ pub(super) fn words(compression: Compression) -> (&'static str, &'static str) {
 /// The text of a stored file. Members of a gzip file, frames of a zstd file, and streams of a
 /// bzip2 or xz file follow each other as if they were one.
 pub(super) enum Decompressor {
-    /// As it is stored.
+    /// Not compressed.
     None(StoredFile),
     /// gzip.
     Gzip(Box<GzipMembers<BufReader<StoredFile>>>),
@@ -99,7 +99,7 @@ impl Decompressor {
         }
     }
 
-    /// Bytes of the stored file that were used.
+    /// How many bytes of the stored file were used.
     pub(super) fn used_bytes(&self) -> u64 {
         let (file, ahead) = match self.buffer() {
             Ok(buffer) => (buffer.get_ref(), buffer.buffer().len()),

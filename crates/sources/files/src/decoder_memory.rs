@@ -1,34 +1,34 @@
 //! The memory that a decompressor needs, read from the first bytes of its file.
 //!
-//! Zstandard and xz look back into the text that they have made, as far as the compressor was told to:
-//! `zstd --long=31` needs 2 GiB. The first frame or block says how far, so the plan can count it, and a file that
-//! needs more than is allowed is refused before anything is loaded.
+//! Decompressors of Zstandard and xz keep the last part of the text in memory, as much as the compressor was told to
+//! use: `zstd --long=31` needs 2 GiB. The first frame or block has the size, so the plan can count this memory, and a
+//! file that needs more than is allowed is refused before anything is loaded.
 
 use inrush_rows::compression::Compression;
 
-/// How far back a zstd file may look: the exponent of 2 of the bytes.
+/// The largest window of a zstd file, as the base-2 logarithm of its bytes.
 pub(super) const ZSTD_WINDOW_LOG_MAX: u32 = 29;
-/// The greatest dictionary of an xz file: eight times what `xz -9` takes.
+/// The largest dictionary of an xz file: eight times that of `xz -9`.
 pub(super) const XZ_MEMORY_KIB_MAX: u32 = 512 << 10;
-/// Bytes from the beginning of a file that are needed to tell.
+/// How many bytes from the beginning of a file are needed to find the size.
 pub(super) const FIRST_BYTES: usize = 32;
 
-/// What gzip's and bzip2's decoders take at most, and those of xz and zstd beside their window.
+/// The most memory of the decoders of gzip and bzip2, and of those of xz and zstd in addition to the window.
 const DECODER_BYTES: u64 = 4 << 20;
-/// What is taken for granted where the first block does not tell: what `xz -9` needs.
+/// The memory that is assumed if the first block does not give it: that of `xz -9`.
 const XZ_DICTIONARY_USUAL: u64 = 64 << 20;
 
 /// The header of a zstd frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct ZstdFrame {
-    /// Bytes that it looks back at most.
+    /// The size of its window in bytes.
     pub(super) window_bytes: u64,
-    /// The dictionary that it was compressed with; 0 where there is none.
+    /// The id of the dictionary with which it was compressed; 0 if there is none.
     pub(super) dictionary: u32,
 }
 
 impl ZstdFrame {
-    /// Reads the header that a file begins with; nothing where it is cut, or where another frame is the first.
+    /// Reads the header at the beginning of a file; `None` if it is cut, or if another kind of frame comes first.
     pub(super) fn read(first: &[u8]) -> Option<ZstdFrame> {
         let [0x28, 0xb5, 0x2f, 0xfd, descriptor, rest @ ..] = first else {
             return None;
@@ -58,7 +58,7 @@ impl ZstdFrame {
     }
 }
 
-/// What reading a file takes of memory beside its text; `first` are its first bytes.
+/// The memory for reading a file in addition to its text; `first` are its first bytes.
 pub(super) fn decoder_bytes(compression: Compression, first: &[u8]) -> u64 {
     let window = match compression {
         Compression::None => return 0,
@@ -73,7 +73,7 @@ pub(super) fn decoder_bytes(compression: Compression, first: &[u8]) -> u64 {
 
 /// The dictionary of the first block of an xz file whose only filter is LZMA2.
 fn xz_dictionary(first: &[u8]) -> u64 {
-    // Behind the stream's header the block's: its size, its flags, and here the filter.
+    // The block's header follows the stream's header: its size, its flags, and here the filter.
     match first.get(12..17) {
         Some([_, 0, 0x21, 1, exponent @ 0..=39]) => {
             (2 | u64::from(exponent & 1)) << (exponent / 2 + 11)
@@ -82,7 +82,7 @@ fn xz_dictionary(first: &[u8]) -> u64 {
     }
 }
 
-/// A number of so many bytes, the lowest first, and what follows it.
+/// A little-endian number of this many bytes, and the rest.
 fn number(bytes: &[u8], count: usize) -> Option<(u64, &[u8])> {
     let (number, rest) = bytes.split_at_checked(count)?;
     let value = number
@@ -115,7 +115,7 @@ mod tests {
             };
             assert_eq!(frame, expected);
         }
-        // One segment: its text is its window.
+        // A frame with a single segment: its window is its whole text.
         let text = vec![b'x'; 70_000];
         let frame = zstd::bulk::compress(&text, 1).expect("memory");
         let frame = ZstdFrame::read(&frame).expect("whole");

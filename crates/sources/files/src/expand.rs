@@ -1,7 +1,7 @@
-//! From a glob to the paths that match it.
+//! Expands a glob to the paths that match it.
 //!
-//! Names are matched by the `glob` crate, folders are walked here: its own walk leaves out
-//! names that are not UTF-8 without a word, and a file that is left out is lost data.
+//! The `glob` crate matches names, but folders are walked here: the crate's own walk silently leaves out names that are
+//! not UTF-8, and a file that is left out is lost data.
 
 use std::ffi::OsString;
 use std::fs;
@@ -11,14 +11,14 @@ use std::path::{Path, PathBuf};
 use glob::Pattern;
 use inrush_source::SourceError;
 
-/// Whether a pattern has to be expanded.
+/// True if a pattern must be expanded.
 pub(super) fn is_glob(pattern: &str) -> bool {
     pattern.contains(['*', '?', '['])
 }
 
 /// One part of a pattern between slashes.
 enum Part {
-    /// A name as it stands.
+    /// A name without wildcards.
     Name(String),
     /// A name with wildcards.
     Glob(Pattern),
@@ -26,8 +26,8 @@ enum Part {
     Folders,
 }
 
-/// All paths that match, files and folders, in no order. `*` and its kin pass over names that
-/// begin with a dot unless the pattern says the dot; `**` does not follow links.
+/// All paths that match, files and folders, in no order. Wildcards skip names that begin with a dot unless the pattern
+/// has the dot; `**` does not follow links.
 pub(super) fn expand(pattern: &str, base: &Path) -> Result<Vec<PathBuf>, SourceError> {
     let mut parts = Vec::new();
     for part in pattern.split('/').filter(|part| !part.is_empty()) {
@@ -78,7 +78,7 @@ pub(super) fn expand(pattern: &str, base: &Path) -> Result<Vec<PathBuf>, SourceE
         }
         paths = longer;
     }
-    // `**/**` finds some twice.
+    // `**/**` finds some paths twice.
     paths.sort();
     paths.dedup();
     Ok(paths)
@@ -91,7 +91,7 @@ fn add_folders(path: &Path, folders: &mut Vec<PathBuf>) -> Result<(), SourceErro
         for name in names_in(&folder)? {
             let path = folder.join(&name);
             let is_hidden = name.to_string_lossy().starts_with('.');
-            // Not the link's target: a link to a folder above would never end.
+            // The target of a link is not used: a link to a parent folder would never end.
             if !is_hidden && path.symlink_metadata().is_ok_and(|found| found.is_dir()) {
                 waiting.push(path);
             }
@@ -101,7 +101,7 @@ fn add_folders(path: &Path, folders: &mut Vec<PathBuf>) -> Result<(), SourceErro
     Ok(())
 }
 
-/// The names in a folder; none where there is no folder.
+/// The names in a folder; empty if there is no such folder.
 fn names_in(path: &Path) -> Result<Vec<OsString>, SourceError> {
     let folder = if path.as_os_str().is_empty() {
         Path::new(".")

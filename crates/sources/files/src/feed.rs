@@ -1,15 +1,15 @@
 //! One reader that serves several streams, for files that cannot be read from the middle: compressed files,
 //! members of archives, text of other encodings, pipes.
 //!
-//! A thread reads, decompresses and translates the text once and cuts it into ranges of whole
-//! records, which follow each other without a gap. The stream that asks next gets the next range,
-//! and finds its records and fields on its own core; the thread looks for record ends only.
+//! A thread reads, decompresses and translates the text once and cuts it into ranges of whole records, which follow
+//! each other without a gap. The stream that asks next gets the next range, and finds its records and fields on its own
+//! core; the thread only finds ends of records.
 //!
 //! Ranges are counted in the decompressed file, in the encoding that it is written in. They are
 //! the same in every run of one file, one dialect and one `range_bytes`, so that a stopped run
 //! can be resumed with the ranges that are missing.
 //!
-//! Memory: a range in the hands of each stream, one that waits and one that is filled.
+//! Memory: one range for each stream, one that waits and one that is being filled.
 
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -32,26 +32,25 @@ use super::stored::Purpose;
 use super::text::Text;
 use super::window::{Window, check_utf8};
 
-/// How a file is fed.
+/// The settings of a feed.
 #[derive(Clone, Copy, Debug)]
 pub struct FeedSettings {
-    /// About how much text a range has, in UTF-8; a range has more only if one record is
-    /// longer.
+    /// The approximate bytes of text in a range, in UTF-8; a range has more only if one record is longer.
     pub range_bytes: usize,
-    /// About how much text a chunk has.
+    /// The approximate bytes of text in a chunk.
     pub chunk_bytes: usize,
-    /// Streams that take ranges.
+    /// The number of streams that take ranges.
     pub streams: usize,
 }
 
-/// A file that several streams take ranges of.
+/// A file of which several streams take ranges.
 #[derive(Debug)]
 pub struct Feed {
     file: Arc<SourceFile>,
     header: Option<Vec<String>>,
     encoding_found: Option<TextEncoding>,
     ranges: AsyncMutex<mpsc::Receiver<Result<Sent, SourceError>>>,
-    /// An error is told once; those who ask later are told that there was one.
+    /// An error is returned once; later callers get the error that the feed has failed.
     state: Mutex<FeedState>,
     shared: Arc<Shared>,
     dialect: Dialect,
@@ -70,27 +69,26 @@ enum FeedState {
 #[derive(Debug)]
 struct Shared {
     pool: Mutex<BufferPool>,
-    /// What reading has cost so far.
+    /// The cost of reading so far.
     meter: Mutex<SourceMeter>,
     usual_bytes: usize,
 }
 
-/// What the thread sends. The end is a message of its own, so that a thread that panicked is not taken for one that has
-/// finished.
+/// The messages of the thread. The end is a message, so that a panic of the thread is not taken for the end.
 #[derive(Debug)]
 enum Sent {
     Range(SentRange),
     End,
 }
 
-/// A range on its way to a stream.
+/// A range that is sent to a stream.
 #[derive(Debug)]
 struct SentRange {
     text_range: Range<u64>,
     first_line: u64,
     header_skipped_count: u64,
     chunks: VecDeque<Chunk>,
-    /// Nothing of the file follows it.
+    /// True if it is the last range of the file.
     ends_file: bool,
 }
 
@@ -132,7 +130,7 @@ impl Feed {
             meter: Mutex::default(),
             usual_bytes,
         });
-        // One waits here; the streams have one each, and one is filled.
+        // One range waits here; each stream has one, and one is being filled.
         let (sender, receiver) = mpsc::channel(1);
         let mut finished = finished.to_vec();
         finished.sort_by_key(|range| range.start);
@@ -172,20 +170,20 @@ impl Feed {
         &self.file
     }
 
-    /// The names in the file's header; nothing where the dialect has none or the file is empty.
+    /// The names in the file's header; `None` if the dialect has no header or the file is empty.
     pub fn header(&self) -> Option<&[String]> {
         self.header.as_deref()
     }
 
-    /// The encoding, if it is not UTF-8 and was found from the text.
+    /// The encoding, if it is not UTF-8 and only the text shows it.
     pub fn encoding_found(&self) -> Option<TextEncoding> {
         self.encoding_found
     }
 
-    /// The next range; nothing at the end, however often it is asked. An error reaches whoever asks next, and those who
-    /// ask after it get [`SourceError::FeedFailed`]. To stop waiting, drop what this returns.
+    /// The next range; `None` at the end, also when called again. An error is returned to the next caller, and later
+    /// callers get [`SourceError::FeedFailed`]. To stop waiting, drop the returned future.
     pub async fn next_range(&self) -> Result<Option<FeedRange>, SourceError> {
-        // Held until the state is told, so that nobody sees what comes after it before.
+        // The lock is held until the state is updated, so that callers see the messages in order.
         let mut ranges = self.ranges.lock().await;
         let next = ranges.recv().await;
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
@@ -197,7 +195,7 @@ impl Feed {
             ))),
             (Some(Ok(Sent::End)), FeedState::Reading) => {
                 *state = FeedState::Ended;
-                // A feed outlives its file: a thousand of them must not keep a thousand pools.
+                // A feed lives longer than its file is read: a thousand feeds must not keep a thousand pools.
                 *self
                     .shared
                     .pool
@@ -219,8 +217,8 @@ impl Feed {
         }
     }
 
-    /// What reading has cost so far: bytes, and the time of reading, decompressing and cutting.
-    /// Records are counted by the ranges.
+    /// The cost of reading so far: bytes, and the time for reading, decompressing and cutting. Records are counted by
+    /// the ranges.
     pub fn meter(&self) -> SourceMeter {
         *self
             .shared
@@ -232,7 +230,7 @@ impl Feed {
 
 #[cfg(test)]
 impl Feed {
-    /// The memory that waits to be used.
+    /// The memory of free buffers, in bytes.
     pub(super) fn spare_bytes(&self) -> usize {
         self.shared
             .pool
@@ -244,7 +242,7 @@ impl Feed {
 
 impl Drop for Feed {
     fn drop(&mut self) {
-        // A full queue takes no more, and a pipe is not waited for.
+        // The thread may be waiting because the queue is full, or for a pipe.
         self.ranges.get_mut().close();
         while self.ranges.get_mut().try_recv().is_ok() {}
         if let FileOrigin::Pipe(pipe) = &self.file.origin {
@@ -268,7 +266,7 @@ struct Feeder {
     chunk_bytes: usize,
     shared: Arc<Shared>,
     finished: VecDeque<Range<u64>>,
-    /// Where the next range begins: at first before the byte order mark and the header.
+    /// The position of the next range: at first before the byte order mark and the header.
     next_start: u64,
     header_skipped_count: u64,
     cut_ns: u64,
@@ -289,23 +287,22 @@ impl Feeder {
                     Err(error) => Err(error),
                 },
                 Ok(None) => match self.finished.pop_front() {
-                    // Loaded by an earlier run, and not there now.
+                    // The range was loaded by an earlier run, and is skipped.
                     Some(range) => Err(self.ranges_differ(range)),
                     None => Ok(Sent::End),
                 },
                 Err(error) => Err(error),
             };
             let is_last = !matches!(sent, Ok(Sent::Range(_)));
-            // This fails if nobody takes ranges any more.
+            // Sending fails if no stream takes ranges any more.
             if sender.blocking_send(sent).is_err() || is_last {
                 return;
             }
         }
     }
 
-    /// Cuts the next range off the text. Where it ends depends on nothing but the text and
-    /// `range_bytes`: at the last record end that is not past them, or at the end of its first
-    /// record.
+    /// Cuts the next range off the text. Its end depends only on the text and `range_bytes`: it is the last record end
+    /// within `range_bytes`, or the end of the first record if that is longer.
     fn next_range(&mut self) -> Result<Option<SentRange>, SourceError> {
         let start = self.next_start;
         let first_line = match start {
@@ -333,12 +330,12 @@ impl Feeder {
             } else if at_end {
                 break;
             } else if wanted_bytes < left_bytes {
-                // A record longer than a chunk, which may still end within the range.
+                // The record is longer than a chunk, but may still end within the range.
                 wanted_bytes = self.more_than(wanted_bytes).min(left_bytes);
             } else if !chunks.is_empty() {
                 break;
             } else {
-                // The range's first record is longer than the range: it is all of it.
+                // The range's first record is longer than the range, so the range is this record.
                 chunks.push_back(self.take_first_record(wanted_bytes)?);
                 break;
             }
@@ -357,8 +354,7 @@ impl Feeder {
         }))
     }
 
-    /// The record at the window's front, which has no end in its first `wanted_bytes`, with the
-    /// end that it has and nothing behind it.
+    /// The record at the window's front, up to its end. It has no end within the first `wanted_bytes`.
     fn take_first_record(&mut self, mut wanted_bytes: usize) -> Result<Chunk, SourceError> {
         let mut scanner = Scanner::new(&self.dialect);
         let mut records = Records::default();
@@ -398,8 +394,7 @@ impl Feeder {
         self.window.take(bytes, line_ends, &mut pool, false)
     }
 
-    /// Whether a range is loaded already. One that is loaded in part cannot be: the cuts are
-    /// always the same.
+    /// True if a range is already loaded. It cannot be loaded in part, because the cuts are always the same.
     fn is_finished(&mut self, range: &Range<u64>) -> Result<bool, SourceError> {
         match self.finished.front() {
             Some(finished) if finished == range => {
@@ -446,11 +441,11 @@ impl Feeder {
     }
 }
 
-/// A range of a file's text, in the hands of one stream.
+/// A range of a file's text, which one stream reads.
 #[derive(Debug)]
 pub struct FeedRange {
-    /// Its bytes of the decompressed file, in the file's own encoding. The first range begins
-    /// at 0 and holds the byte order mark and the header.
+    /// Its position in the decompressed file, in bytes of the file's own encoding. The first range begins at 0 and
+    /// contains the byte order mark and the header.
     pub text_range: Range<u64>,
     /// The line at its beginning, counted from 1.
     pub first_line: u64,
@@ -478,16 +473,16 @@ impl FeedRange {
         }
     }
 
-    /// The next whole records, in `records` by their positions in the chunk; nothing at the end.
-    /// They are found on the core of whoever calls.
+    /// The next whole records, in `records` by their positions in the chunk; `None` at the end. They are found on the
+    /// caller's core.
     pub fn next_chunk(&mut self, records: &mut Records) -> Result<Option<Chunk>, SourceError> {
         records.clear();
         let Some(mut chunk) = self.chunks.pop_front() else {
             return Ok(None);
         };
         let start = Instant::now();
-        // Whole records by what cut it. Only at the file's end may the last one lack its
-        // terminator, and only there is COPY's end-of-data marker nothing but the end.
+        // The cut left only whole records. Only at the file's end may the last record lack its terminator, and only
+        // there is COPY's end-of-data marker just the end.
         let end = match self.ends_file && self.chunks.is_empty() {
             true => TextEnd::File,
             false => TextEnd::MoreRecords,
@@ -518,7 +513,7 @@ impl FeedRange {
         }
     }
 
-    /// The costs and counts of this range so far. Reading and decompressing are in the [`Feed::meter`].
+    /// The costs and counts of this range so far. Reading and decompressing are counted in [`Feed::meter`].
     pub fn meter(&self) -> SourceMeter {
         self.meter
     }

@@ -1,4 +1,4 @@
-//! A file as an input of a source: what plans ask of it.
+//! A file as an input of a source, with the properties that plans need.
 
 use std::io;
 use std::path::Path;
@@ -9,7 +9,7 @@ use inrush_source::{Input, InputState, SourceError};
 
 use super::source_file::{FileOrigin, SourceFile};
 
-/// Bytes of text for each byte that is compressed, or typed, about.
+/// The approximate bytes of text for each byte of a compressed file, or of typed rows.
 const TEXT_FACTOR: u64 = 4;
 
 impl Input for SourceFile {

@@ -22,28 +22,28 @@ use super::split::Split;
 use super::split_facts::SplitFacts;
 use super::split_starts::first_records;
 
-/// Files that are written in one way, and whose rows have the same fields.
+/// Files in one format, whose rows have the same fields.
 #[derive(Debug)]
 pub struct FileSource {
     files: Vec<Arc<SourceFile>>,
     form: Arc<FileForm>,
 }
 
-/// How the files of a flow are written, and what each must begin and end with.
+/// The format of a flow's files, and what each file must begin and end with.
 #[derive(Clone, Debug)]
 pub struct FileForm {
     /// How records and fields are written.
     pub dialect: Dialect,
     /// The header that each file must have.
     pub header: Option<Vec<String>>,
-    /// How the last record of a file begins, where that is a trailer and not a row.
+    /// The beginning of the last record of a file, if that record is a trailer and not a row.
     pub trailer_starts_with: Option<String>,
-    /// Text of a part of a shared file.
+    /// The bytes of text in each part of a shared file.
     pub part_bytes: usize,
 }
 
 impl FileForm {
-    /// Files without a header that is known, and without trailers.
+    /// The form of files without trailers, whose header is not known.
     pub fn new(dialect: Dialect) -> FileForm {
         FileForm {
             dialect,
@@ -53,7 +53,7 @@ impl FileForm {
         }
     }
 
-    /// Refuses a file whose header is not that of the first file: columns were matched by it.
+    /// Refuses a file whose header is not that of the first file, because the columns were matched by that header.
     pub(super) fn check_header(
         &self,
         file: &SourceFile,
@@ -77,14 +77,13 @@ impl FileForm {
 }
 
 impl FileSource {
-    /// All files that were [found](super::resolve) at once, one at least: either all are text, or all have the same typed
-    /// columns.
+    /// All files that were [found](super::resolve) together. Either all are text, or all have the same typed columns.
     ///
     /// # Panics
     ///
-    /// If there is no file, or they do not stand in the order in which they were found.
+    /// If there is no file, or if the files are not in the order in which they were found.
     pub fn new(mut files: Vec<Arc<SourceFile>>, form: FileForm) -> FileSource {
-        // A list that was collected in the place of a larger one has that one's memory.
+        // A list that was collected in place keeps the memory of the longer list from which it was made.
         files.shrink_to_fit();
         assert!(!files.is_empty(), "a source of files has a file");
         let mut numbered = files.iter().zip(0..);
@@ -163,7 +162,7 @@ impl Source for FileSource {
     }
 
     fn needs_locate(&self, input: usize) -> bool {
-        // Row groups are found by their file's footer.
+        // The file's footer has the positions of row groups.
         self.files[input].table().is_none() && needs_place(&self.form.dialect)
     }
 
@@ -204,7 +203,7 @@ impl Source for FileSource {
     }
 
     fn has_same_content(&self, input: usize, read: &[SplitContent]) -> Result<bool, SourceError> {
-        // Whoever asks knows that the file is another one by its state: only its content counts.
+        // The caller knows by the state that the file has changed, so only its content is compared.
         let file = Arc::new(self.files[input].as_it_is_now());
         let FileForm {
             dialect,
@@ -226,7 +225,7 @@ impl Source for FileSource {
     fn ends_of(&self, split: &SourceSplit, field: usize) -> Option<(String, String)> {
         let split = self.split_of(split);
         let dialect = &self.form.dialect;
-        // What is no plain file has no end that can be looked at, or no beginning twice.
+        // Only a plain file can be read from its end first, and read twice.
         if !split.file.reads_in_ranges().ok()? {
             return None;
         }

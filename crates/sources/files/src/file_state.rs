@@ -4,18 +4,18 @@ use std::fmt;
 use std::fs::Metadata;
 use std::os::unix::fs::MetadataExt;
 
-/// What the system says of a file beside its size and its time of change: whoever writes to it, or
-/// puts another in its place, changes one of these, and nobody can put them back.
+/// The system's facts about a file in addition to its size and time: a write to the file, or its replacement by another
+/// file, changes one of them, and no program can set them back.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct FileState {
     /// The file's number on its disk.
     pub inode: u64,
-    /// When its inode was changed last, in nanoseconds since 1970.
+    /// When its inode was last changed, in nanoseconds since 1970.
     pub changed_ns: i64,
 }
 
 impl FileState {
-    /// The state that the system tells.
+    /// The state from the system's metadata.
     pub(super) fn of(metadata: &Metadata) -> FileState {
         FileState {
             inode: metadata.ino(),

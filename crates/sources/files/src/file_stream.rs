@@ -1,4 +1,4 @@
-//! Reads the splits of files, one after the other, as the contract of a source says.
+//! Reads the splits of files, one after the other, by the contract of a source.
 
 use std::sync::Arc;
 
@@ -23,7 +23,7 @@ pub struct FileStream {
 }
 
 impl FileStream {
-    /// For files that are written like this; chunks will have about so many bytes.
+    /// A stream for files of this form; chunks will have about this many bytes.
     pub fn new(form: Arc<FileForm>, chunk_bytes: usize) -> FileStream {
         FileStream {
             form,
@@ -46,7 +46,7 @@ impl FileStream {
     }
 }
 
-/// The way of one thread through the files of a source.
+/// Reads the files of a source for one thread.
 pub(super) struct SourceFiles<'a> {
     source: &'a FileSource,
     stream: FileStream,
@@ -69,11 +69,11 @@ impl SourceStream for SourceFiles<'_> {
 pub struct SplitRows<'a> {
     reader: RowReader,
     facts: SplitFacts,
-    /// Gets the reader's buffers when the split ends.
+    /// Receives the reader's buffers when the split ends.
     pool: Option<&'a mut BufferPool>,
 }
 
-/// Opens a split by itself, with buffers of its own. Its file must have the header that the load was planned with.
+/// Opens a split with its own buffers. Its file must have the header that the load was planned with.
 pub fn open_split(
     split: Split,
     form: Arc<FileForm>,
@@ -120,7 +120,7 @@ impl SplitReader for SplitRows<'_> {
     }
 }
 
-/// The rows of a part of a file that is shared.
+/// The rows of a part of a shared file.
 pub(super) struct PartRows {
     range: FeedRange,
     facts: SplitFacts,

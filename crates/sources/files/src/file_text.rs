@@ -1,4 +1,4 @@
-//! The text of a file of text: decompressed, its first bytes looked at, and made UTF-8.
+//! The text of a text file: decompressed, its first bytes checked, and translated to UTF-8.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -17,18 +17,17 @@ use super::source_file::SourceFile;
 use super::stored::Purpose;
 use super::transcode::Transcoder;
 
-/// First bytes of UTF-16 that are looked at for its byte order.
+/// How many first bytes of UTF-16 are examined to find its byte order.
 const UTF16_LOOK_BYTES: usize = 16 << 10;
 
-/// The text of a file of text, in UTF-8.
+/// The text of a text file, in UTF-8.
 pub(super) struct FileText {
     input: Input,
-    /// First bytes that were looked at and not handed out yet.
+    /// First bytes that were examined but not handed out yet.
     first: Vec<u8>,
     first_at: usize,
     transcoder: Option<Transcoder>,
-    /// The encoding that a byte order mark told where none was declared, or the byte order that the text shows where
-    /// UTF-16 was declared without one.
+    /// The encoding, if only the text shows it: by a byte order mark, or by the byte order of UTF-16.
     found: Option<TextEncoding>,
     /// Bytes of the file before the text: its byte order mark.
     start: u64,
@@ -40,9 +39,9 @@ impl FileText {
     pub(super) fn open(file: &Arc<SourceFile>, purpose: Purpose) -> Result<FileText, SourceError> {
         let mut input = Input::open(file, purpose, 0)?;
         let look_bytes = match file.encoding {
-            // The byte order of UTF-16 without a mark shows in its separators, which may come late.
+            // The separators show the byte order of UTF-16 without a mark, and they may come late.
             Some(declared) if declared.is_utf16() => UTF16_LOOK_BYTES,
-            // A pipe's next bytes may be long in coming.
+            // The next bytes of a pipe may take long to arrive.
             _ if file.is_pipe() => SIGNATURE_BYTES,
             _ => KIND_BYTES,
         };
@@ -94,13 +93,13 @@ impl FileText {
         self.start
     }
 
-    /// The encoding that only the text told: by a byte order mark, where none was declared and it is not UTF-8; or the byte
-    /// order of UTF-16 that was declared without one.
+    /// The encoding that only the text shows: by a byte order mark, if none is declared and it is not UTF-8, or by the
+    /// byte order of UTF-16 that is declared without one.
     pub(super) fn encoding_found(&self) -> Option<TextEncoding> {
         self.found
     }
 
-    /// The encoding that the text is translated from; nothing where it is read as UTF-8.
+    /// The encoding from which the text is translated; `None` if it is read as UTF-8.
     pub(super) fn translated_from(&self) -> Option<TextEncoding> {
         self.transcoder.as_ref().map(Transcoder::encoding)
     }
@@ -125,8 +124,8 @@ impl FileText {
         Ok(count)
     }
 
-    /// Takes `text`, the next that was read, for a chunk: how many bytes of the file it is, and
-    /// how its places are found where that is not plain.
+    /// Takes `text`, the next text that was read, for a chunk. Returns its number of bytes in the file, and the way to
+    /// find places in it if they are not simply counted.
     pub(super) fn take(&mut self, text: &[u8]) -> (u64, Option<Arc<dyn Places>>) {
         match &mut self.transcoder {
             None => (text.len() as u64, None),
@@ -137,7 +136,7 @@ impl FileText {
         }
     }
 
-    /// Bytes of the file between the beginning of `text`, the next that was read, and `position`.
+    /// The number of bytes of the file between the beginning of `text`, the next text that was read, and `position`.
     pub(super) fn distance(&self, text: &[u8], position: usize) -> u64 {
         match &self.transcoder {
             None => position as u64,
@@ -145,12 +144,12 @@ impl FileText {
         }
     }
 
-    /// Whether the file is still as it was planned.
+    /// Checks that the file has not changed since it was planned.
     pub(super) fn check_unchanged(&self) -> Result<(), SourceError> {
         self.input.check_unchanged()
     }
 
-    /// Takes out of a meter what was read ahead of the first `text_bytes` of the file's text.
+    /// Subtracts from a meter what was read beyond the first `text_bytes` of the file's text.
     pub(super) fn leave_out_ahead(&mut self, text_bytes: u64, meter: &mut SourceMeter) {
         let stored_bytes = self.input.stored_bytes_of(text_bytes);
         meter.read_ns = share_of(meter.read_ns, stored_bytes, meter.stored_bytes);
@@ -159,7 +158,7 @@ impl FileText {
         meter.text_bytes = text_bytes;
     }
 
-    /// Adds what reading has cost so far.
+    /// Adds the cost of reading so far.
     pub(super) fn add_to(&self, meter: &mut SourceMeter) {
         meter.stored_bytes = self.input.stored_bytes();
         meter.text_bytes = self.input.text_bytes();
@@ -168,13 +167,13 @@ impl FileText {
     }
 }
 
-/// The same proportion of a number as `part` is of `whole`.
+/// `number` times `part` divided by `whole`.
 fn share_of(number: u64, part: u64, whole: u64) -> u64 {
     let whole = u128::from(whole.max(1));
     u64::try_from(u128::from(number) * u128::from(part) / whole).unwrap_or(u64::MAX)
 }
 
-/// The encoding of a text, the bytes of its mark, and the encoding again where only the text told it.
+/// The encoding of a text, the bytes of its mark, and the encoding again if only the text shows it.
 fn encoding_of(
     first: &[u8],
     file: &SourceFile,
@@ -221,13 +220,13 @@ fn encoding_of(
                 None => Ok((mark, bytes, Some(mark))),
                 Some(TextEncoding::Utf16) if is_utf16 => Ok((mark, bytes, None)),
                 Some(declared) if declared == mark => Ok((mark, bytes, None)),
-                // GBK is read as GB18030, and may have its mark.
+                // GBK is read as GB18030, and may have the mark of GB18030.
                 Some(TextEncoding::Table(table))
                     if table == GBK && mark == TextEncoding::Table(GB18030) =>
                 {
                     Ok((mark, bytes, None))
                 }
-                // These four bytes are text in many encodings; the other marks are hardly.
+                // These four bytes may be text in many encodings; the other marks hardly can be.
                 Some(declared) if mark == TextEncoding::Table(GB18030) => Ok((declared, 0, None)),
                 Some(declared) => Err(SourceError::EncodingContradicted {
                     path: path(),
@@ -239,7 +238,7 @@ fn encoding_of(
     }
 }
 
-/// Makes sure that the first bytes are not those of a file that is no text.
+/// Checks that the first bytes are not those of another kind of file.
 fn check_kind(
     first: &[u8],
     file: &SourceFile,

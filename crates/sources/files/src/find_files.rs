@@ -1,10 +1,9 @@
-//! From patterns to files.
+//! Finds the files that patterns name.
 //!
-//! Each pattern's files come in natural order, and the patterns in the order in which they are
-//! given. A glob matches files only, never folders, and passes over names that begin with a dot
-//! unless it says the dot, as a shell does. A file that two patterns match is taken once; two
-//! names of one file (links) are refused. A zip archive stands for the files in it; a pattern
-//! that goes on behind its name chooses among them (`orders.zip/part*.csv`).
+//! Each pattern's files come in natural order, and the patterns in the order in which they are given. A glob matches
+//! only files, never folders. Like a shell, it skips names that begin with a dot unless the glob has the dot. A file
+//! that two patterns match is loaded once; two names of one file (links) are refused. A zip archive stands for the
+//! files in it; a pattern that continues after its name chooses among them (`orders.zip/part*.csv`).
 
 use std::collections::HashMap;
 use std::fs::{self, File, Metadata};
@@ -28,7 +27,7 @@ use super::source_file::{FileOrigin, ReadStop, SourceFile};
 use super::table::TableFile;
 
 impl SourceFile {
-    /// One file, with the compression that its name tells. What cannot be read is refused.
+    /// One file, with the compression by its name. A file that cannot be read is refused.
     pub fn open(path: PathBuf) -> Result<SourceFile, SourceError> {
         let compression = compression_of(&path);
         let metadata = inspect(&path)?;
@@ -36,26 +35,26 @@ impl SourceFile {
     }
 }
 
-/// How files are to be found, beside their patterns.
+/// The settings for finding files, besides their patterns.
 #[derive(Clone, Debug, Default)]
 pub struct ResolveOptions<'a> {
-    /// A compression that is declared and not taken from the names.
+    /// The declared compression; `None` means that names decide.
     pub compression: Option<Compression>,
-    /// An encoding that is declared.
+    /// The declared encoding.
     pub encoding: Option<TextEncoding>,
     /// The pipes of the run.
     pub pipes: Pipes,
-    /// Who reads them: a flow.
+    /// The name of the flow that reads them.
     pub reader: &'a str,
 }
 
-/// Finds the files that `patterns` name, each a path or a glob: one file at least. Relative
-/// ones start at `base`; `-` is standard input.
+/// Finds the files that `patterns` name, at least one; each pattern is a path or a glob. Relative ones start at `base`;
+/// `-` is standard input.
 pub fn resolve(patterns: &[String], base: &Path) -> Result<Vec<SourceFile>, SourceError> {
     resolve_as(patterns, base, &ResolveOptions::default())
 }
 
-/// As [`resolve`], with more said.
+/// Like [`resolve`], with all settings.
 pub fn resolve_as(
     patterns: &[String],
     base: &Path,
@@ -65,7 +64,7 @@ pub fn resolve_as(
         return Err(SourceError::NoPattern);
     }
     let mut files = Vec::new();
-    // By index, for there may be a hundred thousand.
+    // By index, because there may be a hundred thousand.
     let mut names: HashMap<Identity, usize> = HashMap::new();
     for pattern in patterns {
         for found in paths_of(pattern, base, options.compression)? {
@@ -95,7 +94,7 @@ pub fn resolve_as(
 /// The system's name for a file, with a member's name in its archive.
 type Identity = (u64, u64, Option<String>);
 
-/// The files that a path stands for: one, or those in an archive.
+/// The files that a path stands for: one file, or those in an archive.
 fn files_of(
     found: FoundPath,
     options: &ResolveOptions<'_>,
@@ -166,7 +165,7 @@ fn files_of(
 /// A path that a pattern names.
 struct FoundPath {
     path: PathBuf,
-    /// The members that are meant, where it is an archive and the pattern goes on behind it.
+    /// The pattern of members, if the path is an archive and the pattern continues after it.
     members: Option<String>,
 }
 
@@ -179,7 +178,7 @@ impl From<PathBuf> for FoundPath {
     }
 }
 
-/// Whether two paths that lead to one file are the same but for `.` and `//`.
+/// True if two paths to one file differ only in `.` and `//`.
 fn is_same_path(left: &Path, right: &Path) -> bool {
     let parts = |path: &Path| -> PathBuf {
         let absolute = std::path::absolute(path).unwrap_or_else(|_| path.to_path_buf());
@@ -188,7 +187,7 @@ fn is_same_path(left: &Path, right: &Path) -> bool {
     parts(left) == parts(right)
 }
 
-/// The paths that a pattern names, in natural order, one at least.
+/// The paths that a pattern names, at least one, in natural order.
 fn paths_of(
     pattern: &str,
     base: &Path,
@@ -212,7 +211,7 @@ fn paths_of(
     }
     let mut paths = expand(pattern, base)?;
     let mut folder = None;
-    // A link that leads nowhere is no folder: it is refused later, by name.
+    // A broken link is not a folder: it is refused later, by name.
     paths.retain(|path| {
         let is_folder = path.is_dir();
         if is_folder {
@@ -236,8 +235,8 @@ fn paths_of(
     Ok(paths.into_iter().map(FoundPath::from).collect())
 }
 
-/// The archives that a pattern goes through (`orders.zip/part*.csv`), with what it names in
-/// them; nothing where no part of it names a zip file.
+/// The archives in a pattern (`orders.zip/part*.csv`), each with the pattern of its members; `None` if no part of the
+/// pattern names a zip file.
 fn in_archives(pattern: &str, base: &Path) -> Result<Option<Vec<FoundPath>>, SourceError> {
     for (at, _) in pattern.match_indices('/') {
         let (head, members) = (&pattern[..at], &pattern[at + 1..]);
@@ -261,7 +260,7 @@ fn in_archives(pattern: &str, base: &Path) -> Result<Option<Vec<FoundPath>>, Sou
         };
         let mut found: Vec<FoundPath> = paths.into_iter().map(in_archive).collect();
         if has_folders {
-            // A folder may be called like an archive.
+            // A folder may have the name of an archive.
             let files = expand(pattern, base)?.into_iter();
             found.extend(files.filter(|path| path.is_file()).map(FoundPath::from));
         }
@@ -271,8 +270,7 @@ fn in_archives(pattern: &str, base: &Path) -> Result<Option<Vec<FoundPath>>, Sou
     Ok(None)
 }
 
-/// Whether any of these paths and patterns leads to a pipe, which can be read only once. Relative ones start at
-/// `base`.
+/// True if any of these paths and patterns leads to a pipe, which can be read only once. Relative ones start at `base`.
 pub fn names_a_pipe<'a>(patterns: impl IntoIterator<Item = &'a str>, base: &Path) -> bool {
     patterns.into_iter().any(|pattern| {
         pattern == STANDARD_INPUT
@@ -281,12 +279,12 @@ pub fn names_a_pipe<'a>(patterns: impl IntoIterator<Item = &'a str>, base: &Path
     })
 }
 
-/// Whether a path leads to a named pipe, or to one that a shell made for a process.
+/// True if a path leads to a named pipe, or to a pipe that a shell made for a process.
 fn is_pipe(path: &Path) -> bool {
     fs::metadata(path).is_ok_and(|metadata| metadata.file_type().is_fifo())
 }
 
-/// Makes sure that `path` is a regular file that can be opened.
+/// Checks that `path` is a regular file that can be opened.
 fn inspect(path: &Path) -> Result<Metadata, SourceError> {
     let unreadable = |cause| SourceError::Unreadable {
         path: path.to_path_buf(),
@@ -304,7 +302,7 @@ fn inspect(path: &Path) -> Result<Metadata, SourceError> {
                 hint,
             });
         }
-        // A file where a folder is needed on the way.
+        // A part of the path is a file, but must be a folder.
         Err(cause) if cause.kind() == std::io::ErrorKind::NotADirectory => {
             return Err(SourceError::Missing {
                 path: path.to_path_buf(),

@@ -7,23 +7,21 @@ use inrush_source::SourceError;
 use super::record_ends::is_line_based;
 use super::window::Window;
 
-/// Bytes that are read at a time to find a range's first record where few are needed.
+/// How many bytes are read at a time to find a range's first record if few are needed.
 const LOOK_BYTES: usize = 4 << 10;
 
-/// Of UTF-8, which alone is read from the middle of a file. It is a part of the first line.
+/// The byte order mark of UTF-8; files in other encodings are not read from the middle. It is part of the first line.
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
-/// Whether the reader of a range is told where its first record begins. Else a few bytes before it
-/// say it, and the reader finds it, and its line when that is asked.
+/// True if the reader of a range must be given the position of its first record. Otherwise the reader finds it from a
+/// few bytes before the range, and finds its line only when needed.
 pub fn needs_place(dialect: &Dialect) -> bool {
     bytes_before(dialect).is_none()
 }
 
-/// How many bytes before a range its reader must see to find the first record by itself; nothing
-/// where that is not enough.
+/// How many bytes before a range its reader needs to find the first record; `None` if no number is enough.
 ///
-/// A terminator that no line end is a part of counts lines as no other reader of the file does, so
-/// only the pass knows them.
+/// If the terminator contains no line end, only the pass can count lines.
 pub(super) fn bytes_before(dialect: &Dialect) -> Option<usize> {
     if is_line_based(dialect) {
         return Some(1);
@@ -34,8 +32,8 @@ pub(super) fn bytes_before(dialect: &Dialect) -> Option<usize> {
     }
 }
 
-/// Moves a window, which begins at most `bytes_before` bytes before `nominal`, to the first record
-/// that begins at `nominal` or behind it; to byte `end` of the file at least where none does before.
+/// Moves a window, which begins at most `bytes_before` bytes before `nominal`, to the first record that begins at or
+/// after `nominal`; to byte `end` of the file if none begins before it.
 pub(super) fn find_first_record(
     window: &mut Window,
     dialect: &Dialect,
@@ -45,7 +43,7 @@ pub(super) fn find_first_record(
     let before_bytes = (nominal - window.byte_offset) as usize;
     window.fill(before_bytes)?;
     if window.bytes().len() < before_bytes {
-        // Shorter than it was planned: `check_unchanged` says so.
+        // The file is shorter than planned: `check_unchanged` reports it.
         return Ok(());
     }
     let mut before = &window.bytes()[..before_bytes];

@@ -1,8 +1,8 @@
 //! The members of a gzip file, one after the other, and the bytes after the last one.
 //!
-//! Tapes and block devices fill a file's last block with zeros, which gzip itself passes over
-//! too. It also ignores any other data there, with a warning that nobody reads in a nightly load.
-//! Such data may be rows of a damaged member, so they are an error here.
+//! Tapes and block devices fill a file's last block with zeros, which gzip itself skips, too. gzip also ignores any
+//! other data there, with a warning that nobody reads in a nightly load. Such data may be rows of a damaged member, so
+//! they are an error here.
 
 use std::fmt;
 use std::io::{self, BufRead, Read};
@@ -20,7 +20,7 @@ pub(super) struct GzipMembers<R> {
     at_end: bool,
 }
 
-/// The data behind the last member are neither another member nor only zeros.
+/// The data after the last member are neither another member nor only zeros.
 #[derive(Debug)]
 pub(super) struct TrailingBytes {
     first_byte: u8,
@@ -55,7 +55,7 @@ impl<R: BufRead> GzipMembers<R> {
         self.member.as_ref().expect("one member follows the other")
     }
 
-    /// Goes to the next member, behind the end of one; false if there is none.
+    /// Goes from the end of a member to the next one; false if there is none.
     fn next_member(&mut self) -> io::Result<bool> {
         let member = self.member.as_mut().expect("one member follows the other");
         let file = member.get_mut();

@@ -19,7 +19,7 @@ pub(super) fn parse(
         .first()
         .filter(|fault| fault.record_index == 0);
     let what = match fault.map(|fault| fault.kind) {
-        // Only the rows under the header need it: its names are clear without.
+        // A fault that matters only in rows: the header's names are clear.
         None | Some(FaultKind::TrailingDelimiterMissing | FaultKind::RecordLength) => None,
         Some(FaultKind::StrayQuote) => Some("has a quote inside an unquoted name"),
         Some(FaultKind::TextAfterQuote) => Some("has text after a closing quote"),
@@ -38,7 +38,7 @@ pub(super) fn parse(
     let mut names = Vec::new();
     for field in 0..records.field_count(0) {
         let written = &text[records.field(0, field)];
-        // An empty name is an empty name, whatever stands for NULL.
+        // An empty name stays an empty name, even if empty text stands for NULL.
         let decoded = decode_field(written, dialect, &mut scratch);
         match str::from_utf8(decoded.text().unwrap_or(written)) {
             Ok(name) => names.push(name.to_owned()),
@@ -53,7 +53,7 @@ pub(super) fn parse(
     Ok(names)
 }
 
-/// Why a header is no text.
+/// Why a header is not valid text.
 fn not_utf8(text: &[u8], encoding: Option<TextEncoding>) -> String {
     match (encoding, NotUtf8::find(text)) {
         (Some(encoding), _) => format!(

@@ -1,4 +1,4 @@
-//! The bytes of one file: opened, metered, decompressed, and held against what was planned.
+//! The bytes of one file: opened, metered, decompressed, and compared with the plan.
 
 use std::io::{self, Read};
 use std::sync::Arc;
@@ -18,7 +18,7 @@ use super::signature::{SIGNATURE_BYTES, binary_kind, compression_by_signature, s
 use super::source_file::{FileOrigin, SourceFile};
 use super::stored::{Purpose, StoredFile, changed};
 
-/// Text that is read at a time until a decompressor takes more of its file.
+/// How many bytes of text are read at a time until a decompressor reads more of its file.
 const READ_ON_BYTES: usize = 4 << 10;
 
 /// The decompressed bytes of one file.
@@ -26,14 +26,14 @@ pub(super) struct Input {
     decompressor: Decompressor,
     compression: Compression,
     planned: Arc<SourceFile>,
-    /// Where in the file it began.
+    /// The position in the file where reading began.
     start: u64,
     text_bytes: u64,
-    /// In reads of a compressed file, the system's own included.
+    /// The time in reads of a compressed file, including the system's reads.
     decompressor_ns: u64,
-    /// In the system's reads before there was a decompressor.
+    /// The time in the system's reads before the decompressor existed.
     peek_ns: u64,
-    /// Of the text of an archive's member.
+    /// The checksum of the text of an archive's member.
     checksum: Option<(Crc, Arc<ZipMember>)>,
 }
 
@@ -89,7 +89,7 @@ impl Input {
         })
     }
 
-    /// How the file is compressed, if only its first bytes told.
+    /// The compression of the file, if only its first bytes show it.
     pub(super) fn compression(&self) -> Compression {
         self.compression
     }
@@ -118,9 +118,9 @@ impl Input {
         }
     }
 
-    /// Reads some text; 0 bytes at the end only, where the file is held against the plan.
+    /// Reads some text; 0 bytes only at the end, where the file is compared with the plan.
     pub(super) fn read(&mut self, bytes: &mut [u8]) -> Result<usize, SourceError> {
-        // A record may be longer than memory, and a header be looked for in blank lines without an end.
+        // Without this check, a record without an end, or endless blank lines before a header, could not be stopped.
         if self.planned.stop.is_asked() {
             return Err(SourceError::Stopped {
                 path: self.planned.path.to_path_buf(),
@@ -146,14 +146,15 @@ impl Input {
         Ok(count)
     }
 
-    /// How many stored bytes the first `text_bytes` of the text are made of: as large a part of those that the
-    /// decompressor has used as they are of its text. It takes blocks as a whole and gives their text bit by bit, so it
-    /// is read on until it takes more: there alone all text of what it has used is there.
+    /// How many stored bytes belong to the first `text_bytes` of the text: the same share of the bytes used by the
+    /// decompressor as `text_bytes` are of its text. A decompressor takes whole blocks and returns their text bit by
+    /// bit. So it is read until it takes the next block: only then has it returned all text of the bytes that it has
+    /// used.
     pub(super) fn stored_bytes_of(&mut self, text_bytes: u64) -> u64 {
         let mut even = (self.decompressor.used_bytes(), self.text_bytes);
         if !matches!(self.decompressor, Decompressor::None(_)) {
             let mut text = [0; READ_ON_BYTES];
-            // Damage that comes here is told to whoever reads as far.
+            // Damage that is found here is reported when the load reads this far.
             while let Ok(count) = self.read(&mut text) {
                 let used_bytes = self.decompressor.used_bytes();
                 if used_bytes != even.0 && count > 0 {
@@ -169,7 +170,7 @@ impl Input {
         u64::try_from(u128::from(text_bytes) * used_bytes / all_text_bytes).unwrap_or(u64::MAX)
     }
 
-    /// Whether the file is still as it was planned.
+    /// Checks that the file has not changed since it was planned.
     pub(super) fn check_unchanged(&self) -> Result<(), SourceError> {
         self.decompressor.file().check_unchanged(&self.planned)
     }
@@ -191,7 +192,7 @@ impl Input {
         }
         let compressed_offset = self.decompressor.used_bytes();
         if self.compression == Compression::Zstd {
-            // A frame behind the first one: what its header says is not at hand.
+            // A frame after the first one, whose header is no longer available.
             match cause.to_string().as_str() {
                 "Dictionary mismatch" => return dictionary_missing(&self.planned, None),
                 "Frame requires too much memory for decoding" => {
@@ -211,7 +212,7 @@ impl Input {
                 cause,
             };
         }
-        // Of a second xz stream that ends within its first bytes the decoder says only that.
+        // The decoder's message if a second xz stream ends within its first bytes.
         let is_cut =
             self.compression == Compression::Xz && cause.to_string() == "incomplete XZ magic bytes";
         if cause.kind() == io::ErrorKind::UnexpectedEof || is_cut {
@@ -237,7 +238,7 @@ impl Input {
         }
     }
 
-    /// Holds the text of an archive's member against the archive's directory.
+    /// Compares the text of an archive's member with the archive's directory.
     fn check_member(&self) -> Result<(), SourceError> {
         let Some((checksum, member)) = &self.checksum else {
             return Ok(());
@@ -266,7 +267,7 @@ impl Input {
             return Ok(());
         }
         let what = format!(
-            "{} read where {planned} were planned",
+            "{} were read, and {planned} were planned",
             counted(read, "byte")
         );
         Err(changed(&self.planned, what))
@@ -284,7 +285,7 @@ fn peek(file: &mut StoredFile, planned: &SourceFile) -> Result<Vec<u8>, SourceEr
     }
 }
 
-/// Whether the first frame of a zstd file can be read.
+/// Checks that the first frame of a zstd file can be read.
 fn check_frame(file: &mut StoredFile, planned: &SourceFile) -> Result<(), SourceError> {
     let first = file
         .peek(FIRST_BYTES)
@@ -342,7 +343,7 @@ fn truncated(
     }
 }
 
-/// A compressed file begins as its compression says: a wrong name is not taken for damage.
+/// Checks that a compressed file begins as its compression requires, so that a wrong name is not taken for damage.
 fn check_compressed_kind(
     first: &[u8],
     planned: &SourceFile,
@@ -350,13 +351,13 @@ fn check_compressed_kind(
 ) -> Result<(), SourceError> {
     let (expected, _) = words(compression);
     let signature = signature(compression);
-    // A zstd file may begin with a frame that is to be passed over.
+    // A zstd file may begin with a frame that is skipped.
     let is_skippable =
         compression == Compression::Zstd && matches!(first, [0x50..=0x5f, 0x2a, 0x4d, 0x18, ..]);
     if first.starts_with(signature) || is_skippable {
         return Ok(());
     }
-    // Not even a whole signature; an empty text would have one.
+    // There is not even a whole signature, which even an empty text would have.
     if signature.starts_with(first) {
         return Err(truncated(planned, compression, first.len() as u64, 0));
     }

@@ -1,4 +1,4 @@
-//! A guess at a file's last record, from its end alone.
+//! Guesses a file's last record from its end alone.
 
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
@@ -8,13 +8,12 @@ use inrush_scan::{Dialect, Records, Scanner, decode_field};
 
 use super::source_file::SourceFile;
 
-/// Bytes of the end that are looked at.
+/// How many bytes of the end are read.
 const END_BYTES: u64 = 16 << 10;
 
-/// The text of one field of a file's last record before byte `end`, as far as the bytes before
-/// it show. It is a guess:
-/// a quoted field may have begun before them. Nothing where there is none, where the field is
-/// NULL, or where the file's end cannot be read without its beginning.
+/// The text of one field of a file's last record before byte `end`, from the bytes before it. It is a guess, because a
+/// quoted field may have begun before those bytes. `None` if there is no record, if the field is NULL, or if the file's
+/// end cannot be read without its beginning.
 pub fn last_field(file: &SourceFile, dialect: &Dialect, end: u64, field: usize) -> Option<String> {
     if file.compression != Compression::None {
         return None;
@@ -24,7 +23,7 @@ pub fn last_field(file: &SourceFile, dialect: &Dialect, end: u64, field: usize) 
     let mut stored = File::open(&file.path).ok()?;
     stored.seek(SeekFrom::Start(start)).ok()?;
     stored.take(end - start).read_to_end(&mut bytes).ok()?;
-    // The first line began before; of a whole file it may be the header, or a title.
+    // The first line began before these bytes; if they are the whole file, it may be the header or a title.
     let lines = match start {
         0 => dialect.skip_lines as usize + usize::from(dialect.header),
         _ => 1,

@@ -1,4 +1,4 @@
-//! Files as a source: patterns to files, files to chunks of whole records. Knows nothing of
+//! Files as a source: finds the files of patterns, and reads them in chunks of whole records. It knows nothing of
 //! databases.
 //!
 //! [`find_files`] finds the files that patterns name and refuses those that cannot be read; a

@@ -12,18 +12,18 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use inrush_rows::chunk::Places;
 
-/// Bytes that are read at a time.
+/// How many bytes are read at a time.
 const COUNT_BYTES: usize = 1 << 20;
 
-/// Line ends in a text.
+/// The number of line ends in a text.
 pub(super) fn count_line_ends(text: &[u8]) -> u64 {
     memchr::memchr_iter(b'\n', text).count() as u64
 }
 
-/// What is known of the line ends of one file.
+/// The known line ends of one file.
 #[derive(Debug, Default)]
 pub(super) struct LineCounts {
-    /// The end of each piece and the line ends in it, by the piece's first byte. Pieces do not overlap.
+    /// The end of each piece and the number of its line ends, by the piece's first byte. Pieces do not overlap.
     pieces: Mutex<BTreeMap<u64, (u64, u64)>>,
 }
 
@@ -33,7 +33,7 @@ pub(super) struct LineCounts {
 pub(super) struct KnownLines(OnceLock<Arc<LineCounts>>);
 
 impl KnownLines {
-    /// What is known so far.
+    /// The line ends known so far.
     pub(super) fn counts(&self) -> &Arc<LineCounts> {
         self.0.get_or_init(Arc::default)
     }
@@ -61,7 +61,8 @@ impl LineCounts {
         }
     }
 
-    /// The number of line ends of a file before `end`; `line_byte` ends a line. What is counted in the file is noted.
+    /// The number of line ends of a file before `end`; `line_byte` ends a line. Counts of pieces that must be read are
+    /// noted.
     pub(super) fn before(&self, path: &Path, end: u64, line_byte: u8) -> io::Result<u64> {
         let mut pieces = self.pieces.lock().unwrap_or_else(PoisonError::into_inner);
         let mut file = None;
@@ -107,16 +108,16 @@ fn count_in(file: &File, start: u64, end: u64, line_byte: u8) -> io::Result<u64>
     Ok(line_ends)
 }
 
-/// The places of a range whose line is not known beforehand.
+/// The places of records in a range whose first line number is not known.
 #[derive(Debug)]
 pub(super) struct RangePlaces {
     /// The file.
     pub(super) path: Arc<Path>,
-    /// What is known of it.
+    /// Its known line ends.
     pub(super) lines: Arc<LineCounts>,
-    /// Where the range's first record begins.
+    /// The position of the range's first record.
     pub(super) byte_offset: u64,
-    /// What ends its lines.
+    /// The byte that ends its lines.
     pub(super) line_byte: u8,
 }
 

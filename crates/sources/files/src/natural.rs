@@ -4,8 +4,7 @@ use std::cmp::Ordering;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
-/// Compares paths part by part; runs of digits by their numbers, all else by bytes. Only equal
-/// paths compare equal.
+/// Compares paths part by part: runs of digits as numbers, everything else as bytes. Only equal paths compare equal.
 pub(super) fn compare_paths(left: &Path, right: &Path) -> Ordering {
     let parts = |path: &Path| -> Vec<Vec<u8>> {
         let components = path.components();

@@ -4,13 +4,13 @@ use std::ffi::OsStr;
 use std::fs;
 use std::path::Path;
 
-/// Names shown at most.
+/// The most names that are shown.
 const NAMES_MAX: usize = 3;
 
-/// Entries of a folder that are looked at, so that a great folder does not hold up an error.
+/// The most entries of a folder that are read, so that a large folder does not delay an error.
 const ENTRIES_MAX: usize = 10_000;
 
-/// Says what is there in place of `path`, of which some part does not exist or matches nothing.
+/// Says what exists in place of `path`, of which some part does not exist or matches nothing.
 pub(super) fn describe(path: &Path) -> String {
     if path.components().any(|part| part.as_os_str() == "~") {
         return "~ is replaced by the shell, not by Inrush: write the whole path, or leave it \
@@ -55,7 +55,7 @@ pub(super) fn describe(path: &Path) -> String {
     }
 }
 
-/// The names of a folder that are most like `wanted`, the nearest first.
+/// The names of a folder that are most similar to `wanted`, the nearest first.
 fn nearest_names(folder: &Path, wanted: &str) -> std::io::Result<Vec<String>> {
     let mut names = Vec::new();
     for entry in fs::read_dir(folder)?.take(ENTRIES_MAX) {

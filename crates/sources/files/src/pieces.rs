@@ -7,13 +7,14 @@ use inrush_source::SourceError;
 
 use super::split::Split;
 
-/// A file that cannot be read from its middle is fed from this size on: below it, that is not worth it.
+/// The smallest file that is fed to the streams if it cannot be read from its middle. For smaller files it is not worth
+/// the cost.
 const FED_BYTES_MIN: u64 = 2 << 20;
 
-/// Bytes of text for each byte of a file of typed rows, about.
+/// The approximate bytes of text for each byte of a file of typed rows.
 const TABLE_FACTOR: u64 = 4;
 
-/// A file that cannot be read from its middle: fed to the streams, unless it is too small to be worth it.
+/// The only piece of a file that cannot be read from its middle. It is fed to the streams unless it is too small.
 fn fed(split: &Split) -> Split {
     let is_worth_it = split.file.is_pipe() || split.size_bytes() >= FED_BYTES_MIN;
     Split {
@@ -22,8 +23,8 @@ fn fed(split: &Split) -> Split {
     }
 }
 
-/// The pieces of a whole file, of about so many bytes of text each; one where it cannot be read from
-/// its middle, and that one is fed. They depend on the file and that number alone.
+/// The pieces of a whole file, with about this many bytes of text each. A file that cannot be read from its middle is
+/// one piece, which is fed. The pieces depend only on the file and this number.
 pub fn pieces_of(split: &Split, wanted_bytes: u64) -> Result<Vec<Split>, SourceError> {
     let file = &split.file;
     let range = |range| Split::range(Arc::clone(file), range, None);

@@ -1,12 +1,12 @@
-//! Standard input, named pipes and process substitution: what can be read only once.
+//! Sources that can be read only once: standard input, named pipes and process substitution.
 //!
-//! The planner looks at a pipe's first bytes; they are kept, and the load reads them again from
-//! memory before it goes on with the pipe. A pipe has no size and no time of change, so it is
-//! never the same as another one, or as itself in an earlier run. A writer that goes away in
-//! the middle looks like one that is done: nothing in a pipe tells them apart.
+//! The planner reads a pipe's first bytes. They are kept, and the load reads them from memory before it continues with
+//! the pipe. A pipe has no size and no time of change, so it never counts as the same as another pipe, or as the same
+//! pipe in an earlier run. If a writer fails in the middle, its pipe ends just as if the writer had finished: the
+//! reader cannot notice.
 //!
-//! Where rows of it may have to be read again, what the load reads is kept on a disk
-//! ([`Spool`]). A second reader, once the first one is gone, has that first and goes on with the pipe.
+//! If rows may have to be read again, the load keeps what it reads on a disk ([`Spool`]). A second reader may follow
+//! when the first one is gone: it reads the spool, then continues with the pipe.
 
 use std::collections::HashMap;
 use std::fs::{File, OpenOptions};
@@ -28,8 +28,8 @@ use super::spool::Spool;
 /// The word for standard input among files.
 pub(super) const STANDARD_INPUT: &str = "-";
 
-/// The pipes of a run: one that is named again, by a second plan of the same run, is the same
-/// one, with what was read of it. Clones are the same pipes.
+/// The pipes of a run. If a second plan of the same run names a pipe again, it gets the same pipe, with what was read
+/// of it. Clones share the pipes.
 #[derive(Clone, Debug, Default)]
 pub struct Pipes {
     known: Arc<Mutex<HashMap<(u64, u64), OpenPipe>>>,
@@ -43,7 +43,7 @@ struct OpenPipe {
 }
 
 impl Pipes {
-    /// No pipes yet; waiting for one ends when `stop` is asked for.
+    /// An empty set of pipes; waiting for a pipe ends when `stop` is requested.
     pub fn new(stop: Stop) -> Pipes {
         Pipes {
             known: Arc::default(),
@@ -51,12 +51,12 @@ impl Pipes {
         }
     }
 
-    /// What ends the waiting.
+    /// The stop that ends waiting for a pipe.
     pub fn stop(&self) -> &Stop {
         &self.stop
     }
 
-    /// The pipe at `path`, for `reader` (a flow): nobody else may read it.
+    /// The pipe at `path` for `reader`, a flow. No other flow may read it.
     pub(super) fn open(&self, path: &Path, reader: &str) -> Result<Arc<Pipe>, SourceError> {
         let unreadable = |cause| SourceError::Unreadable {
             path: path.to_path_buf(),
@@ -73,7 +73,7 @@ impl Pipes {
                 _ => unreadable(cause),
             };
             let mut input = File::from(input.as_fd().try_clone_to_owned().map_err(closed)?);
-            // Asks for nothing, so it does not wait; what is open for writing only refuses it.
+            // A read of zero bytes does not wait, and fails if the descriptor is open for writing only.
             match input.read(&mut []) {
                 Err(cause) if cause.raw_os_error() == Some(libc::EBADF) => {
                     return Err(closed(cause));
@@ -81,7 +81,7 @@ impl Pipes {
                 _ => input,
             }
         } else {
-            // Without the flag, opening waits for a writer, and a stop would wait with it.
+            // Without this flag, opening would wait for a writer, and a stop could not end that.
             let mut options = OpenOptions::new();
             options.read(true).custom_flags(libc::O_NONBLOCK);
             options.open(path).map_err(unreadable)?
@@ -137,28 +137,28 @@ fn new_identity() -> String {
     )
 }
 
-/// What can be read only once: looked at by the planner, then loaded.
+/// A pipe: the planner reads its beginning, then the load reads all of it.
 #[derive(Debug)]
 pub struct Pipe {
     path: PathBuf,
     identity: String,
     state: Mutex<State>,
-    /// Ends waiting for it: the run's.
+    /// The run's bell, which ends waiting for the pipe.
     stop: Stop,
-    /// Ends waiting for it: its reader's owner is gone. Each reader has its own.
+    /// The reader's bell, which ends waiting when the reader's owner is gone. Each reader has its own.
     abandoned: Mutex<Stop>,
 }
 
 #[derive(Debug)]
 struct State {
-    /// Nothing while the load has it.
+    /// `None` while the load has it.
     file: Option<File>,
-    /// What was looked at, from the beginning.
+    /// The bytes that the planner has read, from the beginning.
     kept: Vec<u8>,
     at_end: bool,
-    /// The load has begun to read it.
+    /// True if the load has begun to read it.
     is_loaded: bool,
-    /// What the load has read of it, where that is kept.
+    /// What the load has read of it, if that is kept.
     spool: Option<Spool>,
 }
 
@@ -168,12 +168,12 @@ impl Pipe {
         &self.identity
     }
 
-    /// Why nothing is read of it any more: a stop was asked for.
+    /// The error of a read after a stop was requested.
     pub(super) fn is_stopped(&self) -> bool {
         self.stop.asked().is_some() || self.abandoned().asked().is_some()
     }
 
-    /// Ends a read that waits for the pipe, now or later; not one of a reader that comes after it.
+    /// Ends a read that waits for the pipe, now or later. Later readers are not affected.
     pub(super) fn abandon(&self) {
         self.abandoned().ask(StopReason::Failed);
     }
@@ -185,7 +185,7 @@ impl Pipe {
             .clone()
     }
 
-    /// Keeps what the load reads of it in a folder, so that it can be read once more.
+    /// Keeps what the load reads of it in a folder, so that it can be read again.
     pub(super) fn keep_in(&self, folder: &Path) -> io::Result<()> {
         let mut state = self.state();
         if !state.is_loaded && state.spool.is_none() {
@@ -194,7 +194,7 @@ impl Pipe {
         Ok(())
     }
 
-    /// Whether all that the load has read of it can be read once more.
+    /// True if everything that the load has read of it can be read again.
     pub(super) fn is_kept(&self) -> bool {
         self.state().spool.is_some()
     }
@@ -203,13 +203,13 @@ impl Pipe {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Reads from the pipe itself, which ends early when a stop is asked for.
+    /// Reads from the pipe itself; a requested stop ends the wait.
     fn read(&self, file: &mut File, bytes: &mut [u8]) -> io::Result<usize> {
         let abandoned = self.abandoned();
         loop {
             wait_readable(file.as_fd(), self.stop.bell()?, abandoned.bell()?)?;
             match file.read(bytes) {
-                // Another reader of the same pipe was faster.
+                // Another process took the data that was announced.
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 result => return result,
@@ -221,14 +221,14 @@ impl Pipe {
 /// Reads a pipe from its beginning.
 #[derive(Debug)]
 pub(super) enum PipeReader {
-    /// For the planner: what it reads is kept.
+    /// Reads for the planner, and keeps what was read.
     Look {
         /// The pipe.
         pipe: Arc<Pipe>,
-        /// What was read by this reader.
+        /// How many bytes this reader has read.
         at: usize,
     },
-    /// For the load: what was kept first, then the rest.
+    /// Reads for the load: first what was kept, then the rest.
     Load(PipeLoad),
 }
 
@@ -236,16 +236,16 @@ pub(super) enum PipeReader {
 #[derive(Debug)]
 pub(super) struct PipeLoad {
     pipe: Arc<Pipe>,
-    /// The pipe's own descriptor; it goes back where there may be another reader.
+    /// The pipe's own descriptor; it is returned if there may be another reader.
     file: Option<File>,
-    /// What was looked at, where that is not in the spool.
+    /// The bytes that the planner has read, unless they are in the spool.
     kept: Vec<u8>,
-    /// How much was read of it, or of the spool.
+    /// How many of these bytes, or of the spool's, were read.
     at: u64,
 }
 
 impl PipeReader {
-    /// Looks at the beginning; to load is for another time.
+    /// Opens it to read only the beginning.
     pub(super) fn look(pipe: &Arc<Pipe>) -> Result<PipeReader, SourceError> {
         pipe.require_unread()?;
         Ok(PipeReader::Look {
@@ -254,7 +254,7 @@ impl PipeReader {
         })
     }
 
-    /// Reads all of it: once, or again where it was kept and nobody reads it now.
+    /// Opens it to read all of it. A second time is possible if it was kept and has no other reader now.
     pub(super) fn load(pipe: &Arc<Pipe>) -> Result<PipeReader, SourceError> {
         let mut state = pipe.state();
         let Some(file) = state.file.take() else {
@@ -325,7 +325,7 @@ impl Read for PipeReader {
 }
 
 impl State {
-    /// Keeps what was read, where that is wanted. A disk that takes no more ends the keeping.
+    /// Keeps what was read, if requested. A full disk ends the keeping.
     fn keep(&mut self, bytes: &[u8]) -> bool {
         let Some(spool) = &mut self.spool else {
             return false;
@@ -344,7 +344,7 @@ impl PipeLoad {
             let count = copy_kept(&self.kept, &mut at, bytes);
             self.at = at as u64;
             if at == self.kept.len() {
-                // Its memory is of no more use.
+                // Its memory is no longer needed.
                 self.kept = Vec::new();
             }
             return Ok(count);
@@ -364,7 +364,7 @@ impl PipeLoad {
         let file = self
             .file
             .as_mut()
-            .expect("it goes back when this is dropped");
+            .expect("the descriptor is returned only when this is dropped");
         let count = self.pipe.read(file, bytes)?;
         let mut state = self.pipe.state();
         state.at_end = count == 0;
@@ -391,7 +391,7 @@ fn copy_kept(kept: &[u8], at: &mut usize, bytes: &mut [u8]) -> usize {
     count
 }
 
-/// Waits until something can be read, or the end be seen; an error once a bell rings.
+/// Waits until there is something to read, or the end; returns an error when a bell rings.
 fn wait_readable(
     file: BorrowedFd<'_>,
     stop: BorrowedFd<'_>,

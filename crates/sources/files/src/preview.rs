@@ -1,4 +1,4 @@
-//! A look at a file's first rows, for the planner.
+//! Reads a file's first rows for the planner.
 
 use std::sync::Arc;
 
@@ -13,31 +13,31 @@ use super::source_file::SourceFile;
 use super::split::Split;
 use super::stored::Purpose;
 
-/// Bytes that are read: enough for many rows, and cheap for many files.
+/// How many bytes are read: enough for many rows, and cheap for many files.
 const PREVIEW_BYTES: usize = 64 << 10;
 
-/// What a file's beginning shows.
+/// The beginning of a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Preview {
-    /// The names in its header, where the dialect has one.
+    /// The names in its header, if the dialect has one.
     pub header: Option<Vec<String>>,
-    /// Its first records, headers not counted; none where the file has no rows.
+    /// Its first records, without the header; empty if the file has no rows.
     pub records: Vec<PreviewRecord>,
-    /// The encoding that only its text tells, by a byte order mark or the byte order of UTF-16, if that is not UTF-8.
+    /// The encoding that only its text shows, by a byte order mark or the byte order of UTF-16, if it is not UTF-8.
     pub encoding_found: Option<TextEncoding>,
 }
 
-/// A record that was looked at.
+/// A record of the preview.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PreviewRecord {
-    /// Where it begins.
+    /// The place where it begins.
     pub location: Location,
     /// Its fields' text, without quotes and escapes; `None` is NULL. Bytes that are not UTF-8
     /// are replaced.
     pub fields: Vec<Option<String>>,
-    /// What is wrong with its form.
+    /// The fault of its form.
     pub fault: Option<FaultKind>,
-    /// Whether it is valid UTF-8, before unescaping.
+    /// True if it is valid UTF-8, before unescaping.
     pub is_utf8: bool,
 }
 
@@ -52,7 +52,7 @@ impl Preview {
         Preview::read_split(Split::whole(Arc::clone(file)), dialect, records_max)
     }
 
-    /// The same from the beginning of a split.
+    /// Like [`Preview`], but from the beginning of a split.
     pub fn read_split(
         split: Split,
         dialect: &Dialect,

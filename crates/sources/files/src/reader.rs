@@ -1,12 +1,11 @@
 //! Reads a split in chunks of whole records.
 //!
-//! A buffer is filled, scanned, and handed out up to the end of its last whole record; what
-//! follows is carried over to the next buffer. A record that no buffer holds makes the buffer
-//! grow, up to `record_bytes_max` and a chunk. The file's places (bytes, lines) are counted in
-//! the decompressed text, the byte order mark and the header included.
+//! A buffer is filled, scanned, and handed out up to the end of its last whole record; the rest is copied to the next
+//! buffer. If a record is longer than the buffer, the buffer grows, up to `record_bytes_max` and a chunk. Places
+//! (bytes, lines) are counted in the decompressed text, including the byte order mark and the header.
 //!
-//! A range of a file is read up to its nominal end; the last record that begins before it is
-//! finished behind it, and nothing more is taken there.
+//! A range of a file is read up to its nominal end. The last record that begins before that end is read completely, and
+//! nothing after it.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -31,13 +30,13 @@ use super::stored::Purpose;
 use super::text::Text;
 use super::window::{Window, check_utf8};
 
-/// Bytes that are read at a time to finish a record behind a range's end.
+/// How many bytes are read at a time to finish a record after a range's end.
 const FINISH_BYTES: usize = 4 << 10;
 
-/// Bytes of the longest byte order mark of a file that is read from its middle.
+/// The length of the longest byte order mark of a file that can be read from its middle.
 const MARK_BYTES_MAX: u64 = 3;
 
-/// Bytes that are read at a time to find where the rows of a file begin.
+/// How many bytes are read at a time to find the first row of a file.
 const ROWS_LOOK_BYTES: usize = 4 << 10;
 
 /// Reads a split in chunks of whole records.
@@ -48,9 +47,9 @@ pub struct TextReader {
     window: Window,
     chunk_bytes: usize,
     pool: BufferPool,
-    /// Where the records of others begin; nowhere in a whole file.
+    /// The nominal end, where the records of the next range begin; `None` for a whole file.
     end: Option<u64>,
-    /// Where its own text begins.
+    /// The position of its first record.
     begin: u64,
     is_done: bool,
     header: Option<Vec<String>>,
@@ -58,16 +57,15 @@ pub struct TextReader {
 }
 
 impl TextReader {
-    /// Opens the file and reads its beginning: what its first bytes say, and the header, which
-    /// only a split from the file's beginning has. Chunks will have about `chunk_bytes` of text;
-    /// `pool` comes from the reader before this one ([`close`](TextReader::close)) or is empty.
+    /// Opens the file and reads its beginning: the first bytes, which are checked, and the header, which only a split
+    /// from the file's beginning has. Chunks will have about `chunk_bytes` of text; `pool` comes from the reader before
+    /// this one ([`close`](TextReader::close)) or is empty.
     ///
     /// # Panics
     ///
     /// If the split is a range of a file that cannot be read in ranges
-    /// ([`SourceFile::reads_in_ranges`](super::SourceFile::reads_in_ranges)), or one that begins
-    /// in the middle, in a dialect that [needs a place](super::needs_place), and does not say where
-    /// its first record begins.
+    /// ([`SourceFile::reads_in_ranges`](super::SourceFile::reads_in_ranges)), or if it begins in the middle, in a
+    /// dialect that [needs a place](super::needs_place), and has no place of its first record.
     pub fn open(
         split: Split,
         dialect: &Dialect,
@@ -84,7 +82,7 @@ impl TextReader {
         chunk_bytes: usize,
         pool: BufferPool,
     ) -> Result<TextReader, SourceError> {
-        assert!(chunk_bytes > 0, "a chunk holds something");
+        assert!(chunk_bytes > 0, "a chunk has at least one byte");
         dialect.check().map_err(|cause| SourceError::Dialect {
             path: split.file.path.to_path_buf(),
             cause,
@@ -109,10 +107,10 @@ impl TextReader {
         mut pool: BufferPool,
         is_whole: bool,
     ) -> Result<TextReader, SourceError> {
-        // The text of typed rows is that of their range: it ends where that does.
+        // The text of typed rows is made from their range, so it ends with the range.
         let is_table = split.file.table().is_some();
         let text = Text::open_range(&split.file, purpose, &split.byte_range)?;
-        // A small file needs no whole chunk, but one byte more to see its end.
+        // A small file needs less than a chunk, but one byte more than its size, to notice its end.
         let is_plain =
             split.file.origin == FileOrigin::File && split.file.compression == Compression::None;
         let expected = match is_plain {
@@ -158,15 +156,15 @@ impl TextReader {
     ) -> Result<TextReader, SourceError> {
         let file = Arc::clone(&split.file);
         let end = split.byte_range.end.min(file.size_bytes);
-        // Where a search for the end of the record before begins, and where the first record is
-        // at the earliest: there itself, where nothing is searched for.
+        // Where the search for the end of the previous record begins, and the earliest position of the first record.
+        // Both are the same if there is no search.
         let (search_from, nominal) = match split.first_record {
             Some(first) => (None, first.byte_offset),
             None => {
                 let bytes_before = bytes_before(dialect)
                     .expect("with quotes or escapes a range says where its first record begins");
                 let nominal = split.byte_range.start;
-                // What stands before the rows is the first range's, wherever this one begins.
+                // Everything before the rows belongs to the first range, even if this range begins within it.
                 let may_be_before_rows =
                     dialect.header || dialect.skip_lines > 0 || nominal <= MARK_BYTES_MAX;
                 let rows_begin = match may_be_before_rows {
@@ -175,7 +173,7 @@ impl TextReader {
                 };
                 match nominal <= rows_begin {
                     true => (None, rows_begin),
-                    // Behind the terminator of the record before, one starts here.
+                    // The previous record's terminator ends here, so a record begins.
                     false => (Some(nominal.saturating_sub(bytes_before as u64)), nominal),
                 }
             }
@@ -226,13 +224,13 @@ impl TextReader {
         &self.split
     }
 
-    /// The names in the file's header; nothing where the dialect has none, the file is empty, or
-    /// the split does not begin where the file does.
+    /// The names in the file's header; `None` if the dialect has no header, if the file is empty, or if the split does
+    /// not begin at the file's beginning.
     pub fn header(&self) -> Option<&[String]> {
         self.header.as_deref()
     }
 
-    /// Where what was not read yet begins.
+    /// The place of the first byte that was not handed out yet.
     pub(super) fn position(&self) -> RecordStart {
         RecordStart {
             byte_offset: self.window.byte_offset,
@@ -240,17 +238,17 @@ impl TextReader {
         }
     }
 
-    /// The encoding that only the text told, where it is not UTF-8.
+    /// The encoding that only the text shows, if it is not UTF-8.
     pub fn encoding_found(&self) -> Option<TextEncoding> {
         self.window.text.encoding_found()
     }
 
-    /// The encoding that the text is translated from; nothing where it is read as UTF-8.
+    /// The encoding from which the text is translated; `None` if it is read as UTF-8.
     pub fn translated_from(&self) -> Option<TextEncoding> {
         self.window.text.translated_from()
     }
 
-    /// What has been read so far, and what it cost. Of a range only its own text is counted.
+    /// The bytes read so far, and their cost. For a range, only its own text is counted.
     pub fn meter(&self) -> SourceMeter {
         let mut meter = self.meter;
         self.window.text.add_to(&mut meter);
@@ -261,8 +259,8 @@ impl TextReader {
         meter
     }
 
-    /// What the chunks that were handed out are made of, and what they cost: without what was read ahead of them. Of a
-    /// compressed file this reads on until the decompressor has given all text of what it has taken.
+    /// The bytes of the chunks that were handed out, and their cost, without what was read ahead. For a compressed file
+    /// this reads until the decompressor has returned all text of the bytes that it has taken.
     pub fn meter_of_chunks(&mut self) -> SourceMeter {
         let mut meter = self.meter();
         if self.end.is_none() {
@@ -272,12 +270,11 @@ impl TextReader {
         meter
     }
 
-    /// The next whole records, in `records` by their positions in the chunk; nothing at the end.
-    /// A chunk may hold no record where the file has long runs of blank lines. Blank lines of the
-    /// chunk are counted in `records`, those before a header in the [`meter`](TextReader::meter)
-    /// only, which counts them all.
+    /// The next whole records, in `records` by their positions in the chunk; `None` at the end. If the file has long
+    /// runs of blank lines, a chunk may have no record. Blank lines of the chunk are counted in `records`; those before
+    /// a header are counted only in the [`meter`](TextReader::meter), which counts all.
     ///
-    /// After an error the reader is of no more use: its split has failed.
+    /// After an error the reader must not be used: its split has failed.
     pub fn next_chunk(&mut self, records: &mut Records) -> Result<Option<Chunk>, SourceError> {
         records.clear();
         if self.is_done {
@@ -285,7 +282,7 @@ impl TextReader {
         }
         let mut wanted_bytes = self.chunk_bytes;
         let consumed = loop {
-            // What came may be enough, and more may not come for long.
+            // The bytes that arrived may be enough, and more may take long to arrive.
             let is_enough = self.window.takes_what_comes
                 && wanted_bytes == self.chunk_bytes
                 && !self.window.bytes().is_empty();
@@ -324,8 +321,8 @@ impl TextReader {
         chunk
     }
 
-    /// Takes back the memory of a chunk. Where something still holds a part of it, the memory
-    /// stays with that, and a new buffer is made when one is needed.
+    /// Takes back the memory of a chunk. If something still holds a part of it, the memory is not taken, and a new
+    /// buffer is made when needed.
     pub fn recycle(&mut self, chunk: Chunk) {
         if !self
             .pool
@@ -335,14 +332,14 @@ impl TextReader {
         }
     }
 
-    /// Ends reading; the buffers are for the next reader.
+    /// Ends reading, and returns the buffers for the next reader.
     pub fn close(mut self) -> BufferPool {
         let usual_bytes = usual_bytes(self.chunk_bytes);
         self.pool.put(self.window.into_buffer(), usual_bytes);
         self.pool
     }
 
-    /// Bytes from the window's front to the range's end.
+    /// The number of bytes from the window's front to the range's end.
     fn bytes_to_end(&self) -> usize {
         match self.end {
             None => usize::MAX,
@@ -352,17 +349,17 @@ impl TextReader {
         }
     }
 
-    /// How much of the window's text lies before the range's end.
+    /// How many bytes of the window's text are before the range's end.
     fn own_bytes(&self) -> usize {
         self.window.bytes().len().min(self.bytes_to_end())
     }
 
-    /// Whether the file's end comes before the range's, and is in the window.
+    /// True if the file ends before the range does, and its end is in the window.
     fn sees_file_end(&self) -> bool {
         self.window.at_end && self.own_bytes() == self.window.bytes().len()
     }
 
-    /// Scans the window's own text. Returns how much of it is whole records and blank lines.
+    /// Scans the window's own text. Returns the number of its bytes that are whole records and blank lines.
     fn scan(&mut self, records: &mut Records) -> Result<usize, SourceError> {
         let start = Instant::now();
         let text = &self.window.bytes()[..self.own_bytes()];
@@ -374,7 +371,7 @@ impl TextReader {
         }
     }
 
-    /// The one line that begins before the range's end and ends behind it. Returns its bytes.
+    /// Reads the one line that begins before the range's end and ends after it. Returns its number of bytes.
     fn finish_last(&mut self, records: &mut Records) -> Result<usize, SourceError> {
         let mut wanted_bytes = self.window.bytes().len() + FINISH_BYTES;
         loop {
@@ -405,8 +402,8 @@ impl TextReader {
         }
     }
 
-    /// At the end of a range the file must still be as it was planned, as it must at its own
-    /// end; and the lines of a plain file are noted for the ranges behind it.
+    /// Checks at the end of a range, as at the end of a file, that the file has not changed since it was planned. Notes
+    /// the number of lines of a plain file for the ranges after this one.
     fn finish(&mut self) -> Result<(), SourceError> {
         if self.end.is_none() {
             return Ok(());
@@ -430,12 +427,12 @@ impl TextReader {
     }
 }
 
-/// The text of a buffer that no long record has made grow.
+/// The bytes of text in a buffer that has not grown for a long record.
 fn usual_bytes(chunk_bytes: usize) -> usize {
     chunk_bytes.max(SIGNATURE_BYTES)
 }
 
-/// Passes over the window's text up to its first line end, or to byte `end` of the file.
+/// Skips the window's text up to its first line end, or to byte `end` of the file.
 fn pass_over_line(window: &mut Window, end: u64) -> Result<(), SourceError> {
     while window.byte_offset < end {
         window.fill(FINISH_BYTES)?;
@@ -453,8 +450,7 @@ fn pass_over_line(window: &mut Window, end: u64) -> Result<(), SourceError> {
     Ok(())
 }
 
-/// Where the rows of a plain file begin: behind its byte order mark, the lines that are passed
-/// over, and its header.
+/// The position of the first row of a plain file: after the byte order mark, the skipped lines, and the header.
 pub(super) fn rows_begin(
     file: &Arc<SourceFile>,
     dialect: &Dialect,

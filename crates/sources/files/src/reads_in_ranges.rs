@@ -1,4 +1,4 @@
-//! Tells whether byte ranges of a file can be read independently, from its first bytes and its origin.
+//! Decides from a file's first bytes and origin whether byte ranges of it can be read independently.
 
 use inrush_rows::compression::Compression;
 use inrush_rows::encoding::TextEncoding;
@@ -10,8 +10,8 @@ use super::stored::{Purpose, StoredFile};
 use super::table::TableKind;
 
 impl SourceFile {
-    /// Whether it is known beforehand that its text is translated: its encoding is declared, or a
-    /// mark that nothing hides tells it.
+    /// True if it is known before reading that the text must be translated: by the declared encoding, or by a byte
+    /// order mark that is not hidden by compression.
     pub fn is_translated(&self) -> bool {
         let is_plain = self.origin == FileOrigin::File && self.compression == Compression::None;
         match self.encoding {
@@ -20,7 +20,7 @@ impl SourceFile {
         }
     }
 
-    /// Why byte ranges of it cannot be read by themselves, in words; nothing where they can.
+    /// Why byte ranges of it cannot be read independently, in words; `None` if they can.
     pub fn whole_because(&self) -> Result<Option<&'static str>, SourceError> {
         Ok(match (&self.origin, self.compression) {
             _ if self.reads_in_ranges()? => None,
@@ -35,9 +35,8 @@ impl SourceFile {
         })
     }
 
-    /// Whether byte ranges of it can be read by themselves: it is neither compressed, nor a
-    /// pipe, nor in another encoding than UTF-8. What cannot goes through a
-    /// [`Feed`](super::Feed).
+    /// True if byte ranges of it can be read independently: it is not compressed, not a pipe, and in UTF-8. Other files
+    /// are read through a [`Feed`](super::Feed).
     pub fn reads_in_ranges(&self) -> Result<bool, SourceError> {
         let is_plain = self.origin == FileOrigin::File && self.compression == Compression::None;
         match self.encoding {
@@ -52,7 +51,7 @@ impl SourceFile {
                     },
                     false => SourceError::read(&self.path, 0, cause),
                 })?;
-                // What is refused there is refused by whoever reads it, with its reason.
+                // If it is refused here, its reader refuses it, too, and gives the reason.
                 Ok(!matches!(beginning(&first), Beginning::Marked(encoding, _)
                     if encoding != TextEncoding::Utf8))
             }

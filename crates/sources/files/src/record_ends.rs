@@ -1,15 +1,13 @@
 //! Finds the ends of records, for code that cuts text without reading its fields.
 //!
-//! In a dialect without quotes and escapes every line end ends a record, so one look from the
-//! back is enough. In all others the scanner says. What finds boundaries in pieces of text in
-//! parallel takes its place here.
+//! In a dialect without quotes and escapes every line end ends a record, so searching from the end is enough. In all
+//! others the scanner finds them. A parallel search for boundaries would be added here.
 
 use inrush_scan::{Dialect, Escape, RecordEnd, Records, ScanError, Scanner, Terminator};
 
 use super::lines::count_line_ends;
 
-/// Whether every line end of a text is the end of a record (or of a blank line), whatever stands
-/// before it.
+/// True if every line end of a text ends a record or a blank line, whatever is before it.
 pub(super) fn is_line_based(dialect: &Dialect) -> bool {
     dialect.quote.is_none()
         && dialect.escape == Escape::None
@@ -20,7 +18,7 @@ pub(super) fn is_line_based(dialect: &Dialect) -> bool {
             .is_none_or(|fixed| matches!(fixed.record, RecordEnd::Line { .. }))
 }
 
-/// Finds the last end of a record in pieces of text that follow each other.
+/// Finds the last end of a record in consecutive pieces of text.
 pub(super) struct Cutter {
     scanner: Scanner,
     is_line_based: bool,
@@ -31,9 +29,9 @@ pub(super) struct Cutter {
 /// The whole records at the beginning of a text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Cut {
-    /// Their bytes, with the blank lines behind them.
+    /// Their number of bytes, including blank lines after them.
     pub(super) bytes: usize,
-    /// The line ends in them.
+    /// The number of line ends in them.
     pub(super) line_ends: u64,
 }
 
@@ -47,15 +45,15 @@ impl Cutter {
         }
     }
 
-    /// The whole records of `text`, which starts where a record starts. With `at_end` it is the
-    /// last text, and all of it is whole.
+    /// The whole records of `text`, which starts where a record starts. With `at_end` it is the last text, and all of
+    /// it is whole records.
     pub(super) fn cut(&mut self, text: &[u8], at_end: bool) -> Result<Cut, ScanError> {
         if self.is_line_based {
             let bytes = match memchr::memrchr(b'\n', text) {
                 _ if at_end => Some(text.len()),
                 Some(at) => Some(at + 1),
                 None if text.len() <= self.record_bytes_max => Some(0),
-                // Too long: the scanner says it in its own words.
+                // The record is too long: the scanner reports it.
                 None => None,
             };
             if let Some(bytes) = bytes {
@@ -71,8 +69,8 @@ impl Cutter {
     }
 }
 
-/// The bytes of the first line of `text`, a whole record or one that is passed over; nothing where it
-/// does not end in the text. `records` is for the work only.
+/// The number of bytes of the first line of `text`, which is a whole record or a skipped line; `None` if it does not
+/// end in the text. `records` is scratch space.
 pub(super) fn first_line_bytes(
     dialect: &Dialect,
     scanner: &mut Scanner,
@@ -86,7 +84,7 @@ pub(super) fn first_line_bytes(
     }
     let record_end = match records.records.first() {
         Some(record) if record.start == 0 => record.end as usize,
-        // A line that is passed over: nothing in it hides its terminator.
+        // A skipped line, in which nothing can hide the terminator.
         _ => (0..consumed)
             .find(|at| dialect.terminator_bytes_at(&text[*at..]) > 0)
             .unwrap_or(consumed),

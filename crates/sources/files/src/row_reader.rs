@@ -12,7 +12,7 @@ use super::source_file::FileOrigin;
 use super::split::Split;
 use super::table::TypedReader;
 
-/// Reads a split in chunks that a converter takes.
+/// Reads a split in chunks for a converter.
 pub enum RowReader {
     /// Reads a text file.
     Text(Box<TextReader>),
@@ -47,7 +47,7 @@ impl RowReader {
         })
     }
 
-    /// The names in the file's header, as [`TextReader::header`] has them.
+    /// The names in the file's header, as from [`TextReader::header`].
     pub fn header(&self) -> Option<&[String]> {
         match self {
             RowReader::Text(reader) => reader.header(),

@@ -1,4 +1,4 @@
-//! Compares a file with the text, or the rows, that an earlier run has read of it.
+//! Compares a file with the text or rows that an earlier run has read of it.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -14,11 +14,11 @@ use super::feed::{Feed, FeedSettings};
 use super::source_file::SourceFile;
 use super::table::TableFile;
 
-/// Text that is read and hashed at a time.
+/// How many bytes of text are read and hashed at a time.
 const BLOCK_BYTES: usize = 1 << 20;
 
-/// Reads the parts of a file that were read before, and compares them by their hashes. The file has the size that it had;
-/// if it was shared, its parts had about `part_bytes`.
+/// Reads the parts of a file that an earlier run has read, and compares their hashes. The file has the same size as
+/// before; if it was shared, its parts had about `part_bytes`.
 pub fn has_same_content(
     file: &Arc<SourceFile>,
     dialect: &Dialect,
@@ -35,7 +35,7 @@ pub fn has_same_content(
     }
 }
 
-/// The text of a split is what stands between two places of a plain file.
+/// The text of a split is the text between two positions of a plain file.
 fn ranges_are_same(
     file: &Arc<SourceFile>,
     splits: &[SplitContent],
@@ -73,7 +73,7 @@ fn ranges_are_same(
     Ok(true)
 }
 
-/// The rows of a split are known by the bytes that they are stored as.
+/// The rows of a split are compared by their stored bytes.
 fn rows_are_same(
     file: &Arc<SourceFile>,
     table: &Arc<TableFile>,
@@ -94,8 +94,8 @@ fn rows_are_same(
     Ok(true)
 }
 
-/// What cannot be read from its middle is read as it was for the load: ranges are cut at the same
-/// places, and all of them follow each other in a file that one stream had loaded.
+/// A file that cannot be read from its middle is read as in the load: ranges are cut at the same positions. If one
+/// stream had loaded the whole file, all ranges are read one after the other.
 fn fed_is_same(
     file: &Arc<SourceFile>,
     dialect: &Dialect,

@@ -1,4 +1,4 @@
-//! A file that all streams take parts of, as the contract of a source says.
+//! A file of which all streams take parts, by the contract of a source.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -48,7 +48,7 @@ impl SharedFile {
         if file.is_stop_asked() {
             return Err(stopped());
         }
-        // A stop ends the feed's own reading, and with it this waiting.
+        // A stop ends the feed's own reading, and so this wait.
         match self.feed.next_range().await {
             Ok(None) => Ok(None),
             Ok(Some(range)) => Ok(Some(SharedPart {

@@ -4,25 +4,25 @@ use encoding_rs::{GB18030, UTF_16BE, UTF_16LE};
 use inrush_rows::compression::Compression;
 use inrush_rows::encoding::TextEncoding;
 
-/// First bytes that are looked at.
+/// How many first bytes are examined.
 pub(super) const SIGNATURE_BYTES: usize = 10;
-/// First bytes of a text that are looked at: a tar archive is known by its first block.
+/// How many first bytes of a text are examined: a tar archive is recognized by its first block.
 pub(super) const KIND_BYTES: usize = 512;
 
-/// What the first bytes of a text say of its encoding.
+/// What the first bytes of a text show about its encoding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Beginning {
     /// Nothing.
     Unmarked,
-    /// A byte order mark of so many bytes.
+    /// A byte order mark of this many bytes.
     Marked(TextEncoding, usize),
-    /// No mark, but ASCII characters in two bytes each.
+    /// No mark, but ASCII characters of two bytes each.
     LikeUtf16(TextEncoding),
-    /// Four bytes a character, which is not read.
+    /// Four bytes per character, which is not supported.
     Utf32(&'static str),
 }
 
-/// Looks at the first bytes of a text.
+/// Examines the first bytes of a text.
 pub(super) fn beginning(text: &[u8]) -> Beginning {
     match text {
         [0xff, 0xfe, 0, 0, ..] => Beginning::Utf32("UTF-32LE"),
@@ -41,8 +41,7 @@ pub(super) fn beginning(text: &[u8]) -> Beginning {
     }
 }
 
-/// The kind of file that is not text, where the first bytes tell one. No text that a table is
-/// loaded from begins with these.
+/// The kind of file by its first bytes, if it is one that is not text. No text that is loaded begins with these bytes.
 pub(super) fn binary_kind(bytes: &[u8]) -> Option<&'static str> {
     match bytes {
         [0x1f, 0x8b, ..] => Some("gzip"),
@@ -90,7 +89,7 @@ pub(super) fn binary_kind(bytes: &[u8]) -> Option<&'static str> {
     }
 }
 
-/// The kind of a file that is declared as compressed, and is neither that nor text.
+/// The kind of a file that is declared as compressed but is neither compressed in this way nor text.
 pub(super) fn unreadable_kind(bytes: &[u8]) -> Option<&'static str> {
     match bytes {
         [0x78, flags, ..] if (0x7800 + u16::from(*flags)) % 31 == 0 => {
@@ -103,10 +102,10 @@ pub(super) fn unreadable_kind(bytes: &[u8]) -> Option<&'static str> {
     }
 }
 
-/// How a tar archive is called.
+/// The name of a tar archive in messages.
 pub(super) const TAR: &str = "a tar archive";
 
-/// Whether a text begins with the header of a tar archive's member: 512 bytes whose sum they have themselves.
+/// True if a text begins with the header of a tar archive's member: 512 bytes that contain their own checksum.
 fn is_tar(bytes: &[u8]) -> bool {
     let Some(header) = bytes.get(..512) else {
         return false;
@@ -124,11 +123,11 @@ fn is_tar(bytes: &[u8]) -> bool {
         .skip_while(|byte| **byte == b' ')
         .map_while(|byte| matches!(byte, b'0'..=b'7').then(|| u64::from(byte - b'0')))
         .fold(0, |sum, digit| sum * 8 + digit);
-    // A name, and behind it the zeros that no text has.
+    // A name, and after it zeros, which no text has.
     header[0] != 0 && header[..100].contains(&0) && told == sum
 }
 
-/// Whether a text begins with a cpio header of ASCII: a magic number and 104 hexadecimal digits, or 70 octal ones.
+/// True if a text begins with an ASCII cpio header: a magic number and 104 hexadecimal digits, or 70 octal ones.
 fn is_cpio(bytes: &[u8]) -> bool {
     let digits = |range: std::ops::Range<usize>, is_digit: fn(&u8) -> bool| {
         bytes
@@ -145,12 +144,12 @@ fn is_cpio(bytes: &[u8]) -> bool {
     }
 }
 
-/// Whether some of the bytes are zeros, which no text has.
+/// True if some of the bytes are zeros, which no text has.
 fn has_zero(bytes: &[u8], range: std::ops::Range<usize>) -> bool {
     bytes.get(range).is_some_and(|bytes| bytes.contains(&0))
 }
 
-/// What to do with a file of a kind that is not text.
+/// The fix for a kind of file that is not text.
 pub(super) fn unpacking(kind: &str) -> Option<&'static str> {
     Some(match kind {
         TAR => "unpack it (tar -xf FILE) and load the files in it",
@@ -179,7 +178,7 @@ pub(super) fn unpacking(kind: &str) -> Option<&'static str> {
     })
 }
 
-/// What a file of a compression begins with.
+/// The first bytes of files with a compression.
 pub(super) fn signature(compression: Compression) -> &'static [u8] {
     match compression {
         Compression::None | Compression::Zip => b"",
@@ -190,7 +189,7 @@ pub(super) fn signature(compression: Compression) -> &'static [u8] {
     }
 }
 
-/// The compression that the first bytes of a file tell.
+/// The compression of a file by its first bytes.
 pub(super) fn compression_by_signature(first: &[u8]) -> Compression {
     match binary_kind(first) {
         Some("gzip") => Compression::Gzip,

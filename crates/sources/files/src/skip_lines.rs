@@ -1,22 +1,21 @@
-//! The lines at the beginning of a file that are no records (`skip_lines`): they are passed over
-//! whatever stands in them, quotes and comments too, and counted as skipped.
+//! Skips the lines at the beginning of a file that are not records (`skip_lines`), whatever they contain, even quotes
+//! and comments. They are counted as skipped.
 //!
-//! A line ends where the dialect's terminator stands. Nothing of it is held, so it may be longer
-//! than a record.
+//! A line ends with the dialect's terminator. It is not kept in memory, so it may be longer than a record.
 
 use inrush_scan::Dialect;
 use inrush_source::SourceError;
 
 use super::window::Window;
 
-/// Bytes that are read at a time.
+/// How many bytes are read at a time.
 const LOOK_BYTES: usize = 4 << 10;
 
-/// A terminator that is longer than this does not exist.
+/// The length of the longest possible terminator.
 const TERMINATOR_BYTES_MAX: usize = 8;
 
-/// Passes over the lines that are no records, where the window stands at its file's beginning. A
-/// file that has fewer lines has no records.
+/// Skips the lines that are not records, if the window is at the file's beginning. If the file has fewer lines, it has
+/// no records.
 pub(super) fn pass_over(
     window: &mut Window,
     dialect: &Dialect,
@@ -31,7 +30,7 @@ pub(super) fn pass_over(
     Ok(())
 }
 
-/// Passes over one line; `false` where there is none.
+/// Skips one line; returns `false` if there is none.
 fn pass_over_line(window: &mut Window, dialect: &Dialect) -> Result<bool, SourceError> {
     let mut is_begun = false;
     loop {
@@ -50,7 +49,7 @@ fn pass_over_line(window: &mut Window, dialect: &Dialect) -> Result<bool, Source
             true => (text.len(), true),
             false => (before_terminator(text), false),
         };
-        // Without a byte that ends lines only a terminator does.
+        // If no single byte ends lines, only the whole terminator does.
         let line_ends = match dialect.line_byte() {
             Some(_) => u64::from(dialect.line_count(&text[..passed])),
             None => 0,
@@ -63,7 +62,7 @@ fn pass_over_line(window: &mut Window, dialect: &Dialect) -> Result<bool, Source
     }
 }
 
-/// The part of a text that can hold no beginning of a terminator, and ends with a character.
+/// The part of a text that ends with a whole character and cannot contain the beginning of a terminator.
 fn before_terminator(text: &[u8]) -> usize {
     let most = text.len().saturating_sub(TERMINATOR_BYTES_MAX - 1);
     (0..=most)

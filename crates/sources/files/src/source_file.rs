@@ -1,7 +1,7 @@
 //! A file to load, as it was when it was found: its path, size, compression and origin.
 //!
-//! The file and [`table`](super::table) need each other: a file of typed rows holds the footer that was read of it
-//! ([`TableFile`]), and the readers of its rows take the file, to name it in errors and to check that nobody wrote to it.
+//! This module and [`table`](super::table) need each other: a file of typed rows contains its footer ([`TableFile`]),
+//! and the readers of its rows use the file, to name it in errors and to check that it was not changed.
 
 use std::fs::{self, File, Metadata};
 use std::io::{self, Read};
@@ -22,39 +22,36 @@ use super::table::TableFile;
 /// A file to load, as it was when it was found.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SourceFile {
-    /// Its place among the files that were found with it, counted from 0.
+    /// Its index among the files that were found with it, counted from 0.
     pub index: u32,
-    /// The path: the base folder and what the user wrote; of a member of an archive with its
-    /// name there.
+    /// The path: the base folder and the path from the user; for a member of an archive, also its name there.
     pub path: Arc<Path>,
-    /// Bytes as it is stored; 0 for a pipe, which has no size.
+    /// The stored size in bytes; 0 for a pipe, which has no size.
     pub size_bytes: u64,
     /// When it, or its archive, was last written, in nanoseconds since 1970.
     pub modified_ns: i64,
-    /// What tells that it, or its archive, was not written to since, even where its time was put
-    /// back.
+    /// The state that shows a later change of the file, or of its archive, even if its time was set back.
     pub state: FileState,
-    /// How it is compressed.
+    /// Its compression.
     pub compression: Compression,
-    /// Whether the first bytes may tell another compression: of a pipe for which none is
-    /// declared.
+    /// True if the first bytes may show another compression: for a pipe without a declared one.
     pub(super) compression_by_signature: bool,
-    /// The encoding that is declared for its text.
+    /// The declared encoding of its text.
     pub encoding: Option<TextEncoding>,
-    /// Where its bytes come from.
+    /// The origin of its bytes.
     pub origin: FileOrigin,
-    /// The line ends that were counted in it.
+    /// The line ends counted so far.
     pub(super) lines: KnownLines,
     /// Ends every read of it.
     pub(super) stop: ReadStop,
 }
 
-/// The stop of the run that reads a file. It is no part of what the file is: files do not differ by it.
+/// The stop of the run that reads a file. It is ignored when files are compared.
 #[derive(Clone, Debug, Default)]
 pub(super) struct ReadStop(pub(super) Stop);
 
 impl ReadStop {
-    /// Whether the run was asked to stop, so that reading on is in vain.
+    /// True if the run was asked to stop, so that there is no use in reading on.
     pub(super) fn is_asked(&self) -> bool {
         self.0.asked().is_some()
     }
@@ -68,16 +65,16 @@ impl PartialEq for ReadStop {
 
 impl Eq for ReadStop {}
 
-/// Where the bytes of a file come from.
+/// The origin of a file's bytes.
 #[derive(Clone, Debug)]
 pub enum FileOrigin {
-    /// A file by itself.
+    /// A file on the disk.
     File,
     /// A zip archive.
     ZipMember(Arc<ZipMember>),
     /// Standard input, a named pipe or a process substitution.
     Pipe(Arc<Pipe>),
-    /// The rows of a file by itself, which are no text there.
+    /// The typed rows of a file on the disk.
     Table(Arc<TableFile>),
 }
 
@@ -144,13 +141,13 @@ impl SourceFile {
         &self.stop.0
     }
 
-    /// Whether the run that reads it was asked to stop.
+    /// True if the run that reads it was asked to stop.
     pub(super) fn is_stop_asked(&self) -> bool {
         self.stop.is_asked()
     }
 
-    /// What the system says of it now, where that can be asked: its size, its time and what else tells that it was written
-    /// to. A member has the size that it had, as long as its archive has.
+    /// Its size, time and state now, from the system; `None` for a pipe. A member keeps its size as long as its archive
+    /// does.
     pub(super) fn stat_now(&self) -> Option<(u64, i64, FileState)> {
         let path = match &self.origin {
             FileOrigin::File | FileOrigin::Table(_) => &*self.path,
@@ -167,7 +164,7 @@ impl SourceFile {
         Some((size_bytes, modified_ns(&metadata), FileState::of(&metadata)))
     }
 
-    /// The same file with the state that it has now, as far as that can be asked.
+    /// The same file with its present state, as far as the system has one.
     pub(super) fn as_it_is_now(&self) -> SourceFile {
         let mut now = self.clone();
         if let Some((_, modified_ns, state)) = self.stat_now() {
@@ -177,7 +174,7 @@ impl SourceFile {
         now
     }
 
-    /// The file on the disk that holds its bytes, and where they begin there; a pipe has none.
+    /// The file on the disk with its bytes, and their position in it; `None` for a pipe.
     pub fn stored_at(&self) -> Option<(&Path, u64)> {
         match &self.origin {
             FileOrigin::File | FileOrigin::Table(_) => Some((&self.path, 0)),
@@ -186,12 +183,12 @@ impl SourceFile {
         }
     }
 
-    /// Whether it can be read only once, and has neither size nor time.
+    /// True if it can be read only once, and has neither a size nor a time.
     pub fn is_pipe(&self) -> bool {
         matches!(self.origin, FileOrigin::Pipe(_))
     }
 
-    /// The file's typed rows, where it has such.
+    /// The file's typed rows, if it has any.
     pub fn table(&self) -> Option<&Arc<TableFile>> {
         match &self.origin {
             FileOrigin::Table(table) => Some(table),
@@ -199,7 +196,7 @@ impl SourceFile {
         }
     }
 
-    /// Keeps what is loaded of a pipe in a folder, so that it can be read again. A file can be anyway.
+    /// Keeps what is loaded of a pipe in a folder, so that it can be read again. Other files can always be.
     pub fn keep_in(&self, folder: &Path) -> io::Result<()> {
         match &self.origin {
             FileOrigin::Pipe(pipe) => pipe.keep_in(folder),
@@ -207,7 +204,7 @@ impl SourceFile {
         }
     }
 
-    /// Whether it can be read once more after it was loaded.
+    /// True if it can be read again after it was loaded.
     pub fn is_read_again(&self) -> bool {
         match &self.origin {
             FileOrigin::Pipe(pipe) => pipe.is_kept(),
@@ -215,20 +212,20 @@ impl SourceFile {
         }
     }
 
-    /// What its decompressor takes of memory, as its first bytes tell.
+    /// The memory that its decompressor needs, by its first bytes.
     pub fn decoder_bytes(&self) -> u64 {
         let mut first = Vec::new();
         if matches!(self.compression, Compression::Zstd | Compression::Xz)
             && let Some((path, _)) = self.stored_at()
             && let Ok(file) = File::open(path)
         {
-            // What cannot be read is told by whoever loads it.
+            // If it cannot be read, the load reports the error.
             let _ = file.take(FIRST_BYTES as u64).read_to_end(&mut first);
         }
         decoder_bytes(self.compression, &first)
     }
 
-    /// Bytes of the file that holds it: of the archive, where it is a member of one.
+    /// The size of the file that contains it: that of the archive for a member.
     pub(super) fn container_bytes(&self) -> u64 {
         match &self.origin {
             FileOrigin::ZipMember(member) => member.archive_bytes,
@@ -236,8 +233,8 @@ impl SourceFile {
         }
     }
 
-    /// Texts that name it beside its size and time: the same file is the same wherever the
-    /// command is given, and however its path is written. A pipe is never the same again.
+    /// Texts that identify it, in addition to its size and time. They do not depend on the current folder or on how its
+    /// path is written. A pipe never has the same texts again.
     pub fn identity(&self) -> Vec<String> {
         let canonical = |path: &Path| {
             let path = fs::canonicalize(path).unwrap_or_else(|_| path.to_path_buf());

@@ -37,7 +37,7 @@ impl Split {
         }
     }
 
-    /// The records of a plain file that begin in a range of its bytes.
+    /// The records of a plain file that begin in a byte range.
     pub fn range(
         file: Arc<SourceFile>,
         byte_range: Range<u64>,
@@ -51,7 +51,7 @@ impl Split {
         }
     }
 
-    /// The split of `file` that a split of the source stands for.
+    /// The split of `file` for a split of the source.
     pub(super) fn of(file: Arc<SourceFile>, split: SourceSplit) -> Split {
         Split {
             file,
@@ -72,12 +72,12 @@ impl Split {
         }
     }
 
-    /// Stored bytes, the measure of its work, as far as that is known beforehand.
+    /// The number of stored bytes, as a measure of its work, as far as it is known before reading.
     pub fn size_bytes(&self) -> u64 {
         self.byte_range.end - self.byte_range.start
     }
 
-    /// Where the split begins, as far as it is known beforehand.
+    /// The place where the split begins, as far as it is known before reading.
     pub fn location(&self) -> Location {
         Location {
             file: Arc::clone(&self.file.path),

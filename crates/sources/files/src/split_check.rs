@@ -1,4 +1,4 @@
-//! Proves for one file that reading it in pieces finds what one careful reader finds.
+//! Checks for one file that reading it in pieces finds the same as one careful reader.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::ops::Range;
@@ -20,54 +20,54 @@ use super::split_starts::{first_records, needs_pass};
 use super::table::TableFile;
 use inrush_system::threads::on_threads;
 
-/// Bytes of a chunk; odd, so that chunks end anywhere.
+/// The bytes of a chunk; an odd number, so that chunks end at arbitrary positions.
 const CHUNK_BYTES: usize = 100_003;
 
-/// How a file is taken apart for the check.
+/// How a file is divided for the check.
 #[derive(Clone, Copy, Debug)]
 pub struct SplitCheckSettings {
-    /// Bytes of a range.
+    /// The bytes of a range.
     pub range_bytes: u64,
-    /// Threads that read at the same time.
+    /// The number of threads that read at the same time.
     pub threads: usize,
 }
 
 /// How the pieces of a file were found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SplitMethod {
-    /// Each range's first record by a look at the line end before it, or by arithmetic.
+    /// Each range's first record was found from the line end before it, or by arithmetic.
     Local,
-    /// By a pass over the whole file.
+    /// A pass over the whole file found them.
     Pass,
     /// One reader fed all others.
     Fed,
-    /// The file's footer says where its row groups are.
+    /// The file's footer has the positions of its row groups.
     RowGroups,
 }
 
-/// What was found.
+/// The result of the check.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SplitCheck {
     /// How the pieces were found.
     pub method: SplitMethod,
-    /// How many there were.
+    /// The number of pieces.
     pub range_count: usize,
-    /// Records that one reader finds.
+    /// The number of records that one reader finds.
     pub record_count: u64,
-    /// Lines that it passes over.
+    /// The number of lines that it skips.
     pub skipped_count: u64,
-    /// The first range that is read otherwise in pieces.
+    /// The first range with a difference.
     pub difference: Option<SplitDifference>,
 }
 
-/// A range that is not read the same.
+/// A range in which pieces and one reader differ.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SplitDifference {
-    /// Its bytes.
+    /// Its byte range.
     pub range: Range<u64>,
-    /// Records of it that one reader finds.
+    /// The number of its records that one reader finds.
     pub serial_count: u64,
-    /// Records of it that are found in pieces.
+    /// The number of its records that are found in pieces.
     pub split_count: u64,
 }
 
@@ -123,8 +123,8 @@ fn place(chunk: &Chunk, records: &Records, index: usize) -> (u64, u64) {
     (place.byte_offset, place.line)
 }
 
-/// Reads a file in pieces and by one reader, and holds them against each other. Nothing comes back
-/// where a stop was asked. A pipe cannot be read twice: the caller refuses it.
+/// Reads a file in pieces and by one reader, and compares the results. Returns `None` if a stop was requested. A pipe
+/// cannot be read twice: the caller refuses it.
 pub fn check_split(
     file: &Arc<SourceFile>,
     dialect: &Dialect,
@@ -175,7 +175,7 @@ pub fn check_split(
     }))
 }
 
-/// Reads a file of typed rows group by group, and in one go. Its places are the numbers of rows.
+/// Reads a file of typed rows group by group, and in one go. Its places are row numbers.
 fn check_row_groups(
     file: &Arc<SourceFile>,
     table: &TableFile,
@@ -212,7 +212,7 @@ fn check_row_groups(
     }))
 }
 
-/// Ranges in order, each with its records, and the lines passed over in all of them.
+/// Ranges in order, each with its records, and the number of lines skipped in all of them.
 type RangeDigests = (Vec<(Range<u64>, Digest)>, u64);
 
 fn in_ranges(
@@ -297,7 +297,7 @@ fn fed(
     Ok(Some((found.collect(), skipped)))
 }
 
-/// Shows every record of a source.
+/// Calls a function for every record of a source.
 fn all(
     source: &mut impl Chunks,
     mut show: impl FnMut(&Chunk, &Records, usize),
@@ -312,8 +312,8 @@ fn all(
     Ok(())
 }
 
-/// What one reader finds, by the ranges in which the records begin; all its records and the lines
-/// that it passes over.
+/// The records that one reader finds, assigned to the ranges in which they begin; and the numbers of all records and of
+/// skipped lines.
 fn serially(
     file: &Arc<SourceFile>,
     dialect: &Dialect,
@@ -328,7 +328,7 @@ fn serially(
     all(&mut reader, |chunk, records, at| {
         is_stopped |= at == 0 && stop.asked().is_some();
         let (byte_offset, _) = place(chunk, records, at);
-        // The range that begins last at or before it.
+        // The last range that begins at or before the record.
         let range = starts.partition_point(|start| *start <= byte_offset) - 1;
         digests[range].take(chunk, records, at);
     })?;

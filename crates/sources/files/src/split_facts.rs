@@ -1,4 +1,4 @@
-//! Facts of a split that are gathered while its rows pass: a hash, the place of its text, its trailer.
+//! Facts about a split that are collected while its rows are read: a hash, the place of its text, its trailer.
 
 use std::ops::Range;
 
@@ -17,7 +17,7 @@ pub(super) struct SplitFacts {
 }
 
 impl SplitFacts {
-    /// No facts yet. The last record of the file may be a trailer that begins so.
+    /// No facts yet. If `trailer_starts_with` is given, the file's last record is a trailer that begins with it.
     pub(super) fn new(trailer_starts_with: Option<&str>) -> SplitFacts {
         SplitFacts {
             hash: ContentHash::default(),
@@ -27,7 +27,7 @@ impl SplitFacts {
         }
     }
 
-    /// Sees a chunk. Takes a trailer out of its records.
+    /// Adds a chunk, and removes a trailer from its records.
     pub(super) fn see(
         &mut self,
         chunk: &mut Chunk,
@@ -45,7 +45,7 @@ impl SplitFacts {
         Ok(())
     }
 
-    /// What a reader has counted, a trailer among the lines that were passed over.
+    /// The counts of a reader, with a trailer counted as a skipped line.
     pub(super) fn counted(&self, mut meter: SourceMeter) -> SourceMeter {
         meter.record_count -= self.trailer_count;
         meter.skipped_line_count += self.trailer_count;

@@ -17,7 +17,7 @@ use super::stored::Purpose;
 use super::text::Text;
 use inrush_system::threads::on_threads;
 
-/// Bytes that are read at a time.
+/// How many bytes are read at a time.
 const READ_BYTES: usize = 256 << 10;
 
 /// True if the records of a range can be found only by reading everything before it.
@@ -28,8 +28,8 @@ pub(super) fn needs_pass(dialect: &Dialect) -> bool {
 /// Finds where the first record of each range begins, as far as the reader of the range cannot find it. The ranges
 /// cover the whole file in order. If no record begins in a range, the result is the range's end.
 ///
-/// Reads the whole file with so many threads where [`needs_pass`] says so; returns
-/// `None` if `stop` was asked meanwhile.
+/// If [`needs_pass`] is true, reads the whole file with this many threads. Returns `None` if `stop` was requested
+/// meanwhile.
 pub fn first_records(
     file: &Arc<SourceFile>,
     dialect: &Dialect,
@@ -73,7 +73,7 @@ pub fn first_records(
     Ok(Some(starts.collect()))
 }
 
-/// The summaries of all ranges; `None` if a stop was asked.
+/// The summaries of all ranges; `None` if a stop was requested.
 fn summaries(
     file: &Arc<SourceFile>,
     dialect: &Dialect,

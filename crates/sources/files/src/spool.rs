@@ -1,7 +1,7 @@
-//! The text read from a pipe, kept on a disk so that it can be read once more.
+//! The text read from a pipe, kept on a disk so that it can be read again.
 //!
-//! The file has no name from the beginning: it goes with the process, however that ends. A disk that
-//! fills up ends the keeping and not the load: what else could be set aside then fails it.
+//! The file never has a name, so it is gone when the process ends, however it ends. If the disk fills up, the text is
+//! no longer kept, but the load continues; it fails only if rows must be read again.
 
 use std::fs::{self, File, OpenOptions};
 use std::io;
@@ -10,23 +10,23 @@ use std::path::{Path, PathBuf};
 
 use inrush_system::free_space::free_bytes;
 
-/// Bytes that are left free on the disk for others.
+/// How many bytes of the disk are left free for other programs.
 const LEFT_FREE_BYTES: u64 = 1 << 30;
-/// How many bytes are written between two looks at the disk.
+/// How many bytes are written between two checks of the disk's free space.
 const LOOK_EVERY_BYTES: u64 = 16 << 20;
 
-/// What was read of a pipe, from its beginning.
+/// The text read from a pipe, from its beginning.
 #[derive(Debug)]
 pub(super) struct Spool {
     file: File,
     folder: PathBuf,
     bytes_count: u64,
-    /// What may be written before the disk is looked at again.
+    /// How many bytes may be written before the disk is checked again.
     allowed_bytes: u64,
 }
 
 impl Spool {
-    /// Begins in a folder, for its owner alone.
+    /// Creates the file in a folder, readable only by its owner.
     pub fn begin(folder: &Path) -> io::Result<Spool> {
         let path = folder.join(format!("pipe-{}", std::process::id()));
         let mut options = OpenOptions::new();
@@ -42,12 +42,12 @@ impl Spool {
         })
     }
 
-    /// How much there is.
+    /// The number of kept bytes.
     pub fn bytes_count(&self) -> u64 {
         self.bytes_count
     }
 
-    /// Adds what follows. After an error it is of no more use.
+    /// Appends text. After an error the spool must not be used.
     pub fn append(&mut self, bytes: &[u8]) -> io::Result<()> {
         let end = self.bytes_count + bytes.len() as u64;
         if end > self.allowed_bytes {
@@ -62,7 +62,7 @@ impl Spool {
         Ok(())
     }
 
-    /// Reads what stands at a place.
+    /// Reads at a position.
     pub fn read_at(&self, bytes: &mut [u8], place: u64) -> io::Result<usize> {
         self.file.read_at(bytes, place)
     }

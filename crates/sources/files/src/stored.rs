@@ -1,7 +1,7 @@
 //! The bytes of a file as they are stored: a file, a member of an archive, or a pipe.
 //!
-//! This module is part of a circle: it opens a [`SourceFile`], which holds the footer of a file of typed rows
-//! ([`table`](super::table)), and the readers of such rows check by this module that nobody wrote to the file.
+//! This module is part of a dependency cycle: it opens a [`SourceFile`], which contains the footer of a file of typed
+//! rows ([`table`](super::table)), and the readers of such rows use this module to check that the file was not changed.
 
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
@@ -17,28 +17,28 @@ use super::file_state::modified_ns;
 use super::pipe::PipeReader;
 use super::source_file::{FileOrigin, ReadStop, SourceFile};
 
-/// What a file is opened for.
+/// The purpose of opening a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Purpose {
-    /// To see its beginning; it is read again later.
+    /// To read its beginning; it is read again later.
     Look,
     /// To load all of it.
     Load,
 }
 
 enum Bytes {
-    /// All of a file, or from a place of it on.
+    /// A file from its beginning, or from a position on.
     File(File),
-    /// A piece of a file: a member of an archive.
+    /// A part of a file: a member of an archive.
     Piece { file: File, left: u64 },
     /// A pipe.
     Pipe(PipeReader),
 }
 
-/// A file as it is stored, with what reading it has cost.
+/// The stored bytes of a file, with the cost of reading them.
 pub(super) struct StoredFile {
     bytes: Bytes,
-    /// First bytes that were looked at and not handed out yet, from `peeked_at` on.
+    /// First bytes that were examined and not handed out yet, from `peeked_at` on.
     peeked: Vec<u8>,
     peeked_at: usize,
     pub(super) bytes_read: u64,
@@ -47,7 +47,7 @@ pub(super) struct StoredFile {
 }
 
 impl StoredFile {
-    /// Opens a file from byte `start` on, and holds it against what was planned.
+    /// Opens a file from byte `start` on, and checks that it has not changed since it was planned.
     pub(super) fn open(
         planned: &SourceFile,
         purpose: Purpose,
@@ -98,7 +98,7 @@ impl StoredFile {
         })
     }
 
-    /// Whether it is still as it was planned; a pipe always is.
+    /// Checks that it has not changed since it was planned; a pipe never has.
     pub(super) fn check_unchanged(&self, planned: &SourceFile) -> Result<(), SourceError> {
         match &self.bytes {
             Bytes::File(file) | Bytes::Piece { file, .. } => check_unchanged(file, planned),
@@ -106,7 +106,7 @@ impl StoredFile {
         }
     }
 
-    /// Whether reading ended because a stop was asked for.
+    /// True if reading ended because a stop was requested.
     pub(super) fn is_stopped(&self) -> bool {
         match &self.bytes {
             Bytes::Pipe(reader) => reader.pipe().is_stopped(),
@@ -116,7 +116,7 @@ impl StoredFile {
 }
 
 impl StoredFile {
-    /// The first `count` bytes, fewer only where there are no more; they are still to be read.
+    /// The first `count` bytes, or fewer if there are no more. They are not consumed.
     pub(super) fn peek(&mut self, count: usize) -> io::Result<&[u8]> {
         if self.peeked_bytes() >= count {
             return Ok(&self.peeked[self.peeked_at..][..count]);
@@ -136,13 +136,13 @@ impl StoredFile {
         Ok(&self.peeked)
     }
 
-    /// Bytes that were looked at and not handed out yet.
+    /// Bytes that were examined and not handed out yet.
     pub(super) fn peeked_bytes(&self) -> usize {
         self.peeked.len() - self.peeked_at
     }
 
     fn read_stored(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
-        // A decompressor may take all of its file and give no text of it, and come back to nobody who would ask.
+        // The stop is checked here, because a decompressor may read its whole file and return no text.
         if self.stop.is_asked() {
             return Err(io::Error::other("stopped as asked"));
         }
@@ -182,7 +182,7 @@ impl Read for StoredFile {
     }
 }
 
-/// Holds an open file, or archive, against the plan.
+/// Compares an open file or archive with the plan.
 pub(super) fn check_unchanged(file: &File, planned: &SourceFile) -> Result<(), SourceError> {
     let metadata = file
         .metadata()

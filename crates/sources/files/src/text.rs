@@ -1,4 +1,4 @@
-//! The text of one file, whatever it is made of.
+//! The text of one file, from a text file or from typed rows.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -15,9 +15,9 @@ use super::table::TableText;
 
 /// The text of one file, in UTF-8.
 pub(super) enum Text {
-    /// Of a file of text.
+    /// The text of a text file.
     File(Box<FileText>),
-    /// Of a file of typed rows.
+    /// The text of a file of typed rows.
     Table(Box<TableText>),
 }
 
@@ -27,7 +27,7 @@ impl Text {
         Text::open_range(file, purpose, &(0..file.size_bytes))
     }
 
-    /// Opens a file from its beginning; of one of typed rows, the rows of a range of it.
+    /// Opens a file from its beginning; for typed rows, the rows of a range of it.
     pub(super) fn open_range(
         file: &Arc<SourceFile>,
         purpose: Purpose,
@@ -44,7 +44,7 @@ impl Text {
         Ok(Text::File(Box::new(FileText::open_at(file, start)?)))
     }
 
-    /// Bytes of the file before the text, or rows.
+    /// The number of bytes, or rows, of the file before the text.
     pub(super) fn start(&self) -> u64 {
         match self {
             Text::File(text) => text.start(),
@@ -52,12 +52,12 @@ impl Text {
         }
     }
 
-    /// Whether places are the numbers of rows.
+    /// True if places are row numbers.
     pub(super) fn counts_rows(&self) -> bool {
         matches!(self, Text::Table(_))
     }
 
-    /// The encoding that only the text told, where it is not UTF-8.
+    /// The encoding that only the text shows, if it is not UTF-8.
     pub(super) fn encoding_found(&self) -> Option<TextEncoding> {
         match self {
             Text::File(text) => text.encoding_found(),
@@ -65,7 +65,7 @@ impl Text {
         }
     }
 
-    /// The encoding that the text is translated from; nothing where it is read as UTF-8.
+    /// The encoding from which the text is translated; `None` if it is read as UTF-8.
     pub(super) fn translated_from(&self) -> Option<TextEncoding> {
         match self {
             Text::File(text) => text.translated_from(),
@@ -73,7 +73,7 @@ impl Text {
         }
     }
 
-    /// Reads some text; 0 bytes at the end only.
+    /// Reads some text; 0 bytes only at the end.
     pub(super) fn read(&mut self, bytes: &mut [u8]) -> Result<usize, SourceError> {
         match self {
             Text::File(text) => text.read(bytes),
@@ -81,8 +81,8 @@ impl Text {
         }
     }
 
-    /// Takes `text`, the next that was read, for a chunk: how many bytes, or rows, of the file it is,
-    /// and how its places are found where that is not plain.
+    /// Takes `text`, the next text that was read, for a chunk. Returns its number of bytes, or rows, in the file, and
+    /// the way to find places in it if they are not simply counted.
     pub(super) fn take(&mut self, text: &[u8]) -> (u64, Option<Arc<dyn Places>>) {
         match self {
             Text::File(file) => file.take(text),
@@ -90,7 +90,7 @@ impl Text {
         }
     }
 
-    /// Bytes, or rows, of the file between the beginning of `text`, the next that was read, and
+    /// The number of bytes, or rows, of the file between the beginning of `text`, the next text that was read, and
     /// `position`.
     pub(super) fn distance(&self, text: &[u8], position: usize) -> u64 {
         match self {
@@ -99,7 +99,7 @@ impl Text {
         }
     }
 
-    /// Whether the file is still as it was planned.
+    /// Checks that the file has not changed since it was planned.
     pub(super) fn check_unchanged(&self) -> Result<(), SourceError> {
         match self {
             Text::File(text) => text.check_unchanged(),
@@ -107,16 +107,16 @@ impl Text {
         }
     }
 
-    /// Takes out of a meter what was read ahead of the first `text_bytes` of the file's text.
+    /// Subtracts from a meter what was read beyond the first `text_bytes` of the file's text.
     pub(super) fn leave_out_ahead(&mut self, text_bytes: u64, meter: &mut SourceMeter) {
         match self {
             Text::File(text) => text.leave_out_ahead(text_bytes, meter),
-            // Its bytes are counted by rows already.
+            // Bytes of typed rows are already counted by rows.
             Text::Table(_) => {}
         }
     }
 
-    /// Adds what reading has cost so far.
+    /// Adds the cost of reading so far.
     pub(super) fn add_to(&self, meter: &mut SourceMeter) {
         match self {
             Text::File(text) => text.add_to(meter),

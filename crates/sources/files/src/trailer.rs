@@ -1,4 +1,4 @@
-//! Trailer records: taken out of the rows as they come, kept for the check before the switch.
+//! Trailer records: removed from the rows as they are read, and kept for the check before the switch.
 
 use inrush_rows::chunk::Chunk;
 use inrush_rows::location::Location;
@@ -12,7 +12,7 @@ pub(super) struct TrailerCatch {
 }
 
 impl TrailerCatch {
-    /// Looks for a last record that begins so.
+    /// Looks for a last record that begins with this text.
     pub(super) fn new(starts_with: &str) -> TrailerCatch {
         TrailerCatch {
             starts_with: starts_with.as_bytes().to_vec(),
@@ -20,8 +20,8 @@ impl TrailerCatch {
         }
     }
 
-    /// Takes the last record of a chunk away where it is a trailer. Returns how many were taken.
-    /// A record behind a trailer is an error; one before that looks like it is a row.
+    /// Removes the last record of a chunk if it is a trailer. Returns how many were removed. A record after the trailer
+    /// is an error; an earlier record that looks like a trailer is a row.
     pub(super) fn take_from(
         &mut self,
         chunk: &mut Chunk,
@@ -50,7 +50,7 @@ impl TrailerCatch {
         Ok(1)
     }
 
-    /// The trailer that was found since it was asked last.
+    /// The trailer that was found since the last call.
     pub(super) fn take(&mut self) -> Option<String> {
         self.found.take().map(|(text, _)| text)
     }

@@ -1,13 +1,12 @@
-//! Text of another encoding made UTF-8, step by step, with the places in the file kept.
+//! Translates text of another encoding to UTF-8, step by step, and keeps the places in the file.
 //!
-//! Each byte that is no part of a character of the encoding becomes the byte 0xff, which is not valid UTF-8. So the
-//! check for UTF-8 that all text goes through makes the record a reject.
+//! Each byte that is not part of a character of the encoding becomes the byte 0xff, which is not valid UTF-8. So the
+//! UTF-8 check of all text rejects the record.
 //!
-//! Places: where every character has a known length in the encoding (one byte; two or four in
-//! UTF-16), the distance between two places of the UTF-8 text is counted from the text itself.
-//! In the others a mark is kept at the beginning of each line, which is where records begin;
-//! within a line each character is measured by encoding it again, which is exact but for the few
-//! characters that an encoding has twice.
+//! Places: where every character has a known length in the encoding (one byte; two or four in UTF-16), the distance
+//! between two places of the UTF-8 text is counted from the text itself. For other encodings a mark is kept at the
+//! beginning of each line, where records begin. Within a line, each character is measured by encoding it again. This is
+//! exact except for the few characters that an encoding has twice.
 
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -21,18 +20,18 @@ use inrush_source::SourceError;
 
 use super::input::Input;
 
-/// Bytes of the file that are translated at a time.
+/// How many bytes of the file are translated at a time.
 const STEP_BYTES: usize = 16 << 10;
 
-/// Stands for each byte that is nothing in the encoding.
+/// The replacement for each byte that is not part of a character.
 const NOTHING: u8 = 0xff;
 
-/// How far a place of the UTF-8 text is from another one in the file.
+/// How the distance of two places is measured in the file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Measure {
-    /// A byte a character.
+    /// One byte per character.
     SingleByte,
-    /// Two bytes a character, or four.
+    /// Two or four bytes per character.
     Utf16,
     /// By marks.
     Marked(TextEncoding),
@@ -49,7 +48,7 @@ impl Measure {
         }
     }
 
-    /// Bytes that a text has in the file.
+    /// The number of bytes of a text in the file.
     fn bytes_of(self, text: &[u8]) -> u64 {
         let nothing = |byte: &&u8| **byte == NOTHING;
         let begins = |byte: &&u8| **byte & 0xc0 != 0x80 && **byte != NOTHING;
@@ -86,18 +85,18 @@ fn encoded_bytes(encoding: TextEncoding, text: &[u8]) -> usize {
         .sum()
 }
 
-/// A place that is known in both: bytes of UTF-8 and bytes of the file.
+/// A position that is known in both: in bytes of UTF-8 and in bytes of the file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Mark {
     text: u64,
     file: u64,
 }
 
-/// Makes text of an encoding UTF-8.
+/// Translates text of an encoding to UTF-8.
 pub(super) struct Transcoder {
     encoding: TextEncoding,
     measure: Measure,
-    /// None for Latin-1, which needs no table.
+    /// `None` for Latin-1, which needs no table.
     decoder: Option<Decoder>,
     raw: Vec<u8>,
     /// The file's bytes of the text that is not yet in a chunk, for kept rejects.
@@ -114,7 +113,7 @@ pub(super) struct Transcoder {
 }
 
 impl Transcoder {
-    /// For text that begins at byte `start` of the file with the bytes `first`.
+    /// A translator for text that begins at byte `start` of the file with the bytes `first`.
     pub(super) fn new(encoding: TextEncoding, start: u64, first: &[u8]) -> Transcoder {
         let decoder = match encoding {
             TextEncoding::Latin1 | TextEncoding::Utf8 => None,
@@ -142,7 +141,7 @@ impl Transcoder {
         transcoder
     }
 
-    /// The encoding that is translated.
+    /// The encoding of the file.
     pub(super) fn encoding(&self) -> TextEncoding {
         self.encoding
     }
@@ -170,8 +169,7 @@ impl Transcoder {
         Ok(count)
     }
 
-    /// Translates all of `raw`; what it ends with may be a part of a character, which waits for
-    /// the next bytes.
+    /// Translates all of `raw`. An incomplete character at its end waits for the next bytes.
     fn translate(&mut self, mut raw: &[u8], last: bool) {
         self.originals.extend_from_slice(raw);
         if !matches!(self.measure, Measure::Marked(_)) {
@@ -185,7 +183,7 @@ impl Transcoder {
             };
             let (line, rest) = raw.split_at(end);
             self.translate_step(line, last && rest.is_empty());
-            // Nothing waits behind a line end: it is a character by itself.
+            // After a line end no incomplete character waits, because a line end is a whole character.
             if matches!(line.last(), Some(b'\n' | b'\r')) {
                 self.marks.push_back(self.translated);
             }
@@ -304,8 +302,7 @@ pub(super) struct TranscodedPlaces {
     originals: Box<[u8]>,
     /// Line beginnings: bytes from the chunk's first byte, in its text and in the file.
     marks: Vec<(u32, u64)>,
-    /// The position that was asked for last, with its distance: who asks for one record asks for
-    /// the next one too.
+    /// The last position that was looked up, with its distance: the next look-up is usually for the next record.
     last: Mutex<(usize, u64)>,
 }
 
@@ -334,7 +331,7 @@ impl Places for TranscodedPlaces {
 
     fn original(&self, text: &[u8], part: Range<usize>) -> Option<&[u8]> {
         let start = self.byte_distance(text, part.start);
-        // Behind a line end a mark is exact; a measured end may not be.
+        // A mark after a line end is exact; a measured position may not be.
         let after = self
             .marks
             .partition_point(|(in_text, _)| *in_text as usize <= part.end);

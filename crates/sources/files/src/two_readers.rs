@@ -1,4 +1,5 @@
-//! The two ways in which a stream reads a file: by itself, and fed by the one reader of a file that cannot be split.
+//! The two ways in which a stream reads a file: independently, or fed by the only reader of a file that cannot be
+//! split.
 
 use inrush_rows::chunk::Chunk;
 use inrush_scan::Records;

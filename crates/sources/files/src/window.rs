@@ -1,7 +1,7 @@
-//! The text of a file that is in memory: filled at its end, taken from its front.
+//! The part of a file's text that is in memory: filled at its end, taken from its front.
 //!
-//! Places are counted in the file's own bytes, from its beginning: the byte order mark and the
-//! header included, and in the encoding that it is written in.
+//! Places are counted in bytes of the file, from its beginning: in its own encoding, including the byte order mark and
+//! the header.
 
 use std::sync::Arc;
 
@@ -17,24 +17,24 @@ use super::lines::RangePlaces;
 use super::source_file::SourceFile;
 use super::text::Text;
 
-/// The text of a file that no chunk has yet.
+/// The text of a file that is not in any chunk yet.
 pub(super) struct Window {
     pub(super) file: Arc<SourceFile>,
     pub(super) text: Text,
-    /// The text at the front, and room behind it.
+    /// The text at the front, and free space after it.
     buffer: Vec<u8>,
     filled_bytes: usize,
-    /// Bytes of the file before the text.
+    /// The number of bytes of the file before the text.
     pub(super) byte_offset: u64,
-    /// Lines before the text: of the file, or of its range where `range_places` are known.
+    /// The number of lines before the text: in the file, or in its range if `range_places` is set.
     pub(super) line_offset: u64,
-    /// Nothing follows.
+    /// True if no more text follows.
     pub(super) at_end: bool,
-    /// Where the file's line is not known.
+    /// Set if line numbers of the file are not known.
     pub(super) range_places: Option<Arc<RangePlaces>>,
-    /// Take what comes, and do not wait for more than is needed: of a pipe that is looked at.
+    /// True if a single read is enough, so that a preview does not wait for more of a pipe than it needs.
     pub(super) takes_what_comes: bool,
-    /// What a buffer holds that no long record has made grow.
+    /// The bytes of text in a buffer that has not grown for a long record.
     usual_bytes: usize,
 }
 
@@ -64,8 +64,7 @@ impl Window {
         &self.buffer[..self.filled_bytes]
     }
 
-    /// Reads until there are `wanted_bytes` of text, or all that is left; only once, where it
-    /// takes what comes.
+    /// Reads until there are `wanted_bytes` of text, or the text ends. In a preview it reads only once.
     pub(super) fn fill(&mut self, wanted_bytes: usize) -> Result<(), SourceError> {
         grow(&mut self.buffer, wanted_bytes);
         while self.filled_bytes < wanted_bytes && !self.at_end {
@@ -80,8 +79,8 @@ impl Window {
         Ok(())
     }
 
-    /// Takes the first `bytes` of the text, with so many line ends, as a chunk. What follows them
-    /// goes to a new buffer, unless it `is_last`.
+    /// Takes the first `bytes` of the text, with this many line ends, as a chunk. The rest is copied to a new buffer,
+    /// unless the chunk `is_last`.
     pub(super) fn take(
         &mut self,
         bytes: usize,
@@ -119,7 +118,7 @@ impl Window {
         chunk
     }
 
-    /// Passes over the first `bytes` of the text.
+    /// Skips the first `bytes` of the text.
     pub(super) fn drop_front(&mut self, bytes: usize, line_ends: u64) {
         if bytes > 0 {
             let (file_bytes, _) = self.text.take(&self.buffer[..bytes]);
@@ -148,22 +147,21 @@ impl Window {
         }
     }
 
-    /// A scan of the text that stopped, with its place.
+    /// The error of a scan that stopped, with its place.
     pub(super) fn scan_error(&self, cause: ScanError) -> SourceError {
         let ScanError::RecordTooLong { start, line, .. } = cause;
         let location = self.location(start, line);
         SourceError::Scan { location, cause }
     }
 
-    /// How much to hold where `wanted_bytes` hold no whole record.
+    /// How many bytes to read if `wanted_bytes` contain no whole record.
     pub(super) fn more_than(&self, wanted_bytes: usize, dialect: &Dialect) -> usize {
-        // With more than `record_bytes_max` the scanner finds an end or gives up.
+        // With more than `record_bytes_max`, the scanner finds an end or fails.
         let limit = dialect.record_bytes_max + self.usual_bytes.max(2);
         (wanted_bytes.max(self.filled_bytes) * 2).min(limit)
     }
 
-    /// Takes the header off the text, with the lines before it that are passed over. Nothing where the file has
-    /// no record.
+    /// Removes the header from the text, with the skipped lines before it. `None` if the file has no record.
     pub(super) fn read_header(
         &mut self,
         dialect: &Dialect,
@@ -196,7 +194,7 @@ impl Window {
         let (start, end) = (record.start as usize, record.end as usize);
         let end = end + dialect.terminator_bytes_at(&self.bytes()[end..]);
         let header_lines = dialect.line_count(&self.bytes()[start..end]);
-        // What stands before the header is counted by itself.
+        // The lines before the header are counted separately.
         let before = TextEnd::MoreRecords;
         if let Err(cause) = scanner.scan(&self.bytes()[..start], before, &mut records) {
             unreachable!("lines that were passed over once are again: {cause}");
@@ -206,15 +204,15 @@ impl Window {
         Ok(Some(names))
     }
 
-    /// Gives the buffer back.
+    /// Returns the buffer to the pool.
     pub(super) fn into_buffer(self) -> Vec<u8> {
         self.buffer
     }
 }
 
-/// Looks which records are not valid UTF-8. A chunk is asked as a whole first, which costs next
-/// to nothing. A record that a terminator ends, ends between characters, since that is one; one of
-/// so many bytes may not.
+/// Finds the records that are not valid UTF-8. The whole chunk is checked first, which costs almost nothing. A record
+/// with a terminator ends between characters, because the terminator is a character. A record of a fixed number of
+/// bytes may end within one.
 pub(super) fn check_utf8(chunk: &mut Chunk, records: &Records) {
     let is_utf8 = chunk.text.check_utf8();
     chunk.invalid_utf8 = invalid_records(chunk.text(), is_utf8, records);
@@ -229,7 +227,7 @@ fn invalid_records(text: &[u8], is_utf8: bool, records: &Records) -> Vec<u32> {
         };
         return all.filter(is_invalid).collect();
     }
-    // Only at declared positions does each field have its start.
+    // Only fields at declared positions have their own start.
     if records.field_starts.is_empty() || text.is_ascii() {
         return Vec::new();
     }

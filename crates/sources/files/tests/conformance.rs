@@ -1,4 +1,4 @@
-//! Files of every kind, held to the contract of a source (`docs/specs/source.md`).
+//! Tests files of every kind against the contract of a source (`docs/specs/source.md`).
 
 mod cases;
 

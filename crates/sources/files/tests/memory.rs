@@ -1,13 +1,14 @@
-//! The memory of the process while large files are read. It is one test, for no other may run in the process.
+//! Tests the memory of the process while large files are read. It is the only test of this file, because no other may
+//! run in the process.
 
 mod cases;
 
 use cases::{FileCase, Kind};
 use inrush_source_conformance::{Case, hold_memory};
 
-/// Rows of the smaller file: more than the buffers hold.
+/// The rows of the smaller file: more than the buffers can hold.
 const ROWS: usize = 40_000;
-/// Much less than the rows of the larger file.
+/// Much less than the size of the larger file.
 const MARGIN_BYTES: u64 = 3 << 20;
 
 #[test]

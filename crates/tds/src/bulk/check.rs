@@ -1,7 +1,7 @@
-//! Pass 1: whether the target's columns hold all values of a batch.
+//! Pass 1: checks that the target's columns can hold all values of a batch.
 //!
-//! A quick kernel looks at a whole slice, NULLs included, and only says whether there *may* be a fault. If so,
-//! [`Column::fault`] looks at each row that has a value; it defines which values fit.
+//! A fast kernel checks a whole slice, including NULLs, and returns only whether there *may* be a fault. If so,
+//! [`Column::fault`] checks each row that has a value; it defines which values fit.
 
 use inrush_rows::calendar::{DAY_MICROSECONDS, civil_from_days};
 use inrush_rows::timestamp;
@@ -221,7 +221,7 @@ impl Column<'_> {
         matches!(&self.values, Values::Text(text) if matches!(text.form, TextForm::CodePage(..)))
     }
 
-    /// Encodes the texts of a code page, or finds that they are ASCII and are written as they are.
+    /// Encodes the texts of a code page, or finds that they are ASCII and are written unchanged.
     fn encode_texts(&mut self) -> Result<(), (usize, ValueFault)> {
         let Values::Text(text) = &self.values else {
             return Ok(());
@@ -281,7 +281,7 @@ fn encode_text(code_page: CodePage, text: &[u8], out: &mut Vec<u8>) -> Result<()
         })
 }
 
-/// True if any value is bad. All are looked at, so that the compiler can look at several at once.
+/// True if any value is bad. All values are checked, so that the compiler can check several at once.
 #[inline(always)]
 fn any<Value: Copy>(values: &[Value], is_bad: impl Fn(Value) -> bool) -> bool {
     values
@@ -289,8 +289,8 @@ fn any<Value: Copy>(values: &[Value], is_bad: impl Fn(Value) -> bool) -> bool {
         .fold(false, |seen, value| seen | is_bad(*value))
 }
 
-/// True if any value has a finer fraction than its type. The steps are constants here: a division by a number that the
-/// compiler knows is a multiplication.
+/// True if any value has a finer fraction than its type. The steps are constants here, because the compiler turns a
+/// division by a constant into a multiplication.
 fn any_fraction(values: &[i64], fraction: &Fraction) -> bool {
     match fraction.step_microseconds {
         1 => false,
@@ -388,7 +388,7 @@ fn time_text(microseconds: i64) -> String {
     }
 }
 
-/// A moment, by the count that batches have past the end of 64 bits.
+/// A moment, by the number that batches use beyond the range of 64 bits.
 fn moment_text(number: i64) -> String {
     match number {
         timestamp::INFINITY => return "infinity".to_owned(),
@@ -398,7 +398,7 @@ fn moment_text(number: i64) -> String {
     let microseconds = i128::from(timestamp::to_postgres(number))
         + i128::from(timestamp::POSTGRES_EPOCH_MICROSECONDS);
     let day = i128::from(DAY_MICROSECONDS);
-    // 300,000 years, and a part of a day.
+    // 300,000 years and a part of a day.
     let days = microseconds.div_euclid(day) as i64;
     let of_day = microseconds.rem_euclid(day) as i64;
     format!("{} {}", day_text(days), time_text(of_day))

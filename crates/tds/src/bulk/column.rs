@@ -1,5 +1,5 @@
-//! The columns of a batch as plain slices, and the bytes that all values of each take in the output at most. How a value
-//! is written stands in [`values`](super::values), which relies on the numbers here.
+//! The columns of a batch as plain slices, and the most bytes that all values of each need in the output.
+//! [`values`](super::values) writes values, and relies on these numbers.
 
 use arrow_array::Array;
 use arrow_array::cast::AsArray;
@@ -88,27 +88,27 @@ pub(super) enum TextForm {
     Utf16,
 }
 
-/// Texts of all rows, one behind the other.
+/// Texts of all rows, one after the other.
 #[derive(Default)]
 pub(super) struct EncodedTexts {
     pub(super) bytes: Vec<u8>,
-    /// The end of each row's text; it begins at the end of the one before.
+    /// The end of each row's text, which begins at the end of the previous one.
     pub(super) ends: Vec<usize>,
 }
 
-/// The lengths that a column takes.
+/// The lengths that a column accepts.
 #[derive(Clone, Copy)]
 pub(super) enum Limit {
-    /// Bytes at most.
+    /// At most this many bytes.
     Bytes(u64),
-    /// UTF-16 units at most.
+    /// At most this many units of UTF-16.
     Units(u64),
     /// Exactly this number of bytes.
     ExactBytes(u16),
 }
 
 impl<'a> Column<'a> {
-    /// The column of an array; `None` where its Arrow type does not fit.
+    /// The column of an array; `None` if its Arrow type does not fit.
     pub(super) fn new(target: &ColumnMetadata, array: &'a dyn Array) -> Option<Column<'a>> {
         let type_info = target.type_info;
         if !takes(&type_info, array.data_type()) {
@@ -223,7 +223,7 @@ impl<'a> Column<'a> {
             .map_or(value_count, |bits| bits.len().min(value_count))
     }
 
-    /// The bytes that all rows take in the output, at most, after [`Column::check`].
+    /// The most bytes that all rows need in the output, after [`Column::check`].
     pub(super) fn bytes_max(&self) -> usize {
         let (value_bytes, text_bytes) = match &self.values {
             Values::Bit(..) | Values::TinyInt(..) => (2, 0),
@@ -269,7 +269,7 @@ impl<'a> Column<'a> {
     }
 }
 
-/// True if a column of this Arrow type can be encoded for a type.
+/// True if a column of this Arrow type can be encoded as a type.
 pub(super) fn takes(type_info: &TypeInfo, data_type: &DataType) -> bool {
     match (type_info.sql_type, data_type) {
         (SqlType::Bit, DataType::Boolean)

@@ -1,11 +1,11 @@
-//! Decimals: the bytes that a precision takes, and its largest number.
+//! Decimals: the bytes for a precision, and its largest number.
 
 use crate::type_info::decimal_bytes;
 
 /// The form of a `decimal(p,s)`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Precision {
-    /// Bytes of a value, its sign included: 5, 9, 13 or 17.
+    /// The bytes of a value, including its sign: 5, 9, 13 or 17.
     pub(super) value_bytes: u8,
     /// The largest magnitude, 10^p - 1.
     pub(super) magnitude_max: u128,

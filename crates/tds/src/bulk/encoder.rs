@@ -20,7 +20,7 @@ const DONE: [u8; 13] = [0xfd, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0];
 pub struct Misfit {
     /// The row within the batch, from 0.
     pub row: usize,
-    /// The column's place in the batch, from 0.
+    /// The column's index in the batch, from 0.
     pub column_index: usize,
     /// The column's name.
     pub column: String,
@@ -40,10 +40,11 @@ impl fmt::Display for Misfit {
 
 impl std::error::Error for Misfit {}
 
-/// Encodes batches as `INSERT BULK` takes them, cut into packets.
+/// Encodes batches for `INSERT BULK`, cut into packets.
 ///
 /// A message is [`begin`](Self::begin) once, [`encode`](Self::encode) for each batch and [`end`](Self::end) once. In
-/// between, [`ready`](Self::ready) are the packets to send, and [`clear_ready`](Self::clear_ready) says that they were.
+/// between, [`ready`](Self::ready) returns the packets to send, and [`clear_ready`](Self::clear_ready) removes them
+/// when they are sent.
 #[derive(Clone, Debug)]
 pub struct BulkEncoder {
     target: RowMetadata,
@@ -85,8 +86,8 @@ impl BulkEncoder {
         Ok(())
     }
 
-    /// Begins a message: the description of the columns. Packets of a message before that was not ended are forgotten, unless
-    /// they are ready.
+    /// Begins a message: the description of the columns. Packets of an earlier message that was not ended are dropped,
+    /// unless they are ready.
     pub fn begin(&mut self) {
         let mut description = Vec::new();
         self.target.write(&mut description);
@@ -94,7 +95,7 @@ impl BulkEncoder {
         self.packets.append(&description);
     }
 
-    /// Adds the rows of a batch to the message that was begun. Where it fails, nothing of the batch is added.
+    /// Adds the rows of a batch to the open message. If it fails, nothing of the batch is added.
     pub fn encode(&mut self, batch: &RecordBatch) -> Result<(), EncodeError> {
         let mut columns = self.columns(batch)?;
         for (column_index, column) in columns.iter_mut().enumerate() {
@@ -112,8 +113,8 @@ impl BulkEncoder {
         Ok(())
     }
 
-    /// Every value of a batch that does not fit, by rows and then by columns. For batches that
-    /// [`encode`](Self::encode) has refused: each value is looked at by itself.
+    /// Every value of a batch that does not fit, by rows and then by columns. For batches that [`encode`](Self::encode)
+    /// has refused: each value is checked separately.
     pub fn misfits(&self, batch: &RecordBatch) -> Result<Vec<Misfit>, EncodeError> {
         let columns = self.columns(batch)?;
         let mut misfits = Vec::new();
@@ -138,7 +139,7 @@ impl BulkEncoder {
         self.packets.ready()
     }
 
-    /// Forgets the packets that can be sent, for they have been. The memory is used again.
+    /// Removes the ready packets, which have been sent. Their memory is reused.
     pub fn clear_ready(&mut self) {
         self.packets.clear_ready();
     }

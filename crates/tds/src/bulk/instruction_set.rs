@@ -1,12 +1,12 @@
 //! The instructions that the encoder may use, detected at run time.
 //!
-//! The calls in `rows.rs` rest on the proofs that [`Instructions`] carry: they are of [`inrush_scan::cpu`], and only a
-//! look at the processor makes them.
+//! The calls in `rows.rs` rely on the proofs in [`Instructions`]: they are of [`inrush_scan::cpu`], and exist only if
+//! the processor has the instructions.
 
 #[cfg(target_arch = "x86_64")]
 use inrush_scan::cpu::Avx2;
 
-/// A way of encoding rows that this machine has. All write the same bytes.
+/// A way of encoding rows that this machine has. All ways write the same bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct InstructionSet(Instructions);
 
@@ -21,7 +21,7 @@ pub(super) enum Instructions {
 }
 
 impl InstructionSet {
-    /// The instruction sets that this machine can run, the quickest first.
+    /// The instruction sets that this machine can run, the fastest first.
     pub fn available() -> Vec<InstructionSet> {
         let mut instruction_sets = Vec::new();
         #[cfg(target_arch = "x86_64")]
@@ -30,7 +30,7 @@ impl InstructionSet {
         instruction_sets
     }
 
-    /// The quickest that this machine can run.
+    /// The fastest one that this machine can run.
     pub(super) fn best() -> InstructionSet {
         // The portable one is always there.
         InstructionSet::available()[0]

@@ -1,17 +1,18 @@
-//! The rows of a batch, one after the other, into memory that is reserved once.
+//! Writes the rows of a batch, one after the other, into memory that is reserved once.
 //!
 //! # Why it is sound
 //!
-//! [`append`] makes, before the first row, the promises that [`values`](super::values) and [`writer`](super::writer) rest on:
+//! Before the first row, [`append`] establishes the facts on which [`values`](super::values) and
+//! [`writer`](super::writer) rely:
 //!
-//! - every column has as many values, and bits of validity, as the batch has rows: asserted;
-//! - the bytes that all rows take at most are summed and reserved, and a slack behind them. That the sum is one is the
-//!   task of [`Column::bytes_max`], and cannot be asserted beforehand; after each tile it is, so that a mistake ends the
-//!   process and does not stay unseen;
-//! - the headers that are inserted after a tile have memory of their own ([`PacketBuffer::reserve`]), so the rest of
-//!   the reserved memory is never smaller than the rest of the rows;
-//! - code for more instructions than every machine has runs where the instruction set carries the proof that this
-//!   machine has them ([`inrush_scan::cpu`]).
+//! - every column has as many values, and bits of validity, as the batch has rows; this is asserted;
+//! - the most bytes that all rows can need are summed and reserved, and a slack after them. That the sum is large
+//!   enough follows from [`Column::bytes_max`] and cannot be asserted beforehand. It is asserted after each tile, so
+//!   that a mistake ends the process instead of staying unnoticed;
+//! - the headers that are inserted after a tile have separate memory ([`PacketBuffer::reserve`]), so the rest of the
+//!   reserved memory is never smaller than the rest of the rows;
+//! - code for instructions that not every machine has runs only if the instruction set has the proof that this machine
+//!   has them ([`inrush_scan::cpu`]).
 #![expect(
     unsafe_code,
     reason = "rows are written without bounds checks, into spare capacity"
@@ -24,7 +25,7 @@ use super::instruction_set::{InstructionSet, Instructions};
 use super::writer::{Cursor, SLACK_BYTES};
 use crate::packet::PacketBuffer;
 
-/// Rows that are written before packets are cut: few enough to be in the first cache when bytes are moved.
+/// How many rows are written before packets are cut: few enough to be in the first-level cache when bytes are moved.
 const TILE_ROWS: usize = 64;
 
 /// Appends the rows of these columns, which have been checked, cut into packets. `units` is memory for texts of UTF-16.
@@ -56,8 +57,8 @@ pub(super) fn append(
         );
         let start = spare.as_mut_ptr().cast::<u8>();
         let cursor = Cursor::new(start);
-        // SAFETY: `bytes_left` bytes from `start` on are reserved: all that the rows from this tile on take at most, and the
-        // slack. Every column has a value for each row. The proofs say which instructions the machine has.
+        // SAFETY: `bytes_left` bytes from `start` on are reserved: the most that the rows from this tile on need, and
+        // the slack. Every column has a value for each row. The proofs say which instructions the machine has.
         let cursor = unsafe {
             match instruction_set.instructions() {
                 #[cfg(target_arch = "x86_64")]
@@ -77,7 +78,7 @@ pub(super) fn append(
     }
 }
 
-/// [`put_tile`] with AVX2 and the instructions that came with it.
+/// [`put_tile`] with the instructions of x86-64-v3.
 ///
 /// # Safety
 ///
@@ -99,9 +100,8 @@ unsafe fn put_tile_avx2(
 ///
 /// # Safety
 ///
-/// At the cursor, a byte for each row from this tile on is reserved, the bytes that all columns count for these rows as
-/// their `bytes_max`, and the slack. Each column has a value for each of the rows; where `has_nulls` is not set, no row has
-/// a NULL.
+/// At the cursor, a byte for each row from this tile on, the sum of all columns' `bytes_max` for these rows, and the
+/// slack are reserved. Each column has a value for each of the rows. If `has_nulls` is not set, no row has a NULL.
 #[inline(always)]
 unsafe fn put_tile(
     columns: &[Column<'_>],
@@ -120,8 +120,8 @@ unsafe fn put_tile(
     }
 }
 
-/// Writes rows, each a token and its values. No closure writes a value: that would be compiled for every machine, and
-/// called.
+/// Writes rows, each a token and its values. A closure cannot write the values: it would be compiled without these
+/// instructions, and not inlined.
 ///
 /// # Safety
 ///

@@ -1,13 +1,13 @@
-//! Texts or bytes, anywhere in a few big buffers, as arrays of views hold them, and how they are written.
+//! Texts or bytes of arrays of views, which are anywhere in a few large buffers, and how they are written.
 //!
-//! A view is 16 bytes: the length in the lowest four; then up to twelve bytes of text are the text itself, and of longer
-//! ones the first four bytes, the number of the text's buffer and the offset in it follow.
+//! A view has 16 bytes. The lowest four are the length. A text of up to twelve bytes follows directly; for a longer
+//! text, its first four bytes follow, then the number of its buffer and its offset there.
 //!
 //! # Why it is sound
 //!
-//! That every view lies in the buffer that it names is an invariant of Arrow's arrays, and the views and buffers of
-//! [`Texts`] are those of one array: [`Texts::new`] is the only way to make one. A row that is asked for is
-//! below the array's length, which the callers promise. For stores see [`writer`](super::writer).
+//! It is an invariant of Arrow's arrays that every view is within the buffer that it names. The views and buffers of
+//! [`Texts`] are those of one array, because [`Texts::new`] is the only constructor. Callers ensure that a row is below
+//! the array's length. For stores see [`writer`](super::writer).
 #![expect(
     unsafe_code,
     reason = "reads without the checks that the array's type has made, and stores into reserved memory"
@@ -19,11 +19,11 @@ use encoding_rs::mem::convert_utf8_to_utf16;
 
 use super::writer::{Cursor, SLACK_BYTES};
 
-/// Texts up to this length are in their view.
+/// The longest text that is in the view itself.
 const INLINE_BYTES_MAX: u32 = 12;
-/// The total of a value in chunks that does not say it beforehand.
+/// The total of a value in chunks whose length is not given in advance.
 const TOTAL_UNKNOWN: u64 = u64::MAX - 1;
-/// Bytes that are widened with one store.
+/// The number of bytes that are widened with one store.
 const PIECE_BYTES: usize = 16;
 /// The upper bits of all bytes of a piece.
 const NOT_ASCII: u128 = u128::from_ne_bytes([0x80; PIECE_BYTES]);
@@ -48,12 +48,12 @@ impl<'a> Texts<'a> {
         self.views.len()
     }
 
-    /// Bytes of the text of a row; of a NULL any number.
+    /// The length of a row's text in bytes; any number for a NULL.
     pub(super) fn length(&self, row: usize) -> u32 {
         self.views[row] as u32
     }
 
-    /// Bytes of all texts, of a NULL any number.
+    /// The length of all texts in bytes, with any number for a NULL.
     pub(super) fn lengths(&self) -> impl Iterator<Item = u32> {
         self.views.iter().map(|view| *view as u32)
     }
@@ -80,8 +80,8 @@ impl<'a> Texts<'a> {
     /// `row` is below the number of texts, and not NULL.
     #[inline(always)]
     pub(super) unsafe fn bytes(&self, row: usize) -> &'a [u8] {
-        // SAFETY: the caller's contract. A valid view has its bytes behind its length, where they are few, else it lies
-        // within the buffer that it names.
+        // SAFETY: the caller's contract. A valid view has a short text after its length; otherwise the text is within
+        // the buffer that it names.
         unsafe {
             let view = self.views.get_unchecked(row);
             let length = *view as u32;
@@ -95,15 +95,15 @@ impl<'a> Texts<'a> {
         }
     }
 
-    /// Writes the text of a row as it is behind a length of two bytes: 2 bytes more than it has.
+    /// Writes a length of two bytes and the unchanged text of a row: 2 bytes more than the text.
     ///
     /// # Safety
     ///
     /// `row` is below the number of texts, and not NULL; the value and the slack are reserved at the cursor.
     #[inline(always)]
     pub(super) unsafe fn put(&self, row: usize, cursor: Cursor) -> Cursor {
-        // SAFETY: the caller's contract. A valid view lies within the buffer that it names. All 64 bytes of the slack are
-        // stored only where as many can be read.
+        // SAFETY: the caller's contract. A valid view's text is within the buffer that it names. All 64 bytes of the
+        // slack are stored only if that many can be read.
         unsafe {
             let view = *self.views.get_unchecked(row);
             let length = view as u32;
@@ -125,7 +125,7 @@ impl<'a> Texts<'a> {
         }
     }
 
-    /// Writes the text of a row in UTF-16 behind a length of two bytes: up to twice its bytes and 2.
+    /// Writes a length of two bytes and the text of a row in UTF-16: up to twice its bytes and 2.
     ///
     /// # Safety
     ///
@@ -153,7 +153,7 @@ impl<'a> Texts<'a> {
     }
 }
 
-/// Writes a text in chunks (PLP) as it is: its bytes and 16.
+/// Writes an unchanged text in chunks (PLP): its bytes and 16.
 ///
 /// # Safety
 ///
@@ -183,9 +183,9 @@ pub(super) unsafe fn put_chunked_utf16(
     }
 }
 
-/// Writes the total, the length of the only chunk, and the end behind it. The total is said to be unknown, as all clients
-/// say that were recorded (`tests/sqlserver/captures`). An empty value has no chunk: one of no bytes would be its
-/// end, and the next four bytes would be read as the next value.
+/// Writes the total, the length of the only chunk, and the end after it. The total is sent as unknown, like by all
+/// recorded clients (`tests/sqlserver/captures`). An empty value has no chunk: a chunk of no bytes would be its end,
+/// and the next four bytes would be read as the next value.
 ///
 /// # Safety
 ///
@@ -204,7 +204,7 @@ unsafe fn put_chunk_marks(value_bytes: usize, cursor: Cursor) -> Cursor {
     }
 }
 
-/// Writes a text in UTF-16, and tells its bytes there: up to twice those of the text.
+/// Writes a text in UTF-16, and returns its number of bytes there: up to twice that of the text.
 ///
 /// # Safety
 ///
@@ -217,7 +217,7 @@ unsafe fn put_utf16_text(text: &[u8], cursor: Cursor, units: &mut Vec<u16>) -> u
             return 2 * text.len();
         }
     }
-    // It asks for a unit more than there are bytes, and takes at most a unit for each byte.
+    // The function requires space for one unit more than there are bytes, and writes at most one unit per byte.
     units.resize(text.len() + 1, 0);
     let count = convert_utf8_to_utf16(text, units);
     for (index, unit) in units[..count].iter().enumerate() {
@@ -227,7 +227,7 @@ unsafe fn put_utf16_text(text: &[u8], cursor: Cursor, units: &mut Vec<u16>) -> u
     2 * count
 }
 
-/// Writes each byte of a text as 16 bits, and tells whether that was right.
+/// Writes each byte of a text as 16 bits, and returns whether that was correct because the text is ASCII.
 ///
 /// # Safety
 ///
@@ -242,7 +242,7 @@ unsafe fn put_if_ascii(text: &[u8], cursor: Cursor) -> bool {
         unsafe { cursor.store(widened(*piece), 2 * PIECE_BYTES * index) };
     }
     if !rest.is_empty() {
-        // The last bytes once more, with some that are written already, where there are enough of them.
+        // The last bytes again, together with some that are already written, if there are enough of them.
         let last = match text.last_chunk::<PIECE_BYTES>() {
             Some(last) => *last,
             None => {

@@ -10,9 +10,9 @@ const MINUTE_MICROSECONDS: i64 = 60_000_000;
 /// The fraction of a second that `time(n)`, `datetime2(n)` and `datetimeoffset(n)` keep.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Fraction {
-    /// Bytes of a time of day: 3 up to two digits, 4 up to four, else 5.
+    /// The bytes of a time of day: 3 for up to two digits, 4 for up to four, otherwise 5.
     pub(super) time_bytes: usize,
-    /// Microseconds of a step; 1 where a step is less than a microsecond.
+    /// The microseconds of a step; 1 if a step is less than a microsecond.
     pub(super) step_microseconds: u64,
     /// See [`ticks`](Self::ticks).
     shift: u32,
@@ -38,8 +38,8 @@ impl Fraction {
         }
     }
 
-    /// The steps of this number of microseconds, which is a whole number of steps. 10^n is 2^n times 5^n: the first is
-    /// a shift, and an exact division by the second, which is odd, is a multiplication by its inverse modulo 2^64.
+    /// The steps of this number of microseconds, which is a whole number of steps. 10^n is 2^n times 5^n. Dividing by
+    /// 2^n is a shift; dividing exactly by 5^n, which is odd, is a multiplication by its inverse modulo 2^64.
     #[inline(always)]
     pub(super) fn ticks(&self, microseconds: u64) -> u64 {
         (microseconds >> self.shift).wrapping_mul(self.factor)
@@ -47,12 +47,12 @@ impl Fraction {
 
     /// True if a number of microseconds is whole steps.
     pub(super) fn is_whole(&self, microseconds: i64) -> bool {
-        // A day is whole steps of any size, so the days before 1970 need no other look.
+        // A day is a whole number of steps of any size, so days before 1970 need no other check.
         microseconds.rem_euclid(self.step_microseconds as i64) == 0
     }
 }
 
-/// The inverse of an odd number modulo 2^64, by Newton's iteration: each step doubles the bits that are right.
+/// The inverse of an odd number modulo 2^64, by Newton's iteration: each step doubles the number of correct bits.
 const fn inverse(odd: u64) -> u64 {
     let mut inverse = odd;
     let mut step = 0;
@@ -90,7 +90,7 @@ pub(super) fn datetime(microseconds: i64) -> (i32, u32) {
     )
 }
 
-/// True if `datetime` shows these microseconds as they are: its steps of 1/300 s are read as .000, .003 and .007.
+/// True if `datetime` shows these microseconds unchanged: its steps of 1/300 s are read as .000, .003 and .007.
 pub(super) fn is_whole_datetime(microseconds: i64) -> bool {
     microseconds % 1000 == 0 && matches!((microseconds / 1000).rem_euclid(10), 0 | 3 | 7)
 }

@@ -2,10 +2,10 @@
 //!
 //! # Why it is sound
 //!
-//! Two promises hold for every call, and [`rows`](super::rows) makes both. First, the row is below the number of values
-//! of each of the column's slices; this is checked once for the batch, so values are read without bounds checks.
-//! Second, at the cursor as many bytes are reserved as [`Column::bytes_max`] counts for the row, plus the slack. So a
-//! value written here must never be longer than `bytes_max` says for its kind of column.
+//! Two conditions hold for every call, and [`rows`](super::rows) ensures both. First, the row is below the number of
+//! values of each of the column's slices; this is checked once for the batch, so values are read without bounds checks.
+//! Second, the bytes that [`Column::bytes_max`] counts for the row are reserved at the cursor, and the slack. So a
+//! value written here must never be longer than `bytes_max` for its kind of column.
 #![expect(
     unsafe_code,
     reason = "reads and writes that `rows` has checked for the whole batch"
@@ -40,8 +40,8 @@ impl Column<'_> {
     ///
     /// # Safety
     ///
-    /// `row` is below the number of values and not NULL; where the cursor stands, as many bytes are reserved as
-    /// [`Column::bytes_max`] counts for that row, and the slack. The column was checked.
+    /// `row` is below the number of values and not NULL. The bytes that [`Column::bytes_max`] counts for that row are
+    /// reserved at the cursor, and the slack. The column was checked.
     #[inline(always)]
     pub(super) unsafe fn put_value(
         &self,

@@ -1,18 +1,18 @@
-//! Stores into memory that has been reserved before: no bounds checks, no growth.
+//! Stores into reserved memory, without bounds checks and without growing it.
 //!
 //! # Why it is sound
 //!
-//! Each function of [`Cursor`] writes one value (or the token of a row) at the place and returns the place behind it. The
-//! caller of each has reserved the bytes of the value, which the function names, and [`SLACK_BYTES`] more: that much is
-//! written at most. Stores ask for no alignment, no store is wider than its value and the slack, and every byte of a value
-//! is written, so all bytes before the cursor are initialized. That is the contract of every `unsafe fn` here, and the
-//! meaning of "as above" in its blocks.
+//! Each function of [`Cursor`] writes one value (or the token of a row) at the cursor, and returns the cursor after it.
+//! Its caller has reserved the bytes of the value, which the function's documentation names, and [`SLACK_BYTES`] more;
+//! not more than that is written. Stores need no alignment, no store is wider than its value and the slack, and every
+//! byte of a value is written, so all bytes before the cursor are initialized. This is the contract of every `unsafe
+//! fn` here, and "as above" in its blocks refers to it.
 #![expect(
     unsafe_code,
     reason = "stores through a pointer, for which `rows` has reserved memory"
 )]
 
-/// Bytes that a store may write behind the end of its value. They must be reserved behind the last.
+/// How many bytes a store may write beyond the end of its value. They must be reserved after the last value.
 pub(super) const SLACK_BYTES: usize = 64;
 
 /// The length byte before a value, which columns that are NOT NULL may lack.
@@ -24,16 +24,16 @@ pub(super) struct Prefix {
     pub(super) bytes: usize,
 }
 
-/// The bytes that stand for NULL: some of the same byte.
+/// The bytes that stand for NULL: one byte, repeated.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Null {
-    /// 1 (a length of zero), 2 (a length of 0xFFFF) or 8 (a total of as many bits).
+    /// Their number: 1 (a length of zero), 2 (a length of 0xFFFF) or 8 (a total of all ones).
     pub(super) bytes: usize,
     /// The byte, eight times.
     pub(super) word: u64,
 }
 
-/// A place in reserved memory.
+/// A position in reserved memory.
 #[derive(Clone, Copy)]
 pub(super) struct Cursor {
     next: *mut u8,
@@ -86,7 +86,7 @@ impl Cursor {
         }
     }
 
-    /// NULL: as many bytes as it has.
+    /// NULL: its number of bytes.
     #[inline(always)]
     pub(super) unsafe fn put_null(self, null: Null) -> Cursor {
         // SAFETY: as above.
@@ -123,7 +123,7 @@ impl Cursor {
         }
     }
 
-    /// A date of three bytes, behind its length: 4 bytes.
+    /// A date of three bytes, after its length: 4 bytes.
     #[inline(always)]
     pub(super) unsafe fn put_date(self, days: u32) -> Cursor {
         // SAFETY: as above.
@@ -133,8 +133,8 @@ impl Cursor {
         }
     }
 
-    /// A time of day of `time_bytes`, three bytes of date and as many bytes of an offset of zero as follow, behind their length:
-    /// up to 11 bytes. `value_bytes` is the length.
+    /// The length `value_bytes`, then a time of day of `time_bytes`, a date of three bytes, and an offset of zero in
+    /// the remaining bytes: up to 11 bytes.
     #[inline(always)]
     pub(super) unsafe fn put_moment(
         self,

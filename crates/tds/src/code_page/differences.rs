@@ -4,7 +4,7 @@
 /// True if the code page lacks a character that the encoding of the web has.
 pub(super) fn is_other(code_page: u16, character: char) -> bool {
     match code_page {
-        // Written as a backslash, a tilde and a wide minus by the web.
+        // The web's encoding writes these as a backslash, a tilde and a wide minus.
         932 => matches!(character, '¥' | '‾' | '−'),
         // Later than GBK: characters of GB 18030, and private ones.
         936 => matches!(

@@ -1,7 +1,7 @@
 //! Code pages of Windows and DOS: text of `char` and `varchar` columns whose collation is not UTF-8.
 //!
-//! A character is written only where the code page has exactly this character: servers and most clients write `?`,
-//! or a character that looks alike, for any other.
+//! A character is written only if the code page has exactly this character. Servers and most clients write `?`, or a
+//! similar character, for any other.
 
 mod differences;
 mod dos;
@@ -19,12 +19,12 @@ pub struct CodePage {
 }
 
 impl CodePage {
-    /// The numbers of all code pages that collations of SQL Server have.
+    /// The numbers of all code pages that are used by collations of SQL Server.
     pub const NUMBERS: [u16; 16] = [
         437, 850, 874, 932, 936, 949, 950, 1250, 1251, 1252, 1253, 1254, 1255, 1256, 1257, 1258,
     ];
 
-    /// The code page of this number; `None` where no collation has it.
+    /// The code page of this number; `None` if no collation uses it.
     pub fn new(number: u16) -> Option<CodePage> {
         Self::NUMBERS
             .contains(&number)
@@ -36,7 +36,7 @@ impl CodePage {
         self.number
     }
 
-    /// Appends the bytes of a text. `Err` is its first character that the code page lacks; `out` is then as before.
+    /// Appends the bytes of a text. `Err` is its first character that the code page lacks; `out` is then unchanged.
     pub fn encode(self, text: &str, out: &mut Vec<u8>) -> Result<(), char> {
         let start = out.len();
         self.append(text, out).inspect_err(|_| out.truncate(start))
@@ -59,7 +59,7 @@ impl CodePage {
             return Err(character);
         }
         let mut encoder = encoding.new_encoder();
-        // Two bytes a character at most, and a character that takes two has at least two in UTF-8.
+        // A character has at most two bytes, and if it has two, it has at least two in UTF-8.
         let bytes_max = encoder
             .max_buffer_length_from_utf8_without_replacement(text.len())
             .expect("a text of less than 4 GiB");
@@ -117,7 +117,7 @@ impl CodePage {
             1256 => WINDOWS_1256,
             1257 => WINDOWS_1257,
             1258 => WINDOWS_1258,
-            // `new` lets no other number through.
+            // `new` accepts no other number.
             _ => WINDOWS_1252,
         })
     }
@@ -127,7 +127,7 @@ impl CodePage {
 enum Tables {
     /// Bytes from 0x80 on.
     Dos(&'static [char; 128]),
-    /// An encoding of the web, which is Microsoft's but for `differences`.
+    /// An encoding of the web, which is Microsoft's except for `differences`.
     Web(&'static Encoding),
 }
 
@@ -140,7 +140,7 @@ fn dos_byte(character: char, upper_half: &[char; 128]) -> Option<u8> {
     Some(0x80 | index as u8)
 }
 
-/// Looks for private bytes among those of a text in code page 950, where a character has one byte if it is ASCII, else two.
+/// Searches a text in code page 950 for private bytes. A character has one byte if it is ASCII, otherwise two.
 fn check_private(text: &str, encoded: &[u8]) -> Result<(), char> {
     let mut rest = encoded;
     for character in text.chars() {

@@ -1,4 +1,4 @@
-//! Batches of random types, lengths, NULLs and views, with the target that takes them.
+//! Batches of random types, lengths, NULLs and views, with the target for them.
 
 use std::sync::Arc;
 
@@ -48,7 +48,7 @@ pub fn description(columns: &[(Vec<u8>, bool)]) -> Vec<u8> {
     bytes
 }
 
-/// The target that takes these columns, and a batch of them.
+/// The target with these columns, and a batch of them.
 pub fn target_and_batch(columns: &[TestColumn], row_count: usize) -> (RowMetadata, RecordBatch) {
     let described: Vec<(Vec<u8>, bool)> = columns
         .iter()
@@ -362,7 +362,7 @@ fn longest(values: &[impl AsRef<[u8]>]) -> usize {
     longest.unwrap_or(0).max(1)
 }
 
-/// Whole steps of a fraction of this number of digits.
+/// The microseconds rounded down to whole steps of this number of fractional digits.
 fn whole(microseconds: i64, digits: u8) -> i64 {
     let step = 10i64.pow(6u32.saturating_sub(digits.into()));
     microseconds.div_euclid(step) * step
@@ -392,7 +392,7 @@ fn any_moment() -> impl Strategy<Value = i64> {
     ]
 }
 
-/// Decimals of all magnitudes that a precision has.
+/// Decimals of all magnitudes that fit into a precision.
 fn any_decimal(precision: u8) -> impl Strategy<Value = i128> {
     let max = 10i128.pow(precision.into()) - 1;
     prop_oneof![
@@ -404,7 +404,7 @@ fn any_decimal(precision: u8) -> impl Strategy<Value = i128> {
     ]
 }
 
-/// Text whose lengths stand around the places where the encoder changes its way.
+/// Text whose lengths are near those at which the encoder changes its method.
 pub fn any_text() -> impl Strategy<Value = String> {
     prop_oneof![
         3 => ".{0,20}",

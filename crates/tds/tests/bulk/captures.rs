@@ -1,8 +1,8 @@
-//! Our bytes against those of foreign clients, which are known to work with SQL Server.
+//! Compares the encoder's bytes with those of foreign clients, which are known to work with SQL Server.
 //!
-//! Each client loaded the same table into a server that records (`tests/sqlserver`, `make capture-tds`). Here
-//! the same values are encoded for the columns that the client described. Each value's bytes must be the
-//! client's, or differ as [`DIFFERENCES`] says.
+//! Each client loaded the same table into a server that records (`tests/sqlserver`, `make capture-tds`). Here the same
+//! values are encoded for the columns that the client described. Each value's bytes must be the client's, or differ as
+//! listed in [`DIFFERENCES`].
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -186,8 +186,8 @@ fn compare(client: &str) -> BTreeSet<(String, Difference)> {
     found
 }
 
-/// A description in which decimals have their lengths. `mssql-tds` names the type's token in the place of the length,
-/// so SQL Server does not look at it.
+/// A description in which decimals have their lengths. `mssql-tds` sends the type's token in place of the length, so
+/// SQL Server evidently ignores it.
 fn with_lengths_of_decimals(description: &[u8]) -> Vec<u8> {
     let mut bytes = description.to_vec();
     for at in 0..bytes.len() - 3 {

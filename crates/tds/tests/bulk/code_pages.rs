@@ -19,7 +19,7 @@ fn encode(number: u16, text: &str) -> Result<Vec<u8>, char> {
     }
 }
 
-/// No character is written as another one: the bytes are read back as the character, or it is refused.
+/// No character is written as another one: its bytes are read back as the same character, or it is refused.
 #[test]
 fn every_character_is_itself_or_is_refused() {
     for number in CodePage::NUMBERS {

@@ -1,7 +1,7 @@
-//! Reads a bulk load back, by [MS-TDS]: packets, the description of the columns, rows, DONE. Plain, and without a look at the
-//! encoder; text of a code page is left as bytes.
+//! Reads a bulk load back, by [MS-TDS]: packets, the description of the columns, rows, DONE. It is simple, and
+//! independent of the encoder; text of a code page is left as bytes.
 
-/// A value as SQL Server would have it.
+/// A value as SQL Server would store it.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Value {
     /// NULL.
@@ -90,7 +90,7 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// The payload of a message's packets, whose headers must be right for this size.
+/// The payload of a message's packets. Their headers must be correct for this packet size.
 pub fn payload(packets: &[u8], packet_bytes: usize) -> Vec<u8> {
     let mut rest = packets;
     let mut payload = Vec::new();
@@ -147,7 +147,7 @@ pub fn decode(payload: &[u8]) -> Message {
     }
 }
 
-/// A message of any client: each value beside its bytes, and the bytes behind the token of DONE.
+/// A message of any client: each value with its bytes, and the bytes after the token of DONE.
 pub struct AnyMessage {
     pub columns: Vec<Column>,
     pub rows: Vec<Vec<(Value, Vec<u8>)>>,

@@ -1,4 +1,4 @@
-//! Descriptions of columns by servers: sound ones, and hostile ones, which cost an error.
+//! Tests of servers' descriptions of columns: valid ones, and hostile ones, which cause an error.
 
 use inrush_tds::{MetadataError, RowMetadata};
 use proptest::collection::vec;

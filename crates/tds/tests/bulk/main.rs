@@ -1,8 +1,8 @@
-//! Tests of the encoder as others see it.
+//! Tests of the encoder through its public interface.
 //!
-//! Three things written apart must agree: the encoder, [`plain`], which makes the same bytes without any haste, and
-//! [`decoder`], which reads packets and values back by the documentation of TDS. [`batches`] makes the batches, of random
-//! types, extremes, NULLs and views.
+//! Three independent pieces of code must agree: the encoder, [`plain`], which makes the same bytes in the simplest way,
+//! and [`decoder`], which reads packets and values back by the documentation of TDS. [`batches`] makes the batches, of
+//! random types, extremes, NULLs and views.
 
 mod batches;
 mod captures;

@@ -1,4 +1,4 @@
-//! Packets that end within rows, and exactly with them.
+//! Tests of packets that end within rows, and exactly with them.
 
 use std::sync::Arc;
 
@@ -38,7 +38,8 @@ fn sizes_of_packets() {
     }
 }
 
-/// The payload ends around the end of the first, the second and the third packet: a byte before it, with it, and behind it.
+/// The payload ends around the end of the first, the second and the third packet: one byte before it, with it, and one
+/// byte after it.
 #[test]
 fn messages_that_end_around_the_end_of_a_packet() {
     for packet_bytes in [512u32, 513, 1_000, 4_096, 32_767] {
@@ -126,7 +127,7 @@ fn the_open_packet_is_not_ready() {
     assert!(encoder.ready().len() <= 512);
 }
 
-/// A message that was not ended leaves nothing to the next one, whose packets are numbered from 1 again.
+/// A message that was not ended leaves nothing behind for the next one, whose packets are numbered from 1 again.
 #[test]
 fn a_message_that_is_given_up() {
     let (target, batch) = column(&[2_000, 3]);

@@ -1,4 +1,4 @@
-//! Values that the target's column cannot hold, and batches with other columns than the bulk load.
+//! Tests of values that the target's column cannot hold, and of batches with other columns than the bulk load.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! The encoder against the plain one, and both against the decoder.
+//! Compares the encoder with the simple one, and both with the decoder.
 
 use inrush_tds::{BulkEncoder, InstructionSet, PacketSize, RowMetadata};
 use proptest::prelude::*;
@@ -47,7 +47,7 @@ proptest! {
         }
     }
 
-    /// The description that is said back is read as the one that the server sent, but that XML has become text.
+    /// The repeated description is read back as the server's, except that XML has become text.
     #[test]
     fn the_description_is_said_back((target, _) in any_batch()) {
         let mut encoder = BulkEncoder::new(target.clone(), PacketSize::MAX);

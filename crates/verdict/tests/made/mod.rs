@@ -334,7 +334,7 @@ pub fn share(verdict: &Verdict, cause: Cause) -> f64 {
     found.map_or(0.0, |share| share.share)
 }
 
-/// Fails unless that cause comes first, and the evidence tells it apart.
+/// Fails unless that cause comes first, and the evidence distinguishes it.
 #[track_caller]
 pub fn expect(run: &Run, cause: Cause) -> Verdict {
     let verdict = run.verdict();

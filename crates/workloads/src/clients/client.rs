@@ -405,7 +405,7 @@ mod tests {
 
     #[test]
     fn latencies_count_from_when_a_call_was_meant_to_begin() {
-        // 1,000 calls per second are asked for, and each takes 10 ms, so the client falls behind.
+        // 1,000 calls per second are requested, and each takes 10 ms, so the client falls behind.
         let share = Share::Until(Duration::from_millis(500));
         let (calls, measured) = play(
             client(SINGLE, share, Some(1000.0)),

@@ -114,7 +114,7 @@ pub struct RunResult {
     pub calls_per_s: f64,
     /// Rows per second after the warm-up.
     pub rows_per_s: f64,
-    /// Bytes of a row in the table and its indexes, where the workload has a table.
+    /// Bytes of a row in the table and its indexes, if the workload has a table.
     pub row_bytes: Option<f64>,
     /// Whether all clients ran, and how alike.
     pub all_clients: ClientsResult,
@@ -154,7 +154,7 @@ pub struct RunResult {
 /// Whether all clients ran, and how alike.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ClientsResult {
-    /// Clients that were asked for.
+    /// The requested number of clients.
     pub asked: usize,
     /// Clients that connected.
     pub connected: usize,
@@ -164,7 +164,7 @@ pub struct ClientsResult {
     pub connect_ms_most: f64,
     /// Milliseconds between the first call of the first client and that of the last one.
     pub start_spread_ms: f64,
-    /// Jain's fairness index of the calls per second of each client: 1 where all are equal.
+    /// Jain's fairness index of the calls per second of each client: 1 if all are equal.
     pub fairness: f64,
     /// Calls per second of the slowest client.
     pub least_per_s: f64,
@@ -242,7 +242,7 @@ impl LatencyResult {
 /// Whether the rate of an open loop was held.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct OpenLoopResult {
-    /// Calls per second that were asked for.
+    /// The requested calls per second.
     pub rate_asked: f64,
     /// Calls per second that were made.
     pub rate_made: f64,
@@ -287,7 +287,7 @@ pub struct CpuResult {
     pub clients: f64,
     /// Cores that they would have used more, had they got a CPU at once.
     pub clients_waiting: f64,
-    /// Cores that the server's processes kept busy, where they are on this machine.
+    /// Cores that the server's processes kept busy, if they are on this machine.
     pub server: Option<f64>,
     /// Cores that other processes kept busy: the noise of the machine.
     pub others: f64,
@@ -304,7 +304,7 @@ pub struct WalResult {
     pub bytes: u64,
     /// Whole pages in it.
     pub full_pages: u64,
-    /// Flushes, where the server counts them.
+    /// Flushes, if the server counts them.
     pub flushes: Option<u64>,
     /// Transactions that one flush committed, on average: the size of a group commit.
     pub commits_per_flush: Option<f64>,
@@ -317,15 +317,15 @@ pub struct WalResult {
 pub struct CostResult {
     /// Microseconds of CPU of the clients.
     pub client_us: f64,
-    /// Microseconds of CPU of the server, where it is on this machine.
+    /// Microseconds of CPU of the server, if it is on this machine.
     pub server_us: Option<f64>,
     /// Bytes of WAL.
     pub wal_bytes: f64,
-    /// Packets in both directions, where the connection is TCP.
+    /// Packets in both directions, if the connection is TCP.
     pub packets: Option<f64>,
     /// Context switches of the clients.
     pub client_switches: f64,
-    /// Context switches of the server's sessions, where they are on this machine.
+    /// Context switches of the server's sessions, if they are on this machine.
     pub server_switches: Option<f64>,
     /// Calls per second for each core that clients and server kept busy.
     pub calls_per_s_per_core: Option<f64>,

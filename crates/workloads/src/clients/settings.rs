@@ -7,7 +7,7 @@ use inrush::clients::{InsertWork, Protocol, Work};
 use super::client::CallShape;
 use crate::error::WorkloadError;
 
-/// The most clients, because each is a connection with buffers and histograms of its own.
+/// The most clients, because each is a connection with its own buffers and histograms.
 const CLIENTS_MAX: u32 = 10_000;
 
 /// The settings of a measurement.

@@ -15,7 +15,7 @@ const FULL: f64 = 0.85;
 const NETWORK_SHARE: f64 = 0.4;
 /// The rate of an open loop is held if at most this share is missing.
 const HELD: f64 = 0.01;
-/// The curve bends where the next point gains less than this share.
+/// The curve bends at the point after which the gain is less than this share.
 const BEND_SHARE: f64 = 0.05;
 /// A state whose share of samples grew by this much explains a bend of the curve.
 const GROWTH_MIN: f64 = 0.05;

@@ -1,4 +1,4 @@
-//! The demo: TPC-H in a package of its own, and a check of the loaded rows, row by row.
+//! The demo: TPC-H in a new package, and a check of the loaded rows, row by row.
 
 mod contents;
 mod package;

@@ -1,21 +1,19 @@
 //! The database of the workload: prepared before each run, examined after it, and left as it was found.
 
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
+use inrush::ConnectionDefaults;
 use inrush::package::{Connection, Package};
 use inrush::postgres::{DatabaseAddress, Postgres, PostgresError, Session, catalog};
 use inrush::report::{RunReport, machine};
 use inrush::upkeep::{self, LedgerOptions, Which};
-use inrush::{ColumnSums, ConnectionDefaults};
 
 use super::columnstore::Columnstore;
 use super::data::TableFiles;
 use super::package::NAME;
-use super::value_sums;
 use crate::error::WorkloadError;
 use crate::session::with_session;
-use crate::tpch::Table;
 
 /// The longest wait for a lock on a table that is dropped.
 const PATIENCE: &str = "SET lock_timeout = '5s'";
@@ -44,27 +42,19 @@ pub enum Database {
     /// A server.
     Server(Box<ServerDatabase>),
     /// A columnstore on this machine.
-    Columnstore(Box<ColumnstoreDatabase>),
+    Columnstore(Columnstore),
 }
 
 impl Database {
-    /// The one that the package of the workload loads into. `defaults` fill the gaps of a server's URL; the library of a
-    /// columnstore may be in `site_packages`.
+    /// The one that the package of the workload loads into. `defaults` fill the gaps of a server's URL.
     pub fn of(
         package: &Package,
         defaults: ConnectionDefaults,
         server: Server,
-        site_packages: Option<&Path>,
     ) -> Result<Database, WorkloadError> {
         let connection = package.single_connection()?;
         if let Some(place) = Columnstore::of(connection.address()) {
-            return Ok(Database::Columnstore(Box::new(ColumnstoreDatabase {
-                place,
-                connection: connection.clone(),
-                ledger_schema: package.run.ledger_schema.clone(),
-                defaults,
-                site_packages: site_packages.map(Path::to_owned),
-            })));
+            return Ok(Database::Columnstore(place));
         }
         let server = ServerDatabase::of(package, defaults, server)?;
         Ok(Database::Server(Box::new(server)))
@@ -91,7 +81,7 @@ impl Database {
     pub fn refuse_tables(&self, tables: &[TableFiles]) -> Result<(), WorkloadError> {
         match self {
             Database::Server(server) => server.refuse_tables(tables),
-            Database::Columnstore(own) => own.place.refuse_existing(),
+            Database::Columnstore(place) => place.refuse_existing(),
         }
     }
 
@@ -104,7 +94,7 @@ impl Database {
     ) -> Result<Vec<String>, WorkloadError> {
         match self {
             Database::Server(server) => server.make_ready(tables, is_series),
-            Database::Columnstore(own) => own.place.refuse_existing().map(|()| Vec::new()),
+            Database::Columnstore(place) => place.refuse_existing().map(|()| Vec::new()),
         }
     }
 
@@ -118,8 +108,8 @@ impl Database {
                     by_target: Some(sizes),
                 })
             }
-            Database::Columnstore(own) => Ok(Stored {
-                all: own.place.stored_bytes()?,
+            Database::Columnstore(place) => Ok(Stored {
+                all: place.stored_bytes()?,
                 by_target: None,
             }),
         }
@@ -129,47 +119,8 @@ impl Database {
     pub(super) fn drop_tables(&self, report: &RunReport) -> Result<(), WorkloadError> {
         match self {
             Database::Server(server) => server.drop_tables(report),
-            Database::Columnstore(own) => own.place.remove(),
+            Database::Columnstore(place) => place.remove(),
         }
-    }
-
-    /// The sums of the columns of a table of a columnstore. A server's tables are summed up while they are loaded.
-    pub(super) fn column_sums(
-        &self,
-        table: &Table,
-    ) -> Result<Option<Vec<ColumnSums>>, WorkloadError> {
-        match self {
-            Database::Server(_) => Ok(None),
-            Database::Columnstore(own) => own.column_sums(table),
-        }
-    }
-}
-
-/// A columnstore on this machine, and how it is reached.
-pub struct ColumnstoreDatabase {
-    place: Columnstore,
-    connection: Connection,
-    ledger_schema: String,
-    defaults: ConnectionDefaults,
-    /// The folder of installed Python packages, with the library of DuckDB.
-    site_packages: Option<PathBuf>,
-}
-
-impl ColumnstoreDatabase {
-    fn column_sums(&self, table: &Table) -> Result<Option<Vec<ColumnSums>>, WorkloadError> {
-        let options = LedgerOptions {
-            folder: Path::new("."),
-            site_packages: self.site_packages.as_deref(),
-            ledger_schema: &self.ledger_schema,
-        };
-        let columns = value_sums::summed(table);
-        Ok(inrush::column_sums(
-            &self.connection,
-            &options,
-            table.name,
-            &columns,
-            &self.defaults,
-        )?)
     }
 }
 

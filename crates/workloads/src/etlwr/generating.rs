@@ -146,7 +146,7 @@ impl Job {
         }]
     }
 
-    /// Generates the files until a stop is asked for. `told` is called from several threads.
+    /// Generates the files until a stop is requested. `told` is called from several threads.
     pub fn run(
         &self,
         stop: &Stop,

@@ -19,7 +19,6 @@ use super::results::{
 };
 use super::results_folder;
 use super::settings::{Settings, verify_word};
-use super::value_sums::{self, TableSums};
 use crate::error::WorkloadError;
 
 /// The program around a measurement: it reads the environment, handles signals and prints.
@@ -59,7 +58,7 @@ type Written = (Results, PathBuf);
 
 impl Measurement<'_> {
     /// Loads, measures, checks the loaded rows, and writes the results after each load. Returns the complete results
-    /// and their folder; `None` if no load was asked for.
+    /// and their folder; `None` if no load was requested.
     pub fn run<H: Host>(&self, host: &mut H) -> Result<Option<Written>, H::Error> {
         let expected = Expected::of(self.set, self.settings.columnstore().is_none());
         let points = self.settings.points();
@@ -67,16 +66,9 @@ impl Measurement<'_> {
         let turns = (1..=self.settings.rounds)
             .flat_map(|round| points.iter().map(move |streams| (round, *streams)));
         let mut results = None;
-        let mut of_files = None;
         for (number, turn) in turns.enumerate() {
             let is_last = number + 1 == loads;
-            self.one(
-                host,
-                &mut results,
-                turn,
-                (&expected, &mut of_files),
-                is_last,
-            )?;
+            self.one(host, &mut results, turn, &expected, is_last)?;
         }
         if let Some((results, folder)) = &mut results {
             results.complete = true;
@@ -90,7 +82,7 @@ impl Measurement<'_> {
         host: &mut H,
         results: &mut Option<Written>,
         (round, streams): (u16, u16),
-        (expected, of_files): (&Expected, &mut Option<Vec<TableSums>>),
+        expected: &Expected,
         is_last: bool,
     ) -> Result<(), H::Error> {
         let is_series = self.settings.is_series();
@@ -112,9 +104,6 @@ impl Measurement<'_> {
             cores: self.cores_in_all(),
         };
         let mut run = self.result(&report, (round, streams), &seen, expected);
-        let differences = self.value_differences(of_files)?;
-        run.proof.rows_are_dbgens &= differences.is_empty();
-        run.proof.differences.extend(differences);
         run.report = success.report_path.map(|path| path.display().to_string());
         notes.extend(remarks(&report, streams));
         let (results, folder) = results.get_or_insert_with(|| {
@@ -152,32 +141,6 @@ impl Measurement<'_> {
         Ok(())
     }
 
-    /// The differences between the values of the files and those of a columnstore, where sums are asked for. The files are
-    /// summed up once, after the first load.
-    fn value_differences(
-        &self,
-        of_files: &mut Option<Vec<TableSums>>,
-    ) -> Result<Vec<String>, WorkloadError> {
-        if self.settings.columnstore().is_none() || self.settings.verify != Verify::Sums {
-            return Ok(Vec::new());
-        }
-        let of_files = match of_files {
-            Some(of_files) => of_files,
-            None => of_files.insert(value_sums::of_files(self.set)?),
-        };
-        let mut differences = Vec::new();
-        for expected in of_files {
-            let table = expected.table;
-            match self.database.column_sums(table)? {
-                Some(found) => differences.extend(value_sums::differences(expected, &found)),
-                None => {
-                    differences.push(format!("{}: its columns cannot be summed up", table.name))
-                }
-            }
-        }
-        Ok(differences)
-    }
-
     /// The hint for an error, if a user of this command can do something else than a user of `inrush run`.
     fn hint_for(&self, error: &inrush::Error) -> Option<String> {
         let is_series = self.settings.is_series();
@@ -208,6 +171,12 @@ impl Measurement<'_> {
                 Some(self.not_as_made(&reject.location.file))
             }
             inrush::Error::Verify(VerifyError::Sums { .. } | VerifyError::Rows { .. }) => {
+                if let Some(place) = self.settings.columnstore() {
+                    return Some(format!(
+                        "something changed values in staging: remove {}, and run it again",
+                        place.path().display()
+                    ));
+                }
                 let cleanup = match is_series || is_temporary {
                     true => "",
                     false => "`inrush cleanup --to URL`, then ",
@@ -251,7 +220,7 @@ impl Measurement<'_> {
                     .to_owned(),
             );
         }
-        if self.settings.verify_of_load() != Verify::Count {
+        if self.settings.verify != Verify::Count {
             notes.push(format!(
                 "the measured time includes verify = {:?}; the record runs verified nothing",
                 verify_word(self.settings.verify)

@@ -2,7 +2,7 @@
 //!
 //! `generating` makes files (in a `disposable` folder if none is named), `data` finds them again,
 //! `package` says how they are loaded, `measuring` loads them by the library's own run into a `database` that it
-//! makes ready (a server, or a `columnstore` on this machine), `proof` compares the loaded rows with dbgen's (`value_sums` compares the sums of a columnstore with those of the files), and `results` keep the measurements:
+//! makes ready (a server, or a `columnstore` on this machine), `proof` compares the loaded rows with dbgen's, and `results` keep the measurements:
 //! `needs` says what the published workloads would take here, `summary` and `chart` put them into words and pictures, `markdown` makes a page of these, and `results_folder` writes it. Before files are made,
 //! `space` looks at the disks, and the load is planned with `stand_ins`.
 
@@ -28,7 +28,6 @@ mod shell_word;
 pub mod space;
 mod stand_ins;
 pub mod summary;
-mod value_sums;
 
 pub use columnstore::Columnstore;
 pub use data::{DataSet, TableFiles, no_files};

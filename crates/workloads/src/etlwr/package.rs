@@ -27,7 +27,7 @@ pub fn package(tables: &[TableFiles], settings: &Settings) -> Package {
                 Order::Sequence => LoadOrder::Package,
                 Order::LargestFirst => LoadOrder::LargestFirst,
             },
-            verify: settings.verify_of_load(),
+            verify: settings.verify,
             analyze: settings.analyze,
             disk_check: settings.disk_check,
             ..RunSettings::default()

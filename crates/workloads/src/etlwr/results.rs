@@ -200,7 +200,7 @@ pub struct ProofResult {
     /// is a partition.
     pub rows_are_dbgens: bool,
     /// How the values were compared with the files: `count`, `sums` or `rows` of each part before its COMMIT; of a
-    /// columnstore, `sums` are those of whole tables after the load.
+    /// columnstore, `sums` are those of whole tables before the switch.
     pub verified: String,
     /// The differences found.
     pub differences: Vec<String>,

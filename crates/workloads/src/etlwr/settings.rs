@@ -24,7 +24,7 @@ pub struct Settings {
     pub rounds: u16,
     /// The order in which streams take parts.
     pub order: Order,
-    /// The verification: of each part before its COMMIT, and of a columnstore by sums after the load.
+    /// The verification by the load: of each part before its COMMIT, and of a columnstore before the switch.
     pub verify: Verify,
     /// True if the tables are analyzed; that time is not counted.
     pub analyze: bool,
@@ -84,14 +84,6 @@ impl Settings {
             });
         }
         Ok(())
-    }
-
-    /// The verification by the load itself. A columnstore is summed up after it, and the load counts its rows.
-    pub fn verify_of_load(&self) -> Verify {
-        match (self.columnstore(), self.verify) {
-            (Some(_), Verify::Sums) => Verify::Count,
-            (_, verify) => verify,
-        }
     }
 
     /// The columnstore, if the target is not a server.

@@ -14,7 +14,7 @@ use crate::error::WorkloadError;
 
 /// Files to plan with; they are removed when this is dropped.
 pub struct StandIns {
-    /// The tables, with the existing files where there are some.
+    /// The tables, with their existing files if there are any.
     pub tables: Vec<TableFiles>,
     folder: Disposable,
 }

@@ -192,7 +192,8 @@ pub fn beside(results: &Results) -> Grid<7> {
     }
 }
 
-/// The needs of each published workload in its own time, on cores like those of the measured machine.
+/// What each published workload would need to be done in its published time, on cores like those of the measured
+/// machine.
 pub fn needs(results: &Results) -> Grid<7> {
     let cores = |cores: Option<f64>| cores.map_or("?".to_owned(), |cores| format!("{cores:.1}"));
     let rows = results.needs.iter().map(|one| {

@@ -1,9 +1,9 @@
 //! The functions that C calls. All unsafe code of the decoder is here.
 //!
-//! Each function is sound if its pointers are what `inrush_decoder.h` demands: `decoder` points to a `Decoder` that
-//! C alone uses, and each other pointer, which may be null only if its number is 0, to so many elements that nobody
-//! else writes during the call. C keeps that: all of them are its own allocations, and a backend has one thread.
-//! The structures hold plain numbers alone, so that no bytes in them are invalid.
+//! Each function is sound if its pointers are as `decoder.h` requires: `decoder` points to a `Decoder` that only C
+//! uses. Each other pointer points to the given number of elements, which nobody else writes during the call; it may be
+//! null only if the number is 0. C ensures this: all of them are its own allocations, and a backend has one thread. The
+//! structures contain only plain numbers, so any bytes in them are valid.
 
 #![expect(unsafe_code)]
 
@@ -13,7 +13,7 @@ use crate::column::Column;
 use crate::decoder::{Decoder, Status};
 use crate::tuple::{Placement, Tuple};
 
-/// The elements behind a pointer from C.
+/// The elements at a pointer from C.
 ///
 /// # Safety
 ///
@@ -26,7 +26,7 @@ unsafe fn elements<'a, T>(pointer: *const T, number: usize) -> &'a [T] {
     unsafe { slice::from_raw_parts(pointer, number) }
 }
 
-/// The same, to write.
+/// The elements at a pointer from C, for writing.
 ///
 /// # Safety
 ///
@@ -39,8 +39,8 @@ unsafe fn elements_mut<'a, T>(pointer: *mut T, number: usize) -> &'a mut [T] {
     unsafe { slice::from_raw_parts_mut(pointer, number) }
 }
 
-/// The sizes of `Decoder`, `Column` and `Tuple`, which C compares with its own: a header that does not fit the library
-/// is found when the extension is loaded.
+/// The sizes of `Decoder`, `Column` and `Tuple`, which C compares with its own, so that a header of another version is
+/// noticed when the extension is loaded.
 ///
 /// # Safety
 ///
@@ -113,7 +113,7 @@ pub unsafe extern "C" fn inrush_fastcopy_row(
     }
 }
 
-/// [`Decoder::give`]; a `placement` that is no number of [`Placement`] means [`Placement::Aligned`].
+/// [`Decoder::give`]; a `placement` that is not a value of [`Placement`] means [`Placement::Aligned`].
 ///
 /// # Safety
 ///

@@ -1,6 +1,6 @@
-//! What the decoder knows of a column of the table.
+//! The decoder's description of a column of the table.
 
-/// A column, in the order of the table. C fills it in; every number is legal, so none can do harm.
+/// A column, in the order of the table. C fills it in; every number is allowed, so none can do harm.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(C)]
 pub struct Column {
@@ -10,15 +10,15 @@ pub struct Column {
     pub align: u8,
     /// Not 0 if a short value may have a header of one byte: a varlena whose storage is not `plain`.
     pub packable: u8,
-    /// Not 0 if each row of the stream has a field for it; else it is stored as NULL (dropped, or left out).
+    /// Not 0 if each row of the stream has a field for it; otherwise it is stored as NULL (dropped, or left out).
     pub given: u8,
-    /// Not 0 if the table does not take NULL here.
+    /// Not 0 if the column is NOT NULL.
     pub not_null: u8,
-    /// Not 0 if NULL, too, is shown to the receive function (domains).
+    /// Not 0 if the receive function must also be called for NULL (domains).
     pub null_is_received: u8,
     /// Not 0 for the column whose smallest and largest values are kept.
     pub key: u8,
-    /// Keeps the layout free of padding.
+    /// Fills the layout, so that it has no padding.
     pub unused: u8,
     /// The largest number of characters of `varchar(n)` and `char(n)`; below 0: any number.
     pub characters: i32,
@@ -32,7 +32,7 @@ pub struct Column {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Kernel {
-    /// By the receive function of the type, always.
+    /// Always by the receive function of the type.
     Receive = 0,
     /// `boolean`: one byte; any but 0 is true.
     Bool = 1,
@@ -44,11 +44,11 @@ pub enum Kernel {
     Int4 = 4,
     /// Eight bytes: `bigint`, `double precision`, `money`.
     Int8 = 5,
-    /// `date`: days, of its range.
+    /// `date`: days within its range.
     Date = 6,
     /// `time` without a precision: microseconds of a day.
     Time = 7,
-    /// `timestamp` and `timestamptz` without a precision: microseconds, of their range.
+    /// `timestamp` and `timestamptz` without a precision: microseconds within their range.
     Timestamp = 8,
     /// `uuid`: 16 bytes as they are.
     Uuid = 9,

@@ -1,7 +1,7 @@
 //! The values of one row as Datums, for rows that go through the executor: triggers, defaults, routing.
 //!
-//! Values that the server passes by reference lie in an arena; their Datum is their offset in it, and C adds the
-//! arena's address. A varlena has its header of four bytes, as a receive function makes it: the server shortens it.
+//! Values that the server passes by reference are in an arena; their Datum is their offset in it, and C adds the
+//! arena's address. A varlena has a header of four bytes, like from a receive function; the server shortens it.
 
 use crate::column::Column;
 use crate::kernels::{Sink, copy};
@@ -10,16 +10,16 @@ use crate::tuple::{align_up, long_header};
 /// Where each value begins in the arena, in bytes: at multiples of this.
 const VALUE_ALIGN: usize = 8;
 
-/// Takes the values of one row.
+/// Collects the values of one row.
 pub(crate) struct DatumSink<'a> {
-    /// A place for each column of the table.
+    /// An element for each column of the table.
     pub(crate) values: &'a mut [u64],
-    /// For each column: 1 if it is NULL, 2 if its Datum is an offset in the arena, else 0.
+    /// For each column: 1 if it is NULL, 2 if its Datum is an offset in the arena, otherwise 0.
     pub(crate) kinds: &'a mut [u8],
     pub(crate) arena: &'a mut [u8],
-    /// How many bytes of the arena are taken.
+    /// How many bytes of the arena are used.
     pub(crate) used: &'a mut usize,
-    /// The column that comes next.
+    /// The next column.
     pub(crate) column: usize,
 }
 

@@ -1,26 +1,26 @@
 //! The state machine over the bytes of a COPY BINARY stream: header, rows, trailer.
 //!
-//! The caller gives it the bytes that came and are not used yet; it says what it needs next ([`Status`]). Between two
-//! calls everything that it knows is in the [`Decoder`], so a row may begin in one message and end in another.
+//! The caller passes the received bytes that are not used yet; the result says what is needed next ([`Status`]).
+//! Between two calls the whole state is in the [`Decoder`], so a row may begin in one message and end in another.
 
 use crate::column::Column;
 use crate::kernels::{self, Sink, Taken};
 use crate::tuple::{Placement, Tuple, TupleSink, TupleState};
 
-/// No table has more columns: `MaxHeapAttributeNumber`.
+/// The most columns of a table: `MaxHeapAttributeNumber`.
 pub const MAX_COLUMNS: usize = 1600;
-/// The eleven bytes that a COPY BINARY stream begins with.
+/// The first eleven bytes of a COPY BINARY stream.
 const SIGNATURE: [u8; 11] = *b"PGCOPY\n\xff\r\n\0";
-/// No field is longer: a StringInfo of the server could not hold it.
+/// The longest field: the server's StringInfo cannot hold a longer one.
 const MAX_FIELD: i32 = 0x3fff_ffff - 1;
 /// Tuples begin at multiples of this.
 const TUPLE_ALIGN: usize = 8;
 
-/// What the decoder needs, or why it stopped. Those from [`Status::FieldCount`] on are errors of the stream.
+/// What the decoder needs, or why it stopped. The values from [`Status::FieldCount`] on are errors of the stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(C)]
 pub enum Status {
-    /// More bytes: what is left from [`Stream::used`] on is not enough.
+    /// More bytes: those from [`Stream::used`] on are not enough.
     NeedInput = 0,
     /// The tuples of this batch are to be stored; then the same call again, with an empty arena.
     BatchFull = 1,
@@ -29,9 +29,9 @@ pub enum Status {
     /// The receive function of [`Stream::column`] on the field at [`Stream::field`], of [`Stream::field_len`] bytes
     /// (-1 for NULL), then `give`.
     NeedValue = 3,
-    /// The last tuple of the batch has NULL in a column that does not take it.
+    /// The last tuple of the batch has NULL in a NOT NULL column.
     NullRefused = 4,
-    /// A row is complete (only where rows go through the executor).
+    /// A row is complete (only if rows go through the executor).
     Row = 5,
     /// Nothing: the stream is over.
     End = 6,
@@ -52,7 +52,7 @@ pub enum Status {
     MissingFlags = 22,
     /// The header says that rows have OIDs.
     WithOids = 23,
-    /// The header has flags that nobody knows, and that may not be ignored.
+    /// The header has unknown flags that must not be ignored.
     CriticalFlags = 24,
     /// The stream ends before the length of the header's extension, or that is below 0.
     MissingLength = 25,
@@ -60,39 +60,39 @@ pub enum Status {
     WrongLength = 26,
 }
 
-/// The state of one stream and of the row at which it is. C makes it, all zeros but `fields` and `utf8`.
+/// The state of one stream and of its current row. C creates it, with zeros except for `fields` and `utf8`.
 #[derive(Clone, Copy, Debug, Default)]
 #[repr(C)]
 pub struct Decoder {
-    /// What the caller sees.
+    /// The part that the caller reads.
     pub stream: Stream,
     tuple: TupleState,
 }
 
-/// How far a stream is decoded.
+/// How far the stream is decoded.
 #[derive(Clone, Copy, Debug, Default)]
 #[repr(C)]
 pub struct Stream {
-    /// How many fields a row has on the wire.
+    /// How many fields a row has in the stream.
     pub fields: i32,
     /// Not 0 if the encoding of server and client is UTF-8.
     pub utf8: u8,
     /// Not 0 if no byte will follow those of this call.
     pub input_ends: u8,
 
-    /// What the stream has reached: header, its extension, rows, trailer.
+    /// The current part of the stream: header, its extension, rows, trailer.
     phase: u8,
     /// Not 0 within a row.
     in_row: u8,
-    /// Not 0 if the row has NULL in a column that does not take it.
+    /// Not 0 if the row has NULL in a NOT NULL column.
     null_refused: u8,
     /// Not 0 if `key_min` and `key_max` are set.
     pub has_key: u8,
     unused: [u8; 6],
 
-    /// How many bytes of this call's input are done with. The caller keeps those behind it, and sets it to 0.
+    /// How many bytes of this call's input are used. The caller keeps the bytes after them, and sets this to 0.
     pub used: usize,
-    /// How many bytes of the arena are taken. The caller sets it to 0 when the batch is stored.
+    /// How many bytes of the arena are used. The caller sets it to 0 when the batch is stored.
     pub arena_used: usize,
     /// How many tuples the batch has. The caller sets it to 0 when the batch is stored.
     pub tuples: usize,
@@ -109,7 +109,7 @@ pub struct Stream {
     /// The largest key.
     pub key_max: i64,
 
-    /// How many bytes of the row are done with, from `used`.
+    /// How many bytes of the row are decoded, from `used` on.
     row_used: usize,
     /// How many bytes of the header's extension are still to come.
     extension: usize,
@@ -124,7 +124,7 @@ mod phase {
 }
 
 impl Decoder {
-    /// The state before the first byte of a stream whose rows have so many fields.
+    /// The state before the first byte of a stream whose rows have this many fields.
     pub fn new(fields: i32, utf8: bool) -> Decoder {
         let stream = Stream {
             fields,
@@ -139,8 +139,8 @@ impl Decoder {
 
     /// Makes tuples of rows until something is needed.
     ///
-    /// `input` is what is not used yet, from its begin: after a call the caller drops the first `used` bytes, sets
-    /// `used` to 0, and appends what comes. The arena keeps its bytes until the batch is stored; it may grow.
+    /// `input` has the bytes that are not used yet: after a call the caller drops the first `used` bytes, sets `used`
+    /// to 0, and appends new bytes. The arena keeps its bytes until the batch is stored; it may grow.
     pub fn decode(
         &mut self,
         columns: &[Column],
@@ -183,7 +183,7 @@ impl Decoder {
 
     /// Makes Datums of one row.
     ///
-    /// A Datum of kind 2 (in `kinds`) is an offset in the arena, whose bytes are good until the next row.
+    /// A Datum of kind 2 (in `kinds`) is an offset in the arena, whose bytes are valid until the next row.
     pub fn row(
         &mut self,
         columns: &[Column],
@@ -218,9 +218,9 @@ impl Decoder {
         Status::Row
     }
 
-    /// Lays down the value that the receive function made of the field that [`Status::NeedValue`] was about.
+    /// Stores the value that the receive function made from the field of [`Status::NeedValue`].
     ///
-    /// False if the arena is too small: the caller makes it larger and gives the value again.
+    /// Returns false if the arena is too small: the caller enlarges it and passes the value again.
     pub fn give(
         &mut self,
         columns: &[Column],
@@ -239,32 +239,32 @@ impl Decoder {
         given.is_some()
     }
 
-    /// The receive function made NULL; `refused` if the table does not take it. For tuples.
+    /// Stores the NULL that the receive function made; `refused` if the column is NOT NULL. For tuples.
     pub fn give_null(&mut self, columns: &[Column]) {
         let refused = columns
             .get(self.stream.column)
             .is_some_and(|column| column.not_null != 0);
         self.stream.null_refused |= u8::from(refused);
-        // Room is not needed for it.
+        // NULL needs no space.
         let _ = TupleSink::resumed(&mut self.tuple, &mut [], self.stream.column).null();
         self.stream.field_done();
     }
 
-    /// Forgets what was made of the current row, so that it is decoded again from its first field.
+    /// Discards the current row, so that it is decoded again from its first field.
     pub fn restart_row(&mut self) {
         self.stream.restart_row();
     }
 }
 
 impl Stream {
-    /// The receive function was called, and its Datum is where it belongs. For rows as Datums.
+    /// The receive function was called, and its Datum is stored. For rows as Datums.
     pub fn field_done(&mut self) {
         let len = usize::try_from(self.field_len).unwrap_or(0);
         self.row_used += 4 + len;
         self.column += 1;
     }
 
-    /// The header and the trailer: `None` where rows may come.
+    /// Decodes the header and the trailer; returns `None` if rows may follow.
     fn before_rows(&mut self, input: &[u8]) -> Option<Status> {
         if self.phase == phase::HEADER
             && let Some(status) = self.header(input)
@@ -323,14 +323,14 @@ impl Stream {
         }
     }
 
-    /// The number of fields that a row begins with: `None` if the row may come.
+    /// Decodes the number of fields of a row; returns `None` if it is right.
     #[inline(always)]
     fn begin_row(&mut self, input: &[u8]) -> Option<Status> {
         let Some((count, _)) = input
             .get(self.used..)
             .and_then(|input| input.split_first_chunk::<2>())
         else {
-            // A stream may end without a trailer, even within the number of fields: COPY asks no more.
+            // A stream may end without a trailer, even within the number of fields, as for COPY.
             return Some(self.more_or(Status::End));
         };
         let count = i16::from_be_bytes(*count);
@@ -358,7 +358,7 @@ impl Stream {
         self.row_used = 0;
     }
 
-    /// The fields of the row from the current column on: `None` if the row is complete.
+    /// Decodes the fields of the row from the current column on; returns `None` if the row is complete.
     #[inline(always)]
     fn fields_into(
         &mut self,
@@ -429,7 +429,7 @@ impl Stream {
         None
     }
 
-    /// The receive function is to be called on a field.
+    /// The status that asks for the receive function to be called on a field.
     #[cold]
     fn ask(&mut self, len: i64, at: usize) -> Status {
         self.field_len = len;
@@ -437,7 +437,7 @@ impl Stream {
         Status::NeedValue
     }
 
-    /// Where room is needed, and tuples wait: they are stored first, and the row begins again.
+    /// If space is needed and tuples wait, they are stored first, and the row begins again.
     #[inline(always)]
     fn or_flush(&mut self, status: Status) -> Status {
         if status != Status::NeedRoom || self.tuples == 0 {
@@ -457,7 +457,7 @@ impl Stream {
         }
     }
 
-    /// More bytes if there may be some, else what their lack means.
+    /// Asks for more bytes if there may be some; otherwise returns the error of the missing bytes.
     #[inline(always)]
     fn more_or(&self, at_end: Status) -> Status {
         if self.input_ends == 0 {

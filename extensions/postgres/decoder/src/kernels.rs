@@ -4,20 +4,20 @@ use crate::column::{Column, Kernel};
 use crate::numeric::Short;
 use crate::text;
 
-/// The ends of `date` in days since 2000-01-01: `IS_VALID_DATE`.
+/// The range of `date` in days since 2000-01-01: `IS_VALID_DATE`.
 const DATES: core::ops::Range<i32> = -2_451_545..2_145_031_949;
-/// The ends of `timestamp` in microseconds since 2000-01-01: `IS_VALID_TIMESTAMP`.
+/// The range of `timestamp` in microseconds since 2000-01-01: `IS_VALID_TIMESTAMP`.
 const TIMESTAMPS: core::ops::Range<i64> = -211_813_488_000_000_000..9_223_371_331_200_000_000;
-/// The ends of `time` in microseconds; 24:00 is one.
+/// The range of `time` in microseconds, up to and including 24:00.
 const TIMES: core::ops::RangeInclusive<i64> = 0..=86_400_000_000;
 
-/// Where the values of a row go: into a tuple, or to Datums.
+/// The target of a row's values: a tuple, or Datums.
 ///
-/// Each method takes the next column. `None` means that the memory given for it does not suffice; nothing was taken then.
+/// Each method stores the next column. `None` means that the memory is not sufficient; then nothing was stored.
 pub(crate) trait Sink {
     /// NULL.
     fn null(&mut self) -> Option<()>;
-    /// A value of `N` bytes that the server passes by value: `datum` is the same, extended as the server does it.
+    /// A value of `N` bytes that the server passes by value; `datum` is the same value, extended like in the server.
     fn by_value<const N: usize>(
         &mut self,
         bytes: [u8; N],
@@ -31,20 +31,20 @@ pub(crate) trait Sink {
     -> Option<()>;
 }
 
-/// What became of a field.
+/// The result of a field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Taken {
-    /// It is in the sink.
+    /// The value is in the sink.
     Yes,
-    /// It is, and is this number: for the smallest and largest key.
+    /// The value is in the sink, and is this number, for the smallest and largest key.
     Number(i64),
-    /// The receive function of the type must look at it.
+    /// The receive function of the type must be called.
     Receive,
-    /// There is no room for it in the sink.
+    /// The sink has no space for it.
     NoRoom,
 }
 
-/// Gives a field to the sink, if its kernel is sure of it.
+/// Stores a field in the sink, if its kernel is sure of it.
 #[inline(always)]
 pub(crate) fn take(field: &[u8], column: &Column, utf8: bool, sink: &mut impl Sink) -> Taken {
     let done = match Kernel::of(column.kernel) {
@@ -128,20 +128,18 @@ pub(crate) fn take(field: &[u8], column: &Column, utf8: bool, sink: &mut impl Si
         }
         Kernel::Bytea => sink.varlena(field.len(), column, |to| copy(field, to)),
         Kernel::Text => {
-            match text::characters(field, utf8) {
-                Some(characters) if fits(characters, column.characters) => {}
-                _ => return Taken::Receive,
+            if !text::is_valid(field, utf8) || !text::fits(field, column.characters) {
+                return Taken::Receive;
             }
             sink.varlena(field.len(), column, |to| copy(field, to))
         }
         Kernel::Bpchar => {
-            let blanks = match text::characters(field, utf8) {
-                Some(_) if column.characters < 0 => 0,
-                Some(characters) if fits(characters, column.characters) => {
-                    column.characters as usize - characters
-                }
-                _ => return Taken::Receive,
-            };
+            if !text::is_valid(field, utf8) || !text::fits(field, column.characters) {
+                return Taken::Receive;
+            }
+            // Without a limit there are none.
+            let limit = usize::try_from(column.characters).unwrap_or(0);
+            let blanks = limit.saturating_sub(text::characters(field));
             sink.varlena(field.len() + blanks, column, |to| {
                 if let Some((text, behind)) = to.split_at_mut_checked(field.len()) {
                     copy(field, text);
@@ -162,21 +160,12 @@ pub(crate) fn take(field: &[u8], column: &Column, utf8: bool, sink: &mut impl Si
     }
 }
 
-/// The number that was taken, if it was.
+/// The result for a number that was stored, if it was.
 #[inline(always)]
 fn number(done: Option<()>, value: i64) -> Taken {
     match done {
         Some(()) => Taken::Number(value),
         None => Taken::NoRoom,
-    }
-}
-
-/// Whether so many characters are within a column's limit, if it has one.
-#[inline(always)]
-fn fits(characters: usize, limit: i32) -> bool {
-    match usize::try_from(limit) {
-        Ok(limit) => characters <= limit,
-        Err(_) => true,
     }
 }
 

@@ -1,4 +1,4 @@
-//! COPY BINARY bytes in, heap tuples out: the decoder of the server extension `inrush_fastcopy`.
+//! The decoder of the server extension `inrush_fastcopy`: makes heap tuples from the bytes of COPY BINARY.
 //!
 //! It runs inside PostgreSQL's backend, on bytes from any client that may INSERT. So it allocates nothing, calls no
 //! function of the server, and cannot panic: every read and write of memory uses `get`, every sum stays far below the
@@ -6,10 +6,10 @@
 //!
 //! # The one rule
 //!
-//! A **kernel** takes a value only if it is sure that the receive function of the type would accept it, and would make
-//! the bytes that the kernel makes. Every other value, good or bad, is given to the receive function itself
-//! ([`Status::NeedValue`]). So all errors about values are the server's own, word for word, and a kernel that is too
-//! careful costs time but never a row.
+//! A **kernel** decodes a value only if it is sure that the receive function of the type would accept it and return the
+//! same bytes. Every other value, good or bad, is passed to the receive function itself ([`Status::NeedValue`]). So all
+//! errors about values are the server's own, word for word, and a kernel that is too careful costs time but never a
+//! row.
 //!
 //! # The file, by layer
 //!

@@ -1,15 +1,15 @@
-//! `numeric`: from the wire's groups of four decimal digits to the stored form with the short header.
+//! `numeric`: converts groups of four decimal digits to the stored form with the short header.
 //!
-//! The stored form is that of `numeric_recv`: `trunc_var` to the wire's scale, `apply_typmod`, `make_result`. The kernel
-//! takes a value only if nothing would be cut or rounded, if the precision holds it, and if the short header does: all
-//! money, and nearly all that is loaded.
+//! The stored form is that of `numeric_recv`: `trunc_var` to the wire's scale, `apply_typmod`, `make_result`. The
+//! kernel decodes a value only if nothing would be cut or rounded, and if it fits the precision and the short header:
+//! all amounts of money, and nearly all other values.
 
 use crate::column::Column;
 
 /// The largest scale that a value may have on the wire: `NUMERIC_DSCALE_MAX`.
 const SCALE_MAX: i32 = 0x3fff;
 
-/// A value that can be stored: all but its digits.
+/// A value that can be stored, without its digits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Short<'a> {
     /// The short header.
@@ -19,7 +19,7 @@ pub(crate) struct Short<'a> {
 }
 
 impl<'a> Short<'a> {
-    /// The value of a field, or `None` if the receive function must look at it.
+    /// The value of a field; `None` if the receive function must be called.
     #[inline]
     pub(crate) fn read(field: &'a [u8], column: &Column) -> Option<Short<'a>> {
         let (fixed, digits) = field.split_first_chunk::<8>()?;

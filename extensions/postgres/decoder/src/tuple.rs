@@ -31,35 +31,35 @@ pub struct Tuple {
     pub len: usize,
 }
 
-/// How a value that a receive function made is laid down: the cases of `fill_val`.
+/// How a value from a receive function is stored: the cases of `fill_val`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Placement {
-    /// As it is, at the column's alignment: of a fixed length.
+    /// Unchanged, at the column's alignment: a value of a fixed length.
     Fixed = 0,
-    /// As it is, at the column's alignment: a varlena with a header of four bytes.
+    /// Unchanged, at the column's alignment: a varlena with a header of four bytes.
     Aligned = 1,
-    /// As it is, anywhere: a varlena with a header of one byte, or a C string.
+    /// Unchanged, without alignment: a varlena with a header of one byte, or a C string.
     Unaligned = 2,
-    /// As it is, anywhere: a varlena that points elsewhere.
+    /// Unchanged, without alignment: a varlena that points elsewhere.
     External = 3,
-    /// Behind a header of one byte that is made for it: the bytes are the value without its header.
+    /// With a new header of one byte: the bytes are the value without its header.
     MakeShort = 4,
 }
 
-/// What is known of the tuple that is being made. C keeps it between two calls, as part of the decoder.
+/// The state of the current tuple. C keeps it between two calls, as part of the decoder.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(C)]
 pub(crate) struct TupleState {
-    /// Where the tuple begins in the arena.
+    /// The position of the tuple in the arena.
     start: usize,
-    /// Where its data begin, from `start`; a multiple of 8.
+    /// The position of its data, from `start` on; a multiple of 8.
     data: usize,
     /// How many bytes of data there are.
     len: usize,
     /// The bits of `t_infomask`.
     infomask: u16,
-    /// True if the tuple before it had a NULL: then this one probably has one, too.
+    /// True if the previous tuple had a NULL: then this one probably has one, too.
     nulls_before: u8,
     unused: [u8; 5],
     /// A bit for each column that is NULL.
@@ -84,7 +84,7 @@ impl Default for TupleState {
 pub(crate) struct TupleSink<'a> {
     state: &'a mut TupleState,
     arena: &'a mut [u8],
-    /// The column that comes next.
+    /// The next column.
     column: usize,
 }
 
@@ -102,7 +102,7 @@ impl<'a> TupleSink<'a> {
         }
     }
 
-    /// Begins a tuple at `start`, a multiple of 8, of a table with so many columns.
+    /// Begins a tuple at `start`, a multiple of 8, of a table with this many columns.
     pub(crate) fn begin(&mut self, start: usize, columns: usize) {
         let bitmap = if self.state.nulls_before == 0 {
             0
@@ -119,7 +119,7 @@ impl<'a> TupleSink<'a> {
         self.column = 0;
     }
 
-    /// Completes the tuple: its header and its bitmap. `None` if there is no room for them.
+    /// Completes the tuple: its header and its bitmap. `None` if there is no space for them.
     pub(crate) fn finish(&mut self, columns: usize) -> Option<Tuple> {
         let has_null = self.state.infomask & HAS_NULL != 0;
         let bitmap = if has_null { columns.div_ceil(8) } else { 0 };
@@ -142,7 +142,7 @@ impl<'a> TupleSink<'a> {
                 let word = self.state.nulls.get(index / 8)?;
                 *byte = !*word.to_le_bytes().get(index % 8)?;
             }
-            // The bits behind the last column are 0.
+            // The bits after the last column are 0.
             if let (1.., Some(last)) = (columns % 8, bits.get_mut(bitmap.wrapping_sub(1))) {
                 *last &= (1 << (columns % 8)) - 1;
             }
@@ -154,8 +154,8 @@ impl<'a> TupleSink<'a> {
         })
     }
 
-    /// A place of `len` bytes behind the data, `align`ed, with zeros before it; [`TupleSink::advance`] then counts it
-    /// as data.
+    /// Space for `len` bytes after the data, `align`ed, with zeros before it; [`TupleSink::advance`] then counts it as
+    /// data.
     #[inline(always)]
     fn place(&mut self, len: usize, align: usize) -> Option<&mut [u8]> {
         let end = self.state.start + self.state.data;
@@ -168,7 +168,7 @@ impl<'a> TupleSink<'a> {
         Some(place)
     }
 
-    /// Takes what was laid down by [`TupleSink::place`].
+    /// Counts the space of [`TupleSink::place`] as data.
     #[inline(always)]
     fn advance(&mut self, len: usize, align: usize, infomask: u16) {
         self.state.len = align_up(self.state.len, align) + len;
@@ -176,7 +176,7 @@ impl<'a> TupleSink<'a> {
         self.column += 1;
     }
 
-    /// Lays down a value that a receive function made.
+    /// Stores a value from a receive function.
     pub(crate) fn give(
         &mut self,
         bytes: &[u8],
@@ -251,7 +251,7 @@ impl Sink for TupleSink<'_> {
     }
 }
 
-/// Moves `len` bytes `from` a place `to` another one, both multiples of 8, in words: up to seven bytes more are moved.
+/// Moves `len` bytes `from` one position `to` another, both multiples of 8, in words: up to seven more bytes are moved.
 fn move_data(tuple: &mut [u8], from: usize, to: usize, len: usize) -> Option<()> {
     let count = len.div_ceil(MAX_ALIGN);
     let (from, to) = (from / MAX_ALIGN, to / MAX_ALIGN);
@@ -269,13 +269,13 @@ fn move_data(tuple: &mut [u8], from: usize, to: usize, len: usize) -> Option<()>
     Some(())
 }
 
-/// The header of one byte of a varlena of `len` bytes, this one among them.
+/// The one-byte header of a varlena of `len` bytes, including the header.
 #[inline(always)]
 fn short_header(len: usize) -> u8 {
     ((len << 1) | 1) as u8
 }
 
-/// The header of four bytes of a varlena of `len` bytes, these four among them.
+/// The four-byte header of a varlena of `len` bytes, including the header.
 #[inline(always)]
 pub(crate) fn long_header(len: usize) -> [u8; 4] {
     ((len as u32) << 2).to_le_bytes()

@@ -54,7 +54,7 @@ fn measure(
     let most = settings.points.iter().copied().max().unwrap_or(1);
     let starting = signals::end_at_once(None);
     let mut ready = of_url(&settings.url, &[])?;
-    // An embedded server gets a connection for each.
+    // An embedded server is started with a connection for each client.
     ready.package.run.streams = Some(most);
     let reached = embedded::reach(ready.package, &ready.folder, ready.data_trust, surroundings)?;
     drop(starting);

@@ -1,4 +1,4 @@
-//! The command that repeats a measurement, for its results. A stopped measurement is found again by this command.
+//! The command that repeats a measurement, which its results name. A stopped measurement is recognized by this command.
 
 use inrush_workloads::etlwr::quoted;
 

@@ -13,7 +13,7 @@ use crate::arguments::{
 use crate::errors::CommandError;
 use crate::package_file::from_here;
 
-/// Seconds of a run, where neither a time nor an amount is given.
+/// Seconds of a run if neither a time nor a number of rows or calls is given.
 const RUN_S: f64 = 10.0;
 
 const SQL_FILE: SmallFile = SmallFile {

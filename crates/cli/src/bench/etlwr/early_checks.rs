@@ -1,5 +1,5 @@
-//! Checks, before hours are spent on generating files, that they can be loaded. Everything that is known then is tried,
-//! and nothing is left behind.
+//! Checks that files can be loaded, before hours are spent on generating them. Everything that is known by then is
+//! tried, and nothing is left behind.
 
 use std::path::PathBuf;
 
@@ -14,7 +14,7 @@ use crate::save_package::may_save;
 use crate::{Surroundings, embedded, package_file, running, signals};
 
 /// Checks folders, database and plan of a load whose files may not exist yet. The server is reached in the same way as
-/// for the load: an embedded one is created, started with as many connections, and stopped again.
+/// for the load: an embedded one is created, started with the same number of connections, and stopped again.
 pub fn look(
     tables: &[TableFiles],
     arguments: &MeasureArguments,
@@ -48,7 +48,7 @@ pub fn look(
     reached.stop()
 }
 
-/// The error with the hint of this command.
+/// The error, with a hint for this command.
 fn in_our_words(error: CommandError) -> CommandError {
     let CommandError::Engine { error, notes, hint } = error else {
         return error;

@@ -33,7 +33,7 @@ pub struct Task<'a> {
     pub generated: Option<GeneratedResult>,
     /// A temporary folder, removed if the command is ended at once.
     pub disposable: Option<PathBuf>,
-    /// The command that does the same again.
+    /// The command that repeats the measurement.
     pub command: String,
 }
 
@@ -78,7 +78,7 @@ impl Task<'_> {
     }
 }
 
-/// The database of the workload, where it is reached.
+/// The database of the workload, with the address to connect to.
 pub fn database(reached: &Reached) -> Result<Database, CommandError> {
     let server = match reached.server() {
         Some(_) if reached.is_temporary() => Server::Temporary,
@@ -86,13 +86,7 @@ pub fn database(reached: &Reached) -> Result<Database, CommandError> {
         None => Server::Own,
     };
     let defaults = credentials::connection_defaults()?;
-    let site_packages = reached.site_packages.as_deref();
-    Ok(Database::of(
-        &reached.package,
-        defaults,
-        server,
-        site_packages,
-    )?)
+    Ok(Database::of(&reached.package, defaults, server)?)
 }
 
 /// The loads of a measurement, as this command runs and reports them.
@@ -101,7 +95,7 @@ struct Loads<'a> {
     arguments: &'a MeasureArguments,
     is_series: bool,
     disposable: Option<PathBuf>,
-    /// The stop of the last load, which a signal sets.
+    /// The stop flag of the last load, which a signal sets.
     stop: Stop,
     /// Between loads a signal ends the command at once.
     guard: Option<Guard>,

@@ -70,7 +70,7 @@ fn whole(
     credentials::refuse_password("--to", &measure.to)?;
     let settings = settings(measure);
     settings.check()?;
-    // Before the disk is checked, because they may be what fills it.
+    // Removed before the disk is checked, because they may fill it.
     let temporary = std::env::temp_dir();
     for left in Disposable::remove_left(&temporary) {
         if !measure.quiet {

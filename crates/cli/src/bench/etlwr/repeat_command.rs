@@ -1,4 +1,4 @@
-//! The command that does the same again, as the results name it.
+//! The command that repeats the measurement, as the results name it.
 
 use inrush_workloads::etlwr::quoted;
 
@@ -17,7 +17,7 @@ pub fn run_command(arguments: &EtlwrRunArguments) -> String {
     words.join(" ")
 }
 
-/// The command that does all of it again.
+/// The command that generates the files and loads them again.
 pub fn whole_command(arguments: &WholeArguments) -> String {
     let mut words = vec![format!(
         "inrush bench etlwr --scale {} --parts {}",

@@ -1,12 +1,12 @@
 //! Careful loads: which rows of a batch the target would refuse.
 //!
 //! The databases here cannot undo one statement of a transaction (DuckDB has no savepoints, and an error ends its
-//! transaction). So no row is sent to a constraint to see what it says. The batch goes into a table of its own, the trial,
-//! and queries with the target's own constraints look for rows that break them:
+//! transaction). So no row is tested by inserting it. The batch is written to a separate table, the trial, and queries
+//! with the target's own constraints find the rows that violate them:
 //!
 //! - a CHECK: rows that make its expression false;
-//! - a key: rows that the target has already (unless its rows give way), or that a unit staged before has, and of those of
-//!   the batch that share a key all but the first that is taken.
+//! - a key: rows whose key is already in the target (unless its rows will be replaced) or in a unit that was staged
+//!   before; and if rows of the batch share a key, all of them except the first accepted one.
 //!
 //! The other rows go from the trial into staging. The trial is made and dropped in the transaction of the unit.
 
@@ -93,7 +93,7 @@ impl Trial {
         })
     }
 
-    /// Puts the rows of a batch into staging that the target would take. The others come back by their places in the batch.
+    /// Writes the rows of a batch that the target would accept to staging. Returns the indices of the others.
     pub fn write(
         &self,
         session: &mut AdbcSession,
@@ -193,7 +193,7 @@ fn numbers(session: &mut AdbcSession, query: &str) -> Result<Vec<Vec<usize>>> {
         .collect()
 }
 
-/// The columns of the target that are not filled. What a CHECK says of them is not known before the target makes their
+/// The columns of the target that are not filled. The result of a CHECK on them is unknown until the target makes their
 /// values.
 fn unfilled_columns(
     session: &mut AdbcSession,
@@ -217,7 +217,8 @@ fn unused_name(columns: &[ColumnPlan]) -> String {
     name
 }
 
-/// Lets the database find a key among the rows that are staged. DuckDB compares whole columns, which needs no index.
+/// Makes an index, so that the database finds a key among the staged rows. DuckDB compares whole columns, which needs
+/// no index.
 fn index_staging(
     session: &mut AdbcSession,
     quirks: &Quirks,

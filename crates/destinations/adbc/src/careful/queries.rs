@@ -20,7 +20,7 @@ pub struct Test {
 /// The rows of a query.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Finds {
-    /// Numbers of rows that are refused whatever else is in the batch.
+    /// Numbers of rows that are refused independently of the other rows in the batch.
     Refused,
     /// Numbers of rows that share a key with others of the batch, each with the number of that key, in the order of the rows.
     Sharing,
@@ -29,7 +29,7 @@ pub enum Finds {
 /// Why a row is refused.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Cause {
-    /// Index of the column, if one alone is at fault.
+    /// The index of the column, if the fault is in one column.
     pub column: Option<usize>,
     /// The kind of reject.
     pub code: RejectCode,
@@ -37,9 +37,9 @@ pub struct Cause {
     pub reason: String,
 }
 
-/// The rows of a trial, which the queries look at.
+/// The rows of a trial, which the queries read.
 pub struct TrialRows<'a> {
-    /// The staging that they go to.
+    /// The staging table for them.
     pub staging: &'a Staging,
     /// The trial's table, as statements name it.
     pub table: &'a str,
@@ -180,7 +180,7 @@ fn term(table: &str, column: &KeyColumn) -> String {
     }
 }
 
-/// The place of a column that is filled. The databases here find names in any case, and no two columns differ in case only.
+/// The index of a filled column. The databases here ignore the case of names, and no two columns differ only in case.
 pub fn place_of(columns: &[ColumnPlan], name: &str) -> Option<usize> {
     let exact = columns.iter().position(|column| column.name == name);
     exact.or_else(|| {

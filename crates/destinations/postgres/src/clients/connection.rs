@@ -145,7 +145,8 @@ impl ClientConnection for PostgresClient {
     fn close(mut self: Box<Self>) {
         let mut farewell = Vec::new();
         frontend::terminate(&mut farewell);
-        // A server that is gone needs no farewell, and one that waits notices the end of the socket.
+        // Terminate may fail to be sent: a server that is gone does not need it, and a waiting server notices the end
+        // of the socket.
         let _ = self.raw.send(&farewell);
     }
 }

@@ -8,12 +8,12 @@ use super::error::LedgerError;
 use crate::Session;
 use crate::quote::{identifier, literal, qualified};
 
-/// The version of the tables; each change of their form raises it.
+/// The version of the tables. Each change of the tables raises it.
 pub(super) const VERSION: i32 = 5;
 /// The oldest version that is read and altered to [`VERSION`].
 pub(super) const OLDEST_VERSION: i32 = 4;
 
-/// The CHECK that a split's account holds.
+/// The CHECK of a split's account.
 const ACCOUNT: &str = "CONSTRAINT shard_account CHECK (rows_read + rows_added = \
                        rows_loaded + rows_rejected + rows_skipped + rows_filtered)";
 

@@ -55,7 +55,7 @@ pub struct ServerBackends<'a> {
 }
 
 enum WatchConnection {
-    /// To be opened, not before this time.
+    /// Opened when it is needed, but not before this time.
     Wanted(Instant),
     Open(Box<(Session, Statement)>),
     /// Given up after too many failures.
@@ -83,7 +83,7 @@ struct Totals {
 }
 
 impl<'a> ServerBackends<'a> {
-    /// For this number of streams of a run.
+    /// Prepares to sample the backends of a run with this number of streams.
     pub fn new(
         address: &'a DatabaseAddress,
         run: &RunName,

@@ -2,8 +2,8 @@
 //!
 //! With `bounds = "data"`, a unit's CHECK is known only when its rows are loaded, and the server must then read them
 //! all again to validate it. Files are usually written in the order of their key, so the first and last row show the
-//! bounds beforehand. Then the CHECK is added before the rows come, and checking each row costs next to nothing. This
-//! is a guess, which is compared with every batch. If it fails, the CHECK is dropped before the batch is sent, and
+//! bounds beforehand. Then the CHECK is added before the rows are sent, and checking each row costs almost nothing.
+//! This is a guess, which is compared with every batch. If it fails, the CHECK is dropped before the batch is sent, and
 //! added when all rows are loaded, as without the guess.
 
 use arrow_array::cast::AsArray;

@@ -1,4 +1,4 @@
-//! By which way the server stored the rows of each unit, for the report.
+//! How the server stored the rows of each unit, for the report.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
@@ -8,8 +8,7 @@ use crate::engine::report::ServerCopyReport;
 use crate::fast_copy::Way;
 use crate::plan::FlowCopy;
 
-/// What the extension said of the tables of units that were begun; and for units that go by COPY because the role may not
-/// call the extension, why.
+/// For each unit that was begun: the extension's way for its table, or the reason why it went by COPY.
 #[derive(Default)]
 pub struct StoredWays(Mutex<BTreeMap<UnitPlace, Result<Way, String>>>);
 
@@ -25,8 +24,8 @@ impl StoredWays {
         is_first
     }
 
-    /// The COPY of a unit begins. Kept where the flow goes by COPY because of missing rights: the report has the GRANT for
-    /// the units that this attempt began, and for no others.
+    /// The COPY of a unit begins. It is recorded if the flow uses COPY because of missing rights: the report has the
+    /// GRANT only for the units that this attempt began.
     pub fn begin(&self, place: UnitPlace, copy: &FlowCopy) {
         if let FlowCopy::Plain {
             reason,
@@ -38,7 +37,7 @@ impl StoredWays {
         }
     }
 
-    /// A unit is loaded again, or a split of it, because the server refused a row: by COPY.
+    /// A unit or one of its splits is loaded again, by COPY, because the server refused a row.
     pub fn loaded_again(&self, place: UnitPlace) {
         let mut ways = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(way) = ways.get_mut(&place) {
@@ -46,7 +45,8 @@ impl StoredWays {
         }
     }
 
-    /// What the report says of a unit. Nothing where the database has no extension, or this attempt did not begin the unit.
+    /// The report's entry for a unit; `None` if the database has no extension, or if this attempt did not begin the
+    /// unit.
     pub fn report(&self, place: UnitPlace, copy: &FlowCopy) -> Option<ServerCopyReport> {
         let by_copy = |reason: &str, fix: Option<String>| ServerCopyReport {
             way: "copy".to_owned(),

@@ -1,4 +1,4 @@
-//! Before the COMMIT of a unit: compares the database's sums over its rows with ours.
+//! Before the COMMIT of a unit: compares the database's sums over its rows with those of the loader.
 
 use inrush_package::Verify;
 use inrush_verdict::Phase;

@@ -182,7 +182,7 @@ impl PlanRequest<'_> {
                 .streams
                 .map_or(self.options.streams_default, usize::from)
                 .max(1),
-            // One transaction is one session.
+            // A single transaction needs a single session.
             false => 1,
         }
     }

@@ -9,10 +9,10 @@ use super::WireForm;
 use crate::catalog::{CatalogColumn, TableFacts};
 use crate::engine::plan::columns::{KnownColumns, Match, TargetColumns, column};
 use crate::engine::plan::error::PlanError;
+use crate::engine::verify::ColumnForm;
 use crate::plan::failure::PlanFailure;
 use crate::staging::NewColumn;
 use crate::types::{self, PostgresType};
-use crate::verify::ColumnForm;
 use crate::{PostgresError, Session};
 
 /// The columns of a flow, resolved.

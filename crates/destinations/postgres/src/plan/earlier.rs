@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use inrush_package::Mode;
-use inrush_rows::ids::{FileKey, RunId, RunKey, SplitKey, UnitKey};
+use inrush_rows::ids::{FileKey, RunId, RunKey, RunName, SplitKey, UnitKey};
 use inrush_source::Input;
 
 use super::{Earlier, FlowPlan, UnitPlan};
@@ -112,6 +112,24 @@ impl PackageRuns for RunsOfServer<'_> {
         let see = |file: &SwitchedFile| files.see(file);
         let (session, run_key) = (self.session, self.run_key);
         Ok(self.book.switched_files(session, run_key, see).await?)
+    }
+
+    async fn see_switched_by(
+        &mut self,
+        run: &LedgerRun,
+        files: &mut LoadedFiles<'_>,
+    ) -> Result<(), PlanFailure> {
+        let see = |file: &SwitchedFile| {
+            if file.run_id == run.run_id {
+                files.see(file);
+            }
+        };
+        let (session, run_key) = (self.session, self.run_key);
+        Ok(self.book.switched_files(session, run_key, see).await?)
+    }
+
+    fn name<'r>(&self, run: &'r LedgerRun) -> &'r RunName {
+        &run.name
     }
 
     async fn with_id(&mut self, run_id: RunId) -> Result<Option<LedgerRun>, PlanFailure> {

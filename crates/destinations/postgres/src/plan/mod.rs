@@ -397,7 +397,7 @@ pub enum Publish {
 /// When rows that are written directly to their target are committed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Commit {
-    /// Each split in a transaction of its own (`atomic = false`).
+    /// Each split in its own transaction (`atomic = false`).
     EachSplit,
     /// All flows in the transaction of the switch (`staging = false`).
     AtSwitch,
@@ -483,7 +483,7 @@ pub struct UnitPlan {
     pub bytes_count: u64,
     /// Which streams may fill it.
     pub filling: Filling,
-    /// Filled by several streams, each split in a transaction of its own and without FREEZE.
+    /// Filled by several streams, each split in its own transaction and without FREEZE.
     pub shared: bool,
     /// The partition that it becomes.
     pub partition_name: Option<String>,

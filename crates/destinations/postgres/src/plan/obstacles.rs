@@ -89,7 +89,7 @@ pub async fn refuse_leftovers(
     Ok(())
 }
 
-/// Refuses declared bounds that existing partitions have. If the load is already done, its own partitions are not an
+/// Refuses declared bounds that overlap existing partitions. If the load is already done, its own partitions are not an
 /// obstacle.
 pub fn refuse_overlap(flow: &FlowPlan) -> Result<(), PlanError> {
     match &flow.overlap {

@@ -101,7 +101,7 @@ fn piece(whole: &SourceSplit, range: Range<u64>, first_record: Option<RecordStar
     }
 }
 
-/// Adds a note about files that cannot be cut: each is one partition, whatever was asked for.
+/// Adds a note about files that cannot be cut: each is one partition, whatever number was requested.
 fn note_uncut(
     files: &[Arc<dyn Input>],
     parts: u32,

@@ -1,4 +1,4 @@
-//! Measures a step on several connections at once, each with a thread of its own, as the streams of a run do.
+//! Measures a step on several connections at once, each with its own thread, like the streams of a run.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};

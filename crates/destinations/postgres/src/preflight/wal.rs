@@ -70,7 +70,7 @@ pub fn measure(
         }
         Ok(Wal {
             commit_s: commit_s?,
-            all_bytes_s: speed(&mut marks, messages * MESSAGE_BYTES),
+            all_bytes_s: speed(&mut marks, messages * MESSAGE_BYTES, streams),
             bytes: (marks.len() * messages * MESSAGE_BYTES) as u64,
             took_s: begun.elapsed().as_secs_f64(),
         })
@@ -83,16 +83,26 @@ fn messages_of(bytes_max: usize) -> usize {
 }
 
 /// The speed at the end of the measurement. Each mark is the time at which one more transaction of this size was
-/// flushed.
-fn speed(marks: &mut [f64], transaction_bytes: usize) -> f64 {
+/// flushed. The last marks are taken in groups with one of each connection, and the median of their speeds counts: all
+/// of them may take no more than a tenth of a second, and one pause of the disk in it is no speed.
+fn speed(marks: &mut [f64], transaction_bytes: usize, connections: usize) -> f64 {
     marks.sort_by(f64::total_cmp);
-    let bytes = |count: usize| (count * transaction_bytes) as f64;
-    let from =
-        ((marks.len() as f64 * (1.0 - COUNTED_SHARE)) as usize).min(marks.len().saturating_sub(1));
-    let Some(last) = marks.last() else { return 0.0 };
-    match from {
-        0 => bytes(marks.len()) / last.max(1e-9),
-        _ => bytes(marks.len() - from) / (last - marks[from - 1]).max(1e-9),
+    let counted = (marks.len() as f64 * COUNTED_SHARE).ceil() as usize;
+    let from = marks.len() - counted;
+    let mut since = match from {
+        0 => 0.0,
+        _ => marks[from - 1],
+    };
+    let groups = marks[from..].chunks(connections.max(1)).map(|group| {
+        let until = group.last().copied().unwrap_or(since);
+        let took_s = until - std::mem::replace(&mut since, until);
+        (group.len() * transaction_bytes) as f64 / took_s.max(1e-9)
+    });
+    let mut speeds: Vec<f64> = groups.collect();
+    speeds.sort_by(f64::total_cmp);
+    match speeds.len() {
+        0 => 0.0,
+        count => (speeds[(count - 1) / 2] + speeds[count / 2]) / 2.0,
     }
 }
 
@@ -151,11 +161,23 @@ mod tests {
 
     #[test]
     fn what_counts_is_how_it_goes_on() {
-        let speed = |marks: &mut [f64]| speed(marks, 8000);
-        assert_eq!(speed(&mut []), 0.0);
-        assert_eq!(speed(&mut [2.0]), 4000.0);
+        let one = |marks: &mut [f64]| speed(marks, 8000, 1);
+        assert_eq!(one(&mut []), 0.0);
+        assert_eq!(one(&mut [2.0]), 4000.0);
         // Two in quick succession, then one each second.
-        assert_eq!(speed(&mut [2.2, 0.1, 0.2, 1.2]), 8000.0);
+        assert_eq!(one(&mut [2.25, 0.125, 0.25, 1.25]), 8000.0);
+        // Two connections, whose transactions end together.
+        assert_eq!(
+            speed(&mut [1.0, 1.0, 2.0, 2.0, 3.0, 3.0, 4.0, 4.0], 8000, 2),
+            16000.0
+        );
+    }
+
+    #[test]
+    fn a_pause_of_the_disk_is_no_speed() {
+        // One each second, and one of them waits for ten.
+        let mut marks = [1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 16.0, 17.0];
+        assert_eq!(speed(&mut marks, 8000, 1), 8000.0);
     }
 
     #[test]

@@ -2,19 +2,16 @@
 //! server's own terms. Its hash of a record, its stored form of a number, its text of `jsonb` and its first day are
 //! implemented here a second time, so that a fault of the encoder is not repeated.
 //!
-//! [`query`] makes the queries for the server, [`sums`] and [`rows`] compute our side, column by column according to
-//! [`form`], and [`plan`] tells the engine how many sums there are and compares both sides.
+//! [`query`] makes the queries for the server, the engine's `ColumnSums` and [`rows`] compute our side, column by column
+//! according to `ColumnForm`, and [`plan`] tells the engine how many sums there are and compares both sides.
 
-mod form;
 mod hash;
 mod jsonb;
 mod numeric;
 mod plan;
 mod query;
 mod rows;
-mod sums;
 
-pub use form::ColumnForm;
 pub use plan::{ComparedColumn, Comparison};
 pub use query::{by_column, compared, self_test};
 

@@ -6,10 +6,11 @@ use arrow_array::RecordBatch;
 use inrush_package::Verify;
 use inrush_rows::column::Column;
 
-use super::form::ColumnForm;
 use super::hash::of_row_hash;
-use super::{rows, sums};
-use crate::engine::verify::{BatchSums, Difference, DriverSums, ExactSum, VerifyPlan};
+use super::rows;
+use crate::engine::verify::{
+    BatchSums, ColumnForm, ColumnSums, Difference, DriverSums, ExactSum, VerifyPlan,
+};
 
 /// The comparison of each unit before its COMMIT.
 #[derive(Clone, Debug)]
@@ -67,6 +68,10 @@ impl Comparison {
         rows
     }
 
+    fn forms(&self) -> impl Iterator<Item = ColumnForm> {
+        self.columns.iter().map(|column| column.form)
+    }
+
     /// The items of the comparison, each with its column and in words. The server's first answers are about these; only
     /// if the hashes of rows differ is it asked for the hashes of single columns.
     fn items(&self) -> Vec<(Option<usize>, &'static str)> {
@@ -74,11 +79,8 @@ impl Comparison {
         match self.level {
             Verify::Count => {}
             Verify::Sums => {
-                for (index, column) in self.columns.iter().enumerate() {
-                    items.push((Some(index), "values"));
-                    let measures = column.form.measures().iter();
-                    items.extend(measures.map(|measure| (Some(index), *measure)));
-                }
+                let measures = ColumnSums::measures(self.forms());
+                items.extend(measures.map(|(index, measure)| (Some(index), measure)));
             }
             Verify::Rows => {
                 items.push((None, "hash of all rows"));
@@ -180,18 +182,11 @@ struct OurSide {
 
 impl BatchSums for OurSide {
     fn add(&mut self, batch: &RecordBatch, items: &mut [ExactSum]) {
-        let columns = self.comparison.columns.iter().zip(batch.columns());
         match self.comparison.level {
             Verify::Count => {}
-            Verify::Sums => {
-                let mut items = items;
-                for (column, array) in columns {
-                    let (own, rest) = items.split_at_mut(1 + column.form.measures().len());
-                    sums::add(column.form, array, own);
-                    items = rest;
-                }
-            }
+            Verify::Sums => ColumnSums::add(self.comparison.forms(), batch, items),
             Verify::Rows => {
+                let columns = self.comparison.columns.iter().zip(batch.columns());
                 self.row_hashes.clear();
                 self.row_hashes.resize(batch.num_rows(), 0);
                 let (all, by_column) = items.split_first_mut().expect("rows are hashed");

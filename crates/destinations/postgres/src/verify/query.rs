@@ -2,10 +2,9 @@
 
 use inrush_package::Verify;
 
-use super::form::ColumnForm;
 use super::hash::hash_of_test;
 use super::plan::{ComparedColumn, Comparison};
-use crate::engine::verify::SumForm;
+use crate::engine::verify::{ColumnForm, SumForm};
 use crate::quote::identifier;
 
 /// The query for the server's sums over a table, for [`Comparison::differences`]; `None` if rows are only counted.

@@ -1,5 +1,5 @@
-//! Our side of `verify = "rows"`: a hash of each row, column by column, over each value in the form in which the server
-//! stores it.
+//! The loader's side of `verify = "rows"`: a hash of each row, column by column, over each value in the form in which
+//! the server stores it.
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::{
@@ -9,11 +9,10 @@ use arrow_array::types::{
 use arrow_array::{Array, ArrayRef};
 use inrush_rows::timestamp;
 
-use super::form::ColumnForm;
 use super::hash::{of_bytes, of_row, of_u32};
 use super::jsonb;
 use super::numeric;
-use crate::engine::verify::SumForm;
+use crate::engine::verify::{ColumnForm, SumForm};
 
 /// Days from 1970-01-01 to 2000-01-01, PostgreSQL's first day.
 const DAYS_1970_TO_2000: i32 = 10_957;

@@ -1,4 +1,5 @@
-//! Our side of both levels, without a server; `tests/postgres/test_verify.py` compares it with the servers' answers.
+//! Tests of the loader's side of both levels, without a server; `tests/postgres/test_verify.py` compares it with the
+//! servers' answers.
 
 use std::sync::Arc;
 
@@ -6,7 +7,7 @@ use arrow_array::{ArrayRef, Int32Array, RecordBatch, StringViewArray};
 use inrush_package::Verify;
 
 use super::*;
-use crate::engine::verify::{SumForm, Tally};
+use crate::engine::verify::{ColumnForm, SumForm, Tally};
 
 fn plan(level: Verify) -> Arc<Comparison> {
     let column = |name: &str, form| ComparedColumn {

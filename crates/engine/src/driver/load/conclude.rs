@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use inrush_destination::{Destination, PublishStep, Published};
+use inrush_destination::{Destination, Published};
 use inrush_rows::cancel::StopReason;
 use tokio::sync::Notify;
 
@@ -12,7 +12,7 @@ use super::prepared::ContractRun;
 use crate::driver::failures::unknown_switch;
 use crate::driver::plan::{UnitAccounts, each_record};
 use crate::error::Error;
-use crate::fault::{self, FaultPoint};
+use crate::fault;
 use crate::pipeline::results::LoadedPieces;
 use crate::plan::UnitPlace;
 use crate::report::PartitionReport;
@@ -90,14 +90,18 @@ pub fn staged_units(
 ) -> Result<StagedUnits, Error> {
     let run = context.run;
     // This comes first, because the destination and the ledger may read all units.
-    let rows = run.open.staged_rows()?;
+    let open = run.open.as_ref();
+    let rows = open.staged_rows()?;
     // The check uses the ledger, not the memory of this process.
     let mut checks = LedgerChecks::new(context);
-    each_record(destination, run.open.record(), &mut |record| {
+    each_record(destination, open.record(), &mut |record| {
         checks.see(record);
     })?;
+    let sums = std::mem::take(&mut checks.sums);
+    let accounts = checks.finish()?;
+    stopped_by(context, || sums.compare(&run.plan.flows, open))??;
     Ok(StagedUnits {
-        accounts: checks.finish()?,
+        accounts,
         rows,
         careful: BTreeSet::new(),
     })
@@ -139,13 +143,11 @@ pub fn switched(
     published.partitions.into_iter().map(target).collect()
 }
 
-/// Publishes, but stops waiting when the run is asked to stop. Only the ledger shows then whether the publish
-/// succeeded.
-pub fn publish(context: &ContractContext<'_>) -> Result<PublishEnd, Error> {
-    let open = context.run.open.as_ref();
-    let cancel = open.cancel_handle();
+/// Makes a call of the destination that may take long, and cancels it when the run is asked to stop.
+fn stopped_by<T>(context: &ContractContext<'_>, call: impl FnOnce() -> T) -> Result<T, Error> {
+    let cancel = context.run.open.cancel_handle();
     let done = Notify::new();
-    let published = std::thread::scope(|scope| {
+    std::thread::scope(|scope| {
         let watching = || {
             context.runtime.block_on(async {
                 tokio::select! {
@@ -155,15 +157,22 @@ pub fn publish(context: &ContractContext<'_>) -> Result<PublishEnd, Error> {
                 }
             });
         };
-        let watcher = std::thread::Builder::new()
+        std::thread::Builder::new()
             .name("inrush-stop".to_owned())
-            .spawn_scoped(scope, watching);
-        let published = match watcher {
-            Ok(_) => open.publish(&|step| reached(context, step)),
-            Err(source) => return Err(Error::Threads { source }),
-        };
+            .spawn_scoped(scope, watching)
+            .map_err(|source| Error::Threads { source })?;
+        let answer = call();
         done.notify_one();
-        Ok(published)
+        Ok(answer)
+    })
+}
+
+/// Publishes, but stops waiting when the run is asked to stop. Then it is not known whether the publish succeeded; the
+/// ledger shows it.
+pub fn publish(context: &ContractContext<'_>) -> Result<PublishEnd, Error> {
+    let open = context.run.open.as_ref();
+    let published = stopped_by(context, || {
+        open.publish(&|step| fault::reach_step(context.fault, step))
     })?;
     let error = match published {
         Ok(published) => return Ok(PublishEnd::Published(published)),
@@ -190,17 +199,5 @@ pub fn publish(context: &ContractContext<'_>) -> Result<PublishEnd, Error> {
             }),
             error => Err(error.into()),
         },
-    }
-}
-
-fn reached(context: &ContractContext<'_>, step: PublishStep) {
-    let points: &[FaultPoint] = match step {
-        PublishStep::Under => &[FaultPoint::InSwitch],
-        PublishStep::BeforeCommit => &[FaultPoint::BeforeSwitchCommit],
-        PublishStep::Committed => &[FaultPoint::SwitchCommitSent, FaultPoint::AfterSwitchCommit],
-        PublishStep::Tidying => &[FaultPoint::BeforeTidying],
-    };
-    for point in points {
-        fault::reach(context.fault, *point);
     }
 }

@@ -19,11 +19,11 @@ pub struct KeptUnits {
     in_parts: BTreeMap<UnitPlace, KeptParts>,
 }
 
-/// What is kept of a unit that several streams fill.
+/// The kept parts of a unit that several streams fill.
 #[derive(Default)]
 struct KeptParts {
     records: Vec<KeptPart>,
-    /// The splits that one record commits whole.
+    /// The splits that one record commits completely.
     splits: BTreeSet<KeyStart>,
 }
 
@@ -100,12 +100,12 @@ impl KeptUnits {
         self.accounts.get(place).is_some()
     }
 
-    /// True if a unit is kept that was committed in one record: nothing is left to load of it.
+    /// True if a unit is kept that was committed with one record, so that nothing of it is left to load.
     pub fn is_whole(&self, place: UnitPlace) -> bool {
         self.has(place) && !self.in_parts.contains_key(&place)
     }
 
-    /// Whether a split of a unit that several streams fill is kept, all of it.
+    /// True if a split of a unit that several streams fill is kept completely.
     pub fn has_split(&self, place: UnitPlace, key: &SplitKey) -> bool {
         let split = KeyStart::of(key.as_str());
         let parts = self.in_parts.get(&place);

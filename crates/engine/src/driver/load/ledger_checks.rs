@@ -1,9 +1,8 @@
 //! The check of every file of the plan against the records that the ledger has of it, before anything is published.
 //!
-//! Records come one after the other, in any order. A file is checked when the last of its splits has come, so that of a
-//! hundred thousand files only accounts are in memory. What a package promises of a flow is held against all records of
-//! the flow, which are kept where it promises something. A ledger that can be
-//! asked for the records of some files needs none of this.
+//! Records are read one after the other, in any order. A file is checked when the last of its splits is read, so that
+//! only the accounts of a hundred thousand files are in memory. A package's expected totals of a flow are compared with
+//! all records of the flow, which are kept only for this.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -12,6 +11,7 @@ use inrush_rows::ids::FileKey;
 use inrush_source::{Input, Split};
 
 use super::ContractContext;
+use super::staged_sums::SentSums;
 
 use crate::driver::plan::{ContractFlow, LedgerRecord, UnitAccounts, UnitIndex};
 use crate::error::Error;
@@ -24,14 +24,16 @@ pub struct LedgerChecks<'a> {
     context: &'a ContractContext<'a>,
     index: UnitIndex<'a>,
     accounts: UnitAccounts,
-    /// For each flow and each of its inputs, the splits that have not come yet. Of a split that is fed nobody knows how many
-    /// records there are, so it never counts as come.
+    /// For each flow and each of its inputs, the splits that are not read yet. A fed split has an unknown number of
+    /// records, so it never counts as read.
     missing: Vec<Vec<usize>>,
     /// Records of files of which splits are missing, by flow and input.
     incomplete: BTreeMap<(usize, usize), Vec<SplitRecord>>,
     /// All records of each flow that has promises.
     promised: Vec<Vec<SplitRecord>>,
     first_error: Option<Error>,
+    /// The sums of the rows that were sent.
+    pub sums: SentSums,
 }
 
 impl<'a> LedgerChecks<'a> {
@@ -46,6 +48,7 @@ impl<'a> LedgerChecks<'a> {
             incomplete: BTreeMap::new(),
             promised: vec![Vec::new(); flows.len()],
             first_error: None,
+            sums: SentSums::none(flows),
         }
     }
 
@@ -58,6 +61,7 @@ impl<'a> LedgerChecks<'a> {
         self.accounts.add(place, &record.account());
         let (flow_index, unit) = place;
         let flow = self.flow(flow_index);
+        self.sums.add(flow_index, flow, &record.splits);
         if !flow.reading.expect.promises.is_empty() {
             let splits = record.splits.iter().cloned();
             self.promised[flow_index].extend(splits);
@@ -83,7 +87,7 @@ impl<'a> LedgerChecks<'a> {
                 .push(record);
         }
         for of_file in splits.chunk_by(|first, next| Arc::ptr_eq(&first.input, &next.input)) {
-            // Without a record of its own, a file stays incomplete and is refused at the end.
+            // A file without a record stays incomplete and is refused at the end.
             let key = identity::file_key(&*of_file[0].input);
             if let Some(records) = by_file.remove(&key) {
                 self.came(flow_index, &of_file[0], of_file.len(), records);

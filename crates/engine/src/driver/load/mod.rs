@@ -10,6 +10,7 @@ mod ledger_checks;
 pub mod prepare;
 mod prepared;
 mod reload;
+mod staged_sums;
 mod stream;
 mod streams;
 

@@ -1,5 +1,6 @@
-//! A stream of the contract as the loader uses it. Each transaction of a unit is one record of the destination's ledger: all
-//! of a unit; or, if several streams fill it, a split of it or the ranges that this stream took of a split that is fed.
+//! A stream of the contract as the loader uses it. Each transaction writes one record to the destination's ledger: for
+//! a whole unit or, if several streams fill it, for one of its splits, or for the ranges that this stream took of a fed
+//! split.
 
 use std::cell::RefCell;
 
@@ -94,7 +95,7 @@ impl<'a> Transactions for ContractStream<'a> {
     }
 }
 
-/// What one record commits.
+/// The rows that one record commits.
 pub struct RecordTransaction<'t, 'a> {
     target: &'t ContractStream<'a>,
     flow_index: usize,
@@ -143,7 +144,7 @@ impl UnitTransaction for RecordTransaction<'_, '_> {
             (Part::Split(number), _) => {
                 unit_detail::of_splits(&unit.splits[number - 1..number], records)
             }
-            // A careful load reads a file that was fed from its beginning to its end.
+            // A careful load reads a fed file from its beginning to its end.
             (Part::Whole, LoadMethod::Careful) => {
                 unit_detail::of_splits(&unit.whole_splits(&*flow.reading.source), records)
             }

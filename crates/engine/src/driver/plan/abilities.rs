@@ -13,7 +13,9 @@ const USED: &[Ability] = &[
     Ability::Partitions,
     Ability::Routing,
     Ability::UserSql,
+    Ability::VerifySums,
     Ability::SeveralHosts,
+    Ability::Undo,
     Ability::StagedBytes,
 ];
 /// Abilities that the driver gives every destination.

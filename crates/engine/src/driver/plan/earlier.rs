@@ -4,8 +4,9 @@ use std::collections::BTreeSet;
 
 use inrush_destination::{Destination, PastRun, RunRecord, RunState};
 use inrush_package::Mode;
-use inrush_rows::ids::{RunId, RunKey, UnitKey};
+use inrush_rows::ids::{RunId, RunKey, RunName, UnitKey};
 
+use super::unplanned::UnplannedUnits;
 use super::{ContractEarlier, ContractFlow, UnitAccounts, UnitIndex, each_record};
 use crate::ledger::{Account, SwitchedFile};
 use crate::plan::changed::{self, FilesBefore, PlannedFiles};
@@ -26,8 +27,8 @@ pub async fn find(
         runs: destination.runs(Some(run_key))?,
     };
     let run = match earlier::find(&mut runs, flows.iter().map(wanted), options, notes).await? {
-        EarlierRun::Stopped(run) => run,
-        EarlierRun::Loaded(run) => return Ok(loaded(destination, run, flows)?),
+        EarlierRun::Stopped(run) => run.record,
+        EarlierRun::Loaded(run) => return Ok(loaded(destination, run.record, flows)?),
         EarlierRun::None => {
             if !options.again && !options.is_replay {
                 options.or_note(refuse_lost_ledger(destination, run_key, flows))?;
@@ -41,6 +42,7 @@ pub async fn find(
     let mut kept = UnitAccounts::none(flows);
     let mut in_parts = BTreeSet::new();
     let mut dropped_keys = BTreeSet::new();
+    let mut unplanned = UnplannedUnits::new(flows);
     each_record(destination, &run, &mut |record| {
         record.splits.iter().for_each(|split| before.see(split));
         match index.place_of(&record) {
@@ -49,6 +51,7 @@ pub async fn find(
                 in_parts.extend((!record.is_whole()).then_some(place));
             }
             None => {
+                unplanned.see(&record);
                 dropped_keys.insert(record.unit_key());
             }
         }
@@ -77,6 +80,7 @@ pub async fn find(
         }
     }
     notes.extend(identity::another_version(&run.name, &dropped_keys));
+    notes.extend(unplanned.notes(&run.name));
     Ok(ContractEarlier::Stopped {
         run: Box::new(run),
         kept,
@@ -96,12 +100,11 @@ fn is_switched(run: &PastRun) -> bool {
 }
 
 impl PackageRuns for RunsOfDestination<'_> {
-    type Run = RunRecord;
+    type Run = PastRun;
     type Error = PlanError;
 
-    async fn latest_if_switched(&mut self) -> Result<Option<RunRecord>, PlanError> {
-        let latest = self.runs.pop_if(|run| is_switched(run));
-        Ok(latest.map(|run| run.record))
+    async fn latest_if_switched(&mut self) -> Result<Option<PastRun>, PlanError> {
+        Ok(self.runs.pop_if(|run| is_switched(run)))
     }
 
     async fn see_switched(&mut self, files: &mut LoadedFiles<'_>) -> Result<(), PlanError> {
@@ -111,15 +114,27 @@ impl PackageRuns for RunsOfDestination<'_> {
         Ok(())
     }
 
-    async fn with_id(&mut self, run_id: RunId) -> Result<Option<RunRecord>, PlanError> {
-        let at = self.runs.iter().position(|run| run.record.run_id == run_id);
-        Ok(at.map(|at| self.runs.swap_remove(at).record))
+    async fn see_switched_by(
+        &mut self,
+        run: &PastRun,
+        files: &mut LoadedFiles<'_>,
+    ) -> Result<(), PlanError> {
+        Ok(see_switched(self.destination, run, files)?)
     }
 
-    async fn latest_stopped(&mut self) -> Result<Option<RunRecord>, PlanError> {
+    fn name<'r>(&self, run: &'r PastRun) -> &'r RunName {
+        &run.record.name
+    }
+
+    async fn with_id(&mut self, run_id: RunId) -> Result<Option<PastRun>, PlanError> {
+        let at = self.runs.iter().position(|run| run.record.run_id == run_id);
+        Ok(at.map(|at| self.runs.swap_remove(at)))
+    }
+
+    async fn latest_stopped(&mut self) -> Result<Option<PastRun>, PlanError> {
         let is_stopped = |run: &PastRun| run.record.state == RunState::Loading;
         let at = self.runs.iter().rposition(is_stopped);
-        Ok(at.map(|at| self.runs.swap_remove(at).record))
+        Ok(at.map(|at| self.runs.swap_remove(at)))
     }
 }
 

@@ -1,7 +1,9 @@
 //! Makes the plan of one flow: its files, its columns, its units.
 
+use std::sync::Arc;
+
 use inrush_destination::{Abilities, ColumnPlan, Destination, TargetName, TargetPlan};
-use inrush_package::{Flow, Package};
+use inrush_package::{Flow, Package, Verify};
 use inrush_rows::ids::RunKey;
 
 use super::columns::{self, Resolved};
@@ -11,7 +13,7 @@ use crate::plan::flow_inputs::FlowAsked;
 use crate::plan::identity::description::{self, Description};
 use crate::plan::user_sql::statements;
 use crate::plan::{PlanError, PlanOptions, Reading, abilities, expect};
-use crate::verify::VerifyPlan;
+use crate::verify::{ColumnSums, DriverSums, VerifyPlan};
 
 /// Makes the plan of one flow.
 pub struct ContractFlowPlanner<'a> {
@@ -68,10 +70,10 @@ impl ContractFlowPlanner<'_> {
             resolved.field_count,
         )?;
         let partition_by = self.partition_by(&name, &resolved, facts.as_ref())?;
-        // Rows are always counted; sums are computed only for columns with a promised sum.
         let types = resolved.planned.iter().map(|planned| &planned.sql);
         let mut verify = VerifyPlan::new(&resolved.columns, types, None);
         verify.summed = expect::places(&name, &expect::summed(self.flow), &verify)?;
+        let level = self.flow.verify.unwrap_or(self.package.run.verify);
         let expect = expect::plan(
             self.flow,
             &name,
@@ -88,6 +90,8 @@ impl ContractFlowPlanner<'_> {
             .say("types", types_of(&resolved.planned))
             .say_unless("partition_by", partition_by.clone(), &Vec::new());
         description::sums(&mut shape, self.flow.trailer.as_ref(), &verify.summed);
+        // Units that were loaded without sums have none to compare.
+        shape.say_word("verify", level);
         let target = TargetPlan {
             name: self.name.clone(),
             columns: resolved.planned,
@@ -97,6 +101,14 @@ impl ContractFlowPlanner<'_> {
             pre_sql: statements(&self.flow.pre_sql),
             post_sql: statements(&self.flow.post_sql),
         };
+        let sums = match level {
+            Verify::Count => None,
+            Verify::Sums | Verify::Rows => Some(Arc::new(ColumnSums {
+                names: target.columns.iter().map(|it| it.name.clone()).collect(),
+                forms: self.destination.sum_forms(&target)?,
+            })),
+        };
+        verify.engine = sums.clone().map(|sums| sums as Arc<dyn DriverSums>);
         let units = UnitPlanner {
             destination: self.destination,
             abilities: self.abilities,
@@ -127,6 +139,7 @@ impl ContractFlowPlanner<'_> {
             target,
             facts,
             units,
+            sums,
         })
     }
 

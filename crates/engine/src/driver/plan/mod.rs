@@ -1,8 +1,8 @@
 //! Plans for destinations of the contract of `inrush_destination`: a package resolved against real files and the
 //! destination's own description.
 //!
-//! Such a plan knows the abilities of the destination, its types, its targets as they are, and the load units as it lays them
-//! out.
+//! Such a plan has the abilities of the destination, its types, the present state of its targets, and its layout of the
+//! load units.
 
 mod abilities;
 mod columns;
@@ -12,6 +12,7 @@ mod print;
 mod refuse;
 mod unit_index;
 mod units;
+mod unplanned;
 
 use std::collections::BTreeSet;
 use std::ops::Deref;
@@ -34,6 +35,7 @@ use crate::plan::memory::LoadMemory;
 use crate::plan::{MemoryBound, PlanError, PlanOptions, PlannedFlow, Reading, UnitPlace, identity};
 use crate::report::ServerReport;
 use crate::run::plan::{PlanFacts, RunPlan};
+use crate::verify::ColumnSums;
 
 /// Bytes that are kept of each file range from the plan to the report (its account, its time), beside its path.
 /// Measured with Parquet: 1,050.
@@ -66,7 +68,7 @@ impl Deref for ContractPlan {
 pub struct ContractFlow {
     /// The reading of its files.
     pub reading: Reading,
-    /// What the flow's mode does to the target.
+    /// The effect of the flow's mode on the target.
     pub mode: Mode,
     /// The target after the run.
     pub target: TargetPlan,
@@ -74,12 +76,14 @@ pub struct ContractFlow {
     pub facts: Option<TargetFacts>,
     /// The load units.
     pub units: Vec<RangeUnit>,
+    /// The sums that are compared with the destination's; none if its rows are only counted.
+    pub sums: Option<Arc<ColumnSums>>,
 }
 
-/// What earlier runs of the same package did and left.
+/// The results and remains of earlier runs of the same package.
 #[derive(Clone, Debug)]
 pub enum ContractEarlier {
-    /// There is none.
+    /// No earlier run.
     None,
     /// These very files are loaded already.
     Loaded {
@@ -96,7 +100,7 @@ pub enum ContractEarlier {
         kept: UnitAccounts,
         /// Units that the run has begun to load by several streams: parts of these are kept.
         in_parts: BTreeSet<UnitPlace>,
-        /// Units of the run that the plan has no use for.
+        /// Units of the run that the plan cannot use.
         dropped: usize,
     },
 }

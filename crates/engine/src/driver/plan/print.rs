@@ -144,6 +144,12 @@ fn fmt_flow(f: &mut fmt::Formatter<'_>, flow: &ContractFlow, is_loaded: bool) ->
     for line in reading.expect.words() {
         told!(f, "  {line}")?;
     }
+    if let Some(sums) = &flow.sums {
+        let types = flow.target.columns.iter().map(|column| &column.sql);
+        for line in sums.words(types) {
+            told!(f, "  {line}")?;
+        }
+    }
     let columns: Vec<String> = flow
         .target
         .columns

@@ -16,19 +16,19 @@ use crate::plan::identity::description::Description;
 use crate::plan::long_units::work_bytes;
 use crate::plan::{PlanError, PlannedUnit, UnitPlace, identity};
 
-/// A load unit. One stream loads and commits it in one record of the ledger. If several streams fill it, each split has a
-/// record of its own; a split that is fed has as many as streams make of the ranges that they take.
+/// A load unit. One stream loads it and commits it with one record of the ledger. If several streams fill it, each
+/// split has its own record; a fed split has a record for each group of ranges that a stream commits.
 #[derive(Clone, Debug)]
 pub struct RangeUnit {
     /// Counted from 1 within its flow.
     pub number: usize,
-    /// Names its files as they are, its target and how the rows are read.
+    /// Identifies its files in their present state, its target, and how the rows are read.
     pub key: UnitKey,
-    /// Its splits, one at least, in the order in which one stream loads them.
+    /// Its splits, at least one, in the order in which one stream loads them.
     pub splits: Vec<Split>,
     /// The streams that may fill it, as the destination says.
     pub filling: Filling,
-    /// The place that its rows are published into.
+    /// The table or partition into which its rows are published.
     pub publishes_into: PublishesInto,
     /// Several streams fill it.
     pub is_shared: bool,
@@ -167,16 +167,16 @@ pub struct UnitPlanner<'a> {
     pub run_key: &'a RunKey,
     /// The flow's name.
     pub flow: &'a str,
-    /// Where the flow reads.
+    /// The source of the flow.
     pub source: &'a dyn Source,
     /// The flow's target.
     pub target: &'a TargetPlan,
-    /// What shapes the rows of all units.
+    /// The description of the settings that determine the rows of all units.
     pub shape: &'a Description,
 }
 
 impl UnitPlanner<'_> {
-    /// The units. They depend on files and target alone, so that a stopped run continues with those that are missing.
+    /// The units. They depend only on files and target, so that a stopped run continues with the missing ones.
     pub fn plan(&self) -> Result<Vec<RangeUnit>, PlanError> {
         let splits = self.splits()?;
         let facts: Vec<SplitFacts<'_>> = splits.iter().map(facts_of).collect();
@@ -190,7 +190,7 @@ impl UnitPlanner<'_> {
             flow: self.flow.to_owned(),
             source,
         })?;
-        // Each is in one unit, which takes it.
+        // Each split is in exactly one unit, which takes it.
         let mut splits: Vec<Option<Split>> = splits.into_iter().map(Some).collect();
         let shape = self.shape.clone().into_text();
         let units = layout.units.into_iter().zip(1..);
@@ -222,7 +222,7 @@ impl UnitPlanner<'_> {
         let own: Vec<Split> = own.filter_map(|at| splits[*at].take()).collect();
         let key = match &layout.publishes_into {
             PublishesInto::Target => identity::unit_key(self.run_key, shape, &own),
-            // Rows that are staged for one partition are of no use to another one.
+            // Rows that are staged for one partition cannot be used for another.
             PublishesInto::Partition(name) => {
                 let mut shape = self.shape.clone();
                 shape.say("partition", name.clone());

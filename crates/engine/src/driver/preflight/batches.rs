@@ -1,5 +1,4 @@
-//! Measures the destination alone: rows that were converted before are written by one stream, then by all streams at
-//! once.
+//! Measures the destination alone: one stream writes rows that are already converted, then all streams write at once.
 
 use std::time::{Duration, Instant};
 
@@ -15,13 +14,13 @@ use crate::preflight::measure::MeasuredDestination;
 use crate::preflight::sample_batches;
 use crate::preflight::throughput::Throughput;
 
-/// Text of the batches that are kept.
+/// The bytes of text in the kept batches.
 const KEPT_TEXT_BYTES: u64 = 32 << 20;
 
 /// Converted rows.
 pub struct Batches {
     batches: Vec<RecordBatch>,
-    /// Bytes of the text that they were made of.
+    /// The bytes of text from which they were converted.
     text_bytes: u64,
     /// Bytes of their values.
     value_bytes: u64,
@@ -95,7 +94,7 @@ impl Batches {
             }
             commit(stream, target, number, rows)?;
             let took_s = begun.elapsed().as_secs_f64();
-            // Given in bytes of text, because the bytes that such a destination gets cannot be seen.
+            // In bytes of text, because the bytes that are sent to such a destination are unknown.
             let sent_bytes = written as f64 * per_batch;
             Ok(Throughput {
                 sent_bytes_s: sent_bytes / took_s.max(1e-9),

@@ -1,10 +1,10 @@
 //! Describes all settings that affect a unit's rows, as a text whose digest is part of the unit's key.
 //!
-//! A stopped run is resumed if its units have the same description as before. The description is JSON with names of its
-//! own that differ from the names of the engine's types: a renamed field or variant changes no key, so an upgrade does
-//! not discard the units of a stopped run. Each function destructures its type completely, so a new field does not
-//! compile until its part in the description is decided. Defaults are left out, so a new setting changes no description
-//! of a package without it.
+//! A stopped run is resumed if its units have the same description as before. The description is JSON with fixed names
+//! that differ from the names of the engine's types: a renamed field or variant changes no key, so an upgrade does not
+//! discard the units of a stopped run. Each function destructures its type completely, so a new field does not compile
+//! until its part in the description is decided. Defaults are left out, so a new setting changes no description of a
+//! package without it.
 //!
 //! The description of a package must not change; `golden_test.rs` checks that. If a change cannot be avoided, raise
 //! [`VERSION`](super::VERSION).

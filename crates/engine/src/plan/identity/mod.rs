@@ -16,8 +16,8 @@ use sha2::{Digest, Sha256};
 /// and its descriptions contained names of the engine's types.
 pub const VERSION: u32 = 2;
 
-/// The separator in a key between the unit's key and the part of the unit that the record is of. A unit's key is a digest
-/// and a version.
+/// The separator in the key of a record between the unit's key and the part of the unit. A unit's key is a digest and a
+/// version.
 const PART_MARK: char = '-';
 
 /// A digest of several texts. The end of each text is part of the digest, so texts cannot run into each other.
@@ -104,14 +104,14 @@ pub fn part_key(unit_key: &UnitKey, split: usize) -> UnitKey {
     UnitKey::new(format!("{unit_key}{PART_MARK}{split}"))
 }
 
-/// Names a record of ranges of a split that is fed: where the first of them begins in the file's text. `key` names the
-/// split: it is the unit's key if the unit has one split, else a [`part_key`]. No other record of the split begins there,
-/// and every split that is loaded has a record that begins at 0.
+/// The key of a record of ranges of a fed split, made from the position of its first range in the file's text. `key` is
+/// that of the split: the unit's key if the unit has one split, otherwise a [`part_key`]. No other record of the split
+/// begins there, and every loaded split has a record that begins at 0.
 pub fn range_key(key: &UnitKey, text_start: u64) -> UnitKey {
     UnitKey::new(format!("{key}{PART_MARK}{text_start}"))
 }
 
-/// The index of the split that a record is of, in a unit of so many splits; `None` for a record of all of the unit.
+/// The index of a record's split in a unit of this many splits; `None` for a record of the whole unit.
 pub fn split_of(record_key: &UnitKey, split_count: usize) -> Option<usize> {
     let (_, part) = record_key.as_str().split_once(PART_MARK)?;
     if split_count == 1 {
@@ -121,7 +121,7 @@ pub fn split_of(record_key: &UnitKey, split_count: usize) -> Option<usize> {
     number.checked_sub(1).filter(|index| *index < split_count)
 }
 
-/// The key of the unit that a record of a ledger is of: all of it, or the part that [`part_key`] and [`range_key`] name.
+/// The key of the unit from the key of a ledger's record, which is the unit's key, a [`part_key`] or a [`range_key`].
 pub fn unit_of(record_key: &UnitKey) -> UnitKey {
     match record_key.as_str().split_once(PART_MARK) {
         Some((unit_key, _)) => UnitKey::new(unit_key),
@@ -181,7 +181,7 @@ mod tests {
         assert!(told.contains(": 1 unit starts again"), "{told}");
     }
 
-    /// The digests were made by another program from the rule: a stopped run is resumed by them.
+    /// Another program made these digests by the rule. They must not change, because a stopped run is resumed by them.
     #[test]
     fn a_unit_is_named_by_its_splits_in_their_order() {
         let split = |name: &str, size_bytes| {
@@ -210,7 +210,7 @@ mod tests {
     fn ranges_of_a_unit_have_keys_that_name_it() {
         let unit = unit_key(&RunKey::new("run"), "{}", &[]);
         let key = range_key(&unit, 4_194_304);
-        // The form that ledgers have: a stopped run is found by it.
+        // The form in ledgers, by which a stopped run is found.
         assert_eq!(key.as_str(), format!("{unit}-4194304"));
         assert_eq!(
             (unit_of(&key), unit_of(&unit)),

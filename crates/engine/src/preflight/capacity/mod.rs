@@ -34,7 +34,7 @@ pub struct CostsFound {
     pub piece_bytes: f64,
     /// Seconds of a piece beside its rows: making its table, counting, indexes, COMMIT.
     pub beside_s: f64,
-    /// The share of it, but for the flush, in which the server computes, 0 to 1; absent if that was not seen.
+    /// The share of this time, without the flush, in which the server computes, 0 to 1; absent if it was not measured.
     #[serde(default)]
     pub beside_cpu_share: Option<f64>,
     /// Seconds of it until the server has flushed its writes.
@@ -43,7 +43,7 @@ pub struct CostsFound {
     pub before_s: f64,
     /// Seconds after the last stream, of the switch and ANALYZE.
     pub after_s: f64,
-    /// The part of them that does not grow with the text: ANALYZE looks at a sample of a table, however large it is.
+    /// The part of them that does not grow with the text: ANALYZE reads a sample of a table, however large it is.
     #[serde(default)]
     pub after_fixed_s: f64,
     /// Bytes of text of this load.
@@ -108,7 +108,7 @@ pub struct CapacityFound {
 /// The needs of a load within a time.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct NeedsFound {
-    /// Seconds that were asked for.
+    /// The requested seconds.
     pub within_s: f64,
     /// The fewest streams; absent if no number of streams is enough on any machine.
     pub streams: Option<usize>,

@@ -3,8 +3,8 @@
 //! A stream is as fast as one stream was here, until a shared resource is used up: cores of the loader and of the
 //! server, the network, the disks. Each of them carries as many bytes of text per second as its cost for a byte allows.
 //! Two things are not costs of a byte. A piece ends with a COMMIT that waits until its writes are on the disk, as long
-//! as the disk needs for them. And all streams together were slower here than each alone, or than their CPU allows: they
-//! are so again ([`CostsFound::efficiency`]).
+//! as the disk needs for them. And if all streams together were slower here than the sum of their speeds alone, or than
+//! their CPU allows, the same loss is assumed ([`CostsFound::efficiency`]).
 
 use inrush_rows::quantity::counted;
 
@@ -21,7 +21,7 @@ const PIECES_MAX: f64 = 4096.0;
 const DISK_WRITTEN: &str = "what the server's disk writes";
 
 impl CostsFound {
-    /// The fewest streams with which a load takes no longer than with any more, but for a hundredth.
+    /// The fewest streams with which a load takes at most one percent longer than with more streams.
     pub(super) fn useful_streams(&self, size_bytes: f64, with: &Resources) -> usize {
         let (best_s, _) = self.time(size_bytes, STREAMS_MAX, with);
         fewest(|streams| self.time(size_bytes, streams, with).0 <= best_s * 1.01)
@@ -46,7 +46,7 @@ impl CostsFound {
         (all_s, limit)
     }
 
-    /// Seconds after the last stream of a load of this size.
+    /// Seconds from the end of the last stream to the end of a load of this size.
     fn after_s(&self, size_bytes: f64) -> f64 {
         let times = size_bytes / self.text_bytes.max(1.0);
         self.after_fixed_s + (self.after_s - self.after_fixed_s) * times
@@ -77,7 +77,7 @@ impl CostsFound {
         model::schedule(&pieces, &[speed], streams).load_s
     }
 
-    /// Bytes of text in a second of so many streams, if no resource is used up.
+    /// Bytes of text per second that this number of streams loads, if no resource is used up.
     fn speed_of(&self, streams: usize) -> f64 {
         match streams {
             0 | 1 => self.stream_bytes_s,
@@ -87,7 +87,7 @@ impl CostsFound {
         }
     }
 
-    /// The times by which a flush takes longer than here.
+    /// The factor by which a flush takes longer than here.
     fn disk_slowness(&self, with: &Resources) -> f64 {
         match (self.here.disk_write_bytes_s, with.disk_write_bytes_s) {
             (Some(here), Some(then)) if then > 0.0 => here / then,
@@ -95,8 +95,8 @@ impl CostsFound {
         }
     }
 
-    /// The times by which what a session of the server computes beside rows takes longer than here, if more sessions
-    /// than cores do so.
+    /// The factor by which a session's work beside rows takes longer than here, if more sessions than cores do such
+    /// work.
     fn crowding(&self, streams: usize, with: &Resources) -> f64 {
         let for_a_core = |streams: usize, of: &Resources| {
             let cores = of.server_cores.or(of.shared_cores);
@@ -106,8 +106,9 @@ impl CostsFound {
         for_a_core(streams, with) / for_a_core(self.streams, &self.here)
     }
 
-    /// The share of their speeds alone, or of what the cores could carry, that all streams together had here. The kernel, the
-    /// server's background processes and whatever else is at work have the rest, and streams wait for each other.
+    /// The speed of all streams together here, as a share of the sum of their speeds alone or of what the cores could
+    /// carry. The kernel, the server's background processes and whatever else is at work have the rest, and streams
+    /// wait for each other.
     pub(super) fn efficiency(&self) -> f64 {
         let Some(all_bytes_s) = self.all_bytes_s.filter(|_| self.streams > 1) else {
             return 1.0;
@@ -143,7 +144,7 @@ impl CostsFound {
         self.caps_at(with, self.efficiency())
     }
 
-    /// The same where cores carry this share of what they could.
+    /// The same if cores carry only this share of what they could.
     fn caps_at(&self, with: &Resources, share: f64) -> Vec<(f64, &'static str)> {
         let loader_s = self.loader_cpu_s_per_gb / 1e9;
         let server_s = self.server_cpu_s_per_gb.map(|seconds| seconds / 1e9);

@@ -18,7 +18,7 @@ export function curve(report) {
     figure({
       id: "curve-rate",
       title: `${report.workload === "inserts" ? "Inserts" : "Calls"} per second, by clients`,
-      says: `The most are ${whole(best.calls_per_s)} with ${counted(best.clients, "client")}. A line upright is the spread of the rounds.`,
+      says: `The most are ${whole(best.calls_per_s)} with ${counted(best.clients, "client")}. A vertical line is the spread of the rounds.`,
       draw: ({ width }) =>
         curveOver({
           width,
@@ -66,7 +66,7 @@ export function states(report) {
   return section(
     "states",
     "Why it bends: what the server's sessions did",
-    h("p", { class: "lead" }, "Sessions of the clients were looked at ten times a second. What grows from one number of clients to the next is what the next one waits for."),
+    h("p", { class: "lead" }, "Sessions of the clients were looked at ten times a second. A state whose share grows with the number of clients is what limits the larger numbers."),
     figure({
       id: "states-by-clients",
       title: "States of sessions, by clients",

@@ -102,7 +102,7 @@ function repeat(report) {
       ["Protocol", settings.protocol],
       ["Rows in a statement", count(settings.batch)],
       ["Statements in a transaction", count(settings.commit_every)],
-      ["Calls of a client under way", count(settings.pipeline)],
+      ["Calls in flight for each client", count(settings.pipeline)],
       ["Calls per second that were asked for", settings.rate === null ? null : count(settings.rate)],
       ["Threads of the clients", count(settings.threads)],
       ["CPUs of the clients", settings.cpus.length > 0 ? settings.cpus.join(", ") : null],
@@ -121,7 +121,7 @@ function repeat(report) {
     facts([["Version", server.version]]),
     table("Settings of the server", [{ name: "Setting" }, { name: "Value" }], server.settings),
     table(
-      "Runs and how calm the machine was",
+      "Runs, and other work on the machine",
       [{ name: "Run" }, { name: "Began" }, { name: "Took", right: true }, { name: "Warm-up", right: true }, { name: "A fixed piece of work before", right: true }, { name: "Cores of others", right: true }],
       report.runs.map((run) => [
         `${counted(run.clients, "client")}, round ${run.round}`,

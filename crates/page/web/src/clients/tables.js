@@ -32,8 +32,8 @@ export function latencies(report) {
       "p",
       { class: "lead" },
       report.settings.rate === null
-        ? "From sending a call to its answer, in a closed loop: a client that waits makes no other call, so a stall of the server counts once for each client."
-        : "In an open loop, from the time at which a call was meant to begin; beside it the naive figure, which leaves out how long calls waited for their turn.",
+        ? "From sending a call to its answer. In a closed loop, a client that waits makes no other call, so a stall of the server counts once for each client."
+        : "In an open loop, from the intended start of each call. The naive figure beside it leaves out the time that calls waited before they were sent.",
     ),
     behind.map((run) =>
       h(
@@ -115,7 +115,7 @@ export function costs(report) {
   return section(
     "cost",
     "What a call costs",
-    h("p", { class: "lead" }, "A call is not a round trip: TCP's own round trip and the server's time stand beside the whole. A dash is what was not measured: packets and round trips are those of TCP."),
+    h("p", { class: "lead" }, "A call takes more than a round trip: TCP's round trip and the server's time are shown beside the whole. A dash means not measured. Packets and round trips are those of TCP."),
     table(
       "What a call costs, by clients",
       [{ name: "Clients" }, ...["Client CPU", "Server CPU", "WAL bytes", "Packets", "Client switches", "Server switches", "Calls/s per core", "Commits per flush", "Whole call", "Server's part", "TCP round trip"].map((name) => ({ name, right }))],

@@ -1,7 +1,7 @@
 import { h, opened, section, table } from "../dom.js";
 import { bytes, count, counted, readable, sum } from "../format.js";
 
-// Reports of before these numbers have none of such rows.
+// Older reports do not have these numbers, nor such rows.
 const filtered = (account) => account.rows_filtered ?? 0;
 const added = (account) => account.rows_added ?? 0;
 

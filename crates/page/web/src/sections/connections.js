@@ -1,5 +1,5 @@
 // The flow of each connection, as figures 12 and 13 of the account of 2009 showed it: how much of its time it was held
-// back, and by whom. TCP knows that itself; elsewhere the loader's own timers tell what they can.
+// back, and by whom. TCP counts that itself; for other connections, the loader's own timers have to do.
 
 import { lanes, stackedBars } from "../charts.js";
 import { h, section, table } from "../dom.js";
@@ -57,7 +57,7 @@ export function connections(report) {
       figure({
         id: "pipeline",
         title: "Where each connection's time went",
-        says: `${counted(others.length, "connection")} without TCP (a socket on this machine, or a library): the loader's own timers tell. ${inWords(bars, kinds, load_s * bars.length)}`,
+        says: `${counted(others.length, "connection")} without TCP (a socket on this machine, or a library): measured by the loader's own timers. ${inWords(bars, kinds, load_s * bars.length)}`,
         legend: kinds,
         draw: ({ width, isPaper }) => stackedBars({ width, isPaper, bars: drawnBars(bars, kinds), most: load_s, format: seconds, isTime: true }),
         numbers: () => barNumbers(bars, kinds),
@@ -95,7 +95,7 @@ function* flow(measurements, all) {
   });
   yield figure({
     id: "flow",
-    title: "What held each connection back, as TCP knows it",
+    title: "What held each connection back, as TCP counted it",
     says: inWords(bars, FLOW_LIMITS, load_s * bars.length),
     legend: FLOW_LIMITS,
     draw: ({ width, isPaper }) => stackedBars({ width, isPaper, bars: drawnBars(bars, FLOW_LIMITS), most: load_s, format: seconds, isTime: true }),
@@ -106,7 +106,7 @@ function* flow(measurements, all) {
     yield figure({
       id: "flow-over-time",
       title: "The same, over time",
-      says: "Each lane is a connection; what is blank is time in which it had nothing to send.",
+      says: "Each lane is a connection; it is blank while the connection had nothing to send.",
       legend: [...FLOW_LIMITS.slice(0, 3), ...(all.some(({ ended_s }) => ended_s < load_s * 0.995) ? [IDLE] : [])],
       draw: ({ width, isPaper }) => {
         const factor = factorFor(measurements.steps, Math.min(width / 2, Math.max(80, 9000 / all.length)));
@@ -183,7 +183,7 @@ function backends(measurements) {
   return [
     figure({
       id: "backends",
-      title: "What the server's process behind each stream was seen doing",
+      title: "What the server's process of each stream was doing when it was sampled",
       says: `${samples(whole)}, one each ${measurements.server?.sample_ms ?? "?"} ms. ${inWords(bars, kinds, whole).replace("connections' time", "samples")}`,
       legend: kinds,
       draw: ({ width, isPaper }) => stackedBars({ width, isPaper, bars: drawnBars(bars, kinds), most, format: (value) => `${value}`, label: "samples →" }),
@@ -205,6 +205,6 @@ function backends(measurements) {
         };
       },
     }),
-    blockers.length > 0 && [h("h3", null, "Who held the locks that they waited for"), h("ul", { class: "mono" }, blockers.map((each) => h("li", null, each)))],
+    blockers.length > 0 && [h("h3", null, "The holders of the locks that they waited for"), h("ul", { class: "mono" }, blockers.map((each) => h("li", null, each)))],
   ];
 }

@@ -48,7 +48,7 @@ export function limits(report) {
   const load_s = report.measurements?.load_s ?? report.phases.load_s;
   const first = verdict.causes.filter(({ share }) => share >= 0.005).slice(0, 4);
   const says = (text) => text.replace(/[\s.:;]+$/, "");
-  // The line ends with the advice, which stands by itself here.
+  // The line ends with the advice, which is shown separately here.
   const at = advice ? verdict.line.indexOf(advice.change) : -1;
   const line = at > 0 ? verdict.line.slice(0, at).trim() : verdict.line;
   return section(

@@ -1,5 +1,5 @@
-// What each stream did over time, and the long tail: figure 14 of the account of 2009 is about streams that were still
-// reading their slow disk while all the others had ended.
+// What each stream did over time, and the long tail: figure 14 of the account of 2009 shows streams that were still
+// reading from a slow disk when all others had ended.
 
 import { lanes, stackedBars } from "../charts.js";
 import { h, section } from "../dom.js";
@@ -64,7 +64,7 @@ export function tail(ends, load_s) {
   const last = largest(ends);
   const idle = sum(ends.map((end) => Math.max(0, load_s - end))) / Math.max(load_s * ends.length, 1e-9);
   if (ends.length === 1) return "One stream loaded all of it.";
-  // The end by which half of them were done, and not a mean of two.
+  // The time at which half of them had ended, not a mean of two times.
   const middle = [...ends].sort((one, other) => one - other)[Math.floor((ends.length - 1) / 2)];
   const late = ends.filter((end) => end > middle + (last - middle) / 2).length;
   if (last - middle > 0.05 * last && late <= ends.length / 2) {
@@ -114,7 +114,7 @@ export function streams(report) {
       figure({
         id: "feeds",
         title: "Each file that one thread reads for several streams",
-        says: `${counted(feeds.length, "file")} could not be read from the middle (compressed, translated, or a pipe). What is blank is time in which the thread waited for a stream to take what was read, or was done. ${feeds
+        says: `${counted(feeds.length, "file")} could not be read from the middle (compressed, translated, or a pipe). A lane is blank while the thread waited for a stream to take its data, and after its end. ${feeds
           .map((feed) => `${feed.name}: ${most(wholes(feed.series), FEED_PHASES, feed.end_s)}`)
           .slice(0, 4)
           .join("; ")}.`,
@@ -183,7 +183,7 @@ function withoutSeries(report) {
   return section(
     "streams",
     "Streams",
-    h("p", { class: "lead" }, "This run was not measured over time; what each stream did is known in sum."),
+    h("p", { class: "lead" }, "This run was not measured over time; only the totals of each stream are known."),
     figure({
       id: "lanes",
       title: "Where each stream's time went",

@@ -151,7 +151,7 @@ function server(measurements) {
   const given = (value, text) => (value === null || value === undefined ? null : text(value));
   return facts([
     ["The server", known && (known.is_local ? "on the loader's machine" : "on another machine")],
-    ["WAL that it wrote meanwhile", given(known?.wal_bytes, bytes)],
+    ["WAL that it wrote during the load", given(known?.wal_bytes, bytes)],
     ["Checkpoints because of time", given(known?.checkpoints_timed, count)],
     ["Checkpoints because of WAL, or asked for", given(known?.checkpoints_requested, count)],
     ["Measuring all this took", given(measurements.metering_cpu_s, (spent) => `${seconds(spent)} of CPU`)],

@@ -16,7 +16,7 @@ const isGone = (report) => report.embedded && !report.embedded.data_folder;
 function kept(report) {
   const units = stagedUnits(report);
   const finished = units.filter((unit) => unit.finished);
-  // Of a unit that several streams fill, each range of a file is committed for itself.
+  // If several streams fill a unit, each range of a file is committed on its own.
   const begun = units.filter((unit) => unit.shared && !unit.finished && unit.account.rows_loaded > 0);
   const what = [
     finished.length > 0 && `${finished.length} of ${counted(units.length, "unit")}`,
@@ -62,9 +62,9 @@ function mend(report) {
   switch (report.exit_status) {
     case 4:
       return [
-        // An option is of use to `inrush load` alone; a package says how many it accepts.
+        // The option is only for `inrush load`; a package has its own setting.
         hint && !hint.includes("--max-rejects") ? hint : TOO_MANY,
-        ["Why they were rejected stands below, and all of it in ", { code: show }, "."],
+        ["The reasons are shown below, and in full in ", { code: show }, "."],
       ];
     case 5:
       return [hint ?? DIFFERS];
@@ -102,7 +102,7 @@ export function outcome(report) {
         look: "calm",
         word: "Loaded already",
         sentence: `Nothing to do: ${rows} in ${tables} were loaded by an earlier run`,
-        todo: [["These files are in their targets. ", { code: "--again" }, " would load them anew."]],
+        todo: [["These files are in their targets. ", { code: "--again" }, " would load them again."]],
       };
     case "interrupted":
       return {

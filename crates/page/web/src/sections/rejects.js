@@ -28,8 +28,8 @@ export function rejects(report) {
       tables.length > 0 && `: ${tables.map((each) => `${count(each.account.rows_rejected)} of ${readable(each.target)}`).join(", ")}`,
       ". ",
       partly && all.length > 0 && `The report has the first ${count(all.length)} of them; all stand in the run's folder: `,
-      !partly && "All of them, as they were in the files, stand in the run's folder: ",
-      partly && all.length === 0 && "They stand in the run's folder: ",
+      !partly && "All of them, as they were in the files, are in the run's folder: ",
+      partly && all.length === 0 && "They are in the run's folder: ",
       h("code", null, `inrush rejects show ${report.run}`),
       " tells why, ",
       h("code", null, `inrush rejects replay ${report.run}`),
@@ -45,7 +45,7 @@ function cause(those, partly) {
   const shown = those.slice(0, EXAMPLES);
   const reasons = [...new Set(shown.map(({ reason }) => reason))];
   const more = those.length - shown.length;
-  // A row of a table has no byte in a file: the key that its source told finds it.
+  // A row of a table has no byte in a file: it is found by its key in the source.
   const hasKeys = shown.some(({ key }) => typeof key === "string");
   return h(
     "div",

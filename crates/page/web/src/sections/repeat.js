@@ -14,7 +14,7 @@ export function repeat(report) {
       h(
         "p",
         { class: "lead" },
-        "The run's folder has its package, with what was guessed of the files written down and without secrets. ",
+        "The run's folder has its package, which contains what was guessed from the files, and no secrets. ",
         h("code", null, `inrush check ${run}/package.toml`),
         " prints the plan, ",
         h("code", null, `inrush run ${run}/package.toml --streams ${Math.max(1, report.streams.length)} --again`),
@@ -32,7 +32,7 @@ export function repeat(report) {
       ["Exit status", `${report.exit_status}`],
       ["Streams", count(report.streams.length)],
       ["Files, as stored", bytes(sum(report.tables.map((each) => each.stored_bytes)))],
-      ["Went on where an earlier attempt stopped", report.resumed ? "yes" : null],
+      ["Continued an earlier attempt", report.resumed ? "yes" : null],
       ["Corrected rejects of run", report.replays && mono(report.replays)],
     ]),
     h("h3", null, "The loader's machine"),
@@ -54,9 +54,9 @@ export function repeat(report) {
       ),
     embedded &&
       embedded.settings.length > 0 && [
-        h("h3", null, "What was set of the embedded server"),
+        h("h3", null, "Settings of the embedded server"),
         table(
-          "What was set of the embedded server, and why",
+          "Settings of the embedded server, and their reasons",
           [{ name: "Setting" }, { name: "Value" }, { name: "Why", grow: true }],
           embedded.settings.map(({ name, value, why }) => [name, value, why]),
         ),

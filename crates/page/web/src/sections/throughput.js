@@ -87,7 +87,7 @@ export function throughput(report) {
     });
   });
   if (made.every((each) => each === null)) return null;
-  return section("throughput", "Throughput over time", h("p", { class: "lead" }, "A rate that falls while one table is read tells of that table; one that falls at the end, of the long tail."), made);
+  return section("throughput", "Throughput over time", h("p", { class: "lead" }, "If the rate falls while one table is read, that table is the cause; if it falls at the end, the long tail is."), made);
 }
 
 /** 1.2 M, 350 k: short enough for an axis. */

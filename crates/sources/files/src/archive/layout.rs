@@ -1,10 +1,10 @@
-//! The account of a zip archive's bytes: each belongs to a member that the directory lists, or to the directory.
+//! Accounts for the bytes of a zip archive: each must belong to a member that the directory lists, or to the directory.
 //!
-//! A zip archive is found from its end, so a reader that trusts the directory alone passes over all that the
-//! directory does not list: the first of two archives that were joined (`cat a.zip b.zip`), members past the count
-//! of the end record, members that a tool lost. Rows would be missing without a word, so here every byte is
-//! accounted for, from the first to the last. Zeros (padding) and a program in front (a self-extracting archive)
-//! hold no rows and may stand there.
+//! A zip archive is read from its end. A reader that trusts the directory alone skips everything that the directory
+//! does not list: the first of two archives that were joined (`cat a.zip b.zip`), members beyond the count in the end
+//! record, members that a tool lost. Rows would be missing silently, so every byte is accounted for here, from the
+//! first to the last. Zeros (padding) and a program in front (a self-extracting archive) contain no rows and are
+//! allowed.
 
 use std::fs::File;
 use std::io;
@@ -20,31 +20,31 @@ const END_64: &[u8; 4] = b"PK\x06\x06";
 const END_64_LOCATOR: &[u8; 4] = b"PK\x06\x07";
 const END: &[u8; 4] = b"PK\x05\x06";
 const DESCRIPTOR: &[u8; 4] = b"PK\x07\x08";
-/// An archive that was to be split, and has one part only, begins with one of these.
+/// An archive that was made to be split, but has only one part, begins with one of these.
 const SPLIT_MARKS: [&[u8; 4]; 2] = [b"PK00", DESCRIPTOR];
 
 const LOCAL_HEADER_BYTES: usize = 30;
 const LISTED_HEADER_BYTES: usize = 46;
 /// The longest data descriptor: signature, checksum and two sizes of 64 bits.
 const DESCRIPTOR_BYTES_MAX: u64 = 24;
-/// Bytes that are looked through at a time.
+/// How many bytes are searched at a time.
 const SCANNED_BYTES: usize = 64 << 10;
 
 /// A member as the directory lists it.
 pub(super) struct Listed {
     pub(super) name: String,
-    /// Where its own header begins.
+    /// The position of its own header.
     pub(super) header_start: u64,
-    /// Where its stored bytes begin.
+    /// The position of its stored bytes.
     pub(super) data_start: u64,
     pub(super) stored_bytes: u64,
     pub(super) text_bytes: u64,
     pub(super) crc32: u32,
-    /// Where its entry in the directory begins.
+    /// The position of its entry in the directory.
     pub(super) listed_at: u64,
 }
 
-/// What an archive has that no reader of its directory would see, and what to do.
+/// The error for data in an archive that a reader of the directory would miss, with the fix.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Unlisted {
     pub(super) what: String,
@@ -77,11 +77,11 @@ struct ByteAccount<'a> {
     size: u64,
 }
 
-/// `Err` is what was found, and not a failure of the system.
+/// `Err` is a fault of the archive, not an error of the system.
 type Accounted<T> = io::Result<Result<T, Unlisted>>;
 
 impl ByteAccount<'_> {
-    /// From the first byte to the directory.
+    /// Checks the bytes before the directory.
     fn members(&self, members: &[Listed], directory_start: u64) -> Accounted<()> {
         let mut place = 0;
         let mut before: Option<&Listed> = None;
@@ -112,16 +112,14 @@ impl ByteAccount<'_> {
         if place > directory_start {
             let name = before.map_or("", |before| before.name.as_str());
             return Ok(Err(Unlisted {
-                what: format!(
-                    "its member `{name}` reaches into the directory, or stands behind it"
-                ),
+                what: format!("its member `{name}` overlaps the directory, or is after it"),
                 fix: REPAIR,
             }));
         }
         self.gap(place, directory_start, first_start)
     }
 
-    /// From the directory to the end of the file.
+    /// Checks the bytes from the directory to the end of the file.
     fn directory(&self, members: &[Listed], directory_start: u64) -> Accounted<()> {
         let mut place = match members.iter().map(|member| member.listed_at).max() {
             None => directory_start,
@@ -188,7 +186,7 @@ impl ByteAccount<'_> {
         })
     }
 
-    /// Bytes between members; those before the first one may be a program's.
+    /// Checks the bytes between members; those before the first member may be a program.
     fn gap(&self, start: u64, end: u64, first_start: u64) -> Accounted<()> {
         if start == end {
             return Ok(Ok(()));
@@ -199,8 +197,8 @@ impl ByteAccount<'_> {
             Content::Other(first) if is_front && may_stand_in_front(&first, end) => Ok(()),
             Content::Member(name, at) if is_front => Err(Unlisted {
                 what: format!(
-                    "its directory lists only the members from byte {end} on, and `{name}`, at byte {at}, \
-                     stands before: archives were joined here (cat a.zip b.zip)"
+                    "its directory lists only the members from byte {end} on, but `{name}` begins before it, at byte \
+                     {at}: archives were joined here (cat a.zip b.zip)"
                 ),
                 fix: SEPARATE,
             }),
@@ -218,7 +216,7 @@ impl ByteAccount<'_> {
         })
     }
 
-    /// Holds a member's own header against the directory; whether a data descriptor follows its bytes.
+    /// Compares a member's own header with the directory. Returns whether a data descriptor follows its bytes.
     fn own_header(&self, member: &Listed) -> Accounted<bool> {
         let mut header = [0; LOCAL_HEADER_BYTES];
         self.file.read_exact_at(&mut header, member.header_start)?;
@@ -233,7 +231,8 @@ impl ByteAccount<'_> {
             ),
             ("bytes", u32_at(&header, 22), listed_32(member.text_bytes)),
         ];
-        // Zero where whoever wrote it did not know yet; all bits set where 64 are needed, which stand elsewhere.
+        // A zero means that the writer did not know the value yet. All bits set mean that the value needs 64 bits and
+        // is elsewhere.
         let other = told.iter().find(|(_, own, listed)| {
             !has_descriptor && own != listed && *own != 0 && *own != u32::MAX
         });
@@ -241,15 +240,15 @@ impl ByteAccount<'_> {
             None => Ok(has_descriptor),
             Some((what, own, listed)) => Err(Unlisted {
                 what: format!(
-                    "its member `{}` has other {what} by its own header ({own}) than by the directory ({listed})",
+                    "its member `{}` has other {what} in its own header ({own}) than in the directory ({listed})",
                     member.name
                 ),
-                fix: "make the archive again: one of the two is wrong (unzip -t tells more)",
+                fix: "make the archive again: one of the two is wrong (unzip -t may say which)",
             }),
         })
     }
 
-    /// Bytes of the data descriptor at `place`, behind a member's bytes.
+    /// The length of the data descriptor at `place`, which follows a member's bytes.
     fn descriptor_bytes(&self, member: &Listed, place: u64) -> io::Result<u64> {
         let found = self.bytes_at::<{ DESCRIPTOR_BYTES_MAX as usize }>(place)?;
         for signature in [DESCRIPTOR.as_slice(), b""] {
@@ -270,7 +269,7 @@ impl ByteAccount<'_> {
         Ok(0)
     }
 
-    /// The first `N` bytes from a place on, fewer at the end of the file.
+    /// `N` bytes from a position on; fewer at the end of the file.
     fn bytes_at<const N: usize>(&self, place: u64) -> io::Result<Vec<u8>> {
         let left = usize::try_from(self.size.saturating_sub(place)).unwrap_or(usize::MAX);
         let mut bytes = vec![0; N.min(left)];
@@ -278,7 +277,7 @@ impl ByteAccount<'_> {
         Ok(bytes)
     }
 
-    /// What stands in a range of the file that is not empty.
+    /// What a non-empty range of the file contains.
     fn content(&self, start: u64, end: u64) -> io::Result<Content> {
         let mut is_zeros = true;
         let mut first = Vec::new();
@@ -303,7 +302,7 @@ impl ByteAccount<'_> {
                     return Ok(Content::Member(name, at));
                 }
             }
-            // A signature may lie across two reads.
+            // A signature may begin in one read and end in the next.
             let overlap = if place + count as u64 == end { 0 } else { 3 };
             place += (count - overlap) as u64;
         }
@@ -313,8 +312,8 @@ impl ByteAccount<'_> {
         })
     }
 
-    /// The name of a member whose own header stands at a place, where one does: in a program these four bytes may
-    /// be there by chance.
+    /// The name of the member whose own header is at a position; `None` if there is no header. In a program the four
+    /// bytes of the signature may occur by chance.
     fn member_name(&self, at: u64, end: u64) -> io::Result<Option<String>> {
         if end - at < LOCAL_HEADER_BYTES as u64 {
             return Ok(None);
@@ -333,22 +332,23 @@ impl ByteAccount<'_> {
     }
 }
 
-/// Whether what begins with a header's signature has a version and a method that exist, as far as it goes.
+/// True if the bytes after a header's signature have an existing version and method; bytes that are missing are not
+/// checked.
 fn may_be_header(bytes: &[u8]) -> bool {
     u16_at(bytes, 4) & 0xff <= 63 && matches!(u16_at(bytes, 8), 0..=20 | 92..=99)
 }
 
-/// What stands where no member is.
+/// The content of a range that belongs to no member.
 enum Content {
     Zeros,
-    /// The name of a member, and where its header begins.
+    /// The name of a member, and the position of its header.
     Member(String, u64),
-    /// The first of its bytes.
+    /// The position of its first byte.
     Other(Vec<u8>),
 }
 
-/// Whether bytes in front of the first member may be passed over: a program that unpacks the rest, or the mark of an
-/// archive that was to be split.
+/// True if bytes before the first member may be skipped: a program that unpacks the rest, or the mark of an archive
+/// that was made to be split.
 fn may_stand_in_front(first: &[u8], byte_count: u64) -> bool {
     let is_mark = SPLIT_MARKS.iter().any(|mark| first == mark.as_slice());
     let is_program = [b"MZ".as_slice(), b"#!", b"\x7fELF"]

@@ -1,8 +1,8 @@
-//! Zip archives: each member that is a file is a source file of its own.
+//! Zip archives: each member that is a file is a separate source file.
 //!
-//! The directory at the archive's end is read by the `zip` crate; a member's bytes are read
-//! here, from where the directory says, by the decompressors that other files have too. An archive that
-//! holds more than its directory lists is refused ([`layout`]).
+//! The `zip` crate reads the directory at the archive's end. A member's bytes are read here, at the position that the
+//! directory gives, by the same decompressors as other files. An archive that contains more than its directory lists is
+//! refused ([`layout`]).
 
 mod layout;
 
@@ -22,7 +22,7 @@ use super::file_state::modified_ns;
 /// How a member is compressed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum MemberMethod {
-    /// Not at all.
+    /// Not compressed.
     Stored,
     /// Deflate, as in gzip.
     Deflate,
@@ -39,28 +39,28 @@ pub(super) enum MemberMethod {
 pub struct ZipMember {
     /// The archive.
     pub archive: PathBuf,
-    /// Bytes of the archive.
+    /// The size of the archive in bytes.
     pub archive_bytes: u64,
     /// When the archive was last written, in nanoseconds since 1970.
     pub modified_ns: i64,
     /// The member's name in it.
     pub name: String,
-    /// The checksum of its text that the archive has.
+    /// The checksum of its text, as the archive has it.
     pub crc32: u32,
-    /// Bytes of its text.
+    /// The size of its text in bytes.
     pub text_bytes: u64,
-    /// Bytes as it is stored.
+    /// Its stored size in bytes.
     pub stored_bytes: u64,
-    /// Where its stored bytes begin in the archive.
+    /// The position of its stored bytes in the archive.
     pub(super) data_start: u64,
     /// How it is compressed, or why it cannot be read.
     pub(super) method: Result<MemberMethod, String>,
 }
 
 impl ZipMember {
-    /// The path that it is shown by.
+    /// The path in messages.
     pub(super) fn path(&self) -> PathBuf {
-        // Not joined: a name that begins with a slash would stand alone.
+        // Not `Path::join`: a name that begins with a slash would replace the archive's path.
         let mut path = self.archive.clone().into_os_string();
         path.push("/");
         path.push(&self.name);
@@ -68,14 +68,14 @@ impl ZipMember {
     }
 }
 
-/// Whether a name is that of a zip archive.
+/// True if this is the name of a zip archive.
 pub(super) fn is_archive_name(name: &str) -> bool {
     let bytes = name.as_bytes();
     bytes.len() > 4 && bytes[bytes.len() - 4..].eq_ignore_ascii_case(b".zip")
 }
 
-/// The files in an archive, in the order of its directory. Folders, and what macOS and Windows
-/// add for themselves, are passed over.
+/// The files in an archive, in the order of its directory. Folders are skipped, and so are files that macOS and Windows
+/// add for themselves.
 pub(super) fn members(path: &Path, metadata: &Metadata) -> Result<Vec<ZipMember>, SourceError> {
     let file = File::open(path).map_err(|cause| SourceError::Unreadable {
         path: path.to_path_buf(),
@@ -88,7 +88,7 @@ pub(super) fn members(path: &Path, metadata: &Metadata) -> Result<Vec<ZipMember>
         },
         other if other.to_string().contains("Multi-disk") => SourceError::ArchiveContent {
             path: path.to_path_buf(),
-            what: "it is one part of a split archive, and its members lie in the other parts too"
+            what: "it is one part of a split archive, and its members are in the other parts, too"
                 .to_owned(),
             fix: "join the parts with zip -s 0 FIRST.zip --out WHOLE.zip and load that",
         },
@@ -123,7 +123,7 @@ pub(super) fn members(path: &Path, metadata: &Metadata) -> Result<Vec<ZipMember>
             return Err(SourceError::ArchiveContent {
                 path: path.to_path_buf(),
                 what: format!(
-                    "its member `{name}` is a folder by its name and holds {}",
+                    "its member `{name}` has the name of a folder, but holds {}",
                     counted(entry.size(), "byte")
                 ),
                 fix: "make the archive again",
@@ -154,7 +154,7 @@ pub(super) fn members(path: &Path, metadata: &Metadata) -> Result<Vec<ZipMember>
     let directory_start = archive.central_directory_start();
     let accounted = layout::account(&file, metadata.len(), directory_start, &mut listed);
     let accounted = accounted.map_err(|cause| match cause.kind() {
-        // Places that the archive itself told.
+        // Positions from the archive itself.
         ErrorKind::UnexpectedEof => {
             archive_error(path, "it ends before its directory says".to_owned())
         }
@@ -173,8 +173,8 @@ pub(super) fn members(path: &Path, metadata: &Metadata) -> Result<Vec<ZipMember>
     Ok(members)
 }
 
-/// The members that a pattern names; all of them without one. One that is named and cannot be
-/// read is refused.
+/// The members that a pattern names, or all members if there is no pattern. A named member that cannot be read is
+/// refused.
 pub(super) fn select(
     path: &Path,
     metadata: &Metadata,
@@ -205,7 +205,7 @@ pub(super) fn select(
             });
         }
     } else if let Some(pattern) = pattern {
-        // A name may hold `[` or `?` itself.
+        // A name may contain `[` or `?` itself.
         members.retain(|member| member.name == pattern);
     }
     if members.is_empty() {
@@ -232,7 +232,7 @@ fn archive_error(path: &Path, reason: String) -> SourceError {
     }
 }
 
-/// What nobody means when they name an archive.
+/// Files that nobody means when they name an archive.
 fn is_litter(name: &str) -> bool {
     let last = name.rsplit('/').next().unwrap_or(name);
     name.starts_with("__MACOSX/") || matches!(last, ".DS_Store" | "Thumbs.db" | "desktop.ini" | "")
@@ -248,7 +248,7 @@ fn method(method: CompressionMethod) -> Result<MemberMethod, String> {
         CompressionMethod::DEFLATE64 => Err("is compressed by Deflate64".to_owned()),
         CompressionMethod::LZMA => Err("is compressed by LZMA".to_owned()),
         CompressionMethod::PPMD => Err("is compressed by PPMd".to_owned()),
-        other => Err(format!("is compressed by a method that is rare ({other})")),
+        other => Err(format!("is compressed by a rare method ({other})")),
     }
 }
 

@@ -1,8 +1,8 @@
 //! The bytes that stand for the rows of a table in a content hash: digests of the stored bytes, group by group, and of
 //! the types in the footer.
 //!
-//! The same bytes are the same rows. A file that was written anew with the same rows, and with other bytes of
-//! the same number, is taken for another one: that is refused, never loaded half and half.
+//! Equal bytes mean equal rows. If a file was written again with the same rows but other bytes of the same number, it
+//! counts as a changed file: it is refused, so rows of both versions are never mixed.
 
 use std::fs::File;
 use std::hash::Hasher;
@@ -18,10 +18,10 @@ use super::TableFile;
 use crate::source_file::SourceFile;
 use crate::stored::check_unchanged;
 
-/// Bytes that are read and hashed at a time.
+/// How many bytes are read and hashed at a time.
 const BLOCK_BYTES: usize = 256 << 10;
 
-/// The digests of the groups that begin in a range of a table's bytes, in their order.
+/// The digests of the groups that begin in a byte range of a table, in order.
 pub(crate) struct TableContent {
     file: Arc<SourceFile>,
     table: Arc<TableFile>,
@@ -52,8 +52,8 @@ impl TableContent {
         })
     }
 
-    /// Appends the digests of groups up to the one that begins at row `row_end` or behind it. A group
-    /// without rows has none.
+    /// Appends the digests of groups up to the one that begins at or after row `row_end`. A group without rows has no
+    /// digest.
     pub(crate) fn append_until(
         &mut self,
         row_end: u64,
@@ -65,7 +65,7 @@ impl TableContent {
         Ok(())
     }
 
-    /// Appends the digest of the next group; whether there was one.
+    /// Appends the digest of the next group. Returns whether there was one.
     pub(crate) fn append_next(&mut self, out: &mut Vec<u8>) -> Result<bool, SourceError> {
         if self.next_row().is_none() {
             return Ok(false);
@@ -87,7 +87,7 @@ impl TableContent {
         Ok(true)
     }
 
-    /// The row that the next group with rows begins at.
+    /// The first row of the next group that has rows.
     fn next_row(&mut self) -> Option<u64> {
         loop {
             let group = self.table.groups[self.groups.clone()].first()?;
@@ -106,7 +106,7 @@ impl TableContent {
             let most =
                 usize::try_from(part.end - at).map_or(BLOCK_BYTES, |left| left.min(BLOCK_BYTES));
             match self.stored.read_at(&mut self.block[..most], at) {
-                // It became shorter.
+                // The file became shorter.
                 Ok(0) => return check_unchanged(&self.stored, &self.file),
                 Ok(count) => {
                     hash.write(&self.block[..count]);

@@ -76,7 +76,7 @@ fn a_dictionary_that_is_told_at_no_place_is_none() {
         with_footer(&path, |groups| {
             let of_group = |group| {
                 with_columns(group, |column| {
-                    // As such writers do it: the first page is the dictionary's, or there is none.
+                    // Like such writers: the first page is the dictionary's, or there is no dictionary.
                     let first = column.byte_range().0 as i64;
                     let column = column.into_builder();
                     let column = column.set_data_page_offset(first);

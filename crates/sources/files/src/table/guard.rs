@@ -1,5 +1,5 @@
-//! Decoders of others on bytes that nobody has checked: where one falls over them, that is the file's fault
-//! and an error, not the end of this process.
+//! Runs decoders of other crates on unchecked bytes. If a decoder panics, this is reported as an error of the file and
+//! does not end the process.
 
 use std::any::Any;
 use std::cell::Cell;
@@ -7,11 +7,11 @@ use std::panic::{self, AssertUnwindSafe, catch_unwind};
 use std::sync::Once;
 
 thread_local! {
-    /// A panic of this thread is told as an error: nothing is printed.
+    /// True while a panic of this thread becomes an error, so that nothing is printed.
     static IS_GUARDED: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Runs a decoder; a panic in it is an error that says so.
+/// Runs a decoder; returns a panic in it as an error.
 pub(super) fn guarded<T, E: ToString>(decode: impl FnOnce() -> Result<T, E>) -> Result<T, String> {
     static HOOK: Once = Once::new();
     HOOK.call_once(|| {
@@ -35,7 +35,7 @@ pub(super) fn guarded<T, E: ToString>(decode: impl FnOnce() -> Result<T, E>) -> 
 fn text(panic: &(dyn Any + Send)) -> String {
     let text = panic.downcast_ref::<String>().map(String::as_str);
     let text = text.or_else(|| panic.downcast_ref::<&str>().copied());
-    format!("its decoder fell: {}", text.unwrap_or("without a word"))
+    format!("its decoder panicked: {}", text.unwrap_or("without a word"))
 }
 
 #[cfg(test)]
@@ -45,7 +45,7 @@ mod tests {
     #[test]
     fn a_fall_is_an_error() {
         let fallen = guarded(|| -> Result<(), String> { panic!("offset {}", 9) });
-        assert_eq!(fallen, Err("its decoder fell: offset 9".to_owned()));
+        assert_eq!(fallen, Err("its decoder panicked: offset 9".to_owned()));
         assert_eq!(guarded(|| Err::<(), _>("cut")), Err("cut".to_owned()));
         assert_eq!(guarded(|| Ok::<_, String>(1)), Ok(1));
     }

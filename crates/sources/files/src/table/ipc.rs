@@ -12,12 +12,12 @@ use arrow_schema::ArrowError;
 use super::joined::{JOINED, is_joined};
 use super::{Batches, Opened, RowGroup, TableField, field_of, with_first_rows};
 
-/// Bytes behind a footer: its length, and the mark.
+/// The number of bytes after a footer: its length, and the mark.
 const TRAILER_BYTES: u64 = 10;
-/// A buffer of a record batch has no more bytes, decompressed: offsets of 32 bits reach no further.
+/// The most bytes of a buffer of a record batch, decompressed: offsets have 32 bits.
 const BUFFER_BYTES_MAX: i64 = 1 << 32;
 
-/// What stands between two files that were joined: the mark that ends the first one, and the padded one that begins the
+/// The bytes where two joined files meet: the mark that ends the first file, and the padded mark that begins the
 /// second.
 const SEAM: &[u8] = b"ARROW1ARROW1\0\0";
 
@@ -27,17 +27,17 @@ pub(super) struct Footer {
     readable: Vec<usize>,
 }
 
-/// What stands before a block's buffers.
+/// The data before a block's buffers.
 struct BlockFacts {
-    /// Its bytes in the file.
+    /// Its byte range in the file.
     stored: Range<u64>,
     row_count: u64,
-    /// Bytes of its buffers, decompressed.
+    /// The number of bytes of its buffers, decompressed.
     decoded_bytes: u64,
 }
 
-/// Reads the footer, and of each block what stands before its buffers: a decoder that is told wrong
-/// lengths takes as much memory as they say.
+/// Reads the footer, and the data before each block's buffers. Lengths are checked here, because a decoder allocates as
+/// much memory as they say.
 pub(super) fn open(file: &File) -> Result<Opened, String> {
     let size = file.metadata().map_err(text)?.len();
     let footer = footer_bytes(file, size).map_err(text)?;
@@ -53,7 +53,7 @@ fn text(error: impl ToString) -> String {
     error.to_string()
 }
 
-/// Where the last of the blocks that a footer names ends.
+/// The end of the last block that a footer names.
 fn data_end(footer: &arrow_ipc::Footer<'_>) -> u64 {
     let dictionaries = footer.dictionaries().into_iter().flatten();
     let blocks = dictionaries.chain(footer.recordBatches().into_iter().flatten());
@@ -95,7 +95,7 @@ fn opened(
     }
     if !super::is_in_order(&groups) {
         return Err(ArrowError::IpcError(
-            "its record batches do not stand in the order of its footer".to_owned(),
+            "its record batches are not in the order of its footer".to_owned(),
         ));
     }
     let reader = FileReaderBuilder::new().build(BufReader::new(file))?;
@@ -135,10 +135,10 @@ fn told(error: impl ToString) -> ArrowError {
 }
 
 fn in_file(number: i64) -> Result<u64, ArrowError> {
-    u64::try_from(number).map_err(|_| told(format!("its footer names the place {number}")))
+    u64::try_from(number).map_err(|_| told(format!("its footer names the position {number}")))
 }
 
-/// Reads what stands before a block's buffers, and holds it against the file.
+/// Reads the data before a block's buffers, and checks it against the file.
 fn facts(file: &mut &File, block: &Block, size: u64) -> Result<BlockFacts, ArrowError> {
     let start = in_file(block.offset())?;
     let length = in_file(block.metaDataLength().into())?;
@@ -146,14 +146,14 @@ fn facts(file: &mut &File, block: &Block, size: u64) -> Result<BlockFacts, Arrow
     let body_start = start.saturating_add(length);
     if body_start.saturating_add(body) > size {
         return Err(told(format!(
-            "a block stands at byte {start} with {} bytes, and the file has {size}",
+            "a block begins at byte {start} and has {} bytes, but the file has {size}",
             length.saturating_add(body)
         )));
     }
     file.seek(SeekFrom::Start(start))?;
     let mut bytes = vec![0; length as usize];
     file.read_exact(&mut bytes)?;
-    // Before the message stands its length, and in newer files a mark before that.
+    // The message's length comes before it, and in newer files a mark before that.
     let message = match bytes.get(..4) {
         Some([0xff, 0xff, 0xff, 0xff]) => bytes.get(8..),
         _ => bytes.get(4..),
@@ -179,7 +179,7 @@ fn facts(file: &mut &File, block: &Block, size: u64) -> Result<BlockFacts, Arrow
                 file.seek(SeekFrom::Start(body_start + offset))?;
                 file.read_exact(&mut bytes)?;
                 match i64::from_le_bytes(bytes) {
-                    // As it is, since that is shorter.
+                    // Not compressed, because that is shorter.
                     -1 => length,
                     decoded @ 0..=BUFFER_BYTES_MAX => decoded as u64,
                     decoded => {
@@ -220,10 +220,10 @@ impl Footer {
     }
 }
 
-/// Record batches in slices: a file may have millions of rows in one.
+/// Returns record batches in slices: a single batch may have millions of rows.
 struct Slices {
     reader: FileReader<BufReader<File>>,
-    /// Record batches that are not read yet.
+    /// The record batches that are not read yet.
     left: usize,
     current: Option<RecordBatch>,
     batch_rows: usize,

@@ -1,10 +1,10 @@
-//! Files of typed rows that were joined into one (`cat a.parquet b.parquet`). The last one's footer counts its places
-//! from its own beginning, so a reader takes bytes of the first file for them. Where both have the same sizes that even
-//! gives rows: those of one file, and those of the other are lost.
+//! Recognizes files of typed rows that were joined into one (`cat a.parquet b.parquet`). Positions in the last footer
+//! are relative to its own file, so a reader would read bytes of the first file instead. If both files have the same
+//! sizes, this even yields rows: those of one file, and the rows of the other are lost.
 //!
-//! In a whole file the footer comes right behind the data that it names. In joined files there is a gap before it, at
-//! least as long as all files before the last one. So the first of them ends within the gap's length from the beginning,
-//! and the next one begins there.
+//! In an intact file the footer directly follows the data that it names. In joined files there is a gap before the
+//! footer, at least as long as all files before the last one. So the first file ends, and the next one begins, within
+//! the gap's length from the beginning.
 
 use std::fs::File;
 use std::io;
@@ -15,12 +15,12 @@ use memchr::memmem;
 /// Why joined files are not read.
 pub(super) const JOINED: &str = "several files were joined into one";
 
-/// Bytes that are read at a time.
+/// How many bytes are read at a time.
 const PIECE_BYTES: u64 = 1 << 20;
 
-/// True if one file ends and another begins before the data of the last one. `data_end` is where the data that the footer
-/// names ends, by its own count. `seam` is the mark that ends a file of this kind, and the one that begins it. An
-/// ordinary file has next to no gap, so next to nothing is read.
+/// True if one file ends and another begins before the last file's data. `data_end` is the end of the data that the
+/// footer names, by its own positions. `seam` is the end mark of a file of this kind, followed by its begin mark. An
+/// ordinary file has almost no gap, so almost nothing is read.
 pub(super) fn is_joined(
     file: &File,
     data_end: u64,
@@ -69,7 +69,7 @@ mod tests {
             let footer_start = before + 108;
             let is_joined =
                 |data_end| is_joined(&file, data_end, footer_start, seam).expect("readable");
-            // The second file begins 4 bytes into the seam: its data ends so much earlier by its own count.
+            // The second file begins 4 bytes into the seam, so by its own positions its data ends that much earlier.
             assert!(is_joined(footer_start - before - 4), "{before}");
             assert!(is_joined(0), "{before}");
             assert!(!is_joined(footer_start), "{before}");

@@ -1,17 +1,16 @@
 //! A file of typed rows (Parquet, Arrow IPC).
 //!
-//! Rows to load are read as the values of the file ([`TypedReader`]): the converters take values of the
-//! target's own types unchanged, and the text of all others; a row that does not fit is kept as a line of
-//! CSV, to be fixed and loaded again. For a look at a file its rows are read as CSV text
-//! ([`TableText`]).
-//! Every value's text is exact ([`Cells`](inrush_rows::typed_rows::Cells)). The plan decides which pairs of types would change
-//! a value; here the fields tell their types.
+//! Rows to load are read as the values of the file ([`TypedReader`]): the converters use values of the target's own
+//! types unchanged, and the text of all others. A rejected row is kept as a line of CSV, to be fixed and loaded again.
+//! For a preview of a file, its rows are read as CSV text ([`TableText`]). Every value's text is exact
+//! ([`Cells`](inrush_rows::typed_rows::Cells)). The plan decides which pairs of types would change a value; this module
+//! returns the types of the fields.
 //!
-//! Such a file is cut at its row groups, or record batches, each of which is found through the file's
-//! footer. A place in it is the number of a row: it has neither lines nor bytes of text.
+//! Such a file is cut at its row groups or record batches, whose positions are in the file's footer. A place in it is a
+//! row number: it has neither lines nor bytes of text.
 //!
-//! This module and [`source_file`](super::source_file) need each other: the readers here take the [`SourceFile`], to name
-//! it in errors and to check that nobody wrote to it, and the file holds its [`TableFile`].
+//! This module and [`source_file`](super::source_file) need each other: the readers here use the [`SourceFile`], to
+//! name it in errors and to check that it was not changed, and the file contains its [`TableFile`].
 
 mod content;
 mod guard;
@@ -47,9 +46,9 @@ pub(super) use content::TableContent;
 pub(super) use text::TableText;
 pub(super) use typed::TypedReader;
 
-/// What Parquet files begin and end with.
+/// The mark at the beginning and end of Parquet files.
 const PARQUET_MAGIC: &[u8] = b"PAR1";
-/// What Arrow IPC files begin and end with.
+/// The mark at the beginning and end of Arrow IPC files.
 const ARROW_MAGIC: &[u8] = b"ARROW1";
 
 /// A file of typed rows.
@@ -61,7 +60,7 @@ pub struct TableFile {
     pub fields: Vec<TableField>,
     /// Its row groups, or record batches, in order.
     groups: Vec<RowGroup>,
-    /// Bytes that all groups are read with: dictionaries.
+    /// The bytes that every group needs: dictionaries.
     shared: Vec<Range<u64>>,
     size_bytes: u64,
     footer: Footer,
@@ -72,7 +71,7 @@ pub struct TableFile {
 pub enum TableKind {
     /// Apache Parquet.
     Parquet,
-    /// Arrow's IPC file format, which is Feather's second version too.
+    /// Arrow's IPC file format, which is also Feather's second version.
     Arrow,
 }
 
@@ -81,27 +80,27 @@ pub enum TableKind {
 pub struct TableField {
     /// Its name.
     pub name: String,
-    /// Its type, a dictionary's values' in place of the dictionary.
+    /// Its type; for a dictionary, the type of its values.
     pub data_type: DataType,
-    /// 16 bytes that are marked as a UUID.
+    /// True if its values are 16 bytes that are marked as a UUID.
     pub is_uuid: bool,
 }
 
-/// Rows that can be read by themselves.
+/// Rows that can be read independently.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct RowGroup {
-    /// Where it begins in the file.
+    /// The position of its first byte in the file.
     start: u64,
-    /// Where the last of its bytes stands before.
+    /// The position after its last byte.
     end: u64,
-    /// Rows of the file before it.
+    /// The number of rows of the file before it.
     first_row: u64,
     row_count: u64,
-    /// Bytes that it takes in memory, as far as the footer tells.
+    /// The bytes that it needs in memory, as far as the footer shows.
     decoded_bytes: u64,
 }
 
-/// What was read of the file's end.
+/// The footer.
 #[derive(Debug)]
 enum Footer {
     Parquet(parquet::Footer),
@@ -112,7 +111,7 @@ enum Footer {
 type Batches = Box<dyn Iterator<Item = Result<RecordBatch, ArrowError>> + Send>;
 
 impl TableKind {
-    /// As a person calls it.
+    /// The name in messages.
     pub fn name(self) -> &'static str {
         match self {
             TableKind::Parquet => "Parquet",
@@ -120,7 +119,7 @@ impl TableKind {
         }
     }
 
-    /// The kind that a file's name tells.
+    /// The kind by a file's name.
     fn of_name(path: &Path) -> Option<TableKind> {
         let extension = path.extension()?.to_str()?.to_ascii_lowercase();
         match extension.as_str() {
@@ -130,7 +129,7 @@ impl TableKind {
         }
     }
 
-    /// The kind that a file's first and last bytes tell.
+    /// The kind by a file's first and last bytes.
     fn of_bytes(first: &[u8], last: &[u8]) -> Option<TableKind> {
         let both = |magic: &[u8]| first.starts_with(magic) && last.ends_with(magic);
         if both(PARQUET_MAGIC) {
@@ -144,15 +143,15 @@ impl TableKind {
 }
 
 impl TableField {
-    /// Whether its values can be written as text.
+    /// True if its values can be written as text.
     pub fn is_readable(&self) -> bool {
         typed_rows::is_readable(&self.data_type)
     }
 }
 
 impl TableFile {
-    /// Reads the end of a file of typed rows; nothing where it is another kind of file. One whose name
-    /// says that it is one, and whose bytes do not, is refused.
+    /// Reads the footer of a file of typed rows; returns `None` for another kind of file. If a file has the name of
+    /// such a file but not its bytes, it is refused.
     pub(super) fn open(path: &Path) -> Result<Option<TableFile>, SourceError> {
         let unreadable = |cause| SourceError::Unreadable {
             path: path.to_path_buf(),
@@ -190,7 +189,7 @@ impl TableFile {
         }))
     }
 
-    /// How its rows are written: as CSV with a header.
+    /// The dialect of its rows as text: CSV with a header.
     pub fn dialect() -> Dialect {
         Dialect {
             header: true,
@@ -198,20 +197,20 @@ impl TableFile {
         }
     }
 
-    /// Rows in all.
+    /// The number of all rows.
     pub fn row_count(&self) -> u64 {
         self.groups.iter().map(|group| group.row_count).sum()
     }
 
-    /// The most memory that reading one of its groups takes.
+    /// The most memory that reading one group needs.
     pub fn decoded_bytes_max(&self) -> u64 {
         let sizes = self.groups.iter().map(|group| group.decoded_bytes);
         sizes.max().unwrap_or(0)
     }
 
-    /// Ranges of the file's bytes that follow each other from its first to its last, each of which holds
-    /// whole groups and has `wanted_bytes` at least, but for the last. What stands before the first group
-    /// belongs to it, what stands behind the last one to that.
+    /// Consecutive byte ranges that cover the whole file. Each contains whole groups, and has at least `wanted_bytes`
+    /// except for the last. Bytes before the first group belong to the first range, bytes after the last group to the
+    /// last.
     pub(super) fn ranges(&self, wanted_bytes: u64) -> Vec<Range<u64>> {
         let mut ranges = Vec::new();
         let mut start = 0;
@@ -225,8 +224,8 @@ impl TableFile {
         ranges
     }
 
-    /// What stands for the rows of a range of [`ranges`](TableFile::ranges) in a hash of what was read, as
-    /// the chunks of a [`RowReader`](super::RowReader) have it, group by group.
+    /// The digests for the rows of a range of [`ranges`](TableFile::ranges), group by group. They are the same as in
+    /// the chunks of a [`RowReader`](super::RowReader), and stand for the rows in a content hash.
     pub fn digests(
         file: &Arc<SourceFile>,
         table: &Arc<TableFile>,
@@ -240,7 +239,7 @@ impl TableFile {
         }))
     }
 
-    /// Which groups begin in a range of [`ranges`](TableFile::ranges).
+    /// The groups that begin in a range of [`ranges`](TableFile::ranges).
     fn groups_in(&self, range: &Range<u64>) -> Range<usize> {
         let index = |place: u64| match place {
             0 => 0,
@@ -270,7 +269,7 @@ impl PartialEq for TableFile {
     }
 }
 
-/// What the end of a file told.
+/// The footer of a file, by kind.
 struct Opened {
     fields: Vec<TableField>,
     groups: Vec<RowGroup>,
@@ -278,7 +277,7 @@ struct Opened {
     footer: Footer,
 }
 
-/// The first bytes of a file and its last ones.
+/// The first and the last bytes of a file.
 fn ends(file: &mut File, size_bytes: u64) -> std::io::Result<(Vec<u8>, Vec<u8>)> {
     let most = ARROW_MAGIC.len() as u64;
     let mut first = Vec::new();
@@ -290,7 +289,7 @@ fn ends(file: &mut File, size_bytes: u64) -> std::io::Result<(Vec<u8>, Vec<u8>)>
     Ok((first, last))
 }
 
-/// What a file is that has the name of one and is none.
+/// What a file is that has the name of a file of typed rows but not its bytes.
 fn not_one(path: &Path, named: TableKind, first: &[u8]) -> SourceError {
     let other = |what, mend| SourceError::TableKind {
         path: path.to_path_buf(),
@@ -355,13 +354,13 @@ fn damaged(path: &Path, kind: TableKind, reason: String) -> SourceError {
     }
 }
 
-/// The fields of a schema. Marks of types are found in their metadata.
+/// The fields of a schema. Extension types are in the metadata of fields.
 fn field_of(field: &arrow_schema::Field, is_uuid: bool) -> TableField {
     let data_type = match field.data_type() {
         DataType::Dictionary(_, values) => values.as_ref(),
         other => other,
     };
-    // How values are laid out in memory is nobody's matter.
+    // The layout of values in memory does not matter.
     let data_type = match data_type {
         DataType::LargeUtf8 | DataType::Utf8View => DataType::Utf8,
         DataType::LargeBinary | DataType::BinaryView => DataType::Binary,
@@ -378,7 +377,7 @@ fn field_of(field: &arrow_schema::Field, is_uuid: bool) -> TableField {
     }
 }
 
-/// Notes how many rows stand before each group.
+/// Sets the number of rows before each group.
 fn with_first_rows(mut groups: Vec<RowGroup>) -> Vec<RowGroup> {
     let mut row = 0;
     for group in &mut groups {
@@ -388,7 +387,7 @@ fn with_first_rows(mut groups: Vec<RowGroup>) -> Vec<RowGroup> {
     groups
 }
 
-/// Whether each group begins behind the one before.
+/// True if each group begins after the end of the previous one.
 fn is_in_order(groups: &[RowGroup]) -> bool {
     groups.windows(2).all(|pair| pair[0].start < pair[1].start)
 }

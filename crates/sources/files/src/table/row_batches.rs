@@ -1,4 +1,4 @@
-//! The rows of a part of a table, a few at a time, held against what the footer says of them.
+//! The rows of a part of a table, a few at a time, checked against the footer.
 
 use std::fs::File;
 use std::ops::Range;
@@ -14,18 +14,18 @@ use super::{Batches, TableFile, guarded};
 use crate::source_file::SourceFile;
 use crate::stored::check_unchanged;
 
-/// Rows of a batch: as many as the converters take at a time.
+/// The rows of a batch: as many as the converters convert at a time.
 const BATCH_ROWS: u64 = 1024;
-/// Bytes of a batch of long rows.
+/// The bytes of a batch of long rows.
 const BATCH_BYTES: u64 = 1 << 20;
 
-/// The rows of the groups that begin in a range of a table's bytes.
+/// The rows of the groups that begin in a byte range of a table.
 pub(super) struct TableRows {
     pub(super) file: Arc<SourceFile>,
     pub(super) table: Arc<TableFile>,
     stored: File,
     batches: Batches,
-    /// Fields of a row, each with its place in a batch; what cannot be written as text has none.
+    /// The fields of a row, each with its index in a batch; `None` for a field that cannot be written as text.
     places: Vec<Option<usize>>,
     pub(super) first_row: u64,
     row_count: u64,
@@ -79,7 +79,7 @@ impl TableRows {
         })
     }
 
-    /// The next rows; nothing at the end, where the file is held against the plan.
+    /// The next rows; `None` at the end, where the file is compared with the plan.
     pub(super) fn next(&mut self) -> Result<Option<TypedRows>, SourceError> {
         if self.file.is_stop_asked() {
             return Err(SourceError::Stopped {
@@ -140,7 +140,7 @@ impl TableRows {
         }
     }
 
-    /// What went wrong: a file that is still being written looks like a damaged one.
+    /// The error of a read. A file that is still being written looks like a damaged one.
     pub(super) fn failed(&self, reason: String) -> SourceError {
         match self.check_unchanged() {
             Err(changed) => changed,
@@ -148,13 +148,13 @@ impl TableRows {
         }
     }
 
-    /// Whether the file is still as it was planned.
+    /// Checks that the file has not changed since it was planned.
     pub(super) fn check_unchanged(&self) -> Result<(), SourceError> {
         check_unchanged(&self.stored, &self.file)
     }
 
-    /// Adds what reading has cost so far: of the file's bytes as large a part as of its rows, since
-    /// columns stand there one behind the other. Reading and decoding are one.
+    /// Adds the cost of reading so far. The share of the file's bytes is that of its rows, because columns are stored
+    /// one after the other. Reading and decoding are not measured separately.
     pub(super) fn add_to(&self, meter: &mut SourceMeter) {
         let read = u128::from(self.row_count - self.rows_left);
         meter.stored_bytes = match self.is_done {

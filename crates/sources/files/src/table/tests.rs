@@ -90,7 +90,7 @@ pub(super) fn read(split: Split) -> Result<(Vec<u8>, Vec<RowPlace>), SourceError
     Ok((text, places))
 }
 
-/// Reads the split as typed rows: their text and places are these, and their digests those of the range.
+/// Reads the split as typed rows, and checks their text, places and digests.
 fn check_typed(
     split: &Split,
     header: Option<&[String]>,
@@ -116,7 +116,7 @@ fn check_typed(
     }
     let meter = reader.meter();
     assert_eq!(meter.stored_bytes, split.size_bytes());
-    // A row that is a blank line of the text is none there.
+    // A row whose text is a blank line is no row of the text.
     let count = typed_places.len();
     assert_eq!(meter.record_count, count as u64);
     if count == places.len() {
@@ -453,7 +453,7 @@ fn ranges_hold_each_row_once() {
         let file = folder.find(name).expect(name);
         let table = file.table().expect("it has typed rows");
         assert_eq!(table.row_count(), 5_000);
-        // Small ones, as a large file would be cut.
+        // Small ranges, so that this file is cut like a large one.
         for (wanted_bytes, count) in [(1, 8), (30_000, 0), (u64::MAX / 2, 1)] {
             let ranges = table.ranges(wanted_bytes);
             assert!(
@@ -516,7 +516,7 @@ fn damaged_files_are_errors() {
     for (good, bad) in [("good.parquet", "bad.parquet"), ("good.arrow", "bad.arrow")] {
         let bytes = std::fs::read(folder.path(good)).expect("it is there");
         let mut refused = 0;
-        // Cut, and with a byte changed in many places.
+        // Cut files, and files with one changed byte.
         std::fs::write(folder.path(bad), &bytes[..bytes.len() - 1]).expect("written");
         let error = folder.find(bad).expect_err("it is cut");
         assert!(error.to_string().contains("last bytes"), "{error}");
@@ -536,7 +536,7 @@ fn damaged_files_are_errors() {
     std::fs::write(folder.path("text.parquet"), "id,name\n1,Ann\n").expect("written");
     let error = folder.find("text.parquet").expect_err("it is text");
     assert!(error.to_string().contains("first bytes"), "{error}");
-    // What begins like one and is text stays text.
+    // A text that begins like a file of typed rows is still text.
     std::fs::write(folder.path("par.csv"), "PAR1,b\n1,2\n").expect("written");
     assert!(
         folder
@@ -572,7 +572,7 @@ fn joined_files_are_refused() {
         ("parquet", write_parquet as fn(&Path, &RecordBatch, usize)),
         ("arrow", write_arrow),
     ] {
-        // Of the same sizes, of others, and without any rows.
+        // Files of the same size, of different sizes, and without rows.
         let parts = [
             (rows.slice(0, 1_000), rows.slice(0, 1_000)),
             (rows.slice(0, 1_900), rows.slice(1_900, 100)),

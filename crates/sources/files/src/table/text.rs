@@ -15,29 +15,29 @@ use super::row_batches::TableRows;
 use super::{TableField, TableFile};
 use crate::source_file::SourceFile;
 
-/// Text that is made at a time.
+/// How many bytes of text are made at a time.
 const TEXT_BYTES: usize = 64 << 10;
 
-/// The rows of a part of a table as CSV text; the header stands before the table's first row.
+/// The rows of a part of a table as CSV text; the header is before the table's first row.
 pub(crate) struct TableText {
     rows: TableRows,
-    /// The cells of a batch, and its rows.
+    /// The cells of a batch, and the number of its rows.
     batch: Option<(usize, Vec<Cells>)>,
-    /// Rows of the batch that are text already.
+    /// The number of rows of the batch that are already text.
     batch_row: usize,
     text: Vec<u8>,
     text_at: usize,
-    /// Bytes of text that were taken for chunks.
+    /// The number of bytes of text taken for chunks.
     taken_bytes: u64,
-    /// Bytes of text that were made.
+    /// The number of bytes of text made.
     made_bytes: u64,
-    /// Where rows that were not taken yet begin in all text.
+    /// The positions, in the whole text, of rows that were not taken yet.
     starts: VecDeque<u64>,
     make_ns: u64,
 }
 
 impl TableText {
-    /// The rows whose groups begin in a range of the file's bytes.
+    /// The rows whose groups begin in a byte range of the file.
     pub(crate) fn open(
         file: &Arc<SourceFile>,
         table: &Arc<TableFile>,
@@ -61,12 +61,12 @@ impl TableText {
         })
     }
 
-    /// Rows of the file before the text.
+    /// The number of rows of the file before the text.
     pub(crate) fn start(&self) -> u64 {
         self.rows.first_row
     }
 
-    /// Reads some text; 0 bytes at the end only, where the file is held against the plan.
+    /// Reads some text; 0 bytes only at the end, where the file is compared with the plan.
     pub(crate) fn read(&mut self, bytes: &mut [u8]) -> Result<usize, SourceError> {
         if self.text_at == self.text.len() {
             self.text.clear();
@@ -122,7 +122,7 @@ impl TableText {
         columns.collect()
     }
 
-    /// Takes the next `bytes` of text for a chunk: how many rows begin there, and where.
+    /// Takes the next `bytes` of text for a chunk. Returns how many rows begin in it, and where.
     pub(crate) fn take(&mut self, bytes: usize) -> (u64, Option<Arc<dyn Places>>) {
         let end = self.taken_bytes + bytes as u64;
         let count = self.starts.partition_point(|start| *start < end);
@@ -134,18 +134,18 @@ impl TableText {
         (count as u64, Some(Arc::new(RowPlaces { starts })))
     }
 
-    /// Rows between the beginning of the next text and `position` of it.
+    /// The number of rows between the beginning of the next text and `position` in it.
     pub(crate) fn distance(&self, position: usize) -> u64 {
         let end = self.taken_bytes + position as u64;
         self.starts.partition_point(|start| *start < end) as u64
     }
 
-    /// Whether the file is still as it was planned.
+    /// Checks that the file has not changed since it was planned.
     pub(crate) fn check_unchanged(&self) -> Result<(), SourceError> {
         self.rows.check_unchanged()
     }
 
-    /// Adds what reading has cost so far.
+    /// Adds the cost of reading so far.
     pub(crate) fn add_to(&self, meter: &mut SourceMeter) {
         self.rows.add_to(meter);
         meter.decompress_ns += self.make_ns;

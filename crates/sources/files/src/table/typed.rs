@@ -1,4 +1,4 @@
-//! Reads the rows of a part of a table as they are, without their text.
+//! Reads the rows of a part of a table as typed values, not as text.
 
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -18,8 +18,8 @@ use super::content::TableContent;
 use super::row_batches::TableRows;
 use crate::source_file::SourceFile;
 
-/// Values of the rows of a chunk, where there is more than one: what is converted through a text after
-/// all has one at a time.
+/// The most bytes of values in a chunk of more than one row. A column that is converted through text needs the text of
+/// only one value at a time.
 const CHUNK_BYTES: u64 = 2 << 20;
 
 /// The rows of a part of a table.
@@ -27,7 +27,7 @@ pub(crate) struct TypedReader {
     rows: TableRows,
     content: TableContent,
     header: Option<Vec<String>>,
-    /// Rows that were decoded, in parts of chunks.
+    /// Decoded rows, in parts the size of chunks.
     ready: VecDeque<TypedRows>,
     record_bytes_max: usize,
     next_row: u64,
@@ -35,7 +35,7 @@ pub(crate) struct TypedReader {
 }
 
 impl TypedReader {
-    /// The rows whose groups begin in a range of the file's bytes.
+    /// The rows whose groups begin in a byte range of the file.
     pub(crate) fn open(
         file: &Arc<SourceFile>,
         table: &Arc<TableFile>,
@@ -58,17 +58,17 @@ impl TypedReader {
         })
     }
 
-    /// The names of the columns, where the file's first row is one of these.
+    /// The names of the columns, if the file's first row is among these rows.
     pub(crate) fn header(&self) -> Option<&[String]> {
         self.header.as_deref()
     }
 
-    /// Cuts rows where their values are many bytes, and refuses a row that is longer than any record may
+    /// Cuts rows into smaller parts if their values have many bytes, and refuses a row that is longer than a record may
     /// be.
     fn cut(&self, rows: TypedRows, ready: &mut VecDeque<TypedRows>) -> Result<(), SourceError> {
         let sizes = rows.row_bytes();
-        // No text is longer than this: quotes and hex digits double it, numbers and times have fewer
-        // characters than this, and decimals of 256 bits fewer than this and their bytes.
+        // An upper bound of the text: quotes and hex digits double the bytes, numbers and times have fewer characters
+        // than the constant, and decimals of 256 bits fewer than the constant and their bytes.
         let text_bytes_max = |size: u64| 2 * size + 64 * rows.columns.len() as u64;
         let mut start = 0;
         let mut bytes = 0;

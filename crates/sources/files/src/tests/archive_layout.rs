@@ -1,4 +1,4 @@
-//! Zip archives that hold more than their directory lists, or other things than it says.
+//! Tests of zip archives that contain more than their directory lists, or something else.
 
 use tempfile::tempdir;
 use zip::CompressionMethod;
@@ -6,7 +6,7 @@ use zip::CompressionMethod;
 use super::archives::{archive, deflated, found, refused};
 use super::*;
 
-/// Where a signature stands for the first time.
+/// The first position of a signature.
 fn place(bytes: &[u8], signature: &[u8]) -> usize {
     let mut windows = bytes.windows(signature.len());
     windows
@@ -14,7 +14,7 @@ fn place(bytes: &[u8], signature: &[u8]) -> usize {
         .expect("there")
 }
 
-/// What an archive of these bytes is refused with.
+/// The error with which an archive of these bytes is refused.
 fn refusal(bytes: &[u8]) -> String {
     let folder = tempdir().expect("a folder");
     fs::write(folder.path().join("a.zip"), bytes).expect("can be written");
@@ -40,19 +40,19 @@ fn joined_archives_are_refused() {
         refusal(&[one.clone(), two.clone()].concat()),
         format!(
             "FOLDER/a.zip: the archive cannot be loaded completely: its directory lists only the members from byte \
-             {at} on, and `one.tbl`, at byte 0, stands before: archives were joined here (cat a.zip b.zip); \
+             {at} on, but `one.tbl` begins before it, at byte 0: archives were joined here (cat a.zip b.zip); \
              load the archives one by one, before they are joined, or make one archive of all files"
         )
     );
     let large = archive(&[("one.tbl", b"1|\n", CompressionMethod::STORE)], true);
     for joined in [
-        // Places from the beginning of all, as `zip -A` writes them, are no excuse.
+        // Positions from the beginning of the whole file, as `zip -A` writes them, make no difference.
         [one.clone(), two.clone(), two.clone()].concat(),
         [large.clone(), two.clone()].concat(),
         [two.clone(), large].concat(),
-        // The last one is empty, and would be all.
+        // The last archive is empty, so nothing would be loaded.
         [one.clone(), archive(&[], false)].concat(),
-        // A program in front hides nothing.
+        // Members after a program in front are still found.
         [b"MZ program".to_vec(), one.clone(), two.clone()].concat(),
         [
             b"#!/bin/sh\n".to_vec(),
@@ -65,13 +65,13 @@ fn joined_archives_are_refused() {
         let text = refusal(&joined);
         assert!(text.contains("archives were joined here"), "{text}");
     }
-    // The last one is cut, so the directory found is that of the first.
+    // The last archive is cut, so the first archive's directory is found.
     let text = refusal(&[&one[..], &two[..two.len() - 30]].concat());
     assert!(
         text.contains("another member, `two.tbl`, begins after its end"),
         "{text}"
     );
-    // An archive without members in front loses no row.
+    // If an archive without members is in front, no row is lost.
     assert_eq!(
         all_rows(&[b"MZ".to_vec(), archive(&[], false), two].concat()),
         ["2"]
@@ -96,7 +96,7 @@ fn members_that_the_directory_does_not_count_are_refused() {
             "{text}"
         );
     }
-    // Counted right, and one entry is cut out of the directory.
+    // The count is right, but one entry is removed from the directory.
     let first = place(&whole, b"PK\x01\x02");
     let entry_bytes = 46 + 1;
     let mut bytes = [
@@ -149,7 +149,7 @@ fn what_belongs_to_nothing_is_refused_but_padding_and_programs() {
         )),
         "{text}"
     );
-    // A comment is the archive's own, whatever is in it.
+    // A comment belongs to the archive, whatever it contains.
     let mut commented = whole.clone();
     let comment =
         b"PK\x05\x06 is what an archive ends with, PK\x03\x04 a member begins with, and more";
@@ -167,7 +167,7 @@ fn bytes_that_are_listed_twice_or_otherwise_are_refused() {
         ],
         false,
     );
-    // The second entry leads to the first member's bytes: its rows would be loaded twice.
+    // The second entry points to the first member's bytes, so its rows would be loaded twice.
     let first = place(&whole, b"PK\x01\x02");
     let second = first + 46 + 1;
     let mut bytes = whole.clone();
@@ -180,19 +180,19 @@ fn bytes_that_are_listed_twice_or_otherwise_are_refused() {
         let text = refusal(&bytes);
         assert!(
             text.contains(&format!(
-                "its member `a` has other {what} by its own header"
+                "its member `a` has other {what} in its own header"
             )),
             "{text}"
         );
     }
-    // A folder by its name, with rows in it.
+    // A member with the name of a folder and rows in it.
     let mut named = archive(&[("ab", b"1|\n", CompressionMethod::STORE)], false);
     let central = place(&named, b"PK\x01\x02");
     named[31] = b'/';
     named[central + 47] = b'/';
     let text = refusal(&named);
     assert!(
-        text.contains("its member `a/` is a folder by its name and holds 3 bytes"),
+        text.contains("its member `a/` has the name of a folder, but holds 3 bytes"),
         "{text}"
     );
 }
@@ -210,7 +210,7 @@ fn a_part_of_a_split_archive_says_so() {
 
 #[test]
 fn sizes_behind_the_bytes_are_the_members_own() {
-    // Written to a pipe: sizes and checksum follow the bytes, in any of four forms.
+    // An archive that was written to a pipe: sizes and checksum follow the bytes, in one of four forms.
     let text = b"1|\n2|\n";
     let whole = archive(
         &[

@@ -142,7 +142,7 @@ fn patterns_choose_members() {
     );
     let twice = ["orders.zip/part2.csv", "orders.zip"].map(str::to_owned);
     assert_eq!(resolve(&twice, path).expect("files").len(), 4, "taken once");
-    // A declared compression outweighs the name.
+    // A declared compression takes precedence over the name.
     let options = ResolveOptions {
         compression: Some(Compression::Zip),
         ..ResolveOptions::default()
@@ -172,7 +172,7 @@ fn damage_is_found() {
     let text = text();
     for method in [CompressionMethod::STORE, CompressionMethod::DEFLATE] {
         let whole = archive(&[("a", &text, method)], false);
-        // In the middle of the member's text.
+        // Damage in the middle of the member's text.
         let mut bytes = whole.clone();
         bytes[200] ^= 1;
         fs::write(folder.path().join("a.zip"), &bytes).expect("can be written");
@@ -187,7 +187,7 @@ fn damage_is_found() {
             ),
             "{error}"
         );
-        // Without its directory.
+        // An archive without its directory.
         for kept in [0, 3, whole.len() / 2, whole.len() - 1] {
             fs::write(folder.path().join("a.zip"), &whole[..kept]).expect("can be written");
             let text = refused(folder.path(), "a.zip");

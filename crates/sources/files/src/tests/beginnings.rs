@@ -68,8 +68,7 @@ fn dialects() -> Vec<Dialect> {
     all.into_iter().flat_map(both).collect()
 }
 
-/// Reads a text in ranges of every size up to `range_bytes_max`, and fed; holds both against one
-/// reader.
+/// Reads a text in ranges of every size up to `range_bytes_max`, and by a feed; compares both with one reader.
 fn hold(folder: &Path, text: &str, dialect: &Dialect, range_bytes_max: u64) {
     let file = write(folder, "file.csv", text);
     let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
@@ -118,7 +117,7 @@ fn whatever_stands_before_the_rows_is_no_row() {
     }
 }
 
-/// As large files are cut: many lines before the header, and the first range ends within them.
+/// Like a large file: many lines before the header, and the first range ends within them.
 #[test]
 fn a_header_behind_the_first_range_is_no_row() {
     let folder = tempdir().expect("a folder");

@@ -1,4 +1,4 @@
-//! Files that are not what they were when the load was planned.
+//! Tests of files that have changed since the load was planned.
 
 use std::fs::OpenOptions;
 use std::io::Write;

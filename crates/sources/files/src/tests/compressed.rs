@@ -1,4 +1,4 @@
-//! Compressed files: the same rows, and damage told from its place.
+//! Tests of compressed files: they have the same rows, and damage is reported with its place.
 
 use std::io::Write;
 
@@ -15,7 +15,7 @@ fn gzip(text: &[u8]) -> Vec<u8> {
 }
 
 fn zstd(text: &[u8]) -> Vec<u8> {
-    // With the checksum that the command line tool writes, too.
+    // The checksum is added, as by the command-line tool.
     let mut encoder = zstd::Encoder::new(Vec::new(), 1).expect("memory");
     encoder.include_checksum(true).expect("memory");
     encoder.write_all(text).expect("memory");
@@ -95,11 +95,11 @@ fn compressed_files_have_the_same_rows() {
     }
 }
 
-/// Decompressors take a block of the file, or what a buffer holds, and give its text bit by bit.
+/// Decompressors take a block or a buffer of the file, and return its text bit by bit.
 #[test]
 fn a_part_of_a_file_tells_how_much_text_all_of_it_has() {
     let folder = tempdir().expect("a folder");
-    // Any part of it can be compressed as well as any other: the mixing of SplitMix64 leaves no pattern.
+    // All parts of the text compress equally well: the output of SplitMix64 has no pattern.
     let mixed = |row: u64| {
         let row = (row ^ (row >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
         let row = (row ^ (row >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
@@ -180,7 +180,7 @@ fn every_truncation_is_found() {
         ("a.xz", xz(text)),
     ] {
         for kept in 0..bytes.len() {
-            // A name of its own: writing over a file waits for the disk.
+            // Each has its own name, because overwriting a file waits for the disk.
             let file = write(folder.path(), &format!("{kept}.{name}"), &bytes[..kept]);
             let error = read(&file, &Dialect::tbl(), 1000).expect_err("truncated");
             let is_told = match &error {
@@ -228,7 +228,7 @@ fn damage_is_found() {
         ("a.bz2", bzip2(&text)),
         ("a.xz", xz(&text)),
     ] {
-        // The checksum at the end of gzip, the middle of both, and what follows the end.
+        // Damage in gzip's checksum at the end, in the middle of both, and data after the end.
         let mut middle = whole.clone();
         let at = whole.len() / 2;
         middle[at..at + 8].iter_mut().for_each(|byte| *byte ^= 0xff);
@@ -278,7 +278,7 @@ fn what_follows_gzip_data_is_told_with_its_place() {
     let text = text();
     let member = gzip(&text);
     let garbage = member.len();
-    // gzip itself loses a member behind zeros, and garbage, with a warning.
+    // gzip itself ignores a member after zeros, and garbage, with a warning.
     for (behind, at, byte) in [
         (b"garbage".to_vec(), garbage, "0x67"),
         (b"\0\0\0x".to_vec(), garbage + 3, "0x78"),
@@ -302,8 +302,8 @@ fn what_follows_gzip_data_is_told_with_its_place() {
     }
 }
 
-/// Padding is known to gzip's tapes and to xz's own format; zeros behind the others are damage, or
-/// another file, and rows may be lost there.
+/// Padding is normal for gzip files on tapes, and part of the xz format. After other files, zeros are damage or another
+/// file, and rows may be lost.
 #[test]
 fn zeros_behind_bzip2_and_zstd_are_refused() {
     let folder = tempdir().expect("a folder");

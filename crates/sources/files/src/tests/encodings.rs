@@ -1,4 +1,4 @@
-//! Text of other encodings: the same rows as in UTF-8, at the places of the original.
+//! Tests of text in other encodings: the rows are those of UTF-8, at the places in the original file.
 
 use encoding_rs::Encoding;
 use inrush_rows::encoding::TextEncoding;
@@ -16,7 +16,7 @@ fn declared(file: &Arc<SourceFile>, name: &str) -> Arc<SourceFile> {
     })
 }
 
-/// Text in an encoding that this test knows by itself, or by the encoder.
+/// Text in an encoding that this test implements itself, or that the encoder has.
 fn encoded(name: &str, text: &str) -> Vec<u8> {
     match name {
         "utf-16le" => text.encode_utf16().flat_map(u16::to_le_bytes).collect(),
@@ -59,12 +59,12 @@ fn every_encoding_reads_as_utf8_at_its_own_places() {
         let text = format!("id,{sample},b\r\n\n{}", rows.concat());
         let plain = write(folder.path(), "plain", &text);
         let mut expected = read(&plain, &Dialect::csv(), 1 << 20).expect("readable");
-        // Each record begins where the encoding of all that is before it ends.
+        // Each record begins where the encoded text before it ends.
         for record in &mut expected.records {
             let before = &text[..record.byte_offset as usize];
             record.byte_offset = encoded(name, before).len() as u64;
             if name == "iso-2022-jp" {
-                // The encoder goes back to ASCII at the end of each text.
+                // The encoder returns to ASCII at the end of each text.
                 let line = encoded(name, &text[before.len()..]);
                 let whole = encoded(name, &text);
                 record.byte_offset = (whole.len() - line.len()) as u64;
@@ -150,7 +150,7 @@ fn utf16_without_a_mark_is_read_in_the_order_that_its_text_shows() {
             );
         }
     }
-    // Nothing shows the order: it is refused, and never read as nothing.
+    // Nothing shows the byte order: the file is refused, never read as empty.
     for order in ["utf-16le", "utf-16be"] {
         let bytes = encoded(order, "\u{756a}\u{53f7}");
         let file = declared(&write(folder.path(), "file", &bytes), "utf-16");
@@ -211,7 +211,7 @@ fn what_cannot_be_translated_is_not_valid() {
     let folder = tempdir().expect("a folder");
     let wide = |text: &str| encoded("utf-16le", text);
     for (name, bad, after) in [
-        // A lead byte before a line end, and one that is none.
+        // A lead byte before a line end, and a byte that is not a lead byte.
         ("shift_jis", vec![0x85], ""),
         ("shift_jis", vec![0x80, 0xfd], "x"),
         ("euc-jp", vec![0xff], "x"),
@@ -303,7 +303,7 @@ proptest! {
         chunk_bytes in 1usize..50,
     ) {
         let folder = tempdir().expect("a folder");
-        // A beginning that is nobody's mark.
+        // A beginning that is no byte order mark.
         let bytes = [b"ab".to_vec(), pieces.concat()].concat();
         let file = declared(&write(folder.path(), "file", &bytes), SAMPLES[which].0);
         let dialect = Dialect { header: false, ..Dialect::csv() };
@@ -318,8 +318,7 @@ proptest! {
     }
 }
 
-/// The bytes of the file are kept beside their translation, those of every record and of what
-/// cannot be translated.
+/// The file's own bytes are kept for every record, also those that cannot be translated.
 #[test]
 fn records_keep_the_bytes_of_their_file() {
     let folder = tempdir().expect("a folder");
@@ -329,7 +328,7 @@ fn records_keep_the_bytes_of_their_file() {
         for row in 0..300 {
             let mut record = encoded(name, &format!("{row}|{characters}|"));
             if name == "windows-1252" && row % 7 == 0 {
-                // Nothing in this encoding's neighbour, and a character of its own here.
+                // Not a character in the related encoding, but one in this encoding.
                 record.push(0x81);
             }
             if name == "shift_jis" && row % 7 == 0 {

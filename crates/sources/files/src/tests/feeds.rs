@@ -1,4 +1,4 @@
-//! One reader for several streams: together they have what one reader has.
+//! Tests of feeds: the streams together get what one reader reads.
 
 use std::io::Write;
 use std::ops::Range;
@@ -23,7 +23,7 @@ fn settings(range_bytes: usize, chunk_bytes: usize) -> FeedSettings {
     }
 }
 
-/// All ranges that are not finished, each with what is in it.
+/// All ranges that are not finished, each with its records.
 fn ranges(
     file: &Arc<SourceFile>,
     dialect: &Dialect,
@@ -126,7 +126,7 @@ proptest! {
             (Ok(whole), Ok(fed)) => {
                 let cuts: Vec<_> = fed.iter().map(|(range, _)| range.clone()).collect();
                 prop_assert_eq!(together(fed), whole);
-                // The cuts do not hang on the chunks.
+                // The cuts do not depend on the chunks.
                 let other = ranges(&file, &dialect, settings(range_bytes, other_chunk_bytes), &[]);
                 let other: Vec<_> = other.expect("readable").into_iter().map(|(r, _)| r).collect();
                 prop_assert_eq!(other, cuts);
@@ -136,8 +136,8 @@ proptest! {
     }
 }
 
-/// COPY's end-of-data marker is the end where the file ends, and a reject before it, wherever
-/// chunks and ranges end.
+/// COPY's end-of-data marker is the end if the file ends with it, and a reject otherwise, wherever chunks and ranges
+/// end.
 #[test]
 fn an_end_marker_is_the_end_of_the_file_only() {
     let folder = tempdir().expect("a folder");
@@ -207,7 +207,7 @@ fn finished_ranges_are_passed_over() {
         .map(|(_, range)| range)
         .collect();
     assert_eq!(left, expected);
-    // Other cuts than those of the run before are not guessed at.
+    // Cuts that differ from those of the previous run are refused.
     let error = ranges(&file, &Dialect::tbl(), settings(9_000, 1000), &finished);
     assert!(matches!(error, Err(SourceError::RangesDiffer { .. })));
     let beyond = 1_000_000..1_000_001;
@@ -289,7 +289,7 @@ fn a_feed_that_is_dropped_leaves_no_thread() {
     let file = gzip_file(folder.path(), 50_000);
     let feed = Feed::start(&file, &Dialect::tbl(), settings(1000, 500), &[]).expect("opens");
     let first = runtime().block_on(feed.next_range()).expect("readable");
-    // Waits for the thread: the test would hang if that went on.
+    // Waits for the thread: the test would hang if the thread did not end.
     drop(feed);
     assert!(first.is_some());
 }
@@ -334,7 +334,7 @@ fn a_feed_that_is_read_keeps_no_memory() {
         last = Some(range);
     }
     assert!(most > 0, "buffers go around");
-    // The last range was in somebody's hands when the end was seen.
+    // A stream still had the last range when the end was seen.
     read_range(&mut last.expect("there are ranges")).expect("readable");
     assert_eq!(feed.spare_bytes(), 0);
 }

@@ -1,4 +1,4 @@
-//! Patterns against folders.
+//! Tests of patterns on folders.
 
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::symlink;

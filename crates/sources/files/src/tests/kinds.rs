@@ -1,4 +1,5 @@
-//! Files that are no text, and compressed ones that need more than there is: each is told what it is.
+//! Tests of files that are not text, and of compressed files that need too much memory: each message says what the file
+//! is.
 
 use std::io::Write;
 
@@ -6,7 +7,7 @@ use tempfile::tempdir;
 
 use super::*;
 
-/// A tar archive of one file, as GNU tar writes it (`ustar`), or as tar did before that.
+/// A tar archive of one file, as GNU tar writes it (`ustar`), or in the older format.
 pub(super) fn tar(name: &str, text: &[u8], is_old: bool) -> Vec<u8> {
     let mut header = vec![0; 512];
     header[..name.len()].copy_from_slice(name.as_bytes());
@@ -140,7 +141,7 @@ fn texts_that_begin_alike_are_texts() {
         let found = read(&file, &dialect, 1 << 16).expect("a text");
         assert_eq!(found.records.len(), text.lines().count(), "{text}");
     }
-    // A line of 512 bytes and more, with a name and zeros where none can be.
+    // A line of at least 512 bytes, with zeros at the position of a name.
     let file = write(folder.path(), "b.csv", "x".repeat(1000));
     assert!(read(&file, &Dialect::csv(), 1 << 16).is_ok());
 }

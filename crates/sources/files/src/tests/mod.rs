@@ -1,4 +1,4 @@
-//! Files on a real disk, read in every way.
+//! Tests of files on a real disk, read in every way.
 
 mod archive_layout;
 mod archives;
@@ -28,11 +28,11 @@ use inrush_source::{SourceError, SourceMeter};
 
 use super::{BufferPool, SourceFile, Split, TextReader};
 
-/// A stream may go on in another thread than it began in.
+/// A stream may continue on another thread than it began on.
 const fn is_send<T: Send>() {}
 const _: () = is_send::<TextReader>();
 
-/// What a reader says of a file, whatever the chunks were.
+/// What a reader finds in a file, independent of the chunks.
 #[derive(Debug, Default, PartialEq)]
 struct Read {
     header: Option<Vec<String>>,
@@ -63,7 +63,7 @@ fn read(
     read_metered(file, dialect, chunk_bytes).map(|(read, _)| read)
 }
 
-/// Reads a whole file, and checks on the way what every chunk must keep.
+/// Reads a whole file, and checks the invariants of every chunk.
 fn read_metered(
     file: &Arc<SourceFile>,
     dialect: &Dialect,
@@ -75,7 +75,7 @@ fn read_metered(
     Ok((found, meter))
 }
 
-/// Reads a split, and checks on the way what every chunk must keep.
+/// Reads a split, and checks the invariants of every chunk.
 fn read_split(
     split: Split,
     dialect: &Dialect,
@@ -106,7 +106,7 @@ fn read_split(
     Ok((found, meter))
 }
 
-/// Adds the records of a chunk, and checks what every chunk must keep.
+/// Adds the records of a chunk, and checks the invariants of a chunk.
 fn add_chunk(found: &mut Read, chunk: &Chunk, records: &Records) {
     assert!(!chunk.text.is_empty());
     let text = chunk.text();
@@ -129,7 +129,7 @@ fn add_chunk(found: &mut Read, chunk: &Chunk, records: &Records) {
     }
 }
 
-/// Fields joined with `·`, one text for each record.
+/// One text for each record: its fields, joined with `·`.
 fn rows(read: &Read) -> Vec<String> {
     let shown = |field: &Vec<u8>| field.escape_ascii().to_string();
     let row = |record: &ReadRecord| {

@@ -1,4 +1,4 @@
-//! Named pipes: looked at, then loaded once.
+//! Tests of named pipes: a preview, then one load.
 
 use std::fs::OpenOptions;
 use std::io::Write;
@@ -29,7 +29,7 @@ fn resolved(path: &Path, pipes: &Pipes, reader: &str) -> Result<Arc<SourceFile>,
     Ok(Arc::new(files.remove(0)))
 }
 
-/// Writes in steps, as a slow program does.
+/// Writes in steps, like a slow program.
 fn writer(path: PathBuf, bytes: Vec<u8>, step_bytes: usize) -> thread::JoinHandle<()> {
     thread::spawn(move || {
         let mut pipe = OpenOptions::new().write(true).open(path).expect("opens");
@@ -104,7 +104,7 @@ fn a_header_is_seen_before_the_rows_come() {
     assert_eq!(rows(&found), ["1·b", "2·c"]);
 }
 
-/// Runs itself again with a pipe as its standard input.
+/// Runs this test program again with a pipe as standard input.
 #[test]
 fn standard_input_is_a_pipe() {
     const CHILD: &str = "INRUSH_TEST_READS_STANDARD_INPUT";

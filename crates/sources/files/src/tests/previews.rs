@@ -1,4 +1,4 @@
-//! A look at the first rows.
+//! Tests of previews.
 
 use tempfile::tempdir;
 

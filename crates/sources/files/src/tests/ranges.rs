@@ -1,4 +1,4 @@
-//! Byte ranges of a plain file: together they contain each record once.
+//! Tests of byte ranges of a plain file: together they contain each record once.
 
 use inrush_scan::{
     Escape, FieldPosition, FixedWidth, PositionUnit, RecordEnd, ShortText, Terminator,
@@ -61,7 +61,7 @@ fn what_a_few_bytes_do_not_tell_needs_a_pass() {
         escape: Escape::None,
         ..Dialect::csv()
     };
-    // A line end as an editor sees it is not a terminator of these two dialects.
+    // In these two dialects, the line ends that an editor counts are not terminators.
     let own = |text| Terminator::Text(ShortText::new(text).expect("short"));
     for dialect in [
         Dialect::csv(),
@@ -114,7 +114,7 @@ fn read_cut(
         text_bytes += meter.text_bytes;
         assert_eq!(meter.stored_bytes, meter.text_bytes);
     }
-    assert_eq!(text_bytes, file.size_bytes, "each byte is some range's");
+    assert_eq!(text_bytes, file.size_bytes, "each byte belongs to a range");
     found
 }
 

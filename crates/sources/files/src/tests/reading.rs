@@ -1,4 +1,4 @@
-//! Plain files: every chunk size finds the same, places are exact, odd beginnings are known.
+//! Tests of plain files: every chunk size gives the same rows, places are exact, unusual beginnings are recognized.
 
 use inrush_scan::Escape;
 use proptest::prelude::*;

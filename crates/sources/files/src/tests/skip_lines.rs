@@ -1,5 +1,5 @@
-//! Lines at the beginning of a file that are no records: what follows them is read as if it were a
-//! file of its own, but for its places.
+//! Tests of skipped lines at the beginning of a file: the text after them is read like a separate file, except for its
+//! places.
 
 use std::io::Write;
 

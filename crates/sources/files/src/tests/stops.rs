@@ -1,5 +1,5 @@
-//! A stop ends reading wherever it stands: between two chunks, in a record without an end, and in a decompressor that
-//! gives no text.
+//! Tests that a stop ends reading at any moment: between two chunks, in a record without an end, and in a decompressor
+//! that returns no text.
 
 use std::io::{Read, Write};
 use std::path::Path;

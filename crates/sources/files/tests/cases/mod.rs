@@ -19,7 +19,7 @@ use tempfile::TempDir;
 
 use text::Text;
 
-/// Bytes of a part of a shared file: less than a file has.
+/// The bytes of a part of a shared file: fewer than the file has.
 const PART_BYTES: usize = 3_000;
 
 /// A kind of file.
@@ -43,7 +43,7 @@ pub enum Kind {
     ZstdCsv,
     /// Two members of an archive.
     Zip,
-    /// Read once.
+    /// A pipe.
     Pipe,
     /// Typed rows.
     Parquet,
@@ -69,7 +69,7 @@ pub const KINDS: &[Kind] = &[
 ];
 
 impl Kind {
-    /// As a failure names it.
+    /// The name in failures.
     pub fn name(self) -> &'static str {
         match self {
             Kind::Tbl => "tbl",
@@ -131,12 +131,12 @@ pub struct FileCase {
     folder: TempDir,
     kind: Kind,
     rows: usize,
-    /// Writes into the pipe.
+    /// The thread that writes into the pipe.
     writer: Mutex<Option<JoinHandle<()>>>,
 }
 
 impl FileCase {
-    /// Files with so many rows each.
+    /// Files with this many rows each.
     pub fn new(kind: Kind, rows: usize) -> FileCase {
         let folder = tempfile::tempdir().expect("a folder");
         let case = FileCase {
@@ -182,14 +182,14 @@ impl FileCase {
         let text = self.kind.text(self.rows, false).bytes;
         let write = move || {
             let mut pipe = OpenOptions::new().write(true).open(path).expect("opened");
-            // Refused where nobody reads on.
+            // The write fails if the reader is gone.
             let _ = pipe.write_all(&text);
         };
         let mut writer = self.writer.lock().unwrap_or_else(PoisonError::into_inner);
         *writer = Some(std::thread::spawn(write));
     }
 
-    /// Paths of the inputs, as places name them.
+    /// Paths of the inputs, as in places.
     fn inputs(&self) -> Vec<PathBuf> {
         match self.kind {
             Kind::Zip => ["a.tbl", "b.tbl"]
@@ -207,7 +207,7 @@ impl Drop for FileCase {
     fn drop(&mut self) {
         let mut writer = self.writer.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(writer) = writer.take() {
-            // A writer that nobody reads from waits for a reader.
+            // The writer waits until its pipe has a reader.
             let mut options = OpenOptions::new();
             let options = options.read(true).custom_flags(libc::O_NONBLOCK);
             while !writer.is_finished() {

@@ -8,7 +8,7 @@ use inrush_files::Dialect;
 use inrush_scan::{FieldPosition, FixedWidth, PositionUnit, RecordEnd};
 use inrush_source_conformance::Row;
 
-/// A text, and where its rows stand.
+/// A text, and the places of its rows.
 #[derive(Default)]
 pub struct Text {
     pub bytes: Vec<u8>,
@@ -41,13 +41,13 @@ impl Text {
         self.pass(text);
     }
 
-    /// With a last record that is no row.
+    /// A text whose last record is not a row.
     pub fn with_trailer(mut self) -> Text {
         self.pass(b"end|1|\n");
         self
     }
 
-    /// The same in UTF-16, with a byte order mark: places are those of the file.
+    /// The same text in UTF-16 with a byte order mark; places are those in the file.
     pub fn in_utf16(mut self) -> Text {
         let text = String::from_utf8(self.bytes).expect("UTF-8");
         let (mut bytes_before, mut units_before) = (0, 0);
@@ -73,7 +73,7 @@ impl Text {
     }
 }
 
-/// The number of a row; another one of as many digits in the second row of a file that is altered.
+/// The number of a row. The second row of an altered file has another number with the same number of digits.
 fn number(row: usize, is_altered: bool) -> usize {
     match (row, is_altered) {
         (1, true) => 2,
@@ -128,7 +128,7 @@ pub fn fixed(rows: usize, is_altered: bool, has_lines: bool) -> Text {
         let name = format!("n{row:>7}");
         let end = if has_lines { "\n" } else { "" };
         let line = format!("{id}{name}{end}");
-        // Without line ends the lines are the records.
+        // Without line ends, each record counts as a line.
         let lines_before = text.line;
         text.row(line.as_bytes(), vec![id.into(), name.into()], false);
         text.line = lines_before + 1;

@@ -10,7 +10,7 @@ use inrush_source_conformance::Row;
 use parquet::arrow::ArrowWriter;
 use parquet::file::properties::WriterProperties;
 
-/// Rows of a group.
+/// The rows of a group.
 const GROUP_ROWS: usize = 100;
 
 fn schema() -> Arc<Schema> {
@@ -20,7 +20,7 @@ fn schema() -> Arc<Schema> {
     ]))
 }
 
-/// The rows of a file, a group at a time.
+/// The rows of a file, one group at a time.
 fn groups(rows: usize, is_altered: bool) -> impl Iterator<Item = RecordBatch> {
     (0..rows).step_by(GROUP_ROWS).map(move |start| {
         let own = start..rows.min(start + GROUP_ROWS);

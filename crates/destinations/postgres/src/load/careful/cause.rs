@@ -1,5 +1,5 @@
-//! The cause of a server's refusal of a row: a stable code, the column at fault, and a text for the person who fixes
-//! the row.
+//! The cause of a server's refusal of a row: a stable code, the column that caused it, and a text for the person who
+//! fixes the row.
 
 use inrush_rows::reject::RejectCode;
 
@@ -11,7 +11,7 @@ use crate::staging::BOUNDS_CHECK;
 pub struct RefusalCause {
     /// The stable name of the cause.
     pub code: RejectCode,
-    /// The column at fault, if there is one.
+    /// The column that caused it, if there is one.
     pub column: Option<String>,
     /// What is wrong, and the fix.
     pub reason: String,

@@ -55,8 +55,8 @@ impl Isolator {
         }
     }
 
-    /// Loads these rows, except those that it returns, in order. It stops after the row that is the `refused_max`-th of
-    /// them; the index where it stopped is returned too.
+    /// Loads these rows, except those that it returns, in order. It stops after `refused_max` refused rows; the index
+    /// where it stopped is also returned.
     pub async fn run<S: RowSink>(
         &mut self,
         sink: &mut S,

@@ -6,21 +6,21 @@ use std::sync::Arc;
 
 use parquet::file::metadata::{ColumnChunkMetaData, ParquetMetaData, RowGroupMetaData};
 
-/// Where a footer says how a column is encrypted: in its row groups, their columns, the field `crypto_metadata`.
+/// The path of field numbers to a column's encryption in a footer: row groups, columns, `crypto_metadata`.
 const COLUMN_ENCRYPTION: &[i64] = &[4, 1, 8];
-/// Bytes behind the footer: its length and the magic number.
+/// The number of bytes after the footer: its length and the magic number.
 const TAIL_BYTES: u64 = 8;
-/// Bytes that a header of a dictionary's page takes at most.
+/// The most bytes of the header of a dictionary page.
 const DICTIONARY_HEADER_BYTES_MAX: u64 = 100;
-/// How deep structures of a footer are.
+/// The most levels of nested structures in a footer.
 const DEPTH_MAX: usize = 32;
 
-/// The metadata as its pages are, where the footer says otherwise; nothing where it needs no repair.
+/// The metadata corrected to match the file's pages; `None` if it needs no repair.
 ///
-/// - Some writers set the place of a dictionary that they did not write to 0, where the file's magic number stands, or
-///   to a place behind the first page: pyarrow and DuckDB begin to read at the first page then.
-/// - parquet-mr before 1.2.9 left the header of a dictionary's page out of its column's size. Up to 100 bytes more are
-///   taken to be the column's, as pyarrow does, but none of the next column.
+/// - Some writers set the position of a dictionary that they did not write to 0, where the file's magic number is, or
+///   to a position after the first page. pyarrow and DuckDB then begin to read at the first page.
+/// - parquet-mr before 1.2.9 did not count the header of a dictionary page in its column's size. Like pyarrow, this
+///   adds up to 100 bytes to the column, but not beyond the next column's begin.
 pub(super) fn repaired(
     metadata: &Arc<ParquetMetaData>,
     file_bytes: u64,
@@ -82,8 +82,8 @@ fn has_wrong_dictionary(column: &ColumnChunkMetaData) -> bool {
         && column.data_page_offset() > 0
 }
 
-/// Whether a file is by a version of parquet-mr that left headers of dictionaries out of a column's size: by one before
-/// 1.2.9, or by one that does not say.
+/// True if the file's writer is a version of parquet-mr that did not count headers of dictionaries in a column's size:
+/// a version before 1.2.9, or an unknown version.
 fn leaves_out_headers(created_by: &str) -> bool {
     let Some(rest) = created_by.strip_prefix("parquet-mr") else {
         return false;
@@ -108,7 +108,7 @@ fn padded_size(column: &ColumnChunkMetaData, starts: &[u64], file_bytes: u64) ->
         .saturating_add(room.min(DICTIONARY_HEADER_BYTES_MAX) as i64)
 }
 
-/// The place where the footer of a file of this size begins.
+/// The position of the footer in a file of this size.
 pub(super) fn start(file: &File, size: u64) -> Option<u64> {
     let mut length = [0; 4];
     file.read_exact_at(&mut length, size.checked_sub(TAIL_BYTES)?)
@@ -117,8 +117,8 @@ pub(super) fn start(file: &File, size: u64) -> Option<u64> {
     size.checked_sub(TAIL_BYTES)?.checked_sub(length)
 }
 
-/// Whether the footer of a file, itself not encrypted, says that columns are. The reader passes over that, and takes
-/// their pages for damaged ones.
+/// True if a footer, which is not encrypted itself, says that columns of the file are. The reader ignores this, and
+/// would report their pages as damaged.
 pub(super) fn says_encrypted(file: &File) -> bool {
     let footer = || -> Option<Vec<u8>> {
         let size = file.metadata().ok()?.len();
@@ -131,8 +131,8 @@ pub(super) fn says_encrypted(file: &File) -> bool {
     footer().is_some_and(|footer| has_field(&footer, COLUMN_ENCRYPTION))
 }
 
-/// Whether a structure of Thrift's compact protocol has a field, named by the fields that lead to it. Elements of a
-/// list are in the place of the list.
+/// True if a structure of Thrift's compact protocol has a field. The fields that lead to it name it; elements of a list
+/// count as fields of the structure that contains the list.
 fn has_field(bytes: &[u8], wanted: &[i64]) -> bool {
     let mut thrift = Thrift {
         bytes,
@@ -144,7 +144,7 @@ fn has_field(bytes: &[u8], wanted: &[i64]) -> bool {
     thrift.is_found && read.is_some()
 }
 
-/// Passes over what Thrift's compact protocol writes; nothing comes back where it is cut or none.
+/// Skips values of Thrift's compact protocol; returns `None` if the bytes are cut or not of this protocol.
 struct Thrift<'a> {
     bytes: &'a [u8],
     path: Vec<i64>,
@@ -169,7 +169,7 @@ impl Thrift<'_> {
             };
             self.path.push(field);
             self.is_found |= self.path == self.wanted;
-            // A truth value is part of the head.
+            // A boolean is part of the header.
             if !matches!(head & 15, 1 | 2) {
                 self.value(head & 15, self.path.len())?;
             }
@@ -279,7 +279,7 @@ mod tests {
             &[0x19, 0xfc, 0xff, 0xff, 0xff, 0xff, 0x7f],
             &[8]
         ));
-        // As deep as there are bytes.
+        // One level of nesting for each byte.
         assert!(!has_field(&[0x1c; 100_000], &[8]));
     }
 }

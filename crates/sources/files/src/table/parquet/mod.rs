@@ -23,28 +23,28 @@ use super::{Batches, Opened, RowGroup, TableField, field_of, is_in_order, with_f
 /// Why a file with encrypted columns is not read.
 pub(super) const ENCRYPTED: &str = "some of its columns are encrypted";
 
-/// The marks where two files were joined.
+/// The marks where two joined files meet.
 const SEAM: &[u8] = b"PAR1PAR1";
 
 /// A Parquet file's footer.
 #[derive(Debug)]
 pub(super) struct Footer {
     metadata: ArrowReaderMetadata,
-    /// The columns that are read: those that can be written as text.
+    /// The columns that are read: those whose values can be written as text.
     readable: Vec<usize>,
-    /// How the columns of `twice` are read for the second time.
+    /// The types for the second read of the columns in `twice`.
     second: Option<ArrowReaderMetadata>,
-    /// Columns of which no one type has all: by their places.
+    /// The indices of columns that no single type can hold completely.
     twice: Vec<usize>,
-    /// Groups of the file, where they do not follow each other and are read as one.
+    /// The groups of the file, if they are not in order and are read as one.
     joined: Option<usize>,
 }
 
 /// How a column is read.
 enum ColumnReading {
-    /// By the type that its footer tells.
+    /// As the type in its footer.
     AsTold(DataType),
-    /// By two types, each of which lacks a part of it.
+    /// As two types, each of which lacks a part of the values.
     Twice(DataType, DataType),
 }
 
@@ -127,7 +127,7 @@ pub(super) fn open(file: &File) -> Result<Opened, String> {
     })
 }
 
-/// Statistics are passed over: nothing here asks for them, and some writers have put others in their places.
+/// Statistics are skipped: nothing here uses them, and some writers store wrong ones.
 fn options() -> ArrowReaderOptions {
     ArrowReaderOptions::new()
         .with_column_stats_policy(ParquetStatisticsPolicy::SkipAll)
@@ -139,8 +139,7 @@ fn text(error: impl ToString) -> String {
     error.to_string()
 }
 
-/// How a column is read so that nothing of it is lost. Views take no copy of a value that stands in a
-/// dictionary, however often it comes.
+/// How a column is read without loss. Views need no copy of a value in a dictionary, however often it occurs.
 fn reading(field: &Field, column: Option<&ColumnDescriptor>) -> ColumnReading {
     let Some(column) = column else {
         return ColumnReading::AsTold(field.data_type().clone());
@@ -148,7 +147,7 @@ fn reading(field: &Field, column: Option<&ColumnDescriptor>) -> ColumnReading {
     let is_words = matches!(column.logical_type_ref(), Some(LogicalType::Enum))
         || column.converted_type() == ConvertedType::ENUM;
     match field.data_type() {
-        // Days and nanoseconds, which one count of 64 bits has no room for.
+        // Days and nanoseconds, which do not fit in one number of 64 bits.
         _ if column.physical_type() == PhysicalType::INT96 => ColumnReading::Twice(
             DataType::Timestamp(TimeUnit::Nanosecond, None),
             DataType::Timestamp(TimeUnit::Microsecond, None),
@@ -164,7 +163,7 @@ fn reading(field: &Field, column: Option<&ColumnDescriptor>) -> ColumnReading {
     }
 }
 
-/// The row groups, all of which must lie in the file and have the rows that the file says.
+/// The row groups. All must be within the file, and their rows must add up to the file's number of rows.
 fn groups(metadata: &ArrowReaderMetadata, size: u64) -> Result<Vec<RowGroup>, String> {
     let all = metadata.metadata();
     let mut groups = Vec::with_capacity(all.num_row_groups());
@@ -183,7 +182,7 @@ fn groups(metadata: &ArrowReaderMetadata, size: u64) -> Result<Vec<RowGroup>, St
         });
         if let Some(column) = outside {
             return Err(format!(
-                "column `{}` of its row group {} lies past the end of the file",
+                "column `{}` of its row group {} is past the end of the file",
                 column.column_path(),
                 index + 1
             ));
@@ -198,16 +197,16 @@ fn groups(metadata: &ArrowReaderMetadata, size: u64) -> Result<Vec<RowGroup>, St
     }
     let rows: u64 = groups.iter().map(|group| group.row_count).sum();
     let told = all.file_metadata().num_rows();
-    // Some writers leave the file's own number at 0, and only count the rows of each group.
+    // Some writers leave the file's number of rows at 0, and set only those of the groups.
     if told != 0 && i128::from(told) != i128::from(rows) {
         return Err(format!(
-            "its row groups have {rows} rows, but its footer says {told}"
+            "its row groups have {rows} rows, but its footer has {told}"
         ));
     }
     Ok(with_first_rows(groups))
 }
 
-/// Where the last of the bytes that a footer names ends: pages, indexes and Bloom filters.
+/// The end of the data that a footer names: pages, indexes and Bloom filters.
 fn data_end(metadata: &ParquetMetaData) -> u64 {
     let groups = metadata.row_groups().iter();
     let ends = groups.flat_map(RowGroupMetaData::columns).map(|column| {
@@ -230,20 +229,20 @@ fn data_end(metadata: &ParquetMetaData) -> u64 {
     ends.max().unwrap_or(0)
 }
 
-/// Where the first of a group's columns begins.
+/// The position of a group's first column.
 fn start_of(group: &RowGroupMetaData) -> u64 {
     let starts = group.columns().iter().map(|column| column.byte_range().0);
     starts.min().unwrap_or(0)
 }
 
-/// Where the last of a group's columns ends.
+/// The end of a group's last column.
 fn end_of(group: &RowGroupMetaData) -> u64 {
     let ranges = group.columns().iter().map(|column| column.byte_range());
     let ends = ranges.map(|(start, length)| start.saturating_add(length));
     ends.max().unwrap_or(0)
 }
 
-/// Bytes of a group's pages, decompressed.
+/// The number of bytes of a group's pages, decompressed.
 fn decoded_bytes(group: &RowGroupMetaData) -> i64 {
     let of_columns: i64 = group
         .columns()
@@ -279,7 +278,7 @@ impl Footer {
             Some(count) => (0..count).collect(),
             None => groups.collect(),
         };
-        // A group without rows may have places in which nothing stands.
+        // A group without rows may name positions without data.
         let all = self.metadata.metadata().row_groups();
         let groups: Vec<usize> = groups
             .into_iter()

@@ -14,7 +14,7 @@ use arrow_array::types::{
 use arrow_array::{Array, ArrayRef, IntervalMonthDayNanoArray, RecordBatch};
 use arrow_schema::{ArrowError, DataType, Field, Schema};
 
-/// Batches of which some columns are read twice.
+/// Batches in which some columns are read twice.
 pub(super) struct Twice<R> {
     pub(super) first: R,
     /// The columns that are read twice, read as their second type.

@@ -3,7 +3,8 @@
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Decimal128Type, Int16Type, Int32Type, Int64Type};
 use arrow_array::{Array, ArrayRef, ArrowPrimitiveType, PrimitiveArray};
-use inrush_rows::column::ColumnType;
+use inrush_rows::column_type::ColumnType;
+use serde::{Deserialize, Serialize};
 
 use super::exact::ExactSum;
 
@@ -14,7 +15,7 @@ const CUT_EXPONENT: i32 = 19;
 const SMALL_DIGITS_MAX: usize = 1_000;
 
 /// How a column of numbers is summed up.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum SumForm {
     /// Whole numbers of 16 bits.
     Int16,

@@ -1,49 +1,51 @@
-//! The sum and the hash of a column, by its type in the database.
+//! How a column is summed up, by its type.
 
-use inrush_rows::column::{ColumnType, SpecialType};
+use inrush_rows::column_type::ColumnType;
+use inrush_rows::special_type::SpecialType;
+use serde::{Deserialize, Serialize};
 
-use crate::engine::verify::SumForm;
+use super::number::SumForm;
 
-/// How a column is summed up and hashed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// How a column is summed up. [`ColumnForm::measures`] names the sums of each form, and their units.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum ColumnForm {
-    /// `bool`.
+    /// Booleans.
     Bool,
-    /// `int2`, `int4`, `int8`, `numeric`.
+    /// Whole numbers and decimals.
     Number(SumForm),
-    /// `float4`.
+    /// Floating-point numbers of 32 bits.
     Float4,
-    /// `float8`.
+    /// Floating-point numbers of 64 bits.
     Float8,
-    /// `text`, `varchar`.
+    /// Texts.
     Text,
-    /// `char(n)`: blanks at its end do not count, as for the type.
+    /// Texts of a fixed length: blanks at their end do not count.
     PaddedText,
     /// An enum, by its labels.
     Enum,
-    /// `json`, by its text.
+    /// JSON, by its text.
     Json,
-    /// `jsonb`, by the text that the server makes of it.
+    /// JSON that the destination stores in a form of its own.
     Jsonb,
-    /// `bytea`.
+    /// Binary values.
     Bytea,
-    /// `date`.
+    /// Dates.
     Date,
-    /// `time`.
+    /// Times of a day.
     Time,
-    /// `timestamp`.
+    /// Timestamps.
     Timestamp,
-    /// `timestamptz`.
+    /// Timestamps with a time zone.
     TimestampTz,
-    /// `interval`.
+    /// Intervals.
     Interval,
-    /// `uuid`.
+    /// UUIDs.
     Uuid,
-    /// `money`, by the number that the server stores.
+    /// Amounts of money, by the number of their smallest coins.
     Money,
-    /// `timetz`.
+    /// Times of a day with a time zone.
     TimeTz,
-    /// A type that only the server reads: we only know whether there is a value.
+    /// A column without an exact measure: its values are only counted.
     Opaque,
 }
 
@@ -86,8 +88,14 @@ impl ColumnForm {
         }
     }
 
-    /// The measures of its values other than their count, in words; in the order of `sums::add` and `query::sums_of`.
-    pub(super) fn measures(self) -> &'static [&'static str] {
+    /// The number of sums of columns: the count of the values of each, and its measures.
+    pub fn sum_count(forms: &[ColumnForm]) -> usize {
+        let counts = forms.iter().map(|form| 1 + form.measures().len());
+        counts.sum()
+    }
+
+    /// The measures of its values other than their count, in words; in the order of [`ColumnForm::add`].
+    pub fn measures(self) -> &'static [&'static str] {
         match self {
             ColumnForm::Bool => &["values that are true"],
             ColumnForm::Number(number) => number.measures(),

@@ -1,0 +1,38 @@
+//! Taking the rows of a published run out of its targets again ([`Ability::Undo`](crate::Ability::Undo)).
+
+use std::time::Duration;
+
+use crate::ledger_records::RunRecord;
+
+/// An undo that is asked for.
+#[derive(Clone, Debug)]
+pub struct UndoRequest<'a> {
+    /// The run. It is switched.
+    pub run: &'a RunRecord,
+    /// The rows that are taken out are kept elsewhere; otherwise they are removed.
+    pub keeps: bool,
+    /// The longest wait for the lock of a target.
+    pub lock_timeout: Duration,
+    /// Host and process, for another process that finds the run locked.
+    pub by: &'a str,
+}
+
+/// The changes of an undo.
+#[derive(Clone, Debug, PartialEq, Eq, Default)]
+pub struct UndoneRun {
+    /// The changes of each target. A target is missing if an undo that was killed has changed it before.
+    pub targets: Vec<UndoneTarget>,
+    /// Statements or commands that remove the kept rows, to be run when nobody needs them any more.
+    pub removals: Vec<String>,
+}
+
+/// The changes of a target.
+#[derive(Clone, Debug, PartialEq, Eq, Default)]
+pub struct UndoneTarget {
+    /// The target, as [`TargetName::sql`](crate::TargetName::sql).
+    pub target: String,
+    /// The tables whose rows were taken out, and the table or folder that keeps them; `None` if they were removed.
+    pub taken_out: Vec<(String, Option<String>)>,
+    /// Tables that were put back.
+    pub put_back: Vec<String>,
+}

@@ -1,0 +1,76 @@
+//! `verify = "sums"`: the sums of all rows that were sent, by the ledger, against the destination's own sums of the rows that
+//! are staged.
+
+use inrush_destination::OpenRun;
+
+use crate::driver::plan::ContractFlow;
+use crate::error::Error;
+use crate::ledger::SplitRecord;
+use crate::verify::{Difference, ExactSum, VerifyError};
+
+/// The sums of the rows that were sent, for each flow that is verified so. Records are added as the ledger gives them.
+#[derive(Debug, Default)]
+pub struct SentSums {
+    flows: Vec<Option<FlowSums>>,
+}
+
+#[derive(Debug)]
+struct FlowSums {
+    /// The number of rows, then the sums of the columns, then those that somebody promised.
+    sums: Vec<ExactSum>,
+    /// Every split has brought its sums.
+    is_complete: bool,
+}
+
+impl SentSums {
+    /// The sums of no row.
+    pub fn none(flows: &[ContractFlow]) -> SentSums {
+        let flows = flows.iter().map(|flow| {
+            flow.sums.as_ref().map(|_| FlowSums {
+                sums: flow.reading.verify.no_sums(),
+                is_complete: true,
+            })
+        });
+        SentSums {
+            flows: flows.collect(),
+        }
+    }
+
+    /// Adds splits of a flow.
+    pub fn add(&mut self, index: usize, flow: &ContractFlow, splits: &[SplitRecord]) {
+        let Some(FlowSums { sums, is_complete }) = &mut self.flows[index] else {
+            return;
+        };
+        for split in splits {
+            *is_complete &= flow.reading.verify.add(sums, split.tally.as_deref());
+        }
+    }
+
+    /// Compares the sums of each flow with those of the destination.
+    pub fn compare(&self, flows: &[ContractFlow], run: &dyn OpenRun) -> Result<(), Error> {
+        for (index, (flow, sent)) in flows.iter().zip(&self.flows).enumerate() {
+            let (Some(columns), Some(sent)) = (&flow.sums, sent) else {
+                continue;
+            };
+            let table = flow.reading.target.clone();
+            if !sent.is_complete {
+                return Err(VerifyError::NoTally { table }.into());
+            }
+            let stored = run.staged_sums(index, &columns.forms)?;
+            let mut differences = columns.differences(&sent.sums[1..], &stored.columns);
+            if stored.rows != sent.sums[0] {
+                let rows = Difference {
+                    column: None,
+                    measure: "rows",
+                    stored: stored.rows.to_string(),
+                    sent: sent.sums[0].to_string(),
+                };
+                differences.insert(0, rows);
+            }
+            if !differences.is_empty() {
+                return Err(VerifyError::Sums { table, differences }.into());
+            }
+        }
+        Ok(())
+    }
+}

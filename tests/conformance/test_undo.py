@@ -1,0 +1,217 @@
+"""`inrush undo`: the rows of a run are taken out of its targets again."""
+
+from __future__ import annotations
+
+import signal
+from pathlib import Path
+
+import pyarrow.dataset as pads
+import pytest
+
+from conformance.abilities import claims
+from conformance.canonical import Row
+from conformance.conftest import MakePlace
+from conformance.destinations import PLACES, Parquet, Place, PostgreSql, in_order
+from harness.command import CLEAN, FAILED, Inrush, Outcome
+from harness.packages import Value, flow
+
+# What PostgreSQL can undo is in tests/postgres.
+UNDOING = [
+    kind for kind in PLACES if "undo" in claims()[kind.title] and not issubclass(kind, PostgreSql)
+]
+TYPES = ("integer", "text")
+TABLES = ("one", "two")
+
+
+class Loads:
+    """Loads into two tables of a destination, each run with a package of its own."""
+
+    def __init__(self, place: Place, inrush: Inrush) -> None:
+        self.place = place
+        self.inrush = inrush
+
+    def package(self, name: str, first: int, mode: str, **settings: Value) -> Path:
+        """Write a package that loads two rows into each table."""
+        flows = []
+        for number, table in enumerate(TABLES):
+            numbers = range(first + 10 * number, first + 10 * number + 2)
+            text = "".join(f"{key},{name}\n" for key in numbers)
+            self.inrush.write(f"{name}.{table}.csv", f"id,note\n{text}")
+            columns: list[Value] = ["id integer not null", "note text"]
+            one = flow(table, f"{name}.{table}.csv", columns=columns, mode=mode, **settings)
+            flows.append(one)
+        return self.inrush.write(f"{name}.toml", self.place.package(*flows, name=name))
+
+    def run(self, name: str, first: int, mode: str, **settings: Value) -> str:
+        """Load, and return the name of the run."""
+        package = self.package(name, first, mode, **settings)
+        run: str = self.inrush("run", package).expect(CLEAN).report["run"]
+        return run
+
+    def undo(self, run: str, *words: str, fault: str | None = None) -> Outcome:
+        """Undo a run."""
+        environment = {"INRUSH_FAULT": fault} if fault else {}
+        return self.inrush("undo", run, *self.place.words, *words, environment=environment)
+
+    def rows(self, table: str) -> list[Row] | None:
+        """Return the rows of a table."""
+        return self.place.rows(table, TYPES)
+
+    def assert_rows(self, *runs: tuple[str, int]) -> None:
+        """Fail unless the tables have the rows of these runs, and staging is empty."""
+        for number, table in enumerate(TABLES):
+            rows = [
+                (str(first + 10 * number + at), name) for name, first in runs for at in range(2)
+            ]
+            assert self.rows(table) == in_order(rows), table
+        assert self.place.tables() == set(TABLES)
+
+
+@pytest.fixture(params=UNDOING, ids=lambda kind: kind.name)
+def loads(
+    request: pytest.FixtureRequest, make_place: MakePlace, inrush: Inrush, tmp_path: Path
+) -> Loads:
+    """Return loads into each destination that can undo a run."""
+    return Loads(make_place(request.param, tmp_path), inrush)
+
+
+@pytest.mark.clause("D-43")
+def test_created_tables_are_gone_and_loaded_again(loads: Loads) -> None:
+    run = loads.run("new", 100, "create")
+    loads.undo(run).expect(CLEAN, f"undone: run {run}", "one", "two")
+    assert loads.place.tables() == set()
+    loads.undo(run).expect(CLEAN, "was undone before")
+    again = loads.run("new", 100, "create")
+    assert again != run
+    loads.assert_rows(("new", 100))
+
+
+@pytest.mark.clause("D-43")
+@pytest.mark.parametrize("settings", [{}, {"partition_by": "note"}], ids=["plain", "partitions"])
+def test_appended_rows_go_and_all_others_stay(loads: Loads, settings: dict[str, Value]) -> None:
+    loads.run("old", 100, "create", **settings)
+    run = loads.run("new", 200, "append", **settings)
+    loads.run("later", 300, "append", **settings)
+    loads.undo(run).expect(CLEAN)
+    loads.assert_rows(("old", 100), ("later", 300))
+    # The same files can be loaded again, and the run is told from the next one.
+    second = loads.run("new", 200, "append", **settings)
+    loads.assert_rows(("old", 100), ("later", 300), ("new", 200))
+    loads.undo(second, "--drop").expect(CLEAN, "taken out and dropped")
+    loads.assert_rows(("old", 100), ("later", 300))
+
+
+@pytest.mark.clause("D-43")
+def test_a_table_without_rows_is_without_rows_again(loads: Loads) -> None:
+    empty = loads.package("none", 0, "create")
+    for table in TABLES:
+        loads.inrush.write(f"none.{table}.csv", "id,note\n")
+    loads.inrush("run", empty).expect(CLEAN)
+    before = {table: loads.place.column_types(table) for table in TABLES}
+    run = loads.run("new", 100, "append")
+    loads.undo(run).expect(CLEAN)
+    loads.assert_rows()
+    assert {table: loads.place.column_types(table) for table in TABLES} == before
+    loads.run("new", 100, "append")
+    loads.assert_rows(("new", 100))
+
+
+@pytest.mark.clause("D-43")
+def test_replaced_rows_are_not_kept_so_it_is_refused(loads: Loads) -> None:
+    old = loads.run("old", 100, "create")
+    run = loads.run("new", 200, "replace")
+    loads.undo(run).expect(FAILED, "it replaced 2 rows", "nothing was changed")
+    loads.undo(old).expect(FAILED, "were replaced or removed since", "nothing was changed")
+    loads.assert_rows(("new", 200))
+
+
+@pytest.mark.clause("D-43")
+def test_what_is_no_published_run_is_refused(loads: Loads) -> None:
+    run = loads.run("old", 100, "create")
+    loads.undo(f"{run}x").expect(FAILED, f"no run {run}x")
+    package = loads.package("new", 200, "append")
+    died = loads.inrush("run", package, environment={"INRUSH_FAULT": "before_switch"})
+    assert died.status == -signal.SIGKILL, died.said
+    (stopped,) = {path.name for path in loads.inrush.folder.glob("runs/*/")} - {run}
+    loads.undo(stopped).expect(FAILED, "has published nothing", "cleanup")
+    loads.inrush("run", package).expect(CLEAN)
+    loads.undo(stopped).expect(CLEAN)
+    loads.assert_rows(("old", 100))
+
+
+@pytest.mark.clause("D-43")
+@pytest.mark.parametrize("words", [(), ("--drop",)], ids=["kept", "dropped"])
+@pytest.mark.parametrize(
+    "point",
+    [
+        "in_switch",
+        "in_switch:2",
+        "before_switch_commit",
+        "switch_commit_sent",
+        "after_switch_commit",
+        "before_switch_commit:2",
+        "after_switch_commit:2",
+        "before_tidying",
+    ],
+)
+def test_killed_the_same_command_completes_it(
+    loads: Loads, point: str, words: tuple[str, ...]
+) -> None:
+    loads.run("old", 100, "create")
+    run = loads.run("new", 200, "append")
+    died = loads.undo(run, *words, fault=point)
+    assert died.status == -signal.SIGKILL, f"{point} was not reached: {died.said}"
+    for number, table in enumerate(TABLES):
+        # Each table has all rows of the run, or none.
+        assert len(loads.rows(table) or []) in (2, 4), (number, table)
+    loads.undo(run, *words).expect(CLEAN)
+    loads.assert_rows(("old", 100))
+    loads.undo(run, *words).expect(CLEAN, "was undone before")
+    loads.assert_rows(("old", 100))
+
+
+@pytest.mark.clause("D-43")
+@pytest.mark.parametrize("point", ["before_switch_commit", "after_switch_commit", "before_tidying"])
+def test_killed_while_created_tables_go(loads: Loads, point: str) -> None:
+    run = loads.run("new", 100, "create")
+    died = loads.undo(run, fault=point)
+    assert died.status == -signal.SIGKILL, f"{point} was not reached: {died.said}"
+    loads.undo(run).expect(CLEAN)
+    assert loads.place.tables() == set()
+    loads.run("new", 100, "create")
+    loads.assert_rows(("new", 100))
+
+
+@pytest.fixture
+def lake(make_place: MakePlace, inrush: Inrush, tmp_path: Path) -> Loads:
+    """Return loads into a folder of Parquet files."""
+    return Loads(make_place(Parquet, tmp_path), inrush)
+
+
+def test_files_are_kept_in_a_folder_that_is_named(lake: Loads) -> None:
+    assert isinstance(lake.place, Parquet)
+    lake.run("old", 100, "create")
+    run = lake.run("new", 200, "append")
+    outcome = lake.undo(run).expect(CLEAN, "rm -r")
+    for number, table in enumerate(TABLES):
+        (folder,) = lake.place.folder.glob(f"_inrush/undone/*/{table}")
+        assert f"kept as ./{folder.relative_to(lake.inrush.folder)}" in outcome.output
+        kept = pads.dataset(folder, format="parquet").to_table().to_pylist()
+        assert sorted(row["id"] for row in kept) == [200 + 10 * number, 201 + 10 * number]
+
+
+def test_a_table_that_something_else_rewrote_is_refused(lake: Loads) -> None:
+    assert isinstance(lake.place, Parquet)
+    lake.run("old", 100, "create")
+    run = lake.run("new", 200, "append")
+    newest = max(lake.place.path("two").glob("*.parquet"), key=lambda path: path.stat().st_mtime_ns)
+    newest.rename(newest.with_name("compacted.parquet"))
+    lake.undo(run).expect(FAILED, newest.name, "rewritten the table", "nothing was changed")
+    lake.assert_rows(("old", 100), ("new", 200))
+
+
+def test_a_table_that_was_removed_is_refused(lake: Loads) -> None:
+    run = lake.run("new", 200, "create")
+    lake.place.drop("two")
+    lake.undo(run).expect(FAILED, "table two was removed", "nothing was changed")
+    assert len(lake.rows("one") or []) == 2
