@@ -114,6 +114,18 @@ impl RunOptions<'_> {
         (self.open_sources)(&self.stop)
     }
 
+    /// Waits for the work, or until the run is asked to stop.
+    pub async fn unless_stopped<T>(
+        &self,
+        work: impl Future<Output = Result<T, Error>>,
+    ) -> Result<T, Error> {
+        tokio::select! {
+            biased;
+            done = work => done,
+            _ = self.stop.wait() => Err(Error::Interrupted),
+        }
+    }
+
     /// How to fix an error, if that is known.
     pub fn hint_for(&self, error: &Error) -> Option<String> {
         let own = self.hint.and_then(|hint| hint(error));
