@@ -139,7 +139,7 @@ fn told(opened: &PostgresSource, source: &FlowSource) -> Vec<String> {
             "the rows are declared stable: a run that is resumed keeps what was loaded".to_owned()
         }
         false => {
-            "a run that is resumed reads again what was loaded, and keeps it if it is the same"
+            "a run that is resumed compares what was loaded with the rows then, and needs --again if they differ"
                 .to_owned()
         }
     });
