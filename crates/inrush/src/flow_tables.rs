@@ -9,12 +9,12 @@ use inrush_engine::plan::flow_inputs::{
     FlowAsked, FlowInputs, InputForm, OpenInputs, TypedField, TypedInputs,
 };
 use inrush_package::{ColumnDetail, FlowSource, TableName};
-use inrush_postgres::ConnectionDefaults;
 use inrush_rows::cancel::Stop;
 use inrush_rows::plural::counted;
 use inrush_source::{Source, SourceError};
 use inrush_source_postgres::{DatabaseAddress, PostgresSource, Rows, Settings};
 
+use crate::ConnectionDefaults;
 use crate::flow_files::form_of_typed_rows;
 
 /// Connections where the package does not limit them: as many as there may be streams, and one for the snapshot.
@@ -139,7 +139,7 @@ fn told(opened: &PostgresSource, source: &FlowSource) -> Vec<String> {
             "the rows are declared stable: a run that is resumed keeps what was loaded".to_owned()
         }
         false => {
-            "a run that is resumed reads again what was loaded, and keeps it if it is the same"
+            "a run that is resumed compares what was loaded with the rows then, and needs --again if they differ"
                 .to_owned()
         }
     });

@@ -174,7 +174,7 @@ impl BlockingSession {
                 }
                 b'E' => {
                     let error = self.refusal(body, doing);
-                    self.to_ready(doing)?;
+                    self.read_until_ready(doing)?;
                     return Err(error);
                 }
                 b'N' | b'S' | b'A' => self.seen = body.end,
@@ -205,7 +205,7 @@ impl BlockingSession {
                 }
                 b'E' => {
                     let error = self.refusal(body, doing);
-                    self.to_ready(doing)?;
+                    self.read_until_ready(doing)?;
                     return Err(error);
                 }
                 b'N' | b'S' | b'A' => self.seen = body.end,
@@ -247,7 +247,7 @@ impl BlockingSession {
                 b'E' => {
                     let error = self.refusal(body, doing);
                     if let SessionError::Client(ClientError::Refused { .. }) = &error {
-                        self.to_ready(doing)?;
+                        self.read_until_ready(doing)?;
                     }
                     return Err(error);
                 }
@@ -266,7 +266,7 @@ impl BlockingSession {
     }
 
     /// After an error: reads on to the end of the answer.
-    fn to_ready(&mut self, doing: &str) -> Result<(), SessionError> {
+    fn read_until_ready(&mut self, doing: &str) -> Result<(), SessionError> {
         loop {
             let (kind, body) = self.message(doing)?;
             self.seen = body.end;
