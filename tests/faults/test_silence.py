@@ -178,3 +178,30 @@ def test_a_lock_on_a_staging_table_is_not_waited_for_without_an_end(
         reader.rollback()
     inrush("cleanup", *place).expect(CLEAN)
     assert newest_database.value(f"SELECT to_regclass('{table}') IS NULL")
+
+
+def test_a_run_that_cannot_be_removed_keeps_no_other_run(
+    newest_database: Database, inrush: Inrush
+) -> None:
+    inrush.write("rows.tbl", "1|one|\n2|two|\n")
+    tables: list[str] = []
+    for name in ("first", "second"):
+        target = flow(name, "rows.tbl", columns=["id int", "note text"])
+        inrush.write("package.toml", package(newest_database.url, target))
+        inrush("run", "package.toml", environment={"INRUSH_FAULT": "before_switch"})
+        (table,) = newest_database.rows(
+            "SELECT format('%I.%I', staging_schema, staging_table) FROM inrush.unit "
+            f"WHERE flow = '{name}'"
+        )[0]
+        tables.append(table)
+    first, second = tables
+    place = ("--to", newest_database.url)
+    with newest_database.connect(autocommit=False) as reader:
+        # The newest run comes first.
+        reader.execute(f"SELECT FROM {second}".encode())
+        inrush("cleanup", *place).expect(FAILED, "lock timeout")
+        reader.rollback()
+    assert newest_database.value(f"SELECT to_regclass('{first}') IS NULL")
+    assert newest_database.value(f"SELECT to_regclass('{second}') IS NOT NULL")
+    inrush("cleanup", *place).expect(CLEAN)
+    assert newest_database.value(f"SELECT to_regclass('{second}') IS NULL")

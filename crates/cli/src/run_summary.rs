@@ -31,7 +31,7 @@ fn changes(changes: &ColumnChanges) -> String {
 /// The account of a run, as a table.
 pub fn account(report: &RunReport, report_path: Option<&Path>) -> String {
     if report.outcome == Outcome::AlreadyLoaded {
-        return printable::line(&format!(
+        let mut text = printable::line(&format!(
             "already loaded by run {}: {} in {}{}",
             report.run,
             counted(report.account.rows_loaded, "row"),
@@ -41,6 +41,10 @@ pub fn account(report: &RunReport, report_path: Option<&Path>) -> String {
                 rejected => format!("; {} rejected then", counted(rejected, "row")),
             }
         ));
+        for note in &report.notes {
+            text.push_str(&printable::line(&format!("note: {note}")));
+        }
+        return text;
     }
     let mut text = table(report);
     let account = &report.account;

@@ -116,8 +116,10 @@ pub fn fault() -> Result<Option<Fault>, CommandError> {
 
 /// Plans a package whose database is open, without loading anything.
 pub fn plan(reached: &Reached, folder: PathBuf, again: bool) -> Result<Checked, CommandError> {
+    let defaults = credentials::connection_defaults()?;
+    let open_sources = inrush::open_sources(&defaults);
     let options = RunOptions {
-        open_sources: inrush::open_sources,
+        open_sources: &open_sources,
         folder,
         streams_default: cores(),
         again,
@@ -125,7 +127,6 @@ pub fn plan(reached: &Reached, folder: PathBuf, again: bool) -> Result<Checked, 
         embedded: reached.report.clone(),
         ..RunOptions::default()
     };
-    let defaults = credentials::connection_defaults()?;
     Ok(inrush::check(&reached.package, &options, &defaults)?)
 }
 
@@ -170,8 +171,9 @@ fn stoppable<T>(
         own.or_else(|| hint_for(error, reached, reads_a_pipe))
     };
     let defaults = credentials::connection_defaults().map_err(|error| (error, None))?;
+    let open_sources = inrush::open_sources(&defaults);
     let options = RunOptions {
-        open_sources: inrush::open_sources,
+        open_sources: &open_sources,
         folder: setup.folder.clone(),
         runs_folder: setup.runs_folder.clone(),
         streams_default: cores(),

@@ -3,6 +3,7 @@
 use inrush_rows::ids::RunName;
 use std::path::Path;
 
+use crate::error::Error;
 use crate::ledger::{Account, LedgerRun};
 
 /// A run that stopped before its switch, or that is at work now.
@@ -55,5 +56,49 @@ impl Which {
     pub fn is_asked(&self, package: &str, run: &RunName) -> bool {
         self.package.as_ref().is_none_or(|name| name == package)
             && self.run.as_ref().is_none_or(|name| name == run)
+    }
+}
+
+/// The runs that a cleanup has removed so far. If one run cannot be removed, the others still are.
+#[derive(Default)]
+pub struct RemovedRuns {
+    removed: Vec<StoppedRun>,
+    first_error: Option<Error>,
+}
+
+impl RemovedRuns {
+    /// Takes a run that was removed; `None` for one that another process holds.
+    pub fn note(&mut self, removed: Result<Option<StoppedRun>, Error>) {
+        match removed {
+            Ok(run) => self.removed.extend(run),
+            Err(error) => self.first_error = self.first_error.take().or(Some(error)),
+        }
+    }
+
+    /// The removed runs, or the first error.
+    pub fn end(self) -> Result<Vec<StoppedRun>, Error> {
+        match self.first_error {
+            Some(error) => Err(error),
+            None => Ok(self.removed),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_error_is_told_after_all_runs_were_tried() {
+        let mut removed = RemovedRuns::default();
+        removed.note(Ok(None));
+        removed.note(Err(Error::Interrupted));
+        removed.note(Err(Error::no_several_hosts()));
+        assert!(matches!(removed.end(), Err(Error::Interrupted)));
+        assert!(
+            RemovedRuns::default()
+                .end()
+                .is_ok_and(|runs| runs.is_empty())
+        );
     }
 }

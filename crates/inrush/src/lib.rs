@@ -6,6 +6,7 @@
 
 pub mod clients;
 mod flow_files;
+mod flow_tables;
 mod operations;
 mod registry;
 
@@ -37,4 +38,4 @@ pub use inrush_verdict::BackendState;
 pub use operations::{
     check, client_server, ledger_of, load_share, preflight_of, run, scratch_folder,
 };
-pub use registry::open_sources;
+pub use registry::{open_files, open_sources};

@@ -10,17 +10,59 @@ use inrush_engine::driver::{self, ContractDriver};
 use inrush_engine::driver_error::DriverError;
 use inrush_engine::driver_trait::Driver;
 use inrush_engine::error::Error;
-use inrush_engine::plan::flow_inputs::Sources;
+use inrush_engine::plan::PlanError;
+use inrush_engine::plan::flow_inputs::{FlowAsked, FlowInputs, Sources};
 use inrush_package::{Connection, Package, URLS, redacted_url};
 use inrush_postgres::{ConnectionDefaults, Postgres, PostgresClients};
 use inrush_rows::cancel::Stop;
 use inrush_rows::exit_status::ExitStatus;
 
 use crate::flow_files::FlowFiles;
+use crate::flow_tables::FlowTables;
 
-/// Opens the sources of a run: the files that flows name.
-pub fn open_sources(stop: &Stop) -> Arc<dyn Sources> {
+/// Opens the sources of a run: the files, tables and queries that flows name. `defaults` fill the gaps of URLs.
+pub fn open_sources(
+    defaults: &ConnectionDefaults,
+) -> impl Fn(&Stop) -> Arc<dyn Sources> + Sync + use<> {
+    let defaults = defaults.clone();
+    move |stop| {
+        Arc::new(FlowSources {
+            files: FlowFiles::new(stop),
+            tables: FlowTables::new(&defaults, stop),
+        })
+    }
+}
+
+/// Opens the sources of a run of a caller that has only files.
+pub fn open_files(stop: &Stop) -> Arc<dyn Sources> {
     Arc::new(FlowFiles::new(stop))
+}
+
+/// All kinds of sources; the words of a flow choose one.
+#[derive(Debug)]
+struct FlowSources {
+    files: FlowFiles,
+    tables: FlowTables,
+}
+
+impl Sources for FlowSources {
+    fn look(
+        &self,
+        asked: &FlowAsked<'_>,
+        notes: &mut Vec<String>,
+    ) -> std::result::Result<FlowInputs, PlanError> {
+        match &asked.flow.source {
+            Some(source) => self.tables.look(asked, source, notes),
+            None => self.files.look(asked, notes),
+        }
+    }
+
+    fn find(&self, asked: &FlowAsked<'_>) -> std::result::Result<(), PlanError> {
+        match &asked.flow.source {
+            Some(source) => self.tables.open(asked, source).map(drop),
+            None => self.files.find(asked),
+        }
+    }
 }
 
 /// Nothing loads into the destination of this URL.

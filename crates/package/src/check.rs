@@ -10,6 +10,7 @@ use super::check_flow::check_flow;
 use super::check_staging::check_staging;
 use super::error::{PackageError, PackageFaultKind};
 use super::faults::Faults;
+use super::flow_source::check_flow_source;
 use super::local_path::not_local;
 use super::name::{NameFault, TableName, valid};
 use super::place::Place;
@@ -37,6 +38,7 @@ impl Package {
         }
         for (index, flow) in self.flows.iter().enumerate() {
             check_flow(index, flow, &mut faults);
+            check_flow_source(self, index, flow, &mut faults);
         }
         check_staging(self, &mut faults);
         check_flow_connections(self, &mut faults);
@@ -77,22 +79,38 @@ impl Package {
 
     /// The connection of a flow: the one that it names, or the package's only one.
     pub fn connection_of<'a>(&'a self, flow: &'a Flow) -> Result<&'a str, PackageFaultKind> {
-        let known = || self.connections.keys().cloned().collect::<Vec<String>>();
         match &flow.connection {
             Some(name) if self.connections.contains_key(name) => Ok(name),
-            Some(name) => Err(PackageFaultKind::UnknownConnection {
-                name: name.clone(),
-                suggestion: suggestion(name, self.connections.keys().map(String::as_str)),
-                known: known(),
-            }),
+            Some(name) => Err(self.unknown_connection(name)),
             None => {
                 let mut names = self.connections.keys();
                 match (names.next(), names.next()) {
+                    (Some(only), None) => return Ok(only),
+                    (None, _) => return Err(PackageFaultKind::NoConnection),
+                    _ => {}
+                }
+                // Connections that are only read are none that rows go to.
+                let is_read = |name: &str| {
+                    let mut sources = self.flows.iter().filter_map(|flow| flow.source.as_ref());
+                    sources.any(|source| source.connection == name)
+                };
+                let mut others = self.connections.keys().filter(|name| !is_read(name));
+                match (others.next(), others.next()) {
                     (Some(only), None) => Ok(only),
-                    (None, _) => Err(PackageFaultKind::NoConnection),
-                    _ => Err(PackageFaultKind::ConnectionNotNamed { known: known() }),
+                    _ => Err(PackageFaultKind::ConnectionNotNamed {
+                        known: self.connections.keys().cloned().collect(),
+                    }),
                 }
             }
+        }
+    }
+
+    /// The fault of a name that no connection has.
+    pub(super) fn unknown_connection(&self, name: &str) -> PackageFaultKind {
+        PackageFaultKind::UnknownConnection {
+            name: name.to_owned(),
+            suggestion: suggestion(name, self.connections.keys().map(String::as_str)),
+            known: self.connections.keys().cloned().collect(),
         }
     }
 

@@ -37,6 +37,9 @@ pub(super) fn check_flow(index: usize, flow: &Flow, faults: &mut Faults<'_>) {
 
 fn check_files(flow: &Flow, at: &dyn Fn(&str) -> String, faults: &mut Faults<'_>) {
     let files = flow.files.patterns();
+    if flow.source.is_some() {
+        return;
+    }
     if files.is_empty() || files.iter().any(|file| file.trim().is_empty()) {
         faults.value(
             &at("files"),

@@ -16,6 +16,16 @@ impl OneOrMany {
             OneOrMany::Many(many) => many,
         }
     }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.patterns().is_empty()
+    }
+}
+
+impl Default for OneOrMany {
+    fn default() -> Self {
+        OneOrMany::Many(Vec::new())
+    }
 }
 
 impl From<Vec<String>> for OneOrMany {
@@ -34,6 +44,7 @@ impl Flow {
             name: None,
             connection: None,
             files,
+            source: None,
             format: Format::default(),
             columns: Vec::new(),
             table: table.to_owned(),

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 
 use super::{
     BoundValue, Bounds, BoundsEvery, ColumnDetail, ColumnSpec, Connection, ControlFile, Expect,
-    FieldChoice, Flow, Keep, OneOrMany, Package, Replace, RunSettings, Trailer,
+    FieldChoice, Flow, FlowSource, Keep, OneOrMany, Package, Replace, RunSettings, Trailer,
 };
 
 /// The kind of a text, which decides which placeholders are allowed.
@@ -127,6 +127,7 @@ impl EachText for Flow {
             name,
             connection,
             files,
+            source,
             // The format is not visited: braces in it are ordinary characters, which may be delimiters.
             format: _,
             columns,
@@ -152,6 +153,7 @@ impl EachText for Flow {
         name.each_text(&at("name"), kind, visit);
         connection.each_text(&at("connection"), kind, visit);
         files.each_text(&at("files"), TextKind::Files, visit);
+        source.each_text(&at("source"), kind, visit);
         columns.each_text(&at("columns"), kind, visit);
         table.each_text(&at("table"), kind, visit);
         partition_by.each_text(&at("partition_by"), kind, visit);
@@ -163,6 +165,26 @@ impl EachText for Flow {
         post_sql.each_text(&at("post_sql"), TextKind::Sql, visit);
         replace.each_text(&at("replace"), kind, visit);
         bounds.each_text(&at("bounds"), kind, visit);
+    }
+}
+
+impl EachText for FlowSource {
+    fn each_text(&mut self, at: &str, kind: TextKind, visit: Visit<'_>) {
+        let FlowSource {
+            connection,
+            table,
+            query,
+            columns,
+            filter,
+            max_connections: _,
+            stable: _,
+        } = self;
+        let at = |setting: &str| format!("{at}.{setting}");
+        connection.each_text(&at("connection"), kind, visit);
+        table.each_text(&at("table"), kind, visit);
+        query.each_text(&at("query"), TextKind::Sql, visit);
+        columns.each_text(&at("columns"), kind, visit);
+        filter.each_text(&at("where"), TextKind::Sql, visit);
     }
 }
 

@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use super::connection::Connection;
 use super::expect::{ControlFile, Expect, Trailer};
+use super::flow_source::FlowSource;
 use super::format_settings::Format;
 use super::place::PackageOrigin;
 use super::replace::Replace;
@@ -150,7 +151,11 @@ pub struct Flow {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub connection: Option<String>,
     /// A path or glob, or a list of them. Relative paths are relative to the package's folder.
+    #[serde(default, skip_serializing_if = "OneOrMany::is_empty")]
     pub files: OneOrMany,
+    /// The table or query whose rows are loaded, instead of files.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub source: Option<FlowSource>,
     /// The format of the files.
     #[serde(default)]
     pub format: Format,

@@ -174,7 +174,10 @@ fn flow(out: &mut String, flow: &Flow, comments: &Comments) {
     if let Some(connection) = &flow.connection {
         setting(out, "connection", &text(connection));
     }
-    one_or_many(out, "files", &flow.files);
+    match &flow.source {
+        None => one_or_many(out, "files", &flow.files),
+        Some(source) => setting(out, "source", &inline(source)),
+    }
     comment(out, "", &comments.format);
     if flow.format != Format::default() {
         setting(out, "format", &format(&flow.format));

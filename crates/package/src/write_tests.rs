@@ -298,6 +298,7 @@ fn flow() -> impl Strategy<Value = Flow> {
                 name,
                 connection,
                 files,
+                source: None,
                 format,
                 columns,
                 table,

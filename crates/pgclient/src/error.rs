@@ -67,27 +67,35 @@ pub enum ClientError {
 impl ClientError {
     /// Converts an error of the driver: distinguishes refusals by the server from a lost connection.
     pub fn from_driver(error: tokio_postgres::Error, doing: impl Into<String>) -> ClientError {
-        let doing = doing.into();
         match error.as_db_error() {
-            Some(refusal) if connection_ended(refusal.code()) => ClientError::Lost {
-                doing,
-                reason: refusal.message().to_owned(),
-            },
-            Some(refusal) => ClientError::Refused {
-                doing,
-                code: refusal.code().clone(),
-                message: match refusal.detail() {
-                    Some(detail) => format!("{}; {detail}", refusal.message()),
-                    None => refusal.message().to_owned(),
-                },
-                context: refusal.where_().map(place),
-                hint: refusal.hint().map(str::to_owned),
-                facts: Box::new(RefusalFacts::from(refusal)),
-            },
+            Some(refusal) => ClientError::from_facts(RefusalFacts::from(refusal), doing),
             None => ClientError::Lost {
-                doing,
+                doing: doing.into(),
                 reason: chain(&error),
             },
+        }
+    }
+
+    /// The error of what a server says: a refusal, or the end of the connection.
+    pub fn from_facts(facts: RefusalFacts, doing: impl Into<String>) -> ClientError {
+        let doing = doing.into();
+        let code = SqlState::from_code(&facts.code);
+        if connection_ended(&code) {
+            return ClientError::Lost {
+                doing,
+                reason: facts.message,
+            };
+        }
+        ClientError::Refused {
+            doing,
+            code,
+            message: match &facts.detail {
+                Some(detail) => format!("{}; {detail}", facts.message),
+                None => facts.message.clone(),
+            },
+            context: facts.context.as_deref().map(place),
+            hint: facts.hint.clone(),
+            facts: Box::new(facts),
         }
     }
 

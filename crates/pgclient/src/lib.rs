@@ -8,6 +8,9 @@
 //! A [`RawConnection`] continues without the driver after the login, for a load generator, with the messages of
 //! [`frontend`] and [`replies`].
 //!
+//! A [`BlockingSession`] runs statements on such a connection and reads the rows of a `COPY ... TO STDOUT` from it, on a
+//! thread that waits for the server: a source has one for each stream.
+//!
 //! Before the login the peer may be anybody, so `socket` reads the header of each message before the driver does, and
 //! `message_limits` has the limits.
 //!
@@ -17,9 +20,11 @@
 pub mod address;
 mod backend;
 pub mod block_socket;
+mod blocking_session;
 pub mod connection;
 pub mod connection_defaults;
 pub mod error;
+mod error_response;
 pub mod frontend;
 mod liveness;
 mod message_limits;
@@ -39,6 +44,9 @@ mod tls_stream;
 pub mod types;
 
 pub use address::{DatabaseAddress, ServerAddress, is_meant};
+pub use blocking_session::{
+    BlockingSession, FieldDescription, ROW_BYTES_MAX, ResultRows, SessionError,
+};
 pub use connection::{SETTINGS, ServerConnection};
 pub use connection_defaults::{ConnectionDefaults, LIBPQ_VARIABLES, ServiceFile};
 pub use error::ClientError;

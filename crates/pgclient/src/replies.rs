@@ -4,7 +4,7 @@
 //! Rows are skipped, because a load generator needs to know only that they arrived. Messages that no server sends, or
 //! that are too long, are errors (`message_limits`). Only a limited part of an error message is kept.
 
-use super::message_limits;
+use super::{error_response, message_limits};
 
 /// Ordinary messages up to this length are not looked up in the table of limits.
 const SHORT_BYTES: u32 = 64;
@@ -114,23 +114,15 @@ impl Replies {
     }
 }
 
-/// An `ErrorResponse`: fields of one byte and a text each.
 fn refusal(body: &[u8]) -> ReplyError {
-    let field = |wanted: u8| {
-        body.split(|byte| *byte == 0)
-            .filter_map(|field| field.split_first())
-            .find(|(kind, _)| **kind == wanted)
-            .map(|(_, text)| String::from_utf8_lossy(text).into_owned())
-    };
-    let message = field(b'M').unwrap_or_else(|| "an error without a message".to_owned());
-    let severity = field(b'V').or_else(|| field(b'S')).unwrap_or_default();
+    let (facts, ends_session) = error_response::facts(body);
     ReplyError::Refused {
-        code: field(b'C').unwrap_or_default(),
-        message: match field(b'D') {
-            Some(detail) => format!("{message}; {detail}"),
-            None => message,
+        code: facts.code,
+        message: match facts.detail {
+            Some(detail) => format!("{}; {detail}", facts.message),
+            None => facts.message,
         },
-        ends_session: matches!(severity.as_str(), "FATAL" | "PANIC"),
+        ends_session,
     }
 }
 

@@ -1,9 +1,12 @@
-//! Encodes Arrow record batches as the bytes of PostgreSQL's COPY. There is no I/O: the destination sends the bytes.
+//! Encodes Arrow record batches as the bytes of PostgreSQL's COPY, and decodes them. There is no I/O: the destination sends
+//! the bytes, and the source receives them.
 //!
 //! [`BinaryEncoder`] writes `COPY ... (FORMAT binary)`, for which the server parses nothing
 //! again. [`TextEncoder`] writes `COPY ... (FORMAT text)`, for tables with a type that has no
 //! binary encoder. Both take the same batches. The encoder is chosen by the type of the
 //! target's column, never by the source's.
+//!
+//! [`BinaryDecoder`] reads `COPY ... TO STDOUT (FORMAT binary)` into the same arrays.
 //!
 //! The batches were checked by `inrush_convert` before. Values that PostgreSQL cannot store are nevertheless refused
 //! here ([`EncodeError`]), and never changed: [`limits`] has the range of each type.
@@ -13,6 +16,7 @@
 pub mod limits;
 
 mod binary;
+mod decode;
 mod error;
 mod pg_type;
 mod text;
@@ -20,6 +24,7 @@ mod text;
 pub use binary::BinaryEncoder;
 #[doc(hidden)]
 pub use binary::InstructionSet;
+pub use decode::{BadText, BinaryDecoder, DecodeError, DecodedBlock, DecodedType, plain_or_text};
 pub use error::EncodeError;
 pub use pg_type::PgType;
 pub use text::TextEncoder;

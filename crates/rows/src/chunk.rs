@@ -46,6 +46,11 @@ pub trait Places: fmt::Debug + Send + Sync {
         false
     }
 
+    /// False if row numbers only order the rows, and a person finds a row by its key alone.
+    fn have_numbers(&self) -> bool {
+        true
+    }
+
     /// The key of the row at `position` in its source (`id = 17`), if line and byte are not enough to find the row.
     fn key(&self, _position: usize) -> Option<Arc<str>> {
         None
@@ -155,9 +160,10 @@ impl Chunk {
         let byte_offset = self.byte_offset + byte_distance;
         Location {
             file: Arc::clone(&self.file),
-            line: match self.counts_rows() {
-                true => byte_offset + 1,
-                false => self.first_line() + u64::from(line),
+            line: match &self.places {
+                Some(places) if !places.have_numbers() => 0,
+                Some(places) if places.are_rows() => byte_offset + 1,
+                _ => self.first_line() + u64::from(line),
             },
             byte_offset,
             key: self

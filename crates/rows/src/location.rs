@@ -9,7 +9,8 @@ use std::sync::Arc;
 pub struct Location {
     /// The file, as the user named it; of another source the name of its table or query.
     pub file: Arc<Path>,
-    /// Line, counted from 1; for a record of several lines its first. Of rows without lines their number.
+    /// Line, counted from 1; for a record of several lines its first. Of rows without lines their number; 0 if the key
+    /// alone finds the row.
     pub line: u64,
     /// Bytes before it in the (uncompressed) file. Of rows without bytes the number of rows before it.
     pub byte_offset: u64,
@@ -21,6 +22,7 @@ impl fmt::Display for Location {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let file = self.file.display();
         match &self.key {
+            Some(key) if self.line == 0 => write!(f, "{file}, row with {key}"),
             Some(key) => write!(f, "{file}, row {} ({key})", self.line),
             None => write!(f, "{file}:{} (byte {})", self.line, self.byte_offset),
         }
@@ -42,5 +44,8 @@ mod tests {
         assert_eq!(place.to_string(), "orders:3 (byte 20)");
         place.key = Some("id = 17".into());
         assert_eq!(place.to_string(), "orders, row 3 (id = 17)");
+        place.line = 0;
+        place.key = Some("ctid (12,3)".into());
+        assert_eq!(place.to_string(), "orders, row with ctid (12,3)");
     }
 }

@@ -59,6 +59,12 @@ pub trait Input: fmt::Debug + Send + Sync {
         false
     }
 
+    /// True if its rows are those at the moment when the source was opened, whatever is written later. Another process that
+    /// opens the source sees another moment.
+    fn is_snapshot(&self) -> bool {
+        false
+    }
+
     /// True if it can be read again after it was loaded. An input that is read once can, if it is
     /// [kept](Input::keep_in).
     fn is_read_again(&self) -> bool {

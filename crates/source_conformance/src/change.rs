@@ -5,7 +5,7 @@ use inrush_source::SplitContent;
 
 use super::case::{Case, Change, MakeCase};
 use super::random::Random;
-use super::reading::{Piece, Way, read, told};
+use super::reading::{Piece, Way, read, rows, same, told};
 
 const ROWS: usize = 300;
 
@@ -36,7 +36,17 @@ pub(super) fn state(make: &MakeCase<'_>, _: &mut Random) -> Result<(), String> {
         {
             return Err("its state differs at once".to_owned());
         }
-        if case.change(change) && source.input(0).state_now().as_ref() == Some(&before) {
+        if !case.change(change) {
+            continue;
+        }
+        let now = match source.input(0).is_snapshot() {
+            true => {
+                let next = case.open(&Stop::default());
+                next.ok().map(|next| next.input(0).state())
+            }
+            false => source.input(0).state_now(),
+        };
+        if now.as_ref() == Some(&before) {
             return Err(format!("{change:?} was not found"));
         }
     }
@@ -47,6 +57,7 @@ pub(super) fn changed_while_open(make: &MakeCase<'_>, random: &mut Random) -> Re
     for change in [Change::Grown, Change::Removed] {
         let case = make(ROWS);
         let source = case.open(&Stop::default()).map_err(told)?;
+        let before = case.rows();
         if !case.change(change) {
             continue;
         }
@@ -54,8 +65,13 @@ pub(super) fn changed_while_open(make: &MakeCase<'_>, random: &mut Random) -> Re
             split_bytes: 500,
             ..Way::SERIAL
         };
-        if read(&*source, 0, way, random).is_ok() {
-            return Err(format!("{change:?} after it was opened, and it was read"));
+        match read(&*source, 0, way, random) {
+            Err(_) => {}
+            Ok(pieces) if source.input(0).is_snapshot() => {
+                same(&rows(&pieces), &before[0], Clone::clone)
+                    .map_err(|what| format!("{change:?} after it was opened: {what}"))?;
+            }
+            Ok(_) => return Err(format!("{change:?} after it was opened, and it was read")),
         }
     }
     Ok(())

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use arrow_schema::DataType;
 use inrush::package::{Overrides, Package};
 use inrush::report::{Outcome, RunReport};
-use inrush::{Failure, RunOptions, open_sources};
+use inrush::{Failure, RunOptions, open_files};
 use inrush_destination::{Address, Destination};
 use inrush_engine::driver::ContractDriver;
 use inrush_engine::driver_trait::Driver;
@@ -105,7 +105,12 @@ impl OpenInputs for Looked {
 }
 
 /// Loads files into the table `t` of a folder.
-fn run(folder: &Path, files: &str, into: &str, sources: OpenSources) -> Result<RunReport, Failure> {
+fn run(
+    folder: &Path,
+    files: &str,
+    into: &str,
+    sources: OpenSources<'_>,
+) -> Result<RunReport, Failure> {
     let text = format!(
         "name = 'example'\n[connections.target]\nurl = 'parquet:{into}'\n[run]\nstreams = 2\n\
          [[flow]]\nfiles = '{files}'\ntable = 't'\nmode = 'create'\n\
@@ -164,18 +169,23 @@ fn rows_go_from_files_to_a_folder_and_from_there_to_the_next() {
         }
         fs::write(folder.path().join(format!("{file}.csv")), text).expect("a file");
     }
-    let report = run(folder.path(), "*.csv", "first", open_sources).expect("it is loaded");
+    let report = run(folder.path(), "*.csv", "first", &open_files).expect("it is loaded");
     assert_eq!(
         (report.outcome, report.account.rows_loaded),
         (Outcome::Loaded, 3_000)
     );
     let (rows, part) = read(&folder.path().join("first"));
     assert!(rows == expected, "{} rows", rows.len());
-    let again = run(folder.path(), "*.csv", "first", open_sources).expect("it is known");
+    let again = run(folder.path(), "*.csv", "first", &open_files).expect("it is known");
     assert_eq!(again.outcome, Outcome::AlreadyLoaded);
 
-    let report =
-        run(folder.path(), &format!("first/{part}"), "second", open_json).expect("it is loaded");
+    let report = run(
+        folder.path(),
+        &format!("first/{part}"),
+        "second",
+        &open_json,
+    )
+    .expect("it is loaded");
     assert_eq!(
         (report.outcome, report.account.rows_loaded),
         (Outcome::Loaded, 3_000)
@@ -190,7 +200,7 @@ fn a_row_with_a_fault_is_a_reject_with_its_line() {
     let text =
         "[\n{\"id\":1,\"note\":\"a\"},\n{\"id\":\"two\"},\n{\"note\":\"no id\"},\n{\"id\":4}\n]\n";
     fs::write(folder.path().join("in/rows.json"), text).expect("a file");
-    let report = run(folder.path(), "in", "out", open_json).expect("it is loaded");
+    let report = run(folder.path(), "in", "out", &open_json).expect("it is loaded");
     let account = &report.account;
     assert_eq!(
         (

@@ -13,12 +13,12 @@
 #include "pgstat.h"
 #include "utils/memutils.h"
 
-/* An arena that one large tuple made larger than this is given back, so that no batch fills it. */
+/* An arena that a large tuple has made larger than this is freed, so that no batch fills it. */
 #define ARENA_KEPT (8 * 1024 * 1024)
 
 /*
- * A slot whose tuple lies in the arena. It is the server's slot for heap tuples, but "materialize" leaves the tuple
- * where it is: the arena lives until the batch is stored.
+ * A slot whose tuple is in the arena. It is the server's slot for heap tuples, but "materialize" leaves the tuple where
+ * it is: the arena lives until the batch is stored.
  */
 static TupleTableSlotOps arena_slot;
 
@@ -45,7 +45,7 @@ arena_slot_store(TupleTableSlot *slot, HeapTuple tuple)
 	slot->tts_tableOid = tuple->t_tableOid;
 }
 
-/* Tells the server's checks which table and columns they are about. */
+/* Gives the server's checks the table and columns. */
 static void
 prepare_checks(Batch *batch, ParseState *pstate)
 {
@@ -80,7 +80,7 @@ batch_begin(Load *load, ParseState *pstate)
 	batch->load = load;
 	batch->tuples = palloc0(sizeof(HeapTupleData) * BATCH_TUPLES);
 	batch->slots = palloc(sizeof(TupleTableSlot *) * BATCH_TUPLES);
-	/* Nothing reads values out of these. */
+	/* Nothing reads values from these. */
 	for (int i = 0; i < BATCH_TUPLES; i++)
 		batch->slots[i] = MakeTupleTableSlot(NULL, &arena_slot);
 	prepare_checks(batch, pstate);
@@ -105,7 +105,7 @@ batch_begin(Load *load, ParseState *pstate)
 	return batch;
 }
 
-/* The tuple of a place, as the server knows it. */
+/* The server's structure for a tuple in the arena. */
 static void
 set_tuple(Batch *batch, size_t i)
 {
@@ -120,7 +120,7 @@ set_tuple(Batch *batch, size_t i)
 	ItemPointerSetInvalid(&tuple->t_self);
 }
 
-/* Checks the rows of the batch that are not checked yet, in their order, before an error of a later one is told. */
+/* Checks the unchecked rows of the batch, in order, before an error of a later row is reported. */
 void
 batch_check(Batch *batch)
 {
@@ -158,7 +158,7 @@ batch_refuse_null(Batch *batch)
 	elog(ERROR, "the decoder of inrush_fastcopy found a NULL that the table takes");
 }
 
-/* Stores the batch; an error is told of this line, which is the last one that was read. */
+/* Stores the batch; errors are reported for this line, which is the last one that was read. */
 void
 batch_store(Batch *batch, uint64 line)
 {

@@ -11,7 +11,7 @@
 
 /* As many as COPY stores at once. */
 #define BATCH_TUPLES 1000
-/* A tuple that is larger makes the arena grow. */
+/* A larger tuple enlarges the arena. */
 #define BATCH_BYTES (256 * 1024)
 
 typedef struct Batch

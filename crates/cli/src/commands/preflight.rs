@@ -42,8 +42,9 @@ pub fn preflight(
         };
     let stop = Stop::default();
     let defaults = credentials::connection_defaults()?;
+    let open_sources = inrush::open_sources(&defaults);
     let options = RunOptions {
-        open_sources: inrush::open_sources,
+        open_sources: &open_sources,
         folder: ready.folder,
         runs_folder: arguments.runs_folder.clone(),
         streams_default: cores(),

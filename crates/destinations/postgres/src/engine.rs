@@ -86,19 +86,22 @@ pub(crate) mod pipeline {
     }
 
     pub(crate) mod work_items {
-        pub(crate) use inrush_engine::pipeline::work_items::{Committed, WorkItem, all, left};
+        pub(crate) use inrush_engine::pipeline::work_items::{Committed, WorkItem, left};
     }
 }
 
 pub(crate) mod plan {
     pub(crate) use inrush_engine::plan::{
         ContentChecks, KeyStart, MemoryBound, PlanError, PlanOptions, PlanRefusal, PlannedFlow,
-        PlannedUnit, Reading, SplitPlace, UnitPlace, abilities, changed, column_text, expect,
-        identity, typed_rows,
+        PlannedUnit, Reading, SplitPlace, UnitPlace, abilities, changed, expect, identity,
     };
 
     pub(crate) mod columns {
         pub(crate) use inrush_engine::plan::columns::{KnownColumns, Match, TargetColumns, column};
+    }
+
+    pub(crate) mod earlier {
+        pub(crate) use inrush_engine::plan::earlier::{EarlierRun, PackageRuns, find};
     }
 
     pub(crate) mod error {
@@ -114,13 +117,11 @@ pub(crate) mod plan {
     }
 
     pub(crate) mod long_units {
-        pub(crate) use inrush_engine::plan::long_units::{share_long_units, work_bytes};
+        pub(crate) use inrush_engine::plan::long_units::{share_among, work_bytes};
     }
 
     pub(crate) mod memory {
-        pub(crate) use inrush_engine::plan::memory::{
-            FileCost, MemoryBound, feed_bytes, row_group_bytes, text_and_batch,
-        };
+        pub(crate) use inrush_engine::plan::memory::{LoadMemory, MemoryBound};
     }
 
     pub(crate) mod options {
@@ -133,7 +134,8 @@ pub(crate) mod plan {
 
     pub(crate) mod plan_text {
         pub(crate) use inrush_engine::plan::plan_text::{
-            TARGET_LOADED, dialect_words, reject_limit, size_words, split_words,
+            TARGET_LOADED, dialect_words, fmt_memory, fmt_notes, fmt_order, fmt_package,
+            fmt_reading, kept_words, reject_limit, size_words, split_words,
         };
     }
 
@@ -144,9 +146,8 @@ pub(crate) mod plan {
 
 pub(crate) mod preflight {
     pub(crate) use inrush_engine::preflight::{
-        MeasuringTime, PreflightOptions, PreflightReport, STEP_TIME, cores, decode, files,
-        findings, flow_found, model, planning, predict, record_input_error, sample, sample_batches,
-        steps,
+        MeasuringTime, PreflightOptions, PreflightReport, STEP_TIME, cores, decode, findings,
+        flow_found, model, planning, predict, record_input_error, sample, sample_batches, steps,
     };
 
     pub(crate) mod at_once {
@@ -155,6 +156,10 @@ pub(crate) mod preflight {
 
     pub(crate) mod client {
         pub(crate) use inrush_engine::preflight::client::Client;
+    }
+
+    pub(crate) mod measure {
+        pub(crate) use inrush_engine::preflight::measure::{MeasuredDestination, measure};
     }
 
     pub(crate) mod read {
@@ -186,7 +191,7 @@ pub(crate) mod run {
     pub(crate) use inrush_engine::run::{announcements, run};
 
     pub(crate) mod account {
-        pub(crate) use inrush_engine::run::account::{CommittedUnits, Verified};
+        pub(crate) use inrush_engine::run::account::CommittedUnits;
     }
 
     pub(crate) mod context {
@@ -207,7 +212,7 @@ pub(crate) mod run {
 
     pub(crate) mod steps {
         pub(crate) use inrush_engine::run::steps::{
-            AlreadyLoaded, LoadSteps, LostRejects, Preparation, SwitchedTarget,
+            AlreadyLoaded, LoadSteps, LostRejects, Preparation, PublishEnd, SwitchedTarget,
         };
     }
 
@@ -221,7 +226,7 @@ pub(crate) mod undo {
 }
 
 pub(crate) mod upkeep {
-    pub(crate) use inrush_engine::upkeep::{LedgerOptions, StoppedRun, Which};
+    pub(crate) use inrush_engine::upkeep::{LedgerOptions, RemovedRuns, StoppedRun, Which};
 }
 
 pub(crate) mod verify {

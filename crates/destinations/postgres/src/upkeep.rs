@@ -8,7 +8,7 @@ use crate::engine::ledger::Account;
 use crate::engine::pipeline::runtime;
 use crate::engine::plan::identity;
 use crate::engine::undo::{UndoOptions, Undone};
-use crate::engine::upkeep::{StoppedRun, Which};
+use crate::engine::upkeep::{RemovedRuns, StoppedRun, Which};
 use crate::quote::qualified;
 use crate::transaction::Transaction;
 
@@ -41,18 +41,18 @@ impl PastRuns for LedgerOfServer {
             session
                 .execute(PATIENCE, "looking for stopped runs")
                 .await?;
-            let mut removed = Vec::new();
+            let mut removed = RemovedRuns::default();
             for stopped in find(&session, which).await? {
                 // If a cleanup removed such a run, its rows would be loaded twice. So it is removed only if it is
                 // named.
                 if stopped.held || (stopped.rows_straight > 0 && which.run.is_none()) {
                     continue;
                 }
-                remove(&session, which, &stopped).await?;
-                removed.push(stopped);
+                let done = remove(&session, which, &stopped).await;
+                removed.note(done.map(|()| Some(stopped)).map_err(Error::from));
             }
             session.close().await;
-            Ok(removed)
+            removed.end()
         })
     }
 

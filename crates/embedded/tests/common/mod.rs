@@ -18,7 +18,10 @@ pub fn installations() -> Vec<Binaries> {
     let mut folders: Vec<PathBuf> = std::env::var_os("INRUSH_TEST_POSTGRES")
         .map(|list| std::env::split_paths(&list).collect())
         .unwrap_or_default();
-    let repository = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    // Tests of other crates have this file, too.
+    let mut above = Path::new(env!("CARGO_MANIFEST_DIR")).ancestors();
+    let repository = above.find(|folder| folder.join("Cargo.lock").exists());
+    let repository = repository.unwrap();
     if let Ok(pythons) = std::fs::read_dir(repository.join(".venv/lib")) {
         let sites = pythons
             .flatten()

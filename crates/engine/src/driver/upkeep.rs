@@ -14,7 +14,7 @@ use crate::ledger::{Account, LedgerRun, LedgerRunState, moment_text};
 use crate::pipeline::naming;
 use crate::plan::identity;
 use crate::undo::{UndoOptions, Undone};
-use crate::upkeep::{StoppedRun, Which};
+use crate::upkeep::{RemovedRuns, StoppedRun, Which};
 
 /// A destination with a ledger.
 pub struct LedgerOfDestination {
@@ -31,23 +31,20 @@ impl PastRuns for LedgerOfDestination {
     }
 
     fn discard(&self, which: &Which) -> Result<Vec<StoppedRun>, Error> {
-        let mut removed = Vec::new();
-        let mut first_error = None;
+        let mut removed = RemovedRuns::default();
         for run in stopped(self.destination.as_ref(), which)? {
             // Its units are read before they are removed.
             let described = describe(self.destination.as_ref(), &run.record);
             let discarded = self.destination.discard(&run);
-            match described.and_then(|described| discarded.map(|()| described)) {
-                Ok(described) => removed.push(described),
-                Err(inrush_destination::Error::Held { .. }) => {}
-                // If one run cannot be removed, the others still are.
-                Err(error) => first_error = first_error.or(Some(error)),
-            }
+            removed.note(
+                match described.and_then(|described| discarded.map(|()| described)) {
+                    Ok(described) => Ok(Some(described)),
+                    Err(inrush_destination::Error::Held { .. }) => Ok(None),
+                    Err(error) => Err(error.into()),
+                },
+            );
         }
-        match first_error {
-            Some(error) if removed.is_empty() => Err(error.into()),
-            _ => Ok(removed),
-        }
+        removed.end()
     }
 
     fn undo(&self, options: &UndoOptions<'_>) -> Result<Option<Undone>, Error> {

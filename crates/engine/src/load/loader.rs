@@ -9,8 +9,9 @@ use super::run::LoadRun;
 use super::straight::RepeatableWork;
 use super::transaction::TransactionEnd;
 use super::transactions::{Method, Part, Transactions};
-use crate::driver_error::Retry;
+use crate::driver_error::{DriverError, Retry};
 use crate::error::Error;
+use crate::ledger::Account;
 use crate::pipeline::feeding::TakenRanges;
 use crate::pipeline::piece_events::PieceEvents;
 use crate::pipeline::reject_count::RowTally;
@@ -177,8 +178,26 @@ impl<'a, T: Transactions> Loader<'a, T> {
             .await
     }
 
+    /// Loads a unit again, carefully, because its target refused a row when all rows were to be published. `committed` is
+    /// the ledger's account of the unit before that.
+    pub async fn reload(
+        &self,
+        committed: Account,
+        additions: Option<&T::Additions>,
+        result: &mut StreamResult,
+    ) -> Result<(), Error> {
+        let place = self.item.unit_place();
+        let (_, unit) = self.run.unit(place);
+        if let Some(sharing) = self.run.sharing.get(&place) {
+            sharing.take_back();
+        }
+        let bytes = unit.splits().iter().map(|split| split.size_bytes).sum();
+        self.careful_unit(RowTally::from(committed), bytes, additions, result)
+            .await
+    }
+
     /// Loads the whole unit carefully. Its rows and rejects that were counted before are subtracted first.
-    pub async fn careful_unit(
+    async fn careful_unit(
         &self,
         committed: RowTally,
         committed_bytes: u64,
@@ -239,11 +258,7 @@ impl<'a, T: Transactions> Loader<'a, T> {
         let pipe = unit.splits().iter().find(is_lost);
         match (self.retry(&error), pipe, error) {
             (Retry::WithoutRows, Some(split), Error::Driver(source)) => {
-                Err(Error::RefusedFromPipe {
-                    limit: flow.reading().reject_limit.rows_accepted(),
-                    pipe: split.input.name().display().to_string(),
-                    source,
-                })
+                Err(refused_from_pipe(flow, split, source))
             }
             (Retry::WithoutRows | Retry::Alone, None, error) => Ok(error),
             (_, _, error) => Err(error),
@@ -269,5 +284,24 @@ impl<'a, T: Transactions> Loader<'a, T> {
         let first = unit.splits()[self.item.splits.clone()].first();
         let file = first.map(|split| split.input.name().display().to_string());
         self.events().started(file.unwrap_or_default());
+    }
+}
+
+/// Refuses to load the rows of a flow again if one of its inputs cannot be read once more. Otherwise returns `refusal`, the
+/// destination's error about a row.
+pub fn refuse_pipe<F: PlannedFlow, R: Into<DriverError>>(flow: &F, refusal: R) -> Result<R, Error> {
+    let pipe = flow.all_splits().find(|split| !split.input.is_read_again());
+    match pipe {
+        Some(pipe) => Err(refused_from_pipe(flow, pipe, refusal.into())),
+        None => Ok(refusal),
+    }
+}
+
+/// The error of a row that was refused, and that cannot be found because its input is a pipe.
+fn refused_from_pipe<F: PlannedFlow>(flow: &F, pipe: &Split, refusal: DriverError) -> Error {
+    Error::RefusedFromPipe {
+        limit: flow.reading().reject_limit.rows_accepted(),
+        pipe: pipe.input.name().display().to_string(),
+        source: refusal,
     }
 }

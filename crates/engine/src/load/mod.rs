@@ -21,8 +21,9 @@ mod straight;
 mod straight_lock;
 mod transaction;
 mod transactions;
+mod work_off;
 
-pub use self::loader::Loader;
+pub use self::loader::{Loader, refuse_pipe};
 pub use self::run::LoadRun;
 pub use self::straight_lock::StraightLock;
 pub use self::transactions::{Method, Part, Transactions, UnitTransaction};

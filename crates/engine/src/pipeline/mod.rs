@@ -73,7 +73,7 @@ pub struct RunOptions<'a> {
     /// The embedded server, if the caller started one; its URL is in the package.
     pub embedded: Option<EmbeddedReport>,
     /// Opens the inputs of flows. The caller has the list of sources; the engine names none.
-    pub open_sources: OpenSources,
+    pub open_sources: OpenSources<'a>,
     /// Asks the run to stop.
     pub stop: Stop,
     /// Receives the events.
@@ -99,7 +99,7 @@ impl Default for RunOptions<'_> {
             shares: None,
             site_packages: None,
             embedded: None,
-            open_sources: no_sources,
+            open_sources: &no_sources,
             stop: Stop::default(),
             observer: &Silent,
             hint: None,
@@ -112,6 +112,18 @@ impl RunOptions<'_> {
     /// The sources of the run, shared by all of its plans.
     pub fn sources(&self) -> Arc<dyn Sources> {
         (self.open_sources)(&self.stop)
+    }
+
+    /// Waits for the work, or until the run is asked to stop.
+    pub async fn unless_stopped<T>(
+        &self,
+        work: impl Future<Output = Result<T, Error>>,
+    ) -> Result<T, Error> {
+        tokio::select! {
+            biased;
+            done = work => done,
+            _ = self.stop.wait() => Err(Error::Interrupted),
+        }
     }
 
     /// How to fix an error, if that is known.

@@ -16,7 +16,8 @@ pub fn of_key(flow: &str, unit_key: &UnitKey) -> String {
     format!("{flow}.{}", unit_key.short())
 }
 
-/// The name of the file for the ledger's record with this key: a unit, or ranges of a fed unit.
+/// The name of the file for the ledger's record with this key: a unit, or ranges of a fed unit. A destination whose ledger has
+/// keys only for units names the files of splits itself.
 pub fn of_record(flow: &str, record_key: &UnitKey) -> String {
     let unit_key = identity::unit_of(record_key);
     format!(

@@ -11,6 +11,7 @@ use super::error::PlanError;
 use super::file_index::FileIndex;
 use super::identity;
 use super::options::PlanOptions;
+use super::planned::{PlannedFlow, PlannedUnit};
 use crate::ledger::{SplitRecord, TouchedFile};
 
 /// Files that a stopped run has loaded, completely or in part, and that have changed since.
@@ -44,6 +45,19 @@ pub struct PlannedFiles<'a> {
     pub files: Vec<&'a Arc<dyn Input>>,
     /// The keys of the flow's units.
     pub unit_keys: BTreeSet<&'a UnitKey>,
+}
+
+impl<'a> PlannedFiles<'a> {
+    /// The files of a flow, each once.
+    pub fn of<F: PlannedFlow>(flow: &'a F, files: Vec<&'a Arc<dyn Input>>) -> PlannedFiles<'a> {
+        let reading = flow.reading();
+        PlannedFiles {
+            target: reading.target.clone(),
+            source: &*reading.source,
+            files,
+            unit_keys: flow.units().iter().map(PlannedUnit::key).collect(),
+        }
+    }
 }
 
 /// Compares the plan's files with the records of a stopped run. The records are read one at a time; only those of files

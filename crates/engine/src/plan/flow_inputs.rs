@@ -4,13 +4,14 @@
 //! The engine names no source. The façade's registry has an [`OpenSources`]; a driver calls it once for each run, and
 //! plans with the returned [`Sources`].
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::path::Path;
 use std::sync::Arc;
 
 use arrow_schema::DataType;
 use inrush_convert::Converter;
-use inrush_package::{ColumnDetail, Flow, Format};
+use inrush_package::{ColumnDetail, Connection, Flow, Format};
 use inrush_rows::cancel::Stop;
 use inrush_rows::column::Column;
 use inrush_scan::Dialect;
@@ -21,7 +22,7 @@ use super::error::PlanError;
 use super::typed_rows;
 
 /// Makes the sources of one run. Their reads end when the run is asked to stop.
-pub type OpenSources = fn(&Stop) -> Arc<dyn Sources>;
+pub type OpenSources<'a> = &'a (dyn Fn(&Stop) -> Arc<dyn Sources> + Sync);
 
 /// Opens the inputs that flows name. It is shared by all plans of a run, because some inputs can be read only once.
 pub trait Sources: fmt::Debug + Send + Sync {
@@ -70,6 +71,8 @@ pub struct FlowAsked<'a> {
     pub name: &'a str,
     /// Relative paths start here.
     pub folder: &'a Path,
+    /// The connections of the package, one of which a flow may read.
+    pub connections: &'a BTreeMap<String, Connection>,
     /// The columns of its target that can be filled, if the target exists.
     pub filled: Option<&'a [String]>,
 }
@@ -106,7 +109,7 @@ pub trait OpenInputs: Send {
 /// Inputs of typed rows.
 #[derive(Clone, Debug)]
 pub struct TypedInputs {
-    /// The format in one word: `Parquet`.
+    /// What has the columns, as messages call it: `Parquet files`.
     pub kind: &'static str,
     /// Their columns.
     pub columns: Vec<TypedField>,

@@ -3,6 +3,7 @@
 use inrush_source::{Source, SourceError, Split};
 
 use super::planned::{PlannedFlow, PlannedUnit};
+use crate::pipeline::work_items;
 
 /// How much longer a load may take than if all streams ended at the same time. Sharing a unit has a cost (one
 /// transaction no longer fills the whole table), so small differences in the sizes of files are accepted.
@@ -30,11 +31,15 @@ impl UnitSize {
     }
 }
 
-/// Shares the units of all flows that would keep one stream busy after the others have ended.
-pub fn share_long_units<F: PlannedFlow>(
-    flows: &mut [F],
-    streams: usize,
-) -> Result<(), SourceError> {
+/// Shares the units of all flows that would keep one stream busy after the others have ended. Returns how many of the
+/// wanted streams have work then; at least one.
+pub fn share_among<F: PlannedFlow>(flows: &mut [F], wanted: usize) -> Result<usize, SourceError> {
+    share_long_units(flows, wanted)?;
+    let pieces = work_items::all(flows, wanted, |_| 0).len();
+    Ok(wanted.min(pieces).max(1))
+}
+
+fn share_long_units<F: PlannedFlow>(flows: &mut [F], streams: usize) -> Result<(), SourceError> {
     let mut units: Vec<(&dyn Source, &mut F::Unit)> = Vec::new();
     for flow in flows {
         let (reading, own) = flow.units_mut();

@@ -5,6 +5,7 @@ use inrush_rows::quantity::bytes;
 use inrush_source::{PART_BYTES, PARTS_AHEAD, Split};
 
 use super::long_units::work_bytes;
+use super::planned::PlannedFlow;
 
 /// The resident memory of the program, Python's interpreter and all libraries, and of everything that every load has:
 /// tables of time zones, threads, the session of the ledger, and the ledger rows that are read at a time. Measured: 26
@@ -22,15 +23,34 @@ const FED_RECORD_BYTES: u64 = 800;
 /// Copies of a path in memory at a time: as opened, as shown, and in the report.
 const PATH_COPIES: u64 = 4;
 
-/// The memory that a load needs for each file, or range of a file, beside its path.
+/// The figures of a load and of its destination from which its memory is computed.
 #[derive(Clone, Copy, Debug)]
-pub struct FileCost {
-    /// Bytes from the plan to the report, as measured with the engine.
-    pub engine_bytes: u64,
+pub struct LoadMemory {
+    /// Streams.
+    pub streams: usize,
+    /// Bytes of a chunk of text.
+    pub chunk_bytes: u32,
+    /// Rows of a batch, at most.
+    pub batch_rows: usize,
+    /// Bytes of a stream beside its text and its batch: those that it sends, or that the destination gathers.
+    pub own_stream_bytes: u64,
+    /// Bytes of the destination's own library; zero if it has none.
+    pub library_bytes: u64,
+    /// Bytes of each file, or range of a file, from the plan to the report, beside its path. Measured with the driver.
+    pub file_bytes: u64,
     /// The run resumes an earlier attempt.
     pub is_resumed: bool,
+}
+
+/// The memory that a load needs for each file, or range of a file, beside its path.
+#[derive(Clone, Copy, Debug)]
+struct FileCost {
+    /// Bytes from the plan to the report, as measured with the engine.
+    engine_bytes: u64,
+    /// The run resumes an earlier attempt.
+    is_resumed: bool,
     /// The package promises sums of all files together.
-    pub is_promised: bool,
+    is_promised: bool,
 }
 
 impl FileCost {
@@ -78,8 +98,37 @@ impl MemoryBound {
             + self.library_bytes
     }
 
+    /// The bound of a load of these flows.
+    pub fn of_flows<F: PlannedFlow>(flows: &[F], load: &LoadMemory) -> MemoryBound {
+        let readings = || flows.iter().map(PlannedFlow::reading);
+        let splits = || flows.iter().flat_map(PlannedFlow::all_splits);
+        let columns_max = readings().map(|reading| reading.columns.len()).max();
+        let record_bytes_max = readings().map(|reading| reading.dialect.record_bytes_max);
+        let (chunk_bytes, streams) = (u64::from(load.chunk_bytes), load.streams as u64);
+        let batch_rows = load.batch_rows as u64;
+        let columns_max = columns_max.unwrap_or(0) as u64;
+        let stream_bytes =
+            text_and_batch(chunk_bytes, batch_rows, columns_max) + load.own_stream_bytes;
+        let cost = FileCost {
+            engine_bytes: load.file_bytes,
+            is_resumed: load.is_resumed,
+            is_promised: readings().any(|reading| !reading.expect.promises.is_empty()),
+        };
+        MemoryBound {
+            stream_bytes,
+            streams_bytes: stream_bytes * streams,
+            feed_bytes: feed_bytes(splits(), chunk_bytes, streams),
+            row_group_bytes: row_group_bytes(splits()) * streams,
+            library_bytes: load.library_bytes,
+            // Up to four copies of the record: as text, as the tail carried into the next chunk, and as a value or as the
+            // bytes that are sent.
+            long_record_bytes: 4 * record_bytes_max.max().unwrap_or(0) as u64,
+            ..MemoryBound::of_files(splits(), load.streams, cost)
+        }
+    }
+
     /// The bound of a load of these files, before its streams are counted.
-    pub fn of_files<'a>(
+    fn of_files<'a>(
         splits: impl Iterator<Item = &'a Split>,
         streams: usize,
         cost: FileCost,
@@ -156,7 +205,7 @@ fn fed_records_bytes(split: &Split) -> u64 {
 }
 
 /// The memory of a stream for text, and for the batch that is made of it.
-pub fn text_and_batch(chunk_bytes: u64, batch_rows: u64, columns_max: u64) -> u64 {
+fn text_and_batch(chunk_bytes: u64, batch_rows: u64, columns_max: u64) -> u64 {
     // Two chunks, because the second takes over the tail of the first; four bytes for each possible field end and
     // sixteen for each record, if every field is empty.
     let text = 2 * chunk_bytes + chunk_bytes * 4 + chunk_bytes / 2 * 16;
@@ -164,11 +213,7 @@ pub fn text_and_batch(chunk_bytes: u64, batch_rows: u64, columns_max: u64) -> u6
 }
 
 /// The memory of the text that is read ahead for the streams: one file is fed at a time.
-pub fn feed_bytes<'a>(
-    splits: impl Iterator<Item = &'a Split>,
-    chunk_bytes: u64,
-    streams: u64,
-) -> u64 {
+fn feed_bytes<'a>(splits: impl Iterator<Item = &'a Split>, chunk_bytes: u64, streams: u64) -> u64 {
     let of_file = splits.filter(|split| split.is_shared).map(|split| {
         let ranges = (streams + PARTS_AHEAD as u64) * (PART_BYTES as u64 + chunk_bytes);
         // The file's own bytes, two for each letter of UTF-16, are in memory beside the translation.
@@ -182,7 +227,7 @@ pub fn feed_bytes<'a>(
 
 /// The size of the largest row group, or record batch, of all files of typed rows. At most one is decoded at a time,
 /// and usually much less.
-pub fn row_group_bytes<'a>(splits: impl Iterator<Item = &'a Split>) -> u64 {
+fn row_group_bytes<'a>(splits: impl Iterator<Item = &'a Split>) -> u64 {
     let sizes = splits.map(|split| split.input.block_bytes());
     sizes.max().unwrap_or(0)
 }

@@ -2,14 +2,15 @@
 //! runs.
 //!
 //! [`flow_inputs`] finds the inputs of a flow and what they say about themselves, [`columns`] decides which field fills
-//! which column, and together they make a [`Reading`]. [`changed`], [`contents`] and [`loaded`] compare the files with
-//! the text that was loaded before. A driver makes its own plan of these.
+//! which column, and together they make a [`Reading`]. [`earlier`] finds the run that was before, and [`changed`],
+//! [`contents`] and [`loaded`] compare the files with the text that was loaded then. A driver makes its own plan of these.
 
 pub mod abilities;
 pub mod changed;
 pub mod column_text;
 pub mod columns;
 pub mod contents;
+pub mod earlier;
 pub mod error;
 pub mod expect;
 pub mod fields;

@@ -1,14 +1,96 @@
 //! Parts of a printed plan that are the same for all destinations.
 
-use std::fmt::Write;
+use std::fmt::{self, Write};
 
-use inrush_package::RejectLimit;
+use inrush_destination::Abilities;
+use inrush_package::{LoadOrder, RejectLimit};
 use inrush_rows::plural::counted;
 use inrush_rows::quantity::bytes;
+use inrush_rows::told;
 use inrush_scan::{DialectTrim, ExtraFields, MissingFields, PositionUnit, Terminator};
 use inrush_source::Split;
 
+use super::abilities::lacking_names;
+use super::memory::MemoryBound;
 use super::reading::Reading;
+use super::{column_text, typed_rows};
+use crate::run::plan::PlanFacts;
+
+/// The package, its destination, and what this destination lacks.
+pub fn fmt_package(
+    f: &mut fmt::Formatter<'_>,
+    facts: &PlanFacts,
+    abilities: &Abilities,
+) -> fmt::Result {
+    told!(
+        f,
+        "Package      {} ({})",
+        facts.package,
+        &facts.package_hash[..12]
+    )?;
+    told!(f, "Destination  {}", facts.destination)?;
+    match lacking_names(abilities) {
+        Some(names) => told!(f, "Cannot       {names}"),
+        None => Ok(()),
+    }
+}
+
+/// The order in which units are loaded, if the package asks for another one than the largest first.
+pub fn fmt_order(f: &mut fmt::Formatter<'_>, order: LoadOrder) -> fmt::Result {
+    match order {
+        LoadOrder::LargestFirst => Ok(()),
+        LoadOrder::Package => told!(
+            f,
+            "Order        flow by flow, in the package's order; within a flow, the largest units first"
+        ),
+    }
+}
+
+/// The most memory of the load. `more` is what the destination takes beside it, in words; it may be empty.
+pub fn fmt_memory(f: &mut fmt::Formatter<'_>, memory: &MemoryBound, more: &str) -> fmt::Result {
+    told!(
+        f,
+        "Memory       at most {} ({}, {} for each stream{}){more}; \
+         a stream that meets a very long record up to {} more",
+        bytes(memory.total()),
+        memory.beside_streams(),
+        bytes(memory.stream_bytes),
+        memory.also_for_streams(),
+        bytes(memory.long_record_bytes)
+    )
+}
+
+/// How many units of a stopped run the plan keeps and drops.
+pub fn kept_words(kept: usize, dropped: usize) -> String {
+    let kept = counted(kept as u64, "unit");
+    match dropped {
+        0 => format!("{kept} kept"),
+        _ => format!("{kept} kept, {dropped} dropped since files or settings changed"),
+    }
+}
+
+/// What is special about columns of a flow, and about rows that have types already.
+pub fn fmt_reading(f: &mut fmt::Formatter<'_>, reading: &Reading) -> fmt::Result {
+    for line in column_text::lines(&reading.columns, reading.field_count) {
+        told!(f, "    {line}")?;
+    }
+    match typed_rows::words(reading) {
+        Some(line) => told!(f, "    {line}"),
+        None => Ok(()),
+    }
+}
+
+/// The notes for the user.
+pub fn fmt_notes(f: &mut fmt::Formatter<'_>, notes: &[String]) -> fmt::Result {
+    if notes.is_empty() {
+        return Ok(());
+    }
+    told!(f, "\nGood to know")?;
+    for note in notes {
+        told!(f, "  - {note}")?;
+    }
+    Ok(())
+}
 
 /// A file, and its range if it is cut.
 pub fn split_words(split: &Split) -> String {

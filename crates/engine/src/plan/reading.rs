@@ -2,12 +2,14 @@
 
 use std::sync::Arc;
 
+use inrush_convert::Converter;
 use inrush_package::{Format, RejectLimit};
 use inrush_rows::column::Column;
 use inrush_scan::Dialect;
 use inrush_source::Source;
 
 use super::expect::ExpectPlan;
+use crate::error::Error;
 use crate::verify::VerifyPlan;
 
 /// The reading of a flow's files: columns, dialect, limits and sums.
@@ -37,4 +39,16 @@ pub struct Reading {
     pub verify: VerifyPlan,
     /// The numbers that are promised for its files.
     pub expect: ExpectPlan,
+}
+
+impl Reading {
+    /// A converter of its records. Fails if its columns do not fit its fields.
+    pub fn converter(&self) -> Result<Converter, Error> {
+        Converter::new(&self.columns, &self.dialect, self.field_count).map_err(|source| {
+            Error::Convert {
+                flow: self.name.clone(),
+                source,
+            }
+        })
+    }
 }

@@ -29,7 +29,7 @@ pub fn check(flow: &str, inputs: &TypedInputs, columns: &mut [Column]) -> Result
             return Err(PlanError::Mismatch {
                 flow: flow.to_owned(),
                 what: format!(
-                    "`{setting}` of column `{}` is for text, and `{}` of the {} files is not text \
+                    "`{setting}` of column `{}` is for text, and `{}` of the {} is not text \
                      ({})",
                     column.name, field.name, inputs.kind, field.data_type
                 ),
@@ -43,7 +43,7 @@ pub fn check(flow: &str, inputs: &TypedInputs, columns: &mut [Column]) -> Result
                 return Err(PlanError::Mismatch {
                     flow: flow.to_owned(),
                     what: format!(
-                        "column `{}` cannot take `{}` of the {} files, which holds {holds} ({})",
+                        "column `{}` cannot take `{}` of the {}, which holds {holds} ({})",
                         column.name, field.name, inputs.kind, field.data_type
                     ),
                     hint: mend.to_owned(),

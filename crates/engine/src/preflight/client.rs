@@ -10,7 +10,9 @@ use super::read::{self, ReadFound, ReadOptions};
 use super::sample_batches::Making;
 use super::{PreflightOptions, READ_TIME};
 use crate::error::Error;
+use crate::pipeline::RunOptions;
 use crate::plan::Reading;
+use crate::run::plan::PlanFacts;
 
 /// The loader, as the plan has it.
 #[derive(Clone, Copy)]
@@ -27,7 +29,22 @@ pub struct Client<'a> {
     pub stop: &'a Stop,
 }
 
-impl Client<'_> {
+impl<'a> Client<'a> {
+    /// The loader of a plan.
+    pub fn of(
+        facts: &PlanFacts,
+        options: &'a RunOptions<'_>,
+        preflight_options: &'a PreflightOptions,
+    ) -> Client<'a> {
+        Client {
+            streams: facts.streams,
+            chunk_bytes: facts.settings.chunk_bytes as usize,
+            batch_rows: facts.batch_rows,
+            preflight_options,
+            stop: &options.stop,
+        }
+    }
+
     /// The settings for making a flow's rows.
     pub fn making<'r>(&self, reading: &'r Reading) -> Making<'r> {
         Making {

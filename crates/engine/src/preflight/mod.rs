@@ -3,9 +3,9 @@
 //! It leaves only the prediction behind, which the run's report uses.
 //!
 //! [`planning`] gathers obstacles of the run as [`findings`]; [`sample`] chooses pieces of the files; [`read`]
-//! and [`decode`] measure the loader's own steps; [`model`] turns measurements into seconds, by arithmetic alone. The
-//! driver measures its destination, alone and with all steps [`together`]; the parts that both drivers share are in
-//! [`client`], [`files`], [`steps`] and [`predict`].
+//! and [`decode`] measure the loader's own steps; [`model`] turns measurements into seconds, by arithmetic alone. [`measure`]
+//! has the order of the measurements; the driver measures its destination, alone and with all steps [`together`].
+//! [`client`], [`files`], [`steps`] and [`predict`] are shared by all destinations.
 
 pub mod at_once;
 pub mod capacity;
@@ -14,6 +14,7 @@ pub mod decode;
 pub mod files;
 pub mod findings;
 pub mod flow_found;
+pub mod measure;
 pub mod model;
 pub mod planning;
 pub mod predict;

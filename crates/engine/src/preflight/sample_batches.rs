@@ -54,11 +54,7 @@ impl SampleWork {
 
 /// A converter as a run makes it.
 pub fn converter(reading: &Reading) -> Result<Converter, Error> {
-    let converter = Converter::new(&reading.columns, &reading.dialect, reading.field_count);
-    Ok(stamped(converter.map_err(|source| Error::Convert {
-        flow: reading.name.clone(),
-        source,
-    })?))
+    Ok(stamped(reading.converter()?))
 }
 
 /// Fills the columns of provenance as a run does.

@@ -42,12 +42,18 @@ pub fn to_save<'a>(
         OneOrMany::Many(texts) => texts.iter_mut().for_each(hide),
     };
     package.parameters.clear();
+    let first = package.flows.first();
+    let target = first.and_then(|flow| package.connection_of(flow).ok().map(str::to_owned));
     for connection in package.connections.values_mut() {
         connection.make_absolute(folder);
     }
     for (flow, (planned, table)) in package.flows.iter_mut().zip(flows) {
         flow.name = Some(planned.name.clone());
         flow.table = table;
+        if flow.source.is_some() {
+            // The rejects are files, and another connection than the target's is not needed for them.
+            flow.connection = target.clone();
+        }
         // People read these fields, and replay does not use them: values of variables are not shown.
         each_text(&mut flow.files);
         for texts in [&mut flow.pre_sql, &mut flow.post_sql] {
@@ -135,6 +141,7 @@ fn mended(flow: &Flow, files: &[PathBuf]) -> Flow {
         .collect();
     let mut flow = flow.clone();
     flow.files = OneOrMany::Many(patterns);
+    flow.source = None;
     // Reject files are plain text, even if the original files were compressed.
     flow.format.compression = flow.format.compression.map(|_| Compression::None);
     // The rows are added to those of the run, whatever mode loaded them.

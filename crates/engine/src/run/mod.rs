@@ -9,7 +9,7 @@
 //!
 //! A driver implements the steps that only it can do ([`LoadSteps`]). [`prepared`] has the state of a run and the work
 //! that is kept from earlier attempts, [`lost_rejects`] finds kept work that must be loaded again, [`account`] compares
-//! the ledger with the destination's counts, [`gathering`], [`unit_reports`] and [`report`] make the report, and
+//! the ledger with the destination's counts, [`publish`] makes the rows visible, [`gathering`], [`unit_reports`] and [`report`] make the report, and
 //! [`ending`] writes it.
 
 pub mod account;
@@ -20,6 +20,7 @@ pub mod gathering;
 mod lost_rejects;
 pub mod plan;
 pub mod prepared;
+mod publish;
 mod report;
 pub mod steps;
 pub mod unit_reports;
@@ -146,7 +147,7 @@ fn conclude<'a, S: LoadSteps>(
     context.notice(&Event::Switching {
         targets: targets.clone(),
     });
-    let switched = steps.switch(context, verified, gathering)?;
+    let switched = publish::publish(steps, context, verified, gathering)?;
     context.notice(&Event::Switched { targets });
     Ok(switched)
 }

@@ -7,13 +7,15 @@ use inrush_destination::RunRecord;
 use inrush_rows::ids::RunName;
 use tokio::runtime::Runtime;
 
-use super::account::{CommittedUnits, Verified};
+use super::account::CommittedUnits;
 use super::context::RunContext;
 use super::gathering::Gathering;
 use super::prepared::{DriverRun, KeptRecord};
+use crate::driver_error::DriverError;
 use crate::error::Error;
 use crate::gauge::Gauge;
 use crate::ledger::Account;
+use crate::pipeline::results::StreamResult;
 use crate::pipeline::work_items::WorkItem;
 use crate::report::{PartitionReport, RunFolder};
 use crate::shares::SentPlan;
@@ -26,6 +28,12 @@ pub trait LoadSteps: Sized {
     type Committed: CommittedUnits<Self::Run>;
     /// The tasks of the switch, which follow from these facts.
     type Tasks;
+    /// What the attempts to publish know of each other.
+    type Attempts<'c>
+    where
+        Self: 'c;
+    /// The destination's error about a row that a target refused.
+    type Refusal: Into<DriverError>;
 
     /// The settings that may delay streams, as subject and verb of a sentence: "`rate_bytes_max` asks".
     const PACED_BY: &'static str;
@@ -72,14 +80,30 @@ pub trait LoadSteps: Sized {
         committed: &Self::Committed,
     ) -> Result<Self::Tasks, Error>;
 
-    /// Makes the rows visible in their targets. If it has loaded units again, it has the account verified again before
-    /// that.
-    fn switch(
+    /// Called before the first attempt to publish.
+    fn attempts<'c>(&'c self, context: &RunContext<'c, Self::Run>) -> Self::Attempts<'c>;
+
+    /// Makes the rows visible in their targets, unless a target refuses a row that can be found if units are loaded again.
+    fn publish(
         &self,
         context: &RunContext<'_, Self::Run>,
-        verified: &mut Verified<'_, Self>,
+        tasks: &Self::Tasks,
+        attempts: &mut Self::Attempts<'_>,
         gathering: &mut Gathering,
-    ) -> Result<BTreeMap<usize, SwitchedTarget>, Error>;
+    ) -> Result<PublishEnd<Self::Refusal>, Error>;
+
+    /// Loads units of a flow again, so that the next attempt to publish finds the rows that its target refuses. Their
+    /// inputs can be read once more. Removes from `committed` the units that are not in staging any more. If it fails,
+    /// `result` has the units that were loaded before.
+    fn reload(
+        &self,
+        context: &RunContext<'_, Self::Run>,
+        flow: usize,
+        refusal: Self::Refusal,
+        attempts: &Self::Attempts<'_>,
+        committed: &mut Self::Committed,
+        result: &mut StreamResult,
+    ) -> Result<(), Error>;
 
     /// True if targets are analyzed after the switch.
     fn analyzes(&self) -> bool {
@@ -144,6 +168,19 @@ pub struct AlreadyLoaded<P> {
     pub run: RunName,
     /// The rows that it has loaded, by flow.
     pub accounts: Vec<Account>,
+}
+
+/// The result of an attempt to publish that did not fail.
+pub enum PublishEnd<R> {
+    /// All rows are in their targets. The targets, by the indexes of their flows.
+    Published(BTreeMap<usize, SwitchedTarget>),
+    /// A target refused a row. Nothing is published.
+    Refused {
+        /// The index of the flow.
+        flow: usize,
+        /// The destination's error.
+        refusal: R,
+    },
 }
 
 /// How lost rejects are handled.

@@ -37,7 +37,7 @@ pub fn coordinate<S: LoadSteps>(
 ) -> Result<(), Error> {
     let run = context.run;
     let joins = steps.joins().ok_or_else(Error::no_several_hosts)?;
-    refuse_pipes(run.plan.flows())?;
+    refuse_inputs_of_one_host(run.plan.flows())?;
     let Division { own, shares } = divide(work_left(context), run.plan.flows(), count);
     let record = joins.record(run);
     let files = ShareFiles::open(run.folder.path(), record.epoch)?;
@@ -70,8 +70,14 @@ pub fn coordinate<S: LoadSteps>(
     joins.shut_out(run)
 }
 
-fn refuse_pipes<F: PlannedFlow>(flows: &[F]) -> Result<(), ShareError> {
+fn refuse_inputs_of_one_host<F: PlannedFlow>(flows: &[F]) -> Result<(), ShareError> {
     for flow in flows {
+        if let Some(split) = flow.all_splits().find(|split| split.input.is_snapshot()) {
+            return Err(ShareError::Snapshot {
+                flow: flow.reading().name.clone(),
+                input: split.input.name().display().to_string(),
+            });
+        }
         if let Some(split) = flow.all_splits().find(|split| split.input.is_read_once()) {
             return Err(ShareError::Pipe {
                 flow: flow.reading().name.clone(),

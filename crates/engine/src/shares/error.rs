@@ -88,6 +88,14 @@ pub enum ShareError {
         /// The pipe.
         pipe: String,
     },
+    /// Another process would read another snapshot.
+    #[error("flow `{flow}` reads {input} at a snapshot, and another host would read another one")]
+    Snapshot {
+        /// The flow.
+        flow: String,
+        /// The table.
+        input: String,
+    },
     /// The hosts together rejected more rows than are accepted.
     #[error(
         "flow `{flow}`: all hosts together rejected {rejected} rows; the limit is {limit}; nothing was switched"
@@ -115,6 +123,7 @@ impl ShareError {
             | ShareError::Moved { .. }
             | ShareError::NoShare { .. }
             | ShareError::Differs { .. }
+            | ShareError::Snapshot { .. }
             | ShareError::Pipe { .. } => ExitStatus::Usage,
         }
     }
@@ -148,6 +157,7 @@ impl ShareError {
             ShareError::Pipe { .. } => {
                 "write the data to a file first, or leave --shares out".to_owned()
             }
+            ShareError::Snapshot { .. } => "leave --shares out".to_owned(),
             ShareError::RejectLimit { limit, .. } => format!(
                 "`inrush rejects show` shows why; fix the files and run the same command again, or accept more: rejects \
                  = {{ rows_max = {} }}",

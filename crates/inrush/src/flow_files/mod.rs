@@ -12,9 +12,10 @@ use inrush_engine::plan::flow_inputs::{
     FlowAsked, FlowInputs, InputForm, OpenInputs, Sources, TypedField, TypedInputs,
 };
 use inrush_files::{
-    FileForm, FileSource, Pipes, Preview, ResolveOptions, SourceFile, TableField, resolve_as,
+    FileForm, FileSource, Pipes, Preview, ResolveOptions, SourceFile, TableField, TableKind,
+    resolve_as,
 };
-use inrush_package::{ALL_OTHERS, ColumnDetail};
+use inrush_package::{ALL_OTHERS, ColumnDetail, Format};
 use inrush_rows::cancel::Stop;
 use inrush_rows::plural::counted;
 use inrush_scan::Dialect;
@@ -119,7 +120,10 @@ impl OpenInputs for LookedAt {
             is_uuid: field.is_uuid,
         };
         Some(TypedInputs {
-            kind: table.kind.name(),
+            kind: match table.kind {
+                TableKind::Parquet => "Parquet files",
+                TableKind::Arrow => "Arrow files",
+            },
             columns: table.fields.iter().map(column).collect(),
         })
     }
@@ -133,6 +137,12 @@ impl OpenInputs for LookedAt {
         let files = std::mem::take(&mut self.0);
         Arc::new(FileSource::new(files, form))
     }
+}
+
+/// The dialect and format of rejects of typed rows.
+pub fn form_of_typed_rows(declared: &Format) -> Result<(Dialect, Format), PlanError> {
+    let sniffed = sniffed::of_table(declared)?;
+    Ok((sniffed.dialect, sniffed.format))
 }
 
 /// An error of guessing: a failed guess is an error of the plan, a failed read one of the source.

@@ -129,7 +129,7 @@ pub fn of(
 }
 
 /// The format for files of typed rows, which is also that of their rejects.
-fn of_table(declared: &Format) -> Result<Sniffed, PlanError> {
+pub fn of_table(declared: &Format) -> Result<Sniffed, PlanError> {
     let format = Format {
         preset: Some(Preset::Csv),
         header: Some(true),

@@ -20,7 +20,7 @@ use arrow_array::cast::AsArray;
 use arrow_array::types::Int32Type;
 use inrush::package::{Overrides, Package};
 use inrush::report::RunReport;
-use inrush::{Failure, RunOptions, open_sources};
+use inrush::{Failure, RunOptions, open_files};
 use inrush_destination::{Filling, Layout, LoadMethod, PublishesInto, SplitFacts, UnitLayout};
 use inrush_engine::driver::ContractDriver;
 use inrush_engine::driver_trait::Driver;
@@ -100,7 +100,7 @@ impl Files {
         RunOptions {
             folder: self.path().to_owned(),
             runs_folder: self.path().join("runs"),
-            open_sources,
+            open_sources: &open_files,
             ..RunOptions::default()
         }
     }

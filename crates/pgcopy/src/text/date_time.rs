@@ -13,7 +13,7 @@ const MINUTE_MICROSECONDS: i64 = 60_000_000;
 const SECOND_MICROSECONDS: i64 = 1_000_000;
 
 /// Appends days since 1970-01-01 as `2024-02-29`, `0044-03-15 BC`, `infinity`.
-pub(super) fn append_date(days: i32, out: &mut Vec<u8>) -> Result<(), ValueFault> {
+pub(crate) fn append_date(days: i32, out: &mut Vec<u8>) -> Result<(), ValueFault> {
     postgres_date(days)?;
     if days == i32::MIN || days == i32::MAX {
         append_infinity(days > 0, "infinity", out);
@@ -55,7 +55,7 @@ pub(super) fn append_time_tz(bytes: &[u8], out: &mut Vec<u8>) -> Result<(), Valu
 }
 
 /// Appends a [timestamp](inrush_rows::timestamp) with the offset, `+00` or nothing.
-pub(super) fn append_timestamp(
+pub(crate) fn append_timestamp(
     number: i64,
     offset: &str,
     out: &mut Vec<u8>,

@@ -5,7 +5,7 @@
 //! value that have a meaning in COPY are escaped ([`escape`]); formatted values have none of them.
 
 mod column;
-mod date_time;
+pub(crate) mod date_time;
 mod encoder;
 mod escape;
 mod format;

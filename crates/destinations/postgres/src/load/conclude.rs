@@ -1,6 +1,5 @@
 //! After the last unit: compares the ledger with files and server, then switches, then analyzes.
 
-use std::collections::BTreeMap;
 use std::time::Duration;
 
 use inrush_rows::cancel::StopReason;
@@ -9,15 +8,15 @@ use super::careful::{Need, RefusedStaged, SwitchRows};
 use super::context::{Context, INTERRUPT_TIMEOUT};
 use super::ledger_units::LedgerUnits;
 use super::reload::load_in_file_order;
-use super::{PostgresSteps, count_again, files};
+use super::{count_again, files};
+use crate::engine::driver_error::DriverError;
 use crate::engine::error::Error;
 use crate::engine::event::Event;
 use crate::engine::pipeline::results::StreamResult;
 use crate::engine::pipeline::work_items::WorkItem;
 use crate::engine::report::PartitionReport;
-use crate::engine::run::account::Verified;
 use crate::engine::run::gathering::Gathering;
-use crate::engine::run::steps::SwitchedTarget;
+use crate::engine::run::steps::{PublishEnd, SwitchedTarget};
 use crate::ledger::UnitRow;
 use crate::plan::statistics;
 use crate::switch::{self, LoadedUnit, SwitchError, SwitchTask, TargetTask};
@@ -73,62 +72,56 @@ pub async fn committed(context: &Context<'_>) -> Result<LedgerUnits, Error> {
     Ok(found)
 }
 
-/// Switches. Rows that a target refuses are removed, as far as the package accepts rejects.
-pub fn switch(
+/// Switches. If a target refuses rows, and the package accepts rejects, its rows are copied carefully in the next attempt.
+pub fn publish(
     context: &Context<'_>,
-    verified: &mut Verified<'_, PostgresSteps<'_>>,
+    SwitchWork { targets, units }: &SwitchWork,
+    careful: &mut SwitchRows<'_>,
     gathering: &mut Gathering,
-) -> Result<BTreeMap<usize, SwitchedTarget>, Error> {
+) -> Result<PublishEnd<SwitchRefusal>, Error> {
     let (run, runtime) = (context.run, context.runtime);
     let control = &run.control;
-    let mut careful = SwitchRows::new(context);
-    let done = loop {
-        let SwitchWork { targets, units } = &verified.tasks;
-        let task = SwitchTask {
-            plan: &run.plan,
-            targets,
-            verified: units,
-            ledger: &run.ledger,
-            fence: &run.fence,
-            fault: context.fault,
-        };
-        let switched = runtime.block_on(async {
-            tokio::select! {
-                biased;
-                switched = switch::run(control, &task, &mut careful) => Ok(switched),
-                _ = context.stop.wait() => interrupted_in_time(context, control, targets).await,
-            }
-        })?;
-        match switched {
-            Ok(done) => break done,
-            Err(SwitchError::Refused {
+    let task = SwitchTask {
+        plan: &run.plan,
+        targets,
+        verified: units,
+        ledger: &run.ledger,
+        fence: &run.fence,
+        fault: context.fault,
+    };
+    let switched = runtime.block_on(async {
+        tokio::select! {
+            biased;
+            switched = switch::run(control, &task, careful) => Ok(switched),
+            _ = context.stop.wait() => interrupted_in_time(context, control, targets).await,
+        }
+    })?;
+    let done = match switched {
+        Ok(done) => done,
+        Err(SwitchError::Refused {
+            flow,
+            is_copied,
+            source,
+        }) if !run.plan.is_one_transaction() && careful.add(flow) => {
+            careful.take_back()?;
+            return Ok(PublishEnd::Refused {
                 flow,
-                is_copied,
-                source,
-            }) if !run.plan.is_one_transaction() && careful.add(flow) => {
-                careful.take_back()?;
-                let refusal = SwitchRefusal {
-                    flow,
-                    is_copied,
-                    source,
-                };
-                let loading =
-                    in_file_order(context, control, refusal, careful.refused(), gathering);
-                runtime.block_on(context.unless_stopped(loading))?;
-                verified.again()?;
-            }
-            Err(SwitchError::Careful(error)) => {
-                gathering.rejected(careful.told());
-                return Err(*error);
-            }
-            Err(error) => {
-                runtime.block_on(settle(context, error))?;
-                break targets.clone();
-            }
+                refusal: SwitchRefusal { is_copied, source },
+            });
+        }
+        Err(SwitchError::Careful(error)) => {
+            gathering.rejected(careful.told());
+            return Err(*error);
+        }
+        Err(error) => {
+            runtime.block_on(settle(context, error))?;
+            targets.clone()
         }
     };
     gathering.rejected(careful.told());
-    Ok(done.iter().map(switched_target).collect())
+    Ok(PublishEnd::Published(
+        done.iter().map(switched_target).collect(),
+    ))
 }
 
 /// A target after the switch, with the index of its flow.
@@ -149,45 +142,39 @@ fn switched_target(target: &TargetTask) -> (usize, SwitchedTarget) {
 }
 
 /// A target's refusal of a row at the switch.
-struct SwitchRefusal {
-    flow: usize,
+pub struct SwitchRefusal {
     /// The row was copied; otherwise it is in a table to be attached.
     is_copied: bool,
     source: PostgresError,
 }
 
+impl From<SwitchRefusal> for DriverError {
+    fn from(refusal: SwitchRefusal) -> DriverError {
+        refusal.source.into()
+    }
+}
+
 /// Called after a target has refused a row of a flow. The units of the flow must have their rows in the order of the
 /// files, so that each row can be found in its file, and of duplicates the first one is kept. A unit that several
 /// streams have filled is loaded again by one stream. If more than the order is needed, all units are loaded again.
-async fn in_file_order(
+pub async fn in_file_order(
     context: &Context<'_>,
-    control: &Session,
-    refusal: SwitchRefusal,
-    refused: &RefusedStaged,
-    gathering: &mut Gathering,
-) -> Result<(), Error> {
-    let run = context.run;
-    let SwitchRefusal {
-        flow: flow_index,
+    flow_index: usize,
+    SwitchRefusal {
         is_copied,
         source: refusal,
-    } = refusal;
+    }: SwitchRefusal,
+    refused: &RefusedStaged,
+    result: &mut StreamResult,
+) -> Result<(), Error> {
+    let run = context.run;
+    let control = &run.control;
     let flow = &run.plan.flows[flow_index];
-    if let Some(pipe) = flow.splits().find(|split| !split.input.is_read_again()) {
-        return Err(Error::RefusedFromPipe {
-            limit: flow.reject_limit.rows_accepted(),
-            pipe: pipe.input.name().display().to_string(),
-            source: refusal.into(),
-        });
-    }
     let need = Need::of(control, &run.plan, flow, &refusal, is_copied).await?;
     let Some(need) = need else {
         return Err(SwitchError::from(refusal).into());
     };
     need.prepare(control, &run.plan).await?;
-    for unit_index in 0..flow.units.len() {
-        run.fed_files.close((flow_index, unit_index));
-    }
     let records = run.ledger.units(control, run.fence.run_id).await?;
     for (unit_index, unit) in flow.units.iter().enumerate() {
         context.notice(&Event::UnitRefused {
@@ -203,9 +190,7 @@ async fn in_file_order(
         }
         let item = WorkItem::whole((flow_index, unit_index), unit);
         let additions = need.additions(&run.plan, flow, unit, refused);
-        let mut result = StreamResult::default();
-        load_in_file_order(context, control, &item, &additions, &mut result).await?;
-        gathering.loaded.add_all(result.loaded);
+        load_in_file_order(context, control, &item, &additions, result).await?;
     }
     Ok(())
 }

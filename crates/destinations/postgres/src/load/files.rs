@@ -1,7 +1,8 @@
 //! The check of every file of the plan against the ledger, before the switch.
 //!
 //! There may be a hundred thousand files, so the ledger's rows are read for some files at a time: those whose keys
-//! begin with the same digits.
+//! begin with the same digits. A destination of the contract has no such query: its records are checked as they come
+//! (`ledger_checks.rs` of the engine's driver), by the same [`file_checks`].
 
 use std::collections::HashSet;
 use std::sync::Arc;

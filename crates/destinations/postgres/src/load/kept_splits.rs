@@ -1,5 +1,8 @@
 //! Splits that an earlier attempt has committed, reduced to what is needed before the switch, because there may be a
 //! hundred thousand. The checks before the switch read the whole ledger again.
+//!
+//! The engine's `KeptUnits` are records of the contract: the key of a record says which part of which unit it commits. Here a
+//! unit is one row of the ledger, and its splits are rows of their own, found by the key of the split.
 
 use std::collections::BTreeMap;
 

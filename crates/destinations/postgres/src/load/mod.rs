@@ -34,13 +34,13 @@ mod streams;
 mod unit_reject_files;
 mod verifying;
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use inrush_package::Package;
 use tokio::runtime::Runtime;
 
-use self::conclude::SwitchWork;
+use self::careful::SwitchRows;
+use self::conclude::{SwitchRefusal, SwitchWork};
 use self::context::Context;
 use self::ledger_units::LedgerUnits;
 use self::prepared::PostgresRun;
@@ -49,15 +49,15 @@ use super::plan::{self, Plan};
 use super::{DatabaseAddress, Session};
 use crate::engine::error::Error;
 use crate::engine::gauge::Gauge;
+use crate::engine::pipeline::results::StreamResult;
 use crate::engine::pipeline::work_items::WorkItem;
 use crate::engine::pipeline::{Failure, RunOptions, Success, plan_options, runtime};
 use crate::engine::plan::ContentChecks;
 use crate::engine::run;
-use crate::engine::run::account::Verified;
 use crate::engine::run::context::RunContext;
 use crate::engine::run::gathering::Gathering;
 use crate::engine::run::prepared::KeptRecord;
-use crate::engine::run::steps::{LoadSteps, LostRejects, Preparation, SwitchedTarget};
+use crate::engine::run::steps::{LoadSteps, LostRejects, Preparation, PublishEnd};
 
 /// Plans a package without running it.
 pub fn check(
@@ -113,13 +113,7 @@ impl PostgresSteps<'_> {
         runtime: &Runtime,
         work: impl Future<Output = Result<T, Error>>,
     ) -> Result<T, Error> {
-        runtime.block_on(async {
-            tokio::select! {
-                biased;
-                done = work => done,
-                _ = self.options.stop.wait() => Err(Error::Interrupted),
-            }
-        })
+        runtime.block_on(self.options.unless_stopped(work))
     }
 }
 
@@ -127,6 +121,11 @@ impl LoadSteps for PostgresSteps<'_> {
     type Run = PostgresRun;
     type Committed = LedgerUnits;
     type Tasks = SwitchWork;
+    type Attempts<'c>
+        = SwitchRows<'c>
+    where
+        Self: 'c;
+    type Refusal = SwitchRefusal;
 
     const PACED_BY: &'static str =
         "`rate_bytes_max`, `replica_lag_bytes_max` or `slot_bytes_max` ask";
@@ -188,13 +187,35 @@ impl LoadSteps for PostgresSteps<'_> {
         runtime.block_on(context.unless_stopped(working_out))
     }
 
-    fn switch(
+    fn attempts<'c>(&'c self, context: &RunContext<'c, PostgresRun>) -> SwitchRows<'c> {
+        SwitchRows::new(self.context(context))
+    }
+
+    fn publish(
         &self,
         context: &RunContext<'_, PostgresRun>,
-        verified: &mut Verified<'_, Self>,
+        tasks: &SwitchWork,
+        attempts: &mut SwitchRows<'_>,
         gathering: &mut Gathering,
-    ) -> Result<BTreeMap<usize, SwitchedTarget>, Error> {
-        conclude::switch(&self.context(context), verified, gathering)
+    ) -> Result<PublishEnd<SwitchRefusal>, Error> {
+        conclude::publish(&self.context(context), tasks, attempts, gathering)
+    }
+
+    /// The ledger has what is loaded.
+    fn reload(
+        &self,
+        context: &RunContext<'_, PostgresRun>,
+        flow: usize,
+        refusal: SwitchRefusal,
+        attempts: &SwitchRows<'_>,
+        _: &mut LedgerUnits,
+        result: &mut StreamResult,
+    ) -> Result<(), Error> {
+        let context = self.context(context);
+        let refused = attempts.refused();
+        let loading = conclude::in_file_order(&context, flow, refusal, refused, result);
+        let runtime = context.runtime;
+        runtime.block_on(context.unless_stopped(loading))
     }
 
     fn analyzes(&self) -> bool {

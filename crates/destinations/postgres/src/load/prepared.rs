@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::ops::{Deref, DerefMut, Range};
 use std::path::PathBuf;
 
+use inrush_convert::RunStamp;
 use inrush_rows::ids::UnitKey;
 
 use super::kept_splits::KeptSplits;
@@ -57,6 +58,14 @@ impl PostgresRun {
     pub fn unit(&self, flow: usize, unit: usize) -> (&FlowPlan, &UnitPlan) {
         let flow = &self.plan.flows[flow];
         (flow, &flow.units[unit])
+    }
+
+    /// The values of columns that say which run loaded a row.
+    pub fn stamp(&self) -> RunStamp {
+        RunStamp {
+            run_id: self.record.run_id,
+            started_at_microseconds: self.record.started_at_microseconds,
+        }
     }
 
     /// The folder of the rejects.

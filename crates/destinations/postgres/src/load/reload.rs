@@ -23,19 +23,14 @@ pub async fn load_in_file_order(
 ) -> Result<(), Error> {
     let run = context.run;
     let (_, unit) = run.unit(item.flow, item.unit);
-    // The rows and rejects that were counted for it before are subtracted.
     let accounts = run.ledger.accounts(session, run.fence.run_id).await?;
     let committed = accounts.of_unit(&unit.key);
-    if let Some(sharing) = run.sharing.get(&item.unit_place()) {
-        sharing.take_back();
-    }
     if !additions.is_empty() {
         forget(context, session, unit).await?;
     }
-    let bytes = unit.splits.iter().map(|split| split.size_bytes).sum();
     let (load_run, target) = (context.load_run(), SessionStream { context, session });
     Loader::new(&load_run, &target, 0, item)
-        .careful_unit(committed.into(), bytes, Some(additions), result)
+        .reload(committed, Some(additions), result)
         .await
 }
 

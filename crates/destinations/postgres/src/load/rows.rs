@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use arrow_array::RecordBatch;
-use inrush_convert::{Converter, RunStamp};
+use inrush_convert::Converter;
 use inrush_package::ServerCopy;
 use inrush_source::SourceError;
 use inrush_verdict::Phase;
@@ -218,12 +218,7 @@ impl RowWriter for CopyRows<'_> {
 
 impl FileWriter for CopyRows<'_> {
     fn converter(&self) -> Result<Converter, Error> {
-        let record = &self.context.run.record;
-        let stamp = RunStamp {
-            run_id: record.run_id,
-            started_at_microseconds: record.started_at_microseconds,
-        };
-        Ok(converter(self.flow, self.unit)?.with_run(stamp))
+        Ok(converter(self.flow, self.unit)?.with_run(self.context.run.stamp()))
     }
 
     async fn begin_file(&mut self, file: &str) -> Result<(), Error> {
@@ -280,13 +275,7 @@ impl FileWriter for CopyRows<'_> {
 
 /// The converter for a unit's records.
 pub fn converter(flow: &FlowPlan, unit: &UnitPlan) -> Result<Converter, Error> {
-    let converter =
-        Converter::new(&flow.columns, &flow.dialect, flow.field_count).map_err(|source| {
-            Error::Convert {
-                flow: flow.name.clone(),
-                source,
-            }
-        })?;
+    let converter = flow.converter()?;
     let converter = match &unit.key_set {
         Some(set) => converter.with_key_set(set.clone()),
         None => converter,

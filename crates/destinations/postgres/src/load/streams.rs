@@ -77,6 +77,7 @@ pub fn run(
     let error = gathering.streams_ended(ended);
     match worse(watched.err(), error) {
         Some(error) => Err(error),
+        None if context.stop.asked().is_some() => Err(Error::Interrupted),
         None => {
             runtime.block_on(context.unless_stopped(finish_shared(context, &load_run, gathering)))
         }
@@ -126,7 +127,7 @@ async fn work_off(
     queue: &Queue<WorkItem>,
     result: &mut StreamResult,
 ) -> Result<(), Error> {
-    let Some(mut item) = queue.next() else {
+    let Some(first) = queue.next() else {
         return Ok(());
     };
     let name = format!("inrush {} stream {number}", context.run.record.name);
@@ -136,35 +137,16 @@ async fn work_off(
     session.pace = Arc::clone(&context.run.pace);
     session.gauge = Arc::clone(gauge);
     gauge.served_by(session.backend_process_id, session.watch.tcp());
-    loop {
-        // Work that waits for the server is dropped when the run is asked to stop; conversion checks the flag between
-        // blocks.
-        let target = SessionStream {
-            context,
-            session: &session,
-        };
-        let loader = Loader::new(load_run, &target, number, &item);
-        let loaded = tokio::select! {
-            biased;
-            loaded = loader.load(result) => loaded,
-            _ = context.stop.wait() => Err(Error::Interrupted),
-        };
-        match loaded {
-            Ok(()) => {}
-            Err(error) => {
-                session.abandon();
-                return Err(error);
-            }
-        }
-        if context.stop.asked().is_some() {
-            session.close().await;
-            return Err(Error::Interrupted);
-        }
-        match queue.next() {
-            Some(next) => item = next,
-            None => break,
-        }
+    let target = SessionStream {
+        context,
+        session: &session,
+    };
+    let loaded = load_run
+        .work_off(&target, number, first, queue, result)
+        .await;
+    match loaded {
+        Ok(()) => session.close().await,
+        Err(_) => session.abandon(),
     }
-    session.close().await;
-    Ok(())
+    loaded
 }

@@ -4,6 +4,10 @@
 //! attempts. For the splits of a shared unit it also has the split's number, and for ranges of a fed file their first
 //! byte. A file is valid if its rows belong to a committed record; all other files were left by attempts that did not
 //! get that far.
+//!
+//! The engine names files of the contract's records by the keys of the records (`reject_files::of_record`). Here only the unit
+//! has a key, so a split is named by its number, also if it is the only one of its unit. The names must not change: a resumed
+//! run looks for the files of its earlier attempts.
 
 use super::kept_splits::KeptSplit;
 use crate::engine::load::Part;

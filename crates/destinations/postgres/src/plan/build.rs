@@ -10,9 +10,8 @@ use super::{
     DiskFacts, Earlier, FED_TRANSACTION_BYTES, FlowPlan, Plan, disk, earlier, flow, index_rebuild,
     is_all_straight, limits, obstacles, replace_mode, target,
 };
-use crate::engine::pipeline::work_items;
 use crate::engine::plan::error::PlanError;
-use crate::engine::plan::long_units::share_long_units;
+use crate::engine::plan::long_units::share_among;
 use crate::engine::plan::options::PlanOptions;
 use crate::engine::plan::{MemoryBound, abilities, identity};
 use crate::engine::run::plan::PlanFacts;
@@ -191,10 +190,7 @@ impl PlanRequest<'_> {
     /// Cuts long units into pieces for several streams, and computes the number of locks of the switch.
     fn share(&self, mut flows: Vec<FlowPlan>) -> Result<SharedFlows, PlanError> {
         let streams_wanted = self.streams_wanted();
-        share_long_units(&mut flows, streams_wanted)?;
-        let streams = streams_wanted
-            .min(work_items::all(&flows, streams_wanted, |_| 0).len())
-            .max(1);
+        let streams = share_among(&mut flows, streams_wanted)?;
         let options = self.options;
         options.or_note(limits::check_connections(self.server, streams))?;
         let locks_needed = limits::locks_needed(&flows);
@@ -208,9 +204,8 @@ impl PlanRequest<'_> {
 
     /// The most memory of the load with this number of streams.
     fn memory(&self, flows: &[FlowPlan], streams: usize, earlier: &Earlier) -> MemoryBound {
-        let run = &self.package.run;
         let is_resumed = matches!(earlier, Earlier::Stopped { .. });
-        limits::memory(flows, run.chunk_bytes, run.batch_rows, streams, is_resumed)
+        limits::memory(flows, &self.package.run, streams, is_resumed)
     }
 
     /// The privileges that the flows need.

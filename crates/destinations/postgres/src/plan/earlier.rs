@@ -4,13 +4,14 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use inrush_package::Mode;
-use inrush_rows::ids::{FileKey, RunKey, SplitKey, UnitKey};
+use inrush_rows::ids::{FileKey, RunId, RunKey, RunName, SplitKey, UnitKey};
 use inrush_source::Input;
 
 use super::{Earlier, FlowPlan, UnitPlan};
 use crate::Session;
 use crate::engine::ledger::{LedgerRun, LedgerRunState, SplitRecord, SwitchedFile};
 use crate::engine::plan::changed::{self, FilesBefore, PlannedFiles};
+use crate::engine::plan::earlier::{self, EarlierRun, PackageRuns};
 use crate::engine::plan::error::PlanError;
 use crate::engine::plan::identity;
 use crate::engine::plan::loaded::{LoadedFiles, WantedFiles};
@@ -32,51 +33,15 @@ pub async fn find(
         return Ok(Earlier::None);
     }
     let book = Ledger::new(ledger_schema);
-    if options.is_replay
-        && !options.again
-        && let Some(run) = book.latest_run(session, run_key).await?
-        && run.state == LedgerRunState::Switched
-    {
-        // Rejects that were replayed in the meantime do not matter here.
-        return Ok(Earlier::Loaded(Box::new(run)));
-    }
-    if options.again
-        && let Some(run) = book.latest_run(session, run_key).await?
-        && run.state == LedgerRunState::Switched
-        && options.is_repeated(&run.name)
-    {
-        let wanted: Vec<WantedFiles<'_>> = flows.iter().map(wanted).collect();
-        let mut loaded = LoadedFiles::new(&wanted);
-        let see = |file: &SwitchedFile| {
-            if file.run_id == run.run_id {
-                loaded.see(file);
-            }
-        };
-        book.switched_files(session, run_key, see).await?;
-        if matches!(loaded.run(), Ok(Some(_))) {
-            return Ok(Earlier::Loaded(Box::new(run)));
-        }
-    }
-    if !options.again && !options.is_replay {
-        let wanted: Vec<WantedFiles<'_>> = flows.iter().map(wanted).collect();
-        let mut loaded = LoadedFiles::new(&wanted);
-        book.switched_files(session, run_key, |file| loaded.see(file))
-            .await?;
-        let lost_rows = loaded.lost_rows();
-        let run_id = loaded.run()?;
-        if run_id.is_none() {
-            notes.extend(lost_rows);
-        }
-        if let Some(run_id) = run_id
-            && let Some(run) = book.run(session, run_id).await?
-        {
-            return Ok(Earlier::Loaded(Box::new(run)));
-        }
-    }
-    // `again` asks for a second load of rows that were switched in. A stopped run has switched nothing, so its units
-    // can be kept.
-    let Some(run) = book.latest_stopped(session, run_key).await? else {
-        return Ok(Earlier::None);
+    let mut runs = RunsOfServer {
+        session,
+        book: &book,
+        run_key,
+    };
+    let run = match earlier::find(&mut runs, flows.iter().map(wanted), options, notes).await? {
+        EarlierRun::Stopped(run) => run,
+        EarlierRun::Loaded(run) => return Ok(Earlier::Loaded(Box::new(run))),
+        EarlierRun::None => return Ok(Earlier::None),
     };
     let units = book.units(session, run.run_id).await?;
     let planned: Vec<PlannedFiles<'_>> = flows.iter().map(planned).collect();
@@ -125,6 +90,56 @@ pub async fn find(
         changed: changed_keys,
         touched: found.touched,
     })
+}
+
+/// The runs of the package in the server's ledger.
+struct RunsOfServer<'a> {
+    session: &'a Session,
+    book: &'a Ledger,
+    run_key: &'a RunKey,
+}
+
+impl PackageRuns for RunsOfServer<'_> {
+    type Run = LedgerRun;
+    type Error = PlanFailure;
+
+    async fn latest_if_switched(&mut self) -> Result<Option<LedgerRun>, PlanFailure> {
+        let latest = self.book.latest_run(self.session, self.run_key).await?;
+        Ok(latest.filter(|run| run.state == LedgerRunState::Switched))
+    }
+
+    async fn see_switched(&mut self, files: &mut LoadedFiles<'_>) -> Result<(), PlanFailure> {
+        let see = |file: &SwitchedFile| files.see(file);
+        let (session, run_key) = (self.session, self.run_key);
+        Ok(self.book.switched_files(session, run_key, see).await?)
+    }
+
+    async fn see_switched_by(
+        &mut self,
+        run: &LedgerRun,
+        files: &mut LoadedFiles<'_>,
+    ) -> Result<(), PlanFailure> {
+        let see = |file: &SwitchedFile| {
+            if file.run_id == run.run_id {
+                files.see(file);
+            }
+        };
+        let (session, run_key) = (self.session, self.run_key);
+        Ok(self.book.switched_files(session, run_key, see).await?)
+    }
+
+    fn name<'r>(&self, run: &'r LedgerRun) -> &'r RunName {
+        &run.name
+    }
+
+    async fn with_id(&mut self, run_id: RunId) -> Result<Option<LedgerRun>, PlanFailure> {
+        Ok(self.book.run(self.session, run_id).await?)
+    }
+
+    async fn latest_stopped(&mut self) -> Result<Option<LedgerRun>, PlanFailure> {
+        let (session, run_key) = (self.session, self.run_key);
+        Ok(self.book.latest_stopped(session, run_key).await?)
+    }
 }
 
 /// The splits of a stopped run that matter for the plan.
@@ -355,10 +370,5 @@ fn wanted(flow: &FlowPlan) -> WantedFiles<'_> {
 }
 
 fn planned(flow: &FlowPlan) -> PlannedFiles<'_> {
-    PlannedFiles {
-        target: flow.target(),
-        source: &*flow.source,
-        files: files(flow).collect(),
-        unit_keys: flow.units.iter().map(|unit| &unit.key).collect(),
-    }
+    PlannedFiles::of(flow, files(flow).collect())
 }

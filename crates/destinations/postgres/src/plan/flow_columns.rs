@@ -55,6 +55,7 @@ impl FlowColumns {
             flow,
             name,
             folder: request.options.folder,
+            connections: &request.package.connections,
             filled,
         };
         let mut files = request.options.sources.look(&asked, notes)?;

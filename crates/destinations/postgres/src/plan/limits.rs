@@ -1,14 +1,12 @@
 //! Memory, connections and locks that a plan needs.
 
+use inrush_package::RunSettings;
 use inrush_rows::plural::counted_do;
-use inrush_source::Split;
 
 use super::{FlowPlan, Publish, RoutePlan};
 use crate::block_socket::BLOCK_BYTES;
 use crate::engine::plan::error::PlanError;
-use crate::engine::plan::memory::{
-    FileCost, MemoryBound, feed_bytes, row_group_bytes, text_and_batch,
-};
+use crate::engine::plan::memory::{LoadMemory, MemoryBound};
 use crate::server_facts::ServerFacts;
 
 /// Blocks of a stream in memory at a time if the driver sends them, as on an encrypted connection: one being filled,
@@ -20,47 +18,28 @@ const FILE_BYTES: u64 = 480;
 /// Connections that should stay free for others.
 const CONNECTIONS_KEPT_FREE: i64 = 3;
 
-/// Computes the memory bound from the memory that a stream needs.
+/// Bytes of a stream's blocks.
+fn blocks_bytes(chunk_bytes: u32) -> u64 {
+    BLOCKS_PER_STREAM * (BLOCK_BYTES as u64 + BLOCK_BYTES as u64 / 4 + u64::from(chunk_bytes))
+}
+
+/// The most memory of a load with this number of streams.
 pub fn memory(
     flows: &[FlowPlan],
-    chunk_bytes: u32,
-    batch_rows: u32,
+    settings: &RunSettings,
     streams: usize,
     is_resumed: bool,
 ) -> MemoryBound {
-    let columns_max = flows
-        .iter()
-        .map(|flow| flow.columns.len())
-        .max()
-        .unwrap_or(0) as u64;
-    let chunk_bytes = u64::from(chunk_bytes);
-    let blocks = BLOCKS_PER_STREAM * (BLOCK_BYTES as u64 + BLOCK_BYTES as u64 / 4 + chunk_bytes);
-    let stream_bytes = text_and_batch(chunk_bytes, u64::from(batch_rows), columns_max) + blocks;
-    let record = flows
-        .iter()
-        .map(|flow| flow.dialect.record_bytes_max)
-        .max()
-        .unwrap_or(0) as u64;
-    let mut promises = flows.iter().map(|flow| &flow.expect.promises);
-    let cost = FileCost {
-        engine_bytes: FILE_BYTES,
+    let load = LoadMemory {
+        streams,
+        chunk_bytes: settings.chunk_bytes,
+        batch_rows: settings.batch_rows as usize,
+        own_stream_bytes: blocks_bytes(settings.chunk_bytes),
+        library_bytes: 0,
+        file_bytes: FILE_BYTES,
         is_resumed,
-        is_promised: promises.any(|promises| !promises.is_empty()),
     };
-    MemoryBound {
-        stream_bytes,
-        streams_bytes: stream_bytes * streams as u64,
-        feed_bytes: feed_bytes(all_splits(flows), chunk_bytes, streams as u64),
-        row_group_bytes: row_group_bytes(all_splits(flows)) * streams as u64,
-        // The record as text, its tail carried over, and its encoded form.
-        long_record_bytes: 4 * record,
-        ..MemoryBound::of_files(all_splits(flows), streams, cost)
-    }
-}
-
-fn all_splits(flows: &[FlowPlan]) -> impl Iterator<Item = &Split> {
-    let units = flows.iter().flat_map(|flow| &flow.units);
-    units.flat_map(|unit| &unit.splits)
+    MemoryBound::of_flows(flows, &load)
 }
 
 /// Refuses more streams than the server can accept connections for.

@@ -2,8 +2,6 @@
 
 use std::fmt;
 
-use inrush_package::LoadOrder;
-use inrush_rows::plural::counted;
 use inrush_rows::quantity::bytes;
 use inrush_rows::told;
 
@@ -11,14 +9,14 @@ use super::print_flow::fmt_flow;
 use super::statements::shortened;
 use super::{DiskFacts, Earlier, Plan};
 use crate::abilities::abilities;
-use crate::engine::plan::abilities::lacking_names;
-use crate::engine::plan::{MemoryBound, PlannedFlow};
+use crate::engine::plan::PlannedFlow;
+use crate::engine::plan::plan_text::{fmt_memory, fmt_notes, fmt_order, fmt_package, kept_words};
 use inrush_pgclient::SETTINGS;
 
 impl fmt::Display for Plan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt_run(f, self)?;
-        fmt_memory(f, &self.memory)?;
+        fmt_memory(f, &self.memory, "")?;
         told!(
             f,
             "Locks        about {} in the switch; the server has room for {}",
@@ -43,28 +41,13 @@ impl fmt::Display for Plan {
         for line in shortened(self.switch_lines()) {
             told!(f, "  {line}")?;
         }
-        if !self.notes.is_empty() {
-            told!(f, "\nGood to know")?;
-            for note in &self.notes {
-                told!(f, "  - {note}")?;
-            }
-        }
-        Ok(())
+        fmt_notes(f, &self.notes)
     }
 }
 
 /// The package, its destination, and the number of streams.
 fn fmt_run(f: &mut fmt::Formatter<'_>, plan: &Plan) -> fmt::Result {
-    told!(
-        f,
-        "Package      {} ({})",
-        plan.package,
-        &plan.package_hash[..12]
-    )?;
-    told!(f, "Destination  {}", plan.destination)?;
-    if let Some(names) = lacking_names(&abilities()) {
-        told!(f, "Cannot       {names}")?;
-    }
+    fmt_package(f, &plan.facts, &abilities())?;
     told!(
         f,
         "Server       PostgreSQL {}, wal_level = {}",
@@ -77,26 +60,7 @@ fn fmt_run(f: &mut fmt::Formatter<'_>, plan: &Plan) -> fmt::Result {
          the switch",
         plan.streams
     )?;
-    if plan.settings.order == LoadOrder::Package {
-        told!(
-            f,
-            "Order        flow by flow, in the package's order; within a flow, the largest units first"
-        )?;
-    }
-    Ok(())
-}
-
-fn fmt_memory(f: &mut fmt::Formatter<'_>, memory: &MemoryBound) -> fmt::Result {
-    told!(
-        f,
-        "Memory       at most {} ({}, {} for each stream{}); a stream that meets a very \
-         long record up to {} more",
-        bytes(memory.total()),
-        memory.beside_streams(),
-        bytes(memory.stream_bytes),
-        memory.also_for_streams(),
-        bytes(memory.long_record_bytes)
-    )
+    fmt_order(f, plan.settings.order)
 }
 
 fn fmt_disk(f: &mut fmt::Formatter<'_>, plan: &Plan, disk: &DiskFacts) -> fmt::Result {
@@ -127,15 +91,10 @@ fn fmt_earlier(f: &mut fmt::Formatter<'_>, earlier: &Earlier) -> fmt::Result {
             run, kept, dropped, ..
         } => told!(
             f,
-            "Earlier      run {} stopped (begun {}): {} kept{}",
+            "Earlier      run {} stopped (begun {}): {}",
             run.name,
             run.started_at(),
-            counted(kept.len() as u64, "unit"),
-            if *dropped > 0 {
-                format!(", {dropped} dropped since files or settings changed")
-            } else {
-                String::new()
-            }
+            kept_words(kept.len(), *dropped)
         ),
     }
 }

@@ -11,10 +11,10 @@ use super::{
     Commit, Earlier, FlowCopy, FlowPlan, Plan, Publish, UnitPlan, WireForm, replace_mode,
     unit_steps,
 };
+use crate::engine::plan::PlannedFlow;
 use crate::engine::plan::plan_text::{
-    TARGET_LOADED, dialect_words, reject_limit, size_words, split_words,
+    TARGET_LOADED, dialect_words, fmt_reading, reject_limit, size_words, split_words,
 };
-use crate::engine::plan::{PlannedFlow, column_text, typed_rows};
 use crate::quote::identifier;
 
 /// The number of units of a flow that are printed in full; the others are only counted.
@@ -171,13 +171,7 @@ fn fmt_columns(f: &mut fmt::Formatter<'_>, flow: &FlowPlan) -> fmt::Result {
         columns.insert_str(at, &format!("{} ", identifier(&column.name)));
     }
     told!(f, "  columns: {columns}")?;
-    for line in column_text::lines(&flow.columns, flow.field_count) {
-        told!(f, "    {line}")?;
-    }
-    if let Some(line) = typed_rows::words(flow) {
-        told!(f, "    {line}")?;
-    }
-    Ok(())
+    fmt_reading(f, flow)
 }
 
 fn fmt_unit(

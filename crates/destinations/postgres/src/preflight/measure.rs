@@ -1,4 +1,4 @@
-//! Measures a plan in the order in which data flows: the files, the loader, the server, and then the whole run.
+//! The part of a preflight that is about a server.
 
 use std::time::Duration;
 
@@ -15,9 +15,11 @@ use crate::engine::pipeline::RunOptions;
 use crate::engine::preflight::client::Client;
 use crate::engine::preflight::decode::{self, EncodeRows, Ways};
 use crate::engine::preflight::flow_found::FlowFound;
-use crate::engine::preflight::result::PreflightReport;
+use crate::engine::preflight::measure::{MeasuredDestination, measure};
+use crate::engine::preflight::read::ReadFound;
+use crate::engine::preflight::result::{Finding, PreflightReport, StepFound};
 use crate::engine::preflight::sample_batches::{self, stamped};
-use crate::engine::preflight::{MeasuringTime, PreflightOptions, files, steps};
+use crate::engine::preflight::{MeasuringTime, PreflightOptions};
 use crate::load::encoder::Encoder;
 use crate::load::rows;
 use crate::plan::Plan;
@@ -51,40 +53,42 @@ pub struct Preflight<'a> {
 }
 
 impl Preflight<'_> {
-    /// Measures each step and all of them together, and predicts the run.
+    /// Measures the plan, and predicts its run.
     pub fn measure(&self, report: &mut PreflightReport) -> Result<(), Error> {
-        let plan = self.plan;
-        let left = WorkLeft::of(plan);
-        let client = Client {
-            streams: plan.streams,
-            chunk_bytes: plan.settings.chunk_bytes as usize,
-            batch_rows: plan.settings.batch_rows as usize,
-            preflight_options: self.preflight_options,
-            stop: &self.options.stop,
+        let measured = MeasuredServer {
+            preflight: self,
+            left: WorkLeft::of(self.plan),
         };
-        let mut flows = left.flows()?;
-        let read = client.read(&mut flows)?;
-        let measuring_time = MeasuringTime::of(flows.len());
-        for flow in &mut flows {
-            self.decode(&client, flow, measuring_time.step)?;
-        }
-        let server = ServerFound::measure(self, &mut flows, measuring_time)?;
-        for flow in &flows {
-            let reading = &plan.flows[flow.index].reading;
-            let rejected = steps::rejected(reading, flow.decoded.as_ref());
-            report.findings.extend(rejected);
-        }
-        report.findings.extend(server.findings.iter().cloned());
-        let units = plan.flows.iter().map(|flow| &flow.units);
-        let splits = units.map(|units| units.iter().flat_map(|unit| &unit.splits));
-        report.files = files::of_all(splits, &flows, read.cached_share);
-        report.steps = steps::client(&flows, &read, plan.streams);
-        report
-            .steps
-            .extend(server_steps::server(plan, &flows, &server));
-        let measured = MeasuredPlan::new(plan, &left, &flows, &read, &server);
-        predict::predict(self, &measured, report);
-        Ok(())
+        measure(&measured, report)
+    }
+}
+
+/// A plan that is measured, with the work that is left of it.
+struct MeasuredServer<'a> {
+    preflight: &'a Preflight<'a>,
+    left: WorkLeft<'a>,
+}
+
+impl MeasuredDestination for MeasuredServer<'_> {
+    type Plan = Plan;
+    type Found = ServerFound;
+
+    fn plan(&self) -> &Plan {
+        self.preflight.plan
+    }
+
+    fn client(&self) -> Client<'_> {
+        let Preflight {
+            plan,
+            options,
+            preflight_options,
+            ..
+        } = self.preflight;
+        Client::of(plan, options, preflight_options)
+    }
+
+    fn flows(&self) -> Result<Vec<FlowFound>, Error> {
+        self.left.flows()
     }
 
     fn decode(
@@ -93,7 +97,7 @@ impl Preflight<'_> {
         found: &mut FlowFound,
         measuring_time: Duration,
     ) -> Result<(), Error> {
-        let flow = &self.plan.flows[found.index];
+        let flow = &self.preflight.plan.flows[found.index];
         let Some((unit, _)) = found.works.first() else {
             return Ok(());
         };
@@ -107,5 +111,32 @@ impl Preflight<'_> {
         let encoder = || Some(Box::new(Encoder::new(flow)) as Box<dyn EncodeRows>);
         let ways: Ways<'_> = (&converter, &encoder);
         client.decode(found, &flow.reading, ways, measuring_time)
+    }
+
+    fn destination(
+        &self,
+        flows: &mut [FlowFound],
+        measuring_time: MeasuringTime,
+    ) -> Result<ServerFound, Error> {
+        Ok(ServerFound::measure(self.preflight, flows, measuring_time)?)
+    }
+
+    fn findings(&self, server: &ServerFound) -> Vec<Finding> {
+        server.findings.clone()
+    }
+
+    fn steps(&self, flows: &[FlowFound], server: &ServerFound) -> Vec<StepFound> {
+        server_steps::server(self.preflight.plan, flows, server)
+    }
+
+    fn predict(
+        &self,
+        flows: &[FlowFound],
+        read: &ReadFound,
+        server: &ServerFound,
+        report: &mut PreflightReport,
+    ) {
+        let measured = MeasuredPlan::new(self.preflight.plan, &self.left, flows, read, server);
+        predict::predict(self.preflight, &measured, report);
     }
 }

@@ -25,7 +25,7 @@ use crate::run::unit_reports::UnitEnd;
 pub struct StagedUnits {
     accounts: UnitAccounts,
     rows: Vec<u64>,
-    /// Flows whose units were loaded carefully.
+    /// Flows whose units are being loaded again, carefully. The report knows it of units that are loaded.
     careful: BTreeSet<usize>,
 }
 
@@ -55,11 +55,6 @@ impl StagedUnits {
         for piece in loaded {
             self.accounts.add((piece.flow, piece.unit), &piece.account);
         }
-    }
-
-    /// Records that the units of these flows were loaded carefully.
-    pub fn loaded_carefully(&mut self, flows: &BTreeSet<usize>) {
-        self.careful.clone_from(flows);
     }
 }
 

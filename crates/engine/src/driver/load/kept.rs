@@ -1,4 +1,7 @@
 //! Units that an earlier attempt has committed, and that are not loaded again.
+//!
+//! Each record of the contract's ledger commits a unit or a part of one, and has a key of its own. A ledger with a row for
+//! the unit and one for each split is reduced by its own destination instead.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;

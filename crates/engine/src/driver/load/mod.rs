@@ -14,7 +14,7 @@ mod staged_sums;
 mod stream;
 mod streams;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -22,21 +22,22 @@ use inrush_destination::{Ability, Destination, RunRecord};
 use inrush_package::Package;
 use tokio::runtime::Runtime;
 
-use self::conclude::{PublishEnd, StagedUnits};
+use self::conclude::StagedUnits;
 use self::prepared::ContractRun;
 use self::reload::Reload;
 use super::OpenDestination;
 use super::plan::ContractPlan;
+use crate::driver_error::DriverError;
 use crate::error::Error;
 use crate::gauge::Gauge;
+use crate::pipeline::results::StreamResult;
 use crate::pipeline::work_items::WorkItem;
 use crate::pipeline::{Failure, RunOptions, Success, runtime};
 use crate::report::RunFolder;
-use crate::run::account::Verified;
 use crate::run::context::RunContext;
 use crate::run::gathering::Gathering;
 use crate::run::prepared::KeptRecord;
-use crate::run::steps::{JoinSteps, LoadSteps, LostRejects, Preparation, SwitchedTarget};
+use crate::run::steps::{JoinSteps, LoadSteps, LostRejects, Preparation, PublishEnd};
 use crate::shares::{SentPlan, ShareLoaded};
 
 /// A running load.
@@ -95,6 +96,11 @@ impl LoadSteps for ContractSteps<'_> {
     type Committed = StagedUnits;
     /// The switch needs no list of tasks: the destination has its own record of the staged units.
     type Tasks = ();
+    type Attempts<'c>
+        = BTreeSet<usize>
+    where
+        Self: 'c;
+    type Refusal = DriverError;
 
     const PACED_BY: &'static str = "`rate_bytes_max` asks";
 
@@ -139,40 +145,51 @@ impl LoadSteps for ContractSteps<'_> {
         Ok(())
     }
 
-    fn switch(
+    /// The flows that were loaded carefully.
+    fn attempts<'c>(&'c self, _: &ContractContext<'c>) -> BTreeSet<usize> {
+        BTreeSet::new()
+    }
+
+    fn publish(
         &self,
         context: &ContractContext<'_>,
-        verified: &mut Verified<'_, Self>,
+        (): &(),
+        careful: &mut BTreeSet<usize>,
         gathering: &mut Gathering,
-    ) -> Result<BTreeMap<usize, SwitchedTarget>, Error> {
-        let destination = self.destination.as_ref();
-        let mut careful = BTreeSet::new();
-        loop {
-            let (flow, refusal) = match conclude::publish(context)? {
-                PublishEnd::Published(published) => {
-                    return Ok(conclude::switched(published, gathering));
+    ) -> Result<PublishEnd<DriverError>, Error> {
+        match conclude::publish(context)? {
+            conclude::PublishEnd::Published(published) => Ok(PublishEnd::Published(
+                conclude::switched(published, gathering),
+            )),
+            conclude::PublishEnd::RowsRefused { target, refusal } => {
+                let refusal = DriverError::from(refusal);
+                match careful.insert(target) {
+                    true => Ok(PublishEnd::Refused {
+                        flow: target,
+                        refusal,
+                    }),
+                    // The careful load has not found the rows.
+                    false => Err(Error::Driver(refusal)),
                 }
-                PublishEnd::RowsRefused { target, refusal } => (target, refusal.into()),
-            };
-            if !careful.insert(flow) {
-                // The careful load has not found the rows.
-                return Err(Error::Driver(refusal));
             }
-            let reload = Reload {
-                context,
-                destination,
-                flow,
-            };
-            let loaded = reload.load(refusal, || verified.committed.forget(flow))?;
-            verified.committed.add(&loaded.loaded);
-            gathering.loaded.add_all(loaded.loaded);
-            gathering.rejected(loaded.rejects);
-            if let Some(error) = loaded.error {
-                return Err(error);
-            }
-            verified.again()?;
-            verified.committed.loaded_carefully(&careful);
         }
+    }
+
+    fn reload(
+        &self,
+        context: &ContractContext<'_>,
+        flow: usize,
+        refusal: DriverError,
+        _: &BTreeSet<usize>,
+        committed: &mut StagedUnits,
+        result: &mut StreamResult,
+    ) -> Result<(), Error> {
+        let reload = Reload {
+            context,
+            destination: self.destination.as_ref(),
+            flow,
+        };
+        reload.load(&refusal, committed, result)
     }
 
     fn at_end(

@@ -66,11 +66,8 @@ pub async fn prepare(
     options: &RunOptions<'_>,
 ) -> Result<Preparation<ContractRun>, Error> {
     let name = new_run_name(&package.name);
-    let mut plan = tokio::select! {
-        biased;
-        plan = plan(destination, package, options) => plan?,
-        _ = options.stop.wait() => return Err(Error::Interrupted),
-    };
+    let planning = plan(destination, package, options);
+    let mut plan = options.unless_stopped(planning).await?;
     if let ContractEarlier::Loaded { run, accounts } = &mut plan.earlier {
         return Ok(Preparation::AlreadyLoaded(Box::new(AlreadyLoaded {
             run: run.name.clone(),
@@ -108,11 +105,8 @@ pub async fn join(
     sent: &SentPlan,
     folder: RunFolder,
 ) -> Result<ContractRun, Error> {
-    let mut plan = tokio::select! {
-        biased;
-        plan = plan(destination, package, options) => plan?,
-        _ = options.stop.wait() => return Err(Error::Interrupted),
-    };
+    let planning = plan(destination, package, options);
+    let mut plan = options.unless_stopped(planning).await?;
     let targets_digest = targets_digest(&plan);
     sent.settle(&mut plan, package, &targets_digest)?;
     for (flow, sent) in plan.flows.iter_mut().zip(&sent.flows) {

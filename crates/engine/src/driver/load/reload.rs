@@ -9,6 +9,7 @@ use std::cell::RefCell;
 use inrush_destination::Destination;
 
 use super::ContractContext;
+use super::conclude::StagedUnits;
 use super::stream::ContractStream;
 use crate::driver::plan::{UnitAccounts, UnitIndex, each_record};
 use crate::driver_error::DriverError;
@@ -16,11 +17,9 @@ use crate::error::Error;
 use crate::event::Event;
 use crate::gauge::Gauge;
 use crate::load::Loader;
-use crate::pipeline::reject_count::RowTally;
 use crate::pipeline::results::StreamResult;
 use crate::pipeline::row_loop;
 use crate::pipeline::work_items::WorkItem;
-use crate::plan::{PlannedFlow, PlannedUnit};
 
 /// The units of a flow that are to be loaded again.
 pub struct Reload<'a> {
@@ -33,67 +32,56 @@ pub struct Reload<'a> {
 }
 
 impl Reload<'_> {
-    /// Loads the units. `refusal` is the destination's error about a row; `forgotten` is called as soon as no row of
-    /// the units is in staging. If loading fails, the result has the error and the units that were loaded before it.
+    /// Loads the units. `refusal` is the destination's error about a row. What is loaded is added to `staged`, from which
+    /// the units are removed first.
     pub fn load(
         &self,
-        refusal: DriverError,
-        forgotten: impl FnOnce(),
-    ) -> Result<StreamResult, Error> {
-        let Reload {
-            context,
-            flow: flow_index,
-            ..
-        } = *self;
-        let run = context.run;
-        let flow = &run.plan.flows[flow_index];
-        if let Some(pipe) = flow.splits().find(|split| !split.input.is_read_again()) {
-            return Err(Error::RefusedFromPipe {
-                limit: flow.reading.reject_limit.rows_accepted(),
-                pipe: pipe.input.name().display().to_string(),
-                source: refusal,
-            });
-        }
+        refusal: &DriverError,
+        staged: &mut StagedUnits,
+        result: &mut StreamResult,
+    ) -> Result<(), Error> {
+        let flow = &self.context.run.plan.flows[self.flow];
         for unit in &flow.units {
-            context.notice(&Event::UnitRefused {
+            self.context.notice(&Event::UnitRefused {
                 flow: flow.reading.name.clone(),
                 unit: unit.number,
                 reason: refusal.to_string(),
             });
         }
         let committed = self.forget()?;
-        forgotten();
+        staged.forget(self.flow);
+        let loaded = self.load_all(&committed, result);
+        staged.add(&result.loaded);
+        loaded
+    }
+
+    fn load_all(&self, committed: &UnitAccounts, result: &mut StreamResult) -> Result<(), Error> {
+        let Reload { context, flow, .. } = *self;
+        let run = context.run;
         let load_run = context.load_run();
         let gauge = Gauge::default();
         let mut stream = run.open.open_stream()?;
-        let mut result = StreamResult::default();
-        for (unit_index, unit) in flow.units.iter().enumerate() {
-            let place = (flow_index, unit_index);
+        let target = ContractStream {
+            context,
+            gauge: &gauge,
+            stream: RefCell::new(stream.as_mut()),
+        };
+        for (unit_at, unit) in run.plan.flows[flow].units.iter().enumerate() {
+            let place = (flow, unit_at);
             if context.stop.asked().is_some() {
-                result.error = Some(Error::Interrupted);
-                break;
+                return Err(Error::Interrupted);
             }
-            if let Some(sharing) = run.sharing.get(&place) {
-                sharing.take_back();
-            }
-            let target = ContractStream {
-                context,
-                gauge: &gauge,
-                stream: RefCell::new(stream.as_mut()),
-            };
             let item = WorkItem::whole(place, unit);
             let loader = Loader::new(&load_run, &target, 0, &item);
             let account = committed.get(place).unwrap_or_default();
-            let bytes = unit.splits().iter().map(|split| split.size_bytes).sum();
-            let loading = loader.careful_unit(RowTally::from(account), bytes, None, &mut result);
+            let loading = loader.reload(account, None, result);
             if let Err(error) = row_loop::blocking(loading) {
                 // The first error is reported; an error of the rollback adds nothing to it.
                 let _ = stream.abort();
-                result.error = Some(error);
-                break;
+                return Err(error);
             }
         }
-        Ok(result)
+        Ok(())
     }
 
     /// Removes the units of a flow from staging and the ledger, and returns what was committed of each.
@@ -115,9 +103,6 @@ impl Reload<'_> {
                 keys.push(record.key);
             }
         })?;
-        for (unit_index, _) in flows[flow_index].units().iter().enumerate() {
-            run.fed_files.close((flow_index, unit_index));
-        }
         run.open.forget(&keys)?;
         Ok(committed)
     }

@@ -209,20 +209,12 @@ impl RowWriter for StreamWriter<'_, '_> {
 
 impl FileWriter for StreamWriter<'_, '_> {
     fn converter(&self) -> Result<Converter, Error> {
-        let reading = &self.flow.reading;
-        let converter = Converter::new(&reading.columns, &reading.dialect, reading.field_count);
         let record = self.target.context.run.open.record();
         let stamp = RunStamp {
             run_id: record.run_id,
             started_at_microseconds: record.started_at_microseconds,
         };
-        match converter {
-            Ok(converter) => Ok(converter.with_run(stamp)),
-            Err(source) => Err(Error::Convert {
-                flow: reading.name.clone(),
-                source,
-            }),
-        }
+        Ok(self.flow.reading.converter()?.with_run(stamp))
     }
 
     /// The rows of a unit's files follow each other.

@@ -8,7 +8,7 @@ use super::stream::ContractStream;
 use crate::driver::plan::ContractFlow;
 use crate::error::Error;
 use crate::gauge::Gauge;
-use crate::load::{LoadRun, Loader};
+use crate::load::LoadRun;
 use crate::pipeline::results::StreamResult;
 use crate::pipeline::row_loop;
 use crate::pipeline::stream_threads::{self, Queue};
@@ -46,28 +46,19 @@ fn work_off(
     queue: &Queue<WorkItem>,
     result: &mut StreamResult,
 ) -> Result<(), Error> {
-    let Some(mut item) = queue.next() else {
+    let Some(first) = queue.next() else {
         return Ok(());
     };
     let mut stream = context.run.open.open_stream()?;
-    loop {
-        if context.stop.asked().is_some() {
-            return Err(Error::Interrupted);
-        }
-        let target = ContractStream {
-            context,
-            gauge,
-            stream: RefCell::new(stream.as_mut()),
-        };
-        let loader = Loader::new(load_run, &target, number, &item);
-        if let Err(error) = row_loop::blocking(loader.load(result)) {
-            // The first error is reported; an error of the rollback adds nothing to it.
-            let _ = stream.abort();
-            return Err(error);
-        }
-        match queue.next() {
-            Some(next) => item = next,
-            None => return Ok(()),
-        }
+    let target = ContractStream {
+        context,
+        gauge,
+        stream: RefCell::new(stream.as_mut()),
+    };
+    let loaded = row_loop::blocking(load_run.work_off(&target, number, first, queue, result));
+    if loaded.is_err() {
+        // The first error is reported; an error of the rollback adds nothing to it.
+        let _ = stream.abort();
     }
+    loaded
 }

@@ -4,12 +4,13 @@ use std::collections::BTreeSet;
 
 use inrush_destination::{Destination, PastRun, RunRecord, RunState};
 use inrush_package::Mode;
-use inrush_rows::ids::{RunKey, UnitKey};
+use inrush_rows::ids::{RunId, RunKey, RunName, UnitKey};
 
 use super::unplanned::UnplannedUnits;
 use super::{ContractEarlier, ContractFlow, UnitAccounts, UnitIndex, each_record};
 use crate::ledger::{Account, SwitchedFile};
 use crate::plan::changed::{self, FilesBefore, PlannedFiles};
+use crate::plan::earlier::{self, EarlierRun, PackageRuns};
 use crate::plan::loaded::{LoadedFiles, WantedFiles};
 use crate::plan::{PlanError, PlanOptions, identity};
 
@@ -21,51 +22,20 @@ pub async fn find(
     options: &PlanOptions<'_>,
     notes: &mut Vec<String>,
 ) -> Result<ContractEarlier, PlanError> {
-    let mut runs = destination.runs(Some(run_key))?;
-    let is_switched = |run: &PastRun| run.record.state == RunState::Switched;
-    if options.is_replay
-        && !options.again
-        && runs.last().is_some_and(is_switched)
-        && let Some(run) = runs.pop()
-    {
-        // The corrected rejects were loaded, or rejected again, and still count.
-        return Ok(loaded(destination, run.record, flows)?);
-    }
-    let last = runs.last().filter(|run| is_switched(run));
-    if let Some(run) = last.filter(|run| options.is_repeated(&run.record.name)) {
-        let wanted: Vec<WantedFiles<'_>> = flows.iter().map(wanted).collect();
-        let mut files = LoadedFiles::new(&wanted);
-        see_switched(destination, run, &mut files)?;
-        if matches!(files.run(), Ok(Some(_))) {
-            return Ok(loaded(destination, run.record.clone(), flows)?);
-        }
-    }
-    if !options.again && !options.is_replay {
-        let wanted: Vec<WantedFiles<'_>> = flows.iter().map(wanted).collect();
-        let mut files = LoadedFiles::new(&wanted);
-        for run in runs.iter().rev().filter(|run| is_switched(run)) {
-            see_switched(destination, run, &mut files)?;
-        }
-        let lost_rows = files.lost_rows();
-        let run_id = files.run()?;
-        if run_id.is_none() {
-            notes.extend(lost_rows);
-        }
-        if let Some(run_id) = run_id
-            && let Some(at) = runs.iter().position(|run| run.record.run_id == run_id)
-        {
-            let run = runs.swap_remove(at);
-            return Ok(loaded(destination, run.record, flows)?);
-        }
-    }
-    let is_stopped = |run: &PastRun| run.record.state == RunState::Loading;
-    let Some(at) = runs.iter().rposition(is_stopped) else {
-        if !options.again && !options.is_replay {
-            options.or_note(refuse_lost_ledger(destination, run_key, flows))?;
-        }
-        return Ok(ContractEarlier::None);
+    let mut runs = RunsOfDestination {
+        destination,
+        runs: destination.runs(Some(run_key))?,
     };
-    let run = runs.swap_remove(at).record;
+    let run = match earlier::find(&mut runs, flows.iter().map(wanted), options, notes).await? {
+        EarlierRun::Stopped(run) => run.record,
+        EarlierRun::Loaded(run) => return Ok(loaded(destination, run.record, flows)?),
+        EarlierRun::None => {
+            if !options.again && !options.is_replay {
+                options.or_note(refuse_lost_ledger(destination, run_key, flows))?;
+            }
+            return Ok(ContractEarlier::None);
+        }
+    };
     let planned: Vec<PlannedFiles<'_>> = flows.iter().map(planned).collect();
     let index = UnitIndex::new(flows);
     let mut before = FilesBefore::new(&planned);
@@ -117,6 +87,55 @@ pub async fn find(
         in_parts,
         dropped: dropped_keys.len(),
     })
+}
+
+/// The runs of the package, the oldest first.
+struct RunsOfDestination<'a> {
+    destination: &'a dyn Destination,
+    runs: Vec<PastRun>,
+}
+
+fn is_switched(run: &PastRun) -> bool {
+    run.record.state == RunState::Switched
+}
+
+impl PackageRuns for RunsOfDestination<'_> {
+    type Run = PastRun;
+    type Error = PlanError;
+
+    async fn latest_if_switched(&mut self) -> Result<Option<PastRun>, PlanError> {
+        Ok(self.runs.pop_if(|run| is_switched(run)))
+    }
+
+    async fn see_switched(&mut self, files: &mut LoadedFiles<'_>) -> Result<(), PlanError> {
+        for run in self.runs.iter().rev().filter(|run| is_switched(run)) {
+            see_switched(self.destination, run, files)?;
+        }
+        Ok(())
+    }
+
+    async fn see_switched_by(
+        &mut self,
+        run: &PastRun,
+        files: &mut LoadedFiles<'_>,
+    ) -> Result<(), PlanError> {
+        Ok(see_switched(self.destination, run, files)?)
+    }
+
+    fn name<'r>(&self, run: &'r PastRun) -> &'r RunName {
+        &run.record.name
+    }
+
+    async fn with_id(&mut self, run_id: RunId) -> Result<Option<PastRun>, PlanError> {
+        let at = self.runs.iter().position(|run| run.record.run_id == run_id);
+        Ok(at.map(|at| self.runs.swap_remove(at)))
+    }
+
+    async fn latest_stopped(&mut self) -> Result<Option<PastRun>, PlanError> {
+        let is_stopped = |run: &PastRun| run.record.state == RunState::Loading;
+        let at = self.runs.iter().rposition(is_stopped);
+        Ok(at.map(|at| self.runs.swap_remove(at)))
+    }
 }
 
 /// A run that has loaded all files of the plan, and its rows by flow.
@@ -207,10 +226,5 @@ fn wanted(flow: &ContractFlow) -> WantedFiles<'_> {
 }
 
 fn planned(flow: &ContractFlow) -> PlannedFiles<'_> {
-    PlannedFiles {
-        target: flow.reading.target.clone(),
-        source: &*flow.reading.source,
-        files: flow.files(),
-        unit_keys: flow.units.iter().map(|unit| &unit.key).collect(),
-    }
+    PlannedFiles::of(flow, flow.files())
 }

@@ -29,13 +29,10 @@ pub use self::unit_index::{LedgerRecord, UnitAccounts, UnitIndex, each_record};
 pub use self::units::RangeUnit;
 use self::units::files_of;
 use crate::ledger::Account;
-use crate::pipeline::work_items;
 use crate::plan::abilities::require_of_run;
-use crate::plan::long_units::share_long_units;
-use crate::plan::memory::FileCost;
-use crate::plan::{
-    MemoryBound, PlanError, PlanOptions, PlannedFlow, Reading, UnitPlace, identity, memory,
-};
+use crate::plan::long_units::share_among;
+use crate::plan::memory::LoadMemory;
+use crate::plan::{MemoryBound, PlanError, PlanOptions, PlannedFlow, Reading, UnitPlace, identity};
 use crate::report::ServerReport;
 use crate::run::plan::{PlanFacts, RunPlan};
 use crate::verify::ColumnSums;
@@ -222,9 +219,7 @@ pub async fn build(
             .streams
             .map_or(options.streams_default, usize::from),
     };
-    share_long_units(&mut flows, wanted)?;
-    let work = work_items::all(&flows, wanted, |_| 0);
-    let streams = wanted.min(work.len()).max(1);
+    let streams = share_among(&mut flows, wanted)?;
     let batch_rows = match package.run.batch_rows == RunSettings::default().batch_rows {
         true => abilities.batch_rows,
         false => package.run.batch_rows,
@@ -238,14 +233,19 @@ pub async fn build(
             options.or_note(refuse::filled(flow))?;
         }
     }
-    let memory = memory_bound(
-        &flows,
-        &abilities,
-        package.run.chunk_bytes,
-        batch_rows,
+    let load = LoadMemory {
         streams,
-        matches!(earlier, ContractEarlier::Stopped { .. }),
-    );
+        chunk_bytes: package.run.chunk_bytes,
+        batch_rows,
+        own_stream_bytes: abilities.stream_buffer_bytes,
+        library_bytes: match abilities.own_memory {
+            OwnMemory::Limited { library_bytes, .. } => library_bytes,
+            OwnMemory::None | OwnMemory::Unknown => 0,
+        },
+        file_bytes: FILE_BYTES,
+        is_resumed: matches!(earlier, ContractEarlier::Stopped { .. }),
+    };
+    let memory = MemoryBound::of_flows(&flows, &load);
     let mut plan = ContractPlan {
         facts: PlanFacts {
             package: package.name.clone(),
@@ -273,48 +273,5 @@ fn folded(abilities: &Abilities, name: &str) -> String {
     match abilities.folds_names {
         true => name.to_lowercase(),
         false => name.to_owned(),
-    }
-}
-
-fn memory_bound(
-    flows: &[ContractFlow],
-    abilities: &Abilities,
-    chunk_bytes: u32,
-    batch_rows: usize,
-    streams: usize,
-    is_resumed: bool,
-) -> MemoryBound {
-    let columns_max = flows.iter().map(|flow| flow.reading.columns.len()).max();
-    let records = flows
-        .iter()
-        .map(|flow| flow.reading.dialect.record_bytes_max);
-    let stream_bytes = memory::text_and_batch(
-        u64::from(chunk_bytes),
-        batch_rows as u64,
-        columns_max.unwrap_or(0) as u64,
-    ) + abilities.stream_buffer_bytes;
-    let mut promises = flows.iter().map(|flow| &flow.reading.expect.promises);
-    let cost = FileCost {
-        engine_bytes: FILE_BYTES,
-        is_resumed,
-        is_promised: promises.any(|promises| !promises.is_empty()),
-    };
-    MemoryBound {
-        stream_bytes,
-        streams_bytes: stream_bytes * streams as u64,
-        feed_bytes: memory::feed_bytes(
-            flows.iter().flat_map(ContractFlow::splits),
-            u64::from(chunk_bytes),
-            streams as u64,
-        ),
-        row_group_bytes: memory::row_group_bytes(flows.iter().flat_map(ContractFlow::splits))
-            * streams as u64,
-        library_bytes: match abilities.own_memory {
-            OwnMemory::Limited { library_bytes, .. } => library_bytes,
-            OwnMemory::None | OwnMemory::Unknown => 0,
-        },
-        // Three copies of the record: as text, as the tail carried into the next chunk, and as a value.
-        long_record_bytes: 4 * records.max().unwrap_or(0) as u64,
-        ..MemoryBound::of_files(flows.iter().flat_map(ContractFlow::splits), streams, cost)
     }
 }

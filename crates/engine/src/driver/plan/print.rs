@@ -3,15 +3,15 @@
 use std::fmt;
 
 use inrush_destination::{OwnMemory, PublishedTogether, PublishesInto, Streams, WriteMode};
-use inrush_package::LoadOrder;
 use inrush_rows::plural::counted;
 use inrush_rows::quantity::bytes;
 use inrush_rows::told;
 
 use super::{ContractEarlier, ContractFlow, ContractPlan, RangeUnit};
-use crate::plan::abilities::lacking_names;
-use crate::plan::plan_text::{TARGET_LOADED, dialect_words, reject_limit, size_words, split_words};
-use crate::plan::{column_text, typed_rows};
+use crate::plan::plan_text::{
+    TARGET_LOADED, dialect_words, fmt_memory, fmt_notes, fmt_order, fmt_package, fmt_reading,
+    kept_words, reject_limit, size_words, split_words,
+};
 
 /// The number of units of a flow that are printed; the others are only counted.
 const UNITS_SHOWN: usize = 3;
@@ -49,16 +49,7 @@ impl ContractPlan {
 
 impl fmt::Display for ContractPlan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        told!(
-            f,
-            "Package      {} ({})",
-            self.package,
-            &self.package_hash[..12]
-        )?;
-        told!(f, "Destination  {}", self.destination)?;
-        if let Some(names) = lacking_names(&self.abilities) {
-            told!(f, "Cannot       {names}")?;
-        }
+        fmt_package(f, &self.facts, &self.abilities)?;
         told!(
             f,
             "Streams      {}{}",
@@ -68,34 +59,20 @@ impl fmt::Display for ContractPlan {
                 Streams::Many => "",
             }
         )?;
-        if self.settings.order == LoadOrder::Package {
-            told!(
-                f,
-                "Order        flow by flow, in the package's order; within a flow, the largest units first"
-            )?;
-        }
-        told!(
-            f,
-            "Memory       at most {} ({}, {} for each stream{}){}; \
-             a stream that meets a very long record up to {} more",
-            bytes(self.memory.total()),
-            self.memory.beside_streams(),
-            bytes(self.memory.stream_bytes),
-            self.memory.also_for_streams(),
-            match &self.abilities.own_memory {
-                OwnMemory::None => String::new(),
-                OwnMemory::Unknown => ", beside what the driver itself takes".to_owned(),
-                OwnMemory::Limited {
-                    buffers_bytes_max,
-                    setting,
-                    ..
-                } => format!(
-                    ", and up to {} for the destination's own buffers, which its option `{setting}` limits",
-                    bytes(*buffers_bytes_max)
-                ),
-            },
-            bytes(self.memory.long_record_bytes)
-        )?;
+        fmt_order(f, self.settings.order)?;
+        let more = match &self.abilities.own_memory {
+            OwnMemory::None => String::new(),
+            OwnMemory::Unknown => ", beside what the driver itself takes".to_owned(),
+            OwnMemory::Limited {
+                buffers_bytes_max,
+                setting,
+                ..
+            } => format!(
+                ", and up to {} for the destination's own buffers, which its option `{setting}` limits",
+                bytes(*buffers_bytes_max)
+            ),
+        };
+        fmt_memory(f, &self.memory, &more)?;
         match &self.earlier {
             ContractEarlier::None => {}
             ContractEarlier::Loaded { run, .. } => told!(
@@ -107,13 +84,9 @@ impl fmt::Display for ContractPlan {
                 run, kept, dropped, ..
             } => told!(
                 f,
-                "Earlier      run {} stopped: {} kept{}",
+                "Earlier      run {} stopped: {}",
                 run.name,
-                counted(kept.count() as u64, "unit"),
-                match dropped {
-                    0 => String::new(),
-                    dropped => format!(", {dropped} dropped since files or settings changed"),
-                }
+                kept_words(kept.count(), *dropped)
             )?,
         }
         for flow in &self.flows {
@@ -140,13 +113,7 @@ impl fmt::Display for ContractPlan {
                 told!(f, "  - {sentence}")?;
             }
         }
-        if !self.notes.is_empty() {
-            told!(f, "\nGood to know")?;
-            for note in &self.notes {
-                told!(f, "  - {note}")?;
-            }
-        }
-        Ok(())
+        fmt_notes(f, &self.notes)
     }
 }
 
@@ -193,12 +160,7 @@ fn fmt_flow(f: &mut fmt::Formatter<'_>, flow: &ContractFlow, is_loaded: bool) ->
         })
         .collect();
     told!(f, "  columns: {}", columns.join(", "))?;
-    for line in column_text::lines(&reading.columns, reading.field_count) {
-        told!(f, "    {line}")?;
-    }
-    if let Some(line) = typed_rows::words(reading) {
-        told!(f, "    {line}")?;
-    }
+    fmt_reading(f, reading)?;
     for unit in flow.units.iter().take(UNITS_SHOWN) {
         fmt_unit(f, unit)?;
     }

@@ -10,6 +10,7 @@ use super::scratch::{Scratch, commit};
 use crate::error::Error;
 use crate::pace::value_bytes;
 use crate::preflight::flow_found::FlowFound;
+use crate::preflight::measure::MeasuredDestination;
 use crate::preflight::sample_batches;
 use crate::preflight::throughput::Throughput;
 

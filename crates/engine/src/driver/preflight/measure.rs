@@ -1,4 +1,6 @@
-//! Measures a plan in the order in which data flows: the files, the loader, the destination, and then the whole run.
+//! The part of a preflight that is about a destination of the contract.
+
+use std::time::Duration;
 
 use inrush_destination::Destination;
 use inrush_package::Package;
@@ -7,16 +9,16 @@ use inrush_source::Split;
 use super::scratch::Scratch;
 use super::{batches, predict, together};
 use crate::driver::OpenDestination;
-use crate::driver::plan::{ContractEarlier, ContractFlow, ContractPlan, RangeUnit};
+use crate::driver::plan::{ContractEarlier, ContractPlan, RangeUnit};
 use crate::error::Error;
 use crate::pipeline::RunOptions;
 use crate::preflight::client::Client;
 use crate::preflight::decode::Ways;
 use crate::preflight::flow_found::{self, FlowFound};
+use crate::preflight::measure::MeasuredDestination;
+use crate::preflight::read::ReadFound;
 use crate::preflight::result::{PreflightReport, PreflightStep, StepFound};
-use crate::preflight::{
-    MeasuringTime, PreflightOptions, files, findings, sample, sample_batches, steps,
-};
+use crate::preflight::{MeasuringTime, PreflightOptions, findings, sample, sample_batches, steps};
 
 /// A plan that is measured.
 pub struct ContractPreflight<'a> {
@@ -36,63 +38,19 @@ pub struct ContractPreflight<'a> {
     pub plan_s: f64,
 }
 
-impl ContractPreflight<'_> {
-    /// Measures each step and all of them together, and predicts the run.
-    pub fn measure(&self, report: &mut PreflightReport) -> Result<(), Error> {
-        let plan = self.plan;
-        let client = self.client();
-        let mut flows = self.flows()?;
-        let read = client.read(&mut flows)?;
-        let measuring_time = MeasuringTime::of(flows.len());
-        for found in &mut flows {
-            let reading = &plan.flows[found.index].reading;
-            let converter = || sample_batches::converter(reading);
-            let ways: Ways<'_> = (&converter, &|| None);
-            client.decode(found, reading, ways, measuring_time.step)?;
-        }
-        let why_not = self.destination(&mut flows, measuring_time)?;
-        for found in &flows {
-            let reading = &plan.flows[found.index].reading;
-            let rejected = steps::rejected(reading, found.decoded.as_ref());
-            report.findings.extend(rejected);
-        }
-        let splits = plan.flows.iter().map(ContractFlow::splits);
-        report.files = files::of_all(splits, &flows, read.cached_share);
-        report.steps = steps::client(&flows, &read, plan.streams);
-        report.steps.extend([
-            StepFound::not_measured(PreflightStep::Network, "the destination is no server"),
-            steps::destination(&flows, plan.streams, &why_not),
-            steps::together(&flows, &why_not),
-        ]);
-        predict::predict(self, &flows, &read, report);
-        Ok(())
+impl MeasuredDestination for ContractPreflight<'_> {
+    type Plan = ContractPlan;
+    /// The reason if a figure is missing.
+    type Found = String;
+
+    fn plan(&self) -> &ContractPlan {
+        self.plan
     }
 
-    /// The loader, as the plan has it.
-    pub fn client(&self) -> Client<'_> {
-        Client {
-            streams: self.plan.streams,
-            chunk_bytes: self.plan.settings.chunk_bytes as usize,
-            batch_rows: self.plan.batch_rows,
-            preflight_options: self.preflight_options,
-            stop: &self.options.stop,
-        }
+    fn client(&self) -> Client<'_> {
+        Client::of(self.plan, self.options, self.preflight_options)
     }
 
-    /// The units of the flow with this index that are left to load. For a unit that several streams fill, the part that is
-    /// left is not known.
-    pub fn left(&self, flow: usize) -> impl Iterator<Item = &RangeUnit> {
-        let kept = match &self.plan.earlier {
-            ContractEarlier::Stopped { kept, .. } => kept.of_flow(flow),
-            _ => &[],
-        };
-        let units = self.plan.flows[flow].units.iter().enumerate();
-        let left = units
-            .filter(|(at, unit)| unit.is_shared || !kept.get(*at).is_some_and(Option::is_some));
-        left.map(|(_, unit)| unit)
-    }
-
-    /// The flows that are measured, the largest first, each with its sample.
     fn flows(&self) -> Result<Vec<FlowFound>, Error> {
         let mut found = Vec::new();
         for (index, flow) in self.plan.flows.iter().enumerate() {
@@ -116,7 +74,18 @@ impl ContractPreflight<'_> {
         Ok(flow_found::largest(found))
     }
 
-    /// Measures the speed at which the destination takes each flow. Returns the reason if a figure is missing.
+    fn decode(
+        &self,
+        client: &Client<'_>,
+        found: &mut FlowFound,
+        measuring_time: Duration,
+    ) -> Result<(), Error> {
+        let reading = &self.plan.flows[found.index].reading;
+        let converter = || sample_batches::converter(reading);
+        let ways: Ways<'_> = (&converter, &|| None);
+        client.decode(found, reading, ways, measuring_time)
+    }
+
     fn destination(
         &self,
         flows: &mut [FlowFound],
@@ -135,6 +104,39 @@ impl ContractPreflight<'_> {
             Err(Error::Interrupted) => Err(Error::Interrupted),
             Err(error) => Ok(findings::words(&error)),
         }
+    }
+
+    fn steps(&self, flows: &[FlowFound], why_not: &String) -> Vec<StepFound> {
+        vec![
+            StepFound::not_measured(PreflightStep::Network, "the destination is no server"),
+            steps::destination(flows, self.plan.streams, why_not),
+            steps::together(flows, why_not),
+        ]
+    }
+
+    fn predict(
+        &self,
+        flows: &[FlowFound],
+        read: &ReadFound,
+        _: &String,
+        report: &mut PreflightReport,
+    ) {
+        predict::predict(self, flows, read, report);
+    }
+}
+
+impl ContractPreflight<'_> {
+    /// The units of the flow with this index that are left to load. For a unit that several streams fill, the part that is
+    /// left is not known.
+    pub fn left(&self, flow: usize) -> impl Iterator<Item = &RangeUnit> {
+        let kept = match &self.plan.earlier {
+            ContractEarlier::Stopped { kept, .. } => kept.of_flow(flow),
+            _ => &[],
+        };
+        let units = self.plan.flows[flow].units.iter().enumerate();
+        let left = units
+            .filter(|(at, unit)| unit.is_shared || !kept.get(*at).is_some_and(Option::is_some));
+        left.map(|(_, unit)| unit)
     }
 }
 

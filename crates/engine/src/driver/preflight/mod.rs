@@ -19,6 +19,7 @@ use crate::driver::plan::{self, ContractEarlier};
 use crate::error::Error;
 use crate::pipeline::{RunOptions, runtime};
 use crate::plan::PlanOptions;
+use crate::preflight::measure::measure;
 use crate::preflight::result::PreflightReport;
 use crate::preflight::{PreflightOptions, findings, planning, record_input_error};
 
@@ -68,7 +69,7 @@ pub fn preflight(
             preflight_options,
             plan_s,
         };
-        let measured = preflight.measure(report);
+        let measured = measure(&preflight, report);
         record_input_error(report, measured)?;
     }
     Ok(())

@@ -9,6 +9,7 @@ use crate::error::Error;
 use crate::meter::nanoseconds;
 use crate::preflight::at_once::own_cpu_s;
 use crate::preflight::flow_found::FlowFound;
+use crate::preflight::measure::MeasuredDestination;
 use crate::preflight::sample_batches::{self, Portions, SampleWork};
 use crate::preflight::together::{BesideRows, Together};
 

@@ -5,7 +5,6 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::Arc;
 
-use inrush_convert::RunStamp;
 use inrush_rows::reject::Reject;
 
 use super::cause::{RefusedTable, cause};
@@ -36,7 +35,7 @@ const NUMBERS_PER_WINDOW: i64 = 8192;
 
 /// Copies rows carefully for the flows that had a refused row.
 pub struct SwitchRows<'a> {
-    context: &'a Context<'a>,
+    context: Context<'a>,
     /// The flows, each with the number of flows when it was added.
     flows: BTreeMap<usize, usize>,
     /// Rejects by staging table.
@@ -47,7 +46,7 @@ pub struct SwitchRows<'a> {
 
 impl<'a> SwitchRows<'a> {
     /// Without any flow.
-    pub fn new(context: &'a Context<'a>) -> SwitchRows<'a> {
+    pub fn new(context: Context<'a>) -> SwitchRows<'a> {
         SwitchRows {
             context,
             flows: BTreeMap::new(),
@@ -68,9 +67,9 @@ impl<'a> SwitchRows<'a> {
         &self.refused
     }
 
-    /// The first rejects.
-    pub fn told(self) -> Vec<Reject> {
-        let kept = self.rejects.into_values();
+    /// Takes the first rejects, once no other attempt follows.
+    pub fn told(&mut self) -> Vec<Reject> {
+        let kept = std::mem::take(&mut self.rejects).into_values();
         kept.flat_map(KeptRejects::told).collect()
     }
 
@@ -131,10 +130,7 @@ impl<'a> SwitchRows<'a> {
             });
         }
         let refused = told(session, flow, &copied.refused).await?;
-        let converter = rows::converter(flow, unit)?.with_run(RunStamp {
-            run_id: run.record.run_id,
-            started_at_microseconds: run.record.started_at_microseconds,
-        });
+        let converter = rows::converter(flow, unit)?.with_run(run.stamp());
         let settings = &run.plan.settings;
         let splits = run.ledger.splits(session, run.fence.run_id).await;
         let splits = splits.map_err(Error::from)?;

@@ -1,0 +1,101 @@
+//! Finds the earlier run of a package that matters for its plan, for any destination.
+
+use inrush_rows::ids::{RunId, RunName};
+
+use super::error::PlanError;
+use super::loaded::{LoadedFiles, WantedFiles};
+use super::options::PlanOptions;
+
+/// The runs of a package in the ledger of its destination.
+pub trait PackageRuns {
+    /// A run as the ledger has it.
+    type Run;
+    /// An error of the ledger.
+    type Error: From<PlanError>;
+
+    /// The latest run, if its rows are in their targets.
+    fn latest_if_switched(
+        &mut self,
+    ) -> impl Future<Output = Result<Option<Self::Run>, Self::Error>>;
+
+    /// Passes each file that a run has switched in, the newest run first.
+    fn see_switched(
+        &mut self,
+        files: &mut LoadedFiles<'_>,
+    ) -> impl Future<Output = Result<(), Self::Error>>;
+
+    /// Passes each file that this run has switched in. It is the result of `latest_if_switched`.
+    fn see_switched_by(
+        &mut self,
+        run: &Self::Run,
+        files: &mut LoadedFiles<'_>,
+    ) -> impl Future<Output = Result<(), Self::Error>>;
+
+    /// The name of a run.
+    fn name<'r>(&self, run: &'r Self::Run) -> &'r RunName;
+
+    /// The run with this number.
+    fn with_id(
+        &mut self,
+        run_id: RunId,
+    ) -> impl Future<Output = Result<Option<Self::Run>, Self::Error>>;
+
+    /// The latest run that stopped before its rows were in their targets.
+    fn latest_stopped(&mut self) -> impl Future<Output = Result<Option<Self::Run>, Self::Error>>;
+}
+
+/// The earlier run that matters.
+pub enum EarlierRun<R> {
+    /// There is none.
+    None,
+    /// It has loaded all files of the plan.
+    Loaded(R),
+    /// It stopped before its switch, so its units may be kept.
+    Stopped(R),
+}
+
+/// Finds the earlier run that matters. `wanted` are the files of each flow. Adds notes about targets that lost the rows of
+/// these files. Fails if some of the files are loaded already, and others are not.
+pub async fn find<'a, L: PackageRuns>(
+    runs: &mut L,
+    wanted: impl Iterator<Item = WantedFiles<'a>>,
+    options: &PlanOptions<'_>,
+    notes: &mut Vec<String>,
+) -> Result<EarlierRun<L::Run>, L::Error> {
+    if options.is_replay
+        && !options.again
+        && let Some(run) = runs.latest_if_switched().await?
+    {
+        // The corrected rejects were loaded, or rejected again, and still count.
+        return Ok(EarlierRun::Loaded(run));
+    }
+    if options.again
+        && let Some(run) = runs.latest_if_switched().await?
+        && options.is_repeated(runs.name(&run))
+    {
+        let wanted: Vec<WantedFiles<'_>> = wanted.collect();
+        let mut files = LoadedFiles::new(&wanted);
+        runs.see_switched_by(&run, &mut files).await?;
+        if matches!(files.run(), Ok(Some(_))) {
+            return Ok(EarlierRun::Loaded(run));
+        }
+    } else if !options.again && !options.is_replay {
+        let wanted: Vec<WantedFiles<'_>> = wanted.collect();
+        let mut files = LoadedFiles::new(&wanted);
+        runs.see_switched(&mut files).await?;
+        let lost_rows = files.lost_rows();
+        let run_id = files.run()?;
+        if run_id.is_none() {
+            notes.extend(lost_rows);
+        }
+        if let Some(run_id) = run_id
+            && let Some(run) = runs.with_id(run_id).await?
+        {
+            return Ok(EarlierRun::Loaded(run));
+        }
+    }
+    // `again` asks for a second load of rows that were switched in. A stopped run has switched nothing, so its units can be
+    // kept.
+    let stopped = runs.latest_stopped().await?;
+    Ok(stopped.map_or(EarlierRun::None, EarlierRun::Stopped))
+}

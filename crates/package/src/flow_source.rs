@@ -1,0 +1,134 @@
+//! A flow whose rows come from a database: `source = { connection = "crm", table = "sales.orders" }`.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::error::PackageFaultKind;
+use super::faults::Faults;
+use super::name::TableName;
+use super::{Flow, Format, Package};
+
+/// The fewest connections of a source: one keeps the snapshot, and one reads.
+pub const SOURCE_CONNECTIONS_MIN: u16 = 2;
+
+/// A table or a query of a database whose rows are loaded.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct FlowSource {
+    /// The name of the connection that is read: `postgresql://...`.
+    pub connection: String,
+    /// The table or view, `table` or `schema.table`; unusual names in double quotes. A table is read with its partitions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub table: Option<String>,
+    /// A SELECT whose rows are read by one stream, instead of a table.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub query: Option<String>,
+    /// The columns that are read: names as the database has them; `"tags::text"` reads the database's text of a type that
+    /// has no counterpart. Default: all columns.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub columns: Vec<String>,
+    /// A condition of the rows that are read, as in SQL.
+    #[serde(rename = "where", default, skip_serializing_if = "Option::is_none")]
+    pub filter: Option<String>,
+    /// The most connections to the database that is read, one of which keeps the snapshot. Default: one more than streams.
+    #[schemars(range(min = 2, max = 1024))]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_connections: Option<u16>,
+    /// `true`: the rows do not change between runs, so that a run that is resumed keeps what an earlier one has loaded
+    /// without reading it again.
+    #[serde(default, skip_serializing_if = "is_no")]
+    pub stable: bool,
+}
+
+fn is_no(value: &bool) -> bool {
+    !value
+}
+
+/// Checks that a flow has either files or a source, and the source.
+pub(super) fn check_flow_source(
+    package: &Package,
+    index: usize,
+    flow: &Flow,
+    faults: &mut Faults<'_>,
+) {
+    let Some(source) = &flow.source else { return };
+    let at = |setting: &str| format!("flow[{index}].{setting}");
+    let conflict = |conflict: &str, mend: &str| PackageFaultKind::Conflict {
+        conflict: conflict.to_owned(),
+        mend: mend.to_owned(),
+    };
+    if !flow.files.patterns().is_empty() {
+        let kind = conflict(
+            "the rows of a flow come from `files` or from a `source`, not from both",
+            "take one of them out, or write two flows",
+        );
+        faults.add(&at("files"), kind);
+    }
+    for (setting, is_set) in [
+        ("format", flow.format != Format::default()),
+        ("trailer", flow.trailer.is_some()),
+        ("control_file", flow.control_file.is_some()),
+    ] {
+        if is_set {
+            let what = format!("`{setting}` describes files, and the rows come from a database");
+            faults.add(
+                &at(setting),
+                conflict(&what, &format!("take `{setting}` out")),
+            );
+        }
+    }
+    match package.connections.get(&source.connection) {
+        None => faults.add(
+            &at("source.connection"),
+            package.unknown_connection(&source.connection),
+        ),
+        Some(connection) => {
+            let url = connection.address();
+            let is_read = ["postgresql://", "postgres://", "embedded", "${env:"];
+            if !is_read.iter().any(|start| url.starts_with(start)) {
+                faults.value(
+                    &at("source.connection"),
+                    &source.connection,
+                    "tables are read from PostgreSQL only",
+                    "name a connection whose URL is postgresql://USER@HOST/DATABASE",
+                );
+            }
+        }
+    }
+    match (&source.table, &source.query) {
+        (Some(table), None) => {
+            if let Err(kind) = TableName::parse(table) {
+                faults.add(&at("source.table"), kind);
+            }
+        }
+        (None, Some(query)) => {
+            if query.trim().is_empty() {
+                faults.value(&at("source.query"), query, "it is empty", "write a SELECT");
+            }
+        }
+        (None, None) => faults.add(
+            &at("source"),
+            conflict(
+                "a source needs a `table` or a `query`",
+                "name the table: table = \"sales.orders\"",
+            ),
+        ),
+        (Some(_), Some(_)) => faults.add(
+            &at("source.query"),
+            conflict(
+                "a source has a `table` or a `query`, not both",
+                "take one of them out",
+            ),
+        ),
+    }
+    if let Some(connections) = source.max_connections
+        && connections < SOURCE_CONNECTIONS_MIN
+    {
+        faults.value(
+            &at("source.max_connections"),
+            &connections.to_string(),
+            "one connection keeps the snapshot, and another one reads",
+            "write 2 or more",
+        );
+    }
+}

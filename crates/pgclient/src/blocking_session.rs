@@ -1,0 +1,515 @@
+//! A session on a thread that waits for the server: statements, and the rows of `COPY ... TO STDOUT`.
+//!
+//! The rows of a COPY come as one message each. They are read from the socket's buffer without the driver, which would pass
+//! each of them from thread to thread.
+//!
+//! Each wait ends when the run is asked to stop. A session that was stopped, or that has met an error in the middle of
+//! a COPY, can only be dropped: the server notices that its client is gone and ends the statement.
+
+use std::io;
+use std::time::Instant;
+
+use inrush_rows::cancel::Stop;
+use rustix::event::{PollFd, PollFlags, poll};
+
+use super::address::DatabaseAddress;
+use super::connection::SETTINGS;
+use super::error::ClientError;
+use super::raw_connection::RawConnection;
+use super::{error_response, frontend, message_limits};
+
+/// The longest message with rows of a COPY, and so the longest row, in bytes. PostgreSQL's own limit is 1 GiB.
+pub const ROW_BYTES_MAX: u32 = 512 << 20;
+
+/// Bytes of all rows of one result.
+const RESULT_BYTES_MAX: usize = 256 << 20;
+/// Bytes that are asked of the system at a time.
+const RECEIVE_BYTES: usize = 256 << 10;
+/// Bytes of the buffer that are kept for the next messages.
+const KEPT_BYTES_MAX: usize = 4 << 20;
+/// A message's kind and length.
+const HEADER_BYTES: usize = 5;
+
+/// Why a session could not do something.
+#[derive(Debug, thiserror::Error)]
+pub enum SessionError {
+    /// The run was asked to stop.
+    #[error("stopped as asked")]
+    Stopped,
+    /// The server refused, or the connection failed.
+    #[error(transparent)]
+    Client(#[from] ClientError),
+}
+
+/// A column of a result.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FieldDescription {
+    /// Its name.
+    pub name: String,
+    /// The OID of its type.
+    pub type_oid: u32,
+    /// The modifier of its type; -1 if it has none.
+    pub type_modifier: i32,
+}
+
+/// The result of the last statement that returned rows.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ResultRows {
+    /// Its columns.
+    pub fields: Vec<FieldDescription>,
+    /// Its rows, as the server's text.
+    pub rows: Vec<Vec<Option<String>>>,
+}
+
+/// A session that is used by one thread at a time.
+pub struct BlockingSession {
+    raw: RawConnection,
+    server: String,
+    stop: Stop,
+    /// A buffer whose first `filled` bytes were received; those before `seen` are dealt with.
+    received: Vec<u8>,
+    filled: usize,
+    seen: usize,
+    waited_ns: u64,
+}
+
+impl std::fmt::Debug for BlockingSession {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("BlockingSession")
+            .field("server", &self.server)
+            .finish_non_exhaustive()
+    }
+}
+
+impl BlockingSession {
+    /// Connects, tagged with `application_name`, and makes the settings that all our sessions have. The thread may
+    /// belong to a runtime: connecting has a thread of its own.
+    pub fn open(
+        address: &DatabaseAddress,
+        application_name: &str,
+        stop: &Stop,
+    ) -> Result<BlockingSession, SessionError> {
+        let failed = |error: io::Error| ClientError::Connect {
+            server: address.server(),
+            reason: format!("no thread could be started to connect: {error}"),
+            hint: "is the limit of processes (ulimit -u) reached?".to_owned(),
+            source: None,
+        };
+        let connecting = std::thread::scope(|scope| {
+            let connect = || {
+                let runtime = tokio::runtime::Builder::new_current_thread()
+                    .enable_all()
+                    .build();
+                runtime.map_err(failed)?.block_on(async {
+                    tokio::select! {
+                        biased;
+                        _ = stop.wait() => Err(SessionError::Stopped),
+                        opened = RawConnection::open(address, application_name) => Ok(opened?),
+                    }
+                })
+            };
+            let thread = std::thread::Builder::new().name("connect".to_owned());
+            let thread = thread.spawn_scoped(scope, connect).map_err(failed)?;
+            match thread.join() {
+                Ok(opened) => opened,
+                Err(panic) => std::panic::resume_unwind(panic),
+            }
+        });
+        let raw = connecting?;
+        raw.set_waiting(false).map_err(failed)?;
+        let mut session = BlockingSession {
+            raw,
+            server: address.server(),
+            stop: stop.clone(),
+            received: Vec::new(),
+            filled: 0,
+            seen: 0,
+            waited_ns: 0,
+        };
+        session.query(SETTINGS, "making the session's settings")?;
+        Ok(session)
+    }
+
+    /// The server's process that serves it.
+    pub fn backend_process_id(&self) -> i32 {
+        self.raw.backend_process_id()
+    }
+
+    /// Nanoseconds that were spent in receiving and in waiting for it.
+    pub fn waited_ns(&self) -> u64 {
+        self.waited_ns
+    }
+
+    /// Runs statements, separated by `;`, and returns the rows of the last one that has some.
+    pub fn query(&mut self, sql: &str, doing: &str) -> Result<ResultRows, SessionError> {
+        self.no_zero_byte(sql, doing)?;
+        let mut message = Vec::new();
+        frontend::query(&mut message, sql);
+        self.send(&message, doing)?;
+        self.answer(doing)
+    }
+
+    /// Lets the server parse one statement, which is not run. Several statements are an error.
+    pub fn parse(&mut self, sql: &str, doing: &str) -> Result<(), SessionError> {
+        self.no_zero_byte(sql, doing)?;
+        let mut messages = Vec::new();
+        frontend::parse(&mut messages, "", sql);
+        frontend::sync(&mut messages);
+        self.send(&messages, doing)?;
+        self.answer(doing).map(drop)
+    }
+
+    /// Begins a `COPY ... TO STDOUT`.
+    pub fn begin_copy(&mut self, sql: &str, doing: &str) -> Result<(), SessionError> {
+        self.no_zero_byte(sql, doing)?;
+        let mut message = Vec::new();
+        frontend::query(&mut message, sql);
+        self.send(&message, doing)?;
+        loop {
+            let (kind, body) = self.message(doing)?;
+            match kind {
+                b'H' => {
+                    self.seen = body.end;
+                    return Ok(());
+                }
+                b'E' => {
+                    let error = self.refusal(body, doing);
+                    self.to_ready(doing)?;
+                    return Err(error);
+                }
+                b'N' | b'S' | b'A' => self.seen = body.end,
+                other => return Err(self.unexpected(other, doing)),
+            }
+        }
+    }
+
+    /// Appends data of the COPY until `out` has this many bytes. False at the end of the COPY, after which the session can
+    /// be used again.
+    pub fn read_copy(
+        &mut self,
+        out: &mut Vec<u8>,
+        bytes_wanted: usize,
+        doing: &str,
+    ) -> Result<bool, SessionError> {
+        while out.len() < bytes_wanted {
+            let (kind, body) = self.message(doing)?;
+            match kind {
+                b'd' => {
+                    out.extend_from_slice(&self.received[body.clone()]);
+                    self.seen = body.end;
+                }
+                b'c' => {
+                    self.seen = body.end;
+                    self.answer(doing)?;
+                    return Ok(false);
+                }
+                b'E' => {
+                    let error = self.refusal(body, doing);
+                    self.to_ready(doing)?;
+                    return Err(error);
+                }
+                b'N' | b'S' | b'A' => self.seen = body.end,
+                other => return Err(self.unexpected(other, doing)),
+            }
+        }
+        Ok(true)
+    }
+
+    /// Ends the session. The server may still be at it when this returns.
+    pub fn close(mut self) {
+        let mut message = Vec::new();
+        frontend::terminate(&mut message);
+        // The connection is dropped in any case.
+        let _ = self.raw.send(&message);
+    }
+
+    /// Reads the answer to statements, up to `ReadyForQuery`.
+    fn answer(&mut self, doing: &str) -> Result<ResultRows, SessionError> {
+        let mut result = ResultRows::default();
+        let mut result_bytes = 0;
+        loop {
+            let (kind, body) = self.message(doing)?;
+            let end = body.end;
+            let bytes = &self.received[body.clone()];
+            let is_read = match kind {
+                b'T' => {
+                    result.rows.clear();
+                    description(bytes).map(|fields| result.fields = fields)
+                }
+                b'D' => {
+                    // Each field has a text on the heap beside its bytes.
+                    result_bytes += bytes.len() * 8;
+                    match result_bytes > RESULT_BYTES_MAX {
+                        true => None,
+                        false => row(bytes).map(|row| result.rows.push(row)),
+                    }
+                }
+                b'E' => {
+                    let error = self.refusal(body, doing);
+                    if let SessionError::Client(ClientError::Refused { .. }) = &error {
+                        self.to_ready(doing)?;
+                    }
+                    return Err(error);
+                }
+                b'Z' => {
+                    self.seen = end;
+                    return Ok(result);
+                }
+                b'C' | b'I' | b'N' | b'S' | b'A' | b'1' | b'2' | b'3' | b'n' | b't' => Some(()),
+                _ => None,
+            };
+            if is_read.is_none() {
+                return Err(self.unexpected(kind, doing));
+            }
+            self.seen = end;
+        }
+    }
+
+    /// After an error: reads on to the end of the answer.
+    fn to_ready(&mut self, doing: &str) -> Result<(), SessionError> {
+        loop {
+            let (kind, body) = self.message(doing)?;
+            self.seen = body.end;
+            if kind == b'Z' {
+                return Ok(());
+            }
+        }
+    }
+
+    fn refusal(&mut self, body: std::ops::Range<usize>, doing: &str) -> SessionError {
+        let (facts, ends_session) = error_response::facts(&self.received[body.clone()]);
+        self.seen = body.end;
+        match ends_session {
+            true => SessionError::Client(ClientError::Lost {
+                doing: doing.to_owned(),
+                reason: facts.message,
+            }),
+            false => SessionError::Client(ClientError::from_facts(facts, doing)),
+        }
+    }
+
+    fn unexpected(&self, kind: u8, doing: &str) -> SessionError {
+        let kind = kind.escape_ascii();
+        self.violation(
+            doing,
+            &format!("sent a message `{kind}` that does not belong there"),
+        )
+    }
+
+    fn violation(&self, doing: &str, what: &str) -> SessionError {
+        SessionError::Client(ClientError::Lost {
+            doing: doing.to_owned(),
+            reason: format!("{} {what}", self.server),
+        })
+    }
+
+    fn lost(&self, doing: &str, error: &io::Error) -> SessionError {
+        SessionError::Client(ClientError::Lost {
+            doing: doing.to_owned(),
+            reason: error.to_string(),
+        })
+    }
+
+    /// The protocol ends texts with a zero byte.
+    fn no_zero_byte(&self, sql: &str, doing: &str) -> Result<(), SessionError> {
+        match sql.contains('\0') {
+            false => Ok(()),
+            true => Err(SessionError::Client(ClientError::Gone {
+                what: format!(
+                    "{doing}: the statement has a zero byte in it, which the server cannot read"
+                ),
+                hint: "remove it".to_owned(),
+            })),
+        }
+    }
+
+    /// The next message: its kind, and where its body is in `received`. It stays the next one until `seen` is its end.
+    fn message(&mut self, doing: &str) -> Result<(u8, std::ops::Range<usize>), SessionError> {
+        loop {
+            if let [kind, a, b, c, d, rest @ ..] = &self.received[self.seen..self.filled] {
+                let length = u32::from_be_bytes([*a, *b, *c, *d]);
+                let kind = *kind;
+                match kind {
+                    b'd' if (4..=ROW_BYTES_MAX).contains(&length) => {}
+                    b'd' => {
+                        let what = format!(
+                            "sent {length} bytes in one row, and a row may have {ROW_BYTES_MAX}: leave its longest column out"
+                        );
+                        return Err(self.violation(doing, &what));
+                    }
+                    _ => message_limits::check(kind, length, true)
+                        .map_err(|what| self.violation(doing, &what))?,
+                }
+                let body_bytes = length as usize - 4;
+                if rest.len() >= body_bytes {
+                    let start = self.seen + HEADER_BYTES;
+                    return Ok((kind, start..start + body_bytes));
+                }
+            }
+            self.receive(doing)?;
+        }
+    }
+
+    /// Waits until more bytes were received. Memory grows with the bytes that come, whatever length a message claims.
+    fn receive(&mut self, doing: &str) -> Result<(), SessionError> {
+        self.received.copy_within(self.seen..self.filled, 0);
+        self.filled -= self.seen;
+        self.seen = 0;
+        if self.filled == 0 && self.received.len() > KEPT_BYTES_MAX {
+            // A long row is over.
+            self.received = Vec::new();
+        }
+        if self.received.len() < self.filled + RECEIVE_BYTES {
+            self.received.resize(self.filled + RECEIVE_BYTES, 0);
+        }
+        let start = Instant::now();
+        let received = loop {
+            match self.raw.receive(&mut self.received[self.filled..]) {
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                    if let Err(error) = self.wait(PollFlags::IN, doing) {
+                        break Err(error);
+                    }
+                }
+                Err(error) => break Err(self.lost(doing, &error)),
+                Ok(0) => break Err(self.violation(doing, "closed the connection")),
+                Ok(bytes) => break Ok(bytes),
+            }
+        };
+        let waited = u64::try_from(start.elapsed().as_nanos()).unwrap_or(u64::MAX);
+        self.waited_ns = self.waited_ns.saturating_add(waited);
+        self.filled += received?;
+        Ok(())
+    }
+
+    fn send(&mut self, mut bytes: &[u8], doing: &str) -> Result<(), SessionError> {
+        while !bytes.is_empty() || !self.raw.is_sent() {
+            let sent = match bytes.is_empty() {
+                true => self.raw.send_waiting().map(|()| 0),
+                false => self.raw.send(bytes),
+            };
+            match sent {
+                Ok(sent) => bytes = &bytes[sent..],
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+                Err(error) => return Err(self.lost(doing, &error)),
+            }
+            if !bytes.is_empty() || !self.raw.is_sent() {
+                self.wait(PollFlags::OUT, doing)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Waits for the socket, or for the run's stop.
+    fn wait(&self, event: PollFlags, doing: &str) -> Result<(), SessionError> {
+        let bell = self.stop.bell().map_err(|error| self.lost(doing, &error))?;
+        loop {
+            if self.stop.asked().is_some() {
+                return Err(SessionError::Stopped);
+            }
+            let mut wishes = [
+                PollFd::new(&self.raw, event),
+                PollFd::new(&bell, PollFlags::IN),
+            ];
+            match poll(&mut wishes, None) {
+                Err(rustix::io::Errno::INTR) => {}
+                Err(error) => return Err(self.lost(doing, &error.into())),
+                Ok(_) if !wishes[0].revents().is_empty() => return Ok(()),
+                Ok(_) => {}
+            }
+        }
+    }
+}
+
+/// A reader of a message's body.
+struct Body<'a>(&'a [u8]);
+
+impl<'a> Body<'a> {
+    fn word<const N: usize>(&mut self) -> Option<[u8; N]> {
+        let (word, rest) = self.0.split_first_chunk::<N>()?;
+        self.0 = rest;
+        Some(*word)
+    }
+
+    fn take(&mut self, bytes: usize) -> Option<&'a [u8]> {
+        let (taken, rest) = self.0.split_at_checked(bytes)?;
+        self.0 = rest;
+        Some(taken)
+    }
+
+    /// A text that ends with a zero byte.
+    fn text(&mut self) -> Option<String> {
+        let end = self.0.iter().position(|byte| *byte == 0)?;
+        let text = self.take(end)?;
+        self.word::<1>()?;
+        Some(String::from_utf8_lossy(text).into_owned())
+    }
+}
+
+/// A `RowDescription`.
+fn description(body: &[u8]) -> Option<Vec<FieldDescription>> {
+    let mut body = Body(body);
+    let count = u16::from_be_bytes(body.word()?);
+    (0..count)
+        .map(|_| {
+            let name = body.text()?;
+            // The table and the column in it.
+            body.take(6)?;
+            let type_oid = u32::from_be_bytes(body.word()?);
+            body.take(2)?;
+            let type_modifier = i32::from_be_bytes(body.word()?);
+            body.take(2)?;
+            Some(FieldDescription {
+                name,
+                type_oid,
+                type_modifier,
+            })
+        })
+        .collect()
+}
+
+/// A `DataRow` of texts.
+fn row(body: &[u8]) -> Option<Vec<Option<String>>> {
+    let mut body = Body(body);
+    let count = u16::from_be_bytes(body.word()?);
+    (0..count)
+        .map(|_| {
+            let length = i32::from_be_bytes(body.word()?);
+            match usize::try_from(length) {
+                Err(_) => Some(None),
+                Ok(length) => {
+                    let text = body.take(length)?;
+                    Some(Some(String::from_utf8_lossy(text).into_owned()))
+                }
+            }
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn descriptions_and_rows_are_read() {
+        let described = b"\0\x01id\0\0\0\x40\0\0\x01\0\0\0\x17\0\x04\xff\xff\xff\xff\0\0";
+        let expected = FieldDescription {
+            name: "id".to_owned(),
+            type_oid: 23,
+            type_modifier: -1,
+        };
+        assert_eq!(description(described), Some(vec![expected]));
+        let fields = row(b"\0\x02\0\0\0\x02ab\xff\xff\xff\xff");
+        assert_eq!(fields, Some(vec![Some("ab".to_owned()), None]));
+    }
+
+    #[test]
+    fn bodies_that_end_early_are_refused() {
+        let described = b"\0\x01id\0\0\0\x40\0\0\x01\0\0\0\x17\0\x04\xff\xff\xff\xff\0\0";
+        for end in 0..described.len() {
+            assert_eq!(description(&described[..end]), None, "{end} bytes");
+        }
+        for body in [&b"\0\x02\0\0\0\x02ab"[..], b"\0\x01\0\0\0\x09ab", b"\0"] {
+            assert_eq!(row(body), None, "{body:?}");
+        }
+    }
+}

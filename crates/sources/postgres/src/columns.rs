@@ -1,0 +1,321 @@
+//! The columns of a table or query: their types in the stream and in Arrow.
+
+use std::path::Path;
+
+use arrow_schema::{DataType, TimeUnit};
+use inrush_pgclient::quote::identifier;
+use inrush_pgclient::{BlockingSession, FieldDescription};
+use inrush_pgcopy::{DecodedType, PgType};
+use inrush_source::{SourceColumn, SourceError};
+
+use crate::error::{input_error, of_session};
+
+/// The suffix of a column whose values are read as the server's text.
+const AS_TEXT: &str = "::text";
+/// The largest precision of Decimal128.
+const DECIMAL_DIGITS_MAX: i32 = 38;
+
+/// A column that is read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Column {
+    /// Its name.
+    pub name: String,
+    /// The server reads its values as text.
+    pub is_text: bool,
+    /// Its type in the stream.
+    pub decoded: DecodedType,
+    /// The type of its values for those who plan.
+    pub data_type: DataType,
+    /// Its type in SQL, for a new target: `text` where the server's text is read.
+    pub sql_type: String,
+    /// It has no NULL.
+    pub not_null: bool,
+}
+
+impl Column {
+    /// What a plan is told.
+    pub fn in_source(&self) -> SourceColumn {
+        SourceColumn {
+            name: self.name.clone(),
+            data_type: Some(self.data_type.clone()),
+            is_uuid: self.is_uuid(),
+        }
+    }
+
+    /// 16 bytes that are a UUID.
+    pub fn is_uuid(&self) -> bool {
+        self.decoded == DecodedType::Value(PgType::Uuid)
+    }
+
+    /// The expression of a select list.
+    pub fn expression(&self) -> String {
+        let name = identifier(&self.name);
+        match self.is_text {
+            true => format!("{name}{AS_TEXT} AS {name}"),
+            false => name,
+        }
+    }
+}
+
+/// The columns that are read: of all that there are, in their order, or those that are named.
+pub fn choose(
+    input: &Path,
+    all: &[String],
+    named: &[String],
+) -> Result<Vec<(String, bool)>, SourceError> {
+    let mut chosen: Vec<(String, bool)> = Vec::new();
+    let whole = all.iter().map(|name| (name.as_str(), false));
+    let named = named.iter().map(|text| match text.strip_suffix(AS_TEXT) {
+        Some(name) if !all.contains(text) => (name.trim_end(), true),
+        _ => (text.as_str(), false),
+    });
+    let wanted: Vec<(&str, bool)> = match named.len() {
+        0 => whole.collect(),
+        _ => named.collect(),
+    };
+    for (name, is_text) in wanted {
+        if !all.iter().any(|known| known == name) {
+            let what = format!("it has no column {}", identifier(name));
+            let known: Vec<String> = all.iter().map(|name| identifier(name)).collect();
+            return Err(input_error(
+                input,
+                what,
+                format!("its columns are {}", known.join(", ")),
+            ));
+        }
+        if chosen.iter().any(|(other, _)| other == name) {
+            let what = format!("the column {} stands twice", identifier(name));
+            return Err(input_error(input, what, "name each column once"));
+        }
+        chosen.push((name.to_owned(), is_text));
+    }
+    match chosen.is_empty() {
+        true => Err(input_error(
+            input,
+            "it has no columns",
+            "name a table with columns",
+        )),
+        false => Ok(chosen),
+    }
+}
+
+/// The types of columns, as the server describes a SELECT of them.
+pub fn resolve(
+    session: &mut BlockingSession,
+    input: &Path,
+    chosen: &[(String, bool)],
+    not_null: &[String],
+    described: &[FieldDescription],
+) -> Result<Vec<Column>, SourceError> {
+    let kinds = type_kinds(session, input, described)?;
+    let mut columns = Vec::with_capacity(chosen.len());
+    for (((name, is_text), field), (sql, is_enum)) in chosen.iter().zip(described).zip(&kinds) {
+        let (decoded, data_type) = match (is_text, is_enum) {
+            (true, _) | (_, true) => text(),
+            _ => of_type(field.type_oid, field.type_modifier).ok_or_else(|| {
+                let column = identifier(name);
+                input_error(
+                    input,
+                    format!("the column {column} has the type {sql}, which has no counterpart"),
+                    format!(
+                        "name the columns to read, and this one as {name}{AS_TEXT}: its values are then the server's text"
+                    ),
+                )
+            })?,
+        };
+        columns.push(Column {
+            name: name.clone(),
+            is_text: *is_text,
+            decoded,
+            data_type,
+            sql_type: match *is_text || *is_enum {
+                true => "text".to_owned(),
+                false => short_type(sql),
+            },
+            not_null: not_null.contains(name),
+        });
+    }
+    Ok(columns)
+}
+
+/// The name of each column's type in SQL, and whether it is an enum.
+fn type_kinds(
+    session: &mut BlockingSession,
+    input: &Path,
+    described: &[FieldDescription],
+) -> Result<Vec<(String, bool)>, SourceError> {
+    let types: Vec<String> = described
+        .iter()
+        .enumerate()
+        .map(
+            |(
+                number,
+                FieldDescription {
+                    type_oid,
+                    type_modifier,
+                    ..
+                },
+            )| { format!("({number}, {type_oid}::oid, {type_modifier}::int4)") },
+        )
+        .collect();
+    let sql = format!(
+        "SELECT pg_catalog.format_type(v.type, v.modifier), t.typtype = 'e' \
+         FROM (VALUES {}) AS v (number, type, modifier) \
+         LEFT JOIN pg_catalog.pg_type AS t ON t.oid = v.type ORDER BY v.number",
+        types.join(", ")
+    );
+    let found = session
+        .query(&sql, "asking for the types of the columns")
+        .map_err(|error| of_session(input, error))?;
+    let kinds: Vec<(String, bool)> = found
+        .rows
+        .into_iter()
+        .map(|row| {
+            let mut row = row.into_iter();
+            let name = row.next().flatten().unwrap_or_default();
+            (name, row.next().flatten().as_deref() == Some("t"))
+        })
+        .collect();
+    match kinds.len() == described.len() {
+        true => Ok(kinds),
+        false => Err(input_error(
+            input,
+            "the types of its columns changed while they were asked for",
+            "run the same command again",
+        )),
+    }
+}
+
+/// A type's name as most databases know it.
+fn short_type(sql: &str) -> String {
+    let (name, modifier) = match sql.split_once('(') {
+        Some((name, rest)) => match rest.split_once(')') {
+            Some((modifier, zone)) => (format!("{name}{zone}"), format!("({modifier})")),
+            None => (sql.to_owned(), String::new()),
+        },
+        None => (sql.to_owned(), String::new()),
+    };
+    let short = match name.as_str() {
+        "character varying" => "varchar",
+        "character" => "char",
+        "bpchar" | "name" | "\"char\"" => "text",
+        "time without time zone" => "time",
+        "timestamp without time zone" => "timestamp",
+        "timestamp with time zone" => "timestamptz",
+        other => other,
+    };
+    format!("{short}{modifier}")
+}
+
+fn text() -> (DecodedType, DataType) {
+    (DecodedType::Value(PgType::Text), DataType::Utf8)
+}
+
+/// The built-in types that are read as values, by their OID (they are fixed in `pg_type.dat`).
+fn of_type(oid: u32, modifier: i32) -> Option<(DecodedType, DataType)> {
+    let value = |pg_type, data_type| Some((DecodedType::Value(pg_type), data_type));
+    match oid {
+        16 => value(PgType::Bool, DataType::Boolean),
+        17 => value(PgType::Bytea, DataType::Binary),
+        18 => value(PgType::Char, DataType::Utf8),
+        20 => value(PgType::Int8, DataType::Int64),
+        21 => value(PgType::Int2, DataType::Int16),
+        23 => value(PgType::Int4, DataType::Int32),
+        // name, text, json, bpchar, varchar
+        19 | 25 | 114 | 1042 | 1043 => Some(text()),
+        700 => value(PgType::Float4, DataType::Float32),
+        701 => value(PgType::Float8, DataType::Float64),
+        1082 => value(PgType::Date, DataType::Date32),
+        1083 => value(PgType::Time, DataType::Time64(TimeUnit::Microsecond)),
+        1114 => value(
+            PgType::Timestamp,
+            DataType::Timestamp(TimeUnit::Microsecond, None),
+        ),
+        1184 => value(
+            PgType::Timestamp,
+            DataType::Timestamp(TimeUnit::Microsecond, Some("UTC".into())),
+        ),
+        1700 => Some(numeric(modifier)),
+        2950 => value(PgType::Uuid, DataType::FixedSizeBinary(16)),
+        3802 => value(PgType::Jsonb, DataType::Utf8),
+        _ => None,
+    }
+}
+
+/// `numeric(p,s)`: the modifier is `((p << 16) | (s & 0x7ff)) + 4`, the scale of 11 bits signed. Without a precision, or
+/// with more digits than Decimal128 has, numbers are text.
+fn numeric(modifier: i32) -> (DecodedType, DataType) {
+    let packed = modifier - 4;
+    let precision = (packed >> 16) & 0xffff;
+    let scale = ((packed & 0x7ff) ^ 1024) - 1024;
+    let fits = (1..=DECIMAL_DIGITS_MAX).contains(&precision) && (0..=precision).contains(&scale);
+    if modifier < 4 || !fits {
+        return (DecodedType::Value(PgType::Numeric), DataType::Utf8);
+    }
+    let (precision, scale) = (precision as u8, scale as i8);
+    (
+        DecodedType::Decimal { precision, scale },
+        DataType::Decimal128(precision, scale),
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_decimals_where_these_have_their_digits() {
+        let modifier = |precision: i32, scale: i32| ((precision << 16) | (scale & 0x7ff)) + 4;
+        let decimal = |precision, scale| {
+            (
+                DecodedType::Decimal { precision, scale },
+                DataType::Decimal128(precision, scale),
+            )
+        };
+        assert_eq!(numeric(modifier(15, 2)), decimal(15, 2));
+        assert_eq!(numeric(modifier(38, 38)), decimal(38, 38));
+        for other in [-1, modifier(39, 2), modifier(5, -3), modifier(3, 5)] {
+            assert_eq!(numeric(other).1, DataType::Utf8, "{other}");
+        }
+    }
+
+    #[test]
+    fn types_have_short_names() {
+        let shown = [
+            "character varying(20)",
+            "timestamp(3) without time zone",
+            "numeric(12,2)",
+            "double precision",
+            "time without time zone",
+        ];
+        let short = [
+            "varchar(20)",
+            "timestamp(3)",
+            "numeric(12,2)",
+            "double precision",
+            "time",
+        ];
+        assert_eq!(shown.map(short_type), short);
+    }
+
+    #[test]
+    fn columns_are_chosen_by_name() {
+        let input = Path::new("sales.orders");
+        let all = ["id", "tags", "odd::text"].map(str::to_owned);
+        let chosen = |named: &[&str]| {
+            let named: Vec<String> = named.iter().map(|name| (*name).to_owned()).collect();
+            choose(input, &all, &named).map_err(|error| error.to_string())
+        };
+        let of = |name: &str, is_text| (name.to_owned(), is_text);
+        assert_eq!(chosen(&["tags::text"]), Ok(vec![of("tags", true)]));
+        assert_eq!(chosen(&["odd::text"]), Ok(vec![of("odd::text", false)]));
+        assert_eq!(chosen(&[]).map(|all| all.len()), Ok(3));
+        let unknown = chosen(&["Id"]).expect_err("it has no such column");
+        assert!(
+            unknown.contains(r#"no column "Id""#) && unknown.contains("tags"),
+            "{unknown}"
+        );
+        let twice = chosen(&["id", "id::text"]).expect_err("it is named twice");
+        assert!(twice.contains("twice"), "{twice}");
+    }
+}

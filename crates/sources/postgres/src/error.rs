@@ -1,0 +1,62 @@
+//! Errors of the server as errors of the source, each with its fix.
+
+use std::path::Path;
+
+use inrush_pgclient::{ClientError, SessionError};
+use inrush_source::SourceError;
+
+/// The error of an input.
+pub fn input_error(input: &Path, what: impl Into<String>, fix: impl Into<String>) -> SourceError {
+    SourceError::Input {
+        input: input.to_path_buf(),
+        what: what.into(),
+        fix: fix.into(),
+    }
+}
+
+/// What a session could not do for an input.
+pub fn of_session(input: &Path, error: SessionError) -> SourceError {
+    let error = match error {
+        SessionError::Stopped => {
+            return SourceError::Stopped {
+                path: input.to_path_buf(),
+            };
+        }
+        SessionError::Client(error) => error,
+    };
+    let fix = fix_of(&error);
+    input_error(input, error.to_string(), fix)
+}
+
+fn fix_of(error: &ClientError) -> String {
+    let known = match error {
+        ClientError::Lost { .. } => Some("is the server running? run the same command again"),
+        other => other.code().and_then(|code| fix_of_code(code.code())),
+    };
+    match (known, error.hint()) {
+        (Some(known), Some(hint)) => format!("{known} ({hint})"),
+        (Some(known), None) => known.to_owned(),
+        (None, Some(hint)) => hint,
+        (None, None) => "correct the source, or the server, as its message says".to_owned(),
+    }
+}
+
+fn fix_of_code(code: &str) -> Option<&'static str> {
+    Some(match code {
+        "25006" => "a source only reads: write a SELECT that changes nothing",
+        "40001" => {
+            "the server is a standby that had to remove rows which the snapshot still needs: set \
+             hot_standby_feedback = on there, or max_standby_streaming_delay = -1, or read from the primary"
+        }
+        "42501" => "grant the user of the connection SELECT on the table and USAGE on its schema",
+        "42601" => "write one SELECT without `;`",
+        "42703" => "name a column that the table has",
+        "42P01" => "name a table that exists, with its schema",
+        "53300" => "lower `max_connections` of the source, or raise that of the server",
+        "57014" => "somebody cancelled the statement: run the same command again",
+        "72000" => {
+            "the snapshot is older than the server allows (old_snapshot_threshold): raise it, or read less"
+        }
+        _ => return None,
+    })
+}

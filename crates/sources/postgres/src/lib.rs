@@ -1,0 +1,71 @@
+//! Tables and queries of PostgreSQL as a source.
+//!
+//! # One snapshot
+//!
+//! Opening the source begins a transaction that is read-only and repeatable read, locks the tables against changes of their
+//! definition (ACCESS SHARE), and exports its snapshot ([`snapshot`]). All streams read in transactions of this snapshot, so
+//! that all splits show the tables at one moment, whatever is written meanwhile. The locks come before the snapshot:
+//! a TRUNCATE between the two would otherwise show an empty table.
+//!
+//! # Inputs and splits
+//!
+//! A table without partitions is one input, and each partition of a partitioned table is one ([`relations`]). An input that
+//! has pages is cut into ranges of pages, which the server reads by a TID range scan. A view, a foreign table or a query is
+//! one input with one split. The unit of a split is the byte of the input's size, each page having the same number of them;
+//! the position of a row is its page times 65,536 plus its number in the page, or its number in the order of reading.
+//!
+//! # Rows
+//!
+//! The rows come by `COPY (SELECT ...) TO STDOUT (FORMAT binary)` and are decoded a block at a time ([`reader`]). Types that
+//! the decoder does not know are refused, unless the settings ask for their text: `tags::text`.
+//!
+//! # Is it what it was?
+//!
+//! The state of an input is the snapshot itself, which changes with every transaction of the server that writes. Where it
+//! has changed, ranges that were loaded before are read again and their hashes compared. A table that is declared
+//! `stable` is not read again.
+
+mod columns;
+mod error;
+mod input;
+mod pool;
+mod reader;
+mod relations;
+mod rows;
+mod snapshot;
+mod source;
+
+pub use columns::Column;
+pub use inrush_pgclient::DatabaseAddress;
+pub use source::PostgresSource;
+
+/// The source's settings.
+#[derive(Clone)]
+pub struct Settings {
+    /// The database.
+    pub address: DatabaseAddress,
+    /// What is read.
+    pub rows: Rows,
+    /// The columns: `name`, or `name::text` for the server's text of its values. None means all.
+    pub columns: Vec<String>,
+    /// A condition on the rows, as in WHERE.
+    pub filter: Option<String>,
+    /// The most connections that are open at a time, one of which keeps the snapshot: 2 or more.
+    pub max_connections: usize,
+    /// The rows are declared not to change between runs.
+    pub is_stable: bool,
+}
+
+/// What is read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Rows {
+    /// A table, with its partitions, or a view.
+    Table {
+        /// Its schema; without one it is looked up as the user's own sessions do.
+        schema: Option<String>,
+        /// Its name.
+        name: String,
+    },
+    /// The rows of one SELECT.
+    Query(String),
+}

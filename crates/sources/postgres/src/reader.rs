@@ -1,0 +1,173 @@
+//! Reads a split: a COPY of its rows, decoded a block at a time.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use inrush_pgcopy::{BinaryDecoder, DecodeError, DecodedType};
+use inrush_rows::chunk::Chunk;
+use inrush_scan::Records;
+use inrush_source::{
+    Chunks, ContentHash, SourceError, SourceMeter, SplitEnd, SplitReader, nanoseconds_since,
+};
+
+use crate::error::{input_error, of_session};
+use crate::input::TableInput;
+use crate::pool::Lease;
+use crate::rows;
+use crate::source::Reading;
+
+/// Bytes that are asked for after a stop would be noticed: blocks larger than this are read in pieces.
+const PIECE_BYTES: usize = 256 << 10;
+
+/// Reads a range of pages of an input, or all of it.
+pub struct RangeReader<'a> {
+    reading: &'a Reading,
+    input: Arc<TableInput>,
+    /// None once the COPY is over.
+    lease: Option<Lease>,
+    decoder: BinaryDecoder,
+    chunk_bytes: usize,
+    /// Bytes that were read and not decoded.
+    rest: Vec<u8>,
+    /// The rest has whole rows.
+    is_cut: bool,
+    is_at_end: bool,
+    hash: ContentHash,
+    meter: SourceMeter,
+}
+
+impl<'a> RangeReader<'a> {
+    /// Begins to read the pages of a range.
+    pub fn open(
+        reading: &'a Reading,
+        input: &Arc<TableInput>,
+        range: std::ops::Range<u64>,
+        chunk_bytes: usize,
+    ) -> Result<RangeReader<'a>, SourceError> {
+        let name = &input.name;
+        let mut types: Vec<DecodedType> = reading
+            .columns
+            .iter()
+            .map(|column| column.decoded)
+            .collect();
+        if input.pages.is_some() {
+            types.insert(0, DecodedType::Tid);
+        }
+        let decoder = BinaryDecoder::new(types).map_err(|error| undecodable(input, &error))?;
+        let mut lease = reading.pool.take(name)?;
+        lease
+            .session
+            .begin_copy(&reading.copy(input, range), &doing(input))
+            .map_err(|error| of_session(name, error))?;
+        Ok(RangeReader {
+            reading,
+            input: Arc::clone(input),
+            lease: Some(lease),
+            decoder,
+            chunk_bytes: chunk_bytes.max(1),
+            rest: Vec::new(),
+            is_cut: false,
+            is_at_end: false,
+            hash: ContentHash::default(),
+            meter: SourceMeter::default(),
+        })
+    }
+
+    fn check_stop(&self) -> Result<(), SourceError> {
+        match self.reading.stop.asked() {
+            None => Ok(()),
+            Some(_) => Err(SourceError::Stopped {
+                path: self.input.name.to_path_buf(),
+            }),
+        }
+    }
+
+    /// Appends about a chunk's bytes, or what is left of the COPY.
+    fn receive(&mut self, bytes: &mut Vec<u8>) -> Result<(), SourceError> {
+        let wanted = bytes.len().saturating_add(self.chunk_bytes);
+        while bytes.len() < wanted {
+            self.check_stop()?;
+            let Some(lease) = &mut self.lease else {
+                return Ok(());
+            };
+            let before = bytes.len();
+            let waited_before = lease.session.waited_ns();
+            let piece = wanted.min(before + PIECE_BYTES);
+            let more = lease.session.read_copy(bytes, piece, &doing(&self.input));
+            self.meter.read_ns += lease.session.waited_ns() - waited_before;
+            let more = more.map_err(|error| of_session(&self.input.name, error))?;
+            self.hash.add(&bytes[before..]);
+            let count = (bytes.len() - before) as u64;
+            self.meter.stored_bytes += count;
+            self.meter.text_bytes += count;
+            if !more && let Some(lease) = self.lease.take() {
+                self.reading.pool.give_back(lease);
+            }
+        }
+        Ok(())
+    }
+}
+
+fn doing(input: &TableInput) -> String {
+    format!("reading {}", input.name.display())
+}
+
+fn undecodable(input: &TableInput, error: &DecodeError) -> SourceError {
+    input_error(
+        &input.name,
+        format!("the data of COPY cannot be read: {error}"),
+        "connect to the server itself, without a proxy between",
+    )
+}
+
+impl Chunks for RangeReader<'_> {
+    fn next_chunk(&mut self, records: &mut Records) -> Result<Option<Chunk>, SourceError> {
+        records.clear();
+        while !self.is_at_end {
+            self.check_stop()?;
+            let mut bytes = std::mem::take(&mut self.rest);
+            if !self.is_cut {
+                self.receive(&mut bytes)?;
+            }
+            let start = Instant::now();
+            let first_number = self.decoder.row_count();
+            let decoded = self.decoder.decode(bytes);
+            let mut block = decoded.map_err(|error| undecodable(&self.input, &error))?;
+            self.rest = std::mem::take(&mut block.rest);
+            self.is_cut = block.is_cut;
+            if block.row_count == 0 {
+                if self.lease.is_none() {
+                    let ended = self.decoder.end(&self.rest);
+                    ended.map_err(|error| undecodable(&self.input, &error))?;
+                    self.is_at_end = true;
+                }
+                continue;
+            }
+            let columns = &self.reading.columns;
+            let has_pages = self.input.pages.is_some();
+            let (rows, first, places) = rows::of_block(columns, block, has_pages, first_number);
+            self.meter.record_count = self.decoder.row_count();
+            self.meter.chunk_count += 1;
+            self.meter.scan_ns += nanoseconds_since(start);
+            let chunk = Chunk::of_rows(&self.input.name, first, rows, places, records);
+            return Ok(Some(chunk));
+        }
+        Ok(None)
+    }
+
+    fn recycle(&mut self, _chunk: Chunk) {}
+
+    fn meter(&self) -> SourceMeter {
+        self.meter
+    }
+}
+
+impl SplitReader for RangeReader<'_> {
+    fn end(mut self: Box<Self>) -> SplitEnd {
+        SplitEnd {
+            hash: self.hash.take(),
+            text_range: None,
+            trailer: None,
+        }
+    }
+}

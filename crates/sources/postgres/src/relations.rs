@@ -1,0 +1,166 @@
+//! The relations that hold the rows of a table: itself, or its partitions.
+
+use std::path::Path;
+
+use inrush_pgclient::BlockingSession;
+use inrush_pgclient::quote::{literal, qualified};
+use inrush_source::SourceError;
+
+use crate::error::{input_error, of_session};
+
+/// A table as it was found.
+#[derive(Clone, Debug)]
+pub struct Table {
+    /// Its OID.
+    pub oid: u32,
+    /// Schema and name, quoted for SQL.
+    pub sql: String,
+    /// Schema and name, for people.
+    pub name: String,
+    /// It can be locked by LOCK: a table, a partitioned one or a view.
+    pub is_locked: bool,
+}
+
+/// A relation whose rows are read by one SELECT.
+#[derive(Clone, Debug)]
+pub struct Relation {
+    /// Schema and name, for people.
+    pub name: String,
+    /// What follows FROM.
+    pub from: String,
+    /// Its pages, if its rows have a place in them.
+    pub pages: Option<u64>,
+    /// Bytes that it takes on the server's disk, with its TOAST table; 0 where it has none of its own.
+    pub size_bytes: u64,
+}
+
+/// Finds a table by its name. Without a schema it is looked up as the user's own sessions do.
+pub fn find_table(
+    session: &mut BlockingSession,
+    schema: Option<&str>,
+    name: &str,
+) -> Result<Table, SourceError> {
+    let shown = match schema {
+        Some(schema) => format!("{schema}.{name}"),
+        None => name.to_owned(),
+    };
+    let input = Path::new(&shown);
+    let schema = match schema {
+        Some(schema) => format!("n.nspname = {}", literal(schema)),
+        None => "pg_catalog.pg_table_is_visible(c.oid)".to_owned(),
+    };
+    let sql = format!(
+        "SET search_path = DEFAULT; \
+         SELECT c.oid, n.nspname, c.relname, c.relkind \
+         FROM pg_catalog.pg_class AS c JOIN pg_catalog.pg_namespace AS n ON n.oid = c.relnamespace \
+         WHERE c.relname = {} AND {schema} AND c.relkind IN ('r', 'p', 'v', 'm', 'f'); \
+         SET search_path = pg_catalog",
+        literal(name)
+    );
+    let found = session
+        .query(&sql, "looking for the table")
+        .map_err(|error| of_session(input, error))?;
+    let row: Option<Vec<String>> = found
+        .rows
+        .into_iter()
+        .next()
+        .and_then(|row| row.into_iter().collect());
+    match row.as_deref() {
+        Some([oid, schema, name, kind]) => Ok(Table {
+            oid: oid.parse().unwrap_or_default(),
+            sql: qualified(schema, name),
+            name: format!("{schema}.{name}"),
+            is_locked: matches!(kind.as_str(), "r" | "p" | "v"),
+        }),
+        _ => Err(input_error(
+            input,
+            "the database has no table or view of this name",
+            "name one that it has, with its schema (sales.orders); names keep their case",
+        )),
+    }
+}
+
+/// The columns of a table that have no NULL.
+pub fn not_null(session: &mut BlockingSession, table: &Table) -> Result<Vec<String>, SourceError> {
+    let sql = format!(
+        "SELECT attname FROM pg_catalog.pg_attribute \
+         WHERE attrelid = {} AND attnum > 0 AND attnotnull AND NOT attisdropped",
+        table.oid
+    );
+    let found = session
+        .query(&sql, "asking which columns have no NULL")
+        .map_err(|error| of_session(Path::new(&table.name), error))?;
+    Ok(found.rows.into_iter().flatten().flatten().collect())
+}
+
+/// The relations that hold a table's rows, in the order of their names, and a note if they cannot be read one by one.
+pub fn relations_of(
+    session: &mut BlockingSession,
+    table: &Table,
+) -> Result<(Vec<Relation>, Option<String>), SourceError> {
+    let input = Path::new(&table.name);
+    let sql = format!(
+        "WITH RECURSIVE tree AS ( \
+           SELECT {}::oid AS oid \
+           UNION \
+           SELECT i.inhrelid FROM tree JOIN pg_catalog.pg_inherits AS i ON i.inhparent = tree.oid \
+           WHERE NOT i.inhdetachpending \
+         ) \
+         SELECT n.nspname, c.relname, \
+                c.relkind IN ('r', 'm') AND (SELECT amname FROM pg_catalog.pg_am WHERE oid = c.relam) = 'heap', \
+                CASE WHEN c.relkind IN ('r', 'm') THEN pg_catalog.pg_relation_size(c.oid) ELSE 0 END, \
+                CASE WHEN c.reltoastrelid <> 0 THEN pg_catalog.pg_relation_size(c.reltoastrelid) ELSE 0 END, \
+                pg_catalog.current_setting('block_size'), \
+                pg_catalog.has_table_privilege(c.oid, 'SELECT') \
+         FROM tree JOIN pg_catalog.pg_class AS c ON c.oid = tree.oid \
+         JOIN pg_catalog.pg_namespace AS n ON n.oid = c.relnamespace \
+         WHERE c.relkind <> 'p' ORDER BY 1, 2",
+        table.oid
+    );
+    let found = session
+        .query(&sql, "looking for the partitions of the table")
+        .map_err(|error| of_session(input, error))?;
+    let mut relations = Vec::new();
+    let mut size_bytes = 0;
+    let mut unreadable = None;
+    for row in found.rows {
+        let row: Vec<String> = row.into_iter().map(Option::unwrap_or_default).collect();
+        let [schema, name, has_pages, main, toast, page, may_read] = &row[..] else {
+            continue;
+        };
+        let number = |text: &String| text.parse::<u64>().unwrap_or_default();
+        let own_bytes = number(main) + number(toast);
+        size_bytes += own_bytes;
+        if may_read == "f" {
+            unreadable.get_or_insert_with(|| format!("{schema}.{name}"));
+        }
+        relations.push(Relation {
+            name: format!("{schema}.{name}"),
+            from: format!("ONLY {}", qualified(schema, name)),
+            pages: (has_pages == "t").then(|| number(main) / number(page).max(1)),
+            size_bytes: own_bytes,
+        });
+    }
+    let whole = |size_bytes| {
+        vec![Relation {
+            name: table.name.clone(),
+            from: table.sql.clone(),
+            pages: None,
+            size_bytes,
+        }]
+    };
+    if relations.is_empty() {
+        // A partitioned table without partitions.
+        return Ok((whole(0), None));
+    }
+    let note = unreadable.map(|name| {
+        format!(
+            "{} is read by one stream, because the user of the connection has no SELECT right on all of {name}: grant it to read in parallel",
+            table.name
+        )
+    });
+    match note {
+        Some(note) => Ok((whole(size_bytes), Some(note))),
+        None => Ok((relations, None)),
+    }
+}

@@ -1,0 +1,120 @@
+//! A decoded block as rows with their places.
+
+use std::sync::Arc;
+
+use arrow_array::cast::AsArray;
+use arrow_array::types::{TimestampMicrosecondType, UInt64Type};
+use arrow_array::{ArrayRef, UInt64Array};
+use arrow_schema::DataType;
+use inrush_pgcopy::{DecodedBlock, plain_or_text};
+use inrush_rows::chunk::Places;
+use inrush_rows::typed_rows::{RowFault, TypedColumn, TypedRows};
+
+use crate::columns::Column;
+
+/// Bits of a position that number the rows of a page.
+pub const ROW_BITS: u32 = 16;
+
+/// Rows that are found by their `ctid`.
+#[derive(Debug)]
+struct PagePlaces {
+    /// The position of each row.
+    positions: UInt64Array,
+    first: u64,
+}
+
+impl Places for PagePlaces {
+    fn byte_distance(&self, _text: &[u8], position: usize) -> u64 {
+        self.positions.value(position) - self.first
+    }
+
+    fn are_rows(&self) -> bool {
+        true
+    }
+
+    fn have_numbers(&self) -> bool {
+        false
+    }
+
+    fn key(&self, position: usize) -> Option<Arc<str>> {
+        let place = self.positions.value(position);
+        let (page, row) = (place >> ROW_BITS, place & ((1 << ROW_BITS) - 1));
+        Some(format!("ctid ({page},{row})").into())
+    }
+}
+
+/// Rows that are found by their number alone.
+#[derive(Debug)]
+struct Numbered;
+
+impl Places for Numbered {
+    fn are_rows(&self) -> bool {
+        true
+    }
+
+    fn key(&self, _position: usize) -> Option<Arc<str>> {
+        Some("in the order in which the server sent them".into())
+    }
+}
+
+/// The decoder does not tell the two types of timestamps apart.
+fn with_zone(array: &ArrayRef, column: &Column) -> ArrayRef {
+    match (&column.data_type, array.data_type()) {
+        (DataType::Timestamp(_, Some(zone)), DataType::Timestamp(_, None)) => {
+            let moments = array.as_primitive::<TimestampMicrosecondType>().clone();
+            Arc::new(moments.with_timezone(Arc::clone(zone)))
+        }
+        _ => array.clone(),
+    }
+}
+
+/// The rows of a block, the position of the first one, and where each of them is. `first_number` is the number of rows before
+/// it. If rows have pages, the block's first column is their `ctid`.
+pub fn of_block(
+    columns: &[Column],
+    block: DecodedBlock,
+    has_pages: bool,
+    first_number: u64,
+) -> (TypedRows, u64, Arc<dyn Places>) {
+    let mut faults: Vec<RowFault> = Vec::new();
+    for bad in &block.bad_texts {
+        // One fault for each row.
+        if faults.last().is_some_and(|last| last.row == bad.row) {
+            continue;
+        }
+        let column = columns.get(bad.column - usize::from(has_pages));
+        faults.push(RowFault {
+            row: bad.row,
+            reason: format!(
+                "the text of the column `{}` is not UTF-8; the database's encoding is likely SQL_ASCII: correct the text, or leave the column out",
+                column.map_or("?", |column| &column.name)
+            ),
+            raw: String::from_utf8_lossy(&bad.bytes).into_owned().into_bytes(),
+        });
+    }
+    let (first, places): (u64, Arc<dyn Places>) = match (has_pages, block.columns.first()) {
+        (true, Some(tids)) => {
+            let positions = tids.as_primitive::<UInt64Type>().clone();
+            let first = match positions.is_empty() {
+                true => 0,
+                false => positions.value(0),
+            };
+            (first, Arc::new(PagePlaces { positions, first }))
+        }
+        _ => (first_number, Arc::new(Numbered)),
+    };
+    let values = block.columns.iter().skip(usize::from(has_pages));
+    let typed = values.zip(columns).map(|(array, column)| TypedColumn {
+        values: Some(plain_or_text(&with_zone(array, column))),
+        is_uuid: column.is_uuid(),
+    });
+    let rows = TypedRows {
+        columns: typed.collect(),
+        row_count: block.row_count,
+        // The reader hashes the data itself.
+        content: Vec::new(),
+        bytes_count: block.bytes_count as u64,
+        faults,
+    };
+    (rows, first, places)
+}

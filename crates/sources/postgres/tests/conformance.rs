@@ -1,0 +1,38 @@
+//! Tables and queries, held to the contract of a source (`docs/specs/source.md`), on each version of the server.
+
+mod case;
+
+use case::server::{installations, open_folder, temporary};
+use case::{Database, Form, TableCase};
+use inrush_embedded::EmbeddedServer;
+use inrush_source_conformance::hold;
+
+#[test]
+fn tables_and_queries_hold() {
+    let seed = u64::from(std::process::id());
+    for binaries in &installations() {
+        let parent = open_folder();
+        let server = EmbeddedServer::start(options(binaries, parent.path())).expect("a server");
+        let database = Database::new(&server, binaries);
+        for form in [Form::Table, Form::Query] {
+            hold(
+                &format!("{form:?} of PostgreSQL {}", binaries.version),
+                &|rows| Box::new(TableCase::new(&database, form, rows)),
+                seed,
+            );
+        }
+    }
+}
+
+/// Nothing but the tests writes: an input's state tells that.
+fn options(
+    binaries: &inrush_embedded::Binaries,
+    parent: &std::path::Path,
+) -> inrush_embedded::Options {
+    let mut options = temporary(binaries, parent);
+    options.durable = false;
+    options
+        .settings
+        .push(("autovacuum".to_owned(), "off".to_owned()));
+    options
+}

@@ -1,0 +1,28 @@
+//! The memory of the process while large tables are read. It is one test, for no other may run in the process.
+
+mod case;
+
+use case::server::{installations, open_folder, temporary};
+use case::{Database, Form, TableCase};
+use inrush_embedded::EmbeddedServer;
+use inrush_source_conformance::{Case, hold_memory};
+
+/// Rows of the smaller table: more than the buffers hold.
+const ROWS: usize = 40_000;
+/// Much less than the rows of the larger table.
+const MARGIN_BYTES: u64 = 3 << 20;
+
+#[test]
+fn memory_does_not_grow_with_rows() {
+    let installations = installations();
+    let Some(binaries) = installations.first() else {
+        return;
+    };
+    let parent = open_folder();
+    let server = EmbeddedServer::start(temporary(binaries, parent.path())).expect("a server");
+    let database = Database::new(&server, binaries);
+    for form in [Form::Table, Form::Query] {
+        let make = |rows| -> Box<dyn Case> { Box::new(TableCase::new(&database, form, rows)) };
+        hold_memory(&format!("{form:?}"), &make, ROWS, MARGIN_BYTES);
+    }
+}

@@ -1,0 +1,1 @@
+"""Loads whose rows come from a database."""
