@@ -97,7 +97,7 @@ def test_appended_rows_go_and_all_others_stay(loads: Loads, settings: dict[str, 
     # The same files can be loaded again, and the run is told from the next one.
     second = loads.run("new", 200, "append", **settings)
     loads.assert_rows(("old", 100), ("later", 300), ("new", 200))
-    loads.undo(second, "--drop").expect(CLEAN, "taken out and dropped")
+    loads.undo(second, "--drop").expect(CLEAN, "removed and dropped")
     loads.assert_rows(("old", 100), ("later", 300))
 
 

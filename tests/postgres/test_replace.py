@@ -270,7 +270,7 @@ def test_undo_of_an_append_takes_out_what_came_and_nothing_else(
     run(inrush).expect(CLEAN)
     first = newest_run(inrush)
     database.execute("CREATE TABLE later PARTITION OF sales FOR VALUES FROM (900) TO (901)")
-    undo(inrush, first).expect(CLEAN, "taken out", "kept as")
+    undo(inrush, first).expect(CLEAN, "removed", "kept as")
     assert loaded(database) == rows((0, 300, "old"))
     assert [entry for entry in tidy_state(database) if "later" not in entry[0]] == before
     run(inrush).expect(CLEAN)

@@ -179,7 +179,7 @@ KINDS = [
             ("{{1,2},{3,4.001}}", "fraction_lost", "element [2][2]"),
             ("[0:1]={1,1000}", "out_of_range", "element [1]"),
             ("1.25", "syntax", "not an array"),
-            ("{1,}", "syntax", "behind a comma"),
+            ("{1,}", "syntax", "follows a comma"),
             ("{{1},{2,3}}", "syntax", "sub-arrays"),
         ),
     ),

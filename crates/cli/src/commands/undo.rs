@@ -72,7 +72,7 @@ fn words(undone: &Undone) -> String {
     text.push_str(&line(&format!("\nundone: run {}", undone.run.name)));
     if !undone.drop_statements.is_empty() {
         text.push_str(&line(&format!(
-            "when nobody needs what was taken out: {}",
+            "when nobody needs what was removed: {}",
             undone.drop_statements.join(" ")
         )));
     }
