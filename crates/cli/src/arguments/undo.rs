@@ -13,8 +13,8 @@ replaced and kept (replace = { keep = true }). All this is one transaction: read
 before it or the state after it.
 
 The removed tables are kept in the staging schema under names that are printed; --drop drops them.
-In a folder of Parquet files, the files of the run are taken out of its tables, one table after the
-other, and kept in a folder whose name is printed; --drop removes them.
+In a folder of Parquet files, the files of the run are taken out of its tables, one table after
+the other, and kept in a folder whose name is printed; --drop removes them.
 A run that cannot be undone exactly is refused, with the reason: its rows are mixed with others in
 a plain table, the tables that it replaced were dropped, or the target has changed since. The
 effects of pre_sql and post_sql are not undone. Afterwards the same files can be loaded again.",
