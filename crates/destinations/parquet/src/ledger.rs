@@ -30,6 +30,7 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
 use crate::files;
+use crate::lock::Lock;
 
 /// The folder for Inrush's own files in a folder of tables.
 pub(super) const HOME: &str = "_inrush";
@@ -100,9 +101,25 @@ impl Root {
         self.home().join("locks").join(name)
     }
 
-    pub(super) fn table_lock(&self, table: &Path) -> PathBuf {
+    fn table_lock(&self, table: &Path) -> PathBuf {
         let name = format!("table-{}.lock", digest(&[&table.to_string_lossy()]));
         self.home().join("locks").join(name)
+    }
+
+    /// Locks tables by `lock`, which is given the path of each lock and its table in words. All do so in the same order: two
+    /// processes that need the same tables cannot wait for each other.
+    pub(super) fn lock_tables<'a>(
+        &self,
+        tables: impl Iterator<Item = &'a Path>,
+        lock: impl Fn(&Path, &str) -> Result<Lock>,
+    ) -> Result<Vec<Lock>> {
+        let mut tables: Vec<&Path> = tables.collect();
+        tables.sort_unstable();
+        let locks = tables.into_iter().map(|table| {
+            let what = format!("table {}", table.display());
+            lock(&self.table_lock(table), &what)
+        });
+        locks.collect()
     }
 
     pub(super) fn numbers_lock(&self) -> PathBuf {

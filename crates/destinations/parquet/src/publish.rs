@@ -64,7 +64,11 @@ pub(super) fn publish(run: &ParquetRun, reached: &dyn Fn(PublishStep)) -> Result
 }
 
 fn publish_all(run: &ParquetRun, reached: &dyn Fn(PublishStep)) -> Result<Published> {
-    let _locks = lock_tables(run)?;
+    let paths = run.targets.iter().map(|target| target.path.as_path());
+    let _locks = run.root.lock_tables(paths, |lock, what| {
+        let holder = &run.stored.record.holder;
+        Lock::wait(lock, what, holder, &|| run.is_interrupted())
+    })?;
     let mut steps = Vec::with_capacity(run.targets.len());
     for target in &run.targets {
         steps.push(build(run, target)?);
@@ -102,27 +106,6 @@ fn publish_all(run: &ParquetRun, reached: &dyn Fn(PublishStep)) -> Result<Publis
     }
     finish(run, reached)?;
     Ok(published)
-}
-
-/// Locks all tables, in the order of their names, so that two runs cannot deadlock.
-fn lock_tables(run: &ParquetRun) -> Result<Vec<Lock>> {
-    let mut paths: Vec<&Path> = run
-        .targets
-        .iter()
-        .map(|target| target.path.as_path())
-        .collect();
-    paths.sort();
-    paths
-        .into_iter()
-        .map(|path| {
-            Lock::wait(
-                &run.root.table_lock(path),
-                &format!("table {}", path.display()),
-                &run.stored.record.holder,
-                &|| run.is_interrupted(),
-            )
-        })
-        .collect()
 }
 
 /// Makes the next generation of a target, from the table as it is under its lock.

@@ -107,24 +107,13 @@ pub(super) fn undo(
     Ok(undone)
 }
 
-/// Locks all tables, in the order of their names as a publish does.
+/// Locks all tables. Those who hold one of them have the time of the request to let it go.
 fn lock_tables(root: &Root, stored: &StoredRun, request: &UndoRequest<'_>) -> Result<Vec<Lock>> {
-    let mut paths: Vec<&str> = stored
-        .targets
-        .iter()
-        .map(|target| target.path.as_str())
-        .collect();
-    paths.sort_unstable();
+    let paths = stored.targets.iter().map(|target| Path::new(&target.path));
     let begun = Instant::now();
     let is_over = || begun.elapsed() >= request.lock_timeout;
-    let lock = |path: &str| {
-        let what = format!("table {path}");
-        let lock = Lock::wait(
-            &root.table_lock(Path::new(path)),
-            &what,
-            request.by,
-            &is_over,
-        );
+    root.lock_tables(paths, |lock, what| {
+        let lock = Lock::wait(lock, what, request.by, &is_over);
         lock.map_err(|error| match error {
             Error::Interrupted => Error::Held {
                 what: format!(
@@ -136,8 +125,7 @@ fn lock_tables(root: &Root, stored: &StoredRun, request: &UndoRequest<'_>) -> Re
             },
             error => error,
         })
-    };
-    paths.into_iter().map(lock).collect()
+    })
 }
 
 /// The step for a table; `None` if an undo that was killed has changed the table already.
