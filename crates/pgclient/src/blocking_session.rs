@@ -165,21 +165,14 @@ impl BlockingSession {
         let mut message = Vec::new();
         frontend::query(&mut message, sql);
         self.send(&message, doing)?;
-        loop {
-            let (kind, body) = self.message(doing)?;
-            match kind {
-                b'H' => {
-                    self.seen = body.end;
-                    return Ok(());
-                }
-                b'E' => {
-                    let error = self.refusal(body, doing);
-                    self.read_until_ready(doing)?;
-                    return Err(error);
-                }
-                b'N' | b'S' | b'A' => self.seen = body.end,
-                other => return Err(self.unexpected(other, doing)),
+        let (kind, body) = self.message(doing)?;
+        match kind {
+            b'H' => {
+                self.seen = body.end;
+                Ok(())
             }
+            b'E' => Err(self.refused(body, doing)?),
+            other => Err(self.unexpected(other, doing)),
         }
     }
 
@@ -203,20 +196,15 @@ impl BlockingSession {
                     self.answer(doing)?;
                     return Ok(false);
                 }
-                b'E' => {
-                    let error = self.refusal(body, doing);
-                    self.read_until_ready(doing)?;
-                    return Err(error);
-                }
-                b'N' | b'S' | b'A' => self.seen = body.end,
+                b'E' => return Err(self.refused(body, doing)?),
                 other => return Err(self.unexpected(other, doing)),
             }
         }
         Ok(true)
     }
 
-    /// Ends the session. The server may still be at it when this returns.
-    pub fn close(mut self) {
+    /// Ends the session. The server may still be at it when this returns. It cannot be used again.
+    pub fn close(&mut self) {
         let mut message = Vec::new();
         frontend::terminate(&mut message);
         // The connection is dropped in any case.
@@ -244,18 +232,12 @@ impl BlockingSession {
                         false => row(bytes).map(|row| result.rows.push(row)),
                     }
                 }
-                b'E' => {
-                    let error = self.refusal(body, doing);
-                    if let SessionError::Client(ClientError::Refused { .. }) = &error {
-                        self.read_until_ready(doing)?;
-                    }
-                    return Err(error);
-                }
+                b'E' => return Err(self.refused(body, doing)?),
                 b'Z' => {
                     self.seen = end;
                     return Ok(result);
                 }
-                b'C' | b'I' | b'N' | b'S' | b'A' | b'1' | b'2' | b'3' | b'n' | b't' => Some(()),
+                b'C' | b'I' | b'1' | b'2' | b'3' | b'n' | b't' => Some(()),
                 _ => None,
             };
             if is_read.is_none() {
@@ -265,26 +247,26 @@ impl BlockingSession {
         }
     }
 
-    /// After an error: reads on to the end of the answer.
-    fn read_until_ready(&mut self, doing: &str) -> Result<(), SessionError> {
+    /// The server's refusal. Unless it ends the session, the rest of the answer is read.
+    fn refused(
+        &mut self,
+        body: std::ops::Range<usize>,
+        doing: &str,
+    ) -> Result<SessionError, SessionError> {
+        let (facts, ends_session) = error_response::facts(&self.received[body.clone()]);
+        self.seen = body.end;
+        if ends_session {
+            return Ok(SessionError::Client(ClientError::Lost {
+                doing: doing.to_owned(),
+                reason: facts.message,
+            }));
+        }
         loop {
             let (kind, body) = self.message(doing)?;
             self.seen = body.end;
             if kind == b'Z' {
-                return Ok(());
+                return Ok(SessionError::Client(ClientError::from_facts(facts, doing)));
             }
-        }
-    }
-
-    fn refusal(&mut self, body: std::ops::Range<usize>, doing: &str) -> SessionError {
-        let (facts, ends_session) = error_response::facts(&self.received[body.clone()]);
-        self.seen = body.end;
-        match ends_session {
-            true => SessionError::Client(ClientError::Lost {
-                doing: doing.to_owned(),
-                reason: facts.message,
-            }),
-            false => SessionError::Client(ClientError::from_facts(facts, doing)),
         }
     }
 
@@ -323,7 +305,8 @@ impl BlockingSession {
         }
     }
 
-    /// The next message: its kind, and where its body is in `received`. It stays the next one until `seen` is its end.
+    /// The next message of an answer: its kind, and where its body is in `received`. It stays the next one until `seen` is its
+    /// end. Notices, and what may come at any time, are passed over.
     fn message(&mut self, doing: &str) -> Result<(u8, std::ops::Range<usize>), SessionError> {
         loop {
             if let [kind, a, b, c, d, rest @ ..] = &self.received[self.seen..self.filled] {
@@ -343,7 +326,12 @@ impl BlockingSession {
                 let body_bytes = length as usize - 4;
                 if rest.len() >= body_bytes {
                     let start = self.seen + HEADER_BYTES;
-                    return Ok((kind, start..start + body_bytes));
+                    let body = start..start + body_bytes;
+                    if matches!(kind, b'N' | b'S' | b'A') {
+                        self.seen = body.end;
+                        continue;
+                    }
+                    return Ok((kind, body));
                 }
             }
             self.receive(doing)?;
