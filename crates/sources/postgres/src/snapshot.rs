@@ -1,7 +1,7 @@
 //! The snapshot that all streams read: exported by a transaction that is kept open, and taken over by each session.
 
 use std::path::Path;
-use std::sync::Mutex;
+use std::sync::{Mutex, PoisonError};
 
 use inrush_pgclient::quote::literal;
 use inrush_pgclient::{BlockingSession, ClientError, DatabaseAddress, SessionError};
@@ -28,7 +28,7 @@ pub struct Snapshot {
     pub transactions: String,
     hides_nothing: bool,
     /// The session whose transaction it is.
-    keeper: Mutex<Option<BlockingSession>>,
+    keeper: Mutex<BlockingSession>,
 }
 
 /// An address without a `Debug` that could tell a secret.
@@ -56,7 +56,7 @@ impl Snapshot {
         address: &DatabaseAddress,
         locked: &[String],
         hides_nothing: bool,
-    ) -> Result<(Snapshot, KeeperLook), SessionError> {
+    ) -> Result<Snapshot, SessionError> {
         let doing = "beginning a transaction for a snapshot";
         keeper.query(BEGIN, doing)?;
         if !locked.is_empty() {
@@ -70,14 +70,20 @@ impl Snapshot {
         let sql = "SELECT pg_catalog.pg_export_snapshot(), pg_catalog.pg_current_snapshot()::text";
         let exported = keeper.query(sql, "exporting a snapshot")?;
         let mut texts = exported.rows.into_iter().flatten().flatten();
-        let snapshot = Snapshot {
+        Ok(Snapshot {
             address: DatabaseAddressOf(address.clone()),
             id: texts.next().unwrap_or_default(),
             transactions: texts.next().unwrap_or_default(),
             hides_nothing,
-            keeper: Mutex::new(None),
-        };
-        Ok((snapshot, KeeperLook(keeper)))
+            keeper: Mutex::new(keeper),
+        })
+    }
+
+    /// The session that keeps it. The catalog is read in its transaction.
+    pub fn keeper(&mut self) -> &mut BlockingSession {
+        self.keeper
+            .get_mut()
+            .unwrap_or_else(PoisonError::into_inner)
     }
 
     /// A session whose transaction has this snapshot.
@@ -117,20 +123,7 @@ fn gone(error: SessionError) -> SessionError {
 
 impl Drop for Snapshot {
     fn drop(&mut self) {
-        let keeper = self.keeper.get_mut();
-        if let Some(keeper) = keeper.ok().and_then(Option::take) {
-            keeper.close();
-        }
-    }
-}
-
-/// The keeper, while the catalog is read in its transaction.
-pub struct KeeperLook(pub BlockingSession);
-
-impl KeeperLook {
-    /// Leaves the transaction open for as long as the snapshot lasts.
-    pub fn keep(self, snapshot: &mut Snapshot) {
-        snapshot.keeper = Mutex::new(Some(self.0));
+        self.keeper().close();
     }
 }
 

@@ -123,9 +123,9 @@ impl PostgresSource {
         };
         let name = table.as_ref().map_or(name, |table| Path::new(&table.name));
         let failed = |error| of_session(name, error);
-        let (mut snapshot, mut look) =
+        let mut snapshot =
             Snapshot::take(keeper, &settings.address, &locked, table.is_some()).map_err(failed)?;
-        let keeper = &mut look.0;
+        let keeper = snapshot.keeper();
         let (relations, note) = match (&table, query) {
             (Some(table), _) => relations::relations_of(keeper, table)?,
             (None, query) => (vec![of_query(query.unwrap_or_default())], None),
@@ -155,7 +155,6 @@ impl PostgresSource {
                 identity,
             })
         });
-        look.keep(&mut snapshot);
         Ok(PostgresSource {
             description: format!("{} of {place}", name.display()),
             inputs: inputs.collect(),
