@@ -1,4 +1,4 @@
-//! The same lines in other forms: other delimiters, quotes, fields without a value.
+//! Writes the same lines in other forms: other delimiters, quotes, fields without a value.
 
 use crate::Random;
 use crate::lineitem::TEXT_FIELDS;

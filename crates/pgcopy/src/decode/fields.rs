@@ -1,4 +1,4 @@
-//! Where the fields of a block's rows are.
+//! [`RowIndex`] finds where the fields of a block's rows are.
 
 use super::error::DecodeError;
 
@@ -16,7 +16,7 @@ pub(super) struct RowIndex {
     pub(super) ends: Vec<u32>,
     /// The position of the first byte that belongs to no whole row.
     pub(super) end: usize,
-    /// The trailer stands there.
+    /// True if the trailer begins at `end`, so no row follows.
     pub(super) is_last: bool,
 }
 

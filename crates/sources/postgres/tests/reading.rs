@@ -1,4 +1,4 @@
-//! What the suite for sources does not ask: every type's extremes, bad input, and a source that is lost.
+//! These tests show what the suite for sources does not ask: every type's extremes, bad input, and a source that is lost.
 
 mod case;
 

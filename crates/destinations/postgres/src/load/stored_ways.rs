@@ -1,4 +1,4 @@
-//! How the server stored the rows of each unit, for the report.
+//! The report says how the server stored the rows of each unit; streams note it here.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
