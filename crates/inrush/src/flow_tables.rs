@@ -168,6 +168,7 @@ impl OpenInputs for Opened {
                 name: column.name,
                 data_type: column.data_type?,
                 is_uuid: column.is_uuid,
+                native: column.native,
             })
         };
         Some(TypedInputs {

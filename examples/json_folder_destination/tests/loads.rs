@@ -92,6 +92,7 @@ impl OpenInputs for Looked {
             name: name.clone(),
             data_type: data_type.clone(),
             is_uuid: false,
+            native: None,
         };
         Some(TypedInputs {
             kind: "JSON",

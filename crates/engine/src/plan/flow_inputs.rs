@@ -14,6 +14,7 @@ use inrush_convert::Converter;
 use inrush_package::{ColumnDetail, Connection, Flow, Format};
 use inrush_rows::cancel::Stop;
 use inrush_rows::column::Column;
+use inrush_rows::native_type::NativeType;
 use inrush_scan::Dialect;
 use inrush_source::Source;
 
@@ -124,6 +125,8 @@ pub struct TypedField {
     pub data_type: DataType,
     /// The values have 16 bytes and are marked as UUIDs.
     pub is_uuid: bool,
+    /// The form of the values, if they are in the source's own binary form.
+    pub native: Option<NativeType>,
 }
 
 /// The format of inputs, known once their columns are known.
@@ -156,6 +159,21 @@ impl FlowInputs {
             format: &flow.format,
             target_columns,
             key: None,
+        }
+    }
+
+    /// The form of each field whose values are in a source's own binary form; an empty list if the fields are text.
+    pub fn natives(&self) -> Vec<Option<NativeType>> {
+        let typed = self.opener.typed();
+        let fields = typed.into_iter().flat_map(|typed| typed.columns);
+        fields.map(|field| field.native).collect()
+    }
+
+    /// Refuses values in a source's own binary form, for destinations that have no such form.
+    pub fn refuse_native(&self, flow: &str) -> Result<(), PlanError> {
+        match self.opener.typed() {
+            Some(typed) => typed_rows::refuse_native(flow, &typed),
+            None => Ok(()),
         }
     }
 

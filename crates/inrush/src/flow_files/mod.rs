@@ -118,6 +118,7 @@ impl OpenInputs for LookedAt {
             name: field.name.clone(),
             data_type: field.data_type.clone(),
             is_uuid: field.is_uuid,
+            native: None,
         };
         Some(TypedInputs {
             kind: match table.kind {

@@ -162,14 +162,14 @@ fn bytes_and_long_texts_come_whole() {
 #[test]
 fn other_types_are_refused_until_their_text_is_asked_for() {
     on_each_version(|database| {
-        database.run("CREATE TABLE t (id int, tags text[], at interval); INSERT INTO t VALUES (1, '{a,b}', '1 day')");
+        database.run("CREATE TABLE t (id int, tags regtype, at interval); INSERT INTO t VALUES (1, 'integer', '1 day')");
         let table = database.table("t");
-        refused(&table, &["the column \"tags\"", "text[]", "tags::text"]);
+        refused(&table, &["the column \"tags\"", "regtype", "tags::text"]);
         let named = Settings {
             columns: ["at::text", "id", "tags::text"].map(str::to_owned).to_vec(),
             ..table.clone()
         };
-        assert_eq!(rows(&named), Ok(vec!["1 day,1,\"{a,b}\"".to_owned()]));
+        assert_eq!(rows(&named), Ok(vec!["1 day,1,integer".to_owned()]));
         let unknown = Settings {
             columns: vec!["ID".to_owned()],
             ..table

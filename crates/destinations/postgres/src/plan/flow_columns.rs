@@ -67,7 +67,8 @@ impl FlowColumns {
                 .filter(|_| !target.is_routed() || facts.is_none()),
             ..files.known(flow, name, &target.sql, target_columns.as_ref())
         };
-        let mut resolved = columns::resolve(request.session, &known, facts).await?;
+        let mut resolved =
+            columns::resolve(request.session, &known, facts, &files.natives()).await?;
         let field_count = resolved.field_count;
         let source = files.settle(flow, name, &mut resolved.columns, field_count)?;
         notes.extend(unchecked_types::answer(

@@ -63,6 +63,7 @@ impl ContractFlowPlanner<'_> {
         };
         let mut read = self.options.sources.look(&asked, notes)?;
         let known = read.known(self.flow, &name, &self.name.sql, target_columns.as_ref());
+        read.refuse_native(&name)?;
         let mut resolved = columns::resolve(self.destination, &known, facts.as_ref())?;
         let source = read.settle(
             self.flow,
