@@ -275,6 +275,7 @@ impl Gathering {
             package_hash: facts.package_hash.clone(),
             plan_hash: facts.plan_hash.clone(),
             outcome: Outcome::Loaded,
+            nothing_new: None,
             exit_status: ExitStatus::Clean,
             error: None,
             hint: None,
