@@ -307,6 +307,7 @@ pub fn finished(report: &RunReport, path: Option<String>) -> Event {
         run: report.run.clone(),
         outcome: match report.outcome {
             Outcome::Loaded => "loaded",
+            Outcome::AlreadyLoaded if report.nothing_new.is_some() => "nothing_new",
             Outcome::AlreadyLoaded => "already_loaded",
             Outcome::Failed => "failed",
             Outcome::Interrupted => "interrupted",
