@@ -16,6 +16,7 @@ use inrush_source_postgres::{DatabaseAddress, PostgresSource, Rows, Settings};
 
 use crate::ConnectionDefaults;
 use crate::flow_files::form_of_typed_rows;
+use crate::flow_since::{self, Beginning};
 
 /// Connections where the package does not limit them: as many as there may be streams, and one for the snapshot.
 const CONNECTIONS_MAX: usize = 1_025;
@@ -25,8 +26,8 @@ const CONNECTIONS_MAX: usize = 1_025;
 pub struct FlowTables {
     defaults: ConnectionDefaults,
     stop: Stop,
-    /// By the name of the flow.
-    opened: Mutex<BTreeMap<String, Arc<PostgresSource>>>,
+    /// By the name of the flow, and where it begins: another run may have moved its mark since the last plan.
+    opened: Mutex<BTreeMap<String, (Option<String>, Arc<PostgresSource>)>>,
 }
 
 impl std::fmt::Debug for FlowTables {
@@ -51,20 +52,42 @@ impl FlowTables {
         asked: &FlowAsked<'_>,
         source: &FlowSource,
     ) -> Result<Arc<PostgresSource>, PlanError> {
+        let address = self.address(asked, source)?;
+        let beginning = flow_since::beginning(asked, source, &address.describe())?;
+        self.open_from(asked, source, address, beginning.as_ref())
+    }
+
+    fn open_from(
+        &self,
+        asked: &FlowAsked<'_>,
+        source: &FlowSource,
+        address: DatabaseAddress,
+        beginning: Option<&Beginning>,
+    ) -> Result<Arc<PostgresSource>, PlanError> {
         let mut opened = self.opened.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(known) = opened.get(asked.name) {
+        let from = beginning.and_then(|beginning| beginning.range.from.clone());
+        if let Some((before, known)) = opened.get(asked.name)
+            && *before == from
+        {
             return Ok(Arc::clone(known));
         }
-        let settings = self.settings(asked, source)?;
+        let settings = Settings {
+            since: beginning.map(|beginning| beginning.range.clone()),
+            ..self.settings(asked, source, address)?
+        };
         let source = Arc::new(PostgresSource::open(&settings, &self.stop)?);
-        opened.insert(asked.name.to_owned(), Arc::clone(&source));
+        opened.insert(asked.name.to_owned(), (from, Arc::clone(&source)));
         Ok(source)
     }
 
-    fn settings(&self, asked: &FlowAsked<'_>, source: &FlowSource) -> Result<Settings, PlanError> {
+    fn address(
+        &self,
+        asked: &FlowAsked<'_>,
+        source: &FlowSource,
+    ) -> Result<DatabaseAddress, PlanError> {
         let url = asked.connections.get(&source.connection);
         let url = url.map_or("", |connection| connection.address());
-        let address = DatabaseAddress::parse(url, &self.defaults).map_err(|error| {
+        DatabaseAddress::parse(url, &self.defaults).map_err(|error| {
             PlanError::Source(SourceError::Input {
                 input: Path::new(&source.connection).to_path_buf(),
                 what: error.to_string(),
@@ -72,7 +95,15 @@ impl FlowTables {
                     .hint()
                     .unwrap_or_else(|| "correct the URL of the connection".to_owned()),
             })
-        })?;
+        })
+    }
+
+    fn settings(
+        &self,
+        asked: &FlowAsked<'_>,
+        source: &FlowSource,
+        address: DatabaseAddress,
+    ) -> Result<Settings, PlanError> {
         let rows = match (&source.table, &source.query) {
             (Some(table), _) => {
                 let TableName { schema, name } =
@@ -92,6 +123,7 @@ impl FlowTables {
             filter: source.filter.clone(),
             max_connections: source.max_connections.map_or(CONNECTIONS_MAX, usize::from),
             is_stable: source.stable,
+            since: None,
         })
     }
 
@@ -102,8 +134,17 @@ impl FlowTables {
         source: &FlowSource,
         notes: &mut Vec<String>,
     ) -> Result<FlowInputs, PlanError> {
-        let opened = self.open(asked, source)?;
+        let address = self.address(asked, source)?;
+        let beginning = flow_since::beginning(asked, source, &address.describe())?;
+        let opened = self.open_from(asked, source, address, beginning.as_ref())?;
         notes.extend(told(&opened, source));
+        let mut nothing_new = None;
+        if let (Some(beginning), Some(since), Some(found)) =
+            (&beginning, &source.since, opened.since())
+        {
+            notes.extend(flow_since::told(asked, since, beginning, found));
+            nothing_new = flow_since::nothing_new(asked, beginning, found);
+        }
         let (dialect, format) = form_of_typed_rows(&asked.flow.format)?;
         let mut details: Vec<ColumnDetail> = asked.flow.column_details()?;
         if details.is_empty() && asked.filled.is_none() {
@@ -118,6 +159,7 @@ impl FlowTables {
             header_input: Some(Arc::clone(opened.input(0).name())),
             details,
             first_field_count: None,
+            nothing_new,
             opener: Box::new(Opened(opened)),
         })
     }
@@ -134,14 +176,15 @@ fn told(opened: &PostgresSource, source: &FlowSource) -> Vec<String> {
             None => format!("{} in ranges of pages", counted(inputs, "table")),
         }
     )];
-    notes.push(match source.stable {
-        true => {
-            "the rows are declared stable: a run that is resumed keeps what was loaded".to_owned()
-        }
-        false => {
+    notes.extend(match (&source.since, source.stable) {
+        (Some(_), _) => None,
+        (None, true) => Some(
+            "the rows are declared stable: a run that is resumed keeps what was loaded".to_owned(),
+        ),
+        (None, false) => Some(
             "a run that is resumed compares what was loaded with the rows then, and needs --again if they differ"
-                .to_owned()
-        }
+                .to_owned(),
+        ),
     });
     notes.extend(opened.notes());
     notes

@@ -6,6 +6,7 @@
 
 pub mod clients;
 mod flow_files;
+mod flow_since;
 mod flow_tables;
 mod operations;
 mod registry;

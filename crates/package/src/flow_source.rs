@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use super::error::PackageFaultKind;
 use super::faults::Faults;
 use super::name::TableName;
+use super::since::{Since, check_since};
 use super::{Flow, Format, Package};
 
 /// The fewest connections of a source: one keeps the snapshot, and one reads.
@@ -38,6 +39,9 @@ pub struct FlowSource {
     /// without reading it again.
     #[serde(default, skip_serializing_if = "is_no")]
     pub stable: bool,
+    /// Load only the rows that are newer than those of the last run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub since: Option<Since>,
 }
 
 fn is_no(value: &bool) -> bool {
@@ -95,6 +99,7 @@ pub(super) fn check_flow_source(
             }
         }
     }
+    check_since(package, index, flow, faults);
     match (&source.table, &source.query) {
         (Some(table), None) => {
             if let Err(kind) = TableName::parse(table) {

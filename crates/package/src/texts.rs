@@ -8,7 +8,8 @@ use std::collections::BTreeMap;
 
 use super::{
     BoundValue, Bounds, BoundsEvery, ColumnDetail, ColumnSpec, Connection, ControlFile, Expect,
-    FieldChoice, Flow, FlowSource, Keep, OneOrMany, Package, Replace, RunSettings, Trailer,
+    FieldChoice, Flow, FlowSource, Keep, OneOrMany, Package, Replace, RunSettings, Since,
+    Trailer,
 };
 
 /// The kind of a text, which decides which placeholders are allowed.
@@ -178,6 +179,7 @@ impl EachText for FlowSource {
             filter,
             max_connections: _,
             stable: _,
+            since,
         } = self;
         let at = |setting: &str| format!("{at}.{setting}");
         connection.each_text(&at("connection"), kind, visit);
@@ -185,6 +187,17 @@ impl EachText for FlowSource {
         query.each_text(&at("query"), TextKind::Sql, visit);
         columns.each_text(&at("columns"), kind, visit);
         filter.each_text(&at("where"), TextKind::Sql, visit);
+        if let Some(Since {
+            column,
+            from,
+            lag,
+            nulls: _,
+        }) = since
+        {
+            column.each_text(&at("since.column"), kind, visit);
+            from.each_text(&at("since.from"), kind, visit);
+            lag.each_text(&at("since.lag"), kind, visit);
+        }
     }
 }
 

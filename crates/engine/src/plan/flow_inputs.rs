@@ -20,6 +20,7 @@ use inrush_source::Source;
 
 use super::columns::{KnownColumns, TargetColumns};
 use super::error::PlanError;
+use super::since::{NothingNew, SinceAsked};
 use super::typed_rows;
 
 /// Makes the sources of one run. Their reads end when the run is asked to stop.
@@ -76,6 +77,8 @@ pub struct FlowAsked<'a> {
     pub connections: &'a BTreeMap<String, Connection>,
     /// The columns of its target that can be filled, if the target exists.
     pub filled: Option<&'a [String]>,
+    /// What earlier runs have loaded, for a flow with `since`.
+    pub since: Option<&'a SinceAsked>,
 }
 
 /// The examined inputs of a flow.
@@ -94,6 +97,8 @@ pub struct FlowInputs {
     pub details: Vec<ColumnDetail>,
     /// The number of fields of the first row, if it is needed.
     pub first_field_count: Option<usize>,
+    /// Why there is nothing to load, if the flow has a mark and nothing above it.
+    pub nothing_new: Option<NothingNew>,
     /// Makes a source of them.
     pub opener: Box<dyn OpenInputs>,
 }

@@ -23,7 +23,8 @@
 //!
 //! The state of an input is the snapshot itself, which changes with every transaction of the server that writes. Where it
 //! has changed, ranges that were loaded before are read again and their hashes compared. A table that is declared
-//! `stable` is not read again.
+//! `stable` is not read again. An incremental load reads another range each time ([`since`]), so nothing is kept of a
+//! stopped one.
 
 mod columns;
 mod error;
@@ -32,11 +33,13 @@ mod pool;
 mod reader;
 mod relations;
 mod rows;
+mod since;
 mod snapshot;
 mod source;
 
 pub use columns::Column;
 pub use inrush_pgclient::DatabaseAddress;
+pub use since::{FoundRange, Since};
 pub use source::PostgresSource;
 
 /// The source's settings.
@@ -54,6 +57,8 @@ pub struct Settings {
     pub max_connections: usize,
     /// The rows are declared not to change between runs.
     pub is_stable: bool,
+    /// Only rows with such values are read.
+    pub since: Option<Since>,
 }
 
 /// What is read.

@@ -20,6 +20,7 @@ use crate::input::TableInput;
 use crate::pool::Pool;
 use crate::reader::RangeReader;
 use crate::relations::{self, Relation, Table};
+use crate::since::{self, FoundRange};
 use crate::snapshot::{Snapshot, open_keeper, tables_of_query};
 use crate::{Rows, Settings};
 
@@ -32,6 +33,7 @@ pub struct PostgresSource {
     description: String,
     inputs: Vec<Arc<TableInput>>,
     notes: Vec<String>,
+    since: Option<FoundRange>,
     reading: Reading,
 }
 
@@ -42,7 +44,8 @@ pub struct Reading {
     pub pool: Pool,
     /// The columns that are read.
     pub columns: Vec<Column>,
-    filter: Option<String>,
+    /// Conditions on the rows, each safe to be joined with others by AND.
+    conditions: Vec<String>,
     /// Asked when reads have to end.
     pub stop: Stop,
 }
@@ -64,9 +67,7 @@ impl Reading {
                 conditions.push(format!("ctid < '({page},0)'"));
             }
         }
-        if let Some(filter) = &self.filter {
-            conditions.push(in_parentheses(filter));
-        }
+        conditions.extend(self.conditions.iter().cloned());
         let conditions = match conditions.is_empty() {
             true => String::new(),
             false => format!(" WHERE {}", conditions.join(" AND ")),
@@ -123,6 +124,14 @@ impl PostgresSource {
         };
         let name = table.as_ref().map_or(name, |table| Path::new(&table.name));
         let failed = |error| of_session(name, error);
+        // Before the snapshot: what is committed below the bound must be in it.
+        let bound = match &settings.since {
+            Some(asked) => {
+                let table = table.as_ref();
+                Some((asked, since::find_bound(&mut keeper, asked, table, name)?))
+            }
+            None => None,
+        };
         let mut snapshot =
             Snapshot::take(keeper, &settings.address, &locked, table.is_some()).map_err(failed)?;
         let keeper = snapshot.keeper();
@@ -135,13 +144,26 @@ impl PostgresSource {
             None => relations[0].from.clone(),
         };
         let columns = columns_of(keeper, name, &from, table.as_ref(), settings)?;
-        let mark = match settings.is_stable {
-            true => "stable".to_owned(),
-            false => snapshot.transactions.clone(),
+        let since = match bound {
+            Some((asked, bound)) => {
+                let (table, filter) = (table.as_ref(), settings.filter.as_deref());
+                let found = since::find_range(keeper, asked, bound, table, &from, filter, name);
+                Some(found?)
+            }
+            None => None,
+        };
+        let mark = match (&since, settings.is_stable) {
+            (Some(found), _) => found.range.to_mark(),
+            (None, true) => "stable".to_owned(),
+            (None, false) => snapshot.transactions.clone(),
         };
         let mut identity = vec![place.clone()];
         identity.extend(columns.iter().map(Column::expression));
         identity.extend(settings.filter.clone());
+        identity.extend(since.as_ref().map(|found| found.condition.clone()));
+        let filter = settings.filter.as_deref().map(in_parentheses);
+        let range = since.as_ref().map(|found| found.condition.clone());
+        let conditions = filter.into_iter().chain(range).collect();
         let inputs = relations.into_iter().enumerate().map(|(index, relation)| {
             let mut identity = identity.clone();
             identity.push(relation.from.clone());
@@ -159,10 +181,11 @@ impl PostgresSource {
             description: format!("{} of {place}", name.display()),
             inputs: inputs.collect(),
             notes: note.into_iter().collect(),
+            since,
             reading: Reading {
                 pool: Pool::new(snapshot, settings.max_connections - 1, stop),
                 columns,
-                filter: settings.filter.clone(),
+                conditions,
                 stop: stop.clone(),
             },
         })
@@ -171,6 +194,11 @@ impl PostgresSource {
     /// Its columns, with what a new target needs to know of them.
     pub fn source_columns(&self) -> &[Column] {
         &self.reading.columns
+    }
+
+    /// The range of an incremental load.
+    pub fn since(&self) -> Option<&FoundRange> {
+        self.since.as_ref()
     }
 
     fn range_of(&self, input: usize, read: &SplitContent) -> Range<u64> {

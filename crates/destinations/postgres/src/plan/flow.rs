@@ -142,6 +142,7 @@ impl Stages<'_> {
             },
             units,
             turn: 0,
+            nothing_new: files.nothing_new,
             overlap: self.replacement.overlap,
         }
     }

@@ -13,6 +13,7 @@ use super::{KeyKind, KeyPlan, bounds, unchecked_types};
 use crate::engine::plan::columns::KnownColumns;
 use crate::engine::plan::error::PlanError;
 use crate::engine::plan::flow_inputs::{FlowAsked, FlowInputs};
+use crate::ledger::Ledger;
 use crate::plan::failure::PlanFailure;
 
 /// How a range partition key is used.
@@ -51,12 +52,22 @@ impl FlowColumns {
         let facts = target.facts.as_ref();
         let target_columns = facts.map(columns::names);
         let filled = target_columns.as_ref().map(|names| names.filled.as_slice());
+        let since = match flow.source.as_ref().and_then(|source| source.since.as_ref()) {
+            Some(_) => {
+                let oid = facts.map(|facts| facts.oid);
+                let ledger = Ledger::new(&request.package.run.ledger_schema);
+                let marks = ledger.since_marks(request.session, request.run_key, &target.sql, oid);
+                Some(request.options.since(marks.await?))
+            }
+            None => None,
+        };
         let asked = FlowAsked {
             flow,
             name,
             folder: request.options.folder,
             connections: &request.package.connections,
             filled,
+            since: since.as_ref(),
         };
         let mut files = request.options.sources.look(&asked, notes)?;
         let key_name = key_name(flow, target);

@@ -62,6 +62,7 @@ use inrush_source::{Source, SourceError, Split};
 use crate::catalog::TableFacts;
 use crate::default_grants::DefaultGrant;
 use crate::engine::ledger::{LedgerRun, TouchedFile};
+use crate::engine::plan::since::NothingNew;
 use crate::engine::plan::{PlannedFlow, PlannedUnit, Reading};
 use crate::engine::report::ServerReport;
 use crate::engine::run::plan::{PlanFacts, RunPlan};
@@ -182,6 +183,8 @@ pub struct FlowPlan {
     pub turn: usize,
     /// An existing partition of the target that conflicts with the bounds, in words.
     pub overlap: Option<String>,
+    /// Why it has nothing to load, if it loads what is new.
+    pub nothing_new: Option<NothingNew>,
 }
 
 /// Most callers need the reading of its files.
@@ -360,6 +363,11 @@ impl PlannedUnit for UnitPlan {
         }
         Ok(helps)
     }
+}
+
+/// What each flow says about rows that are new.
+fn nothing_new(flows: &[FlowPlan]) -> impl Iterator<Item = Option<&NothingNew>> {
+    flows.iter().map(|flow| flow.nothing_new.as_ref())
 }
 
 /// True if the rows of all flows are written directly to their targets.

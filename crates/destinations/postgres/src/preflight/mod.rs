@@ -122,6 +122,7 @@ fn missing_files(package: &Package, options: &RunOptions<'_>) -> Vec<Finding> {
             folder: &options.folder,
             connections: &package.connections,
             filled: None,
+            since: None,
         };
         match sources.find(&asked) {
             Err(PlanError::Package(_)) | Ok(()) => {}

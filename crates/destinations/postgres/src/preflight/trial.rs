@@ -247,6 +247,7 @@ fn without_units(flow: &FlowPlan) -> FlowPlan {
         units: Vec::new(),
         overlap: None,
         turn: flow.turn,
+        nothing_new: None,
     }
 }
 

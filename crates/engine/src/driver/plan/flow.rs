@@ -9,6 +9,7 @@ use inrush_rows::ids::RunKey;
 use super::columns::{self, Resolved};
 use super::units::UnitPlanner;
 use super::{ContractFlow, refuse};
+use super::earlier::since_marks;
 use crate::plan::flow_inputs::FlowAsked;
 use crate::plan::identity::description::{self, Description};
 use crate::plan::user_sql::statements;
@@ -54,12 +55,20 @@ impl ContractFlowPlanner<'_> {
         notes.extend(facts.iter().flat_map(|facts| facts.notes.iter().cloned()));
         let target_columns = facts.as_ref().map(columns::names);
         let filled = target_columns.as_ref().map(|names| names.filled.as_slice());
+        let since = match self.flow.source.as_ref().and_then(|it| it.since.as_ref()) {
+            Some(_) => {
+                let marks = since_marks(self.destination, self.run_key, &self.name.sql)?;
+                Some(self.options.since(marks))
+            }
+            None => None,
+        };
         let asked = FlowAsked {
             flow: self.flow,
             name: &name,
             folder: self.options.folder,
             connections: &self.package.connections,
             filled,
+            since: since.as_ref(),
         };
         let mut read = self.options.sources.look(&asked, notes)?;
         let known = read.known(self.flow, &name, &self.name.sql, target_columns.as_ref());
@@ -140,6 +149,7 @@ impl ContractFlowPlanner<'_> {
             mode: self.flow.mode,
             target,
             facts,
+            nothing_new: read.nothing_new,
             units,
             sums,
         })

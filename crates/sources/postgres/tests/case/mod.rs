@@ -93,6 +93,7 @@ impl Database {
             filter: None,
             max_connections: 4,
             is_stable: false,
+            since: None,
         }
     }
 }
