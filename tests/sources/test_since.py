@@ -196,6 +196,28 @@ def test_another_table_is_not_taken_for_the_target(
     inrush("run", feed).expect(FAILED, "would append the same rows again")
 
 
+def test_an_index_is_used(newest_database: Database, inrush: Inrush) -> None:
+    """A few new rows of a large table are found by an index, and the whole table is not read."""
+    newest_database.execute(
+        f"{TABLE}; CREATE SCHEMA dw; CREATE TABLE dw.orders (LIKE orders);"
+        f"INSERT INTO orders SELECT n, n, {old(60)} FROM generate_series(1, 20000) AS n;"
+        "CREATE INDEX ON orders (updated_at); ANALYZE orders"
+    )
+    words = flow("orders", APPEND).replace('table = "orders"', 'table = "dw.orders"', 1)
+    feed = inrush.write("feed.toml", package(newest_database, newest_database.url, words))
+    first = inrush("run", feed).expect(CLEAN)
+    assert "by an index" not in first.said
+    newest_database.execute(
+        f"INSERT INTO orders SELECT n, n, {old(0)} FROM generate_series(20001, 20007) AS n"
+    )
+    wait_for(newest_database, "SELECT max(updated_at) < now() - interval '1.1 seconds' FROM orders")
+    inrush("run", feed).expect(CLEAN, "the new rows of 1 table are found by an index")
+    rows = "SELECT id, v, updated_at FROM {} ORDER BY id"
+    assert newest_database.rows(rows.format("dw.orders")) == newest_database.rows(
+        rows.format("orders")
+    )
+
+
 def test_an_empty_table_has_a_mark(newest_database: Database, inrush: Inrush) -> None:
     """A first run without rows is a run, and its mark is that of the next."""
     newest_database.execute(f"{TABLE}; CREATE SCHEMA dw; CREATE TABLE dw.orders (LIKE orders)")
@@ -323,9 +345,8 @@ def write(database: Database, random_: random.Random, first: int, ended: threadi
             # Rows of this thread alone: no two transactions wait for each other.
             writer.execute(
                 "UPDATE orders SET v = v + 1, updated_at = clock_timestamp() WHERE id = "
-                "(SELECT id FROM orders WHERE id / 1000000 = %s "
-                "ORDER BY random() LIMIT 1 FOR UPDATE SKIP LOCKED)",
-                [first // 1000000],
+                "(SELECT id FROM orders WHERE id = %s FOR UPDATE SKIP LOCKED)",
+                [random_.randrange(first, number + 1)],
             )
         if random_.random() < 0.4 or ended.is_set():
             open_.remove(writer)
