@@ -128,6 +128,9 @@ impl OneFlow<'_> {
                 "compare flows without `columns`",
             ));
         }
+        let into = self.package.connection_of(flow);
+        let into = into.map_err(|fault| self.refused(&fault.to_string(), "name a connection"))?;
+        let into = self.address(into)?;
         let from = self.address(&source.connection)?;
         let (of_target, limit) = self.range(source, &from.describe_database())?;
         let of_source = Limits {
@@ -138,14 +141,8 @@ impl OneFlow<'_> {
             (Some(table), _) => table_rows(table)?,
             (None, query) => Rows::Query(query.clone().unwrap_or_default()),
         };
-        let into = self.package.connection_of(flow)?;
         let read = Side::open(&from, &rows, &of_source, stop)?;
-        let stored = Side::open(
-            &self.address(into)?,
-            &table_rows(&flow.table)?,
-            &of_target,
-            stop,
-        )?;
+        let stored = Side::open(&into, &table_rows(&flow.table)?, &of_target, stop)?;
         let mut sides = [read, stored];
         let [here, there] = [sides[0].columns()?, sides[1].columns()?];
         let chosen: Vec<&str> = source

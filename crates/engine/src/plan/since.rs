@@ -214,7 +214,8 @@ mod tests {
             is_gone: true,
             ..known
         };
-        let error = asked(&[gone], None).start("f", "t", "at");
+        let gone = asked(&[gone], None);
+        let error = gone.start("f", "t", "at");
         let error = error.expect_err("gone").to_string();
         assert!(error.contains("dropped or emptied"), "{error}");
     }
