@@ -4,6 +4,7 @@ use inrush_engine::plan::PlanError;
 use inrush_engine::plan::flow_inputs::FlowAsked;
 use inrush_engine::plan::since::{NothingNew, SinceAsked, SinceMark, SinceStart};
 use inrush_package::{FlowSource, Mode, Since, SinceNulls};
+use inrush_rows::plural::counted;
 use inrush_source_postgres::{FoundRange, Since as Range};
 
 /// Where a flow begins.
@@ -90,6 +91,12 @@ pub fn told(
             "{name}: rows are loaded whose `{column}` is before {below}; the next run begins there"
         ),
     }];
+    if found.by_index > 0 {
+        notes.push(format!(
+            "{name}: the new rows of {} are found by an index, and read by one stream each",
+            counted(found.by_index as u64, "table")
+        ));
+    }
     if let Some(held_by) = &found.held_by {
         notes.push(format!(
             "{name}: later rows must wait for {held_by}; it is the oldest transaction, and may write such rows"

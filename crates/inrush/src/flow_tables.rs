@@ -53,7 +53,7 @@ impl FlowTables {
         source: &FlowSource,
     ) -> Result<Arc<PostgresSource>, PlanError> {
         let address = self.address(asked, source)?;
-        let beginning = flow_since::beginning(asked, source, &address.describe())?;
+        let beginning = flow_since::beginning(asked, source, &address.describe_database())?;
         self.open_from(asked, source, address, beginning.as_ref())
     }
 
@@ -135,7 +135,7 @@ impl FlowTables {
         notes: &mut Vec<String>,
     ) -> Result<FlowInputs, PlanError> {
         let address = self.address(asked, source)?;
-        let beginning = flow_since::beginning(asked, source, &address.describe())?;
+        let beginning = flow_since::beginning(asked, source, &address.describe_database())?;
         let opened = self.open_from(asked, source, address, beginning.as_ref())?;
         notes.extend(told(&opened, source));
         let mut nothing_new = None;

@@ -65,6 +65,11 @@ impl Sources for FlowSources {
     }
 }
 
+/// True if a URL names a server whose tables can be compared with those of another one.
+pub fn is_server_of_source(url: &str) -> bool {
+    inrush_postgres::is_meant(url)
+}
+
 /// Nothing loads into the destination of this URL.
 #[derive(Debug, thiserror::Error)]
 #[error("the connection URL {url} cannot be used: it is not the URL of a destination: {URLS}")]

@@ -8,8 +8,7 @@ use std::collections::BTreeMap;
 
 use super::{
     BoundValue, Bounds, BoundsEvery, ColumnDetail, ColumnSpec, Connection, ControlFile, Expect,
-    FieldChoice, Flow, FlowSource, Keep, OneOrMany, Package, Replace, RunSettings, Since,
-    Trailer,
+    FieldChoice, Flow, FlowSource, Keep, OneOrMany, Package, Replace, RunSettings, Since, Trailer,
 };
 
 /// The kind of a text, which decides which placeholders are allowed.

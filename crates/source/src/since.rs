@@ -45,13 +45,13 @@ mod tests {
     #[test]
     fn marks_stay_as_they_are() {
         let range = SinceRange {
-            of: "sales.orders of h:5432 database crm as u".to_owned(),
+            of: "sales.orders of h:5432 database crm".to_owned(),
             column: "updated_at".to_owned(),
             from: None,
             below: "2026-01-02T00:00:00.000000Z".to_owned(),
             given: None,
         };
-        let mark = "since {\"of\":\"sales.orders of h:5432 database crm as u\",\"column\":\"updated_at\",\
+        let mark = "since {\"of\":\"sales.orders of h:5432 database crm\",\"column\":\"updated_at\",\
                     \"from\":null,\"below\":\"2026-01-02T00:00:00.000000Z\"}";
         assert_eq!(range.to_mark(), mark);
         assert_eq!(SinceRange::from_mark(mark), Some(range));

@@ -3,6 +3,7 @@
 mod capacity;
 mod check;
 mod cleanup;
+mod compare;
 pub mod destination;
 mod files;
 mod init;
@@ -33,7 +34,7 @@ pub fn run(arguments: Arguments, surroundings: &Surroundings) -> Result<ExitStat
         Command::Join(arguments) => join::join(&arguments, surroundings),
         Command::Check(arguments) => check::check(&arguments, surroundings),
         Command::Preflight(arguments) => preflight::preflight(&arguments, surroundings),
-        Command::Verify(arguments) => verify::verify(&arguments),
+        Command::Verify(arguments) => verify::verify(&arguments, surroundings),
         Command::Status(arguments) => status::status(&arguments, surroundings),
         Command::Cleanup(arguments) => cleanup::cleanup(&arguments, surroundings),
         Command::Rejects(arguments) => rejects::rejects(&arguments, surroundings),

@@ -232,7 +232,9 @@ pub(crate) mod undo {
 }
 
 pub(crate) mod upkeep {
-    pub(crate) use inrush_engine::upkeep::{LedgerOptions, MarkOfTarget, RemovedRuns, StoppedRun, Which};
+    pub(crate) use inrush_engine::upkeep::{
+        LedgerOptions, MarkOfTarget, RemovedRuns, StoppedRun, Which,
+    };
 }
 
 pub(crate) mod verify {

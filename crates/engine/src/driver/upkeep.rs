@@ -56,7 +56,9 @@ impl PastRuns for LedgerOfDestination {
             }
         }
         found.retain(|mark| which.is_asked(&mark.package, &mark.run));
-        found.sort_by(|one, other| (&one.package, &one.target).cmp(&(&other.package, &other.target)));
+        found.sort_by(|one, other| {
+            (&one.package, &one.target).cmp(&(&other.package, &other.target))
+        });
         Ok(found)
     }
 

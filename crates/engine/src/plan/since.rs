@@ -116,9 +116,8 @@ impl SinceAsked {
         }
         if let Some(given) = &self.given {
             // The same command after a kill must not load its rows twice.
-            let is_done = |mark: &&SinceMark| {
-                mark.lacks_report && mark.range.given.as_ref() == Some(given)
-            };
+            let is_done =
+                |mark: &&SinceMark| mark.lacks_report && mark.range.given.as_ref() == Some(given);
             return Ok(match own.filter(is_done) {
                 Some(mark) => SinceStart::Done(mark),
                 None => SinceStart::Given(given),
@@ -133,9 +132,8 @@ impl SinceAsked {
             below,
             ..
         } = &mark.range;
-        let hint = format!(
-            "--from {below} goes on from there, and an earlier value loads rows once more"
-        );
+        let hint =
+            format!("--from {below} goes on from there, and an earlier value loads rows once more");
         if own.is_none() {
             return refused(
                 format!(
@@ -202,7 +200,10 @@ mod tests {
         );
         for (of, column) in [("u", "at"), ("t", "made")] {
             let one = asked(std::slice::from_ref(&known), None);
-            let error = one.start("f", of, column).expect_err("another mark").to_string();
+            let error = one
+                .start("f", of, column)
+                .expect_err("another mark")
+                .to_string();
             assert!(error.contains("up to 2026-01-02T"), "{error}");
             // A value that is given needs no mark.
             let given = asked(std::slice::from_ref(&known), Some("2026-01-01"));
@@ -213,7 +214,8 @@ mod tests {
             is_gone: true,
             ..known
         };
-        let error = asked(&[gone], None).start("f", "t", "at");
+        let gone = asked(&[gone], None);
+        let error = gone.start("f", "t", "at");
         let error = error.expect_err("gone").to_string();
         assert!(error.contains("dropped or emptied"), "{error}");
     }

@@ -14,7 +14,7 @@ use inrush_source::{SourceColumn, SourceError};
 use crate::error::{input_error, of_session};
 
 /// The suffix of a column whose values are read as the server's text.
-const AS_TEXT: &str = "::text";
+pub const AS_TEXT: &str = "::text";
 /// The largest precision of Decimal128.
 const DECIMAL_DIGITS_MAX: i32 = 38;
 

@@ -27,6 +27,7 @@
 //! stopped one.
 
 mod columns;
+mod compare;
 mod error;
 mod input;
 mod pool;
@@ -37,7 +38,8 @@ mod since;
 mod snapshot;
 mod source;
 
-pub use columns::Column;
+pub use columns::{AS_TEXT, Column};
+pub use compare::{Comparison, Limits, Side, compare};
 pub use inrush_pgclient::DatabaseAddress;
 pub use since::{FoundRange, Since};
 pub use source::PostgresSource;

@@ -80,6 +80,23 @@ pub fn find_table(
     }
 }
 
+/// The columns of a table's primary key, in their order; none if it has none.
+pub fn primary_key(
+    session: &mut BlockingSession,
+    table: &Table,
+) -> Result<Vec<String>, SourceError> {
+    let sql = format!(
+        "SELECT a.attname FROM pg_catalog.pg_index AS i, unnest(i.indkey) WITH ORDINALITY AS k (attnum, place), \
+                pg_catalog.pg_attribute AS a \
+         WHERE i.indrelid = {} AND i.indisprimary AND a.attrelid = i.indrelid AND a.attnum = k.attnum ORDER BY k.place",
+        table.oid
+    );
+    let found = session
+        .query(&sql, "asking for the primary key")
+        .map_err(|error| of_session(Path::new(&table.name), error))?;
+    Ok(found.rows.into_iter().flatten().flatten().collect())
+}
+
 /// The columns of a table that have no NULL.
 pub fn not_null(session: &mut BlockingSession, table: &Table) -> Result<Vec<String>, SourceError> {
     let sql = format!(

@@ -20,7 +20,7 @@ use inrush_pgclient::quote::{identifier, literal};
 use inrush_source::{SinceRange, SourceError};
 
 use crate::error::{input_error, of_session};
-use crate::relations::{self, Table};
+use crate::relations::{self, Relation, Table};
 
 /// The longest time from the begin of a transaction until other sessions see it, in SQL.
 const UNSEEN: &str = "interval '1 second'";
@@ -54,6 +54,8 @@ pub struct FoundRange {
     pub condition: String,
     /// Some row is in it.
     pub has_rows: bool,
+    /// Tables whose new rows are found by an index, and so read by one stream each.
+    pub by_index: usize,
     /// The transaction whose begin is the bound, in words.
     pub held_by: Option<String>,
 }
@@ -209,13 +211,16 @@ fn oldest_transaction(
     }
 }
 
-/// Finds the range in the transaction of the snapshot. `from` is what follows FROM, `filter` the condition of the flow.
+/// Finds the range in the transaction of the snapshot. `from` is what follows FROM, `filter` the condition of the flow. Relations
+/// that are read by an index are not cut into pages any more.
+#[allow(clippy::too_many_arguments)] // All of them are facts of the one table.
 pub fn find_range(
     session: &mut BlockingSession,
     since: &Since,
     bound: Bound,
     table: Option<&Table>,
     from: &str,
+    relations: &mut [Relation],
     filter: Option<&str>,
     input: &Path,
 ) -> Result<FoundRange, SourceError> {
@@ -238,7 +243,7 @@ pub fn find_range(
         conditions.insert(0, format!("{column} >= {}", instant(start)));
     }
     let condition = conditions.join(" AND ");
-    let among = |condition: &str| match filter {
+    let among = |from: &str, condition: &str| match filter {
         Some(filter) => format!("SELECT FROM {from} WHERE (\n{filter}\n) AND {condition}"),
         None => format!("SELECT FROM {from} WHERE {condition}"),
     };
@@ -247,18 +252,34 @@ pub fn find_range(
         None => true,
     };
     if has_nulls && !since.skips_nulls {
-        let rows = among(&format!("{column} IS NULL"));
+        let rows = among(from, &format!("{column} IS NULL"));
         let count = format!("SELECT nullif(count(*), 0) FROM ({rows}) AS q");
         if let Some(count) = first(session.query(&count, doing).map_err(failed)?.rows) {
             return Err(input_error(
                 input,
-                format!("{count} of its rows have no value in {column}, so they are never above a mark"),
+                format!(
+                    "{count} of its rows have no value in {column}, so they are never above a mark"
+                ),
                 "give them a value (and the column NOT NULL), or leave them out by nulls = \"skip\" in `since`",
             ));
         }
     }
-    let exists = format!("SELECT EXISTS ({})", among(&condition));
+    let exists = format!("SELECT EXISTS ({})", among(from, &condition));
     let has_rows = first(session.query(&exists, doing).map_err(failed)?.rows);
+    let mut by_index = 0;
+    // The first rows are most of the table, and are read by all streams.
+    let cut = relations
+        .iter_mut()
+        .filter(|relation| relation.pages.is_some());
+    for relation in cut.filter(|_| start.is_some()) {
+        let explained = format!("EXPLAIN {}", among(&relation.from, &condition));
+        let plan = session.query(&explained, doing).map_err(failed)?;
+        if is_by_index(plan.rows.iter().flatten().flatten()) {
+            // In pages the whole table would be read for a few rows.
+            relation.pages = None;
+            by_index += 1;
+        }
+    }
     let set = "SET LOCAL search_path = pg_catalog";
     session.query(set, doing).map_err(failed)?;
     Ok(FoundRange {
@@ -272,11 +293,22 @@ pub fn find_range(
         condition,
         has_rows: has_rows.as_deref() == Some("t"),
         held_by: bound.held_by,
+        by_index,
     })
 }
 
+/// True if the server finds rows by an index, according to its plan.
+fn is_by_index<'a>(mut lines: impl Iterator<Item = &'a String>) -> bool {
+    let mut uses_index = false;
+    let reads_all = lines.any(|line| {
+        uses_index |= line.contains("Index");
+        line.contains("Seq Scan")
+    });
+    uses_index && !reads_all
+}
+
 /// A moment as SQL.
-fn instant(text: &str) -> String {
+pub fn instant(text: &str) -> String {
     format!("{}::pg_catalog.timestamptz", literal(text))
 }
 

@@ -10,7 +10,8 @@ use inrush_rows::cancel::Stop;
 /// The tag of our connections in `pg_stat_activity`.
 const APPLICATION_NAME: &str = "inrush source";
 
-const BEGIN: &str = "BEGIN TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY";
+/// Begins a transaction that sees one moment and changes nothing.
+pub const BEGIN: &str = "BEGIN TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY";
 
 /// How rows are read, beside the settings of every session. Names in queries and conditions are looked up as the user's own
 /// sessions do, and a table is read from its beginning. A database without an encoding sends its bytes as they are: with

@@ -135,7 +135,7 @@ impl PostgresSource {
         let mut snapshot =
             Snapshot::take(keeper, &settings.address, &locked, table.is_some()).map_err(failed)?;
         let keeper = snapshot.keeper();
-        let (relations, note) = match (&table, query) {
+        let (mut relations, note) = match (&table, query) {
             (Some(table), _) => relations::relations_of(keeper, table)?,
             (None, query) => (vec![of_query(query.unwrap_or_default())], None),
         };
@@ -147,7 +147,16 @@ impl PostgresSource {
         let since = match bound {
             Some((asked, bound)) => {
                 let (table, filter) = (table.as_ref(), settings.filter.as_deref());
-                let found = since::find_range(keeper, asked, bound, table, &from, filter, name);
+                let found = since::find_range(
+                    keeper,
+                    asked,
+                    bound,
+                    table,
+                    &from,
+                    &mut relations,
+                    filter,
+                    name,
+                );
                 Some(found?)
             }
             None => None,

@@ -52,7 +52,11 @@ impl FlowColumns {
         let facts = target.facts.as_ref();
         let target_columns = facts.map(columns::names);
         let filled = target_columns.as_ref().map(|names| names.filled.as_slice());
-        let since = match flow.source.as_ref().and_then(|source| source.since.as_ref()) {
+        let since = match flow
+            .source
+            .as_ref()
+            .and_then(|source| source.since.as_ref())
+        {
             Some(_) => {
                 let oid = facts.map(|facts| facts.oid);
                 let ledger = Ledger::new(&request.package.run.ledger_schema);

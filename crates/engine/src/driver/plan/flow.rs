@@ -7,9 +7,9 @@ use inrush_package::{Flow, Package, Verify};
 use inrush_rows::ids::RunKey;
 
 use super::columns::{self, Resolved};
+use super::earlier::since_marks;
 use super::units::UnitPlanner;
 use super::{ContractFlow, refuse};
-use super::earlier::since_marks;
 use crate::plan::flow_inputs::FlowAsked;
 use crate::plan::identity::description::{self, Description};
 use crate::plan::user_sql::statements;

@@ -24,8 +24,8 @@ use inrush_destination::{
 use inrush_package::{LoadOrder, Mode, Package, RunSettings};
 use inrush_source::{Input, Split};
 
-use self::flow::ContractFlowPlanner;
 pub use self::earlier::since_marks_of;
+use self::flow::ContractFlowPlanner;
 pub use self::unit_index::{LedgerRecord, UnitAccounts, UnitIndex, each_record};
 pub use self::units::RangeUnit;
 use self::units::files_of;
