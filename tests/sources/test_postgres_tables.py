@@ -145,6 +145,9 @@ PAIRS = [
     ("inet", "bytea", False),
     ("mood[]", "mood[]", True),
     ("even", "even", True),
+    ("place", "place", True),
+    ("varbit(3)", "bits", True),
+    ("varbit(4)", "bits", False),
     ("even[]", "even[]", True),
     ("mood[]", "even[]", False),
     ("moods", "moods", True),
@@ -157,7 +160,10 @@ def test_only_equal_types_pass_unchanged(
 ) -> None:
     """The server would cut, round or misread other values."""
     for each in (database, target):
-        each.execute(OWN_TYPES + "; CREATE TYPE moods AS RANGE (SUBTYPE = mood)")
+        each.execute(
+            f"{OWN_TYPES}; CREATE TYPE moods AS RANGE (SUBTYPE = mood);"
+            "CREATE DOMAIN place AS inet NOT NULL; CREATE DOMAIN bits AS varbit(3)"
+        )
     for source_type, target_type, passes in PAIRS:
         database.execute(f"DROP TABLE IF EXISTS t; CREATE TABLE t (id int, v {source_type})")
         target.execute(f"DROP TABLE IF EXISTS t; CREATE TABLE t (id int, v {target_type})")

@@ -141,6 +141,18 @@ impl NativeTypes {
         Some(format!("postgresql {form}"))
     }
 
+    /// The type under domains, and its modifier. The server describes a column of a domain by it.
+    pub fn base(&self, mut oid: u32, mut modifier: i32) -> (u32, i32) {
+        for _ in 0..DEPTH_MAX {
+            let found = self.types.get(&oid).filter(|found| found.kind == "d");
+            let Some(base) = found.and_then(|found| found.parts.first()) else {
+                break;
+            };
+            (oid, modifier) = (base.oid, base.modifier);
+        }
+        (oid, modifier)
+    }
+
     /// Where the values of a type have OIDs of this database.
     pub fn shape(&self, oid: u32) -> NativeShape {
         let shape = self.shape_of(oid, 0);
@@ -201,8 +213,8 @@ impl NativeTypes {
             "e" => format!("{name} {}", found.detail),
             "c" => {
                 let attribute = |part: &Part| {
-                    let (own, modifier) = (own_oid(part.oid), part.modifier);
-                    Some(format!("{} {}{own} {modifier}", part.name, form(part.oid)?))
+                    let (name, modifier) = (&part.name, part.modifier);
+                    Some(format!("{name:?} {} {modifier}", form(part.oid)?))
                 };
                 let attributes: Option<Vec<String>> = found.parts.iter().map(attribute).collect();
                 format!("{name} ({})", attributes?.join(", "))
@@ -244,6 +256,7 @@ pub async fn passing(
         true => Some(money_scale(connection).await?),
         false => None,
     };
+    let (oid, modifier) = types.base(oid, modifier);
     let form = types.form(oid, money_scale);
     let passes = form.is_some_and(|form| sent.fits_in(&form, limit(modifier)));
     Ok(passes.then(|| types.shape(oid)))
@@ -276,6 +289,7 @@ mod tests {
             row(["20003", "b", "public.box3", "t", "", "", "", ""]),
             row(["20004", "b", "public.hstore", "t", "hstore 1.8", "", "", ""]),
             row(["20005", "b", "public.odd", "f", "hstore 1.8", "", "", ""]),
+            row(["20006", "d", "public.four", "t", "", "", "23", "7"]),
         ]);
         let form = |oid| types.form(oid, Some(2));
         let some = |text: &str| Some(format!("postgresql {text}"));
@@ -285,13 +299,14 @@ mod tests {
         assert_eq!(form(20001), some("public.mood {sad,ok}[]"));
         assert_eq!(
             form(20002),
-            some("public.pair (a int4 -1, b public.mood {sad,ok}[] -1)")
+            some(r#"public.pair ("a" int4 -1, "b" public.mood {sad,ok}[] -1)"#)
         );
         assert_eq!(form(20004), some("public.hstore of hstore 1.8"));
         for none in [2205, 20003, 20005, 99] {
             assert_eq!(form(none), None, "{none}");
         }
         assert_eq!(types.form(790, None), None);
+        assert_eq!(types.base(20006, -1), (23, 7));
         let moods = NativeShape::Array {
             oid: 20000,
             element: Box::new(NativeShape::Plain),
