@@ -55,7 +55,9 @@ TYPES = [
     ("mr", "tstzmultirange", ["'{}'", "'{[2024-01-01,2024-02-01), [2025-01-01,)}'"]),
     ("ia", "integer[]", ["'{}'", "'[2:3][-1:0]={{1,NULL},{3,4}}'"]),
     ("ta", "text[]", ["ARRAY['', 'NULL', NULL, E'\"\\\\,{}', 'ü']"]),
-    ("pa", "pair", ["ROW(1, 'a')", "ROW(NULL, NULL)"]),
+    ("mo", "mood[]", ["'{sad,NULL,ok}'", "'{}'"]),
+    ("pa", "pair", ["ROW(1, 'a', '{ok,sad}', 4)", "ROW(NULL, NULL, NULL, NULL)"]),
+    ("pp", "pair[]", ["ARRAY[ROW(1, 'a', '{ok}', 4)::pair, NULL]"]),
     ("po", "point", ["'(1e300,-0)'"]),
     ("xm", "xml", ["'<a b=\"ü\">&lt;</a>'"]),
     ("tv", "tsvector", ["'a:1A fat:2'"]),
@@ -64,7 +66,10 @@ TYPES = [
 ]
 
 # Types that a table of the types above needs.
-OWN_TYPES = "CREATE TYPE pair AS (i integer, t varchar(3))"
+OWN_TYPES = (
+    "CREATE TYPE mood AS ENUM ('sad', 'ok'); CREATE DOMAIN even AS int CHECK (VALUE % 2 = 0);"
+    "CREATE TYPE pair AS (i integer, t varchar(3), m mood[], e even)"
+)
 
 
 _numbers = itertools.count(1)
@@ -105,8 +110,9 @@ def test_every_type_is_equal_at_the_other_end(
 ) -> None:
     """A new target has the types of the source, and every value."""
     columns = ", ".join(f"{name} {kind}" for name, kind, _ in TYPES)
-    for each in (database, target):
-        each.execute(OWN_TYPES)
+    database.execute(OWN_TYPES)
+    # The types of the target have other OIDs.
+    target.execute("CREATE TYPE first AS ENUM (); " + OWN_TYPES)
     database.execute(f"CREATE TABLE ends (id int NOT NULL, {columns})")
     number = 0
     has_xml = database.value("SELECT bool_or(setting LIKE '%with-libxml%') FROM pg_config")
@@ -137,9 +143,13 @@ PAIRS = [
     ("int4range", "int8range", False),
     ("int4range", "text", False),
     ("inet", "bytea", False),
-    ("mood[]", "mood[]", False),
+    ("mood[]", "mood[]", True),
     ("even", "even", True),
-    ("even[]", "even[]", False),
+    ("place", "place", True),
+    ("varbit(3)", "bits", True),
+    ("varbit(4)", "bits", False),
+    ("even[]", "even[]", True),
+    ("mood[]", "even[]", False),
     ("moods", "moods", True),
     ("regclass", "regclass", False),
 ]
@@ -148,13 +158,12 @@ PAIRS = [
 def test_only_equal_types_pass_unchanged(
     database: Database, target: Database, inrush: Inrush
 ) -> None:
-    """The server would cut, round or misread other values, and OIDs differ between databases."""
-    types = (
-        "CREATE TYPE mood AS ENUM ('sad', 'ok'); CREATE TYPE moods AS RANGE (SUBTYPE = mood);"
-        "CREATE DOMAIN even AS int CHECK (VALUE % 2 = 0)"
-    )
-    database.execute(types)
-    target.execute("CREATE TYPE shift AS ENUM (); " + types)
+    """The server would cut, round or misread other values."""
+    for each in (database, target):
+        each.execute(
+            f"{OWN_TYPES}; CREATE TYPE moods AS RANGE (SUBTYPE = mood);"
+            "CREATE DOMAIN place AS inet NOT NULL; CREATE DOMAIN bits AS varbit(3)"
+        )
     for source_type, target_type, passes in PAIRS:
         database.execute(f"DROP TABLE IF EXISTS t; CREATE TABLE t (id int, v {source_type})")
         target.execute(f"DROP TABLE IF EXISTS t; CREATE TABLE t (id int, v {target_type})")

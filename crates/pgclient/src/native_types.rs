@@ -2,12 +2,13 @@
 //!
 //! The server sends and takes each value of COPY in binary form. For most types the bytes mean the same to every server:
 //! ranges, bit strings, network addresses. Those of arrays and composites also have the OIDs of their elements and
-//! attributes, which differ from database to database for types that users have made. The bytes of other types are an OID
-//! that names an object of the database (`regclass`), or depend on a setting (`money`) or the server's version
-//! (`interval`). The text tells all of these apart.
+//! attributes, which differ from database to database for types that users have made: a [shape](NativeShape) says where, and
+//! they are replaced. The bytes of other types are an OID that names an object of the database (`regclass`), or depend on a
+//! setting (`money`) or the server's version (`interval`). The text tells all of these apart.
 
 use std::collections::BTreeMap;
 
+use inrush_pgcopy::NativeShape;
 use inrush_rows::native_type::NativeType;
 use tokio_postgres::Row;
 
@@ -140,6 +141,59 @@ impl NativeTypes {
         Some(format!("postgresql {form}"))
     }
 
+    /// The type under domains, and its modifier. The server describes a column of a domain by it.
+    pub fn base(&self, mut oid: u32, mut modifier: i32) -> (u32, i32) {
+        for _ in 0..DEPTH_MAX {
+            let found = self.types.get(&oid).filter(|found| found.kind == "d");
+            let Some(base) = found.and_then(|found| found.parts.first()) else {
+                break;
+            };
+            (oid, modifier) = (base.oid, base.modifier);
+        }
+        (oid, modifier)
+    }
+
+    /// Where the values of a type have OIDs of this database.
+    pub fn shape(&self, oid: u32) -> NativeShape {
+        let shape = self.shape_of(oid, 0);
+        match self.has_own_oids(oid, 0) {
+            true => shape,
+            false => NativeShape::Plain,
+        }
+    }
+
+    fn shape_of(&self, oid: u32, depth: usize) -> NativeShape {
+        let Some(found) = self.types.get(&oid).filter(|_| depth < DEPTH_MAX) else {
+            return NativeShape::Plain;
+        };
+        let shape = |part: &Part| self.shape_of(part.oid, depth + 1);
+        match (found.kind.as_str(), found.parts.first()) {
+            ("a", Some(element)) => NativeShape::Array {
+                oid: element.oid,
+                element: Box::new(shape(element)),
+            },
+            ("d", Some(base)) => shape(base),
+            ("r", Some(bound)) => NativeShape::Range(Box::new(shape(bound))),
+            ("m", Some(bound)) => NativeShape::Multirange(Box::new(shape(bound))),
+            ("c", _) => {
+                let fields = found.parts.iter();
+                NativeShape::Composite(fields.map(|part| (part.oid, shape(part))).collect())
+            }
+            _ => NativeShape::Plain,
+        }
+    }
+
+    /// True if values of a type may have an OID in them that other databases do not know.
+    fn has_own_oids(&self, oid: u32, depth: usize) -> bool {
+        let Some(found) = self.types.get(&oid).filter(|_| depth < DEPTH_MAX) else {
+            return false;
+        };
+        let has_oids = matches!(found.kind.as_str(), "a" | "c");
+        found.parts.iter().any(|part| {
+            (has_oids && part.oid >= OWN_OIDS_FROM) || self.has_own_oids(part.oid, depth + 1)
+        })
+    }
+
     fn form_of(&self, oid: u32, money_scale: Option<u8>, depth: usize) -> Option<String> {
         let found = self.types.get(&oid).filter(|_| depth < DEPTH_MAX)?;
         if !found.has_binary_form {
@@ -150,10 +204,7 @@ impl NativeTypes {
         // The only part of a type that has one.
         let part = || found.parts.first();
         Some(match found.kind.as_str() {
-            "a" => {
-                let element = part()?.oid;
-                format!("{}{}[]", form(element)?, own_oid(element))
-            }
+            "a" => format!("{}[]", form(part()?.oid)?),
             "d" => {
                 let base = part()?;
                 format!("{name} over {} {}", form(base.oid)?, base.modifier)
@@ -162,8 +213,8 @@ impl NativeTypes {
             "e" => format!("{name} {}", found.detail),
             "c" => {
                 let attribute = |part: &Part| {
-                    let (own, modifier) = (own_oid(part.oid), part.modifier);
-                    Some(format!("{} {}{own} {modifier}", part.name, form(part.oid)?))
+                    let (name, modifier) = (&part.name, part.modifier);
+                    Some(format!("{name:?} {} {modifier}", form(part.oid)?))
                 };
                 let attributes: Option<Vec<String>> = found.parts.iter().map(attribute).collect();
                 format!("{name} ({})", attributes?.join(", "))
@@ -183,25 +234,17 @@ impl NativeTypes {
     }
 }
 
-/// The OID that values have in them, if it is of this database alone.
-fn own_oid(oid: u32) -> String {
-    match oid < OWN_OIDS_FROM {
-        true => String::new(),
-        false => format!("#{oid}"),
-    }
-}
-
 /// The limit that a modifier sets.
 pub fn limit(modifier: i32) -> Option<i32> {
     (modifier >= 0).then_some(modifier)
 }
 
-/// True if the values of a column pass unchanged into a column of the server that has this type.
-pub async fn takes(
+/// How values pass into a column of the server that has this type; none if they do not.
+pub async fn passing(
     connection: &ServerConnection,
     sent: &NativeType,
     (oid, modifier): (u32, i32),
-) -> Result<bool, ClientError> {
+) -> Result<Option<NativeShape>, ClientError> {
     let doing = "looking for the binary form of a type";
     let rows = connection
         .query(&NativeTypes::query(&[oid]), &[], doing)
@@ -213,8 +256,10 @@ pub async fn takes(
         true => Some(money_scale(connection).await?),
         false => None,
     };
+    let (oid, modifier) = types.base(oid, modifier);
     let form = types.form(oid, money_scale);
-    Ok(form.is_some_and(|form| sent.fits_in(&form, limit(modifier))))
+    let passes = form.is_some_and(|form| sent.fits_in(&form, limit(modifier)));
+    Ok(passes.then(|| types.shape(oid)))
 }
 
 #[cfg(test)]
@@ -244,21 +289,31 @@ mod tests {
             row(["20003", "b", "public.box3", "t", "", "", "", ""]),
             row(["20004", "b", "public.hstore", "t", "hstore 1.8", "", "", ""]),
             row(["20005", "b", "public.odd", "f", "hstore 1.8", "", "", ""]),
+            row(["20006", "d", "public.four", "t", "", "", "23", "7"]),
         ]);
         let form = |oid| types.form(oid, Some(2));
         let some = |text: &str| Some(format!("postgresql {text}"));
         assert_eq!(form(1007), some("int4[]"));
         assert_eq!(form(790), some("money with 2 digits"));
         assert_eq!(form(1186), some("interval with infinity"));
-        assert_eq!(form(20001), some("public.mood {sad,ok}#20000[]"));
+        assert_eq!(form(20001), some("public.mood {sad,ok}[]"));
         assert_eq!(
             form(20002),
-            some("public.pair (a int4 -1, b public.mood {sad,ok}#20000[]#20001 -1)")
+            some(r#"public.pair ("a" int4 -1, "b" public.mood {sad,ok}[] -1)"#)
         );
         assert_eq!(form(20004), some("public.hstore of hstore 1.8"));
         for none in [2205, 20003, 20005, 99] {
             assert_eq!(form(none), None, "{none}");
         }
         assert_eq!(types.form(790, None), None);
+        assert_eq!(types.base(20006, -1), (23, 7));
+        let moods = NativeShape::Array {
+            oid: 20000,
+            element: Box::new(NativeShape::Plain),
+        };
+        let fields = vec![(23, NativeShape::Plain), (20001, moods.clone())];
+        assert_eq!(types.shape(20002), NativeShape::Composite(fields));
+        assert_eq!(types.shape(20001), moods);
+        assert_eq!(types.shape(1007), NativeShape::Plain);
     }
 }

@@ -36,6 +36,16 @@ pub fn check(flow: &str, inputs: &TypedInputs, columns: &mut [Column]) -> Result
                 hint: format!("leave `{setting}` out"),
             });
         }
+        if field.native.is_some() && column.policies.default.is_some() {
+            return Err(PlanError::Mismatch {
+                flow: flow.to_owned(),
+                what: format!(
+                    "`default` of column `{}` is a text, and `{}` of the {} comes in binary form",
+                    column.name, field.name, inputs.kind
+                ),
+                hint: "leave `default` out".to_owned(),
+            });
+        }
         match fit(field, &column.column_type) {
             Ok(Fit::AsWritten) => {}
             Ok(Fit::Exact) => column.policies.exact = true,

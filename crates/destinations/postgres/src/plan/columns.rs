@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use inrush_pgclient::native_types;
-use inrush_pgcopy::PgType;
+use inrush_pgcopy::{NativeShape, PgType};
 use inrush_rows::column::{Column, ColumnType, SpecialType};
 use inrush_rows::native_type::NativeType;
 
@@ -27,6 +27,8 @@ pub struct ResolvedColumns {
     pub type_sql: Vec<String>,
     /// The form in which rows are sent.
     pub wire: WireForm,
+    /// The columns whose values come in binary form with OIDs of another database, by their index.
+    pub native_shapes: Vec<(usize, NativeShape)>,
     /// The columns of a new target.
     pub new_columns: Vec<NewColumn>,
     /// The form in which each column is verified.
@@ -53,6 +55,7 @@ pub async fn resolve(
     // Wide tables have few types.
     let mut named: BTreeMap<&str, PostgresType> = BTreeMap::new();
     let mut natives = Vec::new();
+    let mut native_shapes = Vec::new();
     for Match {
         detail,
         source,
@@ -81,15 +84,18 @@ pub async fn resolve(
         let sent = field.and_then(|index| fields_native.get(index)?.as_ref());
         if let Some(sent) = sent {
             let key = (sent, resolved.catalog_type);
-            let takes = match natives.iter().find(|(known, _)| *known == key) {
-                Some((_, takes)) => *takes,
-                None => native_types::takes(session, sent, resolved.catalog_type)
+            let passing = match natives.iter().find(|(known, _)| *known == key) {
+                Some((_, passing)) => Option::clone(passing),
+                None => native_types::passing(session, sent, resolved.catalog_type)
                     .await
                     .map_err(PostgresError::from)?,
             };
-            natives.push((key, takes));
-            if takes {
+            natives.push((key, passing.clone()));
+            if let Some(shape) = passing {
                 pass_unchanged(&mut resolved, sent);
+                if !shape.is_plain() {
+                    native_shapes.push((columns.len(), shape));
+                }
             }
         }
         new_columns.push(NewColumn {
@@ -131,6 +137,7 @@ pub async fn resolve(
         field_count: matches.field_count,
         type_sql,
         wire,
+        native_shapes,
         new_columns,
         unchecked,
     })

@@ -55,7 +55,7 @@ use std::sync::Arc;
 use inrush_convert::{KeyBounds, KeySet};
 use inrush_destination::Filling;
 use inrush_package::{IndexPolicy, Mode, Package};
-use inrush_pgcopy::PgType;
+use inrush_pgcopy::{NativeShape, PgType};
 use inrush_rows::ids::{FileKey, RunName, SplitKey, UnitKey};
 use inrush_source::{Source, SourceError, Split};
 
@@ -173,6 +173,8 @@ pub struct FlowPlan {
     pub column_types: Vec<String>,
     /// The form in which rows are sent.
     pub wire: WireForm,
+    /// The columns whose values come in binary form with OIDs of another database, by their index.
+    pub native_shapes: Vec<(usize, NativeShape)>,
     /// How the server stores the rows.
     pub server_copy: FlowCopy,
     /// The partition key.
