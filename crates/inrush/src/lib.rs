@@ -11,6 +11,7 @@ mod operations;
 mod registry;
 
 pub use flow_files::of_sniff;
+pub use flow_tables::tables_like;
 pub use inrush_convert as convert;
 pub use inrush_destination::Ability;
 pub use inrush_destination::address::DestinationKind;

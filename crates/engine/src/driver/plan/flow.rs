@@ -58,7 +58,7 @@ impl ContractFlowPlanner<'_> {
             flow: self.flow,
             name: &name,
             folder: self.options.folder,
-            connections: &self.package.connections,
+            package: self.package,
             filled,
         };
         let mut read = self.options.sources.look(&asked, notes)?;
