@@ -14,6 +14,7 @@ mod registry;
 
 pub use compare::{FlowCompared, compare};
 pub use flow_files::of_sniff;
+pub use flow_tables::tables_like;
 pub use inrush_convert as convert;
 pub use inrush_destination::Ability;
 pub use inrush_destination::address::DestinationKind;

@@ -48,6 +48,10 @@ pub enum SessionError {
 pub struct FieldDescription {
     /// Its name.
     pub name: String,
+    /// The OID of the table or view whose column it is; 0 if it is none.
+    pub table_oid: u32,
+    /// Its number there (`attnum`); 0 if it is no column of a table.
+    pub column_number: i16,
     /// The OID of its type.
     pub type_oid: u32,
     /// The modifier of its type; -1 if it has none.
@@ -505,14 +509,16 @@ fn description(body: &[u8]) -> Option<Vec<FieldDescription>> {
     (0..count)
         .map(|_| {
             let name = body.text()?;
-            // The table and the column in it.
-            body.take(6)?;
+            let table_oid = u32::from_be_bytes(body.word()?);
+            let column_number = i16::from_be_bytes(body.word()?);
             let type_oid = u32::from_be_bytes(body.word()?);
             body.take(2)?;
             let type_modifier = i32::from_be_bytes(body.word()?);
             body.take(2)?;
             Some(FieldDescription {
                 name,
+                table_oid,
+                column_number,
                 type_oid,
                 type_modifier,
             })
@@ -547,6 +553,8 @@ mod tests {
         let described = b"\0\x01id\0\0\0\x40\0\0\x01\0\0\0\x17\0\x04\xff\xff\xff\xff\0\0";
         let expected = FieldDescription {
             name: "id".to_owned(),
+            table_oid: 64,
+            column_number: 1,
             type_oid: 23,
             type_modifier: -1,
         };

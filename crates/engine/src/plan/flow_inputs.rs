@@ -4,14 +4,13 @@
 //! The engine names no source. The façade's registry has an [`OpenSources`]; a driver calls it once for each run, and
 //! plans with the returned [`Sources`].
 
-use std::collections::BTreeMap;
 use std::fmt;
 use std::path::Path;
 use std::sync::Arc;
 
 use arrow_schema::DataType;
 use inrush_convert::Converter;
-use inrush_package::{ColumnDetail, Connection, Flow, Format};
+use inrush_package::{ColumnDetail, Flow, Format, Package};
 use inrush_rows::cancel::Stop;
 use inrush_rows::column::Column;
 use inrush_rows::native_type::NativeType;
@@ -73,8 +72,8 @@ pub struct FlowAsked<'a> {
     pub name: &'a str,
     /// Relative paths start here.
     pub folder: &'a Path,
-    /// The connections of the package, one of which a flow may read.
-    pub connections: &'a BTreeMap<String, Connection>,
+    /// The package. A flow may read one of its connections, and flows that read the same one share what is opened.
+    pub package: &'a Package,
     /// The columns of its target that can be filled, if the target exists.
     pub filled: Option<&'a [String]>,
     /// What earlier runs have loaded, for a flow with `since`.

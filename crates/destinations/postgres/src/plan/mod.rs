@@ -27,6 +27,7 @@ mod intervals;
 mod layout;
 mod limits;
 mod obstacles;
+mod own_source;
 pub mod partition_names;
 mod parts;
 mod print;

@@ -66,7 +66,7 @@ impl ContractFlowPlanner<'_> {
             flow: self.flow,
             name: &name,
             folder: self.options.folder,
-            connections: &self.package.connections,
+            package: self.package,
             filled,
             since: since.as_ref(),
         };
