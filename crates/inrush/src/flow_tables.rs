@@ -27,8 +27,11 @@ pub struct FlowTables {
     defaults: ConnectionDefaults,
     stop: Stop,
     /// By the name of the flow, and where it begins: another run may have moved its mark since the last plan.
-    opened: Mutex<BTreeMap<String, (Option<String>, Arc<PostgresSource>)>>,
+    opened: Mutex<BTreeMap<String, OpenedTable>>,
 }
+
+/// A source, and the value at which it begins, if it is read incrementally.
+type OpenedTable = (Option<String>, Arc<PostgresSource>);
 
 impl std::fmt::Debug for FlowTables {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
