@@ -38,8 +38,11 @@ struct OpenedTables {
     /// By the name of the connection.
     databases: BTreeMap<String, Arc<Database>>,
     /// By the name of the flow, and where it begins: another run may have moved its mark since the last plan.
-    sources: BTreeMap<String, (Option<String>, Arc<PostgresSource>)>,
+    sources: BTreeMap<String, OpenedTable>,
 }
+
+/// A source, and the value at which it begins, if it is read incrementally.
+type OpenedTable = (Option<String>, Arc<PostgresSource>);
 
 impl std::fmt::Debug for FlowTables {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {

@@ -8,9 +8,9 @@ use super::common::OverrideArguments;
 #[derive(Clone, Debug, Args)]
 #[command(
     long_about = "\
-With --split, reads each file twice: in many pieces at the same time, as a load with several streams does, and
-from its first byte to its last by one reader. Every record must be the same, with its fields,
-its byte offset and its line. Nothing is loaded, and no database is needed.
+With --split, reads each file twice: in many pieces at the same time, as a load with several
+streams does, and from its first byte to its last by one reader. Every record must be the same,
+with its fields, its byte offset and its line. Nothing is loaded, and no database is needed.
 
 If a package (NAME.toml) is given, the files of its flows are read in the formats that it
 declares. This way you can check fixed width and other formats that --format cannot express.
