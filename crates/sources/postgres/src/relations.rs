@@ -92,6 +92,24 @@ pub fn not_null(session: &mut BlockingSession, table: &Table) -> Result<Vec<Stri
     Ok(found.rows.into_iter().flatten().flatten().collect())
 }
 
+/// The columns of a table's primary key, in its order; none if it has none.
+pub fn primary_key(
+    session: &mut BlockingSession,
+    table: &Table,
+) -> Result<Vec<String>, SourceError> {
+    let sql = format!(
+        "SELECT a.attname FROM pg_catalog.pg_constraint AS c, \
+           pg_catalog.unnest(c.conkey) WITH ORDINALITY AS k (number, place) \
+         JOIN pg_catalog.pg_attribute AS a ON a.attrelid = {oid} AND a.attnum = k.number \
+         WHERE c.conrelid = {oid} AND c.contype = 'p' ORDER BY k.place",
+        oid = table.oid
+    );
+    let found = session
+        .query(&sql, "asking for the primary key")
+        .map_err(|error| of_session(Path::new(&table.name), error))?;
+    Ok(found.rows.into_iter().flatten().flatten().collect())
+}
+
 /// The relations that hold a table's rows, in the order of their names, and a note if they cannot be read one by one.
 pub fn relations_of(
     session: &mut BlockingSession,
