@@ -164,3 +164,27 @@ def test_names_that_are_nearly_right(database: Database, inrush: Inrush) -> None
     for table in ("sales.order", "orders"):
         outcome = inrush(*words, "--table", table)
         outcome.expect(FAILED, "no table or view", "is sales.orders meant?")
+
+
+def test_a_new_target_has_the_primary_key(
+    database: Database, target: Database, inrush: Inrush
+) -> None:
+    """It has the columns in their order, and a free name; DuckDB says that it has none."""
+    database.execute(
+        "CREATE TABLE t (a int, b text, v int, PRIMARY KEY (b, a));"
+        "INSERT INTO t SELECT n, 'b' || n % 7, n FROM generate_series(1, 300) AS n"
+    )
+    target.execute("CREATE SEQUENCE t_pkey")
+    words = ("copy", "--from", database.url, "--table", "t")
+    inrush(*words, "--to", target.url).expect(CLEAN)
+    keys = (
+        "SELECT conname, pg_get_constraintdef(oid) FROM pg_constraint "
+        "WHERE conrelid = 't'::regclass AND contype = 'p'"
+    )
+    assert target.rows(keys) == [("t_pkey1", "PRIMARY KEY (b, a)")]
+    assert target.rows("SELECT count(*), sum(v) FROM t") == [(300, 45150)]
+    # A key that is not read as a whole is no key.
+    inrush(*words, "--columns", "a, v", "--into", "u", "--to", target.url).expect(CLEAN)
+    assert target.rows(keys.replace("'t'", "'u'")) == []
+    plan = inrush(*words, "--to", "x.duckdb").expect(CLEAN)
+    assert "does not get the primary key of the source (b, a)" in plan.said

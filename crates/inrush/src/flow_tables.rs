@@ -192,8 +192,10 @@ impl FlowTables {
         }
         let (dialect, format) = form_of_typed_rows(&asked.flow.format)?;
         let mut details: Vec<ColumnDetail> = asked.flow.column_details()?;
+        let mut primary_key = Vec::new();
         if details.is_empty() && asked.filled.is_none() {
             details = columns_of_target(&opened);
+            primary_key = opened.primary_key().to_vec();
         }
         let header = opened.columns()?.into_iter().map(|column| column.name);
         Ok(FlowInputs {
@@ -203,6 +205,7 @@ impl FlowTables {
             header: Some(header.collect()),
             header_input: Some(Arc::clone(opened.input(0).name())),
             details,
+            primary_key,
             first_field_count: None,
             nothing_new,
             opener: Box::new(Opened(opened)),

@@ -553,7 +553,7 @@ mod tests {
         let described = b"\0\x01id\0\0\0\x40\0\0\x01\0\0\0\x17\0\x04\xff\xff\xff\xff\0\0";
         let expected = FieldDescription {
             name: "id".to_owned(),
-            table_oid: 64,
+            table_oid: 0x4000,
             column_number: 1,
             type_oid: 23,
             type_modifier: -1,

@@ -94,6 +94,8 @@ pub struct FlowInputs {
     pub header_input: Option<Arc<Path>>,
     /// The columns that package and inputs name.
     pub details: Vec<ColumnDetail>,
+    /// The columns of the primary key that the source has and that a new target may get.
+    pub primary_key: Vec<String>,
     /// The number of fields of the first row, if it is needed.
     pub first_field_count: Option<usize>,
     /// Why there is nothing to load, if the flow has a mark and nothing above it.

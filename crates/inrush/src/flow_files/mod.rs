@@ -99,6 +99,7 @@ impl Sources for FlowFiles {
             header,
             header_input,
             details,
+            primary_key: Vec::new(),
             nothing_new: None,
             opener: Box::new(LookedAt(files)),
         })

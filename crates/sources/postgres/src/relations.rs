@@ -79,23 +79,6 @@ pub fn find_table(
     }
 }
 
-/// The columns of a table's primary key, in their order; none if it has none.
-pub fn primary_key(
-    session: &mut BlockingSession,
-    table: &Table,
-) -> Result<Vec<String>, SourceError> {
-    let sql = format!(
-        "SELECT a.attname FROM pg_catalog.pg_index AS i, unnest(i.indkey) WITH ORDINALITY AS k (attnum, place), \
-                pg_catalog.pg_attribute AS a \
-         WHERE i.indrelid = {} AND i.indisprimary AND a.attrelid = i.indrelid AND a.attnum = k.attnum ORDER BY k.place",
-        table.oid
-    );
-    let found = session
-        .query(&sql, "asking for the primary key")
-        .map_err(|error| of_session(Path::new(&table.name), error))?;
-    Ok(found.rows.into_iter().flatten().flatten().collect())
-}
-
 /// The columns of a table that have no NULL.
 pub fn not_null(session: &mut BlockingSession, table: &Table) -> Result<Vec<String>, SourceError> {
     let sql = format!(
@@ -105,6 +88,24 @@ pub fn not_null(session: &mut BlockingSession, table: &Table) -> Result<Vec<Stri
     );
     let found = session
         .query(&sql, "asking which columns have no NULL")
+        .map_err(|error| of_session(Path::new(&table.name), error))?;
+    Ok(found.rows.into_iter().flatten().flatten().collect())
+}
+
+/// The columns of a table's primary key, in its order; none if it has none.
+pub fn primary_key(
+    session: &mut BlockingSession,
+    table: &Table,
+) -> Result<Vec<String>, SourceError> {
+    let sql = format!(
+        "SELECT a.attname FROM pg_catalog.pg_constraint AS c, \
+           pg_catalog.unnest(c.conkey) WITH ORDINALITY AS k (number, place) \
+         JOIN pg_catalog.pg_attribute AS a ON a.attrelid = {oid} AND a.attnum = k.number \
+         WHERE c.conrelid = {oid} AND c.contype = 'p' ORDER BY k.place",
+        oid = table.oid
+    );
+    let found = session
+        .query(&sql, "asking for the primary key")
         .map_err(|error| of_session(Path::new(&table.name), error))?;
     Ok(found.rows.into_iter().flatten().flatten().collect())
 }

@@ -37,6 +37,7 @@ pub struct PostgresSource {
     inputs: Vec<Arc<TableInput>>,
     notes: Vec<String>,
     stored: Vec<String>,
+    primary_key: Vec<String>,
     since: Option<FoundRange>,
     reading: Reading,
 }
@@ -174,6 +175,7 @@ impl PostgresSource {
             inputs: inputs.collect(),
             notes,
             stored: found.stored,
+            primary_key: looked.primary_key,
             since: looked.since,
             reading: Reading {
                 database: Arc::clone(database),
@@ -195,6 +197,11 @@ impl PostgresSource {
         self.since.as_ref()
     }
 
+    /// The columns of the table's primary key, if all of them are read as values.
+    pub fn primary_key(&self) -> &[String] {
+        &self.primary_key
+    }
+
     /// The column by whose ranges it is cut, and the number of ranges.
     pub fn key_ranges(&self) -> Option<(&str, u64)> {
         let keys = self.inputs.first()?.keys.as_ref()?;
@@ -211,6 +218,7 @@ impl PostgresSource {
 struct Looked {
     relations: Vec<Relation>,
     columns: Vec<Column>,
+    primary_key: Vec<String>,
     keys: Option<KeyRanges>,
     notes: Vec<String>,
     since: Option<FoundRange>,
@@ -238,8 +246,19 @@ fn look(
             .first()
             .map_or_else(String::new, |one| one.from.clone()),
     };
-    let (columns, fields, not_null) =
-        columns_of(keeper, name, &from, found.table.as_ref(), settings)?;
+    let found_columns = columns_of(keeper, name, &from, found.table.as_ref(), settings)?;
+    let columns = found_columns.read;
+    let mut primary_key = match &found.table {
+        Some(table) => relations::primary_key(keeper, table)?,
+        None => Vec::new(),
+    };
+    let is_read = |name: &String| {
+        let column = columns.iter().find(|column| column.name == *name);
+        column.is_some_and(|column| !column.is_text)
+    };
+    if !primary_key.iter().all(is_read) {
+        primary_key.clear();
+    }
     let filter = settings.filter.as_deref();
     let since = match (&settings.since, &found.bound) {
         (Some(asked), Some(bound)) => {
@@ -268,6 +287,7 @@ fn look(
     let mut looked = Looked {
         relations,
         columns,
+        primary_key,
         keys: None,
         notes,
         since,
@@ -290,8 +310,8 @@ fn look(
         column,
         from: &from,
         filter: filter.as_deref(),
-        fields: &fields,
-        not_null: not_null.contains(column),
+        fields: &found_columns.all,
+        not_null: found_columns.not_null.contains(column),
         takes_nulls: settings.split_nulls,
     };
     let keys = KeyRanges::find(keeper, &asked, &explained)?;
@@ -341,14 +361,24 @@ fn of_query(query: &str) -> Relation {
     }
 }
 
-/// The columns to read with their types, all columns that there are, and the names of those that have no NULL.
+/// The columns of an input.
+struct FoundColumns {
+    /// The columns to read, with their types.
+    read: Vec<Column>,
+    /// All that there are.
+    all: Vec<FieldDescription>,
+    /// The names of those that have no NULL.
+    not_null: Vec<String>,
+}
+
+/// The columns to read, with their types, and all others.
 fn columns_of(
     keeper: &mut BlockingSession,
     name: &Path,
     from: &str,
     table: Option<&Table>,
     settings: &Settings,
-) -> Result<(Vec<Column>, Vec<FieldDescription>, Vec<String>), SourceError> {
+) -> Result<FoundColumns, SourceError> {
     let failed = |error| of_session(name, error);
     let doing = format!("asking for the columns of {}", name.display());
     // Names in the query are those of the user's own sessions. Nothing else runs in between.
@@ -393,7 +423,11 @@ fn columns_of(
         None => Vec::new(),
     };
     let columns = columns::resolve(keeper, name, &chosen, &not_null, &fields)?;
-    Ok((columns, all.fields, not_null))
+    Ok(FoundColumns {
+        read: columns,
+        all: all.fields,
+        not_null,
+    })
 }
 
 impl Source for PostgresSource {

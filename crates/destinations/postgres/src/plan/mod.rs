@@ -389,7 +389,10 @@ pub enum Publish {
     /// The units are attached to the existing target.
     Attach,
     /// The one unit becomes the target.
-    Rename,
+    Rename {
+        /// The primary key that the target gets.
+        primary_key: Option<NewPrimaryKey>,
+    },
     /// The one unit replaces the existing plain target.
     Swap,
     /// The one unit's rows are merged into the existing target.
@@ -403,6 +406,15 @@ pub enum Publish {
     Insert,
     /// The one unit is partitioned like the target, so that the server routes each row while it is loaded.
     Route(RoutePlan),
+}
+
+/// The primary key of a new target.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NewPrimaryKey {
+    /// The columns.
+    pub columns: Vec<String>,
+    /// The name of the constraint, which no relation of the target's schema has.
+    pub name: String,
 }
 
 /// When rows that are written directly to their target are committed.
