@@ -38,7 +38,7 @@ def state_folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
 @pytest.fixture(scope="session")
 def servers_folder() -> Iterator[Path]:
     """Return a folder that the servers' user can enter, its path short enough for a socket."""
-    folder = Path(tempfile.mkdtemp(prefix="inrush-test-"))
+    folder = Path(tempfile.mkdtemp(prefix="inrush-test-", dir=servers.place()))
     folder.chmod(0o755)
     yield folder
     shutil.rmtree(folder)

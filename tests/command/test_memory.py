@@ -74,7 +74,7 @@ def test_a_resumed_run_stays_within_the_figure_of_the_plan(
 # not fill. So the test compares the growth from few files to many.
 def test_files_of_a_destination_take_what_the_plan_says(inrush: Inrush) -> None:
     peaks, promises = [], []
-    for count in (500, 3_000):
+    for count in (500, 5_000):
         write_many_files(inrush.folder / f"many_{count}", count)
         target = flow("many", f"many_{count}/*.csv", columns=["id int", "note text"])
         path = inrush.write(f"{count}.toml", package(f"parquet:made_{count}", target))
