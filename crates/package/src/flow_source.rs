@@ -1,5 +1,6 @@
 //! A flow whose rows come from a database: `source = { connection = "crm", table = "sales.orders" }`.
 
+use inrush_destination::address::DestinationKind;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -16,7 +17,7 @@ pub const SOURCE_CONNECTIONS_MIN: u16 = 2;
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct FlowSource {
-    /// The name of the connection that is read: `postgresql://...`.
+    /// The name of the connection that is read: `postgresql://...`, `FILE.duckdb` or `adbc:DRIVER`.
     pub connection: String,
     /// The table or view, `table` or `schema.table`; unusual names in double quotes. A table is read with its partitions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -97,12 +98,14 @@ pub(super) fn check_flow_source(
         Some(connection) => {
             let url = connection.address();
             let is_read = ["postgresql://", "postgres://", "embedded", "${env:"];
-            if !is_read.iter().any(|start| url.starts_with(start)) {
+            let is_read = is_read.iter().any(|start| url.starts_with(start));
+            if !is_read && !DestinationKind::has_tables(url) {
                 faults.value(
                     &at("source.connection"),
                     &source.connection,
-                    "tables are read from PostgreSQL only",
-                    "name a connection whose URL is postgresql://USER@HOST/DATABASE",
+                    "no tables are read from there",
+                    "name a connection whose URL is postgresql://USER@HOST/DATABASE, FILE.duckdb or adbc:DRIVER; files, \
+                     also those of Parquet, are read by `files`",
                 );
             }
         }

@@ -62,6 +62,7 @@ impl Sources for JsonFolders {
             dialect: Dialect::csv(),
             format: Default::default(),
             reject_hint: None,
+            primary_key: Vec::new(),
             nothing_new: None,
             header: Some(
                 looked
