@@ -164,6 +164,27 @@ def test_a_file_of_sqlite_goes_into_parquet(inrush: Inrush, tmp_path: Path) -> N
     ]
 
 
+def test_any_driver_is_read_by_one_stream(
+    database: Database, inrush: Inrush, tmp_path: Path
+) -> None:
+    """Only the SQL standard is used; the plan says that no moment is promised."""
+    database.execute(
+        "CREATE TABLE t (id int, note text, at timestamptz, tags text[]);"
+        "INSERT INTO t SELECT n, 'note ' || n, '2024-02-29 12:00+02', '{a,b}' "
+        "FROM generate_series(1, 3000) AS n"
+    )
+    lake = f'{{ url = "adbc:postgresql", options = {{ uri = "{database.url}" }} }}'
+    inrush.write("copy.toml", package(lake, f"parquet:{tmp_path}/out", "t", 'table = "t"'))
+    inrush("run", "copy.toml").expect(FAILED, "tags", "List", "tags::text")
+    words = 'table = "t", columns = ["id", "note", "at", "tags::text"], where = "id > 10 -- these"'
+    inrush.write("copy.toml", package(lake, f"parquet:{tmp_path}/out", "t", words))
+    plan = inrush("check", "copy.toml").expect(CLEAN)
+    assert "does not know whether PostgreSQL" in plan.said
+    inrush("run", "copy.toml").expect(CLEAN)
+    read = f"SELECT count(*), sum(id), max(note), max(tags) FROM '{tmp_path}/out/**/*.parquet'"
+    assert duckdb.execute(read).fetchall() == [(2990, 4501445, "note 999", "{a,b}")]
+
+
 def test_a_killed_copy_keeps_what_an_unchanged_file_has_given(
     database: Database, inrush: Inrush, tmp_path: Path
 ) -> None:

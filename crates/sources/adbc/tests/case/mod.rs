@@ -1,6 +1,7 @@
 //! Tables whose rows are known, in files of DuckDB and SQLite.
 
 #![allow(dead_code, reason = "each test program uses its own part of it")]
+#![expect(clippy::disallowed_macros, reason = "what it prints is its own")]
 #![expect(
     unsafe_code,
     reason = "loads the library of Python, as a Python program has it"
