@@ -210,6 +210,10 @@ BAD = [
     ('table = "t", where = "nope = 1"', ["nope", "name a column"]),
     ('query = "SELECT 1 AS a; SELECT 2 AS b"', ["the query", "one SELECT"]),
     ('query = "DELETE FROM t"', ["the query", "one SELECT"]),
+    (
+        'table = "t", columns = ["id"], split_by = "id"',
+        ["`split_by` needs a source in PostgreSQL", "a table of DuckDB is cut without it"],
+    ),
 ]
 
 
@@ -228,6 +232,16 @@ def test_bad_input_is_a_sentence(
         assert part in outcome.said, outcome.said
     with duckdb.connect(str(tmp_path / "lake.duckdb")) as file:
         assert file.execute("SELECT count(*) FROM t").fetchall() == [(1,)]
+
+
+def test_an_incremental_load_needs_postgresql(inrush: Inrush, tmp_path: Path) -> None:
+    lake = made_by_duckdb(tmp_path, "CREATE TABLE t (seen TIMESTAMPTZ)")
+    words = 'table = "t", since = { column = "seen" }'
+    text = package(lake, f"parquet:{tmp_path}/out", "copied", words)
+    inrush.write("since.toml", text.replace("[[flow]]", '[[flow]]\nmode = "append"'))
+    inrush("run", "since.toml").expect(
+        USAGE, "`since` needs a source in PostgreSQL", "write the condition as `where`"
+    )
 
 
 def test_places_that_cannot_be_read(inrush: Inrush, tmp_path: Path) -> None:
