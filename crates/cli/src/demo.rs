@@ -55,6 +55,7 @@ pub fn demo(
         folder: ready.folder,
         runs_folder: arguments.runs_folder.clone(),
         again: false,
+        from: None,
         output_mode: OutputMode::Bars,
         replays: None,
         shares: None,

@@ -146,6 +146,7 @@ fn run_package(
         folder: ready.folder,
         runs_folder: request.runs_folder,
         again: request.again,
+        from: None,
         output_mode: OutputMode::Quiet,
         replays: None,
         shares: None,

@@ -31,7 +31,7 @@ fn changes(changes: &ColumnChanges) -> String {
 /// The account of a run, as a table.
 pub fn account(report: &RunReport, report_path: Option<&Path>) -> String {
     if report.outcome == Outcome::AlreadyLoaded {
-        let mut text = printable::line(&format!(
+        let loaded = format!(
             "already loaded by run {}: {} in {}{}",
             report.run,
             counted(report.account.rows_loaded, "row"),
@@ -40,7 +40,8 @@ pub fn account(report: &RunReport, report_path: Option<&Path>) -> String {
                 0 => String::new(),
                 rejected => format!("; {} rejected then", counted(rejected, "row")),
             }
-        ));
+        );
+        let mut text = printable::line(report.nothing_new.as_ref().unwrap_or(&loaded));
         for note in &report.notes {
             text.push_str(&printable::line(&format!("note: {note}")));
         }

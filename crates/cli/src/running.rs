@@ -8,6 +8,7 @@ use inrush::cancel::Stop;
 use inrush::event::{Observer, Silent};
 use inrush::fault::Fault;
 use inrush::ids::RunName;
+use inrush::package::Package;
 use inrush::printable::indented;
 use inrush::reject::RejectCode;
 use inrush::report::RunReport;
@@ -57,6 +58,8 @@ pub struct RunSetup<'a> {
     pub runs_folder: PathBuf,
     /// Load again what an earlier run has loaded.
     pub again: bool,
+    /// Where flows with `since` begin, in place of their marks.
+    pub from: Option<String>,
     /// Its output while it works.
     pub output_mode: OutputMode,
     /// The run whose rejects are loaded.
@@ -80,6 +83,7 @@ impl RunSetup<'_> {
             folder: folder.to_owned(),
             runs_folder: arguments.runs_folder.clone(),
             again: arguments.again,
+            from: None,
             output_mode: OutputMode::of(arguments.json, arguments.quiet),
             replays: None,
             shares: None,
@@ -96,6 +100,7 @@ impl RunSetup<'_> {
             folder: folder.to_owned(),
             runs_folder: PathBuf::new(),
             again: false,
+            from: None,
             output_mode,
             replays: None,
             shares: None,
@@ -118,8 +123,26 @@ pub fn fault() -> Result<Option<Fault>, CommandError> {
     })
 }
 
+/// Refuses `--from` for a package without incremental flows.
+pub fn require_since(package: &Package, from: Option<&str>) -> Result<(), CommandError> {
+    let mut sources = package.flows.iter().filter_map(|flow| flow.source.as_ref());
+    match from {
+        Some(_) if !sources.any(|source| source.since.is_some()) => Err(CommandError::Usage {
+            what: "--from says where flows with `since` begin, and no flow of the package has it".to_owned(),
+            hint: "leave --from out, or write `since = { column = \"...\" }` into the `source` of a flow"
+                .to_owned(),
+        }),
+        _ => Ok(()),
+    }
+}
+
 /// Plans a package whose database is open, without loading anything.
-pub fn plan(reached: &Reached, folder: PathBuf, again: bool) -> Result<Checked, CommandError> {
+pub fn plan(
+    reached: &Reached,
+    folder: PathBuf,
+    again: bool,
+    from: Option<String>,
+) -> Result<Checked, CommandError> {
     let defaults = credentials::connection_defaults()?;
     let open_sources = inrush::open_sources(&defaults, reached.site_packages.as_deref());
     let options = RunOptions {
@@ -127,6 +150,7 @@ pub fn plan(reached: &Reached, folder: PathBuf, again: bool) -> Result<Checked, 
         folder,
         streams_default: cores(),
         again,
+        from,
         site_packages: reached.site_packages.clone(),
         embedded: reached.report.clone(),
         ..RunOptions::default()
@@ -186,6 +210,7 @@ fn stoppable<T>(
         runs_folder: setup.runs_folder.clone(),
         streams_default: cores(),
         again: setup.again,
+        from: setup.from.clone(),
         replays: setup.replays.clone(),
         shares: setup.shares,
         site_packages: reached.site_packages.clone(),

@@ -12,7 +12,7 @@ use crate::pipeline::{Failure, RunOptions, Success};
 use crate::preflight::{PreflightOptions, PreflightReport};
 use crate::shares::ShareLoaded;
 use crate::undo::{UndoOptions, Undone};
-use crate::upkeep::{LedgerOptions, StoppedRun, Which};
+use crate::upkeep::{LedgerOptions, MarkOfTarget, StoppedRun, Which};
 
 /// Loads into the destinations of one kind.
 pub trait Driver {
@@ -59,6 +59,9 @@ pub trait Driver {
 pub trait PastRuns {
     /// The runs that stopped before their switch, the newest first.
     fn stopped(&self, which: &Which) -> Result<Vec<StoppedRun>, Error>;
+
+    /// Up to where incremental loads have come, in the order of packages and targets.
+    fn marks(&self, which: &Which) -> Result<Vec<MarkOfTarget>, Error>;
 
     /// Removes their staged rows and marks them as discarded, except runs that are still working. Returns the runs that
     /// were discarded.

@@ -129,7 +129,7 @@ pub enum Event {
     Finished {
         /// Its name.
         run: RunName,
-        /// `loaded`, `already_loaded`, `failed` or `interrupted`.
+        /// `loaded`, `already_loaded`, `nothing_new`, `failed` or `interrupted`.
         outcome: String,
         /// All rows.
         account: Account,

@@ -1,6 +1,7 @@
 //! The remains of stopped runs in a destination: shown by `status`, removed by `cleanup`.
 
 use inrush_rows::ids::RunName;
+use inrush_source::SinceRange;
 use std::path::Path;
 
 use crate::error::Error;
@@ -28,6 +29,19 @@ pub struct StoppedRun {
     pub is_of_another_version: bool,
     /// The bytes of its staged rows, if the destination provides them.
     pub staging_bytes: Option<u64>,
+}
+
+/// Up to where the runs of a package have loaded into a target, if they load what is new.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct MarkOfTarget {
+    /// The package's name.
+    pub package: String,
+    /// The target, as SQL names it.
+    pub target: String,
+    /// The last run that has loaded something.
+    pub run: RunName,
+    /// What it has loaded.
+    pub range: SinceRange,
 }
 
 /// A filter for runs.

@@ -53,6 +53,7 @@ impl FlowDatabases {
         if let Some(known) = opened.get(asked.name) {
             return Ok(Arc::clone(known));
         }
+        refuse_since_and_split_by(asked, source)?;
         let rows = match (&source.table, &source.query) {
             (Some(table), _) => {
                 let TableName { schema, name } =
@@ -74,7 +75,7 @@ impl FlowDatabases {
         };
         let address = self.address(asked, connection);
         let target = asked.flow.connection.as_ref();
-        let target = target.and_then(|name| asked.connections.get(name));
+        let target = target.and_then(|name| asked.package.connections.get(name));
         let target = self.address(asked, target.unwrap_or(connection));
         if let Some(file) = file_of(&address).filter(|file| file_of(&target).as_ref() == Some(file))
         {
@@ -125,9 +126,27 @@ impl FlowDatabases {
             header_input: Some(Arc::clone(opened.input(0).name())),
             details,
             first_field_count: None,
+            primary_key: Vec::new(),
+            nothing_new: None,
             opener: Box::new(Opened(opened)),
         })
     }
+}
+
+/// Refuses what only a source in PostgreSQL can do.
+fn refuse_since_and_split_by(asked: &FlowAsked<'_>, source: &FlowSource) -> Result<(), PlanError> {
+    let (word, hint) = if source.since.is_some() {
+        ("since", "write the condition as `where` of the source")
+    } else if source.split_by.is_some() {
+        ("split_by", "remove it: a table of DuckDB is cut without it")
+    } else {
+        return Ok(());
+    };
+    Err(PlanError::Mismatch {
+        flow: asked.name.to_owned(),
+        what: format!("`{word}` needs a source in PostgreSQL"),
+        hint: hint.to_owned(),
+    })
 }
 
 /// How the rows are read, for the plan.
@@ -172,6 +191,7 @@ impl OpenInputs for Opened {
                 name: column.name,
                 data_type: column.data_type?,
                 is_uuid: column.is_uuid,
+                native: column.native,
             })
         };
         Some(TypedInputs {

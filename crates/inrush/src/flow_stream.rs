@@ -54,6 +54,8 @@ impl Sources for FlowStream {
             header_input: Some(Arc::clone(source.input(0).name())),
             details,
             first_field_count: None,
+            primary_key: Vec::new(),
+            nothing_new: None,
             opener: Box::new(Opened(source)),
         })
     }

@@ -5,14 +5,18 @@
 //! below, so a caller needs this crate alone. The library never prints and never reads the environment.
 
 pub mod clients;
+mod compare;
 mod flow_databases;
 mod flow_files;
+mod flow_since;
 mod flow_stream;
 mod flow_tables;
 mod operations;
 mod registry;
 
+pub use compare::{FlowCompared, compare};
 pub use flow_files::of_sniff;
+pub use flow_tables::tables_like;
 pub use inrush_convert as convert;
 pub use inrush_destination::Ability;
 pub use inrush_destination::address::DestinationKind;

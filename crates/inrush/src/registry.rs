@@ -63,7 +63,7 @@ struct FlowSources {
 impl FlowSources {
     /// The connection of a source that is reached by an ADBC driver.
     fn driven<'a>(asked: &FlowAsked<'a>, source: &FlowSource) -> Option<&'a Connection> {
-        let connection = asked.connections.get(&source.connection)?;
+        let connection = asked.package.connections.get(&source.connection)?;
         DestinationKind::has_tables(connection.address()).then_some(connection)
     }
 }
@@ -92,6 +92,11 @@ impl Sources for FlowSources {
             None => self.tables.open(asked, source).map(drop),
         }
     }
+}
+
+/// True if a URL names a server whose tables can be compared with those of another one.
+pub fn is_server_of_source(url: &str) -> bool {
+    inrush_postgres::is_meant(url)
 }
 
 /// Nothing loads into the destination of this URL.

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::error::PackageFaultKind;
 use super::faults::Faults;
 use super::name::TableName;
+use super::since::{Since, check_since};
 use super::{Flow, Format, Package};
 
 /// The fewest connections of a source: one keeps the snapshot, and one reads.
@@ -21,7 +22,7 @@ pub struct FlowSource {
     /// The table or view, `table` or `schema.table`; unusual names in double quotes. A table is read with its partitions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub table: Option<String>,
-    /// A SELECT whose rows are read by one stream, instead of a table.
+    /// A SELECT whose rows are read, instead of a table: by one stream, unless `split_by` names a key.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub query: Option<String>,
     /// The columns that are read: names as the database has them; `"tags::text"` reads the database's text of a type that
@@ -31,7 +32,15 @@ pub struct FlowSource {
     /// A condition of the rows that are read, as in SQL.
     #[serde(rename = "where", default, skip_serializing_if = "Option::is_none")]
     pub filter: Option<String>,
+    /// A column by whose ranges the rows are cut, so that several streams read a view or a query. Its name as the database
+    /// has it; its type must have an order. A table is cut by its pages without it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub split_by: Option<String>,
+    /// `true`: rows in which the column of `split_by` is NULL are read with its first range. Default: such rows are refused.
+    #[serde(default, skip_serializing_if = "is_no")]
+    pub split_nulls: bool,
     /// The most connections to the database that is read, one of which keeps the snapshot. Default: one more than streams.
+    /// All flows that read the connection share them, and the smallest number counts.
     #[schemars(range(min = 2, max = 1024))]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_connections: Option<u16>,
@@ -39,6 +48,9 @@ pub struct FlowSource {
     /// without reading it again.
     #[serde(default, skip_serializing_if = "is_no")]
     pub stable: bool,
+    /// Load only the rows that are newer than those of the last run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub since: Option<Since>,
 }
 
 fn is_no(value: &bool) -> bool {
@@ -98,6 +110,7 @@ pub(super) fn check_flow_source(
             }
         }
     }
+    check_since(package, index, flow, faults);
     match (&source.table, &source.query) {
         (Some(table), None) => {
             if let Err(kind) = TableName::parse(table) {
@@ -123,6 +136,22 @@ pub(super) fn check_flow_source(
                 "take one of them out",
             ),
         ),
+    }
+    match (&source.split_by, source.split_nulls) {
+        (Some(column), _) if column.is_empty() => faults.value(
+            &at("source.split_by"),
+            column,
+            "it is empty",
+            "name a column, or leave `split_by` out",
+        ),
+        (None, true) => faults.add(
+            &at("source.split_nulls"),
+            conflict(
+                "`split_nulls` needs `split_by`, whose column may be NULL",
+                "add split_by = \"id\", or take `split_nulls` out",
+            ),
+        ),
+        _ => {}
     }
     if let Some(connections) = source.max_connections
         && connections < SOURCE_CONNECTIONS_MIN

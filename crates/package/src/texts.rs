@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 
 use super::{
     BoundValue, Bounds, BoundsEvery, ColumnDetail, ColumnSpec, Connection, ControlFile, Expect,
-    FieldChoice, Flow, FlowSource, Keep, OneOrMany, Package, Replace, RunSettings, Trailer,
+    FieldChoice, Flow, FlowSource, Keep, OneOrMany, Package, Replace, RunSettings, Since, Trailer,
 };
 
 /// The kind of a text, which decides which placeholders are allowed.
@@ -176,8 +176,11 @@ impl EachText for FlowSource {
             query,
             columns,
             filter,
+            split_by,
+            split_nulls: _,
             max_connections: _,
             stable: _,
+            since,
         } = self;
         let at = |setting: &str| format!("{at}.{setting}");
         connection.each_text(&at("connection"), kind, visit);
@@ -185,6 +188,18 @@ impl EachText for FlowSource {
         query.each_text(&at("query"), TextKind::Sql, visit);
         columns.each_text(&at("columns"), kind, visit);
         filter.each_text(&at("where"), TextKind::Sql, visit);
+        split_by.each_text(&at("split_by"), kind, visit);
+        if let Some(Since {
+            column,
+            from,
+            lag,
+            nulls: _,
+        }) = since
+        {
+            column.each_text(&at("since.column"), kind, visit);
+            from.each_text(&at("since.from"), kind, visit);
+            lag.each_text(&at("since.lag"), kind, visit);
+        }
     }
 }
 

@@ -230,11 +230,16 @@ impl DatabaseAddress {
     /// Server, database and user, without a password.
     pub fn describe(&self) -> String {
         format!(
-            "{} database {} as {}",
-            self.server(),
-            self.config.get_dbname().unwrap_or("?"),
+            "{} as {}",
+            self.describe_database(),
             self.config.get_user().unwrap_or("?")
         )
+    }
+
+    /// The server and the database, in words: the same for every user.
+    pub fn describe_database(&self) -> String {
+        let database = self.config.get_dbname().unwrap_or("?");
+        format!("{} database {database}", self.server())
     }
 
     /// The same database at another address of the server.

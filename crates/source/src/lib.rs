@@ -11,6 +11,7 @@ mod contract;
 mod error;
 mod input;
 mod meter;
+mod since;
 mod split;
 mod wait;
 
@@ -23,5 +24,6 @@ pub use contract::{
 pub use error::SourceError;
 pub use input::{FirstRow, Input, InputState, SourceColumn};
 pub use meter::{SourceMeter, nanoseconds_since};
+pub use since::SinceRange;
 pub use split::{RecordStart, SourceSplit, Split};
 pub use wait::wait;

@@ -29,6 +29,10 @@ pub struct CheckArguments {
     #[arg(long)]
     pub again: bool,
 
+    /// Plan as `inrush run --from VALUE` does
+    #[arg(long, value_name = "VALUE")]
+    pub from: Option<String>,
+
     /// Options that replace its values.
     #[command(flatten)]
     pub overrides: OverrideArguments,

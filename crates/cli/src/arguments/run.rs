@@ -30,6 +30,12 @@ pub struct RunCommandArguments {
     #[command(flatten)]
     pub run: RunArguments,
 
+    /// Where flows with `since` begin, in place of the mark of the last run: a time such as 2026-01-31 (UTC)
+    ///
+    /// Rows from there on are loaded, also those that an earlier run has loaded.
+    #[arg(long, value_name = "VALUE")]
+    pub from: Option<String>,
+
     /// Divide the work into N shares, which `inrush join` loads on other hosts, and publish the rows when all are loaded
     ///
     /// The hosts need a folder in common for --runs-folder, and the same files at the same paths.

@@ -16,6 +16,10 @@ pub struct StatusArguments {
     /// The ledger, and the form of the output.
     #[command(flatten)]
     pub ledger: LedgerArguments,
+
+    /// Show up to where incremental loads (`since`) have come, in place of stopped runs
+    #[arg(long)]
+    pub marks: bool,
 }
 
 const STATUS_HELP: &str = "\
@@ -25,6 +29,9 @@ Examples:
 
   All stopped runs of a database:
       inrush status --to postgresql://etl@dw/tpch
+
+  Where the next run of an incremental load begins:
+      inrush status orders.toml --marks
 
 Exit status: 0 done, even if there are no runs; 1 the server cannot be used; 2 a mistake in the
 arguments.";

@@ -4,22 +4,29 @@ use clap::Args;
 
 use super::common::OverrideArguments;
 
-/// Prove that reading files in pieces gives the same records as reading them whole
+/// Compare files read in pieces with files read whole, or loaded tables with their sources
 #[derive(Clone, Debug, Args)]
 #[command(
     long_about = "\
-Reads each file twice: in many pieces at the same time, as a load with several streams does, and
-from its first byte to its last by one reader. Every record must be the same, with its fields,
-its byte offset and its line. Nothing is loaded, and no database is needed.
+With --split, reads each file twice: in many pieces at the same time, as a load with several
+streams does, and from its first byte to its last by one reader. Every record must be the same,
+with its fields, its byte offset and its line. Nothing is loaded, and no database is needed.
 
 If a package (NAME.toml) is given, the files of its flows are read in the formats that it
-declares. This way you can check fixed width and other formats that --format cannot express.",
+declares. This way you can check fixed width and other formats that --format cannot express.
+
+With --compare, both PostgreSQL servers hash the rows of each flow of a package, part by part. Rows
+that differ are fetched as hashes, and up to ten of their keys are named. Nothing is changed.",
     after_long_help = VERIFY_HELP
 )]
 pub struct VerifyArguments {
     /// Compare reading in pieces with reading in one go
-    #[arg(long, required = true)]
+    #[arg(long, required_unless_present = "compare")]
     pub split: bool,
+
+    /// Compare the rows of a package's tables and queries with those of their targets, by hashes that the servers make
+    #[arg(long, conflicts_with_all = ["split", "format", "range_bytes", "streams"])]
+    pub compare: bool,
 
     /// Files, or globs in quotes; or one package
     #[arg(required = true, value_name = "FILES|PACKAGE")]
@@ -57,5 +64,8 @@ Examples:
   The files of one flow of a package, in the flow's format:
       inrush verify --split feed.toml --flow orders --set day=2024-05-31
 
-Exit status: 0 all records are the same, 1 a file cannot be read, 2 a mistake in the arguments, 5
-a record differs (please report it, with the file if you can).";
+  Tables that were copied, and their source:
+      inrush verify --compare copy.toml
+
+Exit status: 0 all records are the same, 1 a file or a server cannot be read, 2 a mistake in the
+arguments, 5 a record differs (with --split please report it, with the file if you can).";

@@ -15,10 +15,16 @@ pub fn check(
     if arguments.streams.is_some() {
         ready.package.run.streams = arguments.streams;
     }
+    running::require_since(&ready.package, arguments.from.as_deref())?;
     let _guard = signals::end_at_once(None);
     let reached =
         embedded::reach_to_look(ready.package, &ready.folder, ready.data_trust, surroundings)?;
-    let plan = running::plan(&reached, ready.folder, arguments.again)?;
+    let plan = running::plan(
+        &reached,
+        ready.folder,
+        arguments.again,
+        arguments.from.clone(),
+    )?;
     output::say(&plan.to_string());
     reached.stop()?;
     plan.require_runnable()?;

@@ -3,6 +3,8 @@
 mod capacity;
 mod check;
 mod cleanup;
+mod compare;
+mod copy;
 pub mod destination;
 mod files;
 mod init;
@@ -28,12 +30,13 @@ use crate::errors::CommandError;
 pub fn run(arguments: Arguments, surroundings: &Surroundings) -> Result<ExitStatus, CommandError> {
     match arguments.command {
         Command::Load(arguments) => load::load(&arguments, surroundings),
+        Command::Copy(arguments) => copy::copy(&arguments, surroundings),
         Command::Init(arguments) => init::init(&arguments),
         Command::Run(arguments) => run::run(&arguments, surroundings),
         Command::Join(arguments) => join::join(&arguments, surroundings),
         Command::Check(arguments) => check::check(&arguments, surroundings),
         Command::Preflight(arguments) => preflight::preflight(&arguments, surroundings),
-        Command::Verify(arguments) => verify::verify(&arguments),
+        Command::Verify(arguments) => verify::verify(&arguments, surroundings),
         Command::Status(arguments) => status::status(&arguments, surroundings),
         Command::Cleanup(arguments) => cleanup::cleanup(&arguments, surroundings),
         Command::Rejects(arguments) => rejects::rejects(&arguments, surroundings),

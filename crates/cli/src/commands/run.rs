@@ -20,10 +20,15 @@ pub fn run(
     if arguments.run.streams.is_some() {
         ready.package.run.streams = arguments.run.streams;
     }
+    running::require_since(&ready.package, arguments.from.as_deref())?;
     let shares = arguments
         .shares
         .and_then(|shares| NonZeroUsize::new(shares.into()));
-    run_in_shares(ready, &arguments.run, shares, surroundings)
+    let special = SpecialRun {
+        shares,
+        from: arguments.from.clone(),
+    };
+    run_in_shares(ready, &arguments.run, special, surroundings)
 }
 
 /// Runs a package that is ready and prints its account.
@@ -32,13 +37,20 @@ pub fn run_ready(
     arguments: &RunArguments,
     surroundings: &Surroundings,
 ) -> Result<ExitStatus, CommandError> {
-    run_in_shares(ready, arguments, None, surroundings)
+    run_in_shares(ready, arguments, SpecialRun::default(), surroundings)
+}
+
+/// Options that only `inrush run` has.
+#[derive(Default)]
+struct SpecialRun {
+    shares: Option<NonZeroUsize>,
+    from: Option<String>,
 }
 
 fn run_in_shares(
     mut ready: Ready,
     arguments: &RunArguments,
-    shares: Option<NonZeroUsize>,
+    special: SpecialRun,
     surroundings: &Surroundings,
 ) -> Result<ExitStatus, CommandError> {
     if arguments.max_rate.is_some() {
@@ -52,7 +64,8 @@ fn run_in_shares(
     let reached = embedded::reach(ready.package, &ready.folder, ready.data_trust, surroundings)?;
     drop(guard);
     let setup = RunSetup {
-        shares,
+        shares: special.shares,
+        from: special.from,
         ..RunSetup::new(arguments, &ready.folder)
     };
     let success = running::run(&reached, &setup).map_err(|(error, _)| error)?;

@@ -2,7 +2,7 @@
 
 use inrush::ExitStatus;
 use inrush::printable::line;
-use inrush::upkeep::StoppedRun;
+use inrush::upkeep::{MarkOfTarget, StoppedRun};
 use serde_json::{Value, json};
 
 use super::destination::find;
@@ -21,7 +21,13 @@ pub fn status(
     let _guard = signals::end_at_once(None);
     let destination = find(&arguments.ledger, surroundings)?;
     let runs = destination.ledger.stopped(&destination.which)?;
-    if arguments.ledger.json {
+    if arguments.marks {
+        let marks = destination.ledger.marks(&destination.which)?;
+        match arguments.ledger.json {
+            true => drop(output::json(&marks_json(&marks))),
+            false => output::say(&marks_table(&marks)),
+        }
+    } else if arguments.ledger.json {
         let _ = output::json(&json(&runs));
     } else if runs.is_empty() {
         output::say("no stopped runs\n");
@@ -121,4 +127,41 @@ pub fn json(runs: &[StoppedRun]) -> Value {
             })
         })
         .collect()
+}
+
+/// The marks of incremental loads as a table.
+fn marks_table(marks: &[MarkOfTarget]) -> String {
+    if marks.is_empty() {
+        return "no marks: no run has loaded by `since`\n".to_owned();
+    }
+    let row = |mark: &MarkOfTarget| {
+        [
+            mark.package.clone(),
+            readable(&mark.target),
+            mark.range.column.clone(),
+            mark.range.below.clone(),
+            mark.run.to_string(),
+        ]
+    };
+    let rows: Vec<[String; 5]> = marks.iter().map(row).collect();
+    columns(
+        &["package", "target", "column", "loaded before", "run"],
+        &rows,
+    )
+}
+
+/// Marks for a program.
+fn marks_json(marks: &[MarkOfTarget]) -> Value {
+    let mark = |mark: &MarkOfTarget| {
+        json!({
+            "package": mark.package,
+            "target": mark.target,
+            "run": mark.run,
+            "of": mark.range.of,
+            "column": mark.range.column,
+            "from": mark.range.from,
+            "below": mark.range.below,
+        })
+    };
+    marks.iter().map(mark).collect()
 }

@@ -13,11 +13,11 @@ use inrush::source::{
     Dialect, SourceFile, SplitCheck, SplitCheckSettings, SplitMethod, TableFile, check_split,
 };
 
-use super::files;
+use super::{compare, files};
 use crate::arguments::VerifyArguments;
 use crate::errors::CommandError;
 use crate::numbers::counted;
-use crate::{output, package_file, signals};
+use crate::{Surroundings, output, package_file, signals};
 
 /// The number of pieces of a file if the arguments do not give their size.
 const RANGES_WANTED: u64 = 251;
@@ -29,7 +29,13 @@ struct Group {
 }
 
 /// Compares reading in pieces with reading in one go.
-pub fn verify(arguments: &VerifyArguments) -> Result<ExitStatus, CommandError> {
+pub fn verify(
+    arguments: &VerifyArguments,
+    surroundings: &Surroundings,
+) -> Result<ExitStatus, CommandError> {
+    if arguments.compare {
+        return compare::compare(arguments, surroundings);
+    }
     let _guard = signals::end_at_once(None);
     let groups = match arguments.files.as_slice() {
         [package] if is_package(package) => of_package(arguments, Path::new(package))?,

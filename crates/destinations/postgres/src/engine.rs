@@ -132,6 +132,12 @@ pub(crate) mod plan {
         pub(crate) use inrush_engine::plan::pieces::{pieces, wanted_bytes};
     }
 
+    pub(crate) mod since {
+        pub(crate) use inrush_engine::plan::since::{
+            Marks, NothingNew, SinceMark, run_if_all, sentences_if_all,
+        };
+    }
+
     pub(crate) mod plan_text {
         pub(crate) use inrush_engine::plan::plan_text::{
             TARGET_LOADED, dialect_words, fmt_memory, fmt_notes, fmt_order, fmt_package,
@@ -226,7 +232,9 @@ pub(crate) mod undo {
 }
 
 pub(crate) mod upkeep {
-    pub(crate) use inrush_engine::upkeep::{LedgerOptions, RemovedRuns, StoppedRun, Which};
+    pub(crate) use inrush_engine::upkeep::{
+        LedgerOptions, MarkOfTarget, RemovedRuns, StoppedRun, Which,
+    };
 }
 
 pub(crate) mod verify {

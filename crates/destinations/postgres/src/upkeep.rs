@@ -8,7 +8,7 @@ use crate::engine::ledger::Account;
 use crate::engine::pipeline::runtime;
 use crate::engine::plan::identity;
 use crate::engine::undo::{UndoOptions, Undone};
-use crate::engine::upkeep::{RemovedRuns, StoppedRun, Which};
+use crate::engine::upkeep::{MarkOfTarget, RemovedRuns, StoppedRun, Which};
 use crate::quote::qualified;
 use crate::transaction::Transaction;
 
@@ -30,6 +30,21 @@ impl PastRuns for LedgerOfServer {
                 .execute(PATIENCE, "looking for stopped runs")
                 .await?;
             let found = find(&session, which).await?;
+            session.close().await;
+            Ok(found)
+        })
+    }
+
+    fn marks(&self, which: &Which) -> Result<Vec<MarkOfTarget>, Error> {
+        runtime()?.block_on(async {
+            let session = Session::open(&self.address, "inrush status").await?;
+            let found = match ledger::exists(&session, &which.ledger_schema).await? {
+                true => {
+                    let book = Ledger::new(&which.ledger_schema);
+                    book.marks_of_targets(&session, which).await?
+                }
+                false => Vec::new(),
+            };
             session.close().await;
             Ok(found)
         })

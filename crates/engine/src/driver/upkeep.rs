@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use inrush_destination::{Ability, Destination, PastRun, RunRecord, RunState, UndoRequest};
 
-use super::plan::each_record;
+use super::plan::{each_record, since_marks_of};
 use crate::driver_trait::PastRuns;
 use crate::error::Error;
 use crate::fault;
@@ -14,7 +14,7 @@ use crate::ledger::{Account, LedgerRun, LedgerRunState, moment_text};
 use crate::pipeline::naming;
 use crate::plan::identity;
 use crate::undo::{UndoOptions, Undone};
-use crate::upkeep::{RemovedRuns, StoppedRun, Which};
+use crate::upkeep::{MarkOfTarget, RemovedRuns, StoppedRun, Which};
 
 /// A destination with a ledger.
 pub struct LedgerOfDestination {
@@ -28,6 +28,38 @@ impl PastRuns for LedgerOfDestination {
         let runs = stopped(destination, which)?;
         let described = runs.iter().map(|run| describe(destination, &run.record));
         Ok(described.collect::<Result<_, _>>()?)
+    }
+
+    fn marks(&self, which: &Which) -> Result<Vec<MarkOfTarget>, Error> {
+        let destination = self.destination.as_ref();
+        let runs = destination.runs(None)?;
+        let mut found: Vec<MarkOfTarget> = Vec::new();
+        let mut seen = BTreeSet::new();
+        let is_switched = |run: &&PastRun| run.record.state == RunState::Switched;
+        for run in runs.iter().rev().filter(is_switched) {
+            let record = &run.record;
+            for target in &record.targets {
+                let place = (record.run_key.clone(), target.clone());
+                if seen.contains(&place) {
+                    continue;
+                }
+                let marks = since_marks_of(destination, run, target)?;
+                if !marks.is_empty() {
+                    seen.insert(place);
+                }
+                found.extend(marks.into_iter().map(|mark| MarkOfTarget {
+                    package: record.package.clone(),
+                    target: target.clone(),
+                    run: mark.run,
+                    range: mark.range,
+                }));
+            }
+        }
+        found.retain(|mark| which.is_asked(&mark.package, &mark.run));
+        found.sort_by(|one, other| {
+            (&one.package, &one.target).cmp(&(&other.package, &other.target))
+        });
+        Ok(found)
     }
 
     fn discard(&self, which: &Which) -> Result<Vec<StoppedRun>, Error> {

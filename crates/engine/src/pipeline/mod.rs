@@ -63,6 +63,8 @@ pub struct RunOptions<'a> {
     pub streams_default: usize,
     /// Load again what an earlier run has loaded.
     pub again: bool,
+    /// Where flows with `since` begin, in place of their marks.
+    pub from: Option<String>,
     /// The run whose rejects are loaded. The rows may belong to any partitions of the targets, and are loaded once.
     pub replays: Option<RunName>,
     /// Divide the work into so many shares, and wait until other processes have loaded them
@@ -95,6 +97,7 @@ impl Default for RunOptions<'_> {
             runs_folder: PathBuf::from("runs"),
             streams_default: 1,
             again: false,
+            from: None,
             replays: None,
             shares: None,
             site_packages: None,
@@ -183,6 +186,7 @@ pub fn plan_options<'a>(
         runs_folder: &options.runs_folder,
         streams_default: options.streams_default,
         again: options.again,
+        from: options.from.as_deref(),
         is_replay: options.replays.is_some(),
         is_shared_out: options.shares.is_some(),
         unlocked,

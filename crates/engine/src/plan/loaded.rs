@@ -169,8 +169,11 @@ impl<'a> LoadedFiles<'a> {
                 }
             }
         }
-        let (Some((flow, loaded)), Some(new)) = (loaded_files, first_new) else {
-            return Ok(newest);
+        let (flow, loaded, new) = match (loaded_files, first_new) {
+            (_, None) => return Ok(newest),
+            // What replaces is loaded again, beside what is new.
+            (None, Some(_)) => return Ok(None),
+            (Some((flow, loaded)), Some(new)) => (flow, loaded, new),
         };
         Err(PlanError::Target {
             target: flow.target.clone(),
@@ -204,4 +207,50 @@ fn shortened(files: &[&Arc<dyn Input>]) -> String {
         text.push_str(&format!(" and {} more", files.len() - SHOWN));
     }
     text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::plan::identity::file_key;
+    use crate::plan::test_source::TestInput;
+
+    /// The run that has loaded the files of two flows, of which the second has another size now.
+    fn run_of_two(sizes: [u64; 2], replaces: [bool; 2]) -> Result<Option<RunId>, PlanError> {
+        let input = |name, size| Arc::new(TestInput::new(name, size)) as Arc<dyn Input>;
+        let files = [input("a.csv", sizes[0]), input("b.csv", sizes[1])];
+        let flow = |at: usize| WantedFiles {
+            target: ["a", "b"][at].to_owned(),
+            replaces: replaces[at],
+            files: vec![&files[at]],
+            holds: Box::new(|_| true),
+        };
+        let flows = [flow(0), flow(1)];
+        let mut loaded = LoadedFiles::new(&flows);
+        for (target, file) in ["a", "b"].into_iter().zip(&files) {
+            loaded.see(&SwitchedFile {
+                run_id: RunId::new(7),
+                target_oids: Vec::new(),
+                target: target.to_owned(),
+                file_key: file_key(&**file),
+                file_bytes: 10,
+                file_modified_ns: file.modified_ns(),
+                rows_loaded: 1,
+            });
+        }
+        loaded.run()
+    }
+
+    #[test]
+    fn a_flow_with_a_new_file_is_loaded_beside_flows_that_replace() {
+        let run = |sizes, replaces| run_of_two(sizes, replaces).expect("no files to refuse");
+        for replaces in [[true, true], [true, false], [false, false]] {
+            assert_eq!(run([10, 10], replaces), Some(RunId::new(7)));
+        }
+        assert_eq!(run([10, 11], [true, true]), None);
+        assert_eq!(run([10, 11], [true, false]), None);
+        // Rows that were appended are not appended once more beside new ones.
+        assert!(run_of_two([10, 11], [false, false]).is_err());
+        assert!(run_of_two([10, 11], [false, true]).is_err());
+    }
 }

@@ -27,6 +27,7 @@ pub mod pieces;
 pub mod plan_text;
 pub mod planned;
 mod reading;
+pub mod since;
 #[cfg(test)]
 pub(crate) mod test_source;
 pub mod typed_rows;

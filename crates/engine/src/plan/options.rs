@@ -8,6 +8,7 @@ use inrush_rows::ids::RunName;
 use super::contents::ContentChecks;
 use super::error::PlanError;
 use super::flow_inputs::Sources;
+use super::since::{SinceAsked, SinceMark};
 use crate::report::folder;
 
 /// The options of a plan, beside the package.
@@ -25,6 +26,8 @@ pub struct PlanOptions<'a> {
     pub contents: &'a ContentChecks,
     /// Load again what an earlier run has loaded.
     pub again: bool,
+    /// Where flows with `since` begin, in place of their marks.
+    pub from: Option<&'a str>,
     /// The rows are rejects of an earlier run. They may belong to any partitions, so the server routes them.
     pub is_replay: bool,
     /// Other processes load shares of the run.
@@ -36,6 +39,18 @@ pub struct PlanOptions<'a> {
 }
 
 impl PlanOptions<'_> {
+    /// What a flow with `since` has to know, beside the marks in its target.
+    pub fn since(&self, mut marks: Vec<SinceMark>) -> SinceAsked {
+        for mark in &mut marks {
+            mark.lacks_report = folder::lacks_report(self.runs_folder, &mark.run);
+        }
+        SinceAsked {
+            marks,
+            given: self.from.map(str::to_owned),
+            again: self.again,
+        }
+    }
+
     /// True if `again` asks for what a killed command has done already: `run`, the last of the package, is switched, and
     /// its process was killed before it wrote the report.
     pub fn is_repeated(&self, run: &RunName) -> bool {

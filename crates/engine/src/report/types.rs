@@ -51,6 +51,9 @@ pub struct RunReport {
     pub plan_hash: String,
     /// The outcome of the run.
     pub outcome: Outcome,
+    /// Why an incremental load had nothing to do: no row is above the mark of the run that the report names.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub nothing_new: Option<String>,
     /// The exit status of the command.
     #[serde(deserialize_with = "known_status")]
     #[schemars(with = "u8")]

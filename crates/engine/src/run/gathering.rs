@@ -275,6 +275,7 @@ impl Gathering {
             package_hash: facts.package_hash.clone(),
             plan_hash: facts.plan_hash.clone(),
             outcome: Outcome::Loaded,
+            nothing_new: None,
             exit_status: ExitStatus::Clean,
             error: None,
             hint: None,
@@ -306,6 +307,7 @@ pub fn finished(report: &RunReport, path: Option<String>) -> Event {
         run: report.run.clone(),
         outcome: match report.outcome {
             Outcome::Loaded => "loaded",
+            Outcome::AlreadyLoaded if report.nothing_new.is_some() => "nothing_new",
             Outcome::AlreadyLoaded => "already_loaded",
             Outcome::Failed => "failed",
             Outcome::Interrupted => "interrupted",

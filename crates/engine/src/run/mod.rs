@@ -57,6 +57,7 @@ pub fn run<S: LoadSteps>(
         Preparation::AlreadyLoaded(loaded) => {
             let mut report = report::of_loaded(&loaded, &gathering, options);
             ending::write_missing_report(&mut report, options);
+            report::say_nothing_new(&mut report, &loaded);
             for text in report.notes.iter().cloned() {
                 options.observer.notice(&Event::Note { text });
             }

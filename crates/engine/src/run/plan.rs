@@ -58,4 +58,6 @@ pub struct PlanFacts {
     pub fed_bytes: u64,
     /// Notes for the user before the run.
     pub notes: Vec<String>,
+    /// Sentences on what is new in the sources, if nothing is: the run of their marks counts as that of this plan.
+    pub nothing_new: Vec<String>,
 }

@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use inrush_rows::exit_status::ExitStatus;
+
 use super::account::CommittedUnits;
 use super::context::RunContext;
 use super::gathering::{Done, Gathering};
@@ -78,4 +80,14 @@ pub fn of_loaded<P: RunPlan>(
         loaded.run.clone(),
         tables.collect(),
     )
+}
+
+/// Says that nothing is new, in a report of the run that has loaded up to the mark. The rejects of that run are none of this
+/// command.
+pub fn say_nothing_new<P: RunPlan>(report: &mut RunReport, loaded: &AlreadyLoaded<P>) {
+    let sentences = &loaded.plan.facts().nothing_new;
+    if !sentences.is_empty() {
+        report.nothing_new = Some(sentences.join("; "));
+        report.exit_status = ExitStatus::Clean;
+    }
 }

@@ -58,6 +58,7 @@ impl Column {
             name: self.name.clone(),
             data_type: Some(self.data_type.clone()),
             is_uuid: self.is_uuid,
+            native: None,
         }
     }
 

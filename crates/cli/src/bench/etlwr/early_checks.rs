@@ -41,7 +41,7 @@ pub fn look(
     database(&reached)?.refuse_tables(tables)?;
     // The leftovers of all stopped loads are removed before a series.
     let again = settings.is_series();
-    let refused = running::plan(&reached, ready.folder, again)
+    let refused = running::plan(&reached, ready.folder, again, None)
         .and_then(|plan| Ok(plan.require_runnable()?))
         .map_err(in_our_words);
     refused?;

@@ -113,6 +113,7 @@ impl Host for Loads<'_> {
             folder: PathBuf::from("."),
             runs_folder: self.arguments.runs_folder.clone(),
             again: false,
+            from: None,
             output_mode: OutputMode::of(self.arguments.json, self.arguments.quiet),
             replays: None,
             shares: None,

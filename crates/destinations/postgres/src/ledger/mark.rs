@@ -12,7 +12,7 @@ use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use inrush_rows::ids::{RunKey, RunName};
-use inrush_source::Input;
+use inrush_source::{Input, SinceRange};
 
 use crate::engine::plan::identity;
 use crate::quote::literal;
@@ -112,11 +112,15 @@ pub fn file_key(file: &dyn Input) -> Option<String> {
     if file.is_read_once() {
         return None;
     }
-    let texts = [
-        identity::file_key(file).to_string(),
-        file.size_bytes().to_string(),
-        file.modified_ns().to_string(),
-    ];
+    let texts = match SinceRange::from_mark(&file.mark()) {
+        // Each run has another range. Without its ledger, nobody knows which.
+        Some(range) => [range.of, range.column, String::new()],
+        None => [
+            identity::file_key(file).to_string(),
+            file.size_bytes().to_string(),
+            file.modified_ns().to_string(),
+        ],
+    };
     let mut key = identity::digest(texts.iter().map(String::as_str));
     key.truncate(DIGITS);
     Some(key)

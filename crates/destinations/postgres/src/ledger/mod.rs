@@ -9,6 +9,7 @@ mod holder;
 pub mod mark;
 mod run;
 mod schema;
+mod since;
 mod stored;
 mod switched;
 mod units_and_splits;

@@ -13,6 +13,7 @@ use super::{
 use crate::engine::plan::error::PlanError;
 use crate::engine::plan::long_units::share_among;
 use crate::engine::plan::options::PlanOptions;
+use crate::engine::plan::since::sentences_if_all;
 use crate::engine::plan::{MemoryBound, abilities, identity};
 use crate::engine::run::plan::PlanFacts;
 use crate::plan::failure::PlanFailure;
@@ -108,6 +109,7 @@ pub async fn build(
             memory,
             batch_rows: package.run.batch_rows as usize,
             fed_bytes: FED_TRANSACTION_BYTES,
+            nothing_new: sentences_if_all(super::nothing_new(&flows)),
             notes,
         },
         server,
@@ -264,7 +266,8 @@ impl PlanRequest<'_> {
         )
         .await?;
         // A replay must match the run whose rejects it loads.
-        if matches!(found, Earlier::None) && !options.again && !options.is_replay {
+        let is_asked_again = options.again || options.from.is_some() || options.is_replay;
+        if matches!(found, Earlier::None) && !is_asked_again {
             let lost = earlier::refuse_lost_ledger(session, ledger_schema, self.run_key, flows);
             options.or_note(lost.await)?;
         }

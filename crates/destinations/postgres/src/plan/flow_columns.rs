@@ -9,10 +9,11 @@ use inrush_source::Source;
 use super::columns::{self, ResolvedColumns};
 use super::flow_request::FlowRequest;
 use super::flow_target::{Arrival, FlowTarget};
-use super::{KeyKind, KeyPlan, bounds, unchecked_types};
+use super::{KeyKind, KeyPlan, bounds, own_source, unchecked_types};
 use crate::engine::plan::columns::KnownColumns;
 use crate::engine::plan::error::PlanError;
 use crate::engine::plan::flow_inputs::{FlowAsked, FlowInputs};
+use crate::ledger::Ledger;
 use crate::plan::failure::PlanFailure;
 
 /// How a range partition key is used.
@@ -51,12 +52,26 @@ impl FlowColumns {
         let facts = target.facts.as_ref();
         let target_columns = facts.map(columns::names);
         let filled = target_columns.as_ref().map(|names| names.filled.as_slice());
+        let since = match flow
+            .source
+            .as_ref()
+            .and_then(|source| source.since.as_ref())
+        {
+            Some(_) => {
+                let oid = facts.map(|facts| facts.oid);
+                let ledger = Ledger::new(&request.package.run.ledger_schema);
+                let marks = ledger.since_marks(request.session, request.run_key, &target.sql, oid);
+                Some(request.options.since(marks.await?))
+            }
+            None => None,
+        };
         let asked = FlowAsked {
             flow,
             name,
             folder: request.options.folder,
-            connections: &request.package.connections,
+            package: request.package,
             filled,
+            since: since.as_ref(),
         };
         let mut files = request.options.sources.look(&asked, notes)?;
         let key_name = key_name(flow, target);
@@ -67,9 +82,11 @@ impl FlowColumns {
                 .filter(|_| !target.is_routed() || facts.is_none()),
             ..files.known(flow, name, &target.sql, target_columns.as_ref())
         };
-        let mut resolved = columns::resolve(request.session, &known, facts).await?;
+        let mut resolved =
+            columns::resolve(request.session, &known, facts, &files.natives()).await?;
         let field_count = resolved.field_count;
         let source = files.settle(flow, name, &mut resolved.columns, field_count)?;
+        own_source::refuse(request, target, &*source).await?;
         notes.extend(unchecked_types::answer(
             request,
             target,

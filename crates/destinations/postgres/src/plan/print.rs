@@ -26,7 +26,7 @@ impl fmt::Display for Plan {
         if let Some(disk) = &self.disk {
             fmt_disk(f, self, disk)?;
         }
-        fmt_earlier(f, &self.earlier)?;
+        fmt_earlier(f, &self.earlier, &self.facts.nothing_new)?;
         fmt_privileges(f, self)?;
         told!(f, "\nEach session, when it is opened")?;
         told!(f, "  {SETTINGS};")?;
@@ -78,7 +78,14 @@ fn fmt_disk(f: &mut fmt::Formatter<'_>, plan: &Plan, disk: &DiskFacts) -> fmt::R
     )
 }
 
-fn fmt_earlier(f: &mut fmt::Formatter<'_>, earlier: &Earlier) -> fmt::Result {
+fn fmt_earlier(
+    f: &mut fmt::Formatter<'_>,
+    earlier: &Earlier,
+    nothing_new: &[String],
+) -> fmt::Result {
+    if !nothing_new.is_empty() {
+        return told!(f, "Earlier      {}; nothing to do", nothing_new.join("; "));
+    }
     match earlier {
         Earlier::None => Ok(()),
         Earlier::Loaded(run) => told!(

@@ -12,6 +12,7 @@ use crate::ledger::{Account, SwitchedFile};
 use crate::plan::changed::{self, FilesBefore, PlannedFiles};
 use crate::plan::earlier::{self, EarlierRun, PackageRuns};
 use crate::plan::loaded::{LoadedFiles, WantedFiles};
+use crate::plan::since::{self, SinceMark};
 use crate::plan::{PlanError, PlanOptions, identity};
 
 /// Looks the package up in the ledger. Notes for the user are added to `notes`.
@@ -22,6 +23,12 @@ pub async fn find(
     options: &PlanOptions<'_>,
     notes: &mut Vec<String>,
 ) -> Result<ContractEarlier, PlanError> {
+    if let Some(name) = since::run_if_all(super::nothing_new(flows)) {
+        let runs = destination.runs(Some(run_key))?.into_iter();
+        if let Some(run) = runs.map(|run| run.record).find(|run| run.name == *name) {
+            return Ok(loaded(destination, run, flows)?);
+        }
+    }
     let mut runs = RunsOfDestination {
         destination,
         runs: destination.runs(Some(run_key))?,
@@ -87,6 +94,39 @@ pub async fn find(
         in_parts,
         dropped: dropped_keys.len(),
     })
+}
+
+/// The marks in a target: those of the newest switched run that has some.
+pub fn since_marks(
+    destination: &dyn Destination,
+    run_key: &RunKey,
+    target: &str,
+) -> inrush_destination::Result<Vec<SinceMark>> {
+    let runs = destination.runs(Some(run_key))?;
+    for run in runs.iter().rev().filter(|run| is_switched(run)) {
+        let found = since_marks_of(destination, run, target)?;
+        if !found.is_empty() {
+            return Ok(found);
+        }
+    }
+    Ok(Vec::new())
+}
+
+/// The marks that a switched run has left in a target.
+pub fn since_marks_of(
+    destination: &dyn Destination,
+    run: &PastRun,
+    target: &str,
+) -> inrush_destination::Result<Vec<SinceMark>> {
+    let mut marks = since::Marks::default();
+    each_record(destination, &run.record, &mut |record| {
+        if record.target == target {
+            let states = record.splits.iter().map(|split| &split.file_state);
+            states.for_each(|state| marks.see(state));
+        }
+    })?;
+    let is_gone = run.gone.iter().any(|gone| gone == target);
+    Ok(marks.of(&run.record.name, is_gone))
 }
 
 /// The runs of the package, the oldest first.

@@ -7,6 +7,7 @@ use inrush_package::{Flow, Package, Verify};
 use inrush_rows::ids::RunKey;
 
 use super::columns::{self, Resolved};
+use super::earlier::since_marks;
 use super::units::UnitPlanner;
 use super::{ContractFlow, refuse};
 use crate::plan::flow_inputs::FlowAsked;
@@ -54,15 +55,31 @@ impl ContractFlowPlanner<'_> {
         notes.extend(facts.iter().flat_map(|facts| facts.notes.iter().cloned()));
         let target_columns = facts.as_ref().map(columns::names);
         let filled = target_columns.as_ref().map(|names| names.filled.as_slice());
+        let since = match self.flow.source.as_ref().and_then(|it| it.since.as_ref()) {
+            Some(_) => {
+                let marks = since_marks(self.destination, self.run_key, &self.name.sql)?;
+                Some(self.options.since(marks))
+            }
+            None => None,
+        };
         let asked = FlowAsked {
             flow: self.flow,
             name: &name,
             folder: self.options.folder,
-            connections: &self.package.connections,
+            package: self.package,
             filled,
+            since: since.as_ref(),
         };
         let mut read = self.options.sources.look(&asked, notes)?;
+        if facts.is_none() && !read.primary_key.is_empty() {
+            notes.push(format!(
+                "{} is new, and does not get the primary key of the source ({})",
+                self.name.sql,
+                read.primary_key.join(", ")
+            ));
+        }
         let known = read.known(self.flow, &name, &self.name.sql, target_columns.as_ref());
+        read.refuse_native(&name)?;
         let mut resolved = columns::resolve(self.destination, &known, facts.as_ref())?;
         let source = read.settle(
             self.flow,
@@ -139,6 +156,7 @@ impl ContractFlowPlanner<'_> {
             mode: self.flow.mode,
             target,
             facts,
+            nothing_new: read.nothing_new,
             units,
             sums,
         })

@@ -24,6 +24,7 @@ use inrush_destination::{
 use inrush_package::{LoadOrder, Mode, Package, RunSettings};
 use inrush_source::{Input, Split};
 
+pub use self::earlier::since_marks_of;
 use self::flow::ContractFlowPlanner;
 pub use self::unit_index::{LedgerRecord, UnitAccounts, UnitIndex, each_record};
 pub use self::units::RangeUnit;
@@ -32,6 +33,7 @@ use crate::ledger::Account;
 use crate::plan::abilities::require_of_run;
 use crate::plan::long_units::share_among;
 use crate::plan::memory::LoadMemory;
+use crate::plan::since::{self, NothingNew};
 use crate::plan::{MemoryBound, PlanError, PlanOptions, PlannedFlow, Reading, UnitPlace, identity};
 use crate::report::ServerReport;
 use crate::run::plan::{PlanFacts, RunPlan};
@@ -74,6 +76,8 @@ pub struct ContractFlow {
     pub target: TargetPlan,
     /// The target before the run, if it exists.
     pub facts: Option<TargetFacts>,
+    /// Why it has nothing to load, if it loads what is new.
+    pub nothing_new: Option<NothingNew>,
     /// The load units.
     pub units: Vec<RangeUnit>,
     /// The sums that are compared with the destination's; none if its rows are only counted.
@@ -258,6 +262,7 @@ pub async fn build(
             memory,
             batch_rows,
             fed_bytes: abilities.unit_bytes,
+            nothing_new: since::sentences_if_all(nothing_new(&flows)),
             notes,
         },
         abilities,
@@ -266,6 +271,11 @@ pub async fn build(
     };
     plan.facts.plan_hash = identity::digest(plan.steps().iter().map(String::as_str));
     Ok(plan)
+}
+
+/// What each flow says about rows that are new.
+fn nothing_new(flows: &[ContractFlow]) -> impl Iterator<Item = Option<&NothingNew>> {
+    flows.iter().map(|flow| flow.nothing_new.as_ref())
 }
 
 /// A name for comparison: in lower case if the destination ignores case.

@@ -1,0 +1,96 @@
+//! `inrush verify --compare`.
+
+use std::path::Path;
+
+use inrush::cancel::Stop;
+use inrush::printable::line;
+use inrush::{ExitStatus, FlowCompared};
+
+use crate::arguments::VerifyArguments;
+use crate::errors::CommandError;
+use crate::numbers::{count, counted};
+use crate::{Surroundings, credentials, embedded, output, package_file, signals};
+
+/// Compares the flows of a package with their sources.
+pub fn compare(
+    arguments: &VerifyArguments,
+    surroundings: &Surroundings,
+) -> Result<ExitStatus, CommandError> {
+    let [path] = arguments.files.as_slice() else {
+        return Err(CommandError::Usage {
+            what: "--compare takes one package".to_owned(),
+            hint: "inrush verify --compare PACKAGE".to_owned(),
+        });
+    };
+    let mut ready = package_file::read(Path::new(path), &arguments.overrides)?;
+    let names: Vec<String> = ready.package.flows.iter().map(name_of).collect();
+    if let Some(unknown) = arguments.flow.iter().find(|name| !names.contains(name)) {
+        return Err(CommandError::Usage {
+            what: format!("the package has no flow `{unknown}`"),
+            hint: format!("its flows are {}", names.join(", ")),
+        });
+    }
+    if !arguments.flow.is_empty() {
+        let is_asked = |flow: &inrush::package::Flow| arguments.flow.contains(&name_of(flow));
+        ready.package.flows.retain(is_asked);
+    }
+    let _guard = signals::end_at_once(None);
+    let folder = ready.folder.clone();
+    let reached = embedded::reach_to_look(ready.package, &folder, ready.data_trust, surroundings)?;
+    let defaults = credentials::connection_defaults()?;
+    let compared = inrush::compare(&reached.package, &defaults, &folder, &Stop::default())?;
+    for flow in &compared {
+        for told in told(flow) {
+            output::say(&line(&told));
+        }
+    }
+    reached.stop()?;
+    Ok(
+        match compared.iter().all(|flow| flow.comparison.is_equal()) {
+            true => ExitStatus::Clean,
+            false => ExitStatus::Verification,
+        },
+    )
+}
+
+fn name_of(flow: &inrush::package::Flow) -> String {
+    flow.name.clone().unwrap_or_else(|| flow.table.clone())
+}
+
+/// The result of a flow, line by line.
+fn told(flow: &FlowCompared) -> Vec<String> {
+    let found = &flow.comparison;
+    let (name, [here, there]) = (&flow.flow, found.rows);
+    let limit = flow.limit.as_ref();
+    let limit = limit.map_or_else(String::new, |limit| format!(" ({limit})"));
+    let mut lines = Vec::new();
+    match found.is_equal() {
+        true => lines.push(format!(
+            "{name}: {} of {} and of {}{limit} are equal",
+            counted(here, "row"),
+            flow.source,
+            flow.target
+        )),
+        false => {
+            lines.push(format!(
+                "{name}: {} of {} and {} of {}{limit} differ: {} only in the source, {} only in the target, {} with other values",
+                counted(here, "row"),
+                flow.source,
+                count(there),
+                flow.target,
+                count(found.only[0]),
+                count(found.only[1]),
+                count(found.changed),
+            ));
+            lines.push(format!("  by their key {}:", flow.key.join(", ")));
+            lines.extend(found.keys.iter().map(|key| format!("  {key}")));
+        }
+    }
+    if !flow.left_out.is_empty() {
+        let left_out = flow.left_out.join(", ");
+        lines.push(format!(
+            "  not compared, because only one side has them: {left_out}"
+        ));
+    }
+    lines
+}

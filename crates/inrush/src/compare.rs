@@ -1,0 +1,233 @@
+//! Compares the rows of a source with those of its target, where both are PostgreSQL (`inrush verify --compare`).
+
+use std::path::Path;
+
+use inrush_engine::error::Error;
+use inrush_engine::plan::PlanError;
+use inrush_engine::upkeep::{LedgerOptions, MarkOfTarget, Which};
+use inrush_package::{Flow, FlowSource, Mode, Package, TableName};
+use inrush_rows::cancel::Stop;
+use inrush_source::SourceError;
+use inrush_source_postgres::{AS_TEXT, Comparison, DatabaseAddress, Limits, Rows, Side};
+
+use crate::ConnectionDefaults;
+use crate::operations::ledger_of;
+use crate::registry::is_server_of_source;
+
+/// What a comparison of a flow has found.
+#[derive(Clone, Debug)]
+pub struct FlowCompared {
+    /// The flow's name.
+    pub flow: String,
+    /// The source, in words.
+    pub source: String,
+    /// The target, in words.
+    pub target: String,
+    /// The columns by which rows belong together.
+    pub key: Vec<String>,
+    /// Columns that only one side has, and that were not compared.
+    pub left_out: Vec<String>,
+    /// What limits the rows of the comparison, in words.
+    pub limit: Option<String>,
+    /// The result.
+    pub comparison: Comparison,
+}
+
+/// Compares each flow of a package, the columns that both sides have by their names.
+pub fn compare(
+    package: &Package,
+    defaults: &ConnectionDefaults,
+    folder: &Path,
+    stop: &Stop,
+) -> Result<Vec<FlowCompared>, Error> {
+    package.check()?;
+    let marks = marks(package, defaults, folder)?;
+    let compared = package.flows.iter().map(|flow| {
+        let one = OneFlow {
+            package,
+            flow,
+            name: flow.name.as_deref().unwrap_or(&flow.table),
+            defaults,
+            marks: &marks,
+        };
+        one.compare(stop).map_err(Error::from)
+    });
+    compared.collect()
+}
+
+/// The marks of the package, if it has incremental flows.
+fn marks(
+    package: &Package,
+    defaults: &ConnectionDefaults,
+    folder: &Path,
+) -> Result<Vec<MarkOfTarget>, Error> {
+    let mut sources = package.flows.iter().filter_map(|flow| flow.source.as_ref());
+    if !sources.any(|source| source.since.is_some()) {
+        return Ok(Vec::new());
+    }
+    let ledger_schema = package.run.ledger_schema.as_str();
+    let options = LedgerOptions {
+        folder,
+        site_packages: None,
+        ledger_schema,
+    };
+    let ledger = ledger_of(package.single_connection()?, &options, defaults)?;
+    ledger.marks(&Which {
+        ledger_schema: ledger_schema.to_owned(),
+        package: Some(package.name.clone()),
+        run: None,
+    })
+}
+
+struct OneFlow<'a> {
+    package: &'a Package,
+    flow: &'a Flow,
+    name: &'a str,
+    defaults: &'a ConnectionDefaults,
+    marks: &'a [MarkOfTarget],
+}
+
+impl OneFlow<'_> {
+    fn refused(&self, what: &str, hint: &str) -> PlanError {
+        PlanError::Mismatch {
+            flow: self.name.to_owned(),
+            what: what.to_owned(),
+            hint: hint.to_owned(),
+        }
+    }
+
+    fn address(&self, connection: &str) -> Result<DatabaseAddress, PlanError> {
+        let url = self.package.connections.get(connection);
+        let url = url.map_or("", |connection| connection.address());
+        if !is_server_of_source(url) {
+            let what = format!("`{connection}` is not PostgreSQL, whose hashes are compared");
+            return Err(self.refused(&what, "compare flows from PostgreSQL into PostgreSQL"));
+        }
+        DatabaseAddress::parse(url, self.defaults).map_err(|error| {
+            PlanError::Source(SourceError::Input {
+                input: Path::new(connection).to_path_buf(),
+                what: error.to_string(),
+                fix: error
+                    .hint()
+                    .unwrap_or_else(|| "correct the URL of the connection".to_owned()),
+            })
+        })
+    }
+
+    fn compare(&self, stop: &Stop) -> Result<FlowCompared, PlanError> {
+        let flow = self.flow;
+        let Some(source) = &flow.source else {
+            return Err(self.refused(
+                "its rows come from files, and only those of tables and queries are compared",
+                "`inrush verify --split` reads files twice, and `verify = \"rows\"` compares them with the target",
+            ));
+        };
+        if !flow.columns.is_empty() {
+            return Err(self.refused(
+                "its `columns` change what is loaded, and the sides are compared value by value",
+                "compare flows without `columns`",
+            ));
+        }
+        let into = self.package.connection_of(flow);
+        let into = into.map_err(|fault| self.refused(&fault.to_string(), "name a connection"))?;
+        let into = self.address(into)?;
+        let from = self.address(&source.connection)?;
+        let (of_target, limit) = self.range(source, &from.describe_database())?;
+        let of_source = Limits {
+            filter: source.filter.clone(),
+            ..of_target.clone()
+        };
+        let rows = match (&source.table, &source.query) {
+            (Some(table), _) => table_rows(table)?,
+            (None, query) => Rows::Query(query.clone().unwrap_or_default()),
+        };
+        let read = Side::open(&from, &rows, &of_source, stop)?;
+        let stored = Side::open(&into, &table_rows(&flow.table)?, &of_target, stop)?;
+        let mut sides = [read, stored];
+        let [here, there] = [sides[0].columns()?, sides[1].columns()?];
+        let chosen: Vec<&str> = source
+            .columns
+            .iter()
+            .map(|name| name.strip_suffix(AS_TEXT).unwrap_or(name))
+            .collect();
+        let is_chosen = |name: &&String| chosen.is_empty() || chosen.contains(&name.as_str());
+        let here: Vec<String> = here.iter().filter(is_chosen).cloned().collect();
+        let columns: Vec<String> = here
+            .iter()
+            .filter(|name| there.contains(name))
+            .cloned()
+            .collect();
+        if columns.is_empty() {
+            return Err(self.refused(
+                "its two sides have no column in common",
+                "is the target the one that the flow loads?",
+            ));
+        }
+        let is_common = |name: &&String| !columns.contains(name);
+        let left_out = here
+            .iter()
+            .chain(&there)
+            .filter(is_common)
+            .cloned()
+            .collect();
+        let keys = match flow.mode {
+            Mode::Upsert => flow.key_columns()?,
+            _ => [sides[1].primary_key(), sides[0].primary_key()]
+                .into_iter()
+                .find(|key| !key.is_empty())
+                .map(<[String]>::to_vec)
+                .unwrap_or_default(),
+        };
+        let has_key = !keys.is_empty() && keys.iter().all(|name| columns.contains(name));
+        let key = match has_key {
+            true => keys,
+            false => columns.clone(),
+        };
+        let comparison = inrush_source_postgres::compare(&mut sides, &columns, &key)?;
+        Ok(FlowCompared {
+            flow: self.name.to_owned(),
+            source: sides[0].name().to_owned(),
+            target: sides[1].name().to_owned(),
+            key,
+            left_out,
+            limit,
+            comparison,
+        })
+    }
+
+    /// The limits of an incremental flow: what is above the mark is not loaded yet.
+    fn range(
+        &self,
+        source: &FlowSource,
+        server: &str,
+    ) -> Result<(Limits, Option<String>), PlanError> {
+        let Some(since) = &source.since else {
+            return Ok((Limits::default(), None));
+        };
+        let read = source.table.as_ref().or(source.query.as_ref());
+        let of = format!("{} of {server}", read.map_or("", |text| text.trim()));
+        let mark = self.marks.iter().find(|mark| mark.range.of == of);
+        let Some(mark) = mark else {
+            return Err(self.refused("no run has loaded anything of it", "run the package first"));
+        };
+        let column = &since.column;
+        let below = &mark.range.below;
+        let limit = format!("rows whose `{column}` is before {below}, the mark");
+        let limits = Limits {
+            filter: None,
+            range: Some((column.clone(), since.from.clone(), below.clone())),
+        };
+        Ok((limits, Some(limit)))
+    }
+}
+
+/// A table by its name in a package.
+fn table_rows(name: &str) -> Result<Rows, PlanError> {
+    let TableName { schema, name } =
+        TableName::parse(name).map_err(|fault| PlanError::Mismatch {
+            flow: name.to_owned(),
+            what: fault.to_string(),
+            hint: "correct the name of the table".to_owned(),
+        })?;
+    Ok(Rows::Table { schema, name })
+}

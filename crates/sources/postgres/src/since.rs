@@ -1,0 +1,405 @@
+//! The range of an incremental load: which bound is safe, and the condition on the rows.
+//!
+//! # Why no row is lost
+//!
+//! A row counts as loaded once the mark is above its value, so a row with a smaller value must not be committed later. A value
+//! that was taken in its own transaction, such as `now()`, is not before the begin of this transaction. So every row that is
+//! not committed yet has a value from the begin of the oldest open transaction on. That begin is the bound; it is asked for
+//! before the snapshot is taken, so all transactions that have ended since are in the snapshot.
+//!
+//! A session that begins a transaction at this moment takes its time a little before others can see it. The bound is
+//! therefore never later than [`UNSEEN`] before the question.
+//!
+//! This holds for one server's clock, and for values of the type `timestamptz`. The docs (docs/design/incremental.md) say what
+//! is refused, and why.
+
+use std::path::Path;
+
+use inrush_pgclient::BlockingSession;
+use inrush_pgclient::quote::{identifier, literal};
+use inrush_source::{SinceRange, SourceError};
+
+use crate::error::{input_error, of_session};
+use crate::relations::{self, Relation, Table};
+
+/// The longest time from the begin of a transaction until other sessions see it, in SQL.
+const UNSEEN: &str = "interval '1 second'";
+/// The type `timestamptz`.
+const TIMESTAMPTZ_OID: u32 = 1184;
+
+/// What is loaded of a table or query that is read incrementally.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Since {
+    /// The column.
+    pub column: String,
+    /// The smallest value that is loaded, as a person or an earlier run has written it; `None` if all rows are.
+    pub from: Option<String>,
+    /// How the bound is found.
+    pub bound_by: BoundBy,
+    /// Rows without a value are not loaded. Without this they are refused.
+    pub skips_nulls: bool,
+    /// What is read, in words, for the range that the ledger keeps.
+    pub of: String,
+    /// `from` was given by the command: its text.
+    pub given: Option<String>,
+}
+
+/// The range that is loaded, and what is known of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FoundRange {
+    /// The range.
+    pub range: SinceRange,
+    /// The condition on the rows, as in WHERE.
+    pub condition: String,
+    /// Some row is in it.
+    pub has_rows: bool,
+    /// Tables whose new rows are found by an index, and so read by one stream each.
+    pub by_index: usize,
+    /// The transaction whose begin is the bound, in words.
+    pub held_by: Option<String>,
+}
+
+/// How the bound is found.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum BoundBy {
+    /// The server is asked for its transactions.
+    Transactions,
+    /// The longest time from a value to the commit of its row, as an interval in SQL.
+    Lag(String),
+}
+
+/// The bound below which all rows are committed.
+#[derive(Clone, Debug)]
+pub struct Bound {
+    below: String,
+    held_by: Option<String>,
+}
+
+/// A moment in the form of marks.
+fn moment(expression: &str) -> String {
+    format!("to_char(({expression}) AT TIME ZONE 'UTC', 'YYYY-MM-DD\"T\"HH24:MI:SS.US\"Z\"')")
+}
+
+/// The first text of a result.
+fn first(rows: Vec<Vec<Option<String>>>) -> Option<String> {
+    rows.into_iter().next()?.into_iter().next()?
+}
+
+/// Asks for the bound, outside of a transaction and before the snapshot is taken.
+pub fn find_bound(
+    session: &mut BlockingSession,
+    by: &BoundBy,
+    table: Option<&Table>,
+    input: &Path,
+) -> Result<Bound, SourceError> {
+    let doing = "asking which rows are committed";
+    let failed = |error| of_session(input, error);
+    let later = "SELECT relkind IN ('m', 'f') FROM pg_class WHERE oid = ";
+    let is_later = match table {
+        Some(table) => {
+            let sql = format!("{later}{}", table.oid);
+            first(session.query(&sql, doing).map_err(failed)?.rows)
+        }
+        None => None,
+    };
+    if is_later.as_deref() == Some("t") {
+        return Err(input_error(
+            input,
+            "a materialized view or a foreign table gets its rows later than their values say",
+            "read the table behind it with `since`, or load all rows without it",
+        ));
+    }
+    let standby = "SELECT pg_is_in_recovery()";
+    let is_standby = first(session.query(standby, doing).map_err(failed)?.rows);
+    let is_standby = is_standby.as_deref() == Some("t");
+    match by {
+        BoundBy::Lag(lag) => with_lag(session, lag, is_standby, input),
+        BoundBy::Transactions if is_standby => Err(input_error(
+            input,
+            "the server is a standby, which does not know the open transactions of its primary",
+            "read from the primary, or set `lag` in `since`, such as lag = \"5 minutes\"",
+        )),
+        BoundBy::Transactions => oldest_transaction(session, table, input),
+    }
+}
+
+/// The bound by the longest time that a transaction takes.
+fn with_lag(
+    session: &mut BlockingSession,
+    lag: &str,
+    is_standby: bool,
+    input: &Path,
+) -> Result<Bound, SourceError> {
+    // A standby has what its primary had committed at the last replayed commit.
+    let now = match is_standby {
+        true => "least(statement_timestamp(), pg_last_xact_replay_timestamp())",
+        false => "statement_timestamp()",
+    };
+    let known = match is_standby {
+        true => "pg_last_xact_replay_timestamp() IS NOT NULL",
+        false => "true",
+    };
+    let lag = format!("{}::interval", literal(lag));
+    let sql = format!(
+        "SELECT CASE WHEN {lag} >= interval '0' AND {known} THEN {} END",
+        moment(&format!("{now} - {lag}"))
+    );
+    let found = session.query(&sql, "reading `lag` of `since`");
+    match first(found.map_err(|error| of_session(input, error))?.rows) {
+        Some(below) => Ok(Bound {
+            below,
+            held_by: None,
+        }),
+        None => Err(input_error(
+            input,
+            "`lag` of `since` gives no bound: it is negative, or the standby has replayed no transaction yet",
+            "write a time such as lag = \"5 minutes\"",
+        )),
+    }
+}
+
+/// The bound by the begin of the oldest open transaction.
+fn oldest_transaction(
+    session: &mut BlockingSession,
+    table: Option<&Table>,
+    input: &Path,
+) -> Result<Bound, SourceError> {
+    let doing = "asking for the oldest open transaction";
+    let failed = |error| of_session(input, error);
+    let may = "SELECT pg_has_role('pg_read_all_stats', 'USAGE')";
+    if first(session.query(may, doing).map_err(failed)?.rows).as_deref() != Some("t") {
+        return Err(input_error(
+            input,
+            "the user of the connection may not see the transactions of others, so nobody knows which rows are committed later",
+            "GRANT pg_read_all_stats to the user, or set `lag` in `since`, such as lag = \"5 minutes\"",
+        ));
+    }
+    // Rows that a subscription brings have the values of another server.
+    let of_table = match table {
+        Some(table) => format!(
+            "WHERE srrelid = {oid} OR srrelid IN (SELECT relid FROM pg_partition_tree({oid}))",
+            oid = table.oid
+        ),
+        None => String::new(),
+    };
+    let subscribed = format!("SELECT EXISTS (SELECT FROM pg_subscription_rel {of_table})");
+    if first(session.query(&subscribed, doing).map_err(failed)?.rows).as_deref() == Some("t") {
+        return Err(input_error(
+            input,
+            "a subscription brings rows from another server, later than their values say",
+            "read from that server, or set `lag` in `since`, such as lag = \"5 minutes\"",
+        ));
+    }
+    // The time of the statement is before all that it looks at.
+    let sql = format!(
+        "SELECT {}, held.words FROM (VALUES (statement_timestamp() - {UNSEEN})) AS seen (at) \
+         LEFT JOIN LATERAL ( \
+           SELECT xact_start, format('session %s of %s (%s), in a transaction since %s', pid, usename, \
+                  coalesce(nullif(application_name, ''), backend_type), {}) AS words \
+           FROM pg_stat_activity \
+           WHERE datname = current_database() AND pid <> pg_backend_pid() AND xact_start IS NOT NULL \
+             AND backend_type <> 'autovacuum worker' \
+           ORDER BY xact_start LIMIT 1 \
+         ) AS held ON held.xact_start < seen.at",
+        moment("least(seen.at, held.xact_start)"),
+        moment("xact_start"),
+    );
+    let mut row = session.query(&sql, doing).map_err(failed)?.rows.into_iter();
+    let mut row = row.next().unwrap_or_default().into_iter();
+    let (below, held_by) = (row.next().flatten(), row.next().flatten());
+    // After that: a transaction that was open then, and is prepared by now, has been seen.
+    let prepared = "SELECT min(gid) FROM pg_prepared_xacts WHERE database = current_database()";
+    if let Some(gid) = first(session.query(prepared, doing).map_err(failed)?.rows) {
+        return Err(input_error(
+            input,
+            format!(
+                "the prepared transaction '{gid}' may have written rows, and the server does not say when it began"
+            ),
+            "commit it or roll it back, or set `lag` in `since`, such as lag = \"5 minutes\"",
+        ));
+    }
+    match below {
+        Some(below) => Ok(Bound { below, held_by }),
+        None => Err(input_error(
+            input,
+            "the server did not answer which transactions are open",
+            "run the same command again",
+        )),
+    }
+}
+
+/// What is read of an incremental flow.
+pub struct Read<'a> {
+    /// The table; none if it is a query.
+    pub table: Option<&'a Table>,
+    /// What follows FROM.
+    pub from: &'a str,
+    /// The condition of the flow.
+    pub filter: Option<&'a str>,
+    /// The name in messages.
+    pub input: &'a Path,
+}
+
+/// Finds the range in the transaction of the snapshot. Relations that are read by an index are not cut into pages any more.
+#[allow(clippy::too_many_arguments)] // All of them are facts of the one table.
+pub fn find_range(
+    session: &mut BlockingSession,
+    since: &Since,
+    bound: &Bound,
+    read: &Read<'_>,
+    relations: &mut [Relation],
+) -> Result<FoundRange, SourceError> {
+    let Read {
+        table,
+        from,
+        filter,
+        input,
+    } = *read;
+    let failed = |error| of_session(input, error);
+    let doing = "looking for rows that are new";
+    let column = identifier(&since.column);
+    // Names in the query and in its condition are those of the user's own sessions.
+    let set = "SET LOCAL search_path = DEFAULT";
+    session.query(set, doing).map_err(failed)?;
+    let describe = format!("SELECT {column} FROM {from} LIMIT 0");
+    let described = session.query(&describe, doing).map_err(failed)?;
+    let oid = described.fields.first().map(|field| field.type_oid);
+    refuse_type(session, &since.column, oid, input)?;
+    let start = match &since.from {
+        Some(text) => Some(canonical(session, text, input)?),
+        None => None,
+    };
+    let mut conditions = vec![format!("{column} < {}", instant(&bound.below))];
+    if let Some(start) = &start {
+        conditions.insert(0, format!("{column} >= {}", instant(start)));
+    }
+    let condition = conditions.join(" AND ");
+    let among = |from: &str, condition: &str| match filter {
+        Some(filter) => format!("SELECT FROM {from} WHERE (\n{filter}\n) AND {condition}"),
+        None => format!("SELECT FROM {from} WHERE {condition}"),
+    };
+    let has_nulls = match table {
+        Some(table) => !relations::not_null(session, table)?.contains(&since.column),
+        None => true,
+    };
+    if has_nulls && !since.skips_nulls {
+        let rows = among(from, &format!("{column} IS NULL"));
+        let count = format!("SELECT nullif(count(*), 0) FROM ({rows}) AS q");
+        if let Some(count) = first(session.query(&count, doing).map_err(failed)?.rows) {
+            return Err(input_error(
+                input,
+                format!(
+                    "{count} of its rows have no value in {column}, so they are never above a mark"
+                ),
+                "give them a value (and the column NOT NULL), or leave them out by nulls = \"skip\" in `since`",
+            ));
+        }
+    }
+    let exists = format!("SELECT EXISTS ({})", among(from, &condition));
+    let has_rows = first(session.query(&exists, doing).map_err(failed)?.rows);
+    let mut by_index = 0;
+    // The first rows are most of the table, and are read by all streams.
+    let cut = relations
+        .iter_mut()
+        .filter(|relation| relation.pages.is_some());
+    for relation in cut.filter(|_| start.is_some()) {
+        let explained = format!("EXPLAIN {}", among(&relation.from, &condition));
+        let plan = session.query(&explained, doing).map_err(failed)?;
+        if is_by_index(plan.rows.iter().flatten().flatten()) {
+            // In pages the whole table would be read for a few rows.
+            relation.pages = None;
+            by_index += 1;
+        }
+    }
+    let set = "SET LOCAL search_path = pg_catalog";
+    session.query(set, doing).map_err(failed)?;
+    Ok(FoundRange {
+        range: SinceRange {
+            of: since.of.clone(),
+            column: since.column.clone(),
+            from: start,
+            below: bound.below.clone(),
+            given: since.given.clone(),
+        },
+        condition,
+        has_rows: has_rows.as_deref() == Some("t"),
+        held_by: bound.held_by.clone(),
+        by_index,
+    })
+}
+
+/// True if the server finds rows by an index, according to its plan.
+fn is_by_index<'a>(mut lines: impl Iterator<Item = &'a String>) -> bool {
+    let mut uses_index = false;
+    let reads_all = lines.any(|line| {
+        uses_index |= line.contains("Index");
+        line.contains("Seq Scan")
+    });
+    uses_index && !reads_all
+}
+
+/// A moment as SQL.
+pub fn instant(text: &str) -> String {
+    format!("{}::pg_catalog.timestamptz", literal(text))
+}
+
+/// The value at which a range begins, in the form of marks. Without a zone it is a time of UTC.
+fn canonical(
+    session: &mut BlockingSession,
+    text: &str,
+    input: &Path,
+) -> Result<String, SourceError> {
+    let value = instant(text);
+    let sql = format!(
+        "SELECT CASE WHEN {value} BETWEEN '0001-01-01Z' AND '9999-12-31Z' THEN {} END",
+        moment(&value)
+    );
+    let found = session.query(&sql, &format!("reading the value `{text}` of `since`"));
+    match first(found.map_err(|error| of_session(input, error))?.rows) {
+        Some(start) => Ok(start),
+        None => Err(input_error(
+            input,
+            format!("`since` cannot begin at `{text}`"),
+            "write a time of the years 1 to 9999, such as \"2026-01-01\", or leave `from` out to load all rows",
+        )),
+    }
+}
+
+/// Refuses columns whose values do not say when their rows are committed.
+fn refuse_type(
+    session: &mut BlockingSession,
+    column: &str,
+    oid: Option<u32>,
+    input: &Path,
+) -> Result<(), SourceError> {
+    let oid = oid.unwrap_or(0);
+    if oid == TIMESTAMPTZ_OID {
+        return Ok(());
+    }
+    let name = format!("SELECT pg_catalog.format_type({oid}, NULL)");
+    let name = session.query(&name, "asking for the type of the column of `since`");
+    let name = first(name.map_err(|error| of_session(input, error))?.rows).unwrap_or_default();
+    let (reason, fix) = match oid {
+        // timestamp, date
+        1114 | 1082 => (
+            "whose moment depends on the time zone of the session that wrote it",
+            format!(
+                "read a query that says the zone: SELECT *, {column} AT TIME ZONE 'UTC' AS changed FROM ..., and name that column"
+            ),
+        ),
+        // The integers, and numeric.
+        20 | 21 | 23 | 1700 => (
+            "and numbers of a sequence are committed in any order: a smaller one may come later",
+            "name a column with the time of the last change, filled by now()".to_owned(),
+        ),
+        _ => (
+            "which does not say when a row was written",
+            "name a column with the time of the last change, filled by now()".to_owned(),
+        ),
+    };
+    Err(input_error(
+        input,
+        format!("{} is of type {name}, {reason}", identifier(column)),
+        format!("{fix}; `since` needs a column of type timestamptz"),
+    ))
+}
