@@ -177,7 +177,7 @@ impl DestinationKind {
 
     /// True if a URL means a database with tables that can be read. Files of Parquet are read as files.
     pub fn has_tables(url: &str) -> bool {
-        match DestinationKind::of(url) {
+        match Self::of(url) {
             Some(DestinationKind::DuckDb(_) | DestinationKind::Adbc(_)) => true,
             Some(DestinationKind::Parquet(_)) | None => false,
         }

@@ -82,7 +82,8 @@ impl FlowDatabases {
             return Err(PlanError::Mismatch {
                 flow: asked.name.to_owned(),
                 what: format!("{} is its source and its target", file.display()),
-                hint: "load into another file; within one database, an INSERT ... SELECT of its own does it".to_owned(),
+                hint: "load into another file; within one file the database itself copies rows"
+                    .to_owned(),
             });
         }
         let database = self.databases.open(&address, &self.stop)?;
