@@ -107,14 +107,14 @@ def test_the_same_command_goes_on_after_a_crash(
     with inrush.stopped_by(f"stop:{step}", "run", "package.toml") as running:
         if victim == "server":
             durable_server.kill()
+            wait_for_no_server(durable_server.data, durable_server.first_process)
+            # A run whose COMMIT got no answer asks for half a minute what became of it.
+            durable_server.start()
         else:
             kill_backends(database)
         # A COMMIT in transit may have reached the disk; then the load is done.
         running.resume().wait(120)
-    if victim == "server":
-        wait_for_no_server(durable_server.data, durable_server.first_process)
-        durable_server.start()
-    else:
+    if victim == "backends":
         durable_server.restart()
     outcome = inrush("run", "package.toml").expect(CLEAN)
     ways = {unit.get("server_copy", {}).get("way") for unit in outcome.report["units"]}
