@@ -117,7 +117,7 @@ Examples:
 
   A query, by several streams:
       inrush copy --from postgresql://reader@crm/crm --split-by id --into big_orders \\
-          --query 'SELECT id, total FROM sales.orders WHERE total > 1000' --to parquet:lake
+          --query \"$(cat big_orders.sql)\" --to parquet:lake
 
   Save a copy as a package, to edit it and run it every night:
       inrush copy ... --save-package nightly.toml

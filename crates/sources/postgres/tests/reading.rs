@@ -195,7 +195,11 @@ fn bad_input_is_a_sentence_with_place_and_fix() {
             .run("CREATE TABLE t (v int); INSERT INTO t VALUES (1); CREATE ROLE nobody_here LOGIN");
         refused(
             &database.table("nowhere.t"),
-            &["nowhere.t", "no table", "with its schema"],
+            &["nowhere.t", "no table", "is public.t meant?"],
+        );
+        refused(
+            &database.table("unlike_any"),
+            &["unlike_any", "no table", "with its schema"],
         );
         refused(
             &database.query("SELECT 1; SELECT 2"),
