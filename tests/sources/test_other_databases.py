@@ -210,6 +210,7 @@ BAD = [
     ('table = "t", where = "nope = 1"', ["nope", "name a column"]),
     ('query = "SELECT 1 AS a; SELECT 2 AS b"', ["the query", "one SELECT"]),
     ('query = "DELETE FROM t"', ["the query", "one SELECT"]),
+    ('query = "SELECT id FROM t", split_by = "id"', ["`split_by`", "PostgreSQL"]),
 ]
 
 

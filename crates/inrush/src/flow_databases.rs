@@ -54,6 +54,7 @@ impl FlowDatabases {
             return Ok(Arc::clone(known));
         }
         refuse_since_and_split_by(asked, source)?;
+        refuse_unknown(asked.name, source)?;
         let rows = match (&source.table, &source.query) {
             (Some(table), _) => {
                 let TableName { schema, name } =
@@ -147,6 +148,25 @@ fn refuse_since_and_split_by(asked: &FlowAsked<'_>, source: &FlowSource) -> Resu
         what: format!("`{word}` needs a source in PostgreSQL"),
         hint: hint.to_owned(),
     })
+}
+
+/// Refuses settings of a source that only those of PostgreSQL have.
+fn refuse_unknown(flow: &str, source: &FlowSource) -> Result<(), PlanError> {
+    for (setting, is_set) in [
+        ("split_by", source.split_by.is_some()),
+        ("since", source.since.is_some()),
+    ] {
+        if is_set {
+            return Err(PlanError::Mismatch {
+                flow: flow.to_owned(),
+                what: format!(
+                    "`{setting}` of its source is for PostgreSQL, and it reads another database"
+                ),
+                hint: format!("take `{setting}` out, or write a condition as `where`"),
+            });
+        }
+    }
+    Ok(())
 }
 
 /// How the rows are read, for the plan.
