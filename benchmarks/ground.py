@@ -139,6 +139,18 @@ def ground(options: argparse.Namespace) -> Iterator[tuple[Server, Path]]:
         shutil.rmtree(folder)
 
 
+@contextmanager
+def second(first: Server, folder: Path) -> Iterator[Server]:
+    """Yield another running server of the same version and settings."""
+    server = Server(first.version, first.programs, folder / "second", dict(first.settings))
+    server.initialise()
+    server.start()
+    try:
+        yield server
+    finally:
+        server.stop("immediate")
+
+
 def generate(folder: Path, scale: str, parts: int) -> list[Path]:
     """Write lineitem at a scale, in parts, and return its files."""
     target = folder / f"scale-{scale}"
@@ -204,7 +216,7 @@ def server_cpu_s(server: Server) -> float:
     return (int(fields[13]) + int(fields[14])) / os.sysconf("SC_CLK_TCK")
 
 
-def _wait_for_sessions(server: Server) -> None:
+def wait_for_sessions(server: Server) -> None:
     """Wait until all sessions have ended, which happens a moment after their clients end.
 
     A session that is no longer listed may still have a process that frees its memory. Its processor
@@ -250,7 +262,7 @@ def measure(
     with server.connect() as connection:
         connection.execute("CHECKPOINT")
     os.sync()
-    _wait_for_sessions(server)
+    wait_for_sessions(server)
     before = server_cpu_s(server)
     processors_before = Processors.now()
     start = time.perf_counter()
@@ -265,7 +277,7 @@ def measure(
             after = Processors.now()
         if not have_ended:
             end_sessions(server)
-            _wait_for_sessions(server)
+            wait_for_sessions(server)
             said.seek(0)
             raise StoppedError(wall_s, said.read().decode(errors="replace"))
         if not {program.returncode for program in programs} <= set(accepted):
@@ -274,7 +286,7 @@ def measure(
         found = [
             (Path(results) / str(number)).read_text().split() for number in range(len(commands))
         ]
-    _wait_for_sessions(server)
+    wait_for_sessions(server)
     client_s = sum(float(cpu_s) for cpu_s, _ in found)
     server_s = server_cpu_s(server) - before
     return Measure(

@@ -7,8 +7,13 @@ A package, a TOML file, describes the files and their tables. `run` does what `i
     report = inrush.run("package.toml", parameters={"day": "2024-02-29"})
     print(report.account.rows_loaded, report.seconds)
 
-After a stop, the same call resumes the run; after success it loads nothing (`report.outcome ==
-"already_loaded"`).
+`load` loads rows that a program has in memory: a table of pyarrow, a data frame of polars or
+pandas, a relation of DuckDB.
+
+    inrush.load(frame, to="postgresql://etl@dw/shop", table="sales", mode="append")
+
+After a stop, the same call of `run` resumes the run; after success it loads nothing
+(`report.outcome == "already_loaded"`).
 """
 
 from __future__ import annotations
@@ -18,10 +23,20 @@ import importlib
 # Not imported from `typing`, because that would also slow down the command.
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from inrush.api import InrushError, run
+    from inrush.api import ArrowStream, InrushError, load, run
     from inrush.report import Account, Partition, Reject, Report, Table
 
-__all__ = ["Account", "InrushError", "Partition", "Reject", "Report", "Table", "run"]
+__all__ = [
+    "Account",
+    "ArrowStream",
+    "InrushError",
+    "Partition",
+    "Reject",
+    "Report",
+    "Table",
+    "load",
+    "run",
+]
 
 if not TYPE_CHECKING:  # A checker would take any name for one of the package.
 
@@ -29,7 +44,11 @@ if not TYPE_CHECKING:  # A checker would take any name for one of the package.
         """Import the names for Python programs on first use: the command needs none."""
         if name not in __all__:
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-        home = "inrush.api" if name in ("InrushError", "run") else "inrush.report"
+        home = (
+            "inrush.api"
+            if name in ("ArrowStream", "InrushError", "load", "run")
+            else "inrush.report"
+        )
         found: object = getattr(importlib.import_module(home), name)
         globals()[name] = found
         return found

@@ -2,6 +2,8 @@
 
 from pathlib import Path
 
+from inrush.api import ArrowStream
+
 def main(arguments: list[str], site_packages: str | None, own_package: str | None) -> int:
     """Run the command with these arguments and return its exit status."""
 
@@ -17,3 +19,11 @@ def run(
     own_package: str | None,
 ) -> str:
     """Run a package and return `{exit_status, error, report, report_path}` as JSON."""
+
+def load(
+    rows: ArrowStream,
+    words: list[str],
+    site_packages: str | None,
+    own_package: str | None,
+) -> str:
+    """Load the rows by the words of `inrush load`; return what `run` returns."""

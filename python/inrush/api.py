@@ -1,4 +1,4 @@
-"""Running a package from Python."""
+"""Running a package, and loading rows, from Python."""
 
 from __future__ import annotations
 
@@ -6,10 +6,18 @@ import json
 import os
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Literal, Protocol
 
 from inrush import _inrush
 from inrush.report import Report
 from inrush.wheel import own_package, site_packages
+
+
+class ArrowStream(Protocol):
+    """Rows, by Arrow's PyCapsule interface."""
+
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
+        """Return a capsule with a stream of Arrow batches."""
 
 
 class InrushError(Exception):
@@ -60,7 +68,7 @@ def run(
         InrushError: The run did not end well.
 
     """
-    answer = json.loads(
+    return _report(
         _inrush.run(
             Path(package),
             [(name, str(value)) for name, value in (parameters or {}).items()],
@@ -73,6 +81,76 @@ def run(
             own_package(),
         )
     )
+
+
+def load(
+    rows: ArrowStream,
+    *,
+    to: str,
+    table: str,
+    mode: Literal["create", "append", "replace"] = "create",
+    columns: str | None = None,
+    partition_by: str | None = None,
+    bounds: str | None = None,
+    routing: bool = False,
+    max_rejects: int = 0,
+    verify: Literal["count", "sums", "rows"] = "count",
+    options: Mapping[str, str] | None = None,
+    streams: int | None = None,
+    runs_folder: str | os.PathLike[str] = "runs",
+) -> Report:
+    """Load rows that this program has in memory, or makes, and return the report.
+
+    The rows are read as they come, without copying them first, by all streams. They come once: a
+    load that stops is not resumed, and nothing of it is in the table; call it again. Rejects name
+    the number of the row. Other threads run meanwhile. Ctrl-C stops the load cleanly and raises
+    `KeyboardInterrupt`.
+
+    Args:
+        rows: Anything with `__arrow_c_stream__`: a table or reader of pyarrow, a data frame of
+            polars or pandas, a relation of DuckDB.
+        to: The destination, as `--to` of `inrush load` takes it: postgresql://USER@HOST/DATABASE,
+            FILE.duckdb, parquet:FOLDER, adbc:DRIVER, `embedded` or embedded:FOLDER.
+        table: TABLE or SCHEMA.TABLE. If it does not exist, it gets the columns of the rows.
+        mode: How rows are added to the table.
+        columns: The columns of the table, as in "id bigint not null, name text"; "x skip" leaves
+            out x. Default: those of the rows.
+        partition_by: The column by whose ranges the table is partitioned.
+        bounds: The bounds of the partitions, as "every 1 month".
+        routing: Load each row into the partition of its key.
+        max_rejects: The most rows that may be rejected.
+        verify: What is compared before the rows are switched in.
+        options: Options of the destination, as `--option` gives them.
+        streams: The number of streams. Default: the number of cores.
+        runs_folder: The folder for the folders of runs.
+
+    Raises:
+        TypeError: The rows have no `__arrow_c_stream__`.
+        InrushError: The load did not end well.
+
+    """
+    settings = {
+        "to": to,
+        "table": table,
+        "mode": mode,
+        "columns": columns,
+        "partition-by": partition_by,
+        "bounds": bounds,
+        "max-rejects": max_rejects,
+        "verify": verify,
+        "streams": streams,
+        "runs-folder": os.fspath(runs_folder),
+    }
+    words = [f"--{name}={value}" for name, value in settings.items() if value is not None]
+    words += [f"--option={name}={value}" for name, value in (options or {}).items()]
+    if routing:
+        words.append("--routing")
+    return _report(_inrush.load(rows, words, site_packages(), own_package()))
+
+
+def _report(told: str) -> Report:
+    """Return the report in an answer of the engine, or raise its error."""
+    answer = json.loads(told)
     report = None
     if answer["report"] is not None:
         path = answer["report_path"]

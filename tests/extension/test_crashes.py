@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from extension.twins import send
 from harness import extension, servers, standby
 from harness.command import CLEAN, Inrush
 from harness.contents import contents
@@ -177,7 +178,13 @@ def test_a_standby_has_the_same_pages(
         assert_whole(database)
         # This commits once the standby has replayed it, with all that was before.
         database.execute("SET synchronous_commit = remote_apply; CREATE TABLE last ()")
-        assert_whole(Database(replica, database.name))
+        followed = Database(replica, database.name)
+        assert_whole(followed)
+        with followed.connect() as connection:
+            connection.execute("SELECT inrush_fastcopy.open()")
+            fast = send(connection, b"COPY last FROM STDIN (FORMAT inrush)", [])
+            assert fast == send(connection, b"COPY last FROM STDIN (FORMAT binary)", [])
+            assert fast.sqlstate == "25006"
     primary.stop()
     servers.run_as_server(
         [primary.programs / "pg_checksums", "--check", f"--pgdata={primary.data}"]

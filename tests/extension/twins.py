@@ -16,7 +16,8 @@ TRAILER = b"\xff\xff"
 
 def ways_of(version: int) -> tuple[str, ...]:
     """Return the ways of the extension on a version of PostgreSQL."""
-    return ("tuples", "executor", "pages") if version >= 18 else ("tuples",)
+    newer = {"executor": 18, "pages": 17}
+    return ("tuples", *(way for way, first in newer.items() if version >= first))
 
 
 @dataclass(frozen=True)

@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-import os
-import shutil
 import socket
 import subprocess
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -17,6 +13,7 @@ from conftest import StartServer
 from harness import servers
 from harness.command import CLEAN, FAILED, Inrush
 from harness.contents import state
+from harness.pooler import pooler
 from harness.servers import Database, Server
 from harness.standby import follow
 
@@ -32,32 +29,6 @@ def rows(inrush: Inrush) -> Path:
 def replicating(start_server: StartServer) -> Server:
     """Return a server that others may follow."""
     return start_server(18, servers.REPLICATING)
-
-
-@contextmanager
-def pooler(server: Server, folder: Path, mode: str) -> Iterator[str]:
-    """Run a pgbouncer before a server and yield the folder of its socket."""
-    program = shutil.which("pgbouncer", path=f"{os.environ['PATH']}:/usr/sbin")
-    if program is None:
-        if os.environ.get("CI") == "true":
-            pytest.fail("pgbouncer is not installed")
-        pytest.skip("pgbouncer is not installed")
-    folder.mkdir(mode=0o755)
-    servers.own_by_server(folder)
-    settings = folder / "pgbouncer.ini"
-    settings.write_text(
-        f"[databases]\n* = host={server.folder} port={server.port} user={server.user}\n"
-        f"[pgbouncer]\nunix_socket_dir = {folder}\nlisten_addr =\nlisten_port = 6432\n"
-        f"auth_type = any\npool_mode = {mode}\nlogfile = {folder}/log\n"
-        f"pidfile = {folder}/pid\nignore_startup_parameters = extra_float_digits\n"
-    )
-    servers.own_by_server(settings)
-    servers.run_as_server([program, "--daemon", settings])
-    try:
-        yield str(folder)
-    finally:
-        number = int((folder / "pid").read_text())
-        os.kill(number, 15)
 
 
 def test_a_transaction_pooler_is_found_out(

@@ -35,7 +35,41 @@ TYPES = [
     ("u", "uuid", ["'00000000-0000-0000-0000-000000000000'"]),
     ("j", "json", ['\'{"a": 1, "b" : [null]}\'']),
     ("jb", "jsonb", ["'{\"a\": 1e400}'"]),
+    # These pass in the server's own binary form.
+    ("n1000", "numeric(1000,500)[]", ["ARRAY[repeat('9', 500)::numeric, 'NaN', NULL]"]),
+    ("tt", "timetz(3)", ["'00:00+15:59'", "'24:00:00-15:59'", "'12:00:00.001+05:45'"]),
+    ("iv", "interval", ["'-178000000 years'", "'1 mon -1 day 00:00:00.000001'"]),
+    ("ivf", "interval year to month", ["'3 years 2 months'"]),
+    ("m", "money", ["'-92233720368547758.08'", "'92233720368547758.07'"]),
+    ("ch", '"char"', ["'a'", "''"]),
+    ("o", "oid", ["4294967295", "0"]),
+    ("na", "name", ["repeat('n', 63)"]),
+    ("bt", "bit(9)", ["B'101010101'"]),
+    ("vb", "bit varying", ["B''", "B'1'", "repeat('10', 5000)::varbit"]),
+    ("ip", "inet", ["'10.1.2.3/8'", "'::ffff:1.2.3.4/128'"]),
+    ("ci", "cidr", ["'10.0.0.0/8'", "'::/0'"]),
+    ("ma", "macaddr", ["'08:00:2b:01:02:03'"]),
+    ("m8", "macaddr8", ["'08:00:2b:01:02:03:04:05'"]),
+    ("ir", "int4range", ["'empty'", "'(,)'", "'[1,2147483647)'"]),
+    ("dr", "daterange", ["'[-infinity,infinity]'"]),
+    ("mr", "tstzmultirange", ["'{}'", "'{[2024-01-01,2024-02-01), [2025-01-01,)}'"]),
+    ("ia", "integer[]", ["'{}'", "'[2:3][-1:0]={{1,NULL},{3,4}}'"]),
+    ("ta", "text[]", ["ARRAY['', 'NULL', NULL, E'\"\\\\,{}', 'ü']"]),
+    ("mo", "mood[]", ["'{sad,NULL,ok}'", "'{}'"]),
+    ("pa", "pair", ["ROW(1, 'a', '{ok,sad}', 4)", "ROW(NULL, NULL, NULL, NULL)"]),
+    ("pp", "pair[]", ["ARRAY[ROW(1, 'a', '{ok}', 4)::pair, NULL]"]),
+    ("po", "point", ["'(1e300,-0)'"]),
+    ("xm", "xml", ["'<a b=\"ü\">&lt;</a>'"]),
+    ("tv", "tsvector", ["'a:1A fat:2'"]),
+    ("ls", "pg_lsn", ["'FFFFFFFF/FFFFFFFF'"]),
+    ("jp", "jsonpath", ["'$.a[*] ? (@ > 1)'"]),
 ]
+
+# Types that a table of the types above needs.
+OWN_TYPES = (
+    "CREATE TYPE mood AS ENUM ('sad', 'ok'); CREATE DOMAIN even AS int CHECK (VALUE % 2 = 0);"
+    "CREATE TYPE pair AS (i integer, t varchar(3), m mood[], e even)"
+)
 
 
 _numbers = itertools.count(1)
@@ -76,9 +110,15 @@ def test_every_type_is_equal_at_the_other_end(
 ) -> None:
     """A new target has the types of the source, and every value."""
     columns = ", ".join(f"{name} {kind}" for name, kind, _ in TYPES)
+    database.execute(OWN_TYPES)
+    # The types of the target have other OIDs.
+    target.execute("CREATE TYPE first AS ENUM (); " + OWN_TYPES)
     database.execute(f"CREATE TABLE ends (id int NOT NULL, {columns})")
     number = 0
-    for name, _, values in TYPES:
+    has_xml = database.value("SELECT bool_or(setting LIKE '%with-libxml%') FROM pg_config")
+    for name, kind, values in TYPES:
+        if kind == "xml" and not has_xml:
+            continue
         for value in [*values, "NULL"]:
             database.execute(f"INSERT INTO ends (id, {name}) VALUES ({number}, {value})")
             number += 1
@@ -87,9 +127,68 @@ def test_every_type_is_equal_at_the_other_end(
     assert read(target, "ends") == read(database, "ends")
     kinds = (
         "SELECT attname, format_type(atttypid, atttypmod), attnotnull FROM pg_attribute "
-        "WHERE attrelid = 'ends'::regclass AND attnum > 0 ORDER BY attnum"
+        "WHERE attrelid = 'ends'::regclass AND attnum > 0 AND attname NOT IN ('ch', 'na') "
+        "ORDER BY attnum"
     )
     assert target.rows(kinds) == database.rows(kinds)
+
+
+# A type of the source, one of the target, and whether values pass unchanged.
+PAIRS = [
+    ("bit(3)", "bit(3)", True),
+    ("varbit(3)", "varbit", True),
+    ("varbit(3)", "varbit(2)", False),
+    ("numeric(5,2)[]", "numeric(5,1)[]", False),
+    ("timetz", "timetz(0)", False),
+    ("int4range", "int8range", False),
+    ("int4range", "text", False),
+    ("inet", "bytea", False),
+    ("mood[]", "mood[]", True),
+    ("even", "even", True),
+    ("place", "place", True),
+    ("varbit(3)", "bits", True),
+    ("varbit(4)", "bits", False),
+    ("even[]", "even[]", True),
+    ("mood[]", "even[]", False),
+    ("moods", "moods", True),
+    ("regclass", "regclass", False),
+]
+
+
+def test_only_equal_types_pass_unchanged(
+    database: Database, target: Database, inrush: Inrush
+) -> None:
+    """The server would cut, round or misread other values."""
+    for each in (database, target):
+        each.execute(
+            f"{OWN_TYPES}; CREATE TYPE moods AS RANGE (SUBTYPE = mood);"
+            "CREATE DOMAIN place AS inet NOT NULL; CREATE DOMAIN bits AS varbit(3)"
+        )
+    for source_type, target_type, passes in PAIRS:
+        database.execute(f"DROP TABLE IF EXISTS t; CREATE TABLE t (id int, v {source_type})")
+        target.execute(f"DROP TABLE IF EXISTS t; CREATE TABLE t (id int, v {target_type})")
+        inrush.write("copy.toml", package(database, target, "t", 'table = "t"'))
+        outcome = inrush("check", "copy.toml")
+        assert (outcome.status == CLEAN) == passes, (source_type, target_type, outcome.said)
+        assert passes or "v::text" in outcome.said, outcome.said
+
+
+def test_a_native_value_that_the_server_refuses_is_a_reject(
+    database: Database, target: Database, inrush: Inrush
+) -> None:
+    """The careful load finds the row, and the reject names its place."""
+    database.execute(
+        "CREATE TABLE t (id int, v int4range);"
+        "INSERT INTO t SELECT n, int4range(n, n + 10) FROM generate_series(1, 500) AS n"
+    )
+    target.execute("CREATE TABLE t (id int, v int4range CHECK (NOT v @> 321 OR lower(v) <> 320))")
+    text = package(database, target, "t", 'table = "t"', rejects="{ rows_max = 1 }")
+    inrush.write("copy.toml", text)
+    plan = inrush("check", "copy.toml").expect(CLEAN)
+    assert "unchanged, in the binary form of source and target: v" in plan.said
+    inrush("run", "copy.toml")
+    assert target.value("SELECT count(*) FROM t") == 499
+    assert target.value("SELECT count(*) FROM t WHERE id = 320") == 0
 
 
 def test_a_partitioned_table_is_read_by_all_streams(
@@ -175,8 +274,9 @@ def test_a_query_and_the_text_of_other_types(
     database.execute(
         "CREATE TABLE t (id int, tags text[]); INSERT INTO t VALUES (1, '{a,b}'), (2, NULL)"
     )
-    inrush.write("copy.toml", package(database, target, "t", 'table = "t"'))
-    inrush("run", "copy.toml").expect(FAILED, "tags", "text[]", "tags::text")
+    text = package(database, target, "t", 'table = "t"')
+    inrush.write("copy.toml", text.replace(target.url, "duckdb:t.duckdb"))
+    inrush("run", "copy.toml").expect(USAGE, "tags", "text[]", "tags::text")
     words = 'table = "t", columns = ["id", "tags::text"]'
     inrush.write("copy.toml", package(database, target, "t", words))
     inrush("run", "copy.toml").expect(CLEAN)

@@ -62,6 +62,7 @@ pub fn demo(
         disposable: files.disposable(),
         stop: Stop::default(),
         hint: Some(&hint),
+        rows: None,
     };
     let success = running::run(&reached, &setup).map_err(|(error, _)| error)?;
     let guard = signals::end_at_once(files.disposable());

@@ -7,6 +7,7 @@ mod arguments;
 mod bench;
 mod c_library;
 mod commands;
+mod copy_package;
 mod credentials;
 mod demo;
 mod descriptors;
@@ -26,6 +27,7 @@ mod run_summary;
 mod running;
 mod save_package;
 mod signals;
+mod target_package;
 
 use std::ffi::OsString;
 use std::path::PathBuf;

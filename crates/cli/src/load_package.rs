@@ -1,19 +1,12 @@
 //! `inrush load` turned into a package.
 
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
 
-use inrush::package::{
-    BoundValue, Bounds, BoundsEvery, BoundsParts, BoundsWord, ColumnSpec, Connection, Flow, Mode,
-    OneOrMany, Package, PackageOrigin, RejectLimit, RunSettings, UncheckedTypes, escape_braces,
-    split_columns,
-};
+use inrush::package::{ColumnSpec, Flow, Package, PackageOrigin, escape_braces, split_columns};
 
-use crate::arguments::{LoadArguments, LoadMode, UncheckedTypesAnswer, parse_format};
+use crate::arguments::{LoadArguments, parse_format};
 use crate::errors::CommandError;
-
-/// The name of the only connection.
-const CONNECTION: &str = "target";
+use crate::target_package;
 
 /// The package with the settings of the arguments, not yet resolved or checked.
 pub fn package_of(arguments: &LoadArguments) -> Result<Package, CommandError> {
@@ -30,7 +23,7 @@ pub fn package_of(arguments: &LoadArguments) -> Result<Package, CommandError> {
         .iter()
         .map(|file| escape_braces(file))
         .collect();
-    let flow = Flow {
+    let mut flow = Flow {
         format,
         columns: match &arguments.columns {
             Some(text) => split_columns(text)
@@ -39,45 +32,15 @@ pub fn package_of(arguments: &LoadArguments) -> Result<Package, CommandError> {
                 .collect(),
             None => Vec::new(),
         },
-        partition_by: arguments.partition_by.as_deref().map(escape_braces),
-        bounds: arguments.bounds.as_deref().map(bounds).unwrap_or_default(),
-        routing: arguments.routing.then_some(true),
-        mode: match arguments.mode {
-            LoadMode::Create => Mode::Create,
-            LoadMode::Append => Mode::Append,
-            LoadMode::Replace => Mode::Replace,
-        },
-        rejects: RejectLimit {
-            rows_max: Some(arguments.max_rejects).filter(|rows| *rows > 0),
-            ..RejectLimit::default()
-        },
         ..Flow::new(files.into(), &escape_braces(&arguments.table))
     };
+    target_package::set_flow(&mut flow, &arguments.target);
     Ok(Package {
         // A stopped run is found in the ledger by this name and the target.
         name: format!("load_{}", escape_braces(&arguments.table)),
         parameters: BTreeMap::new(),
-        connections: BTreeMap::from([(
-            CONNECTION.to_owned(),
-            Connection {
-                options: arguments.option.iter().cloned().collect(),
-                ..Connection::new(&arguments.to)
-            },
-        )]),
-        run: RunSettings {
-            streams: arguments.run.streams,
-            verify: arguments.verify.into(),
-            rate_bytes_max: arguments.run.max_rate,
-            server_copy: arguments
-                .run
-                .server_copy
-                .map_or_else(Default::default, Into::into),
-            unchecked_types: match arguments.unchecked_types {
-                UncheckedTypesAnswer::Warn => UncheckedTypes::Warn,
-                UncheckedTypesAnswer::Refuse => UncheckedTypes::Refuse,
-            },
-            ..RunSettings::default()
-        },
+        connections: BTreeMap::from([target_package::connection(&arguments.to)]),
+        run: target_package::run_settings(&arguments.target, &arguments.run),
         flows: vec![flow],
         origin: PackageOrigin::of_arguments([
             ("name", "--table"),
@@ -97,74 +60,12 @@ pub fn package_of(arguments: &LoadArguments) -> Result<Package, CommandError> {
     })
 }
 
-/// The package as it is saved at `path`: relative paths start at the package's folder there,
-/// and at the current folder here.
-pub fn to_save(package: &Package, path: &Path) -> Result<Package, CommandError> {
-    let current = std::env::current_dir().map_err(|source| CommandError::File {
-        doing: "cannot find",
-        path: PathBuf::from("."),
-        source,
-    })?;
-    let folder = match path.parent() {
-        Some(folder) if !folder.as_os_str().is_empty() => folder,
-        _ => Path::new("."),
-    };
-    let is_here = folder
-        .canonicalize()
-        .is_ok_and(|folder| Ok(folder) == current.canonicalize().map_err(|_| ()));
-    let mut package = package.clone();
-    if !is_here {
-        let absolute = |file: &mut String| {
-            *file = current.join(&*file).to_string_lossy().into_owned();
-        };
-        for flow in &mut package.flows {
-            match &mut flow.files {
-                OneOrMany::One(file) => absolute(file),
-                OneOrMany::Many(files) => files.iter_mut().for_each(absolute),
-            }
-        }
-    }
-    Ok(package)
-}
-
-/// `data`, `every 1 month`, `8 parts`, or values with commas between them.
-fn bounds(text: &str) -> Bounds {
-    let text = text.trim();
-    if text == "data" {
-        return Bounds::Word(BoundsWord::Data);
-    }
-    if let Some(every) = text.strip_prefix("every")
-        && every.starts_with([' ', '='])
-    {
-        return Bounds::Every(BoundsEvery {
-            every: value(every.trim_start_matches(['=', ' ']), true),
-        });
-    }
-    if let Some(parts) = text.strip_suffix("parts")
-        && let Ok(parts) = parts.trim().parse()
-    {
-        return Bounds::Parts(BoundsParts { parts });
-    }
-    let values: Vec<&str> = text.split(',').map(str::trim).collect();
-    let are_numbers = values.iter().all(|value| value.parse::<i64>().is_ok());
-    Bounds::List(
-        values
-            .into_iter()
-            .map(|text| value(text, are_numbers))
-            .collect(),
-    )
-}
-
-fn value(text: &str, may_be_number: bool) -> BoundValue {
-    match text.trim().parse() {
-        Ok(number) if may_be_number => BoundValue::Integer(number),
-        _ => BoundValue::Text(escape_braces(text)),
-    }
-}
-
 #[cfg(test)]
 mod tests {
+    use std::path::Path;
+
     use clap::Parser;
+    use inrush::package::{BoundValue, Bounds, Mode};
 
     use super::*;
     use crate::arguments::{Arguments, Command};
@@ -224,39 +125,6 @@ mod tests {
         let written = package.to_toml();
         let read = Package::parse(&written, Path::new("p.toml")).expect(&written);
         assert_eq!(read, package);
-    }
-
-    #[test]
-    fn bounds_are_read() {
-        for (text, expected) in [
-            ("data", Bounds::Word(BoundsWord::Data)),
-            (
-                "every 1 month",
-                every(BoundValue::Text("1 month".to_owned())),
-            ),
-            ("every=1000", every(BoundValue::Integer(1000))),
-            (
-                "1992-01-01, 1993-01-01",
-                texts(&["1992-01-01", "1993-01-01"]),
-            ),
-            ("1, b", texts(&["1", "b"])),
-            ("everything, x", texts(&["everything", "x"])),
-        ] {
-            assert_eq!(bounds(text), expected, "{text}");
-        }
-    }
-
-    fn every(every: BoundValue) -> Bounds {
-        Bounds::Every(BoundsEvery { every })
-    }
-
-    fn texts(values: &[&str]) -> Bounds {
-        Bounds::List(
-            values
-                .iter()
-                .map(|text| BoundValue::Text((*text).to_owned()))
-                .collect(),
-        )
     }
 
     #[test]

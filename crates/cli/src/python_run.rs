@@ -1,18 +1,21 @@
-//! `inrush.run` of Python: runs a package for a program and returns the result as JSON.
+//! `inrush.run` and `inrush.load` of Python: run a package, or load rows, for a program, and return the result as JSON.
 
 use std::path::{Path, PathBuf};
 
-use inrush::ExitStatus;
+use arrow_array::RecordBatchReader;
+use clap::Parser;
 use inrush::cancel::Stop;
 use inrush::package::{Overrides, not_local};
 use inrush::printable::escaped;
 use inrush::report::RunReport;
 use inrush::secrets::{mask_json, masked};
+use inrush::{ExitStatus, RowStream};
 use serde_json::{Value, json};
 
+use crate::arguments::{Arguments, Command};
 use crate::errors::CommandError;
 use crate::running::{self, FailedRun, OutputMode, RunSetup};
-use crate::{Surroundings, embedded, package_file};
+use crate::{Surroundings, embedded, load_package, package_file};
 
 /// The request of a program.
 #[derive(Clone, Default)]
@@ -35,7 +38,11 @@ pub struct RunRequest {
 
 /// Runs a package and returns `{exit_status, error, report, report_path}`.
 pub fn run(request: RunRequest, surroundings: &Surroundings) -> Value {
-    match run_package(request, surroundings) {
+    told(run_package(request, surroundings))
+}
+
+fn told(ended: Told<(RunReport, Option<PathBuf>)>) -> Value {
+    match ended {
         Ok((report, path)) => answer(report.exit_status, None, Some((&report, path.as_deref()))),
         Err((error, ended)) => answer(
             error.exit_status(),
@@ -46,6 +53,70 @@ pub fn run(request: RunRequest, surroundings: &Surroundings) -> Value {
                 .map(|ended| (&ended.report, ended.report_path.as_deref())),
         ),
     }
+}
+
+/// Loads rows of a program by the words of `inrush load` and returns `{exit_status, error, report, report_path}`.
+pub fn load(
+    words: Vec<String>,
+    rows: Box<dyn RecordBatchReader + Send>,
+    surroundings: &Surroundings,
+) -> Value {
+    told(load_rows(words, rows, surroundings))
+}
+
+fn load_rows(
+    words: Vec<String>,
+    rows: Box<dyn RecordBatchReader + Send>,
+    surroundings: &Surroundings,
+) -> Told<(RunReport, Option<PathBuf>)> {
+    let alone = |error| (error, None);
+    running::fault().map_err(alone)?;
+    // Standard input is read once, too.
+    let words = ["inrush", "load", "-"]
+        .map(str::to_owned)
+        .into_iter()
+        .chain(words);
+    let arguments = match Arguments::try_parse_from(words) {
+        Ok(Arguments {
+            command: Command::Load(arguments),
+            ..
+        }) => arguments,
+        Ok(_) => {
+            return Err(alone(CommandError::Usage {
+                what: "the arguments are not those of a load".to_owned(),
+                hint: "see help(inrush.load)".to_owned(),
+            }));
+        }
+        Err(error) => {
+            let text = error.to_string();
+            let what = text.lines().next().unwrap_or_default();
+            return Err(alone(CommandError::Usage {
+                what: what.strip_prefix("error: ").unwrap_or(what).to_owned(),
+                hint: "see help(inrush.load)".to_owned(),
+            }));
+        }
+    };
+    let rows = RowStream::new(rows).map_err(|error| {
+        let error = inrush::Error::Source(error);
+        alone(CommandError::Engine {
+            error,
+            notes: Vec::new(),
+            hint: None,
+        })
+    })?;
+    let package = load_package::package_of(&arguments).map_err(alone)?;
+    let ready =
+        package_file::ready(&package, &Overrides::default(), PathBuf::from(".")).map_err(alone)?;
+    let reached = embedded::reach(ready.package, &ready.folder, ready.data_trust, surroundings)
+        .map_err(alone)?;
+    let setup = RunSetup {
+        output_mode: OutputMode::Quiet,
+        rows: Some(rows),
+        ..RunSetup::new(&arguments.run, &ready.folder)
+    };
+    let mut success = running::run(&reached, &setup)?;
+    success.report.notes.extend(reached.stop_after_commit());
+    Ok((success.report, success.report_path))
 }
 
 type Told<T> = Result<T, (CommandError, Option<Box<FailedRun>>)>;
@@ -82,6 +153,7 @@ fn run_package(
         disposable: None,
         stop: Stop::default(),
         hint: None,
+        rows: None,
     };
     let mut success = running::run(&reached, &setup)?;
     success.report.notes.extend(reached.stop_after_commit());

@@ -14,7 +14,7 @@ use inrush::reject::RejectCode;
 use inrush::report::RunReport;
 use inrush::shares::ShareLoaded;
 use inrush::source::names_a_pipe;
-use inrush::{Checked, ConnectionDefaults, Failure, Hint, RunOptions, Success};
+use inrush::{Checked, ConnectionDefaults, Failure, Hint, RowStream, RunOptions, Success};
 
 use crate::arguments::RunArguments;
 use crate::credentials;
@@ -72,6 +72,8 @@ pub struct RunSetup<'a> {
     pub stop: Stop,
     /// A hint for an error, for commands whose fix differs from that of `inrush run`.
     pub hint: Option<Hint<'a>>,
+    /// Rows of a program, in place of what the only flow names.
+    pub rows: Option<RowStream>,
 }
 
 impl RunSetup<'_> {
@@ -88,6 +90,7 @@ impl RunSetup<'_> {
             disposable: None,
             stop: Stop::default(),
             hint: None,
+            rows: None,
         }
     }
 
@@ -104,6 +107,7 @@ impl RunSetup<'_> {
             disposable: None,
             stop: Stop::default(),
             hint: None,
+            rows: None,
         }
     }
 }
@@ -140,7 +144,7 @@ pub fn plan(
     from: Option<String>,
 ) -> Result<Checked, CommandError> {
     let defaults = credentials::connection_defaults()?;
-    let open_sources = inrush::open_sources(&defaults);
+    let open_sources = inrush::open_sources(&defaults, reached.site_packages.as_deref());
     let options = RunOptions {
         open_sources: &open_sources,
         folder,
@@ -195,9 +199,13 @@ fn stoppable<T>(
         own.or_else(|| hint_for(error, reached, reads_a_pipe))
     };
     let defaults = credentials::connection_defaults().map_err(|error| (error, None))?;
-    let open_sources = inrush::open_sources(&defaults);
+    let of_package = inrush::open_sources(&defaults, reached.site_packages.as_deref());
+    let of_program = setup.rows.as_ref().map(inrush::open_row_stream);
     let options = RunOptions {
-        open_sources: &open_sources,
+        open_sources: match &of_program {
+            Some(of_program) => of_program,
+            None => &of_package,
+        },
         folder: setup.folder.clone(),
         runs_folder: setup.runs_folder.clone(),
         streams_default: cores(),

@@ -153,6 +153,8 @@ impl ColumnConverter {
             }
             SpecialType::Jsonb => ColumnConverter::Json(Json::members()),
             SpecialType::Array { element } => ColumnConverter::Array(Array::new(column, element)?),
+            // Their bytes are not looked at.
+            SpecialType::Native { .. } => ColumnConverter::Binary,
         })
     }
 

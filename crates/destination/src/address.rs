@@ -175,6 +175,14 @@ impl DestinationKind {
             .next()
     }
 
+    /// True if a URL means a database with tables that can be read. Files of Parquet are read as files.
+    pub fn has_tables(url: &str) -> bool {
+        match DestinationKind::of(url) {
+            Some(DestinationKind::DuckDb(_) | DestinationKind::Adbc(_)) => true,
+            Some(DestinationKind::Parquet(_)) | None => false,
+        }
+    }
+
     /// The local path in a URL, as it is written; `None` if the URL does not mean a local file or folder.
     pub fn local_place(url: &str) -> Option<PathBuf> {
         Self::of(url)?.path().map(Path::to_owned)

@@ -5,7 +5,7 @@ use inrush_engine::plan::flow_inputs::FlowAsked;
 use inrush_engine::plan::since::{NothingNew, SinceAsked, SinceMark, SinceStart};
 use inrush_package::{FlowSource, Mode, Since, SinceNulls};
 use inrush_rows::plural::counted;
-use inrush_source_postgres::{FoundRange, Since as Range};
+use inrush_source_postgres::{BoundBy, FoundRange, Since as Range};
 
 /// Where a flow begins.
 pub struct Beginning {
@@ -59,7 +59,7 @@ pub fn beginning(
         range: Range {
             column: since.column.clone(),
             from,
-            lag: since.lag.clone(),
+            bound_by: bound_by(since),
             skips_nulls: since.nulls == Some(SinceNulls::Skip),
             of,
             given: match start {
@@ -71,6 +71,14 @@ pub fn beginning(
         mark,
         is_done: matches!(start, SinceStart::Done(_)),
     }))
+}
+
+/// How the bound of a range is found.
+pub fn bound_by(since: &Since) -> BoundBy {
+    match &since.lag {
+        Some(lag) => BoundBy::Lag(lag.clone()),
+        None => BoundBy::Transactions,
+    }
 }
 
 /// How the rows of a range are loaded, for the plan.

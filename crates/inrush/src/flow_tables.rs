@@ -1,18 +1,21 @@
 //! Tables and queries of a database as the inputs of flows (`source = ...` in a package).
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use inrush_engine::error::Error;
 use inrush_engine::plan::PlanError;
 use inrush_engine::plan::flow_inputs::{
     FlowAsked, FlowInputs, InputForm, OpenInputs, TypedField, TypedInputs,
 };
-use inrush_package::{ColumnDetail, FlowSource, TableName};
+use inrush_package::{ColumnDetail, Connection, FlowSource, TableName, quoted_where_needed};
 use inrush_rows::cancel::Stop;
 use inrush_rows::plural::counted;
 use inrush_source::{Source, SourceError};
-use inrush_source_postgres::{DatabaseAddress, PostgresSource, Rows, Settings};
+use inrush_source_postgres::{
+    Database, DatabaseAddress, PostgresSource, Rows, Settings, TablePattern, Wanted,
+};
 
 use crate::ConnectionDefaults;
 use crate::flow_files::form_of_typed_rows;
@@ -21,13 +24,21 @@ use crate::flow_since::{self, Beginning};
 /// Connections where the package does not limit them: as many as there may be streams, and one for the snapshot.
 const CONNECTIONS_MAX: usize = 1_025;
 
-/// The tables and queries of all flows of a run. Each is opened once: all plans of a run see the same snapshot.
+/// The tables and queries of all flows of a run. Each is opened once, and all that are read from one connection at one
+/// snapshot: all plans of a run see the same moment.
 #[derive(Default)]
 pub struct FlowTables {
     defaults: ConnectionDefaults,
     stop: Stop,
+    opened: Mutex<OpenedTables>,
+}
+
+#[derive(Default)]
+struct OpenedTables {
+    /// By the name of the connection.
+    databases: BTreeMap<String, Arc<Database>>,
     /// By the name of the flow, and where it begins: another run may have moved its mark since the last plan.
-    opened: Mutex<BTreeMap<String, OpenedTable>>,
+    sources: BTreeMap<String, OpenedTable>,
 }
 
 /// A source, and the value at which it begins, if it is read incrementally.
@@ -49,7 +60,7 @@ impl FlowTables {
         }
     }
 
-    /// The source of a flow, at its snapshot.
+    /// The source of a flow, at the snapshot of its connection.
     pub fn open(
         &self,
         asked: &FlowAsked<'_>,
@@ -69,17 +80,33 @@ impl FlowTables {
     ) -> Result<Arc<PostgresSource>, PlanError> {
         let mut opened = self.opened.lock().unwrap_or_else(PoisonError::into_inner);
         let from = beginning.and_then(|beginning| beginning.range.from.clone());
-        if let Some((before, known)) = opened.get(asked.name)
+        let known = opened.sources.get(asked.name);
+        if let Some((before, known)) = known
             && *before == from
         {
             return Ok(Arc::clone(known));
+        }
+        if known.is_some() {
+            // What other runs have loaded meanwhile may be later than the snapshot.
+            opened.databases.remove(&source.connection);
         }
         let settings = Settings {
             since: beginning.map(|beginning| beginning.range.clone()),
             ..self.settings(asked, source, address)?
         };
-        let source = Arc::new(PostgresSource::open(&settings, &self.stop)?);
-        opened.insert(asked.name.to_owned(), (from, Arc::clone(&source)));
+        let database = match opened.databases.get(&source.connection) {
+            Some(known) => Arc::clone(known),
+            None => {
+                let database = self.open_database(asked, source, &settings)?;
+                let name = source.connection.clone();
+                opened.databases.insert(name, Arc::clone(&database));
+                database
+            }
+        };
+        let source = Arc::new(PostgresSource::open_in(&database, &settings, &self.stop)?);
+        opened
+            .sources
+            .insert(asked.name.to_owned(), (from, Arc::clone(&source)));
         Ok(source)
     }
 
@@ -88,17 +115,42 @@ impl FlowTables {
         asked: &FlowAsked<'_>,
         source: &FlowSource,
     ) -> Result<DatabaseAddress, PlanError> {
-        let url = asked.connections.get(&source.connection);
+        let url = asked.package.connections.get(&source.connection);
         let url = url.map_or("", |connection| connection.address());
-        DatabaseAddress::parse(url, &self.defaults).map_err(|error| {
-            PlanError::Source(SourceError::Input {
-                input: Path::new(&source.connection).to_path_buf(),
-                what: error.to_string(),
-                fix: error
-                    .hint()
-                    .unwrap_or_else(|| "correct the URL of the connection".to_owned()),
-            })
-        })
+        Ok(address_of(&source.connection, url, &self.defaults)?)
+    }
+
+    /// The database of a flow, with the tables of all flows that read it.
+    fn open_database(
+        &self,
+        asked: &FlowAsked<'_>,
+        source: &FlowSource,
+        settings: &Settings,
+    ) -> Result<Arc<Database>, PlanError> {
+        let flows = asked.package.flows.iter();
+        let of_connection: Vec<&FlowSource> = flows
+            .filter_map(|flow| flow.source.as_ref())
+            .filter(|other| other.connection == source.connection)
+            .collect();
+        // Its own rows come first. What is wrong with the others is told when they are planned.
+        let mut wanted = vec![settings.wanted()];
+        for other in &of_connection {
+            if let Ok(rows) = rows_of(asked.name, other) {
+                let bound_by = other.since.as_ref().map(flow_since::bound_by);
+                let other = Wanted { rows, bound_by };
+                if !wanted.contains(&other) {
+                    wanted.push(other);
+                }
+            }
+        }
+        let limits = of_connection.iter().filter_map(|it| it.max_connections);
+        let limit = limits.map(usize::from).min();
+        Ok(Database::open(
+            &settings.address,
+            &wanted,
+            limit.unwrap_or(CONNECTIONS_MAX),
+            &self.stop,
+        )?)
     }
 
     fn settings(
@@ -107,24 +159,14 @@ impl FlowTables {
         source: &FlowSource,
         address: DatabaseAddress,
     ) -> Result<Settings, PlanError> {
-        let rows = match (&source.table, &source.query) {
-            (Some(table), _) => {
-                let TableName { schema, name } =
-                    TableName::parse(table).map_err(|fault| PlanError::Mismatch {
-                        flow: asked.name.to_owned(),
-                        what: fault.to_string(),
-                        hint: "correct `table` of the source".to_owned(),
-                    })?;
-                Rows::Table { schema, name }
-            }
-            (None, query) => Rows::Query(query.clone().unwrap_or_default()),
-        };
         Ok(Settings {
             address,
-            rows,
+            rows: rows_of(asked.name, source)?,
             columns: source.columns.clone(),
             filter: source.filter.clone(),
-            max_connections: source.max_connections.map_or(CONNECTIONS_MAX, usize::from),
+            split_by: source.split_by.clone(),
+            split_nulls: source.split_nulls,
+            max_connections: CONNECTIONS_MAX,
             is_stable: source.stable,
             since: None,
         })
@@ -150,8 +192,10 @@ impl FlowTables {
         }
         let (dialect, format) = form_of_typed_rows(&asked.flow.format)?;
         let mut details: Vec<ColumnDetail> = asked.flow.column_details()?;
+        let mut primary_key = Vec::new();
         if details.is_empty() && asked.filled.is_none() {
             details = columns_of_target(&opened);
+            primary_key = opened.primary_key().to_vec();
         }
         let header = opened.columns()?.into_iter().map(|column| column.name);
         Ok(FlowInputs {
@@ -161,11 +205,82 @@ impl FlowTables {
             header: Some(header.collect()),
             header_input: Some(Arc::clone(opened.input(0).name())),
             details,
+            primary_key,
             first_field_count: None,
             nothing_new,
             opener: Box::new(Opened(opened)),
         })
     }
+}
+
+/// The address of a connection, whose name is told if it is wrong.
+fn address_of(
+    name: &str,
+    url: &str,
+    defaults: &ConnectionDefaults,
+) -> Result<DatabaseAddress, SourceError> {
+    DatabaseAddress::parse(url, defaults).map_err(|error| SourceError::Input {
+        input: Path::new(name).to_path_buf(),
+        what: error.to_string(),
+        fix: error
+            .hint()
+            .unwrap_or_else(|| "correct the URL of the connection".to_owned()),
+    })
+}
+
+/// What a flow reads.
+fn rows_of(flow: &str, source: &FlowSource) -> Result<Rows, PlanError> {
+    let Some(table) = &source.table else {
+        return Ok(Rows::Query(source.query.clone().unwrap_or_default()));
+    };
+    let TableName { schema, name } =
+        TableName::parse(table).map_err(|fault| PlanError::Mismatch {
+            flow: flow.to_owned(),
+            what: fault.to_string(),
+            hint: "correct `table` of the source".to_owned(),
+        })?;
+    Ok(Rows::Table { schema, name })
+}
+
+/// The tables of a database that is read, by patterns of their names: names as a package has them. Names that are no
+/// patterns are kept as they are, and a table that several of them mean comes once. `without` has schemas whose tables no
+/// pattern means.
+pub fn tables_like(
+    connection: &Connection,
+    names: &[String],
+    without: &[&str],
+    defaults: &ConnectionDefaults,
+    stop: &Stop,
+) -> Result<Vec<String>, Error> {
+    let mut all: Vec<String> = Vec::new();
+    for name in names {
+        let tables = match TablePattern::read(name) {
+            None => vec![name.clone()],
+            Some(pattern) => {
+                let address = address_of("--from", connection.address(), defaults);
+                let tables = address.and_then(|it| tables_like_of(&it, pattern, without, stop));
+                tables.map_err(PlanError::Source)?
+            }
+        };
+        all.extend(tables);
+    }
+    let mut seen = BTreeSet::new();
+    all.retain(|table| seen.insert(table.clone()));
+    Ok(all)
+}
+
+fn tables_like_of(
+    address: &DatabaseAddress,
+    pattern: TablePattern,
+    without: &[&str],
+    stop: &Stop,
+) -> Result<Vec<String>, SourceError> {
+    let found = inrush_source_postgres::tables_like(address, &[pattern], without, stop)?;
+    let name = |(schema, name): (String, String)| {
+        let (schema, name) = (quoted_where_needed(&schema), quoted_where_needed(&name));
+        format!("{schema}.{name}")
+    };
+    Ok(found.into_iter().map(name).collect())
 }
 
 /// How the rows are read, for the plan.
@@ -174,9 +289,10 @@ fn told(opened: &PostgresSource, source: &FlowSource) -> Vec<String> {
     let mut notes = vec![format!(
         "rows are read from {}, {}, at one snapshot",
         opened.describe(),
-        match source.query {
-            Some(_) => "by one stream".to_owned(),
-            None => format!("{} in ranges of pages", counted(inputs, "table")),
+        match (opened.key_ranges(), &source.query) {
+            (Some((column, _)), _) => format!("in ranges of `{column}`"),
+            (None, Some(_)) => "by one stream".to_owned(),
+            (None, None) => format!("{} in ranges of pages", counted(inputs, "table")),
         }
     )];
     notes.extend(match (&source.since, source.stable) {
@@ -214,6 +330,7 @@ impl OpenInputs for Opened {
                 name: column.name,
                 data_type: column.data_type?,
                 is_uuid: column.is_uuid,
+                native: column.native,
             })
         };
         Some(TypedInputs {

@@ -6,14 +6,17 @@
 
 pub mod clients;
 mod compare;
+mod flow_databases;
 mod flow_files;
 mod flow_since;
+mod flow_stream;
 mod flow_tables;
 mod operations;
 mod registry;
 
 pub use compare::{FlowCompared, compare};
 pub use flow_files::of_sniff;
+pub use flow_tables::tables_like;
 pub use inrush_convert as convert;
 pub use inrush_destination::Ability;
 pub use inrush_destination::address::DestinationKind;
@@ -35,10 +38,11 @@ pub use inrush_rows::{
     printable, quantity, reject, suggest, typed_rows,
 };
 pub use inrush_sniff as sniff;
+pub use inrush_source_adbc::RowStream;
 pub use inrush_system::address_space::address_space;
 pub use inrush_system::free_space;
 pub use inrush_verdict::BackendState;
 pub use operations::{
     check, client_server, ledger_of, load_share, preflight_of, run, scratch_folder,
 };
-pub use registry::{open_files, open_sources};
+pub use registry::{open_files, open_row_stream, open_sources};

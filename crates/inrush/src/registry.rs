@@ -1,6 +1,7 @@
 //! The list of what this build loads into: the driver and the destination that each URL means. No other file names an
 //! implementation.
 
+use std::path::Path;
 use std::sync::Arc;
 
 use inrush_destination::address::DestinationKind;
@@ -12,25 +13,38 @@ use inrush_engine::driver_trait::Driver;
 use inrush_engine::error::Error;
 use inrush_engine::plan::PlanError;
 use inrush_engine::plan::flow_inputs::{FlowAsked, FlowInputs, Sources};
-use inrush_package::{Connection, Package, URLS, redacted_url};
+use inrush_package::{Connection, FlowSource, Package, URLS, redacted_url};
 use inrush_postgres::{ConnectionDefaults, Postgres, PostgresClients};
 use inrush_rows::cancel::Stop;
 use inrush_rows::exit_status::ExitStatus;
+use inrush_source_adbc::RowStream;
 
+use crate::flow_databases::FlowDatabases;
 use crate::flow_files::FlowFiles;
+use crate::flow_stream::FlowStream;
 use crate::flow_tables::FlowTables;
 
-/// Opens the sources of a run: the files, tables and queries that flows name. `defaults` fill the gaps of URLs.
+/// Opens the sources of a run: the files, tables and queries that flows name. `defaults` fill the gaps of URLs, and drivers are
+/// looked for in `site_packages`, the folder of installed Python packages.
 pub fn open_sources(
     defaults: &ConnectionDefaults,
+    site_packages: Option<&Path>,
 ) -> impl Fn(&Stop) -> Arc<dyn Sources> + Sync + use<> {
     let defaults = defaults.clone();
+    let site_packages = site_packages.map(Path::to_owned);
     move |stop| {
         Arc::new(FlowSources {
             files: FlowFiles::new(stop),
             tables: FlowTables::new(&defaults, stop),
+            databases: FlowDatabases::new(site_packages.as_deref(), stop),
         })
     }
+}
+
+/// Opens the source of a run whose only flow loads these rows of a program.
+pub fn open_row_stream(rows: &RowStream) -> impl Fn(&Stop) -> Arc<dyn Sources> + Sync + use<> {
+    let rows = rows.clone();
+    move |stop| Arc::new(FlowStream::new(&rows, stop))
 }
 
 /// Opens the sources of a run of a caller that has only files.
@@ -43,6 +57,15 @@ pub fn open_files(stop: &Stop) -> Arc<dyn Sources> {
 struct FlowSources {
     files: FlowFiles,
     tables: FlowTables,
+    databases: FlowDatabases,
+}
+
+impl FlowSources {
+    /// The connection of a source that is reached by an ADBC driver.
+    fn driven<'a>(asked: &FlowAsked<'a>, source: &FlowSource) -> Option<&'a Connection> {
+        let connection = asked.package.connections.get(&source.connection)?;
+        DestinationKind::has_tables(connection.address()).then_some(connection)
+    }
 }
 
 impl Sources for FlowSources {
@@ -51,16 +74,22 @@ impl Sources for FlowSources {
         asked: &FlowAsked<'_>,
         notes: &mut Vec<String>,
     ) -> std::result::Result<FlowInputs, PlanError> {
-        match &asked.flow.source {
-            Some(source) => self.tables.look(asked, source, notes),
-            None => self.files.look(asked, notes),
+        let Some(source) = &asked.flow.source else {
+            return self.files.look(asked, notes);
+        };
+        match FlowSources::driven(asked, source) {
+            Some(connection) => self.databases.look(asked, source, connection, notes),
+            None => self.tables.look(asked, source, notes),
         }
     }
 
     fn find(&self, asked: &FlowAsked<'_>) -> std::result::Result<(), PlanError> {
-        match &asked.flow.source {
-            Some(source) => self.tables.open(asked, source).map(drop),
-            None => self.files.find(asked),
+        let Some(source) = &asked.flow.source else {
+            return self.files.find(asked);
+        };
+        match FlowSources::driven(asked, source) {
+            Some(connection) => self.databases.open(asked, source, connection).map(drop),
+            None => self.tables.open(asked, source).map(drop),
         }
     }
 }

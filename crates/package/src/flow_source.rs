@@ -1,5 +1,6 @@
 //! A flow whose rows come from a database: `source = { connection = "crm", table = "sales.orders" }`.
 
+use inrush_destination::address::DestinationKind;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -16,12 +17,12 @@ pub const SOURCE_CONNECTIONS_MIN: u16 = 2;
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct FlowSource {
-    /// The name of the connection that is read: `postgresql://...`.
+    /// The name of the connection that is read: `postgresql://...`, `FILE.duckdb` or `adbc:DRIVER`.
     pub connection: String,
     /// The table or view, `table` or `schema.table`; unusual names in double quotes. A table is read with its partitions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub table: Option<String>,
-    /// A SELECT whose rows are read by one stream, instead of a table.
+    /// A SELECT whose rows are read, instead of a table: by one stream, unless `split_by` names a key.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub query: Option<String>,
     /// The columns that are read: names as the database has them; `"tags::text"` reads the database's text of a type that
@@ -31,7 +32,15 @@ pub struct FlowSource {
     /// A condition of the rows that are read, as in SQL.
     #[serde(rename = "where", default, skip_serializing_if = "Option::is_none")]
     pub filter: Option<String>,
+    /// A column by whose ranges the rows are cut, so that several streams read a view or a query. Its name as the database
+    /// has it; its type must have an order. A table is cut by its pages without it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub split_by: Option<String>,
+    /// `true`: rows in which the column of `split_by` is NULL are read with its first range. Default: such rows are refused.
+    #[serde(default, skip_serializing_if = "is_no")]
+    pub split_nulls: bool,
     /// The most connections to the database that is read, one of which keeps the snapshot. Default: one more than streams.
+    /// All flows that read the connection share them, and the smallest number counts.
     #[schemars(range(min = 2, max = 1024))]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_connections: Option<u16>,
@@ -89,12 +98,14 @@ pub(super) fn check_flow_source(
         Some(connection) => {
             let url = connection.address();
             let is_read = ["postgresql://", "postgres://", "embedded", "${env:"];
-            if !is_read.iter().any(|start| url.starts_with(start)) {
+            let is_read = is_read.iter().any(|start| url.starts_with(start));
+            if !is_read && !DestinationKind::has_tables(url) {
                 faults.value(
                     &at("source.connection"),
                     &source.connection,
-                    "tables are read from PostgreSQL only",
-                    "name a connection whose URL is postgresql://USER@HOST/DATABASE",
+                    "no tables are read from there",
+                    "name a connection whose URL is postgresql://USER@HOST/DATABASE, FILE.duckdb or adbc:DRIVER; files, \
+                     also those of Parquet, are read by `files`",
                 );
             }
         }
@@ -125,6 +136,22 @@ pub(super) fn check_flow_source(
                 "take one of them out",
             ),
         ),
+    }
+    match (&source.split_by, source.split_nulls) {
+        (Some(column), _) if column.is_empty() => faults.value(
+            &at("source.split_by"),
+            column,
+            "it is empty",
+            "name a column, or leave `split_by` out",
+        ),
+        (None, true) => faults.add(
+            &at("source.split_nulls"),
+            conflict(
+                "`split_nulls` needs `split_by`, whose column may be NULL",
+                "add split_by = \"id\", or take `split_nulls` out",
+            ),
+        ),
+        _ => {}
     }
     if let Some(connections) = source.max_connections
         && connections < SOURCE_CONNECTIONS_MIN

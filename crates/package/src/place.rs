@@ -53,12 +53,14 @@ pub(super) struct SettingSpans {
 impl PackageOrigin {
     /// The origin of a package that was made from a command's arguments. `arguments` maps a setting to its argument:
     /// `flow[0].bounds` to `--bounds`.
-    pub fn of_arguments<const COUNT: usize>(arguments: [(&str, &str); COUNT]) -> PackageOrigin {
+    pub fn of_arguments<P: Into<String>, A: Into<String>>(
+        arguments: impl IntoIterator<Item = (P, A)>,
+    ) -> PackageOrigin {
         PackageOrigin {
             arguments: Arc::new(
                 arguments
                     .into_iter()
-                    .map(|(path, argument)| (path.to_owned(), argument.to_owned()))
+                    .map(|(path, argument)| (path.into(), argument.into()))
                     .collect(),
             ),
             ..PackageOrigin::default()

@@ -176,6 +176,8 @@ impl EachText for FlowSource {
             query,
             columns,
             filter,
+            split_by,
+            split_nulls: _,
             max_connections: _,
             stable: _,
             since,
@@ -186,6 +188,7 @@ impl EachText for FlowSource {
         query.each_text(&at("query"), TextKind::Sql, visit);
         columns.each_text(&at("columns"), kind, visit);
         filter.each_text(&at("where"), TextKind::Sql, visit);
+        split_by.each_text(&at("split_by"), kind, visit);
         if let Some(Since {
             column,
             from,

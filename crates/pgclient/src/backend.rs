@@ -11,3 +11,10 @@ pub struct Backend {
     /// When the server was started, which distinguishes it from another server at the same address.
     pub server_started_at: i64,
 }
+
+impl Backend {
+    /// The question for a session's own facts, in their order.
+    pub const QUESTION: &str = "SELECT pg_catalog.pg_backend_pid(), \
+        (extract(epoch FROM pg_catalog.clock_timestamp()) * 1000000)::int8, \
+        (extract(epoch FROM pg_catalog.pg_postmaster_start_time()) * 1000000)::int8";
+}

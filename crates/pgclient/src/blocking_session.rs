@@ -7,14 +7,16 @@
 //! a COPY, can only be dropped: the server notices that its client is gone and ends the statement.
 
 use std::io;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use inrush_rows::cancel::Stop;
-use rustix::event::{PollFd, PollFlags, poll};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use super::address::DatabaseAddress;
+use super::backend::Backend;
 use super::connection::SETTINGS;
 use super::error::ClientError;
+use super::liveness::SilenceChecks;
 use super::raw_connection::RawConnection;
 use super::{error_response, frontend, message_limits};
 
@@ -46,6 +48,10 @@ pub enum SessionError {
 pub struct FieldDescription {
     /// Its name.
     pub name: String,
+    /// The OID of the table or view whose column it is; 0 if it is none.
+    pub table_oid: u32,
+    /// Its number there (`attnum`); 0 if it is no column of a table.
+    pub column_number: i16,
     /// The OID of its type.
     pub type_oid: u32,
     /// The modifier of its type; -1 if it has none.
@@ -66,6 +72,9 @@ pub struct BlockingSession {
     raw: RawConnection,
     server: String,
     stop: Stop,
+    address: DatabaseAddress,
+    /// None until the backend is known, and if the address sets no keepalives.
+    silence: Option<(Duration, SilenceChecks)>,
     /// A buffer whose first `filled` bytes were received; those before `seen` are dealt with.
     received: Vec<u8>,
     filled: usize,
@@ -95,39 +104,48 @@ impl BlockingSession {
             hint: "is the limit of processes (ulimit -u) reached?".to_owned(),
             source: None,
         };
-        let connecting = std::thread::scope(|scope| {
-            let connect = || {
-                let runtime = tokio::runtime::Builder::new_current_thread()
-                    .enable_all()
-                    .build();
-                runtime.map_err(failed)?.block_on(async {
-                    tokio::select! {
-                        biased;
-                        _ = stop.wait() => Err(SessionError::Stopped),
-                        opened = RawConnection::open(address, application_name) => Ok(opened?),
-                    }
-                })
-            };
-            let thread = std::thread::Builder::new().name("connect".to_owned());
-            let thread = thread.spawn_scoped(scope, connect).map_err(failed)?;
-            match thread.join() {
-                Ok(opened) => opened,
-                Err(panic) => std::panic::resume_unwind(panic),
+        let connecting = on_thread(|| async {
+            tokio::select! {
+                biased;
+                _ = stop.wait() => Err(SessionError::Stopped),
+                opened = RawConnection::open(address, application_name) => Ok(opened?),
             }
         });
-        let raw = connecting?;
+        let raw = connecting.map_err(failed)??;
         raw.set_waiting(false).map_err(failed)?;
         let mut session = BlockingSession {
             raw,
             server: address.server(),
             stop: stop.clone(),
+            address: address.clone(),
+            silence: None,
             received: Vec::new(),
             filled: 0,
             seen: 0,
             waited_ns: 0,
         };
         session.query(SETTINGS, "making the session's settings")?;
+        if let Some(patience) = address.keepalive.patience() {
+            let checks = SilenceChecks::new(session.raw.place().clone(), session.backend()?);
+            session.silence = Some((patience, checks));
+        }
         Ok(session)
+    }
+
+    /// The backend as it reports itself: behind a pooler it is another one than the login told.
+    fn backend(&mut self) -> Result<Backend, SessionError> {
+        let doing = "asking for the backend";
+        let found = self.query(Backend::QUESTION, doing)?;
+        let texts: Vec<String> = found.rows.into_iter().flatten().flatten().collect();
+        let number = |index: usize| texts.get(index).and_then(|text| text.parse::<i64>().ok());
+        match (number(0), number(1), number(2)) {
+            (Some(process_id), Some(opened_at), Some(server_started_at)) => Ok(Backend {
+                process_id: process_id as i32,
+                opened_at,
+                server_started_at,
+            }),
+            _ => Err(self.violation(doing, "did not tell its process and its times")),
+        }
     }
 
     /// The server's process that serves it.
@@ -387,9 +405,13 @@ impl BlockingSession {
         Ok(())
     }
 
-    /// Waits for the socket, or for the run's stop.
-    fn wait(&self, event: PollFlags, doing: &str) -> Result<(), SessionError> {
-        let bell = self.stop.bell().map_err(|error| self.lost(doing, &error))?;
+    /// Waits for the socket, or for the run's stop. After each long silence the server is asked whether it still has the
+    /// backend: a proxy between may keep this connection open without it.
+    fn wait(&mut self, event: PollFlags, doing: &str) -> Result<(), SessionError> {
+        let stop = self.stop.clone();
+        let bell = stop.bell().map_err(|error| self.lost(doing, &error))?;
+        let patience = self.silence.as_ref().map(|(patience, _)| *patience);
+        let timeout = patience.and_then(|patience| Timespec::try_from(patience).ok());
         loop {
             if self.stop.asked().is_some() {
                 return Err(SessionError::Stopped);
@@ -398,14 +420,61 @@ impl BlockingSession {
                 PollFd::new(&self.raw, event),
                 PollFd::new(&bell, PollFlags::IN),
             ];
-            match poll(&mut wishes, None) {
+            match poll(&mut wishes, timeout.as_ref()) {
                 Err(rustix::io::Errno::INTR) => {}
                 Err(error) => return Err(self.lost(doing, &error.into())),
-                Ok(_) if !wishes[0].revents().is_empty() => return Ok(()),
+                Ok(0) => self.check_silence(doing)?,
+                Ok(_) if !wishes[0].revents().is_empty() => {
+                    if let Some((_, checks)) = &mut self.silence {
+                        checks.heard();
+                    }
+                    return Ok(());
+                }
                 Ok(_) => {}
             }
         }
     }
+
+    fn check_silence(&mut self, doing: &str) -> Result<(), SessionError> {
+        let Some((_, checks)) = &mut self.silence else {
+            return Ok(());
+        };
+        let (address, stop) = (&self.address, &self.stop);
+        let checked = on_thread(|| async {
+            tokio::select! {
+                biased;
+                _ = stop.wait() => Err(SessionError::Stopped),
+                reason = checks.check(address) => Ok(reason),
+            }
+        });
+        match checked {
+            Ok(answer) => match answer? {
+                None => Ok(()),
+                Some(reason) => Err(SessionError::Client(ClientError::Lost {
+                    doing: doing.to_owned(),
+                    reason: reason.to_owned(),
+                })),
+            },
+            Err(error) => Err(self.lost(doing, &error)),
+        }
+    }
+}
+
+/// Runs a future to its end on a thread of its own: this one may belong to a runtime, which lets nothing block in it.
+fn on_thread<F: Future<Output = T>, T: Send>(future: impl FnOnce() -> F + Send) -> io::Result<T> {
+    std::thread::scope(|scope| {
+        let run = || {
+            let runtime = tokio::runtime::Builder::new_current_thread()
+                .enable_all()
+                .build()?;
+            Ok(runtime.block_on(future()))
+        };
+        let thread = std::thread::Builder::new().name("connect".to_owned());
+        match thread.spawn_scoped(scope, run)?.join() {
+            Ok(done) => done,
+            Err(panic) => std::panic::resume_unwind(panic),
+        }
+    })
 }
 
 /// A reader of a message's body.
@@ -440,14 +509,16 @@ fn description(body: &[u8]) -> Option<Vec<FieldDescription>> {
     (0..count)
         .map(|_| {
             let name = body.text()?;
-            // The table and the column in it.
-            body.take(6)?;
+            let table_oid = u32::from_be_bytes(body.word()?);
+            let column_number = i16::from_be_bytes(body.word()?);
             let type_oid = u32::from_be_bytes(body.word()?);
             body.take(2)?;
             let type_modifier = i32::from_be_bytes(body.word()?);
             body.take(2)?;
             Some(FieldDescription {
                 name,
+                table_oid,
+                column_number,
                 type_oid,
                 type_modifier,
             })
@@ -482,6 +553,8 @@ mod tests {
         let described = b"\0\x01id\0\0\0\x40\0\0\x01\0\0\0\x17\0\x04\xff\xff\xff\xff\0\0";
         let expected = FieldDescription {
             name: "id".to_owned(),
+            table_oid: 0x4000,
+            column_number: 1,
             type_oid: 23,
             type_modifier: -1,
         };

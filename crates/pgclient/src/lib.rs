@@ -3,7 +3,8 @@
 //! [`address`] reads a URL and completes it from [`connection_defaults`]. [`connection`] logs in, makes the settings of
 //! a session and runs statements; a statement can be cancelled, and a backend that is gone is detected. The rows of a
 //! COPY may be written without the driver ([`block_socket`]). [`quote`] writes names and texts into SQL, and [`types`]
-//! maps the types of the catalog to columns. An [`error`] keeps the server's message, with its SQLSTATE.
+//! maps the types of the catalog to columns; [`native_types`] tells whether values pass between two columns unchanged.
+//! [`table_identity`] recognises a table behind another address. An [`error`] keeps the server's message, with its SQLSTATE.
 //!
 //! A [`RawConnection`] continues without the driver after the login, for a load generator, with the messages of
 //! [`frontend`] and [`replies`].
@@ -28,6 +29,7 @@ mod error_response;
 pub mod frontend;
 mod liveness;
 mod message_limits;
+pub mod native_types;
 mod password_file;
 pub mod quote;
 mod raw_connection;
@@ -38,6 +40,7 @@ mod server_certificate;
 mod service_file;
 mod settings;
 mod socket;
+pub mod table_identity;
 mod tls;
 mod tls_settings;
 mod tls_stream;

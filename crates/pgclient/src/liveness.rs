@@ -38,6 +38,36 @@ enum Look {
     Unanswered,
 }
 
+/// The checks of a session on a thread that waits for it by itself: one after each silence.
+#[derive(Debug)]
+pub struct SilenceChecks {
+    place: ServerAddress,
+    backend: Backend,
+    unanswered: u32,
+}
+
+impl SilenceChecks {
+    /// The checks of a backend that this server has.
+    pub fn new(place: ServerAddress, backend: Backend) -> SilenceChecks {
+        SilenceChecks {
+            place,
+            backend,
+            unanswered: 0,
+        }
+    }
+
+    /// Bytes came: the count of checks without an answer starts again.
+    pub fn heard(&mut self) {
+        self.unanswered = 0;
+    }
+
+    /// Asks the server once. Returns why the session has to be given up, if it has to be.
+    pub async fn check(&mut self, address: &DatabaseAddress) -> Option<&'static str> {
+        let looked = look(address, &self.place, self.backend).await;
+        judge(looked, &mut self.unanswered)
+    }
+}
+
 /// Returns once a connection has to be given up, and notes the reason in its watch.
 pub async fn keep(
     address: DatabaseAddress,

@@ -24,6 +24,7 @@ pub struct RawConnection {
     socket: Socket,
     session: Option<Box<ClientConnection>>,
     backend_process_id: i32,
+    place: ServerAddress,
 }
 
 impl RawConnection {
@@ -86,12 +87,18 @@ impl RawConnection {
             socket,
             session: session.map(Box::new),
             backend_process_id: watch.backend_process_id().cast_signed(),
+            place: place.clone(),
         })
     }
 
     /// The process that serves it, as the server reported at the login; behind a pooler it may be another one.
     pub fn backend_process_id(&self) -> i32 {
         self.backend_process_id
+    }
+
+    /// The server that took it, of those that the address names.
+    pub fn place(&self) -> &ServerAddress {
+        &self.place
     }
 
     /// True if its bytes are encrypted.

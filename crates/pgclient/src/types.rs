@@ -17,6 +17,8 @@ pub struct PostgresType {
     pub wire: Option<PgType>,
     /// True if the type itself refuses NULL (a domain may).
     pub not_null: bool,
+    /// Its own OID and modifier in the catalog.
+    pub catalog_type: (u32, i32),
     /// True if the server may store another value than the text: it parses the text itself, and may round, cut or
     /// rewrite it silently.
     pub may_change: bool,
@@ -129,6 +131,7 @@ pub async fn resolve(
         column_type,
         wire,
         not_null: row.get(4),
+        catalog_type: (oid, modifier),
         may_change,
     })
 }
@@ -154,23 +157,30 @@ fn array(element: ColumnType) -> ColumnType {
 
 /// The number of digits after the point of money, with the locale of the role, the database or the server, which
 /// readers of the table use. The sessions of a load set another locale.
-async fn money_scale(connection: &ServerConnection) -> Result<u8, ClientError> {
+pub(crate) async fn money_scale(connection: &ServerConnection) -> Result<u8, ClientError> {
     let doing = "asking how many digits money has";
     connection
         .execute("SET lc_monetary = DEFAULT", doing)
         .await?;
-    let one = connection
-        .query("SELECT encode(cash_send('1'::money), 'hex')", &[], doing)
-        .await;
+    let one = connection.query(ONE_MONEY, &[], doing).await;
     connection.execute("SET lc_monetary = 'C'", doing).await?;
     let hex: String = one?.first().map(|row| row.get(0)).unwrap_or_default();
-    let mut number = i64::from_str_radix(&hex, 16).unwrap_or_default();
+    Ok(scale_of_money(&hex))
+}
+
+/// Asks for the number that is stored for one unit of money, in hexadecimal digits.
+pub const ONE_MONEY: &str =
+    "SELECT pg_catalog.encode(pg_catalog.cash_send('1'::pg_catalog.money), 'hex')";
+
+/// The number of digits after the point of money, by the answer to [`ONE_MONEY`].
+pub fn scale_of_money(hex: &str) -> u8 {
+    let mut number = i64::from_str_radix(hex, 16).unwrap_or_default();
     let mut scale = 0;
     while number >= 10 {
         number /= 10;
         scale += 1;
     }
-    Ok(scale)
+    scale
 }
 
 /// Resolves a type by its name in SQL. The package has made sure that it is a type's name and

@@ -103,6 +103,17 @@ pub enum EncodeError {
         /// The value, shortened to 200 characters.
         value: String,
     },
+    /// A value in binary form is not of its column's type.
+    #[error(
+        "column \"{column}\", row {row} of the batch: its bytes are no value of the column's type; \
+         was the type changed in the source while it was read?"
+    )]
+    NotOfType {
+        /// The column.
+        column: String,
+        /// The row within the batch, from 0.
+        row: usize,
+    },
     /// A decimal number has more digits than PostgreSQL's `numeric` can hold.
     #[error(
         "column \"{column}\", row {row} of the batch: {digits_before_point} digits before and \

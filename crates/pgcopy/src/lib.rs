@@ -6,6 +6,7 @@
 //! binary encoder. Both take the same batches. The encoder is chosen by the type of the
 //! target's column, never by the source's.
 //!
+//! A [`NativeShape`] puts the OIDs of one database in the place of another's, in values that pass in binary form.
 //! [`BinaryDecoder`] reads `COPY ... TO STDOUT (FORMAT binary)` into the same arrays.
 //!
 //! The batches were checked by `inrush_convert` before. Values that PostgreSQL cannot store are nevertheless refused
@@ -18,6 +19,7 @@ pub mod limits;
 mod binary;
 mod decode;
 mod error;
+mod native_shape;
 mod pg_type;
 mod text;
 
@@ -26,5 +28,6 @@ pub use binary::BinaryEncoder;
 pub use binary::InstructionSet;
 pub use decode::{BadText, BinaryDecoder, DecodeError, DecodedBlock, DecodedType, plain_or_text};
 pub use error::EncodeError;
+pub use native_shape::NativeShape;
 pub use pg_type::PgType;
 pub use text::TextEncoder;

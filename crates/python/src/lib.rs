@@ -3,6 +3,8 @@
 //! Thin on purpose: the command is `inrush_cli::main`, and `run` hands JSON to `inrush.api`,
 //! which makes the types that Python sees.
 
+mod arrow_stream;
+
 use std::ffi::OsString;
 use std::path::PathBuf;
 
@@ -67,9 +69,30 @@ fn run(
     Ok(answer.to_string())
 }
 
+/// Load the rows of an object with `__arrow_c_stream__` by the words of `inrush load`, and return
+/// `{exit_status, error, report, report_path}` as JSON.
+#[pyfunction]
+fn load(
+    py: Python<'_>,
+    rows: &Bound<'_, PyAny>,
+    words: Vec<String>,
+    site_packages: Option<PathBuf>,
+    own_package: Option<PathBuf>,
+) -> PyResult<String> {
+    let surroundings = Surroundings {
+        site_packages,
+        own_package,
+    };
+    let reader = arrow_stream::reader_of(rows)?;
+    let answer = py.detach(|| inrush_cli::python_run::load(words, reader, &surroundings));
+    py.check_signals()?;
+    Ok(answer.to_string())
+}
+
 /// The engine, built from Rust.
 #[pymodule]
 fn _inrush(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(main, module)?)?;
-    module.add_function(wrap_pyfunction!(run, module)?)
+    module.add_function(wrap_pyfunction!(run, module)?)?;
+    module.add_function(wrap_pyfunction!(load, module)?)
 }

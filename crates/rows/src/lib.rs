@@ -20,6 +20,7 @@ pub mod hexadecimal;
 pub mod ids;
 pub mod interval;
 pub mod location;
+pub mod native_type;
 pub mod padded_text;
 pub mod percent;
 pub mod plural;

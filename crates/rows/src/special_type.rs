@@ -58,6 +58,11 @@ pub enum SpecialType {
         /// The type of its elements.
         element: Box<ColumnType>,
     },
+    /// Values in the database's own binary form, which pass unchanged from a source with the same form.
+    Native {
+        /// The form: [`NativeType::form`](crate::native_type::NativeType::form).
+        form: String,
+    },
 }
 
 impl SpecialType {
@@ -71,6 +76,7 @@ impl SpecialType {
             | SpecialType::Array { .. } => DataType::Utf8View,
             SpecialType::Money { .. } => DataType::Decimal128(MONEY_DIGITS, MONEY_ARROW_SCALE),
             SpecialType::TimeTz { .. } => DataType::FixedSizeBinary(TIME_TZ_BYTES),
+            SpecialType::Native { .. } => DataType::BinaryView,
         }
     }
 }

@@ -153,8 +153,21 @@ fn common<'a>(
     Ok(Some(table))
 }
 
+/// The name of a type for a new column that takes all values of an Arrow type; `None` if there is none.
+pub fn type_name(data_type: &DataType, is_uuid: bool) -> Option<String> {
+    sql_and_type(data_type, is_uuid).map(|(sql, _)| sql)
+}
+
 /// The type of a column for a field; `None` if no type can hold its values.
 fn type_of(field: &TableField) -> Option<TypeGuess> {
+    let (sql, column_type) = sql_and_type(&field.data_type, field.is_uuid)?;
+    Some(TypeGuess::Told {
+        sql,
+        column_type: Box::new(column_type),
+    })
+}
+
+fn sql_and_type(data_type: &DataType, is_uuid: bool) -> Option<(String, ColumnType)> {
     let numeric = |precision: u8, scale: u8| {
         (
             format!("numeric({precision},{scale})"),
@@ -165,7 +178,7 @@ fn type_of(field: &TableField) -> Option<TypeGuess> {
         characters_max: None,
         blank_padded: false,
     };
-    let (sql, column_type) = match &field.data_type {
+    Some(match data_type {
         DataType::Boolean => ("boolean".to_owned(), ColumnType::Bool),
         DataType::Int8 | DataType::UInt8 | DataType::Int16 => {
             ("smallint".to_owned(), ColumnType::Int16)
@@ -180,7 +193,7 @@ fn type_of(field: &TableField) -> Option<TypeGuess> {
         | DataType::Decimal128(precision, scale)
         | DataType::Decimal256(precision, scale) => decimal(*precision, *scale),
         DataType::Utf8 | DataType::Null => ("text".to_owned(), text),
-        DataType::FixedSizeBinary(_) if field.is_uuid => ("uuid".to_owned(), ColumnType::Uuid),
+        DataType::FixedSizeBinary(_) if is_uuid => ("uuid".to_owned(), ColumnType::Uuid),
         DataType::Binary | DataType::FixedSizeBinary(_) => ("bytea".to_owned(), ColumnType::Binary),
         DataType::Date32 | DataType::Date64 => ("date".to_owned(), ColumnType::Date),
         DataType::Time32(_) | DataType::Time64(_) => (
@@ -209,10 +222,6 @@ fn type_of(field: &TableField) -> Option<TypeGuess> {
             },
         ),
         _ => return None,
-    };
-    Some(TypeGuess::Told {
-        sql,
-        column_type: Box::new(column_type),
     })
 }
 

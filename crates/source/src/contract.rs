@@ -107,6 +107,13 @@ pub trait Source: fmt::Debug + Send + Sync {
         None
     }
 
+    /// Names of the stored tables from which its rows come, also through views, with their partitions: the same names
+    /// however the address of the database is written. A destination that knows its target by one of these names refuses
+    /// to write into what is read.
+    fn stored_tables(&self) -> Vec<String> {
+        Vec::new()
+    }
+
     /// Notes for the user about this source, in whole sentences, for the plan.
     fn notes(&self) -> Vec<String> {
         Vec::new()

@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use arrow_schema::DataType;
 use inrush_rows::location::Location;
+use inrush_rows::native_type::NativeType;
 
 use crate::error::SourceError;
 
@@ -159,4 +160,6 @@ pub struct SourceColumn {
     pub data_type: Option<DataType>,
     /// True if its values are 16 bytes that are marked as a UUID.
     pub is_uuid: bool,
+    /// The form of its values, if they are bytes in the source's own binary form: their type is then `Binary`.
+    pub native: Option<NativeType>,
 }

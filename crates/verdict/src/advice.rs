@@ -73,6 +73,13 @@ fn source_read(facts: &Facts) -> Option<Advice> {
             gain_s: gain_without(facts, cause),
         })
     };
+    if facts.measurements.reads_database {
+        return all(
+            "Look at the CPU and the disk of the source's server, and at the network to it: the streams waited for its \
+             rows. More streams read a table in parallel, up to `max_connections` of the source"
+                .to_owned(),
+        );
+    }
     if facts.parts.of(Part::FeedRead) > facts.parts.of(Part::FileRead) {
         let file = facts.busiest_feed().map_or("the file", |feed| &feed.file);
         return all(format!(

@@ -77,7 +77,7 @@ fn source_read(facts: &Facts) -> Vec<String> {
     }
     let stored = facts.stored_bytes();
     let disks_are_known = !facts.measurements.machine.disk_read_bytes.is_empty();
-    if stored > 0.0 && disks_are_known {
+    if stored > 0.0 && disks_are_known && !facts.measurements.reads_database {
         let from_disks = facts.disk_read_bytes() / stored;
         clauses.push(if from_disks < 0.5 {
             format!(

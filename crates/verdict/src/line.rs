@@ -151,6 +151,9 @@ fn undecided(facts: &Facts, causes: &[CauseShare]) -> String {
 pub(crate) fn noun(facts: &Facts, cause: Cause) -> String {
     let word = facts.destination();
     match cause {
+        Cause::SourceRead if facts.measurements.reads_database => {
+            "waiting for the source's rows".to_owned()
+        }
         Cause::SourceRead => "reading the files".to_owned(),
         Cause::Decompression => "decompressing the files".to_owned(),
         Cause::ClientCpu => match facts.cpu.holder_for_loader() {

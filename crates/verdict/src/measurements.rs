@@ -24,6 +24,9 @@ pub struct Measurements {
     pub feeds: Vec<FeedSeries>,
     /// One entry for each flow.
     pub tables: Vec<TableSeries>,
+    /// The rows come from a database, not from files: reading them is waiting for its server.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub reads_database: bool,
     /// The destination's server, if it could be queried.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub server: Option<ServerMeasurements>,
@@ -36,6 +39,15 @@ pub struct Measurements {
     /// CPU seconds of the metering: of the metering thread, and of the backend that it queries if the server is on this
     /// machine. The streams' own counters, a few clock readings per batch, are not included.
     pub metering_cpu_s: f64,
+}
+
+/// For a figure that most reports do not have.
+#[allow(
+    clippy::trivially_copy_pass_by_ref,
+    reason = "serde passes a reference"
+)]
+fn is_false(value: &bool) -> bool {
+    !value
 }
 
 /// Units whose rows the destination stored by the same way.

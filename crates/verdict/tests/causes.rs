@@ -74,6 +74,25 @@ fn slow_files() {
 }
 
 #[test]
+fn a_source_database_that_is_slow() {
+    let slow = stream(&[(Read, 0.85), (Convert, 0.10)]).reads(100e6);
+    let mut run = run(20.0).streams(2, &slow).table("rows", 200e6);
+    run.0.reads_database = true;
+    let verdict = expect(&run, Cause::SourceRead);
+    assert!(
+        verdict.line.starts_with("Waiting for the source's rows"),
+        "{}",
+        verdict.line
+    );
+    assert!(advice(&verdict).change.contains("source's server"));
+    let clauses = &verdict.causes[0].evidence;
+    assert!(
+        !clauses.iter().any(|clause| clause.contains("file")),
+        "{clauses:?}"
+    );
+}
+
+#[test]
 fn files_on_a_disk_that_is_full() {
     let slow = stream(&[(Read, 0.85), (Convert, 0.10)]).reads(100e6);
     let run = run(20.0)

@@ -165,7 +165,7 @@ prop_compose! {
         stored in vec(stored(), 0..3),
     ) -> Measurements {
         let tables = vec![TableSeries { flow: "rows".to_owned(), rows: Vec::new(), stored_bytes }];
-        Measurements { step_ms, steps, load_s, streams, feeds, tables, server, stored, machine, metering_cpu_s: 0.0 }
+        Measurements { step_ms, steps, load_s, streams, feeds, tables, server, stored, machine, metering_cpu_s: 0.0, reads_database: false }
     }
 }
 

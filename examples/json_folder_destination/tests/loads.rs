@@ -62,6 +62,8 @@ impl Sources for JsonFolders {
             dialect: Dialect::csv(),
             format: Default::default(),
             reject_hint: None,
+            primary_key: Vec::new(),
+            nothing_new: None,
             header: Some(
                 looked
                     .columns
@@ -92,6 +94,7 @@ impl OpenInputs for Looked {
             name: name.clone(),
             data_type: data_type.clone(),
             is_uuid: false,
+            native: None,
         };
         Some(TypedInputs {
             kind: "JSON",

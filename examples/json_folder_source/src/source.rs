@@ -95,6 +95,7 @@ impl Source for JsonFiles {
                 name: name.clone(),
                 data_type: Some(data_type.clone()),
                 is_uuid: false,
+                native: None,
             });
         Ok(columns.collect())
     }

@@ -82,7 +82,7 @@ batch_begin(Load *load, ParseState *pstate)
 	batch->slots = palloc(sizeof(TupleTableSlot *) * BATCH_TUPLES);
 	/* Nothing reads values from these. */
 	for (int i = 0; i < BATCH_TUPLES; i++)
-		batch->slots[i] = MakeTupleTableSlot(NULL, &arena_slot);
+		batch->slots[i] = MakeSingleTupleTableSlot(NULL, &arena_slot);
 	prepare_checks(batch, pstate);
 	batch->command = GetCurrentCommandId(true);
 	batch->options = insert_options(load);

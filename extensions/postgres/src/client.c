@@ -121,14 +121,17 @@ client_read(Input *input, Decoder *decoder)
 	if (rest > 0)
 	{
 		if (input->data == input->carry)
-			memmove(input->carry, input->carry + decoder->used, rest);
+		{
+			/* A long row, which comes in many messages, stays where it is. */
+			if (decoder->used > 0)
+				memmove(input->carry, input->carry + decoder->used, rest);
+		}
 		else
 		{
 			reserve_carry(input, rest);
 			memcpy(input->carry, input->data + decoder->used, rest);
 		}
 	}
-	input->carry_len = rest;
 	decoder->used = 0;
 
 	if (!next_message(&input->message))

@@ -19,7 +19,6 @@
 /* A COPY FROM STDIN never runs inside another one, so there is at most one. */
 static struct
 {
-	Load	   *load;
 	CopyFromState copy;
 	RowReader  *rows;
 }			running;
@@ -27,7 +26,7 @@ static struct
 /* The eleven bytes of the signature, no flags, no extension. */
 static const char no_header[19] = "PGCOPY\n\377\r\n\0\0\0\0\0\0\0\0";
 
-/* CopyFrom reads a header before it reads rows. It gets this one; the decoder reads the client's header. */
+/* BeginCopyFrom reads a header. It gets this one; the decoder reads the client's header. */
 static int
 give_header(void *to, int min, int max)
 {
@@ -83,15 +82,14 @@ load_executor(Load *load, ParseState *pstate, CopyStmt *stmt)
 	CopyFromState copy = BeginCopyFrom(pstate, load->rel, NULL, NULL, false, give_header,
 									   stmt->attlist, options);
 
-	running.load = load;
 	running.copy = copy;
 	running.rows = rows_begin(load);
 	copy->routine = &routine;
 	pgstat_progress_update_param(PROGRESS_COPY_TYPE, PROGRESS_COPY_TYPE_PIPE);
 	load->rows = CopyFrom(copy);
 	EndCopyFrom(copy);
-	running.load = NULL;
 	running.copy = NULL;
+	running.rows = NULL;
 }
 
 #endif

@@ -7,6 +7,7 @@
  */
 #include "fastcopy.h"
 
+#include "access/htup_details.h"
 #include "access/relation.h"
 #include "catalog/pg_proc.h"
 #include "catalog/pg_type.h"

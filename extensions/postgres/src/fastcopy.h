@@ -56,7 +56,6 @@ typedef struct Input
 {
 	StringInfoData message;		/* the message that came last */
 	char	   *carry;			/* the rest of earlier messages, and the last one behind it */
-	size_t		carry_len;
 	size_t		carry_size;
 	const char *data;			/* what the decoder reads: the message itself, or the carry */
 	size_t		len;

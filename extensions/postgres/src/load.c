@@ -234,13 +234,15 @@ load_run(CopyStmt *stmt, const char *query)
 		ereport(ERROR,
 				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
 				 errmsg("COPY (FORMAT inrush) needs a client")));
+	/* standard_ProcessUtility, which this statement does not reach, does so for COPY. */
+	PreventCommandIfParallelMode("COPY");
+	PreventCommandDuringRecovery("COPY");
 
 	load->rel = table_openrv(stmt->relation, RowExclusiveLock);
 	load->attnums = CopyGetAttnums(RelationGetDescr(load->rel), load->rel, stmt->attlist);
 	check_privileges(pstate, load->rel, load->attnums);
 	if (XactReadOnly && !load->rel->rd_islocaltemp)
 		PreventCommandIfReadOnly("COPY FROM");
-	PreventCommandIfParallelMode("COPY FROM");
 	load->way = refusal_choose(load->rel, load->attnums, load->way, &reason);
 	if (reason != NULL)
 		ereport(ERROR,

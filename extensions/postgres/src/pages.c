@@ -121,7 +121,7 @@ pages_add(PageWriter *writer, HeapTuple tuple)
 		PageSetAllVisible((Page) writer->buffer);
 	}
 	page = (Page) writer->buffer;
-	offset = PageAddItem(page, (Item) tuple->t_data, tuple->t_len, InvalidOffsetNumber, false, true);
+	offset = PageAddItem(page, (char *) tuple->t_data, tuple->t_len, InvalidOffsetNumber, false, true);
 	if (offset == InvalidOffsetNumber)
 		elog(ERROR, "inrush_fastcopy could not add a tuple to a page");
 	header = (HeapTupleHeader) PageGetItem(page, PageGetItemId(page, offset));

@@ -5,6 +5,7 @@ mod bench_clients;
 mod check;
 mod cleanup;
 mod common;
+mod copy;
 mod demo;
 mod format;
 mod init;
@@ -15,6 +16,7 @@ mod rejects;
 mod report;
 mod run;
 mod status;
+mod target;
 mod undo;
 mod verify;
 
@@ -31,16 +33,18 @@ pub use bench_clients::{
 pub use check::CheckArguments;
 pub use cleanup::CleanupArguments;
 pub use common::{LedgerArguments, OverrideArguments, RunArguments};
+pub use copy::CopyArguments;
 pub use demo::DemoArguments;
 pub use format::parse_format;
 pub use init::InitArguments;
 pub use join::JoinArguments;
-pub use load::{LoadArguments, LoadMode, UncheckedTypesAnswer, VerifyLevel};
+pub use load::LoadArguments;
 pub use preflight::{PreflightArguments, WhatIf};
 pub use rejects::{RejectsArguments, RejectsCommand, ReplayArguments, ShowArguments};
 pub use report::ReportArguments;
 pub use run::RunCommandArguments;
 pub use status::StatusArguments;
+pub use target::{LoadMode, TargetArguments, ToArguments, UncheckedTypesAnswer, VerifyLevel};
 pub use undo::UndoArguments;
 pub use verify::VerifyArguments;
 
@@ -72,6 +76,7 @@ pub struct Arguments {
 #[derive(Debug, Subcommand)]
 pub enum Command {
     Load(LoadArguments),
+    Copy(CopyArguments),
     Init(InitArguments),
     Run(RunCommandArguments),
     #[command(hide = true)]
@@ -94,6 +99,7 @@ impl Command {
     pub fn changes_something(&self) -> bool {
         match self {
             Command::Load(_)
+            | Command::Copy(_)
             | Command::Run(_)
             | Command::Join(_)
             | Command::Cleanup(_)
@@ -119,6 +125,10 @@ Examples:
   Load the parts of one table, each part a partition:
       inrush load 'lineitem.tbl.*' --to postgresql://etl@dw/tpch --table lineitem \\
           --partition-by l_orderkey
+
+  Copy tables of another database:
+      inrush copy --from postgresql://reader@crm/crm --table 'sales.*' \\
+          --to postgresql://etl@dw/shop
 
   Guess a package from the files, then edit and run it:
       inrush init 'sales.*.csv' --to postgresql://etl@dw/shop

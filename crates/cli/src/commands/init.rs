@@ -14,7 +14,7 @@ use super::files;
 use crate::arguments::InitArguments;
 use crate::errors::CommandError;
 use crate::numbers::counted;
-use crate::{credentials, load_package, output, package_file, signals};
+use crate::{credentials, output, package_file, signals, target_package};
 
 /// The number of doubtful guesses that are shown; the package has all of them.
 const UNSURE_SHOWN_MAX: usize = 20;
@@ -59,7 +59,7 @@ pub fn init(arguments: &InitArguments) -> Result<ExitStatus, CommandError> {
     match &path {
         None => output::document(&package.to_toml_with(&comments)),
         Some(path) => {
-            let text = load_package::to_save(&package, path)?.to_toml_with(&comments);
+            let text = target_package::to_save(&package, path)?.to_toml_with(&comments);
             save(&text, path, arguments.force)?;
         }
     }

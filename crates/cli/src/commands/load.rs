@@ -11,7 +11,7 @@ use crate::arguments::LoadArguments;
 use crate::credentials;
 use crate::errors::CommandError;
 use crate::save_package::save;
-use crate::{load_package, package_file, running};
+use crate::{load_package, package_file, running, target_package};
 
 /// Loads files into a table.
 pub fn load(
@@ -19,14 +19,14 @@ pub fn load(
     surroundings: &Surroundings,
 ) -> Result<ExitStatus, CommandError> {
     running::fault()?;
-    credentials::refuse_password("--to", &arguments.to)?;
-    for (option, value) in &arguments.option {
+    credentials::refuse_password("--to", &arguments.to.to)?;
+    for (option, value) in &arguments.to.option {
         credentials::refuse_secret(option, value)?;
     }
     let package = load_package::package_of(arguments)?;
     let ready = package_file::ready(&package, &Overrides::default(), PathBuf::from("."))?;
-    if let Some(path) = &arguments.save_package {
-        save(&load_package::to_save(&package, path)?.to_toml(), path)?;
+    if let Some(path) = &arguments.target.save_package {
+        save(&target_package::to_save(&package, path)?.to_toml(), path)?;
     }
     run_ready(ready, &arguments.run, surroundings)
 }

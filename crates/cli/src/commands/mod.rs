@@ -4,6 +4,7 @@ mod capacity;
 mod check;
 mod cleanup;
 mod compare;
+mod copy;
 pub mod destination;
 mod files;
 mod init;
@@ -29,6 +30,7 @@ use crate::errors::CommandError;
 pub fn run(arguments: Arguments, surroundings: &Surroundings) -> Result<ExitStatus, CommandError> {
     match arguments.command {
         Command::Load(arguments) => load::load(&arguments, surroundings),
+        Command::Copy(arguments) => copy::copy(&arguments, surroundings),
         Command::Init(arguments) => init::init(&arguments),
         Command::Run(arguments) => run::run(&arguments, surroundings),
         Command::Join(arguments) => join::join(&arguments, surroundings),

@@ -42,7 +42,7 @@ pub fn preflight(
         };
     let stop = Stop::default();
     let defaults = credentials::connection_defaults()?;
-    let open_sources = inrush::open_sources(&defaults);
+    let open_sources = inrush::open_sources(&defaults, reached.site_packages.as_deref());
     let options = RunOptions {
         open_sources: &open_sources,
         folder: ready.folder,

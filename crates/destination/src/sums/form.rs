@@ -83,7 +83,7 @@ impl ColumnForm {
                 SpecialType::Money { .. } => ColumnForm::Money,
                 SpecialType::TimeTz { .. } => ColumnForm::TimeTz,
                 SpecialType::Jsonb => ColumnForm::Jsonb,
-                SpecialType::Array { .. } => ColumnForm::Opaque,
+                SpecialType::Array { .. } | SpecialType::Native { .. } => ColumnForm::Opaque,
             },
         }
     }

@@ -1,18 +1,17 @@
 //! Databases and connections of an ADBC driver.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use adbc_core::error::Result as AdbcResult;
 use adbc_core::options::{
-    InfoCode, IngestMode, OptionConnection, OptionDatabase, OptionStatement, OptionValue,
+    IngestMode, OptionConnection, OptionDatabase, OptionStatement, OptionValue,
 };
 use adbc_core::{CancelHandle, Connection as _, Database as _, Driver, Optionable, Statement};
 use adbc_driver_manager::{ManagedConnection, ManagedDatabase, ManagedDriver, ManagedStatement};
-use arrow_array::cast::AsArray;
 use arrow_schema::Schema;
+use inrush_adbcclient::{answer, vendor_of};
 
-use crate::answer;
 use crate::connection::{AdbcConnection, AdbcDatabase, IngestName, Taker};
 use crate::interrupt::Interrupt;
 use crate::queue::QueueReader;
@@ -37,29 +36,7 @@ struct DriverDatabase(ManagedDatabase);
 
 impl AdbcDatabase for DriverDatabase {
     fn vendor(&self) -> AdbcResult<(String, String)> {
-        let connection = self.0.new_connection()?;
-        let codes = HashSet::from([InfoCode::VendorName, InfoCode::VendorVersion]);
-        let (mut name, mut version) = (String::new(), String::new());
-        let Ok(reader) = connection.get_info(Some(codes)) else {
-            return Ok((name, version));
-        };
-        for batch in reader.map_while(Result::ok) {
-            let codes = batch
-                .column(0)
-                .as_primitive::<arrow_array::types::UInt32Type>();
-            for row in 0..codes.len() {
-                let told = answer::cell(batch.column(1), row)
-                    .ok()
-                    .flatten()
-                    .unwrap_or_default();
-                match InfoCode::from(codes.value(row)) {
-                    InfoCode::VendorName => name = told,
-                    InfoCode::VendorVersion => version = told,
-                    _ => {}
-                }
-            }
-        }
-        Ok((name, version))
+        vendor_of(&self.0)
     }
 
     fn connect(&self, interrupt: &Arc<Interrupt>) -> AdbcResult<Box<dyn AdbcConnection>> {

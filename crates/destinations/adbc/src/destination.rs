@@ -5,6 +5,8 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use adbc_driver_manager::ManagedDriver;
+use inrush_adbcclient::secrets::Secrets;
+use inrush_adbcclient::{driver_library, duckdb_file};
 use inrush_destination::{
     Abilities, Ability, Address, ColumnForm, Destination, Error, NewRun, OpenRun, OwnMemory,
     PastRun, PublishedTogether, ResolvedType, Result, RunRecord, RunState, TargetFacts, TargetName,
@@ -15,7 +17,6 @@ use inrush_rows::ids::RunKey;
 use crate::adbc_connection;
 use crate::catalog;
 use crate::connection::AdbcDatabase;
-use crate::driver_library;
 use crate::duckdb;
 use crate::interrupt::Interrupt;
 use crate::ledger::{AdbcLedger, StoredRun};
@@ -24,16 +25,12 @@ use crate::own_memory;
 use crate::queue::QUEUE_BYTES_MAX;
 use crate::quirks::{Quirks, Vendor};
 use crate::run::AdbcRun;
-use crate::secrets::Secrets;
 use crate::session::{self, AdbcSession};
 use crate::shared_database::{Claim, SharedDatabase};
 use crate::sql;
 use crate::staging;
 use crate::sums;
 use crate::types;
-
-/// Files of DuckDB are opened one at a time, after checking that this process does not have the file open.
-static OPENING: Mutex<()> = Mutex::new(());
 
 /// A database as a destination.
 struct AdbcDestination {
@@ -66,8 +63,8 @@ pub fn open_duckdb(address: &Address<'_>, file: &Path) -> Result<Box<dyn Destina
         .entry("preserve_insertion_order".to_owned())
         .or_insert_with(|| "false".to_owned());
     let mut way = duckdb_way(&library)?;
-    let opening = OPENING.lock().unwrap_or_else(PoisonError::into_inner);
-    duckdb::file::not_open_here(file)?;
+    let opening = duckdb_file::opening();
+    duckdb_file::not_open_here(file)?;
     let was_there = file.symlink_metadata().is_ok();
     let database = match &mut way {
         DuckDbWay::Functions(functions) => duckdb::open(functions, path, &options),
@@ -76,7 +73,7 @@ pub fn open_duckdb(address: &Address<'_>, file: &Path) -> Result<Box<dyn Destina
             adbc_connection::open(driver, &options)
         }
     };
-    let database = database.map_err(|error| duckdb::file::cannot_open(file, &error.message))?;
+    let database = database.map_err(|error| duckdb_file::cannot_open(file, &error.message))?;
     let made = match was_there {
         true => None,
         false => duckdb::file::MadeFile::opened(file),
@@ -126,8 +123,8 @@ pub fn open_driver(address: &Address<'_>, name: &str) -> Result<Box<dyn Destinat
         false => None,
     };
     let refused = |error: adbc_core::error::Error| match duckdb_file {
-        Some(file) if duckdb::file::is_locked(&error.message) => {
-            duckdb::file::cannot_open(file, &error.message)
+        Some(file) if duckdb_file::is_locked(&error.message) => {
+            duckdb_file::cannot_open(file, &error.message)
         }
         _ => Error::Address {
             what: format!(
@@ -141,8 +138,8 @@ pub fn open_driver(address: &Address<'_>, name: &str) -> Result<Box<dyn Destinat
     };
     let opening = match duckdb_file {
         Some(file) => {
-            let opening = OPENING.lock().unwrap_or_else(PoisonError::into_inner);
-            duckdb::file::not_open_here(file)?;
+            let opening = duckdb_file::opening();
+            duckdb_file::not_open_here(file)?;
             Some(opening)
         }
         None => None,

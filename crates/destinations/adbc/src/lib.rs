@@ -11,7 +11,6 @@
 
 mod adapt;
 mod adbc_connection;
-mod answer;
 mod calendar_text;
 mod careful;
 mod carry;
@@ -20,7 +19,6 @@ mod check_text;
 mod connection;
 mod constraints;
 mod destination;
-mod driver_library;
 mod duckdb;
 mod ingest;
 mod interrupt;
@@ -31,7 +29,6 @@ mod publish;
 mod queue;
 mod quirks;
 mod run;
-mod secrets;
 mod session;
 mod shared_database;
 mod sql;

@@ -287,6 +287,22 @@ pub fn build_key_index(schema: &str, name: &str, key: &[String]) -> String {
     )
 }
 
+/// The name of the primary key of a staging table.
+pub fn primary_key_name(staging_table: &str) -> String {
+    format!("{staging_table}_pkey")
+}
+
+/// The primary key of a staging table that becomes the target.
+pub fn build_primary_key(schema: &str, name: &str, key: &[String]) -> String {
+    let key: Vec<String> = key.iter().map(|name| identifier(name)).collect();
+    format!(
+        "ALTER TABLE {} ADD CONSTRAINT {} PRIMARY KEY ({})",
+        qualified(schema, name),
+        identifier(&primary_key_name(name)),
+        key.join(", ")
+    )
+}
+
 /// The indexes of the target for a staging table, so that ATTACH finds them and builds none.
 pub fn build_indexes(schema: &str, name: &str, target: &TableFacts) -> Vec<String> {
     target

@@ -203,6 +203,7 @@ mod tests {
             gauges: &gauges,
             flows: Vec::new(),
             feeds: Vec::new(),
+            reads_database: false,
             backends: None,
         };
         let ended = run(&runtime, &stop, subjects, |number, _, _| match number {

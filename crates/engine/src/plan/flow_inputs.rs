@@ -4,16 +4,16 @@
 //! The engine names no source. The façade's registry has an [`OpenSources`]; a driver calls it once for each run, and
 //! plans with the returned [`Sources`].
 
-use std::collections::BTreeMap;
 use std::fmt;
 use std::path::Path;
 use std::sync::Arc;
 
 use arrow_schema::DataType;
 use inrush_convert::Converter;
-use inrush_package::{ColumnDetail, Connection, Flow, Format};
+use inrush_package::{ColumnDetail, Flow, Format, Package};
 use inrush_rows::cancel::Stop;
 use inrush_rows::column::Column;
+use inrush_rows::native_type::NativeType;
 use inrush_scan::Dialect;
 use inrush_source::Source;
 
@@ -72,8 +72,8 @@ pub struct FlowAsked<'a> {
     pub name: &'a str,
     /// Relative paths start here.
     pub folder: &'a Path,
-    /// The connections of the package, one of which a flow may read.
-    pub connections: &'a BTreeMap<String, Connection>,
+    /// The package. A flow may read one of its connections, and flows that read the same one share what is opened.
+    pub package: &'a Package,
     /// The columns of its target that can be filled, if the target exists.
     pub filled: Option<&'a [String]>,
     /// What earlier runs have loaded, for a flow with `since`.
@@ -94,6 +94,8 @@ pub struct FlowInputs {
     pub header_input: Option<Arc<Path>>,
     /// The columns that package and inputs name.
     pub details: Vec<ColumnDetail>,
+    /// The columns of the primary key that the source has and that a new target may get.
+    pub primary_key: Vec<String>,
     /// The number of fields of the first row, if it is needed.
     pub first_field_count: Option<usize>,
     /// Why there is nothing to load, if the flow has a mark and nothing above it.
@@ -129,6 +131,8 @@ pub struct TypedField {
     pub data_type: DataType,
     /// The values have 16 bytes and are marked as UUIDs.
     pub is_uuid: bool,
+    /// The form of the values, if they are in the source's own binary form.
+    pub native: Option<NativeType>,
 }
 
 /// The format of inputs, known once their columns are known.
@@ -161,6 +165,21 @@ impl FlowInputs {
             format: &flow.format,
             target_columns,
             key: None,
+        }
+    }
+
+    /// The form of each field whose values are in a source's own binary form; an empty list if the fields are text.
+    pub fn natives(&self) -> Vec<Option<NativeType>> {
+        let typed = self.opener.typed();
+        let fields = typed.into_iter().flat_map(|typed| typed.columns);
+        fields.map(|field| field.native).collect()
+    }
+
+    /// Refuses values in a source's own binary form, for destinations that have no such form.
+    pub fn refuse_native(&self, flow: &str) -> Result<(), PlanError> {
+        match self.opener.typed() {
+            Some(typed) => typed_rows::refuse_native(flow, &typed),
+            None => Ok(()),
         }
     }
 

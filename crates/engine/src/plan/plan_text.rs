@@ -74,10 +74,10 @@ pub fn fmt_reading(f: &mut fmt::Formatter<'_>, reading: &Reading) -> fmt::Result
     for line in column_text::lines(&reading.columns, reading.field_count) {
         told!(f, "    {line}")?;
     }
-    match typed_rows::words(reading) {
-        Some(line) => told!(f, "    {line}"),
-        None => Ok(()),
+    for line in typed_rows::words(reading) {
+        told!(f, "    {line}")?;
     }
+    Ok(())
 }
 
 /// The notes for the user.

@@ -6,7 +6,7 @@
 
 use arrow_schema::DataType;
 use inrush_convert::Converter;
-use inrush_rows::column::{Column, ColumnType};
+use inrush_rows::column::{Column, ColumnType, SpecialType};
 use inrush_rows::column_policy::NumberForm;
 use inrush_rows::typed_rows::is_readable;
 
@@ -36,6 +36,16 @@ pub fn check(flow: &str, inputs: &TypedInputs, columns: &mut [Column]) -> Result
                 hint: format!("leave `{setting}` out"),
             });
         }
+        if field.native.is_some() && column.policies.default.is_some() {
+            return Err(PlanError::Mismatch {
+                flow: flow.to_owned(),
+                what: format!(
+                    "`default` of column `{}` is a text, and `{}` of the {} comes in binary form",
+                    column.name, field.name, inputs.kind
+                ),
+                hint: "leave `default` out".to_owned(),
+            });
+        }
         match fit(field, &column.column_type) {
             Ok(Fit::AsWritten) => {}
             Ok(Fit::Exact) => column.policies.exact = true,
@@ -44,9 +54,12 @@ pub fn check(flow: &str, inputs: &TypedInputs, columns: &mut [Column]) -> Result
                     flow: flow.to_owned(),
                     what: format!(
                         "column `{}` cannot take `{}` of the {}, which holds {holds} ({})",
-                        column.name, field.name, inputs.kind, field.data_type
+                        column.name,
+                        field.name,
+                        inputs.kind,
+                        shown_type(field)
                     ),
-                    hint: mend.to_owned(),
+                    hint: mend,
                 });
             }
         }
@@ -54,9 +67,51 @@ pub fn check(flow: &str, inputs: &TypedInputs, columns: &mut [Column]) -> Result
     Ok(())
 }
 
+/// Refuses the first field whose values are in the source's own binary form.
+pub fn refuse_native(flow: &str, inputs: &TypedInputs) -> Result<(), PlanError> {
+    let native = |field: &TypedField| Some((field.name.clone(), field.native.clone()?));
+    match inputs.columns.iter().find_map(native) {
+        None => Ok(()),
+        Some((name, native)) => Err(PlanError::Mismatch {
+            flow: flow.to_owned(),
+            what: format!(
+                "`{name}` of the {} has the type {}, which has no counterpart here",
+                inputs.kind, native.sql
+            ),
+            hint: native.instead,
+        }),
+    }
+}
+
+/// How the values of typed rows travel, where there is something to tell: a line for each way.
+pub fn words(flow: &Reading) -> Vec<String> {
+    [unchanged(flow), by_text(flow)]
+        .into_iter()
+        .flatten()
+        .collect()
+}
+
+/// Lists the columns whose values pass in the source's own form; `None` if there are none.
+fn unchanged(flow: &Reading) -> Option<String> {
+    let is_native = |column: &&Column| {
+        matches!(
+            column.column_type,
+            ColumnType::Special(SpecialType::Native { .. })
+        )
+    };
+    let natives = flow.columns.iter().filter(is_native);
+    let names: Vec<&str> = natives.map(|column| column.name.as_str()).collect();
+    (!names.is_empty()).then(|| {
+        format!(
+            "unchanged, in the binary form of source and target: {}",
+            names.join(", ")
+        )
+    })
+}
+
 /// Lists the columns that are filled with the text of typed values; `None` if there are none, or if the source has
 /// text.
-pub fn words(flow: &Reading) -> Option<String> {
+fn by_text(flow: &Reading) -> Option<String> {
     if !flow.source.input(0).is_typed() {
         return None;
     }
@@ -109,11 +164,45 @@ enum Fit {
 #[derive(Debug)]
 struct Misfit {
     holds: &'static str,
-    mend: &'static str,
+    mend: String,
+}
+
+/// The type of a field, for people.
+fn shown_type(field: &TypedField) -> String {
+    match &field.native {
+        Some(native) => native.sql.clone(),
+        None => field.data_type.to_string(),
+    }
+}
+
+/// Values in a database's own form fit in columns of this form alone.
+fn native_fit(field: &TypedField, column: &ColumnType) -> Option<Result<Fit, Misfit>> {
+    let sent = field.native.as_ref().map(|native| &native.form);
+    let taken = match column {
+        ColumnType::Special(SpecialType::Native { form }) => Some(form),
+        _ => None,
+    };
+    match (sent, taken) {
+        (None, None) => None,
+        (sent, taken) if sent == taken => Some(Ok(Fit::AsWritten)),
+        _ => Some(Err(Misfit {
+            holds: "values in a form that only the same kind of database takes, in a column of the same type",
+            mend: match &field.native {
+                Some(native) => format!("give the column the same type, or {}", native.instead),
+                None => "give the column another type".to_owned(),
+            },
+        })),
+    }
 }
 
 fn fit(field: &TypedField, column: &ColumnType) -> Result<Fit, Misfit> {
-    let misfit = |holds, mend| Err(Misfit { holds, mend });
+    let misfit = |holds, mend: &str| {
+        let mend = mend.to_owned();
+        Err(Misfit { holds, mend })
+    };
+    if let Some(answer) = native_fit(field, column) {
+        return answer;
+    }
     if !is_readable(&field.data_type) {
         return misfit(
             "values that have no text",
@@ -152,6 +241,8 @@ fn is_float(data_type: &DataType) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use inrush_rows::native_type::NativeType;
+
     use super::*;
 
     const TEXT: ColumnType = ColumnType::Text {
@@ -164,8 +255,37 @@ mod tests {
             name: "x".to_owned(),
             data_type,
             is_uuid: false,
+            native: None,
         };
         fit(&field, column).ok()
+    }
+
+    #[test]
+    fn native_values_fit_in_their_own_form_alone() {
+        let native = |form: &str| {
+            let form = form.to_owned();
+            ColumnType::Special(SpecialType::Native { form })
+        };
+        let field = TypedField {
+            name: "x".to_owned(),
+            data_type: DataType::Binary,
+            is_uuid: false,
+            native: Some(NativeType {
+                form: "postgresql inet".to_owned(),
+                limit: None,
+                sql: "inet".to_owned(),
+                instead: "read `x::text`".to_owned(),
+            }),
+        };
+        assert_eq!(
+            fit(&field, &native("postgresql inet")).ok(),
+            Some(Fit::AsWritten)
+        );
+        for other in [native("postgresql cidr"), ColumnType::Binary, TEXT] {
+            let misfit = fit(&field, &other).expect_err("another form");
+            assert!(misfit.mend.contains("x::text"), "{misfit:?}");
+        }
+        assert_eq!(of(DataType::Binary, &native("postgresql inet")), None);
     }
 
     #[test]

@@ -17,6 +17,7 @@ use crate::pace::Pace;
 use crate::pipeline::RunOptions;
 use crate::pipeline::event_sink::EventSink;
 use crate::pipeline::metering::{Backends, Subjects, named_counts};
+use crate::plan::PlannedFlow;
 
 /// A running load and the things that its parts use.
 pub struct RunContext<'a, R> {
@@ -99,6 +100,7 @@ impl<'a, R: DriverRun> RunContext<'a, R> {
             gauges,
             flows: named_counts(run.plan.flows(), &run.flow_counts),
             feeds: run.fed_files.sources(run.plan.flows()),
+            reads_database: are_snapshots(run.plan.flows()),
             backends,
         }
     }
@@ -116,4 +118,13 @@ impl<'a, R: DriverRun> RunContext<'a, R> {
             }
         })
     }
+}
+
+/// True if the rows of all flows come from snapshots of databases.
+fn are_snapshots<F: PlannedFlow>(flows: &[F]) -> bool {
+    let is_snapshot = |flow: &F| {
+        let source = &flow.reading().source;
+        source.input_count() > 0 && source.input(0).is_snapshot()
+    };
+    !flows.is_empty() && flows.iter().all(is_snapshot)
 }

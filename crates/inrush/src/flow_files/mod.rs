@@ -99,6 +99,7 @@ impl Sources for FlowFiles {
             header,
             header_input,
             details,
+            primary_key: Vec::new(),
             nothing_new: None,
             opener: Box::new(LookedAt(files)),
         })
@@ -119,6 +120,7 @@ impl OpenInputs for LookedAt {
             name: field.name.clone(),
             data_type: field.data_type.clone(),
             is_uuid: field.is_uuid,
+            native: None,
         };
         Some(TypedInputs {
             kind: match table.kind {

@@ -207,6 +207,7 @@ impl Source for JsonFolder {
             name: name.to_owned(),
             data_type: Some(arrow_schema::DataType::Utf8),
             is_uuid: false,
+            native: None,
         };
         Ok(names.map(column).collect())
     }

@@ -131,6 +131,7 @@ impl Source for FileSource {
             name,
             data_type: None,
             is_uuid: false,
+            native: None,
         };
         let Some(table) = self.files[0].table() else {
             return Ok(self.header_names()?.into_iter().map(text).collect());
@@ -139,6 +140,7 @@ impl Source for FileSource {
             name: field.name.clone(),
             data_type: Some(field.data_type.clone()),
             is_uuid: field.is_uuid,
+            native: None,
         });
         Ok(fields.collect())
     }

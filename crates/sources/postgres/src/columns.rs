@@ -3,9 +3,12 @@
 use std::path::Path;
 
 use arrow_schema::{DataType, TimeUnit};
+use inrush_pgclient::native_types::{self, NativeTypes};
 use inrush_pgclient::quote::identifier;
+use inrush_pgclient::types::{ONE_MONEY, scale_of_money};
 use inrush_pgclient::{BlockingSession, FieldDescription};
 use inrush_pgcopy::{DecodedType, PgType};
+use inrush_rows::native_type::NativeType;
 use inrush_source::{SourceColumn, SourceError};
 
 use crate::error::{input_error, of_session};
@@ -28,6 +31,8 @@ pub struct Column {
     pub data_type: DataType,
     /// Its type in SQL, for a new target: `text` where the server's text is read.
     pub sql_type: String,
+    /// Its form, if its values are left in the server's binary form.
+    pub native: Option<NativeType>,
     /// It has no NULL.
     pub not_null: bool,
 }
@@ -39,6 +44,7 @@ impl Column {
             name: self.name.clone(),
             data_type: Some(self.data_type.clone()),
             is_uuid: self.is_uuid(),
+            native: self.native.clone(),
         }
     }
 
@@ -108,34 +114,99 @@ pub fn resolve(
     described: &[FieldDescription],
 ) -> Result<Vec<Column>, SourceError> {
     let kinds = type_kinds(session, input, described)?;
+    let natives = native_forms(session, input, chosen, described, &kinds)?;
     let mut columns = Vec::with_capacity(chosen.len());
-    for (((name, is_text), field), (sql, is_enum)) in chosen.iter().zip(described).zip(&kinds) {
-        let (decoded, data_type) = match (is_text, is_enum) {
-            (true, _) | (_, true) => text(),
-            _ => of_type(field.type_oid, field.type_modifier).ok_or_else(|| {
+    let described = described.iter().zip(&kinds).zip(natives);
+    for ((name, is_text), ((field, (sql, is_enum)), form)) in chosen.iter().zip(described) {
+        let instead = format!(
+            "name the columns to read, and this one as {name}{AS_TEXT}: its values are then the server's text"
+        );
+        let value = match (is_text, is_enum) {
+            (true, _) | (_, true) => Some(text()),
+            _ => of_type(field.type_oid, field.type_modifier),
+        };
+        let (decoded, data_type, native) = match (value, form) {
+            (Some((decoded, data_type)), _) => (decoded, data_type, None),
+            (None, Some(form)) => {
+                let native = NativeType {
+                    form,
+                    limit: native_types::limit(field.type_modifier),
+                    sql: sql.clone(),
+                    instead,
+                };
+                // Bytes as they are.
+                let decoded = DecodedType::Value(PgType::Bytea);
+                (decoded, DataType::Binary, Some(native))
+            }
+            (None, None) => {
                 let column = identifier(name);
-                input_error(
+                return Err(input_error(
                     input,
                     format!("the column {column} has the type {sql}, which has no counterpart"),
-                    format!(
-                        "name the columns to read, and this one as {name}{AS_TEXT}: its values are then the server's text"
-                    ),
-                )
-            })?,
+                    instead,
+                ));
+            }
         };
         columns.push(Column {
             name: name.clone(),
             is_text: *is_text,
             decoded,
             data_type,
-            sql_type: match *is_text || *is_enum {
-                true => "text".to_owned(),
-                false => short_type(sql),
+            sql_type: match (*is_text || *is_enum, &native) {
+                (true, _) => "text".to_owned(),
+                (false, Some(native)) => native.sql.clone(),
+                (false, None) => short_type(sql),
             },
+            native,
             not_null: not_null.contains(name),
         });
     }
     Ok(columns)
+}
+
+/// The binary forms of the types that are not read as values, for each column.
+fn native_forms(
+    session: &mut BlockingSession,
+    input: &Path,
+    chosen: &[(String, bool)],
+    described: &[FieldDescription],
+    kinds: &[(String, bool)],
+) -> Result<Vec<Option<String>>, SourceError> {
+    let columns = chosen.iter().zip(described).zip(kinds);
+    let of_column = |((_, is_text), field): (&(String, bool), &FieldDescription), is_enum| {
+        let is_value =
+            *is_text || is_enum || of_type(field.type_oid, field.type_modifier).is_some();
+        (!is_value).then_some(field.type_oid)
+    };
+    let wanted: Vec<Option<u32>> = columns
+        .map(|(column, (_, is_enum))| of_column(column, *is_enum))
+        .collect();
+    let oids: Vec<u32> = wanted.iter().flatten().copied().collect();
+    if oids.is_empty() {
+        return Ok(vec![None; wanted.len()]);
+    }
+    let mut query = |sql: &str, doing| {
+        let found = session.query(sql, doing);
+        found.map_err(|error| of_session(input, error))
+    };
+    let found = query(
+        &NativeTypes::query(&oids),
+        "asking for the binary form of types",
+    )?;
+    let types = NativeTypes::of_rows(&found.rows);
+    let money_scale = match types.has_money() {
+        false => None,
+        true => {
+            let doing = "asking how many digits money has";
+            query("SET LOCAL lc_monetary = DEFAULT", doing)?;
+            let found = query(ONE_MONEY, doing)?;
+            query("SET LOCAL lc_monetary = 'C'", doing)?;
+            let hex = found.rows.into_iter().flatten().flatten().next();
+            Some(scale_of_money(&hex.unwrap_or_default()))
+        }
+    };
+    let form = |oid: Option<u32>| types.form(oid?, money_scale);
+    Ok(wanted.into_iter().map(form).collect())
 }
 
 /// The name of each column's type in SQL, and whether it is an enum.

@@ -1,9 +1,12 @@
 //! An input: a table without partitions, a partition, a view, or a query.
 
+use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
 
 use inrush_source::{Input, InputState, SourceError};
+
+use crate::keys::KeyRanges;
 
 /// A relation or a query, as the snapshot shows it.
 #[derive(Debug)]
@@ -16,6 +19,8 @@ pub struct TableInput {
     pub from: String,
     /// Its pages, if its rows have a place in them.
     pub pages: Option<u64>,
+    /// The ranges of a key into which it is cut instead.
+    pub keys: Option<KeyRanges>,
     /// Bytes on the server's disk.
     pub size_bytes: u64,
     /// What differs after it was written to.
@@ -25,10 +30,24 @@ pub struct TableInput {
 }
 
 impl TableInput {
-    /// Bytes that a page and its part of the TOAST table take: splits end at multiples of it.
-    pub fn page_bytes(&self) -> u64 {
-        let pages = self.pages.unwrap_or(0).max(1);
-        (self.size_bytes / pages).max(1)
+    /// The number of its pages or ranges: the smallest pieces into which it can be cut.
+    pub fn steps(&self) -> u64 {
+        let keys = self.keys.as_ref().map(KeyRanges::count);
+        keys.or(self.pages).unwrap_or(0)
+    }
+
+    /// Bytes of a page with its part of the TOAST table, or of a range of the key: splits end at multiples of it.
+    pub fn step_bytes(&self) -> u64 {
+        (self.size_bytes / self.steps().max(1)).max(1)
+    }
+
+    /// The steps in a range of bytes.
+    pub fn steps_of(&self, range: &Range<u64>) -> Range<u64> {
+        let end = match range.end < self.size_bytes {
+            true => range.end / self.step_bytes(),
+            false => self.steps(),
+        };
+        range.start / self.step_bytes()..end
     }
 }
 
@@ -71,9 +90,9 @@ impl Input for TableInput {
     }
 
     fn whole_because(&self) -> Result<Option<&'static str>, SourceError> {
-        Ok(match self.pages {
-            Some(_) => None,
-            None => Some("no table with pages of its own"),
+        Ok(match self.keys.is_some() || self.pages.is_some() {
+            true => None,
+            false => Some("no table with pages of its own, and no `split_by` names a key"),
         })
     }
 }

@@ -2,17 +2,18 @@
 //!
 //! # One snapshot
 //!
-//! Opening the source begins a transaction that is read-only and repeatable read, locks the tables against changes of their
-//! definition (ACCESS SHARE), and exports its snapshot ([`snapshot`]). All streams read in transactions of this snapshot, so
-//! that all splits show the tables at one moment, whatever is written meanwhile. The locks come before the snapshot:
-//! a TRUNCATE between the two would otherwise show an empty table.
+//! Opening a [`Database`] begins a transaction that is read-only and repeatable read, locks the tables against changes of
+//! their definition (ACCESS SHARE), and exports its snapshot ([`snapshot`]). All sources of a run that read this database, and
+//! all of their streams, read in transactions of this snapshot, so that all splits show all tables at one moment, whatever is
+//! written meanwhile. The locks come before the snapshot: a TRUNCATE between the two would otherwise show an empty table.
 //!
 //! # Inputs and splits
 //!
 //! A table without partitions is one input, and each partition of a partitioned table is one ([`relations`]). An input that
 //! has pages is cut into ranges of pages, which the server reads by a TID range scan. A view, a foreign table or a query is
-//! one input with one split. The unit of a split is the byte of the input's size, each page having the same number of them;
-//! the position of a row is its page times 65,536 plus its number in the page, or its number in the order of reading.
+//! one input with one split. With `split_by`, any of them is one input, cut into ranges of a key ([`keys`]). The unit of a
+//! split is the byte of the input's size, each page or range having the same number of them; the position of a row is its
+//! page times 65,536 plus its number in the page, or its number in the order of reading.
 //!
 //! # Rows
 //!
@@ -28,8 +29,12 @@
 
 mod columns;
 mod compare;
+mod database;
 mod error;
+mod explained;
 mod input;
+mod keys;
+mod listing;
 mod pool;
 mod reader;
 mod relations;
@@ -40,8 +45,10 @@ mod source;
 
 pub use columns::{AS_TEXT, Column};
 pub use compare::{Comparison, Limits, Side, compare};
+pub use database::{Database, Wanted};
 pub use inrush_pgclient::DatabaseAddress;
-pub use since::{FoundRange, Since};
+pub use listing::{TablePattern, tables_like};
+pub use since::{BoundBy, FoundRange, Since};
 pub use source::PostgresSource;
 
 /// The source's settings.
@@ -55,7 +62,12 @@ pub struct Settings {
     pub columns: Vec<String>,
     /// A condition on the rows, as in WHERE.
     pub filter: Option<String>,
-    /// The most connections that are open at a time, one of which keeps the snapshot: 2 or more.
+    /// The column by whose ranges the rows are cut into splits.
+    pub split_by: Option<String>,
+    /// Rows in which this column is NULL are read with the first range; otherwise they are refused.
+    pub split_nulls: bool,
+    /// The most connections that are open at a time, one of which keeps the snapshot: 2 or more. Sources that share a
+    /// database share the limit that it was opened with.
     pub max_connections: usize,
     /// The rows are declared not to change between runs.
     pub is_stable: bool,

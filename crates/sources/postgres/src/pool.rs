@@ -11,19 +11,28 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use crate::error::of_session;
 use crate::snapshot::Snapshot;
 
-/// Sessions of one snapshot.
+/// Sessions of one snapshot, for all sources that read it.
 #[derive(Debug)]
 pub struct Pool {
     snapshot: Snapshot,
-    idle: Mutex<Vec<BlockingSession>>,
+    idle: Mutex<Vec<PooledSession>>,
     permits: Arc<Semaphore>,
     stop: Stop,
+}
+
+/// A session and its setting that sources do not share.
+#[derive(Debug)]
+struct PooledSession {
+    session: BlockingSession,
+    /// With `row_security` off, a table that hides rows from the user is an error.
+    hides_nothing: bool,
 }
 
 /// A session in use. Dropped without being given back, it is closed.
 pub struct Lease {
     /// The session.
     pub session: BlockingSession,
+    hides_nothing: bool,
     _permit: OwnedSemaphorePermit,
 }
 
@@ -39,8 +48,14 @@ impl Pool {
         }
     }
 
-    /// A session in a transaction of the snapshot. Waits while all are in use.
-    pub fn take(&self, input: &Path) -> Result<Lease, SourceError> {
+    /// The snapshot.
+    pub fn snapshot(&self) -> &Snapshot {
+        &self.snapshot
+    }
+
+    /// A session in a transaction of the snapshot. Waits while all are in use. With `hides_nothing`, a table that hides
+    /// rows from the user by row security is an error.
+    pub fn take(&self, input: &Path, hides_nothing: bool) -> Result<Lease, SourceError> {
         let stopped = || SourceError::Stopped {
             path: input.to_path_buf(),
         };
@@ -55,26 +70,41 @@ impl Pool {
             }
         });
         let permit = permit.ok_or_else(stopped)?;
+        let failed = |error| of_session(input, error);
         let kept = self.idle().pop();
-        let session = match kept {
-            Some(session) => session,
-            None => self
-                .snapshot
-                .open_session(&self.stop)
-                .map_err(|error| of_session(input, error))?,
+        let mut pooled = match kept {
+            Some(pooled) => pooled,
+            None => PooledSession {
+                session: self.snapshot.open_session(&self.stop).map_err(failed)?,
+                hides_nothing: false,
+            },
         };
+        if pooled.hides_nothing != hides_nothing {
+            let (set, doing) = match hides_nothing {
+                true => (
+                    "SET row_security = off",
+                    "turning row security into an error",
+                ),
+                false => ("SET row_security = DEFAULT", "turning row security on"),
+            };
+            pooled.session.query(set, doing).map_err(failed)?;
+        }
         Ok(Lease {
-            session,
+            session: pooled.session,
+            hides_nothing,
             _permit: permit,
         })
     }
 
     /// Takes back a session whose COPY has ended.
     pub fn give_back(&self, lease: Lease) {
-        self.idle().push(lease.session);
+        self.idle().push(PooledSession {
+            session: lease.session,
+            hides_nothing: lease.hides_nothing,
+        });
     }
 
-    fn idle(&self) -> std::sync::MutexGuard<'_, Vec<BlockingSession>> {
+    fn idle(&self) -> std::sync::MutexGuard<'_, Vec<PooledSession>> {
         self.idle.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

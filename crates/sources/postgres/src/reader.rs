@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use inrush_pgcopy::{BinaryDecoder, DecodeError, DecodedType};
+use inrush_pgcopy::{BinaryDecoder, DecodeError, DecodedType, PgType};
 use inrush_rows::chunk::Chunk;
 use inrush_scan::Records;
 use inrush_source::{
@@ -13,7 +13,7 @@ use inrush_source::{
 use crate::error::{input_error, of_session};
 use crate::input::TableInput;
 use crate::pool::Lease;
-use crate::rows;
+use crate::rows::{self, RowPlace};
 use crate::source::Reading;
 
 /// Bytes that are asked for after a stop would be noticed: blocks larger than this are read in pieces.
@@ -26,6 +26,7 @@ pub struct RangeReader<'a> {
     /// None once the COPY is over.
     lease: Option<Lease>,
     decoder: BinaryDecoder,
+    place: RowPlace,
     chunk_bytes: usize,
     /// Bytes that were read and not decoded.
     rest: Vec<u8>,
@@ -50,11 +51,14 @@ impl<'a> RangeReader<'a> {
             .iter()
             .map(|column| column.decoded)
             .collect();
-        if input.pages.is_some() {
-            types.insert(0, DecodedType::Tid);
+        let place = reading.place(input, &range);
+        match place {
+            RowPlace::Page => types.insert(0, DecodedType::Tid),
+            RowPlace::Key(..) => types.insert(0, DecodedType::Value(PgType::Text)),
+            RowPlace::Number => {}
         }
         let decoder = BinaryDecoder::new(types).map_err(|error| undecodable(input, &error))?;
-        let mut lease = reading.pool.take(name)?;
+        let mut lease = reading.pool().take(name, reading.hides_nothing)?;
         lease
             .session
             .begin_copy(&reading.copy(input, range), &doing(input))
@@ -64,6 +68,7 @@ impl<'a> RangeReader<'a> {
             input: Arc::clone(input),
             lease: Some(lease),
             decoder,
+            place,
             chunk_bytes: chunk_bytes.max(1),
             rest: Vec::new(),
             is_cut: false,
@@ -101,7 +106,7 @@ impl<'a> RangeReader<'a> {
             self.meter.stored_bytes += count;
             self.meter.text_bytes += count;
             if !more && let Some(lease) = self.lease.take() {
-                self.reading.pool.give_back(lease);
+                self.reading.pool().give_back(lease);
             }
         }
         Ok(())
@@ -144,8 +149,7 @@ impl Chunks for RangeReader<'_> {
                 continue;
             }
             let columns = &self.reading.columns;
-            let has_pages = self.input.pages.is_some();
-            let (rows, first, places) = rows::of_block(columns, block, has_pages, first_number);
+            let (rows, first, places) = rows::of_block(columns, block, &self.place, first_number);
             self.meter.record_count = self.decoder.row_count();
             self.meter.chunk_count += 1;
             self.meter.scan_ns += nanoseconds_since(start);

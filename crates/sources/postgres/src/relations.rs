@@ -7,6 +7,7 @@ use inrush_pgclient::quote::{literal, qualified};
 use inrush_source::SourceError;
 
 use crate::error::{input_error, of_session};
+use crate::listing;
 
 /// A table as it was found.
 #[derive(Clone, Debug)]
@@ -17,8 +18,6 @@ pub struct Table {
     pub sql: String,
     /// Schema and name, for people.
     pub name: String,
-    /// It can be locked by LOCK: a table, a partitioned one or a view.
-    pub is_locked: bool,
 }
 
 /// A relation whose rows are read by one SELECT.
@@ -45,13 +44,14 @@ pub fn find_table(
         None => name.to_owned(),
     };
     let input = Path::new(&shown);
+    let schema_asked = schema;
     let schema = match schema {
         Some(schema) => format!("n.nspname = {}", literal(schema)),
         None => "pg_catalog.pg_table_is_visible(c.oid)".to_owned(),
     };
     let sql = format!(
         "SET search_path = DEFAULT; \
-         SELECT c.oid, n.nspname, c.relname, c.relkind \
+         SELECT c.oid, n.nspname, c.relname \
          FROM pg_catalog.pg_class AS c JOIN pg_catalog.pg_namespace AS n ON n.oid = c.relnamespace \
          WHERE c.relname = {} AND {schema} AND c.relkind IN ('r', 'p', 'v', 'm', 'f'); \
          SET search_path = pg_catalog",
@@ -66,35 +66,17 @@ pub fn find_table(
         .next()
         .and_then(|row| row.into_iter().collect());
     match row.as_deref() {
-        Some([oid, schema, name, kind]) => Ok(Table {
+        Some([oid, schema, name]) => Ok(Table {
             oid: oid.parse().unwrap_or_default(),
             sql: qualified(schema, name),
             name: format!("{schema}.{name}"),
-            is_locked: matches!(kind.as_str(), "r" | "p" | "v"),
         }),
         _ => Err(input_error(
             input,
             "the database has no table or view of this name",
-            "name one that it has, with its schema (sales.orders); names keep their case",
+            listing::instead_of(session, schema_asked, name),
         )),
     }
-}
-
-/// The columns of a table's primary key, in their order; none if it has none.
-pub fn primary_key(
-    session: &mut BlockingSession,
-    table: &Table,
-) -> Result<Vec<String>, SourceError> {
-    let sql = format!(
-        "SELECT a.attname FROM pg_catalog.pg_index AS i, unnest(i.indkey) WITH ORDINALITY AS k (attnum, place), \
-                pg_catalog.pg_attribute AS a \
-         WHERE i.indrelid = {} AND i.indisprimary AND a.attrelid = i.indrelid AND a.attnum = k.attnum ORDER BY k.place",
-        table.oid
-    );
-    let found = session
-        .query(&sql, "asking for the primary key")
-        .map_err(|error| of_session(Path::new(&table.name), error))?;
-    Ok(found.rows.into_iter().flatten().flatten().collect())
 }
 
 /// The columns of a table that have no NULL.
@@ -106,6 +88,24 @@ pub fn not_null(session: &mut BlockingSession, table: &Table) -> Result<Vec<Stri
     );
     let found = session
         .query(&sql, "asking which columns have no NULL")
+        .map_err(|error| of_session(Path::new(&table.name), error))?;
+    Ok(found.rows.into_iter().flatten().flatten().collect())
+}
+
+/// The columns of a table's primary key, in its order; none if it has none.
+pub fn primary_key(
+    session: &mut BlockingSession,
+    table: &Table,
+) -> Result<Vec<String>, SourceError> {
+    let sql = format!(
+        "SELECT a.attname FROM pg_catalog.pg_constraint AS c, \
+           pg_catalog.unnest(c.conkey) WITH ORDINALITY AS k (number, place) \
+         JOIN pg_catalog.pg_attribute AS a ON a.attrelid = {oid} AND a.attnum = k.number \
+         WHERE c.conrelid = {oid} AND c.contype = 'p' ORDER BY k.place",
+        oid = table.oid
+    );
+    let found = session
+        .query(&sql, "asking for the primary key")
         .map_err(|error| of_session(Path::new(&table.name), error))?;
     Ok(found.rows.into_iter().flatten().flatten().collect())
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::{TimestampMicrosecondType, UInt64Type};
-use arrow_array::{ArrayRef, UInt64Array};
+use arrow_array::{Array, ArrayRef, UInt64Array};
 use arrow_schema::DataType;
 use inrush_pgcopy::{DecodedBlock, plain_or_text};
 use inrush_rows::chunk::Places;
@@ -43,6 +43,57 @@ impl Places for PagePlaces {
     }
 }
 
+/// Rows that are found by the key of their ranges.
+#[derive(Debug)]
+struct KeyPlaces {
+    column: Arc<str>,
+    /// The text of each row's key.
+    keys: ArrayRef,
+}
+
+impl Places for KeyPlaces {
+    fn are_rows(&self) -> bool {
+        true
+    }
+
+    fn have_numbers(&self) -> bool {
+        false
+    }
+
+    fn key(&self, position: usize) -> Option<Arc<str>> {
+        let column = &self.column;
+        let keys = self.keys.as_string_view_opt()?;
+        Some(match keys.is_null(position) {
+            true => format!("{column} NULL").into(),
+            false => format!("{column} = {}", keys.value(position)).into(),
+        })
+    }
+}
+
+/// What finds a row again. All but the number is read in a column before the others.
+#[derive(Clone, Debug)]
+pub enum RowPlace {
+    /// The `ctid`.
+    Page,
+    /// The key of this column; the number of the first range before it numbers the rows, too.
+    Key(Arc<str>, u64),
+    /// The number of the row.
+    Number,
+}
+
+impl RowPlace {
+    /// The number of columns before those of the row.
+    fn columns(&self) -> usize {
+        match self {
+            RowPlace::Page | RowPlace::Key(..) => 1,
+            RowPlace::Number => 0,
+        }
+    }
+}
+
+/// Bits of a position that number the rows of a range of a key.
+const KEY_ROW_BITS: u32 = 44;
+
 /// Rows that are found by their number alone.
 #[derive(Debug)]
 struct Numbered;
@@ -69,11 +120,11 @@ fn with_zone(array: &ArrayRef, column: &Column) -> ArrayRef {
 }
 
 /// The rows of a block, the position of the first one, and where each of them is. `first_number` is the number of rows before
-/// it. If rows have pages, the block's first column is their `ctid`.
+/// it.
 pub fn of_block(
     columns: &[Column],
     block: DecodedBlock,
-    has_pages: bool,
+    place: &RowPlace,
     first_number: u64,
 ) -> (TypedRows, u64, Arc<dyn Places>) {
     let mut faults: Vec<RowFault> = Vec::new();
@@ -82,7 +133,8 @@ pub fn of_block(
         if faults.last().is_some_and(|last| last.row == bad.row) {
             continue;
         }
-        let column = columns.get(bad.column - usize::from(has_pages));
+        let column = bad.column.checked_sub(place.columns());
+        let column = column.and_then(|index| columns.get(index));
         faults.push(RowFault {
             row: bad.row,
             reason: format!(
@@ -92,8 +144,14 @@ pub fn of_block(
             raw: String::from_utf8_lossy(&bad.bytes).into_owned().into_bytes(),
         });
     }
-    let (first, places): (u64, Arc<dyn Places>) = match (has_pages, block.columns.first()) {
-        (true, Some(tids)) => {
+    let (first, places): (u64, Arc<dyn Places>) = match (place, block.columns.first()) {
+        (RowPlace::Key(column, range), Some(keys)) => {
+            let column = Arc::clone(column);
+            let keys = Arc::clone(keys);
+            let first = (range << KEY_ROW_BITS) + first_number;
+            (first, Arc::new(KeyPlaces { column, keys }))
+        }
+        (RowPlace::Page, Some(tids)) => {
             let positions = tids.as_primitive::<UInt64Type>().clone();
             let first = match positions.is_empty() {
                 true => 0,
@@ -103,7 +161,7 @@ pub fn of_block(
         }
         _ => (first_number, Arc::new(Numbered)),
     };
-    let values = block.columns.iter().skip(usize::from(has_pages));
+    let values = block.columns.iter().skip(place.columns());
     let typed = values.zip(columns).map(|(array, column)| TypedColumn {
         values: Some(plain_or_text(&with_zone(array, column))),
         is_uuid: column.is_uuid(),

@@ -34,9 +34,8 @@ pub struct Since {
     pub column: String,
     /// The smallest value that is loaded, as a person or an earlier run has written it; `None` if all rows are.
     pub from: Option<String>,
-    /// The longest time from a value to the commit of its row, as an interval in SQL; `None` if the server is asked for its
-    /// transactions.
-    pub lag: Option<String>,
+    /// How the bound is found.
+    pub bound_by: BoundBy,
     /// Rows without a value are not loaded. Without this they are refused.
     pub skips_nulls: bool,
     /// What is read, in words, for the range that the ledger keeps.
@@ -60,7 +59,17 @@ pub struct FoundRange {
     pub held_by: Option<String>,
 }
 
+/// How the bound is found.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum BoundBy {
+    /// The server is asked for its transactions.
+    Transactions,
+    /// The longest time from a value to the commit of its row, as an interval in SQL.
+    Lag(String),
+}
+
 /// The bound below which all rows are committed.
+#[derive(Clone, Debug)]
 pub struct Bound {
     below: String,
     held_by: Option<String>,
@@ -79,13 +88,21 @@ fn first(rows: Vec<Vec<Option<String>>>) -> Option<String> {
 /// Asks for the bound, outside of a transaction and before the snapshot is taken.
 pub fn find_bound(
     session: &mut BlockingSession,
-    since: &Since,
+    by: &BoundBy,
     table: Option<&Table>,
     input: &Path,
 ) -> Result<Bound, SourceError> {
     let doing = "asking which rows are committed";
     let failed = |error| of_session(input, error);
-    if table.is_some_and(|table| !table.is_locked) {
+    let later = "SELECT relkind IN ('m', 'f') FROM pg_class WHERE oid = ";
+    let is_later = match table {
+        Some(table) => {
+            let sql = format!("{later}{}", table.oid);
+            first(session.query(&sql, doing).map_err(failed)?.rows)
+        }
+        None => None,
+    };
+    if is_later.as_deref() == Some("t") {
         return Err(input_error(
             input,
             "a materialized view or a foreign table gets its rows later than their values say",
@@ -95,14 +112,14 @@ pub fn find_bound(
     let standby = "SELECT pg_is_in_recovery()";
     let is_standby = first(session.query(standby, doing).map_err(failed)?.rows);
     let is_standby = is_standby.as_deref() == Some("t");
-    match &since.lag {
-        Some(lag) => with_lag(session, lag, is_standby, input),
-        None if is_standby => Err(input_error(
+    match by {
+        BoundBy::Lag(lag) => with_lag(session, lag, is_standby, input),
+        BoundBy::Transactions if is_standby => Err(input_error(
             input,
             "the server is a standby, which does not know the open transactions of its primary",
             "read from the primary, or set `lag` in `since`, such as lag = \"5 minutes\"",
         )),
-        None => oldest_transaction(session, table, input),
+        BoundBy::Transactions => oldest_transaction(session, table, input),
     }
 }
 
@@ -211,19 +228,33 @@ fn oldest_transaction(
     }
 }
 
-/// Finds the range in the transaction of the snapshot. `from` is what follows FROM, `filter` the condition of the flow. Relations
-/// that are read by an index are not cut into pages any more.
+/// What is read of an incremental flow.
+pub struct Read<'a> {
+    /// The table; none if it is a query.
+    pub table: Option<&'a Table>,
+    /// What follows FROM.
+    pub from: &'a str,
+    /// The condition of the flow.
+    pub filter: Option<&'a str>,
+    /// The name in messages.
+    pub input: &'a Path,
+}
+
+/// Finds the range in the transaction of the snapshot. Relations that are read by an index are not cut into pages any more.
 #[allow(clippy::too_many_arguments)] // All of them are facts of the one table.
 pub fn find_range(
     session: &mut BlockingSession,
     since: &Since,
-    bound: Bound,
-    table: Option<&Table>,
-    from: &str,
+    bound: &Bound,
+    read: &Read<'_>,
     relations: &mut [Relation],
-    filter: Option<&str>,
-    input: &Path,
 ) -> Result<FoundRange, SourceError> {
+    let Read {
+        table,
+        from,
+        filter,
+        input,
+    } = *read;
     let failed = |error| of_session(input, error);
     let doing = "looking for rows that are new";
     let column = identifier(&since.column);
@@ -287,12 +318,12 @@ pub fn find_range(
             of: since.of.clone(),
             column: since.column.clone(),
             from: start,
-            below: bound.below,
+            below: bound.below.clone(),
             given: since.given.clone(),
         },
         condition,
         has_rows: has_rows.as_deref() == Some("t"),
-        held_by: bound.held_by,
+        held_by: bound.held_by.clone(),
         by_index,
     })
 }

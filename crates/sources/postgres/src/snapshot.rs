@@ -27,7 +27,6 @@ pub struct Snapshot {
     id: String,
     /// The transactions that it shows: `xmin:xmax:xip`, as `pg_current_snapshot` says.
     pub transactions: String,
-    hides_nothing: bool,
     /// The session whose transaction it is.
     keeper: Mutex<BlockingSession>,
 }
@@ -46,17 +45,60 @@ pub fn open_keeper(
     address: &DatabaseAddress,
     stop: &Stop,
 ) -> Result<BlockingSession, SessionError> {
-    BlockingSession::open(address, APPLICATION_NAME, stop)
+    let mut keeper = BlockingSession::open(address, APPLICATION_NAME, stop)?;
+    refuse_pooler(&mut keeper, address, stop)?;
+    Ok(keeper)
+}
+
+/// Refuses a pooler that gives each transaction or statement another backend: the settings of a session would be lost, or
+/// met in another one. A pooler that keeps the session is found by a setting that is still there after another session had
+/// the chance to take the backend.
+fn refuse_pooler(
+    keeper: &mut BlockingSession,
+    address: &DatabaseAddress,
+    stop: &Stop,
+) -> Result<(), SessionError> {
+    let doing = "finding out whether a pooler answers for the server";
+    let own = keeper.query("SELECT pg_catalog.pg_backend_pid()", doing)?;
+    let own = own.rows.into_iter().flatten().flatten().next();
+    if own.as_deref() == Some(keeper.backend_process_id().to_string().as_str()) {
+        return Ok(());
+    }
+    let mut probe = || -> Result<bool, SessionError> {
+        keeper.query("SET inrush.probe = 'kept'", doing)?;
+        let mut other = BlockingSession::open(address, APPLICATION_NAME, stop)?;
+        other.query("BEGIN", doing)?;
+        other.query("SELECT 1", doing)?;
+        let kept = keeper.query(
+            "SELECT pg_catalog.pg_backend_pid(), pg_catalog.current_setting('inrush.probe', true)",
+            doing,
+        )?;
+        other.close();
+        let kept: Vec<Option<String>> = kept.rows.into_iter().flatten().collect();
+        Ok(kept == [own.clone(), Some("kept".to_owned())])
+    };
+    match probe() {
+        Ok(true) => Ok(()),
+        Err(SessionError::Stopped) => Err(SessionError::Stopped),
+        // A pooler of statements refuses a transaction.
+        Ok(false) | Err(SessionError::Client(_)) => Err(SessionError::Client(ClientError::Gone {
+            what: format!(
+                "a pooler (such as PgBouncer) answers at {}, and gives each transaction or statement another backend: \
+                 a snapshot cannot be kept",
+                address.server()
+            ),
+            hint: "connect to the server itself, or to a pooler with pool_mode = session"
+                .to_owned(),
+        })),
+    }
 }
 
 impl Snapshot {
-    /// Locks tables, by their names in SQL, and takes the snapshot. With `hides_nothing`, a table that hides rows from the
-    /// user by row security is an error.
+    /// Locks tables, by their names in SQL, and takes the snapshot.
     pub fn take(
         mut keeper: BlockingSession,
         address: &DatabaseAddress,
         locked: &[String],
-        hides_nothing: bool,
     ) -> Result<Snapshot, SessionError> {
         let doing = "beginning a transaction for a snapshot";
         keeper.query(BEGIN, doing)?;
@@ -75,28 +117,19 @@ impl Snapshot {
             address: DatabaseAddressOf(address.clone()),
             id: texts.next().unwrap_or_default(),
             transactions: texts.next().unwrap_or_default(),
-            hides_nothing,
             keeper: Mutex::new(keeper),
         })
     }
 
-    /// The session that keeps it. The catalog is read in its transaction.
-    pub fn keeper(&mut self) -> &mut BlockingSession {
-        self.keeper
-            .get_mut()
-            .unwrap_or_else(PoisonError::into_inner)
+    /// Uses the session that keeps it. The catalog is read in its transaction.
+    pub fn with_keeper<T>(&self, work: impl FnOnce(&mut BlockingSession) -> T) -> T {
+        work(&mut self.keeper.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
     /// A session whose transaction has this snapshot.
     pub fn open_session(&self, stop: &Stop) -> Result<BlockingSession, SessionError> {
         let mut session = BlockingSession::open(&self.address.0, APPLICATION_NAME, stop)?;
         session.query(READING, "making the settings of a reading session")?;
-        if self.hides_nothing {
-            session.query(
-                "SET row_security = off",
-                "turning row security into an error",
-            )?;
-        }
         session.query(BEGIN, "beginning a transaction for reading")?;
         let take = format!("SET TRANSACTION SNAPSHOT {}", literal(&self.id));
         session
@@ -124,31 +157,53 @@ fn gone(error: SessionError) -> SessionError {
 
 impl Drop for Snapshot {
     fn drop(&mut self) {
-        self.keeper().close();
+        self.with_keeper(BlockingSession::close);
     }
 }
 
-/// The tables that a query reads, by their names in SQL: those that the server locks when it parses the query.
-pub fn tables_of_query(
+/// A table that a statement reads.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LockedTable {
+    /// Its OID.
+    pub oid: u32,
+    /// Schema and name, quoted for SQL.
+    pub sql: String,
+    /// LOCK can lock it.
+    pub can_be_locked: bool,
+}
+
+/// The tables that a statement reads, also through views: those that the server locks when it parses the statement.
+pub fn locked_by(
     keeper: &mut BlockingSession,
-    query: &str,
+    statement: &str,
     name: &Path,
-) -> Result<Vec<String>, SessionError> {
+) -> Result<Vec<LockedTable>, SessionError> {
     let doing = format!("parsing {}", name.display());
     keeper.query(&format!("{BEGIN}; SET LOCAL search_path = DEFAULT"), &doing)?;
-    keeper.parse(query, &doing)?;
+    keeper.parse(statement, &doing)?;
+    // A lock on a view locks its tables, too, by the rights of the view's owner.
     let locked = keeper.query(
-        "SELECT pg_catalog.format('%I.%I', n.nspname, c.relname) \
+        "SELECT c.oid, pg_catalog.format('%I.%I', n.nspname, c.relname), \
+                c.relkind IN ('r', 'p', 'v') AND \
+                (pg_catalog.has_table_privilege(c.oid, 'SELECT') OR NOT pg_catalog.bool_or(c.relkind = 'v') OVER ()) \
          FROM pg_catalog.pg_locks AS l \
          JOIN pg_catalog.pg_class AS c ON c.oid = l.relation \
          JOIN pg_catalog.pg_namespace AS n ON n.oid = c.relnamespace \
          WHERE l.pid = pg_catalog.pg_backend_pid() AND l.locktype = 'relation' \
            AND l.database = (SELECT oid FROM pg_catalog.pg_database WHERE datname = pg_catalog.current_database()) \
-           AND c.relkind IN ('r', 'p', 'v') \
+           AND c.relkind IN ('r', 'p', 'v', 'm') \
            AND n.nspname NOT IN ('pg_catalog', 'information_schema') \
-         ORDER BY 1",
+         ORDER BY 2",
         &doing,
     )?;
     keeper.query("ROLLBACK", &doing)?;
-    Ok(locked.rows.into_iter().flatten().flatten().collect())
+    let row = |row: Vec<Option<String>>| match <[Option<String>; 3]>::try_from(row) {
+        Ok([Some(oid), Some(sql), can_be_locked]) => Some(LockedTable {
+            oid: oid.parse().ok()?,
+            sql,
+            can_be_locked: can_be_locked.as_deref() == Some("t"),
+        }),
+        _ => None,
+    };
+    Ok(locked.rows.into_iter().filter_map(row).collect())
 }

@@ -120,6 +120,7 @@ impl Host for Loads<'_> {
             disposable: self.disposable.clone(),
             stop: self.stop.clone(),
             hint: Some(hint),
+            rows: None,
         };
         let success = running::run(&self.reached, &setup).map_err(|(error, _)| error)?;
         self.guard = Some(signals::end_at_once(self.disposable.clone()));

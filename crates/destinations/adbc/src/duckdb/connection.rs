@@ -15,11 +15,11 @@ use adbc_core::error::{Error as AdbcError, Result as AdbcResult, Status};
 use arrow_array::ffi::{FFI_ArrowArray, FFI_ArrowSchema, from_ffi};
 use arrow_array::{RecordBatch, StructArray};
 use arrow_schema::ArrowError;
+use inrush_adbcclient::answer;
 
 use super::database::Instance;
 use super::functions::{self, Functions, Opaque, QueryResult};
 use super::table_function::Source;
-use crate::answer;
 use crate::connection::{AdbcConnection, IngestName, Taker};
 use crate::queue::QueueReader;
 use crate::sql;

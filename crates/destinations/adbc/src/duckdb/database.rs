@@ -10,9 +10,9 @@ use std::ffi::c_char;
 use std::sync::Arc;
 
 use adbc_core::error::Result as AdbcResult;
+use inrush_adbcclient::duckdb_file::SETTING;
 
 use super::connection::{DuckDbConnection, Link, c_text, refused, text};
-use super::file::SETTING;
 use super::functions::{Functions, Opaque};
 use super::table_function::{self, Sources};
 use crate::connection::{AdbcConnection, AdbcDatabase};

@@ -12,10 +12,9 @@ use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
 use arrow_array::ffi::{FFI_ArrowArray, FFI_ArrowSchema};
+use inrush_adbcclient::driver_library;
 use inrush_destination::{Error, Result};
 use libloading::Library;
-
-use crate::driver_library;
 
 /// A handle whose contents only DuckDB knows.
 pub type Opaque = *mut c_void;

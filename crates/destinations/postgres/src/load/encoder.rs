@@ -1,7 +1,10 @@
 //! Encodes batches into the bytes of a COPY, in the form that the plan chose.
 
+use std::sync::Arc;
+
 use arrow_array::RecordBatch;
-use inrush_pgcopy::{BinaryEncoder, EncodeError, TextEncoder};
+use arrow_array::cast::AsArray;
+use inrush_pgcopy::{BinaryEncoder, EncodeError, NativeShape, TextEncoder};
 use inrush_rows::column::{self, Column, ColumnType};
 
 use crate::PostgresError;
@@ -10,7 +13,12 @@ use crate::plan::{FlowPlan, WireForm};
 /// The encoder of a flow's wire form.
 pub enum Encoder {
     /// Binary COPY.
-    Binary(BinaryEncoder),
+    Binary {
+        /// Its encoder.
+        encoder: BinaryEncoder,
+        /// The columns whose values get the OIDs of this database, by their index.
+        native_shapes: Vec<(usize, NativeShape)>,
+    },
     /// COPY in text form.
     Text(TextEncoder),
 }
@@ -19,7 +27,10 @@ impl Encoder {
     /// The encoder of a flow's wire form.
     pub fn new(flow: &FlowPlan) -> Encoder {
         match &flow.wire {
-            WireForm::Binary(types) => Encoder::Binary(BinaryEncoder::new(types.clone())),
+            WireForm::Binary(types) => Encoder::Binary {
+                encoder: BinaryEncoder::new(types.clone()),
+                native_shapes: flow.native_shapes.clone(),
+            },
             WireForm::Text { .. } => {
                 let encoder = TextEncoder::new();
                 Encoder::Text(match flow.columns.iter().any(has_finite_intervals) {
@@ -34,7 +45,7 @@ impl Encoder {
     pub fn check(&self, flow: &FlowPlan) -> Result<(), PostgresError> {
         let schema = column::schema(&flow.columns);
         match self {
-            Encoder::Binary(encoder) => encoder.check(&schema),
+            Encoder::Binary { encoder, .. } => encoder.check(&schema),
             Encoder::Text(encoder) => encoder.check(&schema),
         }
         .map_err(PostgresError::from)
@@ -43,7 +54,7 @@ impl Encoder {
     /// The bytes before the first row of a COPY.
     pub fn begin(&self, block: &mut Vec<u8>) {
         match self {
-            Encoder::Binary(encoder) => encoder.begin(block),
+            Encoder::Binary { encoder, .. } => encoder.begin(block),
             Encoder::Text(encoder) => encoder.begin(block),
         }
     }
@@ -55,7 +66,14 @@ impl Encoder {
         block: &mut Vec<u8>,
     ) -> Result<(), PostgresError> {
         let encoded: Result<(), EncodeError> = match self {
-            Encoder::Binary(encoder) => encoder.encode(batch, block),
+            Encoder::Binary {
+                encoder,
+                native_shapes,
+            } => match native_shapes.is_empty() {
+                true => encoder.encode(batch, block),
+                false => with_own_oids(batch, native_shapes)
+                    .and_then(|batch| encoder.encode(&batch, block)),
+            },
             Encoder::Text(encoder) => encoder.encode(batch, block),
         };
         encoded.map_err(PostgresError::from)
@@ -64,10 +82,27 @@ impl Encoder {
     /// The bytes after the last row of a COPY.
     pub fn end(&self, block: &mut Vec<u8>) {
         match self {
-            Encoder::Binary(encoder) => encoder.end(block),
+            Encoder::Binary { encoder, .. } => encoder.end(block),
             Encoder::Text(encoder) => encoder.end(block),
         }
     }
+}
+
+/// The batch with values in which this database's OIDs are in the place of another's.
+fn with_own_oids(
+    batch: &RecordBatch,
+    shapes: &[(usize, NativeShape)],
+) -> Result<RecordBatch, EncodeError> {
+    let mut columns = batch.columns().to_vec();
+    for (index, shape) in shapes {
+        let made = shape.with_own_oids(columns[*index].as_binary_view());
+        columns[*index] = Arc::new(made.map_err(|row| EncodeError::NotOfType {
+            column: batch.schema_ref().field(*index).name().clone(),
+            row,
+        })?);
+    }
+    Ok(RecordBatch::try_new(batch.schema(), columns)
+        .expect("columns of the same types and lengths"))
 }
 
 /// True if the server has no infinite intervals.

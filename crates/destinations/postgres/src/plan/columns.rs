@@ -2,8 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use inrush_pgcopy::PgType;
-use inrush_rows::column::Column;
+use inrush_pgclient::native_types;
+use inrush_pgcopy::{NativeShape, PgType};
+use inrush_rows::column::{Column, ColumnType, SpecialType};
+use inrush_rows::native_type::NativeType;
 
 use super::WireForm;
 use crate::catalog::{CatalogColumn, TableFacts};
@@ -25,6 +27,8 @@ pub struct ResolvedColumns {
     pub type_sql: Vec<String>,
     /// The form in which rows are sent.
     pub wire: WireForm,
+    /// The columns whose values come in binary form with OIDs of another database, by their index.
+    pub native_shapes: Vec<(usize, NativeShape)>,
     /// The columns of a new target.
     pub new_columns: Vec<NewColumn>,
     /// The form in which each column is verified.
@@ -33,11 +37,13 @@ pub struct ResolvedColumns {
     pub unchecked: Vec<String>,
 }
 
-/// Resolves the columns of a flow against the catalog.
+/// Resolves the columns of a flow against the catalog. `fields_native` has the forms of fields whose values are in a source's
+/// own binary form.
 pub async fn resolve(
     session: &Session,
     known: &KnownColumns<'_>,
     facts: Option<&TableFacts>,
+    fields_native: &[Option<NativeType>],
 ) -> Result<ResolvedColumns, PlanFailure> {
     let matches = known.matches(false)?;
     let count = matches.columns.len();
@@ -48,6 +54,8 @@ pub async fn resolve(
     let mut unchecked = Vec::new();
     // Wide tables have few types.
     let mut named: BTreeMap<&str, PostgresType> = BTreeMap::new();
+    let mut natives = Vec::new();
+    let mut native_shapes = Vec::new();
     for Match {
         detail,
         source,
@@ -56,7 +64,7 @@ pub async fn resolve(
     {
         let is_key = known.key == Some(detail.name.as_str());
         let target = place.and_then(|place| facts?.columns.get(place));
-        let (resolved, nullable) = match target {
+        let (mut resolved, nullable) = match target {
             Some(column) => existing(known, column)?,
             None => {
                 let type_name = known.type_name(detail)?;
@@ -72,6 +80,24 @@ pub async fn resolve(
             }
         };
         let nullable = nullable && !is_key;
+        let field = source.field_index();
+        let sent = field.and_then(|index| fields_native.get(index)?.as_ref());
+        if let Some(sent) = sent {
+            let key = (sent, resolved.catalog_type);
+            let passing = match natives.iter().find(|(known, _)| *known == key) {
+                Some((_, passing)) => Option::clone(passing),
+                None => native_types::passing(session, sent, resolved.catalog_type)
+                    .await
+                    .map_err(PostgresError::from)?,
+            };
+            natives.push((key, passing.clone()));
+            if let Some(shape) = passing {
+                pass_unchanged(&mut resolved, sent);
+                if !shape.is_plain() {
+                    native_shapes.push((columns.len(), shape));
+                }
+            }
+        }
         new_columns.push(NewColumn {
             name: detail.name.clone(),
             type_sql: resolved.sql.clone(),
@@ -104,12 +130,14 @@ pub async fn resolve(
         .map(|column| ColumnForm::new(&column.column_type))
         .collect();
     let wire = wire_form(&columns, &type_sql, wire);
+    refuse_text(known, &columns, &wire)?;
     Ok(ResolvedColumns {
         forms,
         columns,
         field_count: matches.field_count,
         type_sql,
         wire,
+        native_shapes,
         new_columns,
         unchecked,
     })
@@ -143,6 +171,40 @@ fn wire_form(columns: &[Column], type_sql: &[String], wire: Vec<Option<PgType>>)
         };
     }
     WireForm::Binary(wire.into_iter().flatten().collect())
+}
+
+/// Values of the type come in its binary form, and are sent as they are.
+fn pass_unchanged(resolved: &mut PostgresType, sent: &NativeType) {
+    resolved.column_type = ColumnType::Special(SpecialType::Native {
+        form: sent.form.clone(),
+    });
+    // Like bytea: the bytes, behind their length.
+    resolved.wire = Some(PgType::Bytea);
+    resolved.may_change = false;
+}
+
+/// Refuses values in binary form beside columns that can be sent only as text.
+fn refuse_text(
+    known: &KnownColumns<'_>,
+    columns: &[Column],
+    wire: &WireForm,
+) -> Result<(), PlanError> {
+    let is_native = |column: &&Column| {
+        matches!(
+            column.column_type,
+            ColumnType::Special(SpecialType::Native { .. })
+        )
+    };
+    match (wire, columns.iter().find(is_native)) {
+        (WireForm::Text { reason }, Some(column)) => Err(known.mismatch(
+            format!(
+                "column `{}` comes in binary form, but the rows must be sent as text: {reason}",
+                column.name
+            ),
+            "read both columns in the same way: both as the source has them, or both as text (NAME::text)",
+        )),
+        _ => Ok(()),
+    }
 }
 
 /// The names of a target's columns.

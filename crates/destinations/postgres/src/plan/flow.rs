@@ -135,6 +135,7 @@ impl Stages<'_> {
             indexes: flow.indexes,
             column_types: resolved.type_sql,
             wire: resolved.wire,
+            native_shapes: resolved.native_shapes,
             server_copy: self.server_copy,
             key: match self.columns.range_key {
                 RangeKey::OfUnits(key) => Some(key),

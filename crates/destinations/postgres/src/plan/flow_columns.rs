@@ -9,7 +9,7 @@ use inrush_source::Source;
 use super::columns::{self, ResolvedColumns};
 use super::flow_request::FlowRequest;
 use super::flow_target::{Arrival, FlowTarget};
-use super::{KeyKind, KeyPlan, bounds, unchecked_types};
+use super::{KeyKind, KeyPlan, bounds, own_source, unchecked_types};
 use crate::engine::plan::columns::KnownColumns;
 use crate::engine::plan::error::PlanError;
 use crate::engine::plan::flow_inputs::{FlowAsked, FlowInputs};
@@ -69,7 +69,7 @@ impl FlowColumns {
             flow,
             name,
             folder: request.options.folder,
-            connections: &request.package.connections,
+            package: request.package,
             filled,
             since: since.as_ref(),
         };
@@ -82,9 +82,11 @@ impl FlowColumns {
                 .filter(|_| !target.is_routed() || facts.is_none()),
             ..files.known(flow, name, &target.sql, target_columns.as_ref())
         };
-        let mut resolved = columns::resolve(request.session, &known, facts).await?;
+        let mut resolved =
+            columns::resolve(request.session, &known, facts, &files.natives()).await?;
         let field_count = resolved.field_count;
         let source = files.settle(flow, name, &mut resolved.columns, field_count)?;
+        own_source::refuse(request, target, &*source).await?;
         notes.extend(unchecked_types::answer(
             request,
             target,

@@ -74,6 +74,10 @@ impl Shape<'_> {
             Publish::Route(route) => said.say("route", route_plan(route)),
             // A load that commits everything at the switch cannot use splits that were committed one by one.
             Publish::Straight(Commit::AtSwitch) => said.say("straight", "at the switch"),
+            // The staging table has it, or lacks it.
+            Publish::Rename {
+                primary_key: Some(key),
+            } => said.say("primary_key", key.columns.clone()),
             _ => &mut said,
         };
         said.say_word("verify", self.level);
@@ -196,7 +200,7 @@ mod tests {
             key: None,
             existing: None,
             model: &new,
-            publish: &Publish::Rename,
+            publish: &Publish::Rename { primary_key: None },
             level: Verify::Count,
             trailer: None,
             summed: &[],

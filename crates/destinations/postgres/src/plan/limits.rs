@@ -79,7 +79,7 @@ pub fn locks_needed(flows: &[FlowPlan]) -> u64 {
             }
             Publish::Route(route) => 10 + routed(route, index_count),
             Publish::Straight(_) => 0,
-            Publish::Rename | Publish::Insert | Publish::Swap | Publish::Upsert { .. } => {
+            Publish::Rename { .. } | Publish::Insert | Publish::Swap | Publish::Upsert { .. } => {
                 10 + index_count
             }
         };

@@ -27,6 +27,7 @@ mod intervals;
 mod layout;
 mod limits;
 mod obstacles;
+mod own_source;
 pub mod partition_names;
 mod parts;
 mod print;
@@ -55,7 +56,7 @@ use std::sync::Arc;
 use inrush_convert::{KeyBounds, KeySet};
 use inrush_destination::Filling;
 use inrush_package::{IndexPolicy, Mode, Package};
-use inrush_pgcopy::PgType;
+use inrush_pgcopy::{NativeShape, PgType};
 use inrush_rows::ids::{FileKey, RunName, SplitKey, UnitKey};
 use inrush_source::{Source, SourceError, Split};
 
@@ -173,6 +174,8 @@ pub struct FlowPlan {
     pub column_types: Vec<String>,
     /// The form in which rows are sent.
     pub wire: WireForm,
+    /// The columns whose values come in binary form with OIDs of another database, by their index.
+    pub native_shapes: Vec<(usize, NativeShape)>,
     /// How the server stores the rows.
     pub server_copy: FlowCopy,
     /// The partition key.
@@ -386,7 +389,10 @@ pub enum Publish {
     /// The units are attached to the existing target.
     Attach,
     /// The one unit becomes the target.
-    Rename,
+    Rename {
+        /// The primary key that the target gets.
+        primary_key: Option<NewPrimaryKey>,
+    },
     /// The one unit replaces the existing plain target.
     Swap,
     /// The one unit's rows are merged into the existing target.
@@ -400,6 +406,15 @@ pub enum Publish {
     Insert,
     /// The one unit is partitioned like the target, so that the server routes each row while it is loaded.
     Route(RoutePlan),
+}
+
+/// The primary key of a new target.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NewPrimaryKey {
+    /// The columns.
+    pub columns: Vec<String>,
+    /// The name of the constraint, which no relation of the target's schema has.
+    pub name: String,
 }
 
 /// When rows that are written directly to their target are committed.

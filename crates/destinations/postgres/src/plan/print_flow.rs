@@ -106,7 +106,7 @@ fn target_becomes(plan: &Plan, flow: &FlowPlan) -> &'static str {
             "the target exists; rows are written directly to it, in one transaction (staging = \
                  false)"
         }
-        Publish::Rename => "the target is created: a staging table becomes the target",
+        Publish::Rename { .. } => "the target is created: a staging table becomes the target",
         Publish::Insert => "the target exists and is plain; rows are copied into it",
         Publish::Route(route) if route.is_new => {
             "the target is created: a staging table with its partitions becomes the target"

@@ -2,16 +2,17 @@
 
 use std::collections::BTreeSet;
 
-use inrush_package::{Mode, ReplaceBy};
+use inrush_package::{Mode, NAME_BYTES_MAX, ReplaceBy};
 
 use super::flow_columns::FlowColumns;
 use super::flow_request::FlowRequest;
 use super::flow_target::{Arrival, FlowTarget};
 use super::partition_names::PartitionNames;
-use super::{Publish, routing, upsert};
+use super::{NewPrimaryKey, Publish, routing, upsert};
 use crate::catalog::{self, TableFacts};
 use crate::default_grants::{self, DefaultGrant};
 use crate::plan::failure::PlanFailure;
+use crate::quote::cut;
 use crate::staging::{Model, Storage};
 
 /// How units become part of the target.
@@ -44,8 +45,17 @@ impl Publishing {
                 let route = routing::route(request, target, columns, &mut names, notes);
                 Publish::Route(route.await?)
             }
-            (_, Arrival::Staged) => staged(request, target, columns),
+            (_, Arrival::Staged) => staged(request, target, columns, &taken),
         };
+        let primary_key = &columns.files.primary_key;
+        let is_plain = matches!(publish, Publish::Rename { .. });
+        if target.facts.is_none() && !is_plain && !primary_key.is_empty() {
+            notes.push(format!(
+                "{} is new and partitioned, and does not get the primary key of the source ({})",
+                target.sql,
+                primary_key.join(", ")
+            ));
+        }
         Ok(Publishing {
             publish,
             model: model(target, columns),
@@ -72,19 +82,44 @@ async fn merged(
 }
 
 /// How units in staging tables become part of the target.
-fn staged(request: &FlowRequest<'_>, target: &FlowTarget<'_>, columns: &FlowColumns) -> Publish {
+fn staged(
+    request: &FlowRequest<'_>,
+    target: &FlowTarget<'_>,
+    columns: &FlowColumns,
+    taken: &BTreeSet<String>,
+) -> Publish {
     let flow = request.flow;
+    let primary_key = &columns.files.primary_key;
     match (&target.facts, &columns.key_name) {
         (None, Some(_)) => Publish::CreatePartitioned {
             columns: columns.resolved.new_columns.clone(),
         },
-        (None, None) => Publish::Rename,
+        (None, None) => Publish::Rename {
+            primary_key: (!primary_key.is_empty()).then(|| NewPrimaryKey {
+                columns: primary_key.clone(),
+                name: free_name(target.table, taken),
+            }),
+        },
         (Some(facts), _) if facts.partitioning.is_some() => Publish::Attach,
         (Some(_), _) if flow.mode == Mode::Replace && flow.replace.by == ReplaceBy::Swap => {
             Publish::Swap
         }
         (Some(_), _) => Publish::Insert,
     }
+}
+
+/// A name for the primary key of a table, as the server would choose it.
+fn free_name(table: &str, taken: &BTreeSet<String>) -> String {
+    let begin = cut(table, NAME_BYTES_MAX - "_pkey".len() - 4);
+    let name = |number: usize| match number {
+        0 => format!("{begin}_pkey"),
+        number => format!("{begin}_pkey{number}"),
+    };
+    let is_free = |name: &String| !taken.contains(name);
+    (0..1_000)
+        .map(name)
+        .find(is_free)
+        .unwrap_or_else(|| name(1_000))
 }
 
 fn model(target: &FlowTarget<'_>, columns: &FlowColumns) -> Model {

@@ -13,7 +13,7 @@ const ANALYZE_ONLY_VERSION: i32 = 180_000;
 /// The statement for a unit after its rows are loaded and its indexes are created.
 pub fn of_unit(plan: &Plan, flow: &FlowPlan, unit: &UnitPlan) -> Option<String> {
     let is_worth_it = match &flow.publish {
-        Publish::Rename | Publish::Swap => true,
+        Publish::Rename { .. } | Publish::Swap => true,
         Publish::CreatePartitioned { .. } | Publish::Attach => parents_alone(plan),
         Publish::Route(route) => route.is_new,
         Publish::Insert | Publish::Upsert { .. } | Publish::Straight(_) => false,
@@ -32,7 +32,7 @@ pub fn of_target(plan: &Plan, flow: &FlowPlan) -> Option<String> {
         return None;
     }
     match &flow.publish {
-        Publish::Rename | Publish::Swap => None,
+        Publish::Rename { .. } | Publish::Swap => None,
         Publish::Route(route) if route.is_new => None,
         // A role that may only INSERT must not run ANALYZE.
         Publish::Straight(_) if !flow.facts.as_ref().is_some_and(|facts| facts.owned) => None,

@@ -147,8 +147,15 @@ pub fn publish_unit(flow: &FlowPlan, staging_schema: &str, unit: &UnitTask) -> V
                 Metadata(format!("DROP TABLE {staging}")),
             ]
         }
-        Publish::Rename => {
+        Publish::Rename { primary_key } => {
             let mut statements = moved(&staging, schema, &unit.staging_table, table);
+            statements.extend(primary_key.iter().map(|key| {
+                Metadata(format!(
+                    "ALTER TABLE {target} RENAME CONSTRAINT {} TO {}",
+                    identifier(&staging::primary_key_name(&unit.staging_table)),
+                    identifier(&key.name)
+                ))
+            }));
             statements.extend(grants(flow, &target));
             statements
         }

@@ -264,7 +264,9 @@ fn each_of_users(statements: &[String], see: &mut dyn FnMut(&str)) {
 /// The statement that locks the target of a flow, if it exists and nothing else locks it.
 pub fn lock(flow: &FlowPlan) -> Option<String> {
     let only = match &flow.publish {
-        Publish::CreatePartitioned { .. } | Publish::Rename | Publish::Straight(_) => return None,
+        Publish::CreatePartitioned { .. } | Publish::Rename { .. } | Publish::Straight(_) => {
+            return None;
+        }
         // The target is created.
         Publish::Route(route) if route.is_new => return None,
         Publish::Route(_) => "ONLY ",

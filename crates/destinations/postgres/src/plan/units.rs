@@ -290,6 +290,18 @@ impl<'a> UnitPlanner<'a> {
             (Publish::Attach | Publish::Swap, Some(facts)) => {
                 staging::build_indexes(schema, staging_table, facts)
             }
+            (
+                Publish::Rename {
+                    primary_key: Some(key),
+                },
+                _,
+            ) => {
+                vec![staging::build_primary_key(
+                    schema,
+                    staging_table,
+                    &key.columns,
+                )]
+            }
             // Of several rows with one key, only one can be merged.
             (Publish::Upsert { key }, _) => {
                 vec![staging::build_key_index(schema, staging_table, key)]

@@ -120,7 +120,7 @@ fn missing_files(package: &Package, options: &RunOptions<'_>) -> Vec<Finding> {
             flow,
             name: flow.name.as_deref().unwrap_or(&flow.table),
             folder: &options.folder,
-            connections: &package.connections,
+            package,
             filled: None,
             since: None,
         };

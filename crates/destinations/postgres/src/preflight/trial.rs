@@ -242,6 +242,7 @@ fn without_units(flow: &FlowPlan) -> FlowPlan {
         indexes: flow.indexes,
         column_types: flow.column_types.clone(),
         wire: flow.wire.clone(),
+        native_shapes: flow.native_shapes.clone(),
         server_copy: flow.server_copy.clone(),
         key: flow.key.clone(),
         units: Vec::new(),

@@ -386,7 +386,7 @@ async fn brought_in(
                     tables.push(take_out::attached(session, flow, &flow.schema, name, key).await?);
                 }
             }
-            (Publish::Rename | Publish::Swap, _) => {
+            (Publish::Rename { .. } | Publish::Swap, _) => {
                 tables.push(whole(What::Made, Some(&unit.key), oid))
             }
             (Publish::Route(route), _) if route.is_new => {

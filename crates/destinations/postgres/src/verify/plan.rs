@@ -147,8 +147,8 @@ impl Comparison {
             .collect();
         if !counted.is_empty() {
             lines.push(format!(
-                "only the NULLs of these columns are verified, because the server reads the text \
-                 of their values itself: {}",
+                "only the NULLs of these columns are verified, because only the server reads their \
+                 values: {}",
                 counted.join(", ")
             ));
         }

@@ -66,12 +66,20 @@ impl ContractFlowPlanner<'_> {
             flow: self.flow,
             name: &name,
             folder: self.options.folder,
-            connections: &self.package.connections,
+            package: self.package,
             filled,
             since: since.as_ref(),
         };
         let mut read = self.options.sources.look(&asked, notes)?;
+        if facts.is_none() && !read.primary_key.is_empty() {
+            notes.push(format!(
+                "{} is new, and does not get the primary key of the source ({})",
+                self.name.sql,
+                read.primary_key.join(", ")
+            ));
+        }
         let known = read.known(self.flow, &name, &self.name.sql, target_columns.as_ref());
+        read.refuse_native(&name)?;
         let mut resolved = columns::resolve(self.destination, &known, facts.as_ref())?;
         let source = read.settle(
             self.flow,

@@ -89,6 +89,8 @@ pub struct Subjects<'a> {
     pub flows: Vec<(String, &'a FlowCount)>,
     /// Files that one thread reads for several streams.
     pub feeds: Vec<(String, &'a dyn FedSource)>,
+    /// The rows come from a database.
+    pub reads_database: bool,
     /// The server's side, if the destination has a server.
     pub backends: Option<Box<dyn Backends + 'a>>,
 }
@@ -136,6 +138,7 @@ pub async fn watch(mut subjects: Subjects<'_>, ended: &Notify) -> Measurements {
     let own = thread_cpu_us(thread_id()).map_or(0, |(ran, _)| ran);
     Measurements {
         metering_cpu_s: (own + asked_us.unwrap_or(0)) as f64 / 1e6,
+        reads_database: subjects.reads_database,
         ..columns.measurements(&steps, &subjects, load_s, server)
     }
 }

@@ -164,6 +164,7 @@ impl Columns {
             }),
             // The report adds them, because the units are known only at the end.
             stored: Vec::new(),
+            reads_database: false,
             machine: self.machine(steps, backends_cpu_us),
             metering_cpu_s: 0.0,
         }

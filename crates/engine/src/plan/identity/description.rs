@@ -281,6 +281,7 @@ fn special_type(special: &SpecialType) -> Value {
         // As the first builds described it, so that units which they loaded are not loaded again.
         SpecialType::Jsonb => json!("json"),
         SpecialType::Array { element } => json!({ "array": column_type(element) }),
+        SpecialType::Native { form } => json!({ "native": form }),
     }
 }
 

@@ -10,7 +10,8 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use inrush_embedded::{Binaries, EmbeddedServer};
 use inrush_pgclient::{ConnectionDefaults, DatabaseAddress};
 use inrush_rows::cancel::Stop;
-use inrush_source::{Source, SourceError};
+use inrush_scan::Records;
+use inrush_source::{ReadSettings, Source, SourceError};
 use inrush_source_conformance::{Case, Change, Row};
 use inrush_source_postgres::{PostgresSource, Rows, Settings};
 
@@ -41,6 +42,15 @@ impl Database {
         Database {
             binaries: binaries.clone(),
             url: format!("{before}@/source{behind}"),
+        }
+    }
+
+    /// A new database beside it whose encoding is UTF-8.
+    pub fn in_utf8(&self) -> Database {
+        self.run("CREATE DATABASE utf8 ENCODING 'UTF8' LOCALE_PROVIDER libc LC_COLLATE 'C' LC_CTYPE 'C' TEMPLATE template0");
+        Database {
+            binaries: self.binaries.clone(),
+            url: self.url.replacen("/source", "/utf8", 1),
         }
     }
 
@@ -91,10 +101,57 @@ impl Database {
             rows,
             columns: Vec::new(),
             filter: None,
+            split_by: None,
+            split_nulls: false,
             max_connections: 4,
             is_stable: false,
             since: None,
         }
+    }
+}
+
+/// Runs a test on each version of the server.
+pub fn on_each_version(test: impl Fn(&Database)) {
+    for binaries in &server::installations() {
+        let parent = server::open_folder();
+        let started =
+            EmbeddedServer::start(server::temporary(binaries, parent.path())).expect("a server");
+        test(&Database::new(&started, binaries));
+    }
+}
+
+/// All rows, as their text shows them.
+pub fn rows(settings: &Settings) -> Result<Vec<String>, String> {
+    let told = |error: SourceError| error.to_string();
+    let source = PostgresSource::open(settings, &Stop::default()).map_err(told)?;
+    rows_of(&source)
+}
+
+pub fn rows_of(source: &PostgresSource) -> Result<Vec<String>, String> {
+    let told = |error: SourceError| error.to_string();
+    let mut found = Vec::new();
+    let settings = ReadSettings {
+        chunk_bytes: 64 << 10,
+    };
+    let mut stream = source.open_stream(settings).map_err(told)?;
+    for input in 0..source.input_count() {
+        for split in source.splits(input, 16 << 10).map_err(told)? {
+            let mut reader = stream.open(&split).map_err(told)?;
+            let mut records = Records::default();
+            while let Some(chunk) = reader.next_chunk(&mut records).map_err(told)? {
+                let typed = chunk.typed.as_ref().expect("typed rows");
+                let texts = (0..typed.row_count).map(|row| typed.row_text(row).0);
+                found.extend(texts.map(|text| String::from_utf8_lossy(&text).into_owned()));
+            }
+        }
+    }
+    Ok(found)
+}
+
+pub fn refused(settings: &Settings, parts: &[&str]) {
+    let error = rows(settings).expect_err("it cannot be read");
+    for part in parts {
+        assert!(error.contains(part), "{part:?} is not in: {error}");
     }
 }
 
@@ -105,6 +162,8 @@ pub enum Form {
     Table,
     /// A query over one table, in the order of its key.
     Query,
+    /// A view, in ranges of its key.
+    Ranges,
 }
 
 /// A table of known rows; some of them are faulty.
@@ -193,6 +252,13 @@ impl TableCase {
                 };
                 vec![numbers(0..end, &place)]
             }
+            Form::Ranges => {
+                database.run(&format!(
+                    "CREATE VIEW {schema}.v AS SELECT * FROM {schema}.t"
+                ));
+                let place = |_, n| format!("{schema}.v, row with id = {n}");
+                vec![numbers(0..end, &place)]
+            }
             Form::Table => {
                 let places = |partition: &str| -> Vec<String> {
                     let sql = format!("SELECT ctid FROM {schema}.{partition} ORDER BY id");
@@ -234,6 +300,10 @@ impl Case for TableCase {
                 let sql = format!("SELECT * FROM {}.t ORDER BY id -- all of it", self.schema);
                 self.database.query(&sql)
             }
+            Form::Ranges => Settings {
+                split_by: Some("id".to_owned()),
+                ..self.database.table(&format!("{}.v", self.schema))
+            },
         };
         Ok(Box::new(PostgresSource::open(&settings, stop)?))
     }

@@ -48,7 +48,8 @@ impl Secrets {
         Secrets(all)
     }
 
-    fn blank(&self, text: &str) -> String {
+    /// The text with its secrets removed.
+    pub fn without(&self, text: &str) -> String {
         let mut text = text.to_owned();
         for secret in &self.0 {
             text = text.replace(secret.as_str(), "***");
@@ -60,7 +61,7 @@ impl Secrets {
     pub fn blank_error(&self, error: Error) -> Error {
         match error {
             Error::Address { what, hint } => Error::Address {
-                what: self.blank(&what),
+                what: self.without(&what),
                 hint,
             },
             Error::Refused {
@@ -69,7 +70,7 @@ impl Secrets {
                 hint,
             } => Error::Refused {
                 doing,
-                message: self.blank(&message),
+                message: self.without(&message),
                 hint,
             },
             other => other,
@@ -108,7 +109,7 @@ mod tests {
 
     fn blanked(name: &str, value: &str, said: &str) -> String {
         let options = BTreeMap::from([(name.to_owned(), value.to_owned())]);
-        Secrets::of(&options).blank(said)
+        Secrets::of(&options).without(said)
     }
 
     #[test]

@@ -1,0 +1,129 @@
+//! `inrush copy`.
+
+use clap::Args;
+
+use super::common::RunArguments;
+use super::target::{TargetArguments, ToArguments};
+
+/// Copy tables of a PostgreSQL database into another database or into files, without a package
+#[derive(Clone, Debug, Args)]
+#[command(
+    long_about = "\
+Copies tables or the rows of a query from a PostgreSQL database into another destination, without
+a package.
+
+All streams read at one snapshot: all tables are copied as they were at one moment, whatever is
+written meanwhile. A table is read in ranges of its pages, by as many streams as there are. A new
+table gets the columns of the source; if the table exists, columns are matched by their names.
+All rows of all tables become visible together, after everything is loaded and counted.
+
+To resume a copy that was stopped, run the same command again. Ranges that were loaded are read
+again and compared, unless --stable says that nothing has changed.",
+    after_long_help = COPY_HELP
+)]
+pub struct CopyArguments {
+    /// The database that is read: postgresql://USER@HOST/DATABASE
+    ///
+    /// A standby can be read, too. Parts that the URL leaves out come from the same places as those of
+    /// --to. A password in the URL is refused; ${env:NAME} in it stands for an environment variable.
+    #[arg(long, value_name = "URL")]
+    pub from: String,
+
+    /// The destination.
+    #[command(flatten)]
+    pub to: ToArguments,
+
+    /// A table or a view, or a pattern of tables in quotes, such as 'sales.*' (repeatable)
+    ///
+    /// TABLE or SCHEMA.TABLE, unusual names in double quotes. In a pattern `*` stands for any characters
+    /// and `?` for one; it means tables, with their partitions, and no views. Each table is copied into a
+    /// table of the same name. Its schema must exist in the destination, or --into-schema names another.
+    #[arg(long, value_name = "TABLE", required_unless_present = "query")]
+    pub table: Vec<String>,
+
+    /// A SELECT whose rows are copied, instead of tables; --into names its table
+    #[arg(
+        long,
+        value_name = "SELECT",
+        conflicts_with = "table",
+        requires = "into"
+    )]
+    pub query: Option<String>,
+
+    /// The table into which the rows of the only --table, or of --query, are copied
+    #[arg(long, value_name = "TABLE")]
+    pub into: Option<String>,
+
+    /// The schema into which all tables are copied, instead of their own
+    ///
+    /// A new DuckDB file has only the schema `main`.
+    #[arg(long, value_name = "SCHEMA", conflicts_with = "into")]
+    pub into_schema: Option<String>,
+
+    /// A condition on the rows of each table, as in SQL
+    #[arg(long = "where", value_name = "CONDITION")]
+    pub filter: Option<String>,
+
+    /// The columns of the only table: \"id, note, tags::text\"
+    ///
+    /// Names as the database has them. `tags::text` reads the database's text of a type that has no
+    /// counterpart. Without this option all columns are copied.
+    #[arg(long, value_name = "COLUMNS")]
+    pub columns: Option<String>,
+
+    /// A column by whose ranges the rows are cut for several streams
+    ///
+    /// For views and queries, which one stream reads otherwise. The ranges come from the database's
+    /// statistics of the column, or from a sample. A query is run once for each range.
+    #[arg(long, value_name = "COLUMN")]
+    pub split_by: Option<String>,
+
+    /// Read rows in which the column of --split-by is NULL with its first range, instead of refusing them
+    #[arg(long, requires = "split_by")]
+    pub split_nulls: bool,
+
+    /// The most connections to the database that is read, one of which keeps the snapshot
+    ///
+    /// Default: one more than streams.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(2..=1024))]
+    pub source_connections: Option<u16>,
+
+    /// The rows do not change between runs: a copy that is resumed does not read again what it has loaded
+    #[arg(long)]
+    pub stable: bool,
+
+    /// How rows are brought into the tables.
+    #[command(flatten)]
+    pub target: TargetArguments,
+
+    /// The settings of the run.
+    #[command(flatten)]
+    pub run: RunArguments,
+}
+
+const COPY_HELP: &str = "\
+Examples:
+  Two tables into another PostgreSQL database:
+      inrush copy --from postgresql://reader@crm/crm --table sales.orders --table sales.lines \\
+          --to postgresql://etl@dw/shop
+
+  All tables of a schema into a DuckDB file:
+      inrush copy --from postgresql://reader@crm/crm --table 'sales.*' --to sales.duckdb \\
+          --into-schema main
+
+  A part of a table into Parquet files:
+      inrush copy --from postgresql://reader@crm/crm --table sales.orders \\
+          --where \"placed >= '2024-01-01'\" --to parquet:lake
+
+  A query, by several streams:
+      inrush copy --from postgresql://reader@crm/crm --split-by id --into big_orders \\
+          --query 'SELECT id, total FROM sales.orders WHERE total > 1000' --to parquet:lake
+
+  Save a copy as a package, to edit it and run it every night:
+      inrush copy ... --save-package nightly.toml
+      inrush run nightly.toml
+
+docs/database-sources.md says what is promised, and what a stop costs.
+
+Exit status: 0 copied, 1 failed, 2 a mistake in the arguments, 3 copied with rejects within the
+limit, 4 too many rejects, 5 the server's row count differs, 130 interrupted.";

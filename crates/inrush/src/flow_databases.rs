@@ -1,0 +1,205 @@
+//! Tables and queries of DuckDB, SQLite and other databases with an ADBC driver as the inputs of flows (`source = ...` in a
+//! package).
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use inrush_destination::Address;
+use inrush_engine::plan::PlanError;
+use inrush_engine::plan::flow_inputs::{
+    FlowAsked, FlowInputs, InputForm, OpenInputs, TypedField, TypedInputs,
+};
+use inrush_package::{ColumnDetail, Connection, FlowSource, TableName};
+use inrush_rows::cancel::Stop;
+use inrush_sniff::tables::type_name;
+use inrush_source::{Source, SourceColumn};
+use inrush_source_adbc::{AdbcSource, Column, Databases, Rows, Settings, file_of};
+
+use crate::flow_files::form_of_typed_rows;
+
+/// Connections where the package does not limit them: as many as there may be streams.
+const CONNECTIONS_MAX: usize = 1_024;
+
+/// The tables and queries of all flows of a run. Each is opened once: all plans of a run see the same rows.
+#[derive(Debug)]
+pub struct FlowDatabases {
+    site_packages: Option<PathBuf>,
+    stop: Stop,
+    databases: Databases,
+    /// By the name of the flow.
+    opened: Mutex<BTreeMap<String, Arc<AdbcSource>>>,
+}
+
+impl FlowDatabases {
+    /// Tables whose reads end when the run is asked to stop. Drivers are looked for in this folder of Python packages.
+    pub fn new(site_packages: Option<&Path>, stop: &Stop) -> FlowDatabases {
+        FlowDatabases {
+            site_packages: site_packages.map(Path::to_owned),
+            stop: stop.clone(),
+            databases: Databases::default(),
+            opened: Mutex::default(),
+        }
+    }
+
+    /// The source of a flow.
+    pub fn open(
+        &self,
+        asked: &FlowAsked<'_>,
+        source: &FlowSource,
+        connection: &Connection,
+    ) -> Result<Arc<AdbcSource>, PlanError> {
+        let mut opened = self.opened.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(known) = opened.get(asked.name) {
+            return Ok(Arc::clone(known));
+        }
+        refuse_since_and_split_by(asked, source)?;
+        let rows = match (&source.table, &source.query) {
+            (Some(table), _) => {
+                let TableName { schema, name } =
+                    TableName::parse(table).map_err(|fault| PlanError::Mismatch {
+                        flow: asked.name.to_owned(),
+                        what: fault.to_string(),
+                        hint: "correct `table` of the source".to_owned(),
+                    })?;
+                Rows::Table { schema, name }
+            }
+            (None, query) => Rows::Query(query.clone().unwrap_or_default()),
+        };
+        let settings = Settings {
+            rows,
+            columns: source.columns.clone(),
+            filter: source.filter.clone(),
+            max_connections: source.max_connections.map_or(CONNECTIONS_MAX, usize::from),
+            is_stable: source.stable,
+        };
+        let address = self.address(asked, connection);
+        let target = asked.flow.connection.as_ref();
+        let target = target.and_then(|name| asked.package.connections.get(name));
+        let target = self.address(asked, target.unwrap_or(connection));
+        if let Some(file) = file_of(&address).filter(|file| file_of(&target).as_ref() == Some(file))
+        {
+            return Err(PlanError::Mismatch {
+                flow: asked.name.to_owned(),
+                what: format!("{} is its source and its target", file.display()),
+                hint: "load into another file; within one database, an INSERT ... SELECT of its own does it".to_owned(),
+            });
+        }
+        let database = self.databases.open(&address, &self.stop)?;
+        let source = Arc::new(AdbcSource::open(&database, &settings, &self.stop)?);
+        opened.insert(asked.name.to_owned(), Arc::clone(&source));
+        Ok(source)
+    }
+
+    fn address<'a>(&'a self, asked: &FlowAsked<'a>, connection: &'a Connection) -> Address<'a> {
+        Address {
+            url: connection.address(),
+            options: &connection.options,
+            folder: asked.folder,
+            site_packages: self.site_packages.as_deref(),
+            ledger_schema: "",
+        }
+    }
+
+    /// The inputs of a flow.
+    pub fn look(
+        &self,
+        asked: &FlowAsked<'_>,
+        source: &FlowSource,
+        connection: &Connection,
+        notes: &mut Vec<String>,
+    ) -> Result<FlowInputs, PlanError> {
+        let opened = self.open(asked, source, connection)?;
+        notes.extend(told(&opened, source));
+        let (dialect, format) = form_of_typed_rows(&asked.flow.format)?;
+        let mut details: Vec<ColumnDetail> = asked.flow.column_details()?;
+        if details.is_empty() && asked.filled.is_none() {
+            details = opened.source_columns().iter().map(of_new_target).collect();
+        }
+        let header = opened.columns()?.into_iter().map(|column| column.name);
+        Ok(FlowInputs {
+            dialect,
+            format,
+            reject_hint: None,
+            header: Some(header.collect()),
+            header_input: Some(Arc::clone(opened.input(0).name())),
+            details,
+            first_field_count: None,
+            primary_key: Vec::new(),
+            nothing_new: None,
+            opener: Box::new(Opened(opened)),
+        })
+    }
+}
+
+/// Refuses what only a source in PostgreSQL can do.
+fn refuse_since_and_split_by(asked: &FlowAsked<'_>, source: &FlowSource) -> Result<(), PlanError> {
+    let (word, hint) = if source.since.is_some() {
+        ("since", "write the condition as `where` of the source")
+    } else if source.split_by.is_some() {
+        ("split_by", "remove it: a table of DuckDB is cut without it")
+    } else {
+        return Ok(());
+    };
+    Err(PlanError::Mismatch {
+        flow: asked.name.to_owned(),
+        what: format!("`{word}` needs a source in PostgreSQL"),
+        hint: hint.to_owned(),
+    })
+}
+
+/// How the rows are read, for the plan.
+fn told(opened: &AdbcSource, source: &FlowSource) -> Vec<String> {
+    let by = match opened.can_be_cut() {
+        true => "in ranges of its rowid",
+        false => "by one stream",
+    };
+    let mut notes = vec![format!("rows are read from {}, {by}", opened.describe())];
+    notes.extend(opened.notes());
+    notes.push(match source.stable {
+        true => {
+            "the rows are declared stable: a run that is resumed keeps what was loaded".to_owned()
+        }
+        false => {
+            "a run that is resumed compares what was loaded with the rows then, unless the file is unchanged, and needs \
+             --again if they differ"
+                .to_owned()
+        }
+    });
+    notes
+}
+
+/// A column of a new target.
+pub fn of_new_target(column: &Column) -> ColumnDetail {
+    let told = column.sql_type.clone();
+    ColumnDetail {
+        type_name: told.or_else(|| type_name(&column.data_type, column.is_uuid)),
+        nullable: !column.not_null,
+        ..ColumnDetail::named(&column.name)
+    }
+}
+
+/// An opened source, until the plan has its columns.
+pub struct Opened(pub Arc<dyn Source>);
+
+impl OpenInputs for Opened {
+    fn typed(&self) -> Option<TypedInputs> {
+        let columns = self.0.columns().ok()?.into_iter();
+        let field = |column: SourceColumn| {
+            Some(TypedField {
+                name: column.name,
+                data_type: column.data_type?,
+                is_uuid: column.is_uuid,
+                native: column.native,
+            })
+        };
+        Some(TypedInputs {
+            kind: "table",
+            columns: columns.map(field).collect::<Option<_>>()?,
+        })
+    }
+
+    fn open(&mut self, _form: InputForm<'_>) -> Arc<dyn Source> {
+        self.0.clone()
+    }
+}

@@ -1,0 +1,42 @@
+//! Values that a database sends and takes in a binary form of its own, which nothing here reads.
+//!
+//! A source offers such values with the [form](NativeType::form) that they have. They can be loaded only by a destination
+//! that has a column of exactly this form, and their bytes pass unchanged.
+
+/// The type of a column whose values are in a database's own binary form.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NativeType {
+    /// The kind of database and the whole definition of the type. Values pass between two columns if their texts are the same.
+    pub form: String,
+    /// The limit that the column sets in addition (a length, a precision), in the database's own number; none if it sets none.
+    pub limit: Option<i32>,
+    /// The type as SQL names it, for people and for a new target.
+    pub sql: String,
+    /// How the values can be read in another form, for people.
+    pub instead: String,
+}
+
+impl NativeType {
+    /// True if values of a column with this type can be stored unchanged in a column with the other type.
+    pub fn fits_in(&self, form: &str, limit: Option<i32>) -> bool {
+        self.form == form && (limit.is_none() || limit == self.limit)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_limit_is_the_same_or_there_is_none() {
+        let bits = NativeType {
+            form: "postgresql bit".to_owned(),
+            limit: Some(8),
+            sql: "bit(8)".to_owned(),
+            instead: String::new(),
+        };
+        let fits = [None, Some(8), Some(9)].map(|limit| bits.fits_in("postgresql bit", limit));
+        assert_eq!(fits, [true, true, false]);
+        assert!(!bits.fits_in("postgresql varbit", Some(8)));
+    }
+}

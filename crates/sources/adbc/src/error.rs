@@ -1,0 +1,71 @@
+//! Errors of a database and of its driver as errors of the source, each with its fix.
+
+use std::path::Path;
+
+use adbc_core::error::{Error as AdbcError, Status};
+use inrush_destination::Error as ClientError;
+use inrush_rows::cancel::Stop;
+use inrush_source::SourceError;
+
+/// The error of an input.
+pub fn input_error(input: &Path, what: impl Into<String>, fix: impl Into<String>) -> SourceError {
+    SourceError::Input {
+        input: input.to_path_buf(),
+        what: what.into(),
+        fix: fix.into(),
+    }
+}
+
+/// The error of a driver that is not found, or of a file that is not opened.
+pub fn of_client(input: &Path, error: &ClientError) -> SourceError {
+    let fix = error
+        .hint()
+        .unwrap_or("correct the connection as its message says");
+    input_error(input, error.to_string(), fix)
+}
+
+/// What a driver could not do for an input. `message` has no secrets.
+pub fn of_driver(
+    input: &Path,
+    doing: &str,
+    status: Status,
+    message: &str,
+    stop: &Stop,
+) -> SourceError {
+    if stop.asked().is_some() || status == Status::Cancelled {
+        return SourceError::Stopped {
+            path: input.to_path_buf(),
+        };
+    }
+    // Drivers repeat the statement, which the user has not written.
+    let message = message.split("\nquery:").next().unwrap_or(message).trim();
+    input_error(input, format!("{doing}: {message}"), fix_of(message))
+}
+
+/// The fix that a message shows. Drivers return no codes for it.
+fn fix_of(message: &str) -> &'static str {
+    let lower = message.to_lowercase();
+    let says = |words: &[&str]| words.iter().any(|word| lower.contains(word));
+    if says(&["read-only", "readonly"]) {
+        "a source only reads: write a SELECT that changes nothing"
+    } else if says(&["select statement", "syntax error", "near \""]) {
+        "write one SELECT without `;`, and a condition as in SQL"
+    } else if says(&["no such column", "referenced column", "not found in from"]) {
+        "name a column that the table has"
+    } else if says(&["no such table", "does not exist", "catalog error"]) {
+        "name a table or view that exists, with its schema"
+    } else if says(&["database is locked", "table is locked"]) {
+        "another program holds the file: wait until it is done, then run the same command again"
+    } else if says(&["permission denied", "not authorized"]) {
+        "grant the user of the connection the right to read it"
+    } else if says(&["out of memory", "failed to allocate"]) {
+        "give the database more memory by the connection's options, or read less at a time"
+    } else {
+        "correct the source, or the database, as its message says"
+    }
+}
+
+/// The same for an error of ADBC.
+pub fn of_adbc(input: &Path, doing: &str, error: &AdbcError, stop: &Stop) -> SourceError {
+    of_driver(input, doing, error.status, &error.message, stop)
+}

@@ -1,0 +1,80 @@
+//! Tables and queries of DuckDB, SQLite and any database with an ADBC driver as a source; and streams of Arrow batches that a
+//! program hands over ([`RowStream`]).
+//!
+//! # One moment
+//!
+//! - A file of DuckDB is opened for reading only. DuckDB's lock on it keeps every other program from writing to it until the
+//!   source is closed, so all streams read the same rows.
+//! - A file of SQLite is opened for reading only, by one connection, in one transaction that is open as long as the source. It
+//!   shows the file at one moment, whatever is written meanwhile.
+//! - Of other databases nothing is known. They are read by one connection in one transaction; the plan says that Inrush cannot
+//!   tell whether it shows one moment.
+//!
+//! No file is ever created.
+//!
+//! # Inputs and splits
+//!
+//! A table or a query is one input. A table of DuckDB is cut into ranges of its `rowid`, which is also the place of a row.
+//! Everything else has one split, and its rows are numbered in the order in which the database sends them.
+//!
+//! # Rows
+//!
+//! The driver's Arrow batches are passed on as they are ([`reader`]). Types without a counterpart are refused by name, unless the
+//! settings ask for their text: `tags::text`. SQLite has no types of columns, only of values: the values of a column must be of
+//! the type that its declaration means, and other rows become rejects ([`sqlite`]).
+//!
+//! # Is it what it was?
+//!
+//! The state of an input is that of its file: inode, size and times, also of the write-ahead log. Of a database without a file
+//! it is different each time, so that what was loaded is read again and compared.
+
+mod arrays;
+mod columns;
+mod content;
+mod database;
+mod duckdb;
+mod error;
+mod input;
+mod other;
+mod pool;
+mod reader;
+mod row_stream;
+mod session;
+mod source;
+mod sqlite;
+mod stopping;
+mod table;
+
+pub use columns::Column;
+pub use database::{Database, Databases, file_of};
+pub use row_stream::RowStream;
+pub use source::AdbcSource;
+
+/// The source's settings.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// What is read.
+    pub rows: Rows,
+    /// The columns: `name`, or `name::text` for the database's text of its values. None means all.
+    pub columns: Vec<String>,
+    /// A condition on the rows, as in WHERE.
+    pub filter: Option<String>,
+    /// The most connections that read at a time.
+    pub max_connections: usize,
+    /// The rows are declared not to change between runs.
+    pub is_stable: bool,
+}
+
+/// What is read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Rows {
+    /// A table or a view.
+    Table {
+        /// Its schema; without one it is looked up as the database does.
+        schema: Option<String>,
+        /// Its name.
+        name: String,
+    },
+    /// The rows of one SELECT.
+    Query(String),
+}

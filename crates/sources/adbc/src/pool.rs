@@ -1,0 +1,80 @@
+//! The connections that read: no more than the settings allow, used again from split to split.
+
+use std::path::Path;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use adbc_core::error::Result as AdbcResult;
+use inrush_rows::cancel::Stop;
+use inrush_source::{SourceError, wait};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+
+use crate::database::Database;
+use crate::session::Session;
+
+/// Connections of one source.
+pub struct Pool {
+    idle: Mutex<Vec<Session>>,
+    permits: Arc<Semaphore>,
+}
+
+impl std::fmt::Debug for Pool {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Pool").finish_non_exhaustive()
+    }
+}
+
+/// A connection in use.
+pub struct Lease {
+    /// The connection.
+    pub session: Session,
+    _permit: OwnedSemaphorePermit,
+}
+
+impl Pool {
+    /// A pool of so many connections, of which there is one.
+    pub fn new(first: Session, sessions_max: usize) -> Pool {
+        let sessions_max = sessions_max.clamp(1, Semaphore::MAX_PERMITS);
+        Pool {
+            idle: Mutex::new(vec![first]),
+            permits: Arc::new(Semaphore::new(sessions_max)),
+        }
+    }
+
+    /// A connection. Waits while all are in use.
+    pub fn take(
+        &self,
+        database: &Database,
+        input: &Path,
+        stop: &Stop,
+    ) -> Result<AdbcResult<Lease>, SourceError> {
+        let permit = wait(async {
+            tokio::select! {
+                biased;
+                _ = stop.wait() => None,
+                permit = Arc::clone(&self.permits).acquire_owned() => permit.ok(),
+            }
+        });
+        let permit = permit.ok_or_else(|| SourceError::Stopped {
+            path: input.to_path_buf(),
+        })?;
+        let kept = self.idle().pop();
+        let session = match kept {
+            Some(session) => Ok(session),
+            None => database.connect(),
+        };
+        Ok(session.map(|session| Lease {
+            session,
+            _permit: permit,
+        }))
+    }
+
+    /// Takes back a connection whose statement has ended.
+    pub fn give_back(&self, lease: Lease) {
+        let Lease { session, _permit } = lease;
+        self.idle().push(session);
+    }
+
+    fn idle(&self) -> MutexGuard<'_, Vec<Session>> {
+        self.idle.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

@@ -1,0 +1,305 @@
+//! Reads a split: the batches of one statement, passed on as they come.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use arrow_array::{Array, Int64Array};
+use inrush_rows::chunk::{Chunk, Places};
+use inrush_rows::typed_rows::{RowFault, TypedColumn, TypedRows};
+use inrush_scan::Records;
+use inrush_source::{Chunks, SourceError, SourceMeter, SplitEnd, SplitReader, nanoseconds_since};
+
+use crate::arrays::{values_bytes, with_valid_texts};
+use crate::content::RowsHash;
+use crate::error::{input_error, of_driver};
+use crate::input::TableInput;
+use crate::pool::Lease;
+use crate::session::Answer;
+use crate::source::Reading;
+use crate::stopping::Watched;
+use crate::table::Block;
+
+/// The fewest rows of a chunk, if there are as many: as many as are converted at a time.
+pub const CHUNK_ROWS: usize = 1_024;
+
+/// Rows that are found by their number in the table.
+#[derive(Debug)]
+struct RowIdPlaces {
+    ids: Int64Array,
+    first: u64,
+}
+
+impl Places for RowIdPlaces {
+    fn byte_distance(&self, _text: &[u8], position: usize) -> u64 {
+        (self.ids.value(position) as u64).wrapping_sub(self.first)
+    }
+
+    fn are_rows(&self) -> bool {
+        true
+    }
+
+    fn have_numbers(&self) -> bool {
+        false
+    }
+
+    fn key(&self, position: usize) -> Option<Arc<str>> {
+        Some(format!("rowid {}", self.ids.value(position)).into())
+    }
+}
+
+/// Rows that are found by their number in the answer alone.
+#[derive(Debug)]
+struct Numbered;
+
+impl Places for Numbered {
+    fn are_rows(&self) -> bool {
+        true
+    }
+
+    fn key(&self, _position: usize) -> Option<Arc<str>> {
+        Some("in the order in which the database sent them".into())
+    }
+}
+
+/// A batch of which chunks are cut.
+struct Batch {
+    rows: TypedRows,
+    ids: Option<Int64Array>,
+    /// Rows that were handed out.
+    taken: usize,
+    /// Rows of a chunk.
+    step: usize,
+}
+
+/// Reads a range of rows of an input, or all of it.
+pub struct RangeReader<'a> {
+    reading: &'a Reading,
+    input: Arc<TableInput>,
+    batch: Option<Batch>,
+    /// None once the statement is over.
+    answer: Option<Answer>,
+    watched: Option<Watched>,
+    lease: Option<Lease>,
+    is_first: bool,
+    chunk_bytes: usize,
+    hash: RowsHash,
+    meter: SourceMeter,
+}
+
+impl<'a> RangeReader<'a> {
+    /// Begins to read a range.
+    pub fn open(
+        reading: &'a Reading,
+        input: &Arc<TableInput>,
+        range: std::ops::Range<u64>,
+        chunk_bytes: usize,
+    ) -> Result<RangeReader<'a>, SourceError> {
+        let mut reader = RangeReader {
+            reading,
+            input: Arc::clone(input),
+            batch: None,
+            answer: None,
+            watched: None,
+            lease: None,
+            is_first: true,
+            chunk_bytes: chunk_bytes.max(1),
+            hash: RowsHash::new(reading.table.columns().len()),
+            meter: SourceMeter::default(),
+        };
+        reader.check_stop()?;
+        let doing = reader.doing();
+        let refused = |error| {
+            let Reading { database, stop, .. } = reading;
+            database.refused(&input.name, &doing, &error, stop)
+        };
+        let lease = reading
+            .pool
+            .take(&reading.database, &input.name, &reading.stop)?;
+        let lease = reader.lease.insert(lease.map_err(refused)?);
+        let start = Instant::now();
+        let answer = lease.session.read(&reading.table.statement(range));
+        reader.meter.read_ns += nanoseconds_since(start);
+        let answer = answer.map_err(refused)?;
+        reader.watched = Some(reading.stopping.watch(answer.cancel_handle()));
+        reader.answer = Some(answer);
+        Ok(reader)
+    }
+
+    fn doing(&self) -> String {
+        format!("reading {}", self.input.name.display())
+    }
+
+    fn check_stop(&self) -> Result<(), SourceError> {
+        match self.reading.stop.asked() {
+            None => Ok(()),
+            Some(_) => Err(SourceError::Stopped {
+                path: self.input.name.to_path_buf(),
+            }),
+        }
+    }
+
+    /// The next batch with rows; `None` at the end.
+    fn next_batch(&mut self) -> Result<Option<Batch>, SourceError> {
+        while let Some(answer) = &mut self.answer {
+            let start = Instant::now();
+            let batch = answer.batches.next();
+            self.meter.read_ns += nanoseconds_since(start);
+            self.check_stop()?;
+            let Some(batch) = batch else {
+                self.close();
+                return Ok(None);
+            };
+            let batch = batch.map_err(|error| {
+                let Reading { database, stop, .. } = self.reading;
+                let message = database.without_secrets(&error.to_string());
+                let status = adbc_core::error::Status::IO;
+                of_driver(&self.input.name, &self.doing(), status, &message, stop)
+            })?;
+            let start = Instant::now();
+            let block = self
+                .reading
+                .table
+                .block(&batch, std::mem::take(&mut self.is_first));
+            let block = block.map_err(|what| {
+                let fix = "update the driver, or read the rows by a query that casts them";
+                input_error(
+                    &self.input.name,
+                    format!("the driver cannot be used: {what}"),
+                    fix,
+                )
+            })?;
+            let batch = self.batch_of(block)?;
+            self.meter.scan_ns += nanoseconds_since(start);
+            if batch.rows.row_count > 0 {
+                return Ok(Some(batch));
+            }
+        }
+        Ok(None)
+    }
+
+    fn batch_of(&mut self, block: Block) -> Result<Batch, SourceError> {
+        let Block {
+            columns: arrays,
+            row_ids,
+            mut faults,
+        } = block;
+        let columns = self.reading.table.columns();
+        let row_count = arrays.first().map_or(0, Array::len);
+        if arrays.len() != columns.len() || arrays.iter().any(|array| array.len() != row_count) {
+            return Err(SourceError::Changed {
+                path: self.input.name.to_path_buf(),
+                what: format!("{} columns, planned {}", arrays.len(), columns.len()),
+            });
+        }
+        self.hash.add(&arrays);
+        let bytes = arrays.iter().map(values_bytes).sum::<u64>();
+        self.meter.stored_bytes += bytes;
+        self.meter.text_bytes += bytes;
+        self.meter.record_count += row_count as u64;
+        let typed = arrays
+            .into_iter()
+            .zip(columns)
+            .map(|(array, column)| TypedColumn {
+                values: Some(with_valid_texts(array, &column.name, &mut faults)),
+                is_uuid: column.is_uuid,
+            });
+        let typed: Vec<TypedColumn> = typed.collect();
+        let row_bytes = (bytes / (row_count as u64).max(1)).max(1);
+        let step = usize::try_from(self.chunk_bytes as u64 / row_bytes).unwrap_or(CHUNK_ROWS);
+        Ok(Batch {
+            rows: TypedRows {
+                columns: typed,
+                row_count,
+                // The reader hashes the values itself.
+                content: Vec::new(),
+                bytes_count: bytes,
+                faults: one_for_each_row(faults),
+            },
+            ids: row_ids,
+            taken: 0,
+            step: step.max(CHUNK_ROWS),
+        })
+    }
+
+    /// Ends the statement before its connection is used again.
+    fn close(&mut self) {
+        self.watched = None;
+        self.answer = None;
+        if let Some(lease) = self.lease.take() {
+            self.reading.pool.give_back(lease);
+        }
+    }
+}
+
+impl Drop for RangeReader<'_> {
+    fn drop(&mut self) {
+        self.close();
+    }
+}
+
+/// One fault for each row, in the order of rows.
+pub fn one_for_each_row(mut faults: Vec<RowFault>) -> Vec<RowFault> {
+    faults.sort_by_key(|fault| fault.row);
+    faults.dedup_by_key(|fault| fault.row);
+    faults
+}
+
+impl Chunks for RangeReader<'_> {
+    fn next_chunk(&mut self, records: &mut Records) -> Result<Option<Chunk>, SourceError> {
+        records.clear();
+        self.check_stop()?;
+        let first_number = match &self.batch {
+            Some(batch) => self.meter.record_count - (batch.rows.row_count - batch.taken) as u64,
+            None => self.meter.record_count,
+        };
+        if self.batch.is_none() {
+            self.batch = self.next_batch()?;
+        }
+        let Some(batch) = &mut self.batch else {
+            return Ok(None);
+        };
+        let range = batch.taken..batch.rows.row_count.min(batch.taken + batch.step);
+        let share = batch.rows.bytes_count * range.len() as u64 / batch.rows.row_count as u64;
+        let rows = TypedRows {
+            bytes_count: share,
+            ..batch.rows.slice(range.clone())
+        };
+        let (first, places): (u64, Arc<dyn Places>) = match &batch.ids {
+            Some(ids) => {
+                let ids = ids.slice(range.start, range.len());
+                let first = ids.value(0) as u64;
+                (first, Arc::new(RowIdPlaces { ids, first }))
+            }
+            None => (first_number, Arc::new(Numbered)),
+        };
+        batch.taken = range.end;
+        if batch.taken == batch.rows.row_count {
+            self.batch = None;
+        }
+        self.meter.chunk_count += 1;
+        Ok(Some(Chunk::of_rows(
+            &self.input.name,
+            first,
+            rows,
+            places,
+            records,
+        )))
+    }
+
+    fn recycle(&mut self, _chunk: Chunk) {}
+
+    fn meter(&self) -> SourceMeter {
+        self.meter
+    }
+}
+
+impl SplitReader for RangeReader<'_> {
+    fn end(mut self: Box<Self>) -> SplitEnd {
+        let hash = std::mem::replace(&mut self.hash, RowsHash::new(0));
+        SplitEnd {
+            hash: hash.end(),
+            text_range: None,
+            trailer: None,
+        }
+    }
+}

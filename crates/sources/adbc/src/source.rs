@@ -1,0 +1,272 @@
+//! The source: a table or a query of an open database.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use inrush_rows::cancel::Stop;
+use inrush_scan::Records;
+use inrush_source::{
+    Chunks, Input, ReadSettings, Source, SourceColumn, SourceError, SourceSplit, SourceStream,
+    SplitContent, SplitReader,
+};
+
+use crate::columns::Column;
+use crate::database::{Database, Vendor};
+use crate::duckdb::DuckDbTable;
+use crate::error::input_error;
+use crate::input::TableInput;
+use crate::other::OtherTable;
+use crate::pool::Pool;
+use crate::reader::RangeReader;
+use crate::sqlite::SqliteTable;
+use crate::stopping::Stopping;
+use crate::table::Table;
+use crate::{Rows, Settings};
+
+/// Bytes of a chunk when rows are read to be compared with what was read before.
+const COMPARED_CHUNK_BYTES: usize = 1 << 20;
+
+/// A table or a query.
+#[derive(Debug)]
+pub struct AdbcSource {
+    description: String,
+    input: Arc<TableInput>,
+    notes: Vec<String>,
+    reading: Reading,
+}
+
+/// What readers of all splits need. The connections are closed before the database.
+#[derive(Debug)]
+pub struct Reading {
+    /// The connections.
+    pub pool: Pool,
+    /// Ends statements at a stop.
+    pub stopping: Stopping,
+    /// What is read.
+    pub table: Box<dyn Table>,
+    /// The database.
+    pub database: Arc<Database>,
+    /// Asked when reads have to end.
+    pub stop: Stop,
+}
+
+impl AdbcSource {
+    /// Opens a table or a query of a database. Reads end when the stop is asked.
+    pub fn open(
+        database: &Arc<Database>,
+        settings: &Settings,
+        stop: &Stop,
+    ) -> Result<AdbcSource, SourceError> {
+        let name = match &settings.rows {
+            Rows::Table {
+                schema: Some(schema),
+                name,
+            } => format!("{schema}.{name}"),
+            Rows::Table { schema: None, name } => name.clone(),
+            Rows::Query(_) => "the query".to_owned(),
+        };
+        let input = Path::new(&name);
+        let settings = Settings {
+            rows: match &settings.rows {
+                Rows::Query(query) => {
+                    Rows::Query(query.trim_end().trim_end_matches(';').trim_end().to_owned())
+                }
+                table => table.clone(),
+            },
+            ..settings.clone()
+        };
+        let refused = |doing: &str, error: &_| database.refused(input, doing, error, stop);
+        // Before anything is looked at: what is written from here on is another state.
+        let mark = database.mark();
+        let mut session = database
+            .connect()
+            .map_err(|error| refused("connecting", &error))?;
+        let mut notes = Vec::new();
+        let table: Box<dyn Table> = match database.vendor {
+            Vendor::DuckDb => {
+                let limit = session.rows("SELECT current_setting('memory_limit')");
+                let limit = limit.map_err(|error| refused("asking for its settings", &error))?;
+                if let Some(limit) = limit.into_iter().flatten().flatten().next() {
+                    notes.push(format!(
+                        "DuckDB may take {limit} for its buffers, beside the memory of the load: `memory_limit` in the options of \
+                         the connection limits it"
+                    ));
+                }
+                Box::new(DuckDbTable::open(&mut session, &name, &settings, &refused)?)
+            }
+            Vendor::Sqlite => {
+                let doing = "beginning a transaction";
+                session.begin().map_err(|error| refused(doing, &error))?;
+                // The transaction shows the moment of its first look.
+                let look = session.rows("SELECT count(*) FROM sqlite_schema");
+                look.map_err(|error| refused(doing, &error))?;
+                Box::new(SqliteTable::open(&mut session, &name, &settings, &refused)?)
+            }
+            Vendor::Other => {
+                // A driver without transactions reads all the same.
+                let _ = session.begin();
+                notes.push(format!(
+                    "Inrush does not know whether {} shows one moment to a transaction: let nobody write to {name} meanwhile",
+                    database.described
+                ));
+                Box::new(OtherTable::open(&mut session, &name, &settings, &refused)?)
+            }
+        };
+        let row_ids = table.row_ids();
+        let sessions_max = match database.vendor {
+            Vendor::DuckDb => settings.max_connections,
+            // The connection is the moment.
+            Vendor::Sqlite | Vendor::Other => 1,
+        };
+        let mut identity = database.identity.clone();
+        identity.push(format!("{:?}", settings.rows));
+        identity.extend(settings.columns.iter().cloned());
+        identity.extend(settings.filter.clone());
+        let stopping = Stopping::new(stop).map_err(|cause| {
+            let fix = "likely the limit of processes (ulimit -u) is reached: raise it";
+            input_error(input, format!("no thread could be started: {cause}"), fix)
+        })?;
+        Ok(AdbcSource {
+            description: format!("{name} of {}", database.described),
+            input: Arc::new(TableInput {
+                name: Arc::from(input),
+                size_bytes: row_ids.map_or(0, |ids| ids.end.saturating_mul(ids.row_bytes)),
+                mark: match settings.is_stable {
+                    true => "stable".to_owned(),
+                    false => mark,
+                },
+                identity,
+                has_row_ids: row_ids.is_some(),
+            }),
+            notes,
+            reading: Reading {
+                pool: Pool::new(session, sessions_max),
+                stopping,
+                table,
+                database: Arc::clone(database),
+                stop: stop.clone(),
+            },
+        })
+    }
+
+    /// Its columns, with what a new target needs to know of them.
+    pub fn source_columns(&self) -> &[Column] {
+        self.reading.table.columns()
+    }
+
+    /// True if all streams can read it.
+    pub fn can_be_cut(&self) -> bool {
+        self.input.has_row_ids
+    }
+
+    /// The split of these row numbers. Its unit is the byte of the input's estimated size, each row having the same number of
+    /// them.
+    fn split(&self, rows: std::ops::Range<u64>) -> SourceSplit {
+        let row_bytes = self.reading.table.row_ids().map_or(0, |ids| ids.row_bytes);
+        let range = rows.start.saturating_mul(row_bytes)..rows.end.saturating_mul(row_bytes);
+        SourceSplit {
+            input: 0,
+            size_bytes: range.end - range.start,
+            range,
+            first_record: None,
+            is_shared: false,
+        }
+    }
+
+    fn end(&self) -> u64 {
+        self.reading.table.row_ids().map_or(0, |ids| ids.end)
+    }
+
+    fn reader(
+        &self,
+        range: std::ops::Range<u64>,
+        chunk_bytes: usize,
+    ) -> Result<RangeReader<'_>, SourceError> {
+        let row_bytes = self.reading.table.row_ids().map_or(1, |ids| ids.row_bytes);
+        let rows = range.start / row_bytes..range.end / row_bytes;
+        RangeReader::open(&self.reading, &self.input, rows, chunk_bytes)
+    }
+}
+
+impl Source for AdbcSource {
+    fn describe(&self) -> String {
+        self.description.clone()
+    }
+
+    fn columns(&self) -> Result<Vec<SourceColumn>, SourceError> {
+        let columns = self.reading.table.columns().iter();
+        Ok(columns.map(Column::in_source).collect())
+    }
+
+    fn input_count(&self) -> usize {
+        1
+    }
+
+    fn input(&self, _index: usize) -> Arc<dyn Input> {
+        self.input.clone()
+    }
+
+    fn whole(&self, _input: usize) -> SourceSplit {
+        self.split(0..self.end())
+    }
+
+    /// Ranges of row numbers; large ones end where a row group ends.
+    fn splits(&self, input: usize, wanted_bytes: u64) -> Result<Vec<SourceSplit>, SourceError> {
+        let Some(ids) = self.reading.table.row_ids().filter(|ids| ids.end > 0) else {
+            return Ok(vec![self.whole(input)]);
+        };
+        let step = (wanted_bytes / ids.row_bytes).clamp(1, ids.end);
+        let step = match step / ids.group_rows {
+            0 => step,
+            groups => groups * ids.group_rows,
+        };
+        let mut splits = Vec::new();
+        let mut start = 0;
+        while start < ids.end {
+            let end = start.saturating_add(step).min(ids.end);
+            splits.push(self.split(start..end));
+            start = end;
+        }
+        Ok(splits)
+    }
+
+    fn open_stream(
+        &self,
+        settings: ReadSettings,
+    ) -> Result<Box<dyn SourceStream + '_>, SourceError> {
+        Ok(Box::new(Stream {
+            source: self,
+            chunk_bytes: settings.chunk_bytes,
+        }))
+    }
+
+    fn has_same_content(&self, _input: usize, read: &[SplitContent]) -> Result<bool, SourceError> {
+        let mut records = Records::default();
+        for content in read {
+            let range = content.start..content.end.unwrap_or(self.input.size_bytes);
+            let mut reader = Box::new(self.reader(range, COMPARED_CHUNK_BYTES)?);
+            while reader.next_chunk(&mut records)?.is_some() {}
+            if content.hash.as_ref() != Some(&reader.end().hash) {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    fn notes(&self) -> Vec<String> {
+        self.notes.clone()
+    }
+}
+
+/// The way of one thread through the splits.
+struct Stream<'a> {
+    source: &'a AdbcSource,
+    chunk_bytes: usize,
+}
+
+impl SourceStream for Stream<'_> {
+    fn open(&mut self, split: &SourceSplit) -> Result<Box<dyn SplitReader + '_>, SourceError> {
+        let reader = self.source.reader(split.range.clone(), self.chunk_bytes)?;
+        Ok(Box::new(reader))
+    }
+}

@@ -1,0 +1,419 @@
+//! Tables, views and queries of SQLite.
+//!
+//! In SQLite a value has a type, and a column only has a declaration that values need not keep. The driver takes the types of the
+//! first rows for those of all. So each column is read as what its declaration means (its affinity), and a row with a value of
+//! another type becomes a reject:
+//!
+//! | declaration | values | others |
+//! |---|---|---|
+//! | `INT` in it | integers | rejected |
+//! | `CHAR`, `CLOB`, `TEXT` | text | rejected |
+//! | `BLOB` | bytes | rejected |
+//! | `REAL`, `FLOA`, `DOUB` | numbers, as floats | rejected |
+//! | any other, or none | integers, floats and text, by their exact text | bytes are rejected |
+//!
+//! For columns of the last row the statement has two columns: floats come as floats, because SQLite's own text of a float has
+//! only 15 digits. A first row of our own tells the driver the types.
+
+use std::ops::Range;
+use std::path::Path;
+use std::sync::Arc;
+
+use arrow_array::cast::AsArray;
+use arrow_array::types::{Float64Type, Int64Type};
+use arrow_array::{Array, ArrayRef, RecordBatch, StringArray};
+use arrow_schema::DataType;
+use inrush_rows::column_type::ColumnType;
+use inrush_rows::sql_text::identifier;
+use inrush_rows::type_name::TypeName;
+use inrush_rows::typed_rows::{Cells, RowFault};
+use inrush_source::SourceError;
+
+use crate::columns::{Column, ROWS, choose, in_parentheses, qualified};
+use crate::duckdb::Refused;
+use crate::error::input_error;
+use crate::session::Session;
+use crate::table::{Block, RowIds, Table};
+use crate::{Rows, Settings};
+
+/// A view of this session, which tells the declarations behind a query's columns.
+const VIEW: &str = "inrush_query";
+
+/// The columns of the statement before those of the table: 1 for our own first row, the number of the column whose value does
+/// not fit (0 if all do), and that value as SQL writes it.
+const OWN_COLUMNS: usize = 3;
+
+/// A table, a view or a query.
+#[derive(Debug)]
+pub struct SqliteTable {
+    columns: Vec<Column>,
+    kinds: Vec<Kind>,
+    statement: String,
+}
+
+/// What the values of a column must be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    Integer,
+    Real,
+    Text,
+    Blob,
+    /// Integers, floats and text.
+    Mixed,
+}
+
+impl Kind {
+    /// The affinity of a declaration: "Determination Of Column Affinity" of SQLite's manual, section 3.1.
+    fn of(declared: &str) -> Kind {
+        let upper = declared.to_uppercase();
+        let has = |words: &[&str]| words.iter().any(|word| upper.contains(word));
+        match () {
+            () if has(&["INT"]) => Kind::Integer,
+            () if has(&["CHAR", "CLOB", "TEXT"]) => Kind::Text,
+            () if has(&["BLOB"]) => Kind::Blob,
+            () if has(&["REAL", "FLOA", "DOUB"]) => Kind::Real,
+            () => Kind::Mixed,
+        }
+    }
+
+    /// The types of values that a column of this kind takes, as `typeof` names them.
+    fn types(self) -> &'static str {
+        match self {
+            Kind::Integer => "'null', 'integer'",
+            Kind::Real => "'null', 'real', 'integer'",
+            Kind::Text => "'null', 'text'",
+            Kind::Blob => "'null', 'blob'",
+            Kind::Mixed => "'null', 'integer', 'real', 'text'",
+        }
+    }
+
+    fn name(self) -> &'static str {
+        match self {
+            Kind::Integer => "an integer",
+            Kind::Real => "a number",
+            Kind::Text => "text",
+            Kind::Blob => "bytes",
+            Kind::Mixed => "a number or text",
+        }
+    }
+
+    fn data_type(self) -> DataType {
+        match self {
+            Kind::Integer => DataType::Int64,
+            Kind::Real => DataType::Float64,
+            Kind::Text | Kind::Mixed => DataType::Utf8,
+            Kind::Blob => DataType::Binary,
+        }
+    }
+
+    /// The columns of the statement: their values in our own first row, and in the rows of the table.
+    fn expressions(self, column: &str) -> Vec<(&'static str, String)> {
+        let of = |types: &str, value: &str| {
+            format!("CASE WHEN typeof({column}) IN ({types}) THEN {value} END")
+        };
+        let cast = |to: &str| format!("CAST({column} AS {to})");
+        match self {
+            Kind::Integer => vec![("0", of("'integer'", column))],
+            Kind::Real => vec![("0.0", of("'real', 'integer'", &cast("REAL")))],
+            Kind::Text => vec![("''", of("'text'", column))],
+            Kind::Blob => vec![("x''", of("'blob'", column))],
+            Kind::Mixed => vec![
+                ("''", of("'integer', 'text'", &cast("TEXT"))),
+                ("0.0", of("'real'", column)),
+            ],
+        }
+    }
+}
+
+impl SqliteTable {
+    /// Looks at a table, a view or a query. The session has begun the transaction that shows one moment.
+    pub fn open(
+        session: &mut Session,
+        name: &str,
+        settings: &Settings,
+        refused: Refused<'_>,
+    ) -> Result<SqliteTable, SourceError> {
+        let input = Path::new(name);
+        let doing = format!("asking for the columns of {name}");
+        let failed = |error| refused(&doing, &error);
+        let (from, declared) = match &settings.rows {
+            Rows::Table { schema, name } => {
+                let declared = declared(session, schema.as_deref(), name).map_err(failed)?;
+                (qualified(schema.as_deref(), name), declared)
+            }
+            Rows::Query(query) => {
+                let select = format!("SELECT {ROWS}.* FROM {} AS {ROWS}", in_parentheses(query));
+                session
+                    .schema(&format!("{select} LIMIT 0"))
+                    .map_err(failed)?;
+                let view = format!("CREATE TEMP VIEW {VIEW} AS {select}");
+                session.run(&view).map_err(failed)?;
+                let declared = declared(session, None, VIEW).map_err(failed)?;
+                (VIEW.to_owned(), declared)
+            }
+        };
+        if declared.is_empty() {
+            return Err(not_there(session, input));
+        }
+        let names: Vec<String> = declared.iter().map(|one| one.name.clone()).collect();
+        let chosen = choose(input, &names, &settings.columns)?;
+        let mut columns = Vec::with_capacity(chosen.len());
+        let mut kinds = Vec::with_capacity(chosen.len());
+        for (name, is_text) in &chosen {
+            let own = declared.iter().find(|own| own.name == *name);
+            let kind_name = own.map_or("", |own| own.kind.as_str());
+            let kind = match is_text {
+                true => Kind::Mixed,
+                false => Kind::of(kind_name),
+            };
+            columns.push(Column {
+                name: name.clone(),
+                data_type: kind.data_type(),
+                is_uuid: false,
+                sql_type: match is_text {
+                    true => None,
+                    false => sql_type(kind, kind_name),
+                },
+                not_null: own.is_some_and(|own| own.not_null),
+            });
+            kinds.push(kind);
+        }
+        let statement = statement(&columns, &kinds, &from, settings.filter.as_deref());
+        // The condition is looked at before the load begins.
+        session.schema(&statement).map_err(failed)?;
+        Ok(SqliteTable {
+            columns,
+            kinds,
+            statement,
+        })
+    }
+}
+
+/// A column as it is declared.
+struct Declared {
+    name: String,
+    kind: String,
+    not_null: bool,
+}
+
+fn declared(
+    session: &mut Session,
+    schema: Option<&str>,
+    name: &str,
+) -> adbc_core::error::Result<Vec<Declared>> {
+    let schema = schema.map_or(String::new(), |schema| format!(", {}", text(schema)));
+    let sql = format!(
+        "SELECT name, type, \"notnull\" FROM pragma_table_xinfo({}{schema}) WHERE hidden <> 1 ORDER BY cid",
+        text(name)
+    );
+    let rows = session.rows(&sql)?;
+    let of_row = |row: Vec<Option<String>>| {
+        let mut row = row.into_iter().map(Option::unwrap_or_default);
+        Declared {
+            name: row.next().unwrap_or_default(),
+            kind: row.next().unwrap_or_default(),
+            not_null: row.next().is_some_and(|told| told == "1"),
+        }
+    };
+    Ok(rows.into_iter().map(of_row).collect())
+}
+
+fn not_there(session: &mut Session, input: &Path) -> SourceError {
+    let sql = "SELECT name FROM sqlite_schema WHERE type IN ('table', 'view') AND name NOT LIKE 'sqlite_%' \
+               ORDER BY name LIMIT 20";
+    let known = session.rows(sql).unwrap_or_default();
+    let known: Vec<String> = known.into_iter().flatten().flatten().collect();
+    let fix = match known.is_empty() {
+        true => "name a file with tables".to_owned(),
+        false => format!("its tables and views are {}", known.join(", ")),
+    };
+    input_error(input, "the file has no table or view of this name", fix)
+}
+
+/// A text literal of SQLite.
+fn text(text: &str) -> String {
+    format!("'{}'", text.replace('\'', "''"))
+}
+
+/// The statement that reads all rows, after one row that tells the driver the types.
+fn statement(columns: &[Column], kinds: &[Kind], from: &str, filter: Option<&str>) -> String {
+    let mut first = vec!["1".to_owned(), "0".to_owned(), "''".to_owned()];
+    let mut numbers = String::new();
+    let mut values = String::new();
+    let mut list = Vec::new();
+    for (index, (column, kind)) in columns.iter().zip(kinds).enumerate() {
+        let name = format!("{ROWS}.{}", identifier(&column.name));
+        let misfit = format!(" WHEN typeof({name}) NOT IN ({})", kind.types());
+        numbers.push_str(&format!("{misfit} THEN {}", index + 1));
+        values.push_str(&format!("{misfit} THEN quote({name})"));
+        for (of_first, expression) in kind.expressions(&name) {
+            first.push(of_first.to_owned());
+            list.push(expression);
+        }
+    }
+    let from = match filter {
+        Some(filter) => format!("(SELECT * FROM {from} WHERE {})", in_parentheses(filter)),
+        None => from.to_owned(),
+    };
+    format!(
+        "SELECT {} UNION ALL SELECT 0, CASE{numbers} ELSE 0 END, CASE{values} END, {} FROM {from} AS {ROWS}",
+        first.join(", "),
+        list.join(", ")
+    )
+}
+
+/// The type for a new target, if the declaration names one and the values may be of it.
+fn sql_type(kind: Kind, declared: &str) -> Option<String> {
+    // Names that the destination gives mean their type again.
+    let known = declared
+        .to_uppercase()
+        .replace("DECIMAL_TEXT", "DECIMAL")
+        .replace("JSON_TEXT", "JSON");
+    let column_type = TypeName::parse(&known)?.column_type()?;
+    let name = known.to_lowercase();
+    match (kind, column_type) {
+        // Limits of length are not kept by SQLite.
+        (Kind::Text, ColumnType::Text { .. }) => None,
+        (Kind::Text, _) | (Kind::Mixed, _) => Some(name),
+        _ => None,
+    }
+}
+
+impl Table for SqliteTable {
+    fn columns(&self) -> &[Column] {
+        &self.columns
+    }
+
+    fn row_ids(&self) -> Option<RowIds> {
+        None
+    }
+
+    fn statement(&self, _range: Range<u64>) -> String {
+        self.statement.clone()
+    }
+
+    fn block(&self, batch: &RecordBatch, is_first: bool) -> Result<Block, String> {
+        let own = |index: usize| -> Option<&ArrayRef> {
+            let array = batch.columns().get(index)?;
+            (*array.data_type() == DataType::Int64).then_some(array)
+        };
+        let (Some(marks), Some(misfits)) = (own(0), own(1)) else {
+            return Err("it sends columns of other types than it was asked for".to_owned());
+        };
+        let marks = marks.as_primitive::<Int64Type>();
+        if is_first && (marks.is_empty() || marks.value(0) != 1) {
+            return Err("it sends rows in another order than it was asked for".to_owned());
+        }
+        let rows = batch.slice(
+            usize::from(is_first),
+            batch.num_rows() - usize::from(is_first),
+        );
+        let misfits = misfits.slice(usize::from(is_first), rows.num_rows());
+        let misfits = misfits.as_primitive::<Int64Type>();
+        let raw = Cells::of(rows.column(2), false);
+        let mut faults = Vec::new();
+        for (row, number) in misfits.values().iter().enumerate() {
+            let Some(index) = usize::try_from(*number)
+                .ok()
+                .and_then(|one| one.checked_sub(1))
+            else {
+                continue;
+            };
+            let (Some(column), Some(kind)) = (self.columns.get(index), self.kinds.get(index))
+            else {
+                continue;
+            };
+            let mut text = Vec::new();
+            if let Some(raw) = &raw {
+                raw.append(row, &mut text);
+            }
+            faults.push(RowFault {
+                row,
+                reason: format!(
+                    "the value of the column `{}` is not {}, which its declaration means: correct it, or read the column as {}::text",
+                    column.name,
+                    kind.name(),
+                    column.name
+                ),
+                raw: text,
+            });
+        }
+        let mut arrays = rows.columns().iter().skip(OWN_COLUMNS);
+        let mut columns = Vec::with_capacity(self.kinds.len());
+        for kind in &self.kinds {
+            let array = arrays.next().ok_or("it sends too few columns")?;
+            columns.push(match kind {
+                Kind::Mixed => mixed(array, arrays.next().ok_or("it sends too few columns")?)?,
+                _ => array.clone(),
+            });
+        }
+        Ok(Block {
+            columns,
+            row_ids: None,
+            faults,
+        })
+    }
+}
+
+/// Texts, and the exact texts of floats.
+fn mixed(texts: &ArrayRef, floats: &ArrayRef) -> Result<ArrayRef, String> {
+    if *texts.data_type() != DataType::Utf8 || *floats.data_type() != DataType::Float64 {
+        return Err("it sends columns of other types than it was asked for".to_owned());
+    }
+    if floats.as_primitive::<Float64Type>().null_count() == floats.len() {
+        return Ok(texts.clone());
+    }
+    let cells = Cells::of(floats, false).ok_or("floats have no text")?;
+    let strings = texts.as_string::<i32>();
+    let merged = (0..strings.len()).map(|row| {
+        if strings.is_valid(row) {
+            return Some(strings.value(row).to_owned());
+        }
+        floats.is_valid(row).then(|| {
+            let mut text = Vec::new();
+            cells.append(row, &mut text);
+            String::from_utf8_lossy(&text).into_owned()
+        })
+    });
+    Ok(Arc::new(merged.collect::<StringArray>()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn declarations_mean_kinds_of_values() {
+        for (declared, kind) in [
+            ("INTEGER", Kind::Integer),
+            ("POINT", Kind::Integer),
+            ("VARCHAR(20)", Kind::Text),
+            ("DECIMAL_TEXT(10,2)", Kind::Text),
+            ("double precision", Kind::Real),
+            ("BLOB", Kind::Blob),
+            ("DECIMAL(10,2)", Kind::Mixed),
+            ("DATE", Kind::Mixed),
+            ("", Kind::Mixed),
+        ] {
+            assert_eq!(Kind::of(declared), kind, "{declared}");
+        }
+    }
+
+    #[test]
+    fn a_new_target_has_the_declared_type_where_values_may_be_of_it() {
+        for (declared, expected) in [
+            ("DECIMAL_TEXT(10,2)", Some("decimal(10,2)")),
+            ("DECIMAL(10,2)", Some("decimal(10,2)")),
+            ("JSON_TEXT", Some("json")),
+            ("DATE", Some("date")),
+            ("BOOLEAN", Some("boolean")),
+            ("VARCHAR(20)", None),
+            ("INTEGER", None),
+            ("money!", None),
+            ("", None),
+        ] {
+            let found = sql_type(Kind::of(declared), declared);
+            assert_eq!(found.as_deref(), expected, "{declared}");
+        }
+    }
+}

@@ -1,0 +1,45 @@
+//! What is read, in the words of its database.
+
+use std::fmt;
+use std::ops::Range;
+
+use arrow_array::{ArrayRef, Int64Array, RecordBatch};
+use inrush_rows::typed_rows::RowFault;
+
+use crate::columns::Column;
+
+/// A table or a query of one kind of database.
+pub trait Table: fmt::Debug + Send + Sync {
+    /// The columns that are read.
+    fn columns(&self) -> &[Column];
+
+    /// How it is cut, if it can be.
+    fn row_ids(&self) -> Option<RowIds>;
+
+    /// The statement that reads a range of its rows.
+    fn statement(&self, range: Range<u64>) -> String;
+
+    /// The rows of a batch of that statement, the first of all or a later one.
+    fn block(&self, batch: &RecordBatch, is_first: bool) -> Result<Block, String>;
+}
+
+/// The numbers of rows by which a table is cut.
+#[derive(Clone, Copy, Debug)]
+pub struct RowIds {
+    /// One past the last one.
+    pub end: u64,
+    /// The approximate bytes of a row.
+    pub row_bytes: u64,
+    /// Ranges that begin at multiples of it are read fastest.
+    pub group_rows: u64,
+}
+
+/// Rows as the driver has sent them.
+pub struct Block {
+    /// The columns that are read.
+    pub columns: Vec<ArrayRef>,
+    /// The number of each row in its table, if the table is cut by them.
+    pub row_ids: Option<Int64Array>,
+    /// Rows with a value that does not fit the type of its column, in their order.
+    pub faults: Vec<RowFault>,
+}

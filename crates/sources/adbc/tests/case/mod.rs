@@ -1,0 +1,333 @@
+//! Tables whose rows are known, in files of DuckDB and SQLite.
+
+#![allow(dead_code, reason = "each test program uses its own part of it")]
+#![expect(
+    unsafe_code,
+    reason = "loads the library of Python, as a Python program has it"
+)]
+
+use std::sync::OnceLock;
+
+use std::collections::BTreeMap;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, Weak};
+
+use adbc_core::options::{OptionDatabase, OptionValue};
+use adbc_core::{Connection as _, Database as _, Driver as _, Statement as _};
+use inrush_adbcclient::driver_library;
+use inrush_destination::Address;
+use inrush_rows::cancel::Stop;
+use inrush_source::{Source, SourceError};
+use inrush_source_adbc::{AdbcSource, Database, Rows, Settings};
+use inrush_source_conformance::{Case, Change, Row};
+use tempfile::TempDir;
+
+/// A database for tests.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    DuckDb,
+    Sqlite,
+}
+
+/// The folder of Python packages with the drivers: that of `.venv`, or one that a `.pth` file there names.
+pub fn site_packages() -> Option<PathBuf> {
+    let mut above = Path::new(env!("CARGO_MANIFEST_DIR")).ancestors();
+    let repository = above.find(|folder| folder.join("Cargo.lock").exists())?;
+    let entries = |folder: &Path| {
+        let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+        entries.map(|entry| entry.path()).collect::<Vec<_>>()
+    };
+    let pythons = entries(&repository.join(".venv/lib")).into_iter();
+    let own = pythons.map(|python| python.join("site-packages"));
+    let sites = own.flat_map(|site| {
+        let files = entries(&site).into_iter();
+        let paths = files.filter(|path| path.extension().is_some_and(|end| end == "pth"));
+        let texts: Vec<String> = paths.flat_map(std::fs::read_to_string).collect();
+        let named = texts
+            .iter()
+            .flat_map(|text| text.lines())
+            .map(PathBuf::from);
+        std::iter::once(site).chain(named).collect::<Vec<_>>()
+    });
+    let found = sites
+        .filter(|site| site.join("duckdb").is_dir() && site.join("adbc_driver_sqlite").is_dir())
+        .min();
+    assert!(
+        found.is_some() || std::env::var_os("CI").is_none(),
+        "no drivers of DuckDB and SQLite in .venv"
+    );
+    found
+}
+
+/// True if this process can load the library of DuckDB's wheel. It is a Python extension, so it needs the symbols of Python's own
+/// library, which not every Python has as a file.
+pub fn has_duckdb() -> bool {
+    static LOADED: OnceLock<bool> = OnceLock::new();
+    *LOADED.get_or_init(|| {
+        let mut above = Path::new(env!("CARGO_MANIFEST_DIR")).ancestors();
+        let repository = above.find(|folder| folder.join("Cargo.lock").exists());
+        let python =
+            repository.and_then(|folder| folder.join(".venv/bin/python").canonicalize().ok());
+        let Some(python) = python else { return false };
+        let name = python
+            .file_name()
+            .and_then(|name| name.to_str())
+            .unwrap_or_default();
+        let library = python.with_file_name(format!("../lib/lib{name}.so"));
+        let flags = libloading::os::unix::RTLD_NOW | libloading::os::unix::RTLD_GLOBAL;
+        // SAFETY: Python's library may be loaded at any time; it is never unloaded.
+        let loaded = unsafe { libloading::os::unix::Library::open(Some(&library), flags) };
+        let is_loaded = loaded.is_ok() && site_packages().is_some();
+        std::mem::forget(loaded);
+        if !is_loaded {
+            eprintln!(
+                "SKIPPED: {} cannot be loaded, so DuckDB's wheel cannot",
+                library.display()
+            );
+        }
+        is_loaded
+    })
+}
+
+/// The databases that can be tested here.
+pub fn kinds() -> Vec<Kind> {
+    let mut kinds = Vec::new();
+    kinds.extend(has_duckdb().then_some(Kind::DuckDb));
+    kinds.extend(site_packages().map(|_| Kind::Sqlite));
+    kinds
+}
+
+/// A file of a database.
+pub struct File {
+    pub kind: Kind,
+    pub folder: TempDir,
+}
+
+impl File {
+    pub fn new(kind: Kind) -> File {
+        File {
+            kind,
+            folder: tempfile::tempdir().expect("a folder"),
+        }
+    }
+
+    pub fn path(&self) -> PathBuf {
+        self.folder.path().join("rows.db")
+    }
+
+    /// Runs statements on a file, which is created if it is not there.
+    pub fn run_on(&self, path: &Path, statements: &[String]) {
+        let site = site_packages().expect("drivers");
+        let (name, option) = match self.kind {
+            Kind::DuckDb => ("duckdb", "path"),
+            Kind::Sqlite => ("sqlite", "uri"),
+        };
+        let mut driver =
+            driver_library::load(name, None, Path::new("."), Some(&site)).expect("a driver");
+        let file = path.to_str().expect("a path").to_owned();
+        let options = [(OptionDatabase::from(option), OptionValue::String(file))];
+        let database = driver.new_database_with_opts(options).expect("a database");
+        let mut connection = database.new_connection().expect("a connection");
+        for sql in statements {
+            let mut statement = connection.new_statement().expect("a statement");
+            statement.set_sql_query(sql).expect("a text");
+            if let Err(error) = statement.execute_update() {
+                panic!("{sql}: {}", error.message);
+            }
+        }
+    }
+
+    pub fn run(&self, statements: &[&str]) {
+        let statements: Vec<String> = statements.iter().map(|one| (*one).to_owned()).collect();
+        self.run_on(&self.path(), &statements);
+    }
+
+    /// Opens the file for reading.
+    pub fn open(&self) -> Result<Arc<Database>, SourceError> {
+        let site = site_packages();
+        let path = self.path().to_str().expect("a path").to_owned();
+        let (url, options) = match self.kind {
+            Kind::DuckDb => (format!("duckdb:{path}"), BTreeMap::new()),
+            Kind::Sqlite => (
+                "adbc:sqlite".to_owned(),
+                BTreeMap::from([("uri".to_owned(), path)]),
+            ),
+        };
+        let address = Address {
+            url: &url,
+            options: &options,
+            folder: Path::new("."),
+            site_packages: site.as_deref(),
+            ledger_schema: "",
+        };
+        Database::open(&address, &Stop::default()).map(Arc::new)
+    }
+}
+
+/// Settings that read a table.
+pub fn table(name: &str) -> Settings {
+    settings(Rows::Table {
+        schema: None,
+        name: name.to_owned(),
+    })
+}
+
+/// Settings that read a query.
+pub fn query(sql: &str) -> Settings {
+    settings(Rows::Query(sql.to_owned()))
+}
+
+fn settings(rows: Rows) -> Settings {
+    Settings {
+        rows,
+        columns: Vec::new(),
+        filter: None,
+        max_connections: 4,
+        is_stable: false,
+    }
+}
+
+/// How the rows are read.
+#[derive(Clone, Copy, Debug)]
+pub enum Form {
+    Table,
+    Query,
+}
+
+/// A table of known rows.
+pub struct TableCase {
+    file: File,
+    /// The open database, and the inode of its file: a process opens a file of DuckDB once, as a run does.
+    opened: Mutex<Option<(u64, Weak<Database>)>>,
+    form: Form,
+    rows: Vec<Row>,
+}
+
+impl TableCase {
+    pub fn new(kind: Kind, form: Form, rows: usize) -> TableCase {
+        let file = File::new(kind);
+        let (numbers, types, bad) = match kind {
+            Kind::DuckDb => (
+                format!("SELECT range AS n FROM range({rows})"),
+                "id INTEGER, note VARCHAR, price DECIMAL(12,2), day DATE",
+                "'note ' || n",
+            ),
+            Kind::Sqlite => (
+                format!(
+                    "WITH RECURSIVE c(n) AS (SELECT 0 UNION ALL SELECT n + 1 FROM c WHERE n + 1 < {rows}) \
+                     SELECT n FROM c"
+                ),
+                "id INTEGER, note TEXT, price DECIMAL_TEXT(12,2), day DATE",
+                "CAST(x'ff' AS TEXT)",
+            ),
+        };
+        let price = match kind {
+            Kind::DuckDb => "n + 0.25",
+            Kind::Sqlite => "n || '.25'",
+        };
+        // 2024-01-01 to 2024-01-28.
+        let day = match kind {
+            Kind::DuckDb => "DATE '2024-01-01' + (n % 28)::INTEGER",
+            Kind::Sqlite => "date('2024-01-01', (n % 28) || ' days')",
+        };
+        let infinite = match kind {
+            Kind::DuckDb => "DATE 'infinity'",
+            Kind::Sqlite => "'infinity'",
+        };
+        file.run(&[
+            &format!("CREATE TABLE t ({types})"),
+            &format!(
+                "INSERT INTO t SELECT n, \
+                   CASE n % 50 WHEN 11 THEN {bad} WHEN 20 THEN NULL WHEN 21 THEN '' \
+                     WHEN 22 THEN 'say \"yes\", ü' ELSE 'note ' || n END, \
+                   {price}, CASE n % 50 WHEN 23 THEN {infinite} ELSE {day} END \
+                 FROM ({numbers}) AS numbers ORDER BY n"
+            ),
+        ]);
+        if kind == Kind::Sqlite {
+            file.run(&["UPDATE t SET id = 'no number' WHERE id % 50 = 12"]);
+        }
+        let of_row = |n: usize| {
+            let is_sqlite = kind == Kind::Sqlite;
+            let note = match n % 50 {
+                11 if is_sqlite => String::new(),
+                20 => String::new(),
+                21 => Row::text(b"\"\""),
+                22 => Row::text("\"say \"\"yes\"\", ü\"".as_bytes()),
+                _ => format!("note {n}"),
+            };
+            let id = match n % 50 {
+                12 if is_sqlite => String::new(),
+                _ => n.to_string(),
+            };
+            let day = match n % 50 {
+                23 => "infinity".to_owned(),
+                _ => format!("2024-01-{:02}", n % 28 + 1),
+            };
+            let place = match (kind, form) {
+                (Kind::DuckDb, Form::Table) => format!("t, row with rowid {n}"),
+                (Kind::Sqlite, Form::Table) => {
+                    format!(
+                        "t, row {} (in the order in which the database sent them)",
+                        n + 1
+                    )
+                }
+                (_, Form::Query) => format!(
+                    "the query, row {} (in the order in which the database sent them)",
+                    n + 1
+                ),
+            };
+            Row {
+                place,
+                fields: vec![id, note, format!("{n}.25"), day],
+                is_faulty: is_sqlite && matches!(n % 50, 11 | 12),
+            }
+        };
+        TableCase {
+            file,
+            opened: Mutex::default(),
+            form,
+            rows: (0..rows).map(of_row).collect(),
+        }
+    }
+}
+
+impl Case for TableCase {
+    fn open(&self, stop: &Stop) -> Result<Box<dyn Source>, SourceError> {
+        let settings = match self.form {
+            Form::Table => table("t"),
+            Form::Query => query("SELECT * FROM t -- all of it"),
+        };
+        let inode = std::fs::metadata(self.file.path()).map_or(0, |found| found.ino());
+        let mut opened = self.opened.lock().expect("no test has panicked");
+        let known = opened.as_ref().filter(|(of, _)| *of == inode);
+        let database = match known.and_then(|(_, known)| known.upgrade()) {
+            Some(known) => known,
+            None => self.file.open()?,
+        };
+        *opened = Some((inode, Arc::downgrade(&database)));
+        Ok(Box::new(AdbcSource::open(&database, &settings, stop)?))
+    }
+
+    fn rows(&self) -> Vec<Vec<Row>> {
+        vec![self.rows.clone()]
+    }
+
+    /// Files are replaced by changed copies: a source that is open keeps others from writing to a file of DuckDB.
+    fn change(&self, change: Change) -> bool {
+        let path = self.file.path();
+        let statement = match change {
+            Change::Removed => return std::fs::remove_file(&path).is_ok(),
+            Change::Touched => None,
+            Change::Rewritten => Some("UPDATE t SET note = 'note 6' WHERE id = 5"),
+            Change::Grown => Some("INSERT INTO t (id) VALUES (-2)"),
+        };
+        let copy = self.file.folder.path().join("copy.db");
+        std::fs::copy(&path, &copy).expect("a copy");
+        if let Some(statement) = statement {
+            self.file.run_on(&copy, &[statement.to_owned()]);
+        }
+        std::fs::rename(&copy, &path).is_ok()
+    }
+}

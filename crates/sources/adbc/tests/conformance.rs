@@ -1,0 +1,29 @@
+//! Tables and queries of DuckDB and SQLite, held to the contract of a source (`docs/specs/source.md`).
+
+mod case;
+
+use case::{Form, Kind, TableCase, kinds};
+use inrush_source_conformance::hold;
+
+fn holds(kind: Kind) {
+    if !kinds().contains(&kind) {
+        return;
+    }
+    let seed = u64::from(std::process::id());
+    for form in [Form::Table, Form::Query] {
+        let make = |rows| -> Box<dyn inrush_source_conformance::Case> {
+            Box::new(TableCase::new(kind, form, rows))
+        };
+        hold(&format!("{form:?} of {kind:?}"), &make, seed);
+    }
+}
+
+#[test]
+fn tables_and_queries_of_duckdb_hold() {
+    holds(Kind::DuckDb);
+}
+
+#[test]
+fn tables_and_queries_of_sqlite_hold() {
+    holds(Kind::Sqlite);
+}

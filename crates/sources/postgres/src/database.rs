@@ -1,0 +1,236 @@
+//! A database at one snapshot, which all sources share that a run reads from it.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use inrush_pgclient::table_identity::{MAY_ASK_CLUSTER, Side, names};
+use inrush_pgclient::{BlockingSession, DatabaseAddress, SessionError};
+use inrush_rows::cancel::Stop;
+use inrush_rows::plural::counted;
+use inrush_source::SourceError;
+
+use crate::error::{input_error, of_session};
+use crate::pool::Pool;
+use crate::relations::{self, Table};
+use crate::since::{self, Bound, BoundBy};
+use crate::snapshot::{LockedTable, Snapshot, locked_by, open_keeper};
+use crate::{Rows, Settings};
+
+/// A database at a snapshot, with its sessions.
+#[derive(Debug)]
+pub struct Database {
+    /// The address without secrets.
+    pub place: String,
+    /// The sessions that read.
+    pub(crate) pool: Arc<Pool>,
+    found: Vec<Found>,
+}
+
+/// What a source needs of a database at a moment before the snapshot.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Wanted {
+    /// What is read.
+    pub rows: Rows,
+    /// How the bound of an incremental load is found.
+    pub bound_by: Option<BoundBy>,
+}
+
+impl Settings {
+    /// What it needs of the database before the snapshot.
+    pub fn wanted(&self) -> Wanted {
+        Wanted {
+            rows: self.rows.clone(),
+            bound_by: self.since.as_ref().map(|since| since.bound_by.clone()),
+        }
+    }
+}
+
+/// Rows that were found before the snapshot was taken, and whose tables are locked.
+#[derive(Clone, Debug)]
+pub(crate) struct Found {
+    wanted: Wanted,
+    /// The bound of an incremental load: what is committed below it is in the snapshot.
+    pub bound: Option<Bound>,
+    /// The table or view; none for a query.
+    pub table: Option<Table>,
+    /// Names of the stored tables that are read, as [`inrush_pgclient::table_identity`] has them.
+    pub stored: Vec<String>,
+}
+
+impl Rows {
+    /// What it is called in messages.
+    pub(crate) fn name(&self) -> String {
+        match self {
+            Rows::Table {
+                schema: Some(schema),
+                name,
+            } => format!("{schema}.{name}"),
+            Rows::Table { schema: None, name } => name.clone(),
+            Rows::Query(_) => "the query".to_owned(),
+        }
+    }
+}
+
+impl Database {
+    /// Finds all that will be read, locks its tables and takes the snapshot. Rows that cannot be found are an error only if
+    /// nothing else is wanted: their own source tells the error when it is opened.
+    ///
+    /// `max_connections` limits the sessions, of which one keeps the snapshot.
+    pub fn open(
+        address: &DatabaseAddress,
+        wanted: &[Wanted],
+        max_connections: usize,
+        stop: &Stop,
+    ) -> Result<Arc<Database>, SourceError> {
+        let place = address.describe();
+        if max_connections < 2 {
+            return Err(input_error(
+                Path::new(&place),
+                format!(
+                    "{} cannot keep a snapshot and read",
+                    counted(max_connections as u64, "connection")
+                ),
+                "set `max_connections` of the source to 2 or more",
+            ));
+        }
+        let name = wanted
+            .first()
+            .map_or_else(|| place.clone(), |first| first.rows.name());
+        let failed = |error| of_session(Path::new(&name), error);
+        let mut keeper = open_keeper(address, stop).map_err(failed)?;
+        let mut known: Vec<(Found, Vec<LockedTable>)> = Vec::new();
+        for one in wanted {
+            match find(&mut keeper, one) {
+                Ok(found) => known.push(found),
+                Err(error) if wanted.len() == 1 || matches!(error, SourceError::Stopped { .. }) => {
+                    return Err(error);
+                }
+                Err(_) => keeper
+                    .query("ROLLBACK", "looking for tables")
+                    .map(drop)
+                    .map_err(failed)?,
+            }
+        }
+        let mut locked: Vec<String> = known
+            .iter()
+            .flat_map(|(_, tables)| tables)
+            .filter(|table| table.can_be_locked)
+            .map(|table| table.sql.clone())
+            .collect();
+        locked.sort_unstable();
+        locked.dedup();
+        let snapshot = Snapshot::take(keeper, address, &locked).map_err(failed)?;
+        let found = snapshot.with_keeper(|keeper| {
+            let doing = "asking which tables are read";
+            let may_ask = texts(keeper, MAY_ASK_CLUSTER, doing)?.concat() == "t";
+            let mut all = Vec::with_capacity(known.len());
+            for (mut found, tables) in known {
+                let oids: Vec<u32> = tables.iter().map(|table| table.oid).collect();
+                found.stored = texts(keeper, &names(&oids, Side::Source, may_ask), doing)?;
+                all.push(found);
+            }
+            Ok(all)
+        });
+        Ok(Arc::new(Database {
+            place,
+            found: found.map_err(failed)?,
+            pool: Arc::new(Pool::new(snapshot, max_connections - 1, stop)),
+        }))
+    }
+
+    /// Rows that were found. Others are looked for again, to tell why they were not.
+    pub(crate) fn find(&self, wanted: &Wanted) -> Result<Found, SourceError> {
+        if let Some(found) = self.found.iter().find(|found| found.wanted == *wanted) {
+            return Ok(found.clone());
+        }
+        let name = wanted.rows.name();
+        let input = Path::new(&name);
+        self.look(input, |keeper| {
+            let table = match &wanted.rows {
+                Rows::Table { schema, name } => {
+                    Some(relations::find_table(keeper, schema.as_deref(), name)?)
+                }
+                Rows::Query(query) => {
+                    let doing = "parsing the query";
+                    let failed = |error| of_session(input, error);
+                    let set = "SET LOCAL search_path = DEFAULT";
+                    keeper.query(set, doing).map_err(failed)?;
+                    keeper.parse(trimmed(query), doing).map_err(failed)?;
+                    None
+                }
+            };
+            match &wanted.bound_by {
+                Some(by) => since::find_bound(keeper, by, table.as_ref(), input).map(drop),
+                None => Ok(()),
+            }
+        })?;
+        Err(input_error(
+            Path::new(&name),
+            "it appeared, or became readable, after the snapshot was taken",
+            "run the same command again",
+        ))
+    }
+
+    /// Looks at the catalog in the keeper's transaction, which an error does not end.
+    pub(crate) fn look<T>(
+        &self,
+        input: &Path,
+        look: impl FnOnce(&mut BlockingSession) -> Result<T, SourceError>,
+    ) -> Result<T, SourceError> {
+        let doing = "looking at the catalog";
+        self.pool.snapshot().with_keeper(|keeper| {
+            let failed = |error: SessionError| of_session(input, error);
+            keeper.query("SAVEPOINT look", doing).map_err(failed)?;
+            let seen = look(keeper);
+            // Takes back what was set, too.
+            let ended = keeper.query("ROLLBACK TO SAVEPOINT look; RELEASE SAVEPOINT look", doing);
+            let seen = seen?;
+            ended.map_err(failed)?;
+            Ok(seen)
+        })
+    }
+}
+
+/// A query without the `;` at its end.
+pub(crate) fn trimmed(query: &str) -> &str {
+    query.trim_end().trim_end_matches(';').trim_end()
+}
+
+/// Finds rows before there is a snapshot.
+fn find(
+    keeper: &mut BlockingSession,
+    wanted: &Wanted,
+) -> Result<(Found, Vec<LockedTable>), SourceError> {
+    let name = wanted.rows.name();
+    let (table, statement) = match &wanted.rows {
+        Rows::Table { schema, name } => {
+            let table = relations::find_table(keeper, schema.as_deref(), name)?;
+            let statement = format!("SELECT FROM {}", table.sql);
+            (Some(table), statement)
+        }
+        Rows::Query(query) => (None, trimmed(query).to_owned()),
+    };
+    let shown = table.as_ref().map_or(&name, |table| &table.name);
+    let input = Path::new(shown);
+    let locked = locked_by(keeper, &statement, input).map_err(|error| of_session(input, error))?;
+    let bound = match &wanted.bound_by {
+        Some(by) => Some(since::find_bound(keeper, by, table.as_ref(), input)?),
+        None => None,
+    };
+    let found = Found {
+        wanted: wanted.clone(),
+        bound,
+        table,
+        stored: Vec::new(),
+    };
+    Ok((found, locked))
+}
+
+fn texts(
+    session: &mut BlockingSession,
+    sql: &str,
+    doing: &str,
+) -> Result<Vec<String>, SessionError> {
+    let found = session.query(sql, doing)?;
+    Ok(found.rows.into_iter().flatten().flatten().collect())
+}

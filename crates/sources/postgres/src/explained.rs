@@ -1,0 +1,119 @@
+//! What the server's planner expects of a statement, and whether it can be run range by range.
+
+use std::path::Path;
+
+use inrush_pgclient::BlockingSession;
+use inrush_source::SourceError;
+
+use crate::error::{input_error, of_session};
+
+/// Bytes of a row beside its values, as they are sent.
+const ROW_BYTES: u64 = 10;
+
+/// The planner's expectations of a SELECT.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Explained {
+    /// Rows.
+    pub rows: u64,
+    /// Bytes of all rows.
+    pub bytes: u64,
+    /// It keeps a part of its rows, as LIMIT and TABLESAMPLE do: run again, it may keep others.
+    has_chosen_rows: bool,
+}
+
+impl Explained {
+    /// Asks the server about a SELECT.
+    pub fn of(
+        session: &mut BlockingSession,
+        input: &Path,
+        select: &str,
+    ) -> Result<Explained, SourceError> {
+        let sql = format!("EXPLAIN (FORMAT JSON) {select}");
+        let found = session
+            .query(&sql, "asking the planner for the number of rows")
+            .map_err(|error| of_session(input, error))?;
+        let text: String = found.rows.into_iter().flatten().flatten().collect();
+        Ok(Explained::read(&text))
+    }
+
+    /// The first numbers are those of the topmost node.
+    fn read(json: &str) -> Explained {
+        let rows = number_of(json, "\"Plan Rows\": ").max(1);
+        let width = number_of(json, "\"Plan Width\": ");
+        let mut lines = json.lines().map(str::trim).peekable();
+        let mut has_chosen_rows = false;
+        while let Some(line) = lines.next() {
+            has_chosen_rows |= match line {
+                "\"Node Type\": \"Sample Scan\"," => true,
+                // The planner itself finds a minimum by a limit of one row.
+                "\"Node Type\": \"Limit\"," => !lines.peek().is_some_and(|next| {
+                    next.contains("\"InitPlan\"") || next.contains("\"SubPlan\"")
+                }),
+                _ => false,
+            };
+        }
+        Explained {
+            rows,
+            bytes: rows.saturating_mul(width.saturating_add(ROW_BYTES)),
+            has_chosen_rows,
+        }
+    }
+
+    /// Refuses a statement that gives other rows when it is run again.
+    pub fn refuse_chosen_rows(&self, input: &Path) -> Result<(), SourceError> {
+        match self.has_chosen_rows {
+            false => Ok(()),
+            true => Err(input_error(
+                input,
+                "it keeps only some of its rows (LIMIT, FETCH or TABLESAMPLE), and `split_by` runs it once for each range: \
+                 each time it might keep others",
+                "leave `split_by` out, or write the limit as a condition (WHERE id < ...)",
+            )),
+        }
+    }
+}
+
+fn number_of(json: &str, name: &str) -> u64 {
+    let Some((_, rest)) = json.split_once(name) else {
+        return 0;
+    };
+    let end = rest.find(|c: char| !c.is_ascii_digit());
+    let digits = &rest[..end.unwrap_or(rest.len())];
+    digits.parse().unwrap_or(u64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_topmost_node_is_read() {
+        let json = r#"[
+  {
+    "Plan": {
+      "Node Type": "Aggregate",
+      "Plan Rows": 12,
+      "Plan Width": 30,
+      "Plans": [
+        {
+          "Node Type": "Limit",
+          "Parent Relationship": "InitPlan",
+          "Plan Rows": 1000000,
+          "Plan Width": 4
+        }
+      ]
+    }
+  }
+]"#;
+        let expected = Explained {
+            rows: 12,
+            bytes: 480,
+            has_chosen_rows: false,
+        };
+        assert_eq!(Explained::read(json), expected);
+        let outer = json.replace("InitPlan", "Outer");
+        let error = Explained::read(&outer).refuse_chosen_rows(Path::new("q"));
+        assert!(error.is_err_and(|error| error.to_string().contains("LIMIT")));
+        assert_eq!(Explained::read("").rows, 1);
+    }
+}

@@ -1,0 +1,386 @@
+//! Ranges of a key, into which a table, a view or a query is cut (`split_by`).
+//!
+//! The borders come from the histogram that the server has of the key's column, or from a sample. They only decide how large
+//! the ranges are: whatever they are, each row is in exactly one range, because the server compares the key with them by its
+//! own order, and sorts them by the same order here.
+
+use std::ops::Range;
+use std::path::Path;
+
+use inrush_pgclient::quote::{identifier, literal};
+use inrush_pgclient::{BlockingSession, FieldDescription};
+use inrush_source::{ContentHash, SourceError};
+
+use crate::error::{input_error, of_session};
+use crate::explained::Explained;
+
+/// The most ranges that are distinguished. A split is one or several of them.
+const RANGES_MAX: usize = 512;
+/// About so many keys of a sample.
+const SAMPLE_ROWS: u64 = 50_000;
+
+/// A key and the borders of its ranges.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct KeyRanges {
+    /// The column's name.
+    pub column: String,
+    /// The borders in ascending order, as literals of the key's type. The first range has no lower end, the last one
+    /// no upper end.
+    borders: Vec<String>,
+    /// Rows whose key is NULL are read with the first range.
+    takes_nulls: bool,
+    /// How the borders were found, for people.
+    pub origin: &'static str,
+}
+
+/// A key that is asked for.
+pub struct KeyAsked<'a> {
+    /// The name of the input, for messages.
+    pub input: &'a Path,
+    /// The name of the column.
+    pub column: &'a str,
+    /// What follows FROM.
+    pub from: &'a str,
+    /// The condition on the rows.
+    pub filter: Option<&'a str>,
+    /// All columns of the input.
+    pub fields: &'a [FieldDescription],
+    /// The catalog says that the column has no NULL.
+    pub not_null: bool,
+    /// Rows whose key is NULL are wanted.
+    pub takes_nulls: bool,
+}
+
+impl KeyRanges {
+    /// Finds the borders. The session looks up names as the readers do.
+    pub fn find(
+        session: &mut BlockingSession,
+        asked: &KeyAsked<'_>,
+        explained: &Explained,
+    ) -> Result<KeyRanges, SourceError> {
+        let finder = Finder::of(session, asked)?;
+        finder.refuse_nulls(session)?;
+        let mut origin = "the server's statistics";
+        let mut found = finder.of_statistics(session)?;
+        if found.is_empty() {
+            origin = "a sample of the rows";
+            found = finder.of_sample(session, explained.rows)?;
+        }
+        let sorted = finder.sorted(session, &found)?;
+        let borders = evenly(sorted, RANGES_MAX - 1).into_iter();
+        Ok(KeyRanges {
+            column: asked.column.to_owned(),
+            borders: borders
+                .map(|text| format!("{}::{}", literal(&text), finder.type_name))
+                .collect(),
+            takes_nulls: asked.takes_nulls,
+            origin,
+        })
+    }
+
+    /// The number of ranges.
+    pub fn count(&self) -> u64 {
+        self.borders.len() as u64 + 1
+    }
+
+    /// The condition of the rows of some ranges; `None` if these are all.
+    pub fn condition(&self, ranges: Range<u64>) -> Option<String> {
+        let key = identifier(&self.column);
+        let border = |index: u64| self.borders.get(usize::try_from(index).ok()?);
+        let lower = ranges.start.checked_sub(1).and_then(border);
+        let upper = ranges.end.checked_sub(1).and_then(border);
+        match (lower, upper) {
+            (None, None) => None,
+            (None, Some(upper)) if self.takes_nulls => {
+                Some(format!("({key} < {upper} OR {key} IS NULL)"))
+            }
+            (None, Some(upper)) => Some(format!("{key} < {upper}")),
+            (Some(lower), None) => Some(format!("{key} >= {lower}")),
+            (Some(lower), Some(upper)) => Some(format!("{key} >= {lower} AND {key} < {upper}")),
+        }
+    }
+
+    /// The expression whose text names a row.
+    pub fn place_expression(&self) -> String {
+        format!("{}::text", identifier(&self.column))
+    }
+
+    /// A text that differs if the ranges do.
+    pub fn digest(&self) -> String {
+        let mut hash = ContentHash::default();
+        for border in &self.borders {
+            hash.add(border.as_bytes());
+            hash.add(&[0]);
+        }
+        hash.take()
+    }
+}
+
+/// Looks for borders.
+struct Finder<'a> {
+    asked: &'a KeyAsked<'a>,
+    key: String,
+    /// The type of the key, as SQL names it without a modifier.
+    type_name: String,
+    field: &'a FieldDescription,
+}
+
+impl<'a> Finder<'a> {
+    fn of(
+        session: &mut BlockingSession,
+        asked: &'a KeyAsked<'a>,
+    ) -> Result<Finder<'a>, SourceError> {
+        let failed = |error| of_session(asked.input, error);
+        let field = asked.fields.iter().find(|field| field.name == asked.column);
+        let Some(field) = field else {
+            let names = asked.fields.iter().map(|field| identifier(&field.name));
+            let names: Vec<String> = names.collect();
+            return Err(input_error(
+                asked.input,
+                format!(
+                    "it has no column {}, which `split_by` names",
+                    identifier(asked.column)
+                ),
+                format!("its columns are {}", names.join(", ")),
+            ));
+        };
+        // -1: a type without a modifier is not cut to its length, as `char` and `bit` would be.
+        let named = session.query(
+            &format!(
+                "SELECT pg_catalog.format_type(t.oid, -1), n.nspname, t.typname, n.nspname = 'pg_catalog' \
+                 FROM pg_catalog.pg_type AS t \
+                 JOIN pg_catalog.pg_namespace AS n ON n.oid = t.typnamespace WHERE t.oid = {}",
+                field.type_oid
+            ),
+            "asking for the type of the key",
+        );
+        let row: Vec<String> = named
+            .map_err(failed)?
+            .rows
+            .into_iter()
+            .flatten()
+            .flatten()
+            .collect();
+        let type_name = match &row[..] {
+            [shown, _, _, is_built_in] if is_built_in == "t" => shown.clone(),
+            [_, schema, name, _] => format!("{}.{}", identifier(schema), identifier(name)),
+            _ => {
+                return Err(input_error(
+                    asked.input,
+                    "the type of its key is gone",
+                    "run the same command again",
+                ));
+            }
+        };
+        let key = identifier(asked.column);
+        let ordered = format!("SELECT {key} FROM {} ORDER BY {key}", asked.from);
+        session
+            .parse(&ordered, "looking for the order of the key")
+            .map_err(|error| match &error {
+                inrush_pgclient::SessionError::Client(client) => input_error(
+                    asked.input,
+                    format!("the column {key} cannot be a key of ranges: {client}"),
+                    "name a column whose values have an order, or leave `split_by` out",
+                ),
+                inrush_pgclient::SessionError::Stopped => of_session(asked.input, error),
+            })?;
+        Ok(Finder {
+            asked,
+            key,
+            type_name,
+            field,
+        })
+    }
+
+    /// The condition of the user, and another one.
+    fn conditions(&self, other: &str) -> String {
+        match self.asked.filter {
+            Some(filter) => format!("(\n{filter}\n) AND {other}"),
+            None => other.to_owned(),
+        }
+    }
+
+    fn refuse_nulls(&self, session: &mut BlockingSession) -> Result<(), SourceError> {
+        if self.asked.not_null || self.asked.takes_nulls {
+            return Ok(());
+        }
+        let key = &self.key;
+        let sql = format!(
+            "SELECT EXISTS (SELECT FROM {} WHERE {})",
+            self.asked.from,
+            self.conditions(&format!("{key} IS NULL"))
+        );
+        let texts = self.texts(session, &sql, "looking for NULLs in the key")?;
+        match texts.first().map(String::as_str) {
+            Some("t") => Err(input_error(
+                self.asked.input,
+                format!(
+                    "the column {key}, which `split_by` names, is NULL in at least one row: \
+                     such a row is in no range of the key"
+                ),
+                "name a column without NULL, or say `split_nulls = true`: these rows are then read with the first range",
+            )),
+            _ => Ok(()),
+        }
+    }
+
+    fn texts(
+        &self,
+        session: &mut BlockingSession,
+        sql: &str,
+        doing: &str,
+    ) -> Result<Vec<String>, SourceError> {
+        let found = session
+            .query(sql, doing)
+            .map_err(|error| of_session(self.asked.input, error))?;
+        Ok(found.rows.into_iter().flatten().flatten().collect())
+    }
+
+    /// Keys that the server's statistics of the column have: of its histogram without the ends, or else its most common
+    /// values.
+    fn of_statistics(&self, session: &mut BlockingSession) -> Result<Vec<String>, SourceError> {
+        let FieldDescription {
+            table_oid,
+            column_number,
+            ..
+        } = self.field;
+        if *table_oid == 0 {
+            return Ok(Vec::new());
+        }
+        let sql = format!(
+            "SELECT bound FROM ( \
+               SELECT s.histogram_bounds::text::text[] AS bounds, s.most_common_vals::text::text[] AS common \
+               FROM pg_catalog.pg_class AS c \
+               JOIN pg_catalog.pg_namespace AS n ON n.oid = c.relnamespace \
+               JOIN pg_catalog.pg_attribute AS a ON a.attrelid = c.oid AND a.attnum = {column_number} \
+               JOIN pg_catalog.pg_stats AS s \
+                 ON s.schemaname = n.nspname AND s.tablename = c.relname AND s.attname = a.attname \
+               WHERE c.oid = {table_oid} ORDER BY s.inherited DESC LIMIT 1 \
+             ) AS s, \
+             LATERAL pg_catalog.unnest( \
+               CASE WHEN pg_catalog.cardinality(bounds) > 2 \
+                    THEN bounds[2 : pg_catalog.cardinality(bounds) - 1] ELSE common END \
+             ) AS bound"
+        );
+        self.texts(session, &sql, "asking for the statistics of the key")
+    }
+
+    /// Keys of a sample, in their order.
+    fn of_sample(
+        &self,
+        session: &mut BlockingSession,
+        rows: u64,
+    ) -> Result<Vec<String>, SourceError> {
+        let doing = "reading a sample of the keys";
+        let key = &self.key;
+        // The same sample of the same rows.
+        self.texts(session, "SELECT pg_catalog.setseed(0.5)", doing)?;
+        let share = SAMPLE_ROWS as f64 / rows.max(1) as f64;
+        let chosen = match share < 1.0 {
+            true => format!("{key} IS NOT NULL AND pg_catalog.random() < {share:.9}"),
+            false => format!("{key} IS NOT NULL"),
+        };
+        let sql = format!(
+            "SELECT k::text AS shown FROM ( \
+               SELECT k, pg_catalog.row_number() OVER (ORDER BY k) AS number, \
+                      pg_catalog.count(*) OVER () / {RANGES_MAX} + 1 AS step \
+               FROM (SELECT {key} AS k FROM {} WHERE {} LIMIT {}) AS sampled \
+             ) AS numbered WHERE number > 1 AND number % step = 0 ORDER BY number",
+            self.asked.from,
+            self.conditions(&chosen),
+            SAMPLE_ROWS * 4
+        );
+        self.texts(session, &sql, doing)
+    }
+
+    /// Each of the keys once, in the order in which the server compares them with the column.
+    fn sorted(
+        &self,
+        session: &mut BlockingSession,
+        keys: &[String],
+    ) -> Result<Vec<String>, SourceError> {
+        if keys.is_empty() {
+            return Ok(Vec::new());
+        }
+        let values: Vec<String> = keys
+            .iter()
+            .map(|text| format!("({})", literal(text)))
+            .collect();
+        // The column of the first part gives the collation. `ORDER BY k` alone would be the order of the texts.
+        let sql = format!(
+            "SELECT k::text AS shown FROM ( \
+               SELECT {key} AS k FROM {from} WHERE false \
+               UNION SELECT v::{type_name} FROM (VALUES {values}) AS given (v) \
+             ) AS sorted WHERE k IS NOT NULL ORDER BY sorted.k",
+            key = self.key,
+            from = self.asked.from,
+            type_name = self.type_name,
+            values = values.join(", ")
+        );
+        self.texts(session, &sql, "sorting the borders of the key's ranges")
+    }
+}
+
+/// At most so many of the texts, at even distances.
+fn evenly(texts: Vec<String>, count_max: usize) -> Vec<String> {
+    let count = texts.len();
+    if count <= count_max {
+        return texts;
+    }
+    (1..=count_max)
+        .map(|number| texts[number * count / (count_max + 1)].clone())
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ranges(borders: &[&str], takes_nulls: bool) -> KeyRanges {
+        KeyRanges {
+            column: "Id".to_owned(),
+            borders: borders.iter().map(|text| (*text).to_owned()).collect(),
+            takes_nulls,
+            origin: "a test",
+        }
+    }
+
+    #[test]
+    fn ranges_leave_no_gap() {
+        let three = ranges(&["1", "5"], false);
+        assert_eq!(three.count(), 3);
+        let texts = [0..1, 1..2, 2..3, 0..2, 1..3, 0..3].map(|range| three.condition(range));
+        let expected = [
+            Some("\"Id\" < 1"),
+            Some("\"Id\" >= 1 AND \"Id\" < 5"),
+            Some("\"Id\" >= 5"),
+            Some("\"Id\" < 5"),
+            Some("\"Id\" >= 1"),
+            None,
+        ];
+        assert_eq!(texts.each_ref().map(Option::as_deref), expected);
+        assert_eq!(ranges(&[], true).condition(0..1), None);
+    }
+
+    #[test]
+    fn rows_without_a_key_are_in_the_first_range_only() {
+        let three = ranges(&["1", "5"], true);
+        let texts = [0..1, 1..2, 2..3].map(|range| three.condition(range));
+        let with_null = texts
+            .iter()
+            .map(|text| text.as_ref().is_some_and(|text| text.contains("IS NULL")));
+        assert_eq!(with_null.collect::<Vec<_>>(), [true, false, false]);
+        assert_ne!(three.digest(), ranges(&["1", "6"], true).digest());
+        assert_ne!(
+            ranges(&["15"], true).digest(),
+            ranges(&["1", "5"], true).digest()
+        );
+    }
+
+    #[test]
+    fn many_borders_become_fewer() {
+        let texts: Vec<String> = (0..100).map(|number| number.to_string()).collect();
+        assert_eq!(evenly(texts.clone(), 100), texts);
+        assert_eq!(evenly(texts, 4), ["20", "40", "60", "80"]);
+    }
+}

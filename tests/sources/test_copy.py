@@ -1,0 +1,190 @@
+"""`inrush copy`: tables, patterns and queries of PostgreSQL into another destination."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from conftest import StartServer
+from harness import servers
+from harness.command import CLEAN, FAILED, USAGE, Inrush
+from harness.pooler import pooler
+from harness.servers import Database, Server
+from harness.standby import follow
+
+
+@pytest.fixture
+def target(server: Server, database: Database) -> Iterator[Database]:
+    """Return an empty database beside the one that is read."""
+    beside = server.create_database(f"{database.name}_copy")
+    yield beside
+    server.done_with(beside)
+
+
+SALES = (
+    "CREATE SCHEMA sales;"
+    "CREATE TABLE sales.orders (id int NOT NULL, note text);"
+    "CREATE TABLE sales.lines (id int, day date) PARTITION BY RANGE (id);"
+    "CREATE TABLE sales.first PARTITION OF sales.lines FOR VALUES FROM (0) TO (1000);"
+    'CREATE TABLE sales."Odd one" (n int); CREATE VIEW sales.seen AS TABLE sales.orders;'
+    "INSERT INTO sales.orders SELECT n, 'note ' || n FROM generate_series(1, 500) AS n;"
+    "INSERT INTO sales.lines SELECT n, '2024-01-01'::date + n FROM generate_series(1, 300) AS n"
+)
+
+
+def test_a_schema_is_copied_by_a_pattern(
+    database: Database, target: Database, inrush: Inrush
+) -> None:
+    """Tables come with their partitions, and views do not; a package is saved."""
+    database.execute(SALES)
+    target.execute("CREATE SCHEMA sales")
+    words = ("copy", "--from", database.url, "--to", target.url, "--table", "Sales.*")
+    inrush(*words, "--save-package", "copy.toml").expect(CLEAN)
+    names = "SELECT relname FROM pg_class WHERE relnamespace = 'sales'::regnamespace ORDER BY 1"
+    assert target.rows(names) == [("Odd one",), ("lines",), ("orders",)]
+    for table in ("orders", "lines"):
+        query = f"SELECT t::text FROM sales.{table} AS t ORDER BY 1"
+        assert target.rows(query) == database.rows(query)
+    inrush("run", "copy.toml").expect(CLEAN, "already loaded")
+    inrush(*words[:-1], "sales.x*").expect(FAILED, "sales.x*", "no table", "sales.orders")
+
+
+def test_all_tables_are_of_one_moment(database: Database, target: Database, inrush: Inrush) -> None:
+    """What is written after the plan began is in none of the copies."""
+    database.execute("CREATE TABLE a (n int); CREATE TABLE b (n int); INSERT INTO a VALUES (1)")
+    words = ("copy", "--from", database.url, "--to", target.url, "--table", "a", "--table", "b")
+    with inrush.stopped_by("stop:before_switch", *words, "--streams", "2") as running:
+        database.execute("INSERT INTO a VALUES (2); INSERT INTO b VALUES (2)")
+        held = database.value(
+            "SELECT count(*) FROM pg_stat_activity WHERE application_name = 'inrush source'"
+            " AND state = 'idle in transaction'"
+        )
+        running.resume().wait().expect(CLEAN)
+    # One session keeps the snapshot of both, and no more than two read.
+    assert held <= 3
+    assert target.rows("SELECT (SELECT count(*) FROM a), (SELECT count(*) FROM b)") == [(1, 0)]
+
+
+def test_a_view_is_read_in_ranges_of_a_key(
+    database: Database, target: Database, inrush: Inrush
+) -> None:
+    """Each row is read once, by both streams, with NULLs only if they are asked for."""
+    database.execute(
+        "CREATE TABLE t (id int, pad text);"
+        "INSERT INTO t SELECT nullif(n, 7), repeat('x', 400) FROM generate_series(1, 60000) AS n;"
+        "CREATE VIEW v AS SELECT id, pad FROM t; ANALYZE t"
+    )
+    words = ("copy", "--from", database.url, "--to", target.url, "--table", "v", "--streams", "2")
+    by_id = (*words, "--split-by", "id", "--save-package", "v.toml")
+    inrush(*by_id).expect(FAILED, "public.v", '"id"', "NULL", "split_nulls")
+    saved = (inrush.folder / "v.toml").read_text()
+    with_nulls = saved.replace('split_by = "id"', 'split_by = "id", split_nulls = true')
+    assert with_nulls != saved
+    inrush.write("v.toml", with_nulls)
+    plan = inrush("check", "v.toml").expect(CLEAN)
+    assert "in ranges of `id`" in plan.said
+    assert "rows without it are read with the first range" in plan.said
+    inrush("run", "v.toml").expect(CLEAN)
+    sums = "SELECT count(*), count(id), count(DISTINCT id), sum(id) FROM v"
+    assert target.rows(sums) == database.rows(sums)
+
+
+def test_a_query_into_other_destinations(database: Database, inrush: Inrush) -> None:
+    """Parquet and DuckDB take the same rows; several tables cannot share what is for one."""
+    database.execute(SALES)
+    words = ("copy", "--from", database.url, "--query", "SELECT id FROM sales.orders")
+    inrush(*words, "--into", "ids", "--to", "x.duckdb").expect(CLEAN, "500")
+    inrush(*words, "--into", "ids", "--to", "parquet:lake", "--split-by", "id").expect(CLEAN, "500")
+    tables = ("--table", "sales.orders", "--table", "sales.lines", "--to", "y.duckdb")
+    inrush(*words[:3], *tables, "--into-schema", "main").expect(CLEAN, "800")
+    both = inrush(*words[:3], *tables, "--columns", "id")
+    both.expect(USAGE, "--columns", "sales.orders, sales.lines")
+
+
+def addresses(database: Database) -> list[str]:
+    """Return the addresses by which a server is reached."""
+    server = database.server
+    ports = [f"postgresql://{server.user}@{host}:{server.port}/{database.name}"
+             for host in ("127.0.0.1", "localhost")]  # fmt: skip
+    return [database.url, *ports]
+
+
+def test_a_source_that_is_its_own_target_is_refused(
+    start_server: StartServer, inrush: Inrush, servers_folder: Path
+) -> None:
+    """By whatever address, through a view, a query, a partition, a pooler or a standby."""
+    server = start_server(18, servers.REPLICATING)
+    server.move_to_tcp()
+    database = server.create_database("own")
+    database.execute(
+        "CREATE TABLE t (id int NOT NULL) PARTITION BY RANGE (id); CREATE TABLE u (id int);"
+        "CREATE TABLE first PARTITION OF t FOR VALUES FROM (0) TO (100); INSERT INTO t VALUES (1);"
+        "CREATE VIEW v AS SELECT t.id FROM t JOIN u USING (id)"
+    )
+
+    def refused(url: str, into: str, *what: str) -> None:
+        both = ("copy", "--from", url, "--to", database.url, "--mode", "append")
+        outcome = inrush(*both, *what, "--into", into)
+        outcome.expect(FAILED, "is read by its own flow", "name another target")
+
+    for url in addresses(database):
+        refused(url, "t", "--table", "t")
+    refused(database.url, "t", "--table", "first")
+    refused(database.url, "first", "--table", "t")
+    refused(database.url, "t", "--table", "v")
+    refused(database.url, "u", "--query", "SELECT id FROM v")
+    with pooler(server, servers_folder / "pooler-own", "session") as folder:
+        refused(f"postgresql://{server.user}@/own?host={folder}&port=6432", "t", "--table", "t")
+    with follow(server, servers_folder / "standby-own") as standby:
+        refused(standby.url("own"), "t", "--table", "t")
+    copied = ("copy", "--from", database.url, "--to", database.url, "--table", "t")
+    inrush(*copied, "--into", "u", "--mode", "append").expect(CLEAN)
+    assert database.rows("SELECT (SELECT count(*) FROM t), (SELECT count(*) FROM u)") == [(1, 1)]
+
+
+@pytest.mark.parametrize("mode", ["transaction", "statement"])
+def test_a_pooler_that_gives_other_backends_is_refused(
+    database: Database, inrush: Inrush, servers_folder: Path, mode: str
+) -> None:
+    """A snapshot needs a session of its own."""
+    database.execute("CREATE TABLE t (id int)")
+    server = database.server
+    with pooler(server, servers_folder / f"pooler-{mode}-{database.name}", mode) as folder:
+        url = f"postgresql://{server.user}@/{database.name}?host={folder}&port=6432"
+        outcome = inrush("copy", "--from", url, "--to", "x.duckdb", "--table", "t")
+        outcome.expect(FAILED, "a pooler", "connect to the server itself")
+
+
+def test_names_that_are_nearly_right(database: Database, inrush: Inrush) -> None:
+    """A sentence names the table that was likely meant."""
+    database.execute(SALES)
+    words = ("copy", "--from", database.url, "--to", "x.duckdb", "--into", "t")
+    for table in ("sales.order", "orders"):
+        outcome = inrush(*words, "--table", table)
+        outcome.expect(FAILED, "no table or view", "is sales.orders meant?")
+
+
+def test_a_new_target_has_the_primary_key(
+    database: Database, target: Database, inrush: Inrush
+) -> None:
+    """It has the columns in their order, and a free name; DuckDB says that it has none."""
+    database.execute(
+        "CREATE TABLE t (a int, b text, v int, PRIMARY KEY (b, a));"
+        "INSERT INTO t SELECT n, 'b' || n % 7, n FROM generate_series(1, 300) AS n"
+    )
+    target.execute("CREATE SEQUENCE t_pkey")
+    words = ("copy", "--from", database.url, "--table", "t")
+    inrush(*words, "--to", target.url).expect(CLEAN)
+    keys = (
+        "SELECT conname, pg_get_constraintdef(oid) FROM pg_constraint "
+        "WHERE conrelid = 't'::regclass AND contype = 'p'"
+    )
+    assert target.rows(keys) == [("t_pkey1", "PRIMARY KEY (b, a)")]
+    assert target.rows("SELECT count(*), sum(v) FROM t") == [(300, 45150)]
+    # A key that is not read as a whole is no key.
+    inrush(*words, "--columns", "a, v", "--into", "u", "--to", target.url).expect(CLEAN)
+    assert target.rows(keys.replace("'t'", "'u'")) == []
+    plan = inrush(*words, "--to", "x.duckdb").expect(CLEAN)
+    assert "does not get the primary key of the source (b, a)" in plan.said

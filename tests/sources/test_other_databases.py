@@ -1,0 +1,230 @@
+"""Tables of DuckDB and SQLite, copied into PostgreSQL and Parquet: every value, or a reject."""
+
+from __future__ import annotations
+
+import signal
+import sqlite3
+from pathlib import Path
+
+import duckdb
+import pytest
+
+from harness.command import CLEAN, FAILED, LOADED_WITH_REJECTS, USAGE, Inrush
+from harness.servers import Database
+
+# The name of a column, its type in DuckDB, its type in PostgreSQL, and values of its ends.
+TYPES = [
+    ("b", "BOOLEAN", "boolean", ["true", "false"]),
+    ("i1", "TINYINT", "smallint", ["-128"]),
+    ("i4", "INTEGER", "integer", ["-2147483648"]),
+    ("i8", "BIGINT", "bigint", ["9223372036854775807"]),
+    ("u8", "UBIGINT", "numeric(20,0)", ["18446744073709551615"]),
+    ("h", "HUGEINT", "numeric(38,0)", ["-99999999999999999999999999999999999999"]),
+    ("f4", "FLOAT", "real", ["3.4028235e38", "NaN"]),
+    ("f8", "DOUBLE", "double precision", ["5e-324", "-Infinity"]),
+    ("n", "DECIMAL(38,10)", "numeric(38,10)", ["-0.0000000001"]),
+    ("x", "VARCHAR", "text", ["", 'quote " comma , line\nback\\slash ü']),
+    ("y", "BLOB", "bytea", ["\\x00\\xff"]),
+    ("d", "DATE", "date", ["2024-02-29", "infinity", "-infinity"]),
+    ("t", "TIME", "time without time zone", ["23:59:59.999999", "24:00:00"]),
+    ("ts", "TIMESTAMP", "timestamp without time zone", ["2024-02-29 12:34:56.789", "infinity"]),
+    ("tz", "TIMESTAMPTZ", "timestamp with time zone", ["2024-02-29 12:00:00+05:45", "-infinity"]),
+    ("u", "UUID", "uuid", ["12345678-90ab-cdef-1234-567890abcdef"]),
+    ("j", "JSON", "json", ['{"a": 1, "b" : [null]}']),
+    ("e", "ENUM('sad', 'happy')", "text", ["happy"]),
+]
+
+
+def package(connection: str, target: str, table: str, words: str, **flow: str) -> str:
+    """Return a package that reads what the words say."""
+    more = "\n".join(f"{name} = {value}" for name, value in flow.items())
+    return f"""
+name = "copy"
+[connections]
+lake = {connection}
+dw = {{ url = "{target}" }}
+[run]
+streams = 2
+[[flow]]
+source = {{ connection = "lake", {words} }}
+connection = "dw"
+table = "{table}"
+{more}
+"""
+
+
+def made_by_duckdb(folder: Path, *statements: str) -> str:
+    """Make a file of DuckDB, and return its connection in a package."""
+    path = folder / "lake.duckdb"
+    with duckdb.connect(str(path)) as file:
+        for statement in statements:
+            file.execute(statement)
+    return f'{{ url = "duckdb:{path}" }}'
+
+
+def made_by_sqlite(folder: Path, *statements: str) -> str:
+    """Make a file of SQLite, and return its connection in a package."""
+    path = folder / "lake.sqlite"
+    file = sqlite3.connect(path)
+    for statement in statements:
+        file.execute(statement)
+    file.commit()
+    file.close()
+    return f'{{ url = "adbc:sqlite", options = {{ uri = "{path}" }} }}'
+
+
+def literal(value: str) -> str:
+    """Return a text literal of SQL."""
+    return "'" + value.replace("'", "''") + "'"
+
+
+def test_every_type_of_duckdb_is_equal_at_the_other_end(
+    database: Database, inrush: Inrush, tmp_path: Path
+) -> None:
+    """A new target has the types of the source, and every value."""
+    columns = ", ".join(f"{name} {kind}" for name, kind, _, _ in TYPES)
+    rows = [(name, value) for name, _, _, values in TYPES for value in values]
+    inserts = [
+        f"INSERT INTO ends (id, {name}) VALUES ({number}, {literal(value)})"
+        for number, (name, value) in enumerate(rows)
+    ]
+    lake = made_by_duckdb(tmp_path, f"CREATE TABLE ends (id INTEGER NOT NULL, {columns})", *inserts)
+    inrush.write("copy.toml", package(lake, database.url, "ends", 'table = "ends"'))
+    inrush("run", "copy.toml").expect(CLEAN)
+    kinds = database.rows(
+        "SELECT attname, format_type(atttypid, atttypmod) FROM pg_attribute "
+        "WHERE attrelid = 'ends'::regclass AND attnum > 1 ORDER BY attnum"
+    )
+    assert kinds == [(name, kind) for name, _, kind, _ in TYPES]
+    expected = ", ".join(f"{name} {kind}" for name, _, kind, _ in TYPES)
+    database.execute(f"CREATE TABLE expected (id int NOT NULL, {expected})")
+    for number, (name, value) in enumerate(rows):
+        written = "\\x00ff" if name == "y" else value
+        database.execute(f"INSERT INTO expected (id, {name}) VALUES ({number}, {literal(written)})")
+    read = "SELECT t::text FROM {} AS t ORDER BY id"
+    assert database.rows(read.format("ends")) == database.rows(read.format("expected"))
+
+
+def test_a_table_of_duckdb_is_read_by_all_streams(
+    database: Database, inrush: Inrush, tmp_path: Path
+) -> None:
+    """It is cut by its row numbers, also where rows are deleted; a reject names the row."""
+    lake = made_by_duckdb(
+        tmp_path,
+        "CREATE TABLE orders AS SELECT range AS id, 'note ' || range AS note FROM range(500000)",
+        "DELETE FROM orders WHERE id % 10 = 3",
+        "UPDATE orders SET note = 'odd' WHERE id = 499999",
+    )
+    words = 'table = "orders", where = "id % 10 <> 4"'
+    inrush.write("copy.toml", package(lake, database.url, "orders", words))
+    plan = inrush("check", "copy.toml").expect(CLEAN)
+    assert "in ranges of its rowid" in plan.said
+    inrush("run", "copy.toml").expect(CLEAN)
+    sums = "SELECT count(*), sum(id), count(DISTINCT note) FROM orders"
+    numbers = [number for number in range(500000) if number % 10 not in (3, 4)]
+    assert database.rows(sums) == [(len(numbers), sum(numbers), len(numbers))]
+    words = 'table = "orders", where = "id < 5 OR note = \'odd\'"'
+    flow = {
+        "columns": '["id bigint", "note varchar(6)"]',
+        "rejects": "{ rows_max = 10 }",
+    }
+    inrush.write("copy.toml", package(lake, database.url, "short", words, **flow))
+    inrush("run", "copy.toml").expect(CLEAN)
+    flow["columns"] = '["id smallint", "note text"]'
+    inrush.write("copy.toml", package(lake, database.url, "small", words, **flow))
+    outcome = inrush("run", "copy.toml").expect(LOADED_WITH_REJECTS)
+    assert [reject["key"] for reject in outcome.rejects()] == ["rowid 499999"]
+    assert database.value("SELECT count(*) FROM small") == 4
+
+
+def test_a_file_of_sqlite_goes_into_parquet(inrush: Inrush, tmp_path: Path) -> None:
+    """Values have the declared types; a row with another value is a reject with its number."""
+    lake = made_by_sqlite(
+        tmp_path,
+        "CREATE TABLE t (id INTEGER PRIMARY KEY, price DECIMAL(10,2), day DATE, paid BOOLEAN,"
+        " weight REAL, note TEXT, photo BLOB)",
+        "INSERT INTO t VALUES (1, 1.5, '2024-02-29', 1, 0.1, 'ü', x'00ff')",
+        "INSERT INTO t VALUES (2, '12345678.25', NULL, 0, 3, '', x'')",
+        "INSERT INTO t VALUES (3, 1, '2024-01-01', 1, 'heavy', 'a', NULL)",
+    )
+    flow = {"rejects": "{ rows_max = 10 }"}
+    inrush.write("copy.toml", package(lake, f"parquet:{tmp_path}/out", "t", 'table = "t"', **flow))
+    outcome = inrush("run", "copy.toml").expect(LOADED_WITH_REJECTS)
+    (reject,) = outcome.rejects()
+    assert (reject["file"], reject["line"]) == ("t", 3)
+    assert "`weight` is not a number" in reject["reason"]
+    found = duckdb.connect().execute(f"SELECT * FROM '{tmp_path}/out/**/*.parquet' ORDER BY id")
+    assert [str(column[1]) for column in found.description or []] == [
+        *("BIGINT", "DECIMAL(10,2)", "DATE", "BOOLEAN", "DOUBLE", "VARCHAR", "BLOB"),
+    ]
+    shown = [tuple(map(str, row)) for row in found.fetchall()]
+    assert shown == [
+        ("1", "1.50", "2024-02-29", "True", "0.1", "ü", "b'\\x00\\xff'"),
+        ("2", "12345678.25", "None", "False", "3.0", "", "b''"),
+    ]
+
+
+def test_a_killed_copy_keeps_what_an_unchanged_file_has_given(
+    database: Database, inrush: Inrush, tmp_path: Path
+) -> None:
+    """The same command gives each row once; after a write the rows are compared first."""
+    lake = made_by_duckdb(
+        tmp_path, "CREATE TABLE t AS SELECT range AS id, range % 7 AS v FROM range(30000)"
+    )
+    inrush.write("copy.toml", package(lake, database.url, "t", 'table = "t"'))
+    with inrush.stopped_by("stop:before_switch", "run", "copy.toml") as running:
+        running.send(signal.SIGKILL)
+        running.wait()
+    with duckdb.connect(str(tmp_path / "lake.duckdb")) as file:
+        file.execute("UPDATE t SET v = 100 WHERE id = 17")
+    inrush("run", "copy.toml").expect(FAILED, "t changed since", "--again")
+    inrush("run", "copy.toml", "--again").expect(CLEAN)
+    assert database.rows("SELECT count(*), sum(id) FROM t") == [(30000, 449985000)]
+    assert database.value("SELECT v FROM t WHERE id = 17") == 100
+
+
+BAD = [
+    ('table = "nowhere"', ["nowhere", "name a table or view that exists"]),
+    ('table = "t", columns = ["tags"]', ["INTEGER[]", "tags::text"]),
+    ('table = "t", where = "nope = 1"', ["nope", "name a column"]),
+    ('query = "SELECT 1 AS a; SELECT 2 AS b"', ["the query", "one SELECT"]),
+    ('query = "DELETE FROM t"', ["the query", "one SELECT"]),
+]
+
+
+@pytest.mark.parametrize(("words", "parts"), BAD, ids=[words for words, _ in BAD])
+def test_bad_input_is_a_sentence(
+    inrush: Inrush, tmp_path: Path, words: str, parts: list[str]
+) -> None:
+    """The sentence has place and fix, and nothing is changed."""
+    lake = made_by_duckdb(
+        tmp_path, "CREATE TABLE t (id INTEGER, tags INTEGER[])", "INSERT INTO t VALUES (1, [1])"
+    )
+    inrush.write("copy.toml", package(lake, f"parquet:{tmp_path}/out", "copied", words))
+    outcome = inrush("run", "copy.toml")
+    assert outcome.status != CLEAN, outcome.said
+    for part in parts:
+        assert part in outcome.said, outcome.said
+    with duckdb.connect(str(tmp_path / "lake.duckdb")) as file:
+        assert file.execute("SELECT count(*) FROM t").fetchall() == [(1,)]
+
+
+def test_places_that_cannot_be_read(inrush: Inrush, tmp_path: Path) -> None:
+    """A file that is not there, one that is the target, and a folder of Parquet files."""
+    target = f"parquet:{tmp_path}/out"
+    missing = tmp_path / "missing.duckdb"
+    inrush.write("a.toml", package(f'{{ url = "duckdb:{missing}" }}', target, "t", 'table = "t"'))
+    inrush("run", "a.toml").expect(FAILED, "missing.duckdb", "never created")
+    assert not missing.exists()
+    lake = made_by_duckdb(tmp_path, "CREATE TABLE t (id INTEGER)")
+    own = f"duckdb:{tmp_path}/lake.duckdb"
+    inrush.write("b.toml", package(lake, own, "u", 'table = "t"'))
+    inrush("run", "b.toml").expect(USAGE, "its source and its target", "load into another file")
+    lake = made_by_sqlite(tmp_path, "CREATE TABLE t (id INTEGER)")
+    text = package(lake, "adbc:sqlite", "u", 'table = "t"')
+    uri = f'options = {{ uri = "file:{tmp_path}/./lake.sqlite?mode=rwc" }}'
+    text = text.replace('dw = { url = "adbc:sqlite"', f'dw = {{ url = "adbc:sqlite", {uri}')
+    inrush.write("d.toml", text)
+    inrush("run", "d.toml").expect(USAGE, "its source and its target")
+    inrush.write("c.toml", package(f'{{ url = "parquet:{tmp_path}" }}', target, "t", 'table = "t"'))
+    inrush("check", "c.toml").expect(USAGE, "no tables are read from there", "`files`")

@@ -1,0 +1,105 @@
+"""A source that says no more: the command notices it, or stops as soon as it is asked to."""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Iterator
+from contextlib import ExitStack
+
+import pytest
+
+from conftest import StartServer
+from harness import pauses
+from harness.command import CLEAN, FAILED, INTERRUPTED, Inrush
+from harness.proxy import Proxy, Trouble
+from harness.servers import VERSIONS, Database, Server
+
+# A connection that was silent for two seconds is checked; the system's own timeouts are off.
+SOON = "keepalives_idle=1&keepalives_interval=1&keepalives_count=1&tcp_user_timeout=0"
+# The gate holds the reading back in its middle.
+QUERY = "SELECT n, pass_gate(100000 - n) AS passed FROM generate_series(1, 100100) AS n"
+
+
+@pytest.fixture(scope="module", params=VERSIONS, ids=lambda version: f"pg{version}")
+def tcp_server(request: pytest.FixtureRequest, start_server: StartServer) -> Server:
+    """Return a server on TCP."""
+    server = start_server(request.param)
+    server.move_to_tcp()
+    return server
+
+
+@pytest.fixture
+def proxy(tcp_server: Server) -> Iterator[Proxy]:
+    with Proxy(tcp_server.port) as one:
+        yield one
+
+
+@pytest.fixture
+def source(
+    tcp_server: Server,
+    proxy: Proxy,
+    newest_database: Database,
+    inrush: Inrush,
+    request: pytest.FixtureRequest,
+) -> Database:
+    """Return a database that is read through the proxy, and write the package of the copy."""
+    name = "".join(letter for letter in request.node.name if letter.isalnum())[:60].lower()
+    database = tcp_server.create_database(name)
+    database.execute(pauses.HELD_DOMAIN)
+    place = f"127.0.0.1:{proxy.port}/{database.name}"
+    url = f"postgresql://{tcp_server.user}@{place}?sslmode=disable&{SOON}"
+    inrush.write(
+        "copy.toml",
+        f"""
+name = "copy"
+[connections]
+crm = {{ url = "{url}" }}
+dw = {{ url = "{newest_database.url}" }}
+[run]
+streams = 1
+[[flow]]
+source = {{ connection = "crm", query = "{QUERY}" }}
+table = "copied"
+""",
+    )
+    return database
+
+
+def test_a_backend_that_ended_without_a_word(
+    source: Database, newest_database: Database, proxy: Proxy, inrush: Inrush
+) -> None:
+    """A proxy keeps the connection open and answers for it after the server's is gone."""
+    with pauses.closed_gate(source), inrush.start("run", "copy.toml") as running:
+        pauses.wait_until_held(source)
+        proxy.strike(Trouble("client_gone"))
+        ended = source.value(
+            "SELECT bool_and(pg_terminate_backend(pid, 30000)) FROM pg_stat_activity "
+            "WHERE datname = current_database() AND application_name = 'inrush source'"
+        )
+        assert ended
+        running.wait().expect(FAILED, "the query", "the backend has ended")
+    assert newest_database.value("SELECT to_regclass('copied') IS NULL")
+    inrush("run", "copy.toml", "--again").expect(CLEAN)
+    assert newest_database.value("SELECT count(*) FROM copied") == 100_100
+
+
+def test_a_backend_that_is_at_work_is_waited_for(source: Database, inrush: Inrush) -> None:
+    """A slow query is not given up, however often the server is asked about it."""
+    sessions = "SELECT sessions FROM pg_stat_database WHERE datname = current_database()"
+    with ExitStack() as gate:
+        gate.enter_context(pauses.closed_gate(source))
+        with inrush.start("run", "copy.toml") as running:
+            pauses.wait_until_held(source)
+            before = source.value(sessions)
+            # Nobody else connects.
+            pauses.wait_until(source, f"SELECT ({sessions}) > {before + 2}")
+            gate.close()
+            running.wait().expect(CLEAN)
+
+
+def test_a_stop_is_obeyed_while_the_source_is_silent(source: Database, inrush: Inrush) -> None:
+    """The command does not wait for the row that is held."""
+    with pauses.closed_gate(source), inrush.start("run", "copy.toml") as running:
+        pauses.wait_until_held(source)
+        running.send(signal.SIGINT)
+        running.wait().expect(INTERRUPTED)
