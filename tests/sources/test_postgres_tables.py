@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from conftest import SharedServer
 from harness.command import CLEAN, FAILED, USAGE, Inrush
 from harness.servers import Database, Server
 
@@ -171,6 +172,27 @@ def test_only_equal_types_pass_unchanged(
         outcome = inrush("check", "copy.toml")
         assert (outcome.status == CLEAN) == passes, (source_type, target_type, outcome.said)
         assert passes or "v::text" in outcome.said, outcome.said
+
+
+def test_values_pass_between_versions(shared_server: SharedServer, inrush: Inrush) -> None:
+    """The forms are the same, but an older server would make a number of an infinite interval."""
+    old, new = (
+        shared_server(version).create_database(f"between_{version}") for version in (15, 18)
+    )
+    for each in (old, new):
+        each.execute(
+            "CREATE TABLE t (i interval, r numrange, a text[], j jsonpath);"
+            "INSERT INTO t VALUES ('1 mon -2 days', '(0.5,)', '{a,NULL}', '$.a')"
+        )
+    inrush.write("copy.toml", package(old, new, "copied", 'table = "t"'))
+    inrush("run", "copy.toml").expect(CLEAN)
+    assert read(new, "copied") == read(old, "t")
+    inrush.write("copy.toml", package(new, old, "copied", 'table = "t"'))
+    inrush("run", "copy.toml").expect(USAGE, "interval", "i::text")
+    words = 'table = "t", columns = ["r", "a", "j"]'
+    inrush.write("copy.toml", package(new, old, "copied", words))
+    inrush("run", "copy.toml").expect(CLEAN)
+    assert old.rows("SELECT r::text, a, j::text FROM copied") == [("(0.5,)", ["a", None], '$."a"')]
 
 
 def test_a_native_value_that_the_server_refuses_is_a_reject(

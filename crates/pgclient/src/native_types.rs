@@ -28,7 +28,7 @@ const MONEY: &str = "money";
 const DEPTH_MAX: usize = 32;
 
 /// A type that was found in the catalog, with the types that it is made of.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 struct Found {
     /// `pg_type.typtype`, but `a` for arrays.
     kind: String,
@@ -40,7 +40,7 @@ struct Found {
 }
 
 /// An element, an attribute, a bound, or the base of a domain.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Part {
     name: String,
     oid: u32,
@@ -257,8 +257,14 @@ pub async fn passing(
         false => None,
     };
     let (oid, modifier) = types.base(oid, modifier);
-    let form = types.form(oid, money_scale);
-    let passes = form.is_some_and(|form| sent.fits_in(&form, limit(modifier)));
+    let before_infinity = NativeTypes {
+        types: types.types.clone(),
+        server_version: INFINITE_INTERVALS_VERSION - 1,
+    };
+    // An older server's intervals are all finite, so a newer one takes them, but not the other way.
+    let forms = [&types, &before_infinity].map(|types| types.form(oid, money_scale));
+    let mut forms = forms.into_iter().flatten();
+    let passes = forms.any(|form| sent.fits_in(&form, limit(modifier)));
     Ok(passes.then(|| types.shape(oid)))
 }
 
