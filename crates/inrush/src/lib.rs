@@ -9,6 +9,7 @@ mod compare;
 mod flow_databases;
 mod flow_files;
 mod flow_since;
+mod flow_source;
 mod flow_stream;
 mod flow_tables;
 mod operations;

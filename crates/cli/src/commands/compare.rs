@@ -40,8 +40,8 @@ pub fn compare(
     let defaults = credentials::connection_defaults()?;
     let compared = inrush::compare(&reached.package, &defaults, &folder, &Stop::default())?;
     for flow in &compared {
-        for told in told(flow) {
-            output::say(&line(&told));
+        for found in result_lines(flow) {
+            output::say(&line(&found));
         }
     }
     reached.stop()?;
@@ -58,7 +58,7 @@ fn name_of(flow: &inrush::package::Flow) -> String {
 }
 
 /// The result of a flow, line by line.
-fn told(flow: &FlowCompared) -> Vec<String> {
+fn result_lines(flow: &FlowCompared) -> Vec<String> {
     let found = &flow.comparison;
     let (name, [here, there]) = (&flow.flow, found.rows);
     let limit = flow.limit.as_ref();
