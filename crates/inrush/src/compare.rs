@@ -7,7 +7,8 @@ use inrush_engine::plan::PlanError;
 use inrush_engine::upkeep::{LedgerOptions, MarkOfTarget, Which};
 use inrush_package::{Flow, FlowSource, Mode, Package, TableName};
 use inrush_rows::cancel::Stop;
-use inrush_source_postgres::{AS_TEXT, Comparison, DatabaseAddress, Limits, Rows, Side};
+use inrush_source::AS_TEXT;
+use inrush_source_postgres::{Comparison, DatabaseAddress, Limits, Rows, Side};
 
 use crate::ConnectionDefaults;
 use crate::flow_since::name_of_read;

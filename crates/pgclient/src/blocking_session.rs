@@ -67,6 +67,18 @@ pub struct ResultRows {
     pub rows: Vec<Vec<Option<String>>>,
 }
 
+impl ResultRows {
+    /// All values that are not NULL, row by row.
+    pub fn texts(self) -> Vec<String> {
+        self.rows.into_iter().flatten().flatten().collect()
+    }
+
+    /// The first value of the first row; `None` if it is NULL, or if there is no row.
+    pub fn first(self) -> Option<String> {
+        self.rows.into_iter().next()?.into_iter().next()?
+    }
+}
+
 /// A session that is used by one thread at a time.
 pub struct BlockingSession {
     raw: RawConnection,

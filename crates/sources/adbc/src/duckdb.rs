@@ -10,11 +10,11 @@ use arrow_array::cast::AsArray;
 use arrow_array::types::Int64Type;
 use arrow_array::{Array, RecordBatch};
 use arrow_schema::DataType;
-use inrush_rows::sql_text::identifier;
-use inrush_source::SourceError;
+use inrush_rows::sql_text::{identifier, in_parentheses};
+use inrush_source::{SourceError, choose_columns};
 
 use crate::arrays::plain_or_text;
-use crate::columns::{Column, choose, in_parentheses, qualified, without_counterpart};
+use crate::columns::{Column, qualified, without_counterpart};
 use crate::session::Session;
 use crate::table::{Block, RowIds, Table};
 use crate::{Rows, Settings};
@@ -79,7 +79,7 @@ impl DuckDbTable {
             })
             .collect();
         let names: Vec<String> = described.iter().map(|(name, _)| name.clone()).collect();
-        let chosen = choose(input, &names, &settings.columns)?;
+        let chosen = choose_columns(input, &names, &settings.columns)?;
         let mut expressions = Vec::with_capacity(chosen.len());
         for (name, is_text) in &chosen {
             let kind = described.iter().find(|(known, _)| known == name);

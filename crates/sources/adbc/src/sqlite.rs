@@ -24,12 +24,12 @@ use arrow_array::types::{Float64Type, Int64Type};
 use arrow_array::{Array, ArrayRef, RecordBatch, StringArray};
 use arrow_schema::DataType;
 use inrush_rows::column_type::ColumnType;
-use inrush_rows::sql_text::identifier;
+use inrush_rows::sql_text::{identifier, in_parentheses};
 use inrush_rows::type_name::TypeName;
 use inrush_rows::typed_rows::{Cells, RowFault};
-use inrush_source::SourceError;
+use inrush_source::{SourceError, choose_columns};
 
-use crate::columns::{Column, ROWS, choose, in_parentheses, qualified};
+use crate::columns::{Column, ROWS, qualified};
 use crate::duckdb::Refused;
 use crate::error::input_error;
 use crate::session::Session;
@@ -156,7 +156,7 @@ impl SqliteTable {
             return Err(not_there(session, input));
         }
         let names: Vec<String> = declared.iter().map(|one| one.name.clone()).collect();
-        let chosen = choose(input, &names, &settings.columns)?;
+        let chosen = choose_columns(input, &names, &settings.columns)?;
         let mut columns = Vec::with_capacity(chosen.len());
         let mut kinds = Vec::with_capacity(chosen.len());
         for (name, is_text) in &chosen {

@@ -32,7 +32,7 @@ impl Explained {
         let found = session
             .query(&sql, "asking the planner for the number of rows")
             .map_err(|error| of_session(input, error))?;
-        let text: String = found.rows.into_iter().flatten().flatten().collect();
+        let text = found.texts().concat();
         Ok(Explained::read(&text))
     }
 

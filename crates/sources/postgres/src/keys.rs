@@ -9,6 +9,7 @@ use std::path::Path;
 
 use inrush_pgclient::quote::{identifier, literal};
 use inrush_pgclient::{BlockingSession, FieldDescription};
+use inrush_rows::sql_text::in_parentheses;
 use inrush_source::{ContentHash, SourceError};
 
 use crate::error::{input_error, of_session};
@@ -154,13 +155,7 @@ impl<'a> Finder<'a> {
             ),
             "asking for the type of the key",
         );
-        let row: Vec<String> = named
-            .map_err(failed)?
-            .rows
-            .into_iter()
-            .flatten()
-            .flatten()
-            .collect();
+        let row: Vec<String> = named.map_err(failed)?.texts();
         let type_name = match &row[..] {
             [shown, _, _, is_built_in] if is_built_in == "t" => shown.clone(),
             [_, schema, name, _] => format!("{}.{}", identifier(schema), identifier(name)),
@@ -195,7 +190,7 @@ impl<'a> Finder<'a> {
     /// The condition of the user, and another one.
     fn conditions(&self, other: &str) -> String {
         match self.asked.filter {
-            Some(filter) => format!("(\n{filter}\n) AND {other}"),
+            Some(filter) => format!("{} AND {other}", in_parentheses(filter)),
             None => other.to_owned(),
         }
     }
@@ -233,7 +228,7 @@ impl<'a> Finder<'a> {
         let found = session
             .query(sql, doing)
             .map_err(|error| of_session(self.asked.input, error))?;
-        Ok(found.rows.into_iter().flatten().flatten().collect())
+        Ok(found.texts())
     }
 
     /// Keys that the server's statistics of the column have: of its histogram without the ends, or else its most common

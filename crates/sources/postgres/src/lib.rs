@@ -43,7 +43,7 @@ mod since;
 mod snapshot;
 mod source;
 
-pub use columns::{AS_TEXT, Column};
+pub use columns::Column;
 pub use compare::{Comparison, Limits, Side, compare};
 pub use database::{Database, Wanted};
 pub use inrush_pgclient::DatabaseAddress;

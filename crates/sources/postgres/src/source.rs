@@ -8,14 +8,15 @@ use inrush_pgclient::quote::identifier;
 use inrush_pgclient::{BlockingSession, FieldDescription};
 use inrush_rows::cancel::Stop;
 use inrush_rows::plural::counted;
+use inrush_rows::sql_text::{in_parentheses, without_semicolon};
 use inrush_scan::Records;
 use inrush_source::{
     Chunks, Input, ReadSettings, Source, SourceColumn, SourceError, SourceSplit, SourceStream,
-    SplitContent, SplitReader,
+    SplitContent, SplitReader, choose_columns,
 };
 
 use crate::columns::{self, Column};
-use crate::database::{Database, Found, trimmed};
+use crate::database::{Database, Found};
 use crate::error::{input_error, of_session};
 use crate::explained::Explained;
 use crate::input::TableInput;
@@ -25,6 +26,7 @@ use crate::reader::RangeReader;
 use crate::relations::{self, Relation, Table};
 use crate::rows::RowPlace;
 use crate::since::{self, FoundRange};
+use crate::snapshot::{CATALOG_NAMES, USER_NAMES};
 use crate::{Rows, Settings};
 
 /// Bytes of a chunk when rows are read to be compared with what was read before.
@@ -110,11 +112,6 @@ fn where_clause(conditions: &[String]) -> String {
     }
 }
 
-/// SQL of a user: a comment at its end must not swallow what follows.
-fn in_parentheses(sql: &str) -> String {
-    format!("(\n{sql}\n)")
-}
-
 impl PostgresSource {
     /// Opens a table or a query: takes the snapshot, and looks at the catalog. Reads end when the stop is asked.
     pub fn open(settings: &Settings, stop: &Stop) -> Result<PostgresSource, SourceError> {
@@ -148,7 +145,7 @@ impl PostgresSource {
         identity.extend(settings.filter.clone());
         identity.extend(looked.since.as_ref().map(|found| found.condition.clone()));
         if let Some(keys) = &looked.keys {
-            notes.push(told_of_keys(name, keys, settings.split_nulls));
+            notes.push(note_of_keys(name, keys, settings.split_nulls));
             identity.push(format!("split by {}", keys.column));
             // With other borders, the same range of bytes has other rows. Of an incremental load nothing is kept.
             if looked.since.is_none() {
@@ -237,7 +234,7 @@ fn look(
             let (relations, note) = relations::relations_of(keeper, table)?;
             (relations, note.into_iter().collect())
         }
-        (None, Rows::Query(query)) => (vec![of_query(trimmed(query))], Vec::new()),
+        (None, Rows::Query(query)) => (vec![of_query(without_semicolon(query))], Vec::new()),
         (None, Rows::Table { .. }) => (Vec::new(), Vec::new()),
     };
     let from = match &found.table {
@@ -296,10 +293,9 @@ fn look(
     let Some(column) = &settings.split_by else {
         return Ok(looked);
     };
-    let set = "SET LOCAL search_path = DEFAULT";
     let failed = |error| of_session(name, error);
     keeper
-        .query(set, "looking for the ranges of the key")
+        .query(USER_NAMES, "looking for the ranges of the key")
         .map_err(failed)?;
     let select = format!("SELECT * FROM {from}{}", where_clause(&looked.conditions));
     let explained = Explained::of(keeper, name, &select)?;
@@ -337,7 +333,7 @@ fn look(
     Ok(looked)
 }
 
-fn told_of_keys(name: &Path, keys: &KeyRanges, takes_nulls: bool) -> String {
+fn note_of_keys(name: &Path, keys: &KeyRanges, takes_nulls: bool) -> String {
     let column = identifier(&keys.column);
     let nulls = match takes_nulls {
         true => "; rows without it are read with the first range",
@@ -382,8 +378,7 @@ fn columns_of(
     let failed = |error| of_session(name, error);
     let doing = format!("asking for the columns of {}", name.display());
     // Names in the query are those of the user's own sessions. Nothing else runs in between.
-    let set = "SET LOCAL search_path = DEFAULT";
-    keeper.query(set, &doing).map_err(failed)?;
+    keeper.query(USER_NAMES, &doing).map_err(failed)?;
     if let Some(filter) = &settings.filter {
         // Alone it is one condition; as a part of a longer statement it might be anything.
         let sql = format!("SELECT FROM {from} WHERE {}", in_parentheses(filter));
@@ -407,7 +402,7 @@ fn columns_of(
         }
         names.push(field.name.clone());
     }
-    let chosen = columns::choose(name, &names, &settings.columns)?;
+    let chosen = choose_columns(name, &names, &settings.columns)?;
     let field = |(chosen, _): &(String, bool)| {
         all.fields
             .iter()
@@ -415,9 +410,7 @@ fn columns_of(
             .cloned()
     };
     let fields: Vec<_> = chosen.iter().filter_map(field).collect();
-    keeper
-        .query("SET LOCAL search_path = pg_catalog", &doing)
-        .map_err(failed)?;
+    keeper.query(CATALOG_NAMES, &doing).map_err(failed)?;
     let not_null = match table {
         Some(table) => relations::not_null(keeper, table)?,
         None => Vec::new(),
