@@ -82,7 +82,7 @@ fn result_lines(flow: &FlowCompared) -> Vec<String> {
                 count(found.only[1]),
                 count(found.changed),
             ));
-            lines.push(format!("  by their key {}:", flow.key.join(", ")));
+            lines.push(format!("  keys ({}) that differ:", flow.key.join(", ")));
             lines.extend(found.keys.iter().map(|key| format!("  {key}")));
         }
     }

@@ -305,7 +305,10 @@ fn compare_rows(
                 let (mine, theirs) = (hashes.len() as u64, others.len() as u64);
                 only[0] += mine.saturating_sub(theirs);
                 only[1] += theirs.saturating_sub(mine);
-                tell(key, format!("is there {mine} and {theirs} times"));
+                tell(
+                    key,
+                    format!("has {mine} rows in the source and {theirs} in the target"),
+                );
             }
             Some(others) if others != hashes => {
                 changed += 1;

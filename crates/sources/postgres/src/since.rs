@@ -241,7 +241,6 @@ pub struct Read<'a> {
 
 /// Finds the range in the transaction of the snapshot. A relation whose rows are found by an index loses its pages, so it is not
 /// cut.
-#[allow(clippy::too_many_arguments)] // All of them are facts of the one table.
 pub fn find_range(
     session: &mut BlockingSession,
     since: &Since,

@@ -89,7 +89,7 @@ impl Reading {
             if steps.start > 0 {
                 conditions.push(format!("ctid >= '({},0)'", steps.start));
             }
-            // What a page beyond the last one has is not of the snapshot, but a page might have come before it.
+            // The last range has no upper end, so no page is left out, whenever it was added.
             if range.end < input.size_bytes {
                 conditions.push(format!("ctid < '({},0)'", steps.end));
             }
