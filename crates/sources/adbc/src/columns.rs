@@ -90,6 +90,11 @@ pub fn without_counterpart(input: &Path, name: &str, type_name: &str) -> SourceE
 /// parentheses and begins another statement is an error: some drivers ignore what follows the first statement.
 pub const ROWS: &str = "inrush_rows";
 
+/// A text literal of standard SQL, as DuckDB and SQLite read it.
+pub fn literal(text: &str) -> String {
+    format!("'{}'", text.replace('\'', "''"))
+}
+
 /// A table's name in SQL.
 pub fn qualified(schema: Option<&str>, name: &str) -> String {
     match schema {

@@ -8,6 +8,9 @@ use inrush_rows::cancel::Stop;
 use inrush_source::SourceError;
 pub use inrush_source::input_error;
 
+/// Makes the error of a step from the driver's: the arguments are what was done and the driver's error.
+pub type Refused<'a> = &'a dyn Fn(&str, &AdbcError) -> SourceError;
+
 /// The error of a driver that is not found, or of a file that is not opened.
 pub fn of_client(input: &Path, error: &ClientError) -> SourceError {
     let fix = error

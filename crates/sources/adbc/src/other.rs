@@ -8,7 +8,7 @@ use inrush_rows::sql_text::{identifier, in_parentheses};
 use inrush_source::{SourceError, choose_columns};
 
 use crate::columns::{Column, ROWS, qualified};
-use crate::duckdb::Refused;
+use crate::error::Refused;
 use crate::session::Session;
 use crate::table::{Block, RowIds, Table};
 use crate::{Rows, Settings};

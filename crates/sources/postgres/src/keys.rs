@@ -17,7 +17,7 @@ use crate::explained::Explained;
 
 /// The most ranges that are distinguished. A split is one or several of them.
 const RANGES_MAX: usize = 512;
-/// About so many keys of a sample.
+/// About the number of keys in a sample.
 const SAMPLE_ROWS: u64 = 50_000;
 
 /// A key and the borders of its ranges.
@@ -316,7 +316,7 @@ impl<'a> Finder<'a> {
     }
 }
 
-/// At most so many of the texts, at even distances.
+/// At most `count_max` of the texts, at even distances.
 fn evenly(texts: Vec<String>, count_max: usize) -> Vec<String> {
     let count = texts.len();
     if count <= count_max {
