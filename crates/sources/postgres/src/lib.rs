@@ -27,6 +27,7 @@
 //! `stable` is not read again. An incremental load reads another range each time ([`since`]), so nothing is kept of a
 //! stopped one.
 
+mod catalog;
 mod columns;
 mod compare;
 mod database;
