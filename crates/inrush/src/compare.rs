@@ -49,7 +49,7 @@ pub fn compare(
         let one = OneFlow {
             package,
             flow,
-            name: flow.name.as_deref().unwrap_or(&flow.table),
+            name: flow.shown_name(),
             defaults,
             marks: &marks,
         };

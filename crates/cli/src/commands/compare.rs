@@ -54,7 +54,7 @@ pub fn compare(
 }
 
 fn name_of(flow: &inrush::package::Flow) -> String {
-    flow.name.clone().unwrap_or_else(|| flow.table.clone())
+    flow.shown_name().to_owned()
 }
 
 /// The result of a flow, line by line.
