@@ -26,4 +26,4 @@ def load(
     site_packages: str | None,
     own_package: str | None,
 ) -> str:
-    """Load the rows by the words of `inrush load`; return what `run` returns."""
+    """Load the rows, with the arguments of `inrush load`; return what `run` returns."""

@@ -58,7 +58,7 @@ def test_rows_without_a_key_are_counted(database: Database, inrush: Inrush) -> N
     inrush("verify", "--compare", "copy.toml").expect(CLEAN, "99 rows", "are equal")
     database.execute("INSERT INTO dw.orders SELECT * FROM dw.orders WHERE id = 3")
     told = inrush("verify", "--compare", "copy.toml").expect(VERIFICATION).output
-    assert "is there 1 and 2 times" in told, told
+    assert "has 1 rows in the source and 2 in the target" in told, told
 
 
 def test_only_loaded_rows_are_compared(database: Database, inrush: Inrush) -> None:

@@ -123,7 +123,7 @@ def wait_for(database: Database, question: str) -> None:
 def test_a_row_that_is_committed_late_is_not_lost(
     database: Database, target: Database, inrush: Inrush, feed: Path
 ) -> None:
-    """The bound is the begin of the oldest transaction, and the plan names its session."""
+    """The bound is the start of the oldest transaction, and the plan names its session."""
     with database.connect(autocommit=False) as writer:
         writer.execute("INSERT INTO orders (id, v) VALUES (4, 4)")
         began = "SELECT now() < clock_timestamp() - interval '1.1 seconds'"

@@ -38,10 +38,10 @@ pub struct RunRequest {
 
 /// Runs a package and returns `{exit_status, error, report, report_path}`.
 pub fn run(request: RunRequest, surroundings: &Surroundings) -> Value {
-    told(run_package(request, surroundings))
+    result_json(run_package(request, surroundings))
 }
 
-fn told(ended: Told<(RunReport, Option<PathBuf>)>) -> Value {
+fn result_json(ended: Told<(RunReport, Option<PathBuf>)>) -> Value {
     match ended {
         Ok((report, path)) => answer(report.exit_status, None, Some((&report, path.as_deref()))),
         Err((error, ended)) => answer(
@@ -55,13 +55,13 @@ fn told(ended: Told<(RunReport, Option<PathBuf>)>) -> Value {
     }
 }
 
-/// Loads rows of a program by the words of `inrush load` and returns `{exit_status, error, report, report_path}`.
+/// Loads rows of a program, with the arguments of `inrush load`, and returns `{exit_status, error, report, report_path}`.
 pub fn load(
     words: Vec<String>,
     rows: Box<dyn RecordBatchReader + Send>,
     surroundings: &Surroundings,
 ) -> Value {
-    told(load_rows(words, rows, surroundings))
+    result_json(load_rows(words, rows, surroundings))
 }
 
 fn load_rows(

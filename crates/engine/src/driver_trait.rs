@@ -60,7 +60,7 @@ pub trait PastRuns {
     /// The runs that stopped before their switch, the newest first.
     fn stopped(&self, which: &Which) -> Result<Vec<StoppedRun>, Error>;
 
-    /// Up to where incremental loads have come, in the order of packages and targets.
+    /// The marks of incremental loads, in the order of packages and targets.
     fn marks(&self, which: &Which) -> Result<Vec<MarkOfTarget>, Error>;
 
     /// Removes their staged rows and marks them as discarded, except runs that are still working. Returns the runs that

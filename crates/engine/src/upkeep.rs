@@ -31,7 +31,7 @@ pub struct StoppedRun {
     pub staging_bytes: Option<u64>,
 }
 
-/// Up to where the runs of a package have loaded into a target, if they load what is new.
+/// The mark of a package's incremental load in a target.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MarkOfTarget {
     /// The package's name.

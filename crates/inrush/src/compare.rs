@@ -7,10 +7,13 @@ use inrush_engine::plan::PlanError;
 use inrush_engine::upkeep::{LedgerOptions, MarkOfTarget, Which};
 use inrush_package::{Flow, FlowSource, Mode, Package, TableName};
 use inrush_rows::cancel::Stop;
-use inrush_source::SourceError;
-use inrush_source_postgres::{AS_TEXT, Comparison, DatabaseAddress, Limits, Rows, Side};
+use inrush_source::AS_TEXT;
+use inrush_source_postgres::{Comparison, DatabaseAddress, Limits, Rows, Side};
 
 use crate::ConnectionDefaults;
+use crate::flow_since::name_of_read;
+use crate::flow_source::table_name;
+use crate::flow_tables::{address_of, rows_of};
 use crate::operations::ledger_of;
 use crate::registry::is_server_of_source;
 
@@ -23,7 +26,7 @@ pub struct FlowCompared {
     pub source: String,
     /// The target, in words.
     pub target: String,
-    /// The columns by which rows belong together.
+    /// The columns by whose values a row of the source is compared with one of the target.
     pub key: Vec<String>,
     /// Columns that only one side has, and that were not compared.
     pub left_out: Vec<String>,
@@ -33,7 +36,7 @@ pub struct FlowCompared {
     pub comparison: Comparison,
 }
 
-/// Compares each flow of a package, the columns that both sides have by their names.
+/// Compares the source and the target of each flow of a package, by the columns whose names both have.
 pub fn compare(
     package: &Package,
     defaults: &ConnectionDefaults,
@@ -46,7 +49,7 @@ pub fn compare(
         let one = OneFlow {
             package,
             flow,
-            name: flow.name.as_deref().unwrap_or(&flow.table),
+            name: flow.shown_name(),
             defaults,
             marks: &marks,
         };
@@ -103,15 +106,7 @@ impl OneFlow<'_> {
             let what = format!("`{connection}` is not PostgreSQL, whose hashes are compared");
             return Err(self.refused(&what, "compare flows from PostgreSQL into PostgreSQL"));
         }
-        DatabaseAddress::parse(url, self.defaults).map_err(|error| {
-            PlanError::Source(SourceError::Input {
-                input: Path::new(connection).to_path_buf(),
-                what: error.to_string(),
-                fix: error
-                    .hint()
-                    .unwrap_or_else(|| "correct the URL of the connection".to_owned()),
-            })
-        })
+        Ok(address_of(connection, url, self.defaults)?)
     }
 
     fn compare(&self, stop: &Stop) -> Result<FlowCompared, PlanError> {
@@ -137,12 +132,11 @@ impl OneFlow<'_> {
             filter: source.filter.clone(),
             ..of_target.clone()
         };
-        let rows = match (&source.table, &source.query) {
-            (Some(table), _) => table_rows(table)?,
-            (None, query) => Rows::Query(query.clone().unwrap_or_default()),
-        };
-        let read = Side::open(&from, &rows, &of_source, stop)?;
-        let stored = Side::open(&into, &table_rows(&flow.table)?, &of_target, stop)?;
+        let hint = "correct `table` of the flow";
+        let TableName { schema, name } = table_name(self.name, &flow.table, hint)?;
+        let target = Rows::Table { schema, name };
+        let read = Side::open(&from, &rows_of(self.name, source)?, &of_source, stop)?;
+        let stored = Side::open(&into, &target, &of_target, stop)?;
         let mut sides = [read, stored];
         let [here, there] = [sides[0].columns()?, sides[1].columns()?];
         let chosen: Vec<&str> = source
@@ -163,11 +157,11 @@ impl OneFlow<'_> {
                 "is the target the one that the flow loads?",
             ));
         }
-        let is_common = |name: &&String| !columns.contains(name);
+        let is_left_out = |name: &&String| !columns.contains(name);
         let left_out = here
             .iter()
             .chain(&there)
-            .filter(is_common)
+            .filter(is_left_out)
             .cloned()
             .collect();
         let keys = match flow.mode {
@@ -204,8 +198,7 @@ impl OneFlow<'_> {
         let Some(since) = &source.since else {
             return Ok((Limits::default(), None));
         };
-        let read = source.table.as_ref().or(source.query.as_ref());
-        let of = format!("{} of {server}", read.map_or("", |text| text.trim()));
+        let of = name_of_read(source, server);
         let mark = self.marks.iter().find(|mark| mark.range.of == of);
         let Some(mark) = mark else {
             return Err(self.refused("no run has loaded anything of it", "run the package first"));
@@ -219,15 +212,4 @@ impl OneFlow<'_> {
         };
         Ok((limits, Some(limit)))
     }
-}
-
-/// A table by its name in a package.
-fn table_rows(name: &str) -> Result<Rows, PlanError> {
-    let TableName { schema, name } =
-        TableName::parse(name).map_err(|fault| PlanError::Mismatch {
-            flow: name.to_owned(),
-            what: fault.to_string(),
-            hint: "correct the name of the table".to_owned(),
-        })?;
-    Ok(Rows::Table { schema, name })
 }

@@ -7,16 +7,14 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use inrush_destination::Address;
 use inrush_engine::plan::PlanError;
-use inrush_engine::plan::flow_inputs::{
-    FlowAsked, FlowInputs, InputForm, OpenInputs, TypedField, TypedInputs,
-};
+use inrush_engine::plan::flow_inputs::{FlowAsked, FlowInputs};
 use inrush_package::{ColumnDetail, Connection, FlowSource, TableName};
 use inrush_rows::cancel::Stop;
 use inrush_sniff::tables::type_name;
-use inrush_source::{Source, SourceColumn};
+use inrush_source::Source;
 use inrush_source_adbc::{AdbcSource, Column, Databases, Rows, Settings, file_of};
 
-use crate::flow_files::form_of_typed_rows;
+use crate::flow_source::{STABLE_NOTE, table_name, typed_inputs};
 
 /// Connections where the package does not limit them: as many as there may be streams.
 const CONNECTIONS_MAX: usize = 1_024;
@@ -56,12 +54,8 @@ impl FlowDatabases {
         refuse_since_and_split_by(asked, source)?;
         let rows = match (&source.table, &source.query) {
             (Some(table), _) => {
-                let TableName { schema, name } =
-                    TableName::parse(table).map_err(|fault| PlanError::Mismatch {
-                        flow: asked.name.to_owned(),
-                        what: fault.to_string(),
-                        hint: "correct `table` of the source".to_owned(),
-                    })?;
+                let hint = "correct `table` of the source";
+                let TableName { schema, name } = table_name(asked.name, table, hint)?;
                 Rows::Table { schema, name }
             }
             (None, query) => Rows::Query(query.clone().unwrap_or_default()),
@@ -111,25 +105,9 @@ impl FlowDatabases {
         notes: &mut Vec<String>,
     ) -> Result<FlowInputs, PlanError> {
         let opened = self.open(asked, source, connection)?;
-        notes.extend(told(&opened, source));
-        let (dialect, format) = form_of_typed_rows(&asked.flow.format)?;
-        let mut details: Vec<ColumnDetail> = asked.flow.column_details()?;
-        if details.is_empty() && asked.filled.is_none() {
-            details = opened.source_columns().iter().map(of_new_target).collect();
-        }
-        let header = opened.columns()?.into_iter().map(|column| column.name);
-        Ok(FlowInputs {
-            dialect,
-            format,
-            reject_hint: None,
-            header: Some(header.collect()),
-            header_input: Some(Arc::clone(opened.input(0).name())),
-            details,
-            first_field_count: None,
-            primary_key: Vec::new(),
-            nothing_new: None,
-            opener: Box::new(Opened(opened)),
-        })
+        notes.extend(reading_notes(&opened, source));
+        let columns = opened.source_columns().iter().map(of_new_target).collect();
+        typed_inputs(asked, opened, columns)
     }
 }
 
@@ -150,7 +128,7 @@ fn refuse_since_and_split_by(asked: &FlowAsked<'_>, source: &FlowSource) -> Resu
 }
 
 /// How the rows are read, for the plan.
-fn told(opened: &AdbcSource, source: &FlowSource) -> Vec<String> {
+fn reading_notes(opened: &AdbcSource, source: &FlowSource) -> Vec<String> {
     let by = match opened.can_be_cut() {
         true => "in ranges of its rowid",
         false => "by one stream",
@@ -158,9 +136,7 @@ fn told(opened: &AdbcSource, source: &FlowSource) -> Vec<String> {
     let mut notes = vec![format!("rows are read from {}, {by}", opened.describe())];
     notes.extend(opened.notes());
     notes.push(match source.stable {
-        true => {
-            "the rows are declared stable: a run that is resumed keeps what was loaded".to_owned()
-        }
+        true => STABLE_NOTE.to_owned(),
         false => {
             "a run that is resumed compares what was loaded with the rows then, unless the file is unchanged, and needs \
              --again if they differ"
@@ -177,30 +153,5 @@ pub fn of_new_target(column: &Column) -> ColumnDetail {
         type_name: told.or_else(|| type_name(&column.data_type, column.is_uuid)),
         nullable: !column.not_null,
         ..ColumnDetail::named(&column.name)
-    }
-}
-
-/// An opened source, until the plan has its columns.
-pub struct Opened(pub Arc<dyn Source>);
-
-impl OpenInputs for Opened {
-    fn typed(&self) -> Option<TypedInputs> {
-        let columns = self.0.columns().ok()?.into_iter();
-        let field = |column: SourceColumn| {
-            Some(TypedField {
-                name: column.name,
-                data_type: column.data_type?,
-                is_uuid: column.is_uuid,
-                native: column.native,
-            })
-        };
-        Some(TypedInputs {
-            kind: "table",
-            columns: columns.map(field).collect::<Option<_>>()?,
-        })
-    }
-
-    fn open(&mut self, _form: InputForm<'_>) -> Arc<dyn Source> {
-        self.0.clone()
     }
 }

@@ -9,9 +9,9 @@ use inrush_source_postgres::{BoundBy, FoundRange, Since as Range};
 
 /// Where a flow begins.
 pub struct Beginning {
-    /// What the source is asked for.
+    /// The range that the source is asked for.
     pub range: Range,
-    /// Where that is, in words.
+    /// Where the range begins, in words.
     words: String,
     /// The mark at which it begins.
     mark: Option<SinceMark>,
@@ -19,7 +19,7 @@ pub struct Beginning {
     is_done: bool,
 }
 
-/// Where a flow begins that reads from a server (in words), if it has `since`.
+/// Where a flow begins, if it has `since`. `server` is the server that it reads, in words.
 pub fn beginning(
     asked: &FlowAsked<'_>,
     source: &FlowSource,
@@ -28,8 +28,7 @@ pub fn beginning(
     let Some(since) = &source.since else {
         return Ok(None);
     };
-    let read = source.table.as_ref().or(source.query.as_ref());
-    let of = format!("{} of {server}", read.map_or("", |text| text.trim()));
+    let of = name_of_read(source, server);
     let none = SinceAsked::default();
     let known = asked.since.unwrap_or(&none);
     let start = known.start(asked.name, &of, &since.column)?;
@@ -73,6 +72,12 @@ pub fn beginning(
     }))
 }
 
+/// The table or query that a flow reads from a server (in words), as its mark names it.
+pub fn name_of_read(source: &FlowSource, server: &str) -> String {
+    let read = source.table.as_ref().or(source.query.as_ref());
+    format!("{} of {server}", read.map_or("", |text| text.trim()))
+}
+
 /// How the bound of a range is found.
 pub fn bound_by(since: &Since) -> BoundBy {
     match &since.lag {
@@ -82,7 +87,7 @@ pub fn bound_by(since: &Since) -> BoundBy {
 }
 
 /// How the rows of a range are loaded, for the plan.
-pub fn told(
+pub fn range_notes(
     asked: &FlowAsked<'_>,
     since: &Since,
     beginning: &Beginning,

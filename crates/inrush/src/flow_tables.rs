@@ -1,4 +1,4 @@
-//! Tables and queries of a database as the inputs of flows (`source = ...` in a package).
+//! Tables and queries of PostgreSQL as the inputs of flows (`source = ...` in a package).
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -6,9 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use inrush_engine::error::Error;
 use inrush_engine::plan::PlanError;
-use inrush_engine::plan::flow_inputs::{
-    FlowAsked, FlowInputs, InputForm, OpenInputs, TypedField, TypedInputs,
-};
+use inrush_engine::plan::flow_inputs::{FlowAsked, FlowInputs};
 use inrush_package::{ColumnDetail, Connection, FlowSource, TableName, quoted_where_needed};
 use inrush_rows::cancel::Stop;
 use inrush_rows::plural::counted;
@@ -18,8 +16,8 @@ use inrush_source_postgres::{
 };
 
 use crate::ConnectionDefaults;
-use crate::flow_files::form_of_typed_rows;
 use crate::flow_since::{self, Beginning};
+use crate::flow_source::{STABLE_NOTE, table_name, takes_columns_of_source, typed_inputs};
 
 /// Connections where the package does not limit them: as many as there may be streams, and one for the snapshot.
 const CONNECTIONS_MAX: usize = 1_025;
@@ -132,7 +130,7 @@ impl FlowTables {
             .filter_map(|flow| flow.source.as_ref())
             .filter(|other| other.connection == source.connection)
             .collect();
-        // Its own rows come first. What is wrong with the others is told when they are planned.
+        // The rows of this flow come first. A fault of another flow is reported when that flow is planned.
         let mut wanted = vec![settings.wanted()];
         for other in &of_connection {
             if let Ok(rows) = rows_of(asked.name, other) {
@@ -182,39 +180,29 @@ impl FlowTables {
         let address = self.address(asked, source)?;
         let beginning = flow_since::beginning(asked, source, &address.describe_database())?;
         let opened = self.open_from(asked, source, address, beginning.as_ref())?;
-        notes.extend(told(&opened, source));
+        notes.extend(reading_notes(&opened, source));
         let mut nothing_new = None;
         if let (Some(beginning), Some(since), Some(found)) =
             (&beginning, &source.since, opened.since())
         {
-            notes.extend(flow_since::told(asked, since, beginning, found));
+            notes.extend(flow_since::range_notes(asked, since, beginning, found));
             nothing_new = flow_since::nothing_new(asked, beginning, found);
         }
-        let (dialect, format) = form_of_typed_rows(&asked.flow.format)?;
-        let mut details: Vec<ColumnDetail> = asked.flow.column_details()?;
-        let mut primary_key = Vec::new();
-        if details.is_empty() && asked.filled.is_none() {
-            details = columns_of_target(&opened);
-            primary_key = opened.primary_key().to_vec();
-        }
-        let header = opened.columns()?.into_iter().map(|column| column.name);
+        let primary_key = match takes_columns_of_source(asked)? {
+            true => opened.primary_key().to_vec(),
+            false => Vec::new(),
+        };
+        let columns = columns_of_target(&opened);
         Ok(FlowInputs {
-            dialect,
-            format,
-            reject_hint: None,
-            header: Some(header.collect()),
-            header_input: Some(Arc::clone(opened.input(0).name())),
-            details,
             primary_key,
-            first_field_count: None,
             nothing_new,
-            opener: Box::new(Opened(opened)),
+            ..typed_inputs(asked, opened, columns)?
         })
     }
 }
 
-/// The address of a connection, whose name is told if it is wrong.
-fn address_of(
+/// The address of a connection. An error names the connection.
+pub fn address_of(
     name: &str,
     url: &str,
     defaults: &ConnectionDefaults,
@@ -229,22 +217,17 @@ fn address_of(
 }
 
 /// What a flow reads.
-fn rows_of(flow: &str, source: &FlowSource) -> Result<Rows, PlanError> {
+pub fn rows_of(flow: &str, source: &FlowSource) -> Result<Rows, PlanError> {
     let Some(table) = &source.table else {
         return Ok(Rows::Query(source.query.clone().unwrap_or_default()));
     };
-    let TableName { schema, name } =
-        TableName::parse(table).map_err(|fault| PlanError::Mismatch {
-            flow: flow.to_owned(),
-            what: fault.to_string(),
-            hint: "correct `table` of the source".to_owned(),
-        })?;
+    let hint = "correct `table` of the source";
+    let TableName { schema, name } = table_name(flow, table, hint)?;
     Ok(Rows::Table { schema, name })
 }
 
-/// The tables of a database that is read, by patterns of their names: names as a package has them. Names that are no
-/// patterns are kept as they are, and a table that several of them mean comes once. `without` has schemas whose tables no
-/// pattern means.
+/// The tables of a database that `names` mean, written as a package writes them. A name that is not a pattern is kept as it
+/// is. A table that several names mean is listed once. Patterns leave out the tables of the schemas `without`.
 pub fn tables_like(
     connection: &Connection,
     names: &[String],
@@ -284,7 +267,7 @@ fn tables_like_of(
 }
 
 /// How the rows are read, for the plan.
-fn told(opened: &PostgresSource, source: &FlowSource) -> Vec<String> {
+fn reading_notes(opened: &PostgresSource, source: &FlowSource) -> Vec<String> {
     let inputs = opened.input_count() as u64;
     let mut notes = vec![format!(
         "rows are read from {}, {}, at one snapshot",
@@ -297,9 +280,7 @@ fn told(opened: &PostgresSource, source: &FlowSource) -> Vec<String> {
     )];
     notes.extend(match (&source.since, source.stable) {
         (Some(_), _) => None,
-        (None, true) => Some(
-            "the rows are declared stable: a run that is resumed keeps what was loaded".to_owned(),
-        ),
+        (None, true) => Some(STABLE_NOTE.to_owned()),
         (None, false) => Some(
             "a run that is resumed compares what was loaded with the rows then, and needs --again if they differ"
                 .to_owned(),
@@ -317,29 +298,4 @@ fn columns_of_target(opened: &PostgresSource) -> Vec<ColumnDetail> {
         ..ColumnDetail::named(&column.name)
     };
     opened.source_columns().iter().map(column).collect()
-}
-
-/// An opened source, until the plan has its columns.
-struct Opened(Arc<PostgresSource>);
-
-impl OpenInputs for Opened {
-    fn typed(&self) -> Option<TypedInputs> {
-        let columns = self.0.columns().ok()?.into_iter();
-        let field = |column: inrush_source::SourceColumn| {
-            Some(TypedField {
-                name: column.name,
-                data_type: column.data_type?,
-                is_uuid: column.is_uuid,
-                native: column.native,
-            })
-        };
-        Some(TypedInputs {
-            kind: "table",
-            columns: columns.map(field).collect::<Option<_>>()?,
-        })
-    }
-
-    fn open(&mut self, _form: InputForm<'_>) -> Arc<dyn Source> {
-        self.0.clone()
-    }
 }

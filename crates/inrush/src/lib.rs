@@ -1,14 +1,16 @@
 //! Inrush as a library: checks, runs, predicts and looks after loads.
 //!
 //! [`registry`] chooses the driver and the destination that a connection means; it is the only file that names
-//! implementations. [`operations`] has one function for each operation of a caller. All other names are those of the crates
-//! below, so a caller needs this crate alone. The library never prints and never reads the environment.
+//! destinations. The `flow_*` files open the sources of flows. [`operations`] has one function for each operation of a
+//! caller. All other names are those of the crates below, so a caller needs this crate alone. The library never prints
+//! and never reads the environment.
 
 pub mod clients;
 mod compare;
 mod flow_databases;
 mod flow_files;
 mod flow_since;
+mod flow_source;
 mod flow_stream;
 mod flow_tables;
 mod operations;

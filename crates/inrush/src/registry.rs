@@ -1,5 +1,5 @@
-//! The list of what this build loads into: the driver and the destination that each URL means. No other file names an
-//! implementation.
+//! The list of what this build loads into and reads: the driver and the destination that each URL means, and the kinds of sources
+//! that a flow may name. No other file names a destination.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -47,7 +47,7 @@ pub fn open_row_stream(rows: &RowStream) -> impl Fn(&Stop) -> Arc<dyn Sources> +
     move |stop| Arc::new(FlowStream::new(&rows, stop))
 }
 
-/// Opens the sources of a run of a caller that has only files.
+/// Opens the sources of a run for a caller that has only files.
 pub fn open_files(stop: &Stop) -> Arc<dyn Sources> {
     Arc::new(FlowFiles::new(stop))
 }

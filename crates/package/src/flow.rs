@@ -77,6 +77,11 @@ impl Flow {
         self.partition_column_checked().map_err(without_place)
     }
 
+    /// The name of the flow in messages: its own, or else the name of its table.
+    pub fn shown_name(&self) -> &str {
+        self.name.as_deref().unwrap_or(&self.table)
+    }
+
     /// The columns of the key of an upsert, unquoted.
     pub fn key_columns(&self) -> Result<Vec<String>, PackageError> {
         let texts = self.key.iter().flat_map(OneOrMany::patterns);

@@ -7,7 +7,7 @@ use super::error::PackageFaultKind;
 use super::faults::Faults;
 use super::{Flow, Mode, Package};
 
-/// Only rows that are newer than those of the last run are loaded.
+/// A run loads only the rows that are newer than those of the last run.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Since {
@@ -18,7 +18,7 @@ pub struct Since {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub from: Option<String>,
     /// The longest time from the value of a row until its commit, such as `"5 minutes"`. A run loads only values that are older.
-    /// Default: a run loads the values before the begin of the oldest transaction of the database that is read.
+    /// Default: a run loads the values before the start of the oldest open transaction of the database that is read.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lag: Option<String>,
     /// `"skip"`: rows without a value are never loaded. Default: a table with such rows is refused.

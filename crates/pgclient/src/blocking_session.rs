@@ -67,13 +67,25 @@ pub struct ResultRows {
     pub rows: Vec<Vec<Option<String>>>,
 }
 
+impl ResultRows {
+    /// All values that are not NULL, row by row.
+    pub fn texts(self) -> Vec<String> {
+        self.rows.into_iter().flatten().flatten().collect()
+    }
+
+    /// The first value of the first row; `None` if it is NULL, or if there is no row.
+    pub fn first(self) -> Option<String> {
+        self.rows.into_iter().next()?.into_iter().next()?
+    }
+}
+
 /// A session that is used by one thread at a time.
 pub struct BlockingSession {
     raw: RawConnection,
     server: String,
     stop: Stop,
     address: DatabaseAddress,
-    /// None until the backend is known, and if the address sets no keepalives.
+    /// `None` until the backend is known, or if the address sets no keepalives.
     silence: Option<(Duration, SilenceChecks)>,
     /// A buffer whose first `filled` bytes were received; those before `seen` are dealt with.
     received: Vec<u8>,
@@ -132,11 +144,11 @@ impl BlockingSession {
         Ok(session)
     }
 
-    /// The backend as it reports itself: behind a pooler it is another one than the login told.
+    /// The backend as it reports itself. Behind a pooler it is not the one that the login named.
     fn backend(&mut self) -> Result<Backend, SessionError> {
         let doing = "asking for the backend";
         let found = self.query(Backend::QUESTION, doing)?;
-        let texts: Vec<String> = found.rows.into_iter().flatten().flatten().collect();
+        let texts = found.texts();
         let number = |index: usize| texts.get(index).and_then(|text| text.parse::<i64>().ok());
         match (number(0), number(1), number(2)) {
             (Some(process_id), Some(opened_at), Some(server_started_at)) => Ok(Backend {
@@ -406,7 +418,7 @@ impl BlockingSession {
     }
 
     /// Waits for the socket, or for the run's stop. After each long silence the server is asked whether it still has the
-    /// backend: a proxy between may keep this connection open without it.
+    /// backend: a proxy in between may keep this connection open after the backend has ended.
     fn wait(&mut self, event: PollFlags, doing: &str) -> Result<(), SessionError> {
         let stop = self.stop.clone();
         let bell = stop.bell().map_err(|error| self.lost(doing, &error))?;

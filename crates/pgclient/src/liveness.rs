@@ -38,7 +38,7 @@ enum Look {
     Unanswered,
 }
 
-/// The checks of a session on a thread that waits for it by itself: one after each silence.
+/// The checks of a blocking session: one after each silence.
 #[derive(Debug)]
 pub struct SilenceChecks {
     place: ServerAddress,
@@ -47,7 +47,7 @@ pub struct SilenceChecks {
 }
 
 impl SilenceChecks {
-    /// The checks of a backend that this server has.
+    /// Checks whether this server still has the backend.
     pub fn new(place: ServerAddress, backend: Backend) -> SilenceChecks {
         SilenceChecks {
             place,

@@ -6,7 +6,7 @@
 //! binary encoder. Both take the same batches. The encoder is chosen by the type of the
 //! target's column, never by the source's.
 //!
-//! A [`NativeShape`] puts the OIDs of one database in the place of another's, in values that pass in binary form.
+//! A [`NativeShape`] replaces the OIDs of one database by those of another, in values that pass in binary form.
 //! [`BinaryDecoder`] reads `COPY ... TO STDOUT (FORMAT binary)` into the same arrays.
 //!
 //! The batches were checked by `inrush_convert` before. Values that PostgreSQL cannot store are nevertheless refused

@@ -69,7 +69,7 @@ fn run(
     Ok(answer.to_string())
 }
 
-/// Load the rows of an object with `__arrow_c_stream__` by the words of `inrush load`, and return
+/// Load the rows of an object with `__arrow_c_stream__`, with the arguments of `inrush load`, and return
 /// `{exit_status, error, report, report_path}` as JSON.
 #[pyfunction]
 fn load(

@@ -1,4 +1,4 @@
-//! Quotes names and texts for SQL, so that they cannot end the quotes.
+//! Quotes names and texts for SQL, so that they cannot end the quotes, and puts a user's SQL into longer statements.
 
 /// A name as a quoted SQL identifier; it may contain any characters.
 pub fn identifier(name: &str) -> String {
@@ -33,6 +33,16 @@ pub fn literal(text: &str) -> String {
     }
 }
 
+/// SQL of a user as a part of a longer statement. The line feeds keep a comment at its end from swallowing what follows.
+pub fn in_parentheses(sql: &str) -> String {
+    format!("(\n{sql}\n)")
+}
+
+/// A query without the `;` at its end.
+pub fn without_semicolon(query: &str) -> &str {
+    query.trim_end().trim_end_matches(';').trim_end()
+}
+
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
@@ -44,6 +54,13 @@ mod tests {
         assert_eq!(identifier("a\"; go --"), "\"a\"\"; go --\"");
         assert_eq!(literal("O'Brien"), "'O''Brien'");
         assert_eq!(literal("a\\'b"), " E'a\\\\''b'");
+    }
+
+    #[test]
+    fn a_query_is_a_part_of_a_longer_statement() {
+        let query = without_semicolon("SELECT 1 -- all ; \n");
+        assert_eq!(query, "SELECT 1 -- all");
+        assert_eq!(in_parentheses(query), "(\nSELECT 1 -- all\n)");
     }
 
     #[test]

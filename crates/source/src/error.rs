@@ -8,6 +8,15 @@ use std::sync::Arc;
 use inrush_rows::location::Location;
 use inrush_scan::{DialectError, ScanError};
 
+/// The error of an input that is not a file: `what` is wrong with it, and the fix.
+pub fn input_error(input: &Path, what: impl Into<String>, fix: impl Into<String>) -> SourceError {
+    SourceError::Input {
+        input: input.to_path_buf(),
+        what: what.into(),
+        fix: fix.into(),
+    }
+}
+
 /// Why a source could not be found or read.
 #[derive(Debug, thiserror::Error)]
 pub enum SourceError {

@@ -5,6 +5,7 @@
 //! that hold each source to them. Files are the first implementation (`crates/sources/files`). Nothing in this crate
 //! opens anything.
 
+mod chosen_columns;
 mod chunks;
 mod content;
 mod contract;
@@ -15,13 +16,14 @@ mod since;
 mod split;
 mod wait;
 
+pub use chosen_columns::{AS_TEXT, choose_columns};
 pub use chunks::Chunks;
 pub use content::{ContentHash, SplitContent, SplitEnd};
 pub use contract::{
     NextPart, PART_BYTES, PARTS_AHEAD, ReadSettings, ShareSettings, SharedPart, SharedSplit,
     Source, SourceStream, SplitReader,
 };
-pub use error::SourceError;
+pub use error::{SourceError, input_error};
 pub use input::{FirstRow, Input, InputState, SourceColumn};
 pub use meter::{SourceMeter, nanoseconds_since};
 pub use since::SinceRange;

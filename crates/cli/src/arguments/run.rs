@@ -32,7 +32,7 @@ pub struct RunCommandArguments {
 
     /// Where flows with `since` begin, in place of the mark of the last run: a time such as 2026-01-31 (UTC)
     ///
-    /// Rows from there on are loaded, also those that an earlier run has loaded.
+    /// All rows from there on are loaded, including those that an earlier run has loaded.
     #[arg(long, value_name = "VALUE")]
     pub from: Option<String>,
 

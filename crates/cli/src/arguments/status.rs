@@ -17,7 +17,7 @@ pub struct StatusArguments {
     #[command(flatten)]
     pub ledger: LedgerArguments,
 
-    /// Show up to where incremental loads (`since`) have come, in place of stopped runs
+    /// Show the marks of incremental loads (`since`), in place of stopped runs
     #[arg(long)]
     pub marks: bool,
 }

@@ -40,8 +40,8 @@ pub fn compare(
     let defaults = credentials::connection_defaults()?;
     let compared = inrush::compare(&reached.package, &defaults, &folder, &Stop::default())?;
     for flow in &compared {
-        for told in told(flow) {
-            output::say(&line(&told));
+        for found in result_lines(flow) {
+            output::say(&line(&found));
         }
     }
     reached.stop()?;
@@ -54,11 +54,11 @@ pub fn compare(
 }
 
 fn name_of(flow: &inrush::package::Flow) -> String {
-    flow.name.clone().unwrap_or_else(|| flow.table.clone())
+    flow.shown_name().to_owned()
 }
 
 /// The result of a flow, line by line.
-fn told(flow: &FlowCompared) -> Vec<String> {
+fn result_lines(flow: &FlowCompared) -> Vec<String> {
     let found = &flow.comparison;
     let (name, [here, there]) = (&flow.flow, found.rows);
     let limit = flow.limit.as_ref();
@@ -82,7 +82,7 @@ fn told(flow: &FlowCompared) -> Vec<String> {
                 count(found.only[1]),
                 count(found.changed),
             ));
-            lines.push(format!("  by their key {}:", flow.key.join(", ")));
+            lines.push(format!("  keys ({}) that differ:", flow.key.join(", ")));
             lines.extend(found.keys.iter().map(|key| format!("  {key}")));
         }
     }

@@ -112,7 +112,7 @@ fn of_package(arguments: &VerifyArguments, path: &Path) -> Result<Vec<Group>, Co
     }
     let ready = package_file::read(path, &arguments.overrides)?;
     let flows = &ready.package.flows;
-    let name = |flow: &Flow| flow.name.clone().unwrap_or_else(|| flow.table.clone());
+    let name = |flow: &Flow| flow.shown_name().to_owned();
     for wanted in &arguments.flow {
         if !flows.iter().any(|flow| name(flow) == *wanted) {
             let names: Vec<String> = flows.iter().map(name).collect();

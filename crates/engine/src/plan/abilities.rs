@@ -16,7 +16,7 @@ pub fn require(
 ) -> Result<(), PlanError> {
     require_of_run(&package.run, options, abilities)?;
     for flow in &package.flows {
-        let name = flow.name.as_deref().unwrap_or(&flow.table);
+        let name = flow.shown_name();
         require_of_flow(name, flow, &package.run, abilities)?;
     }
     Ok(())

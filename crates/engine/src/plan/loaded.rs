@@ -171,7 +171,7 @@ impl<'a> LoadedFiles<'a> {
         }
         let (flow, loaded, new) = match (loaded_files, first_new) {
             (_, None) => return Ok(newest),
-            // What replaces is loaded again, beside what is new.
+            // Flows that replace rows are loaded again together with the new files.
             (None, Some(_)) => return Ok(None),
             (Some((flow, loaded)), Some(new)) => (flow, loaded, new),
         };

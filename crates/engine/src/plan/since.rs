@@ -1,4 +1,4 @@
-//! Incremental loads: where the earlier runs of a package have ended, and where this one begins.
+//! Incremental loads: where the last run of a package ended, and where this one begins.
 //!
 //! The mark of a run is the [`SinceRange`] of its rows. It is stored as the state of its inputs, in the records that commit
 //! with the rows, and it counts once the run is switched: so the mark moves in the step that publishes the rows.
@@ -8,10 +8,10 @@ use inrush_source::SinceRange;
 
 use super::error::PlanError;
 
-/// What a flow with `since` has to know of the runs before it.
+/// The facts about earlier runs that a flow with `since` needs.
 #[derive(Clone, Debug, Default)]
 pub struct SinceAsked {
-    /// The ranges that the newest run with some has loaded into the flow's target.
+    /// The ranges that were loaded into the flow's target by the newest run that has any.
     pub marks: Vec<SinceMark>,
     /// Where the command says that this run begins, in place of the mark.
     pub given: Option<String>,
@@ -19,14 +19,14 @@ pub struct SinceAsked {
     pub again: bool,
 }
 
-/// Up to where a switched run has loaded.
+/// A range that a switched run has loaded.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SinceMark {
     /// The run.
     pub run: RunName,
-    /// The range that it has loaded.
+    /// The range.
     pub range: SinceRange,
-    /// The target is not the table any more that the run has loaded into.
+    /// The table that the run loaded is not the target any more.
     pub is_gone: bool,
     /// The process of the run was killed before it wrote its report.
     pub lacks_report: bool,
@@ -87,7 +87,7 @@ pub fn run_if_all<'a>(flows: impl Iterator<Item = Option<&'a NothingNew>>) -> Op
     all.into_iter().map(|nothing| &nothing.run).next()
 }
 
-/// What flows say, if none of them has anything to load.
+/// The sentences of all flows, if none of them has anything to load.
 pub fn sentences_if_all<'a>(flows: impl Iterator<Item = Option<&'a NothingNew>>) -> Vec<String> {
     let all: Option<Vec<&NothingNew>> = flows.collect();
     let all = all.unwrap_or_default().into_iter();
@@ -95,7 +95,7 @@ pub fn sentences_if_all<'a>(flows: impl Iterator<Item = Option<&'a NothingNew>>)
 }
 
 impl SinceAsked {
-    /// Where a flow begins that reads `of`, by its column.
+    /// Where a flow begins that reads this table or query (`of`) by this column.
     pub fn start(&self, flow: &str, of: &str, column: &str) -> Result<SinceStart<'_>, PlanError> {
         let refused = |what: String, hint: String| {
             Err(PlanError::Mismatch {
@@ -105,7 +105,7 @@ impl SinceAsked {
             })
         };
         let is_same = |mark: &&SinceMark| mark.range.of == of && mark.range.column == column;
-        // A run has one range of a table. Were there two, the smaller one would lose no row.
+        // A run has one range of each table. If there were two, beginning at the lower bound would lose no row.
         let own = self.marks.iter().filter(is_same);
         let own = own.min_by(|one, other| one.range.below.cmp(&other.range.below));
         if self.again {
@@ -132,8 +132,9 @@ impl SinceAsked {
             below,
             ..
         } = &mark.range;
-        let hint =
-            format!("--from {below} goes on from there, and an earlier value loads rows once more");
+        let hint = format!(
+            "--from {below} continues there; with an earlier value, rows are loaded once more"
+        );
         if own.is_none() {
             return refused(
                 format!(

@@ -58,6 +58,6 @@ pub struct PlanFacts {
     pub fed_bytes: u64,
     /// Notes for the user before the run.
     pub notes: Vec<String>,
-    /// Sentences on what is new in the sources, if nothing is: the run of their marks counts as that of this plan.
+    /// The sentences of all flows, if none has anything to load. The run of their marks then counts as the run of this plan.
     pub nothing_new: Vec<String>,
 }

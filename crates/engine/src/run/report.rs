@@ -82,8 +82,7 @@ pub fn of_loaded<P: RunPlan>(
     )
 }
 
-/// Says that nothing is new, in a report of the run that has loaded up to the mark. The rejects of that run are none of this
-/// command.
+/// Says in the report of the run of the mark that nothing is new. The rejects of that run do not count for this command.
 pub fn say_nothing_new<P: RunPlan>(report: &mut RunReport, loaded: &AlreadyLoaded<P>) {
     let sentences = &loaded.plan.facts().nothing_new;
     if !sentences.is_empty() {

@@ -6,12 +6,9 @@ use arrow_array::new_empty_array;
 use arrow_schema::{DataType, Field};
 use inrush_rows::sql_text::identifier;
 use inrush_rows::typed_rows::Cells;
-use inrush_source::{SourceColumn, SourceError};
+use inrush_source::{AS_TEXT, SourceColumn, SourceError};
 
 use crate::error::input_error;
-
-/// The suffix of a column whose values are read as the database's text.
-const AS_TEXT: &str = "::text";
 
 /// A column that is read.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -89,53 +86,13 @@ pub fn without_counterpart(input: &Path, name: &str, type_name: &str) -> SourceE
     )
 }
 
-/// The columns that are read, of all that there are, in their order, or those that are named; true for those that are read as
-/// text.
-pub fn choose(
-    input: &Path,
-    all: &[String],
-    named: &[String],
-) -> Result<Vec<(String, bool)>, SourceError> {
-    if all.is_empty() {
-        return Err(input_error(
-            input,
-            "it has no columns",
-            "name a table with columns",
-        ));
-    }
-    if named.is_empty() {
-        return Ok(all.iter().map(|name| (name.clone(), false)).collect());
-    }
-    let mut chosen: Vec<(String, bool)> = Vec::new();
-    for text in named {
-        let (name, is_text) = match text.strip_suffix(AS_TEXT) {
-            Some(name) if !all.contains(text) => (name.trim_end(), true),
-            _ => (text.as_str(), false),
-        };
-        if !all.iter().any(|known| known == name) {
-            let known: Vec<String> = all.iter().map(|name| identifier(name)).collect();
-            return Err(input_error(
-                input,
-                format!("it has no column {}", identifier(name)),
-                format!("its columns are {}", known.join(", ")),
-            ));
-        }
-        if chosen.iter().any(|(other, _)| other == name) {
-            let what = format!("the column {} stands twice", identifier(name));
-            return Err(input_error(input, what, "name each column once"));
-        }
-        chosen.push((name.to_owned(), is_text));
-    }
-    Ok(chosen)
-}
-
 /// The name of the rows in statements whose rest a user wrote. The list before it names it, so that a text which ends its own
 /// parentheses and begins another statement is an error: some drivers ignore what follows the first statement.
 pub const ROWS: &str = "inrush_rows";
 
-/// SQL of a user: a comment at its end must not swallow what follows.
-pub fn in_parentheses(sql: &str) -> String {
-    format!("(\n{sql}\n)")
+/// A text literal of standard SQL, as DuckDB and SQLite read it.
+pub fn literal(text: &str) -> String {
+    format!("'{}'", text.replace('\'', "''"))
 }
 
 /// A table's name in SQL.

@@ -24,8 +24,8 @@ use inrush_source::SourceError;
 use crate::error::{input_error, of_adbc, of_client};
 use crate::session::Session;
 
-/// The databases of a run. A file of DuckDB is opened once: a second instance in the same process would give its lock back
-/// when it is closed.
+/// The databases of a run. A file of DuckDB is opened once: closing a second instance in the same process would release
+/// the lock of the first.
 #[derive(Debug, Default)]
 pub struct Databases(Mutex<BTreeMap<String, Arc<Database>>>);
 

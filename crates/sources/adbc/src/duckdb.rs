@@ -5,16 +5,16 @@
 use std::ops::Range;
 use std::path::Path;
 
-use adbc_core::error::Error as AdbcError;
 use arrow_array::cast::AsArray;
 use arrow_array::types::Int64Type;
 use arrow_array::{Array, RecordBatch};
 use arrow_schema::DataType;
-use inrush_rows::sql_text::identifier;
-use inrush_source::SourceError;
+use inrush_rows::sql_text::{identifier, in_parentheses};
+use inrush_source::{SourceError, choose_columns};
 
 use crate::arrays::plain_or_text;
-use crate::columns::{Column, choose, in_parentheses, qualified, without_counterpart};
+use crate::columns::{Column, literal, qualified, without_counterpart};
+use crate::error::Refused;
 use crate::session::Session;
 use crate::table::{Block, RowIds, Table};
 use crate::{Rows, Settings};
@@ -38,9 +38,6 @@ pub struct DuckDbTable {
     from: String,
     row_ids: Option<RowIds>,
 }
-
-/// Wraps the errors of a step.
-pub type Refused<'a> = &'a dyn Fn(&str, &AdbcError) -> SourceError;
 
 impl DuckDbTable {
     /// Looks at a table, a view or a query.
@@ -79,7 +76,7 @@ impl DuckDbTable {
             })
             .collect();
         let names: Vec<String> = described.iter().map(|(name, _)| name.clone()).collect();
-        let chosen = choose(input, &names, &settings.columns)?;
+        let chosen = choose_columns(input, &names, &settings.columns)?;
         let mut expressions = Vec::with_capacity(chosen.len());
         for (name, is_text) in &chosen {
             let kind = described.iter().find(|(known, _)| known == name);
@@ -128,7 +125,7 @@ impl DuckDbTable {
 
 /// The rows of one SELECT. The text is a literal, so nothing in it can end it.
 fn one_select(sql: &str) -> String {
-    format!("query('{}')", sql.replace('\'', "''"))
+    format!("query({})", literal(sql))
 }
 
 /// The columns of a table that have no NULL.

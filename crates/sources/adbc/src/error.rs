@@ -6,15 +6,10 @@ use adbc_core::error::{Error as AdbcError, Status};
 use inrush_destination::Error as ClientError;
 use inrush_rows::cancel::Stop;
 use inrush_source::SourceError;
+pub use inrush_source::input_error;
 
-/// The error of an input.
-pub fn input_error(input: &Path, what: impl Into<String>, fix: impl Into<String>) -> SourceError {
-    SourceError::Input {
-        input: input.to_path_buf(),
-        what: what.into(),
-        fix: fix.into(),
-    }
-}
+/// Makes the error of a step from the driver's: the arguments are what was done and the driver's error.
+pub type Refused<'a> = &'a dyn Fn(&str, &AdbcError) -> SourceError;
 
 /// The error of a driver that is not found, or of a file that is not opened.
 pub fn of_client(input: &Path, error: &ClientError) -> SourceError {

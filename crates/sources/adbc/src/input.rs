@@ -12,7 +12,7 @@ pub struct TableInput {
     pub name: Arc<Path>,
     /// Estimated from its rows; 0 if unknown.
     pub size_bytes: u64,
-    /// What differs after it was written to.
+    /// A text that changes when the rows may have changed.
     pub mark: String,
     /// Texts that name it.
     pub identity: Vec<String>,

@@ -4,11 +4,11 @@ use std::ops::Range;
 use std::path::Path;
 
 use arrow_array::RecordBatch;
-use inrush_rows::sql_text::identifier;
-use inrush_source::SourceError;
+use inrush_rows::sql_text::{identifier, in_parentheses};
+use inrush_source::{SourceError, choose_columns};
 
-use crate::columns::{Column, ROWS, choose, in_parentheses, qualified};
-use crate::duckdb::Refused;
+use crate::columns::{Column, ROWS, qualified};
+use crate::error::Refused;
 use crate::session::Session;
 use crate::table::{Block, RowIds, Table};
 use crate::{Rows, Settings};
@@ -53,7 +53,7 @@ impl OtherTable {
             .iter()
             .map(|field| field.name().clone())
             .collect();
-        let expressions: Vec<String> = choose(input, &names, &settings.columns)?
+        let expressions: Vec<String> = choose_columns(input, &names, &settings.columns)?
             .into_iter()
             .map(|(name, is_text)| {
                 let name = identifier(&name);

@@ -31,7 +31,7 @@ pub struct Lease {
 }
 
 impl Pool {
-    /// A pool of so many connections, of which there is one.
+    /// A pool of at most `sessions_max` connections; `first` is open already.
     pub fn new(first: Session, sessions_max: usize) -> Pool {
         let sessions_max = sessions_max.clamp(1, Semaphore::MAX_PERMITS);
         Pool {

@@ -4,6 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use inrush_rows::cancel::Stop;
+use inrush_rows::sql_text::without_semicolon;
 use inrush_scan::Records;
 use inrush_source::{
     Chunks, Input, ReadSettings, Source, SourceColumn, SourceError, SourceSplit, SourceStream,
@@ -68,9 +69,7 @@ impl AdbcSource {
         let input = Path::new(&name);
         let settings = Settings {
             rows: match &settings.rows {
-                Rows::Query(query) => {
-                    Rows::Query(query.trim_end().trim_end_matches(';').trim_end().to_owned())
-                }
+                Rows::Query(query) => Rows::Query(without_semicolon(query).to_owned()),
                 table => table.clone(),
             },
             ..settings.clone()

@@ -24,14 +24,13 @@ use arrow_array::types::{Float64Type, Int64Type};
 use arrow_array::{Array, ArrayRef, RecordBatch, StringArray};
 use arrow_schema::DataType;
 use inrush_rows::column_type::ColumnType;
-use inrush_rows::sql_text::identifier;
+use inrush_rows::sql_text::{identifier, in_parentheses};
 use inrush_rows::type_name::TypeName;
 use inrush_rows::typed_rows::{Cells, RowFault};
-use inrush_source::SourceError;
+use inrush_source::{SourceError, choose_columns};
 
-use crate::columns::{Column, ROWS, choose, in_parentheses, qualified};
-use crate::duckdb::Refused;
-use crate::error::input_error;
+use crate::columns::{Column, ROWS, literal, qualified};
+use crate::error::{Refused, input_error};
 use crate::session::Session;
 use crate::table::{Block, RowIds, Table};
 use crate::{Rows, Settings};
@@ -156,7 +155,7 @@ impl SqliteTable {
             return Err(not_there(session, input));
         }
         let names: Vec<String> = declared.iter().map(|one| one.name.clone()).collect();
-        let chosen = choose(input, &names, &settings.columns)?;
+        let chosen = choose_columns(input, &names, &settings.columns)?;
         let mut columns = Vec::with_capacity(chosen.len());
         let mut kinds = Vec::with_capacity(chosen.len());
         for (name, is_text) in &chosen {
@@ -179,7 +178,7 @@ impl SqliteTable {
             kinds.push(kind);
         }
         let statement = statement(&columns, &kinds, &from, settings.filter.as_deref());
-        // The condition is looked at before the load begins.
+        // A mistake in the condition is found before the load begins.
         session.schema(&statement).map_err(failed)?;
         Ok(SqliteTable {
             columns,
@@ -201,10 +200,10 @@ fn declared(
     schema: Option<&str>,
     name: &str,
 ) -> adbc_core::error::Result<Vec<Declared>> {
-    let schema = schema.map_or(String::new(), |schema| format!(", {}", text(schema)));
+    let schema = schema.map_or(String::new(), |schema| format!(", {}", literal(schema)));
     let sql = format!(
         "SELECT name, type, \"notnull\" FROM pragma_table_xinfo({}{schema}) WHERE hidden <> 1 ORDER BY cid",
-        text(name)
+        literal(name)
     );
     let rows = session.rows(&sql)?;
     let of_row = |row: Vec<Option<String>>| {
@@ -228,11 +227,6 @@ fn not_there(session: &mut Session, input: &Path) -> SourceError {
         false => format!("its tables and views are {}", known.join(", ")),
     };
     input_error(input, "the file has no table or view of this name", fix)
-}
-
-/// A text literal of SQLite.
-fn text(text: &str) -> String {
-    format!("'{}'", text.replace('\'', "''"))
 }
 
 /// The statement that reads all rows, after one row that tells the driver the types.

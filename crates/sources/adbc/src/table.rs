@@ -1,4 +1,4 @@
-//! What is read, in the words of its database.
+//! A table or query of one kind of database: its columns, its statements and its batches.
 
 use std::fmt;
 use std::ops::Range;
@@ -19,7 +19,7 @@ pub trait Table: fmt::Debug + Send + Sync {
     /// The statement that reads a range of its rows.
     fn statement(&self, range: Range<u64>) -> String;
 
-    /// The rows of a batch of that statement, the first of all or a later one.
+    /// The rows of a batch of that statement. `is_first` is true for the statement's first batch.
     fn block(&self, batch: &RecordBatch, is_first: bool) -> Result<Block, String>;
 }
 
@@ -30,7 +30,7 @@ pub struct RowIds {
     pub end: u64,
     /// The approximate bytes of a row.
     pub row_bytes: u64,
-    /// Ranges that begin at multiples of it are read fastest.
+    /// Ranges that begin at multiples of this number are read fastest.
     pub group_rows: u64,
 }
 

@@ -9,12 +9,10 @@ use inrush_pgclient::types::{ONE_MONEY, scale_of_money};
 use inrush_pgclient::{BlockingSession, FieldDescription};
 use inrush_pgcopy::{DecodedType, PgType};
 use inrush_rows::native_type::NativeType;
-use inrush_source::{SourceColumn, SourceError};
+use inrush_source::{AS_TEXT, SourceColumn, SourceError};
 
 use crate::error::{input_error, of_session};
 
-/// The suffix of a column whose values are read as the server's text.
-pub const AS_TEXT: &str = "::text";
 /// The largest precision of Decimal128.
 const DECIMAL_DIGITS_MAX: i32 = 38;
 
@@ -60,48 +58,6 @@ impl Column {
             true => format!("{name}{AS_TEXT} AS {name}"),
             false => name,
         }
-    }
-}
-
-/// The columns that are read: of all that there are, in their order, or those that are named.
-pub fn choose(
-    input: &Path,
-    all: &[String],
-    named: &[String],
-) -> Result<Vec<(String, bool)>, SourceError> {
-    let mut chosen: Vec<(String, bool)> = Vec::new();
-    let whole = all.iter().map(|name| (name.as_str(), false));
-    let named = named.iter().map(|text| match text.strip_suffix(AS_TEXT) {
-        Some(name) if !all.contains(text) => (name.trim_end(), true),
-        _ => (text.as_str(), false),
-    });
-    let wanted: Vec<(&str, bool)> = match named.len() {
-        0 => whole.collect(),
-        _ => named.collect(),
-    };
-    for (name, is_text) in wanted {
-        if !all.iter().any(|known| known == name) {
-            let what = format!("it has no column {}", identifier(name));
-            let known: Vec<String> = all.iter().map(|name| identifier(name)).collect();
-            return Err(input_error(
-                input,
-                what,
-                format!("its columns are {}", known.join(", ")),
-            ));
-        }
-        if chosen.iter().any(|(other, _)| other == name) {
-            let what = format!("the column {} stands twice", identifier(name));
-            return Err(input_error(input, what, "name each column once"));
-        }
-        chosen.push((name.to_owned(), is_text));
-    }
-    match chosen.is_empty() {
-        true => Err(input_error(
-            input,
-            "it has no columns",
-            "name a table with columns",
-        )),
-        false => Ok(chosen),
     }
 }
 
@@ -201,7 +157,7 @@ fn native_forms(
             query("SET LOCAL lc_monetary = DEFAULT", doing)?;
             let found = query(ONE_MONEY, doing)?;
             query("SET LOCAL lc_monetary = 'C'", doing)?;
-            let hex = found.rows.into_iter().flatten().flatten().next();
+            let hex = found.first();
             Some(scale_of_money(&hex.unwrap_or_default()))
         }
     };
@@ -367,26 +323,5 @@ mod tests {
             "time",
         ];
         assert_eq!(shown.map(short_type), short);
-    }
-
-    #[test]
-    fn columns_are_chosen_by_name() {
-        let input = Path::new("sales.orders");
-        let all = ["id", "tags", "odd::text"].map(str::to_owned);
-        let chosen = |named: &[&str]| {
-            let named: Vec<String> = named.iter().map(|name| (*name).to_owned()).collect();
-            choose(input, &all, &named).map_err(|error| error.to_string())
-        };
-        let of = |name: &str, is_text| (name.to_owned(), is_text);
-        assert_eq!(chosen(&["tags::text"]), Ok(vec![of("tags", true)]));
-        assert_eq!(chosen(&["odd::text"]), Ok(vec![of("odd::text", false)]));
-        assert_eq!(chosen(&[]).map(|all| all.len()), Ok(3));
-        let unknown = chosen(&["Id"]).expect_err("it has no such column");
-        assert!(
-            unknown.contains(r#"no column "Id""#) && unknown.contains("tags"),
-            "{unknown}"
-        );
-        let twice = chosen(&["id", "id::text"]).expect_err("it is named twice");
-        assert!(twice.contains("twice"), "{twice}");
     }
 }

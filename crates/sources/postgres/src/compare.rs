@@ -10,33 +10,34 @@ use std::path::Path;
 use inrush_pgclient::quote::identifier;
 use inrush_pgclient::{BlockingSession, DatabaseAddress, ResultRows};
 use inrush_rows::cancel::Stop;
+use inrush_rows::sql_text::{in_parentheses, without_semicolon};
 use inrush_source::SourceError;
 
 use crate::error::{input_error, of_session};
 use crate::since::instant;
-use crate::snapshot::{BEGIN, open_keeper};
+use crate::snapshot::{BEGIN, USER_NAMES, open_keeper};
 use crate::{Rows, relations};
 
-/// Parts of each pass.
+/// The number of parts into which a pass cuts a part.
 const PARTS: u64 = 64;
-/// A part with at most so many rows on both sides together is compared row by row.
+/// A part with at most this number of rows, of both sides together, is compared row by row.
 const ROWS_FETCHED_MAX: u64 = 20_000;
-/// Keys that are named.
+/// The most keys that a result names.
 const KEYS_MAX: usize = 10;
 
-/// The rows that are compared of a side.
+/// The condition on the rows of a side that are compared.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Limits {
     /// A condition, as in WHERE.
     pub filter: Option<String>,
-    /// The rows whose column has a time from one, if there is one, and before another.
+    /// A column, the smallest time in it if there is one, and the time before which all are.
     pub range: Option<(String, Option<String>, String)>,
 }
 
 impl Limits {
     fn condition(&self) -> String {
         let mut conditions = vec!["true".to_owned()];
-        conditions.extend(self.filter.iter().map(|filter| format!("(\n{filter}\n)")));
+        conditions.extend(self.filter.as_deref().map(in_parentheses));
         if let Some((column, from, below)) = &self.range {
             let column = identifier(column);
             conditions.push(format!("{column} < {}", instant(below)));
@@ -52,29 +53,30 @@ impl Limits {
 /// One of the two sides.
 pub struct Side {
     session: BlockingSession,
-    /// In messages.
+    /// The table or query and its server, for messages.
     name: String,
     /// What follows FROM.
     from: String,
     /// The condition on its rows.
     conditions: String,
-    /// The key of a row as text, and a hash of it; the same of the whole row.
+    /// The text of a row's key in SQL; empty until sides are compared.
     key: String,
+    /// The text of all compared columns of a row in SQL.
     row: String,
     /// The columns of its primary key, if it is a table with one.
     primary_key: Vec<String>,
 }
 
-/// What the two sides have.
+/// The result of a comparison.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Comparison {
-    /// Rows of both sides.
+    /// The number of rows of each side.
     pub rows: [u64; 2],
-    /// Parts in which they differ, and all parts.
+    /// The number of parts whose rows were fetched, because the sides differ in them.
     pub parts_different: usize,
-    /// Rows that only one side has, by their keys.
+    /// The number of rows that only the one or only the other side has, by their keys.
     pub only: [u64; 2],
-    /// Keys whose rows have other values.
+    /// The number of keys whose rows have other values.
     pub changed: u64,
     /// Some of these keys, with what differs, in words.
     pub keys: Vec<String>,
@@ -131,16 +133,15 @@ impl Side {
                 (format!("{} of {place}", table.name), table.sql, key)
             }
             Rows::Query(query) => {
-                let query = query.trim_end().trim_end_matches(';');
+                let query = in_parentheses(without_semicolon(query));
                 (
                     format!("the query of {place}"),
-                    format!("(\n{query}\n) AS q"),
+                    format!("{query} AS q"),
                     Vec::new(),
                 )
             }
         };
-        let set = "SET LOCAL search_path = DEFAULT";
-        session.query(set, doing).map_err(failed)?;
+        session.query(USER_NAMES, doing).map_err(failed)?;
         Ok(Side {
             session,
             name,
@@ -304,7 +305,10 @@ fn compare_rows(
                 let (mine, theirs) = (hashes.len() as u64, others.len() as u64);
                 only[0] += mine.saturating_sub(theirs);
                 only[1] += theirs.saturating_sub(mine);
-                tell(key, format!("is there {mine} and {theirs} times"));
+                tell(
+                    key,
+                    format!("has {mine} rows in the source and {theirs} in the target"),
+                );
             }
             Some(others) if others != hashes => {
                 changed += 1;

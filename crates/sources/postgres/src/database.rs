@@ -7,13 +7,14 @@ use inrush_pgclient::table_identity::{MAY_ASK_CLUSTER, Side, names};
 use inrush_pgclient::{BlockingSession, DatabaseAddress, SessionError};
 use inrush_rows::cancel::Stop;
 use inrush_rows::plural::counted;
+use inrush_rows::sql_text::without_semicolon;
 use inrush_source::SourceError;
 
 use crate::error::{input_error, of_session};
 use crate::pool::Pool;
 use crate::relations::{self, Table};
 use crate::since::{self, Bound, BoundBy};
-use crate::snapshot::{LockedTable, Snapshot, locked_by, open_keeper};
+use crate::snapshot::{LockedTable, Snapshot, USER_NAMES, locked_by, open_keeper};
 use crate::{Rows, Settings};
 
 /// A database at a snapshot, with its sessions.
@@ -153,9 +154,10 @@ impl Database {
                 Rows::Query(query) => {
                     let doing = "parsing the query";
                     let failed = |error| of_session(input, error);
-                    let set = "SET LOCAL search_path = DEFAULT";
-                    keeper.query(set, doing).map_err(failed)?;
-                    keeper.parse(trimmed(query), doing).map_err(failed)?;
+                    keeper.query(USER_NAMES, doing).map_err(failed)?;
+                    keeper
+                        .parse(without_semicolon(query), doing)
+                        .map_err(failed)?;
                     None
                 }
             };
@@ -191,11 +193,6 @@ impl Database {
     }
 }
 
-/// A query without the `;` at its end.
-pub(crate) fn trimmed(query: &str) -> &str {
-    query.trim_end().trim_end_matches(';').trim_end()
-}
-
 /// Finds rows before there is a snapshot.
 fn find(
     keeper: &mut BlockingSession,
@@ -208,7 +205,7 @@ fn find(
             let statement = format!("SELECT FROM {}", table.sql);
             (Some(table), statement)
         }
-        Rows::Query(query) => (None, trimmed(query).to_owned()),
+        Rows::Query(query) => (None, without_semicolon(query).to_owned()),
     };
     let shown = table.as_ref().map_or(&name, |table| &table.name);
     let input = Path::new(shown);
@@ -231,6 +228,5 @@ fn texts(
     sql: &str,
     doing: &str,
 ) -> Result<Vec<String>, SessionError> {
-    let found = session.query(sql, doing)?;
-    Ok(found.rows.into_iter().flatten().flatten().collect())
+    Ok(session.query(sql, doing)?.texts())
 }

@@ -4,15 +4,7 @@ use std::path::Path;
 
 use inrush_pgclient::{ClientError, SessionError};
 use inrush_source::SourceError;
-
-/// The error of an input.
-pub fn input_error(input: &Path, what: impl Into<String>, fix: impl Into<String>) -> SourceError {
-    SourceError::Input {
-        input: input.to_path_buf(),
-        what: what.into(),
-        fix: fix.into(),
-    }
-}
+pub use inrush_source::input_error;
 
 /// What a session could not do for an input.
 pub fn of_session(input: &Path, error: SessionError) -> SourceError {

@@ -17,7 +17,7 @@ pub struct Explained {
     pub rows: u64,
     /// Bytes of all rows.
     pub bytes: u64,
-    /// It keeps a part of its rows, as LIMIT and TABLESAMPLE do: run again, it may keep others.
+    /// It keeps only some of its rows, as LIMIT and TABLESAMPLE do, so it may keep others when it is run again.
     has_chosen_rows: bool,
 }
 
@@ -32,7 +32,7 @@ impl Explained {
         let found = session
             .query(&sql, "asking the planner for the number of rows")
             .map_err(|error| of_session(input, error))?;
-        let text: String = found.rows.into_iter().flatten().flatten().collect();
+        let text = found.texts().concat();
         Ok(Explained::read(&text))
     }
 

@@ -23,7 +23,7 @@ pub struct TableInput {
     pub keys: Option<KeyRanges>,
     /// Bytes on the server's disk.
     pub size_bytes: u64,
-    /// What differs after it was written to.
+    /// A text that changes when the rows may have changed.
     pub mark: String,
     /// Texts that name it.
     pub identity: Vec<String>,

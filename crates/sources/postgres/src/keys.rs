@@ -9,6 +9,7 @@ use std::path::Path;
 
 use inrush_pgclient::quote::{identifier, literal};
 use inrush_pgclient::{BlockingSession, FieldDescription};
+use inrush_rows::sql_text::in_parentheses;
 use inrush_source::{ContentHash, SourceError};
 
 use crate::error::{input_error, of_session};
@@ -16,7 +17,7 @@ use crate::explained::Explained;
 
 /// The most ranges that are distinguished. A split is one or several of them.
 const RANGES_MAX: usize = 512;
-/// About so many keys of a sample.
+/// About the number of keys in a sample.
 const SAMPLE_ROWS: u64 = 50_000;
 
 /// A key and the borders of its ranges.
@@ -154,13 +155,7 @@ impl<'a> Finder<'a> {
             ),
             "asking for the type of the key",
         );
-        let row: Vec<String> = named
-            .map_err(failed)?
-            .rows
-            .into_iter()
-            .flatten()
-            .flatten()
-            .collect();
+        let row: Vec<String> = named.map_err(failed)?.texts();
         let type_name = match &row[..] {
             [shown, _, _, is_built_in] if is_built_in == "t" => shown.clone(),
             [_, schema, name, _] => format!("{}.{}", identifier(schema), identifier(name)),
@@ -195,7 +190,7 @@ impl<'a> Finder<'a> {
     /// The condition of the user, and another one.
     fn conditions(&self, other: &str) -> String {
         match self.asked.filter {
-            Some(filter) => format!("(\n{filter}\n) AND {other}"),
+            Some(filter) => format!("{} AND {other}", in_parentheses(filter)),
             None => other.to_owned(),
         }
     }
@@ -233,7 +228,7 @@ impl<'a> Finder<'a> {
         let found = session
             .query(sql, doing)
             .map_err(|error| of_session(self.asked.input, error))?;
-        Ok(found.rows.into_iter().flatten().flatten().collect())
+        Ok(found.texts())
     }
 
     /// Keys that the server's statistics of the column have: of its histogram without the ends, or else its most common
@@ -321,7 +316,7 @@ impl<'a> Finder<'a> {
     }
 }
 
-/// At most so many of the texts, at even distances.
+/// At most `count_max` of the texts, at even distances.
 fn evenly(texts: Vec<String>, count_max: usize) -> Vec<String> {
     let count = texts.len();
     if count <= count_max {

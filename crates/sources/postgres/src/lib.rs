@@ -27,6 +27,7 @@
 //! `stable` is not read again. An incremental load reads another range each time ([`since`]), so nothing is kept of a
 //! stopped one.
 
+mod catalog;
 mod columns;
 mod compare;
 mod database;
@@ -43,7 +44,7 @@ mod since;
 mod snapshot;
 mod source;
 
-pub use columns::{AS_TEXT, Column};
+pub use columns::Column;
 pub use compare::{Comparison, Limits, Side, compare};
 pub use database::{Database, Wanted};
 pub use inrush_pgclient::DatabaseAddress;

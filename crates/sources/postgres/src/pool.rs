@@ -37,7 +37,7 @@ pub struct Lease {
 }
 
 impl Pool {
-    /// A pool of so many sessions.
+    /// A pool of at most `sessions_max` sessions.
     pub fn new(snapshot: Snapshot, sessions_max: usize, stop: &Stop) -> Pool {
         let sessions_max = sessions_max.clamp(1, Semaphore::MAX_PERMITS);
         Pool {

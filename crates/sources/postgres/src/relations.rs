@@ -89,7 +89,7 @@ pub fn not_null(session: &mut BlockingSession, table: &Table) -> Result<Vec<Stri
     let found = session
         .query(&sql, "asking which columns have no NULL")
         .map_err(|error| of_session(Path::new(&table.name), error))?;
-    Ok(found.rows.into_iter().flatten().flatten().collect())
+    Ok(found.texts())
 }
 
 /// The columns of a table's primary key, in its order; none if it has none.
@@ -107,7 +107,7 @@ pub fn primary_key(
     let found = session
         .query(&sql, "asking for the primary key")
         .map_err(|error| of_session(Path::new(&table.name), error))?;
-    Ok(found.rows.into_iter().flatten().flatten().collect())
+    Ok(found.texts())
 }
 
 /// The relations that hold a table's rows, in the order of their names, and a note if they cannot be read one by one.

@@ -70,12 +70,12 @@ impl Places for KeyPlaces {
     }
 }
 
-/// What finds a row again. All but the number is read in a column before the others.
+/// How a row is found again. A `ctid` and a key are read as a column before the others.
 #[derive(Clone, Debug)]
 pub enum RowPlace {
     /// The `ctid`.
     Page,
-    /// The key of this column; the number of the first range before it numbers the rows, too.
+    /// The key, by its column's name. The number of the split's first range is the upper part of the positions of its rows.
     Key(Arc<str>, u64),
     /// The number of the row.
     Number,

@@ -3,12 +3,12 @@
 //! # Why no row is lost
 //!
 //! A row counts as loaded once the mark is above its value, so a row with a smaller value must not be committed later. A value
-//! that was taken in its own transaction, such as `now()`, is not before the begin of this transaction. So every row that is
-//! not committed yet has a value from the begin of the oldest open transaction on. That begin is the bound; it is asked for
+//! that was taken in its own transaction, such as `now()`, is not before the start of this transaction. So no row that is
+//! not committed yet has a value before the start of the oldest open transaction. That start is the bound; it is asked for
 //! before the snapshot is taken, so all transactions that have ended since are in the snapshot.
 //!
-//! A session that begins a transaction at this moment takes its time a little before others can see it. The bound is
-//! therefore never later than [`UNSEEN`] before the question.
+//! A transaction's start time is taken a little before other sessions can see the transaction. So the bound is never later than
+//! [`UNSEEN`] before the question.
 //!
 //! This holds for one server's clock, and for values of the type `timestamptz`. The docs (docs/design/incremental.md) say what
 //! is refused, and why.
@@ -17,45 +17,47 @@ use std::path::Path;
 
 use inrush_pgclient::BlockingSession;
 use inrush_pgclient::quote::{identifier, literal};
+use inrush_rows::sql_text::in_parentheses;
 use inrush_source::{SinceRange, SourceError};
 
 use crate::error::{input_error, of_session};
 use crate::relations::{self, Relation, Table};
+use crate::snapshot::{CATALOG_NAMES, USER_NAMES};
 
-/// The longest time from the begin of a transaction until other sessions see it, in SQL.
+/// The longest time from the start of a transaction until other sessions see it, in SQL.
 const UNSEEN: &str = "interval '1 second'";
 /// The type `timestamptz`.
 const TIMESTAMPTZ_OID: u32 = 1184;
 
-/// What is loaded of a table or query that is read incrementally.
+/// The settings of an incremental load.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Since {
     /// The column.
     pub column: String,
-    /// The smallest value that is loaded, as a person or an earlier run has written it; `None` if all rows are.
+    /// The smallest value that is loaded, as a person or an earlier run has written it; `None` to load from the first row.
     pub from: Option<String>,
     /// How the bound is found.
     pub bound_by: BoundBy,
     /// Rows without a value are not loaded. Without this they are refused.
     pub skips_nulls: bool,
-    /// What is read, in words, for the range that the ledger keeps.
+    /// The table or query and its server, in words, for the range that the ledger keeps.
     pub of: String,
-    /// `from` was given by the command: its text.
+    /// The text of `from`, if the command gave it.
     pub given: Option<String>,
 }
 
-/// The range that is loaded, and what is known of it.
+/// The range that is loaded, and facts about it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FoundRange {
     /// The range.
     pub range: SinceRange,
     /// The condition on the rows, as in WHERE.
     pub condition: String,
-    /// Some row is in it.
+    /// The range has at least one row.
     pub has_rows: bool,
-    /// Tables whose new rows are found by an index, and so read by one stream each.
+    /// The number of tables whose new rows are found by an index: each of them is read by one stream.
     pub by_index: usize,
-    /// The transaction whose begin is the bound, in words.
+    /// The transaction whose start is the bound, in words.
     pub held_by: Option<String>,
 }
 
@@ -80,11 +82,6 @@ fn moment(expression: &str) -> String {
     format!("to_char(({expression}) AT TIME ZONE 'UTC', 'YYYY-MM-DD\"T\"HH24:MI:SS.US\"Z\"')")
 }
 
-/// The first text of a result.
-fn first(rows: Vec<Vec<Option<String>>>) -> Option<String> {
-    rows.into_iter().next()?.into_iter().next()?
-}
-
 /// Asks for the bound, outside of a transaction and before the snapshot is taken.
 pub fn find_bound(
     session: &mut BlockingSession,
@@ -98,7 +95,7 @@ pub fn find_bound(
     let is_later = match table {
         Some(table) => {
             let sql = format!("{later}{}", table.oid);
-            first(session.query(&sql, doing).map_err(failed)?.rows)
+            session.query(&sql, doing).map_err(failed)?.first()
         }
         None => None,
     };
@@ -110,7 +107,7 @@ pub fn find_bound(
         ));
     }
     let standby = "SELECT pg_is_in_recovery()";
-    let is_standby = first(session.query(standby, doing).map_err(failed)?.rows);
+    let is_standby = session.query(standby, doing).map_err(failed)?.first();
     let is_standby = is_standby.as_deref() == Some("t");
     match by {
         BoundBy::Lag(lag) => with_lag(session, lag, is_standby, input),
@@ -145,7 +142,7 @@ fn with_lag(
         moment(&format!("{now} - {lag}"))
     );
     let found = session.query(&sql, "reading `lag` of `since`");
-    match first(found.map_err(|error| of_session(input, error))?.rows) {
+    match found.map_err(|error| of_session(input, error))?.first() {
         Some(below) => Ok(Bound {
             below,
             held_by: None,
@@ -158,7 +155,7 @@ fn with_lag(
     }
 }
 
-/// The bound by the begin of the oldest open transaction.
+/// The bound at the start of the oldest open transaction.
 fn oldest_transaction(
     session: &mut BlockingSession,
     table: Option<&Table>,
@@ -166,11 +163,12 @@ fn oldest_transaction(
 ) -> Result<Bound, SourceError> {
     let doing = "asking for the oldest open transaction";
     let failed = |error| of_session(input, error);
-    let may = "SELECT pg_has_role('pg_read_all_stats', 'USAGE')";
-    if first(session.query(may, doing).map_err(failed)?.rows).as_deref() != Some("t") {
+    let may_see = "SELECT pg_has_role('pg_read_all_stats', 'USAGE')";
+    let may_see = session.query(may_see, doing).map_err(failed)?.first();
+    if may_see.as_deref() != Some("t") {
         return Err(input_error(
             input,
-            "the user of the connection may not see the transactions of others, so nobody knows which rows are committed later",
+            "the user of the connection may not see the transactions of others, so Inrush cannot tell which rows will be committed later",
             "GRANT pg_read_all_stats to the user, or set `lag` in `since`, such as lag = \"5 minutes\"",
         ));
     }
@@ -183,14 +181,15 @@ fn oldest_transaction(
         None => String::new(),
     };
     let subscribed = format!("SELECT EXISTS (SELECT FROM pg_subscription_rel {of_table})");
-    if first(session.query(&subscribed, doing).map_err(failed)?.rows).as_deref() == Some("t") {
+    let is_subscribed = session.query(&subscribed, doing).map_err(failed)?.first();
+    if is_subscribed.as_deref() == Some("t") {
         return Err(input_error(
             input,
             "a subscription brings rows from another server, later than their values say",
             "read from that server, or set `lag` in `since`, such as lag = \"5 minutes\"",
         ));
     }
-    // The time of the statement is before all that it looks at.
+    // The time of the statement is earlier than its look at the transactions.
     let sql = format!(
         "SELECT {}, held.words FROM (VALUES (statement_timestamp() - {UNSEEN})) AS seen (at) \
          LEFT JOIN LATERAL ( \
@@ -207,9 +206,9 @@ fn oldest_transaction(
     let mut row = session.query(&sql, doing).map_err(failed)?.rows.into_iter();
     let mut row = row.next().unwrap_or_default().into_iter();
     let (below, held_by) = (row.next().flatten(), row.next().flatten());
-    // After that: a transaction that was open then, and is prepared by now, has been seen.
+    // Prepared transactions are asked for last: one that was open a moment ago and is prepared now is found here.
     let prepared = "SELECT min(gid) FROM pg_prepared_xacts WHERE database = current_database()";
-    if let Some(gid) = first(session.query(prepared, doing).map_err(failed)?.rows) {
+    if let Some(gid) = session.query(prepared, doing).map_err(failed)?.first() {
         return Err(input_error(
             input,
             format!(
@@ -228,7 +227,7 @@ fn oldest_transaction(
     }
 }
 
-/// What is read of an incremental flow.
+/// The rows of an incremental flow, whatever their values.
 pub struct Read<'a> {
     /// The table; none if it is a query.
     pub table: Option<&'a Table>,
@@ -240,8 +239,8 @@ pub struct Read<'a> {
     pub input: &'a Path,
 }
 
-/// Finds the range in the transaction of the snapshot. Relations that are read by an index are not cut into pages any more.
-#[allow(clippy::too_many_arguments)] // All of them are facts of the one table.
+/// Finds the range in the transaction of the snapshot. A relation whose rows are found by an index loses its pages, so it is not
+/// cut.
 pub fn find_range(
     session: &mut BlockingSession,
     since: &Since,
@@ -259,8 +258,7 @@ pub fn find_range(
     let doing = "looking for rows that are new";
     let column = identifier(&since.column);
     // Names in the query and in its condition are those of the user's own sessions.
-    let set = "SET LOCAL search_path = DEFAULT";
-    session.query(set, doing).map_err(failed)?;
+    session.query(USER_NAMES, doing).map_err(failed)?;
     let describe = format!("SELECT {column} FROM {from} LIMIT 0");
     let described = session.query(&describe, doing).map_err(failed)?;
     let oid = described.fields.first().map(|field| field.type_oid);
@@ -275,7 +273,10 @@ pub fn find_range(
     }
     let condition = conditions.join(" AND ");
     let among = |from: &str, condition: &str| match filter {
-        Some(filter) => format!("SELECT FROM {from} WHERE (\n{filter}\n) AND {condition}"),
+        Some(filter) => {
+            let filter = in_parentheses(filter);
+            format!("SELECT FROM {from} WHERE {filter} AND {condition}")
+        }
         None => format!("SELECT FROM {from} WHERE {condition}"),
     };
     let has_nulls = match table {
@@ -285,7 +286,7 @@ pub fn find_range(
     if has_nulls && !since.skips_nulls {
         let rows = among(from, &format!("{column} IS NULL"));
         let count = format!("SELECT nullif(count(*), 0) FROM ({rows}) AS q");
-        if let Some(count) = first(session.query(&count, doing).map_err(failed)?.rows) {
+        if let Some(count) = session.query(&count, doing).map_err(failed)?.first() {
             return Err(input_error(
                 input,
                 format!(
@@ -296,9 +297,9 @@ pub fn find_range(
         }
     }
     let exists = format!("SELECT EXISTS ({})", among(from, &condition));
-    let has_rows = first(session.query(&exists, doing).map_err(failed)?.rows);
+    let has_rows = session.query(&exists, doing).map_err(failed)?.first();
     let mut by_index = 0;
-    // The first rows are most of the table, and are read by all streams.
+    // A first run loads most of the table, so all streams read it in ranges of pages.
     let cut = relations
         .iter_mut()
         .filter(|relation| relation.pages.is_some());
@@ -306,13 +307,12 @@ pub fn find_range(
         let explained = format!("EXPLAIN {}", among(&relation.from, &condition));
         let plan = session.query(&explained, doing).map_err(failed)?;
         if is_by_index(plan.rows.iter().flatten().flatten()) {
-            // In pages the whole table would be read for a few rows.
+            // Ranges of pages would read the whole table for a few rows.
             relation.pages = None;
             by_index += 1;
         }
     }
-    let set = "SET LOCAL search_path = pg_catalog";
-    session.query(set, doing).map_err(failed)?;
+    session.query(CATALOG_NAMES, doing).map_err(failed)?;
     Ok(FoundRange {
         range: SinceRange {
             of: since.of.clone(),
@@ -355,7 +355,7 @@ fn canonical(
         moment(&value)
     );
     let found = session.query(&sql, &format!("reading the value `{text}` of `since`"));
-    match first(found.map_err(|error| of_session(input, error))?.rows) {
+    match found.map_err(|error| of_session(input, error))?.first() {
         Some(start) => Ok(start),
         None => Err(input_error(
             input,
@@ -378,7 +378,10 @@ fn refuse_type(
     }
     let name = format!("SELECT pg_catalog.format_type({oid}, NULL)");
     let name = session.query(&name, "asking for the type of the column of `since`");
-    let name = first(name.map_err(|error| of_session(input, error))?.rows).unwrap_or_default();
+    let name = name
+        .map_err(|error| of_session(input, error))?
+        .first()
+        .unwrap_or_default();
     let (reason, fix) = match oid {
         // timestamp, date
         1114 | 1082 => (

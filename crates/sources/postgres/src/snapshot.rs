@@ -13,6 +13,12 @@ const APPLICATION_NAME: &str = "inrush source";
 /// Begins a transaction that sees one moment and changes nothing.
 pub const BEGIN: &str = "BEGIN TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY";
 
+/// From here on names are looked up as the user's own sessions do, as those in queries and conditions have to be.
+pub const USER_NAMES: &str = "SET LOCAL search_path = DEFAULT";
+
+/// From here on names are those of the catalog alone.
+pub const CATALOG_NAMES: &str = "SET LOCAL search_path = pg_catalog";
+
 /// How rows are read, beside the settings of every session. Names in queries and conditions are looked up as the user's own
 /// sessions do, and a table is read from its beginning. A database without an encoding sends its bytes as they are: with
 /// another setting a text that is not UTF-8 would end the reading.
@@ -60,7 +66,7 @@ fn refuse_pooler(
 ) -> Result<(), SessionError> {
     let doing = "finding out whether a pooler answers for the server";
     let own = keeper.query("SELECT pg_catalog.pg_backend_pid()", doing)?;
-    let own = own.rows.into_iter().flatten().flatten().next();
+    let own = own.first();
     if own.as_deref() == Some(keeper.backend_process_id().to_string().as_str()) {
         return Ok(());
     }
@@ -112,7 +118,7 @@ impl Snapshot {
         }
         let sql = "SELECT pg_catalog.pg_export_snapshot(), pg_catalog.pg_current_snapshot()::text";
         let exported = keeper.query(sql, "exporting a snapshot")?;
-        let mut texts = exported.rows.into_iter().flatten().flatten();
+        let mut texts = exported.texts().into_iter();
         Ok(Snapshot {
             address: DatabaseAddressOf(address.clone()),
             id: texts.next().unwrap_or_default(),
@@ -179,7 +185,7 @@ pub fn locked_by(
     name: &Path,
 ) -> Result<Vec<LockedTable>, SessionError> {
     let doing = format!("parsing {}", name.display());
-    keeper.query(&format!("{BEGIN}; SET LOCAL search_path = DEFAULT"), &doing)?;
+    keeper.query(&format!("{BEGIN}; {USER_NAMES}"), &doing)?;
     keeper.parse(statement, &doing)?;
     // A lock on a view locks its tables, too, by the rights of the view's owner.
     let locked = keeper.query(

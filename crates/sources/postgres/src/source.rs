@@ -5,7 +5,6 @@ use std::path::Path;
 use std::sync::Arc;
 
 use inrush_pgclient::quote::identifier;
-use inrush_pgclient::{BlockingSession, FieldDescription};
 use inrush_rows::cancel::Stop;
 use inrush_rows::plural::counted;
 use inrush_scan::Records;
@@ -14,18 +13,16 @@ use inrush_source::{
     SplitContent, SplitReader,
 };
 
-use crate::columns::{self, Column};
-use crate::database::{Database, Found, trimmed};
-use crate::error::{input_error, of_session};
-use crate::explained::Explained;
+use crate::Settings;
+use crate::catalog::{look, where_clause};
+use crate::columns::Column;
+use crate::database::Database;
 use crate::input::TableInput;
-use crate::keys::{KeyAsked, KeyRanges};
+use crate::keys::KeyRanges;
 use crate::pool::Pool;
 use crate::reader::RangeReader;
-use crate::relations::{self, Relation, Table};
 use crate::rows::RowPlace;
-use crate::since::{self, FoundRange};
-use crate::{Rows, Settings};
+use crate::since::FoundRange;
 
 /// Bytes of a chunk when rows are read to be compared with what was read before.
 const COMPARED_CHUNK_BYTES: usize = 1 << 20;
@@ -87,7 +84,7 @@ impl Reading {
             if steps.start > 0 {
                 conditions.push(format!("ctid >= '({},0)'", steps.start));
             }
-            // What a page beyond the last one has is not of the snapshot, but a page might have come before it.
+            // The last range has no upper end, so no page is left out, whenever it was added.
             if range.end < input.size_bytes {
                 conditions.push(format!("ctid < '({},0)'", steps.end));
             }
@@ -100,19 +97,6 @@ impl Reading {
             where_clause(&conditions)
         )
     }
-}
-
-/// WHERE and the conditions, or nothing.
-fn where_clause(conditions: &[String]) -> String {
-    match conditions.is_empty() {
-        true => String::new(),
-        false => format!(" WHERE {}", conditions.join(" AND ")),
-    }
-}
-
-/// SQL of a user: a comment at its end must not swallow what follows.
-fn in_parentheses(sql: &str) -> String {
-    format!("(\n{sql}\n)")
 }
 
 impl PostgresSource {
@@ -148,7 +132,7 @@ impl PostgresSource {
         identity.extend(settings.filter.clone());
         identity.extend(looked.since.as_ref().map(|found| found.condition.clone()));
         if let Some(keys) = &looked.keys {
-            notes.push(told_of_keys(name, keys, settings.split_nulls));
+            notes.push(note_of_keys(name, keys, settings.split_nulls));
             identity.push(format!("split by {}", keys.column));
             // With other borders, the same range of bytes has other rows. Of an incremental load nothing is kept.
             if looked.since.is_none() {
@@ -214,130 +198,8 @@ impl PostgresSource {
     }
 }
 
-/// What the catalog says of an input.
-struct Looked {
-    relations: Vec<Relation>,
-    columns: Vec<Column>,
-    primary_key: Vec<String>,
-    keys: Option<KeyRanges>,
-    notes: Vec<String>,
-    since: Option<FoundRange>,
-    /// Conditions on the rows, each safe to be joined with others by AND.
-    conditions: Vec<String>,
-}
-
-fn look(
-    keeper: &mut BlockingSession,
-    name: &Path,
-    found: &Found,
-    settings: &Settings,
-) -> Result<Looked, SourceError> {
-    let (mut relations, notes) = match (&found.table, &settings.rows) {
-        (Some(table), _) => {
-            let (relations, note) = relations::relations_of(keeper, table)?;
-            (relations, note.into_iter().collect())
-        }
-        (None, Rows::Query(query)) => (vec![of_query(trimmed(query))], Vec::new()),
-        (None, Rows::Table { .. }) => (Vec::new(), Vec::new()),
-    };
-    let from = match &found.table {
-        Some(table) => table.sql.clone(),
-        None => relations
-            .first()
-            .map_or_else(String::new, |one| one.from.clone()),
-    };
-    let found_columns = columns_of(keeper, name, &from, found.table.as_ref(), settings)?;
-    let columns = found_columns.read;
-    let mut primary_key = match &found.table {
-        Some(table) => relations::primary_key(keeper, table)?,
-        None => Vec::new(),
-    };
-    let is_read = |name: &String| {
-        let column = columns.iter().find(|column| column.name == *name);
-        column.is_some_and(|column| !column.is_text)
-    };
-    if !primary_key.iter().all(is_read) {
-        primary_key.clear();
-    }
-    let filter = settings.filter.as_deref();
-    let since = match (&settings.since, &found.bound) {
-        (Some(asked), Some(bound)) => {
-            let read = since::Read {
-                table: found.table.as_ref(),
-                from: &from,
-                filter,
-                input: name,
-            };
-            Some(since::find_range(
-                keeper,
-                asked,
-                bound,
-                &read,
-                &mut relations,
-            )?)
-        }
-        _ => None,
-    };
-    let range = since.as_ref().map(|found| found.condition.clone());
-    let conditions: Vec<String> = filter
-        .map(in_parentheses)
-        .into_iter()
-        .chain(range)
-        .collect();
-    let mut looked = Looked {
-        relations,
-        columns,
-        primary_key,
-        keys: None,
-        notes,
-        since,
-        conditions,
-    };
-    let Some(column) = &settings.split_by else {
-        return Ok(looked);
-    };
-    let set = "SET LOCAL search_path = DEFAULT";
-    let failed = |error| of_session(name, error);
-    keeper
-        .query(set, "looking for the ranges of the key")
-        .map_err(failed)?;
-    let select = format!("SELECT * FROM {from}{}", where_clause(&looked.conditions));
-    let explained = Explained::of(keeper, name, &select)?;
-    explained.refuse_chosen_rows(name)?;
-    let filter = (!looked.conditions.is_empty()).then(|| looked.conditions.join(" AND "));
-    let asked = KeyAsked {
-        input: name,
-        column,
-        from: &from,
-        filter: filter.as_deref(),
-        fields: &found_columns.all,
-        not_null: found_columns.not_null.contains(column),
-        takes_nulls: settings.split_nulls,
-    };
-    let keys = KeyRanges::find(keeper, &asked, &explained)?;
-    let stored_bytes: u64 = looked.relations.iter().map(|one| one.size_bytes).sum();
-    let size_bytes = match stored_bytes {
-        0 => explained.bytes,
-        stored => stored,
-    };
-    looked.relations = vec![Relation {
-        name: name.display().to_string(),
-        from,
-        pages: None,
-        // A range has a byte or more.
-        size_bytes: size_bytes.max(keys.count()),
-    }];
-    if found.table.is_none() {
-        looked.notes.push(
-            "the query is run once for each split: its rows must depend on the tables alone, not on random() or the time"
-                .to_owned(),
-        );
-    }
-    looked.keys = Some(keys);
-    Ok(looked)
-}
-
-fn told_of_keys(name: &Path, keys: &KeyRanges, takes_nulls: bool) -> String {
+/// The plan's note about the ranges of a key.
+fn note_of_keys(name: &Path, keys: &KeyRanges, takes_nulls: bool) -> String {
     let column = identifier(&keys.column);
     let nulls = match takes_nulls {
         true => "; rows without it are read with the first range",
@@ -349,85 +211,6 @@ fn told_of_keys(name: &Path, keys: &KeyRanges, takes_nulls: bool) -> String {
         counted(keys.count(), "range"),
         keys.origin
     )
-}
-
-/// The rows of a query as a relation.
-fn of_query(query: &str) -> Relation {
-    Relation {
-        name: "the query".to_owned(),
-        from: format!("{} AS q", in_parentheses(query)),
-        pages: None,
-        size_bytes: 0,
-    }
-}
-
-/// The columns of an input.
-struct FoundColumns {
-    /// The columns to read, with their types.
-    read: Vec<Column>,
-    /// All that there are.
-    all: Vec<FieldDescription>,
-    /// The names of those that have no NULL.
-    not_null: Vec<String>,
-}
-
-/// The columns to read, with their types, and all others.
-fn columns_of(
-    keeper: &mut BlockingSession,
-    name: &Path,
-    from: &str,
-    table: Option<&Table>,
-    settings: &Settings,
-) -> Result<FoundColumns, SourceError> {
-    let failed = |error| of_session(name, error);
-    let doing = format!("asking for the columns of {}", name.display());
-    // Names in the query are those of the user's own sessions. Nothing else runs in between.
-    let set = "SET LOCAL search_path = DEFAULT";
-    keeper.query(set, &doing).map_err(failed)?;
-    if let Some(filter) = &settings.filter {
-        // Alone it is one condition; as a part of a longer statement it might be anything.
-        let sql = format!("SELECT FROM {from} WHERE {}", in_parentheses(filter));
-        keeper
-            .parse(&sql, "parsing the condition `where`")
-            .map_err(failed)?;
-    }
-    let describe = |keeper: &mut BlockingSession, list: &str| {
-        let sql = format!("SELECT {list} FROM {from} LIMIT 0");
-        keeper.query(&sql, &doing).map_err(failed)
-    };
-    let all = describe(keeper, "*")?;
-    let mut names: Vec<String> = Vec::with_capacity(all.fields.len());
-    for field in &all.fields {
-        if names.contains(&field.name) {
-            return Err(input_error(
-                name,
-                format!("two of its columns are called {}", identifier(&field.name)),
-                "give each column of the query a name of its own (AS)",
-            ));
-        }
-        names.push(field.name.clone());
-    }
-    let chosen = columns::choose(name, &names, &settings.columns)?;
-    let field = |(chosen, _): &(String, bool)| {
-        all.fields
-            .iter()
-            .find(|field| field.name == *chosen)
-            .cloned()
-    };
-    let fields: Vec<_> = chosen.iter().filter_map(field).collect();
-    keeper
-        .query("SET LOCAL search_path = pg_catalog", &doing)
-        .map_err(failed)?;
-    let not_null = match table {
-        Some(table) => relations::not_null(keeper, table)?,
-        None => Vec::new(),
-    };
-    let columns = columns::resolve(keeper, name, &chosen, &not_null, &fields)?;
-    Ok(FoundColumns {
-        read: columns,
-        all: all.fields,
-        not_null,
-    })
 }
 
 impl Source for PostgresSource {

@@ -113,7 +113,7 @@ pub fn file_key(file: &dyn Input) -> Option<String> {
         return None;
     }
     let texts = match SinceRange::from_mark(&file.mark()) {
-        // Each run has another range. Without its ledger, nobody knows which.
+        // Each run has another range, which cannot be known without the ledger.
         Some(range) => [range.of, range.column, String::new()],
         None => [
             identity::file_key(file).to_string(),

@@ -186,7 +186,7 @@ pub struct FlowPlan {
     pub turn: usize,
     /// An existing partition of the target that conflicts with the bounds, in words.
     pub overlap: Option<String>,
-    /// Why it has nothing to load, if it loads what is new.
+    /// Why it has nothing to load, for a flow with `since`.
     pub nothing_new: Option<NothingNew>,
 }
 
@@ -368,7 +368,7 @@ impl PlannedUnit for UnitPlan {
     }
 }
 
-/// What each flow says about rows that are new.
+/// For each flow, why it has nothing to load, if it has nothing.
 fn nothing_new(flows: &[FlowPlan]) -> impl Iterator<Item = Option<&NothingNew>> {
     flows.iter().map(|flow| flow.nothing_new.as_ref())
 }

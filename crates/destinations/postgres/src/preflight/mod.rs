@@ -118,7 +118,7 @@ fn missing_files(package: &Package, options: &RunOptions<'_>) -> Vec<Finding> {
     for flow in &package.flows {
         let asked = FlowAsked {
             flow,
-            name: flow.name.as_deref().unwrap_or(&flow.table),
+            name: flow.shown_name(),
             folder: &options.folder,
             package,
             filled: None,

@@ -76,7 +76,7 @@ pub struct ContractFlow {
     pub target: TargetPlan,
     /// The target before the run, if it exists.
     pub facts: Option<TargetFacts>,
-    /// Why it has nothing to load, if it loads what is new.
+    /// Why it has nothing to load, for a flow with `since`.
     pub nothing_new: Option<NothingNew>,
     /// The load units.
     pub units: Vec<RangeUnit>,
@@ -273,7 +273,7 @@ pub async fn build(
     Ok(plan)
 }
 
-/// What each flow says about rows that are new.
+/// For each flow, why it has nothing to load, if it has nothing.
 fn nothing_new(flows: &[ContractFlow]) -> impl Iterator<Item = Option<&NothingNew>> {
     flows.iter().map(|flow| flow.nothing_new.as_ref())
 }

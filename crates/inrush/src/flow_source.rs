@@ -1,0 +1,81 @@
+//! Flows whose rows come from a database or from a program: what they have in common, whichever source it is.
+
+use std::sync::Arc;
+
+use inrush_engine::plan::PlanError;
+use inrush_engine::plan::flow_inputs::{
+    FlowAsked, FlowInputs, InputForm, OpenInputs, TypedField, TypedInputs,
+};
+use inrush_package::{ColumnDetail, TableName};
+use inrush_source::{Source, SourceColumn};
+
+use crate::flow_files::form_of_typed_rows;
+
+/// The plan's note about a source that is declared stable.
+pub const STABLE_NOTE: &str =
+    "the rows are declared stable: a run that is resumed keeps what was loaded";
+
+/// Reads the name of a table in a flow. `hint` says what to correct if it is not a name.
+pub fn table_name(flow: &str, table: &str, hint: &str) -> Result<TableName, PlanError> {
+    TableName::parse(table).map_err(|fault| PlanError::Mismatch {
+        flow: flow.to_owned(),
+        what: fault.to_string(),
+        hint: hint.to_owned(),
+    })
+}
+
+/// True if the target is new and the package lists no columns for it: it gets those of the source.
+pub fn takes_columns_of_source(asked: &FlowAsked<'_>) -> Result<bool, PlanError> {
+    Ok(asked.flow.column_details()?.is_empty() && asked.filled.is_none())
+}
+
+/// The inputs of a flow whose rows have types. `columns` are those of a new target for which the package lists none.
+pub fn typed_inputs(
+    asked: &FlowAsked<'_>,
+    source: Arc<dyn Source>,
+    columns: Vec<ColumnDetail>,
+) -> Result<FlowInputs, PlanError> {
+    let (dialect, format) = form_of_typed_rows(&asked.flow.format)?;
+    let details = match takes_columns_of_source(asked)? {
+        true => columns,
+        false => asked.flow.column_details()?,
+    };
+    let header = source.columns()?.into_iter().map(|column| column.name);
+    Ok(FlowInputs {
+        dialect,
+        format,
+        reject_hint: None,
+        header: Some(header.collect()),
+        header_input: Some(Arc::clone(source.input(0).name())),
+        details,
+        first_field_count: None,
+        primary_key: Vec::new(),
+        nothing_new: None,
+        opener: Box::new(Opened(source)),
+    })
+}
+
+/// An opened source, until the plan has its columns.
+struct Opened(Arc<dyn Source>);
+
+impl OpenInputs for Opened {
+    fn typed(&self) -> Option<TypedInputs> {
+        let columns = self.0.columns().ok()?.into_iter();
+        let field = |column: SourceColumn| {
+            Some(TypedField {
+                name: column.name,
+                data_type: column.data_type?,
+                is_uuid: column.is_uuid,
+                native: column.native,
+            })
+        };
+        Some(TypedInputs {
+            kind: "table",
+            columns: columns.map(field).collect::<Option<_>>()?,
+        })
+    }
+
+    fn open(&mut self, _form: InputForm<'_>) -> Arc<dyn Source> {
+        self.0.clone()
+    }
+}

@@ -1,0 +1,232 @@
+//! What a source learns from the catalog when it is opened: relations, columns, the primary key, the range of an incremental
+//! load, and the ranges of a key.
+
+use std::path::Path;
+
+use inrush_pgclient::quote::identifier;
+use inrush_pgclient::{BlockingSession, FieldDescription};
+use inrush_rows::sql_text::{in_parentheses, without_semicolon};
+use inrush_source::{SourceError, choose_columns};
+
+use crate::columns::{self, Column};
+use crate::database::Found;
+use crate::error::{input_error, of_session};
+use crate::explained::Explained;
+use crate::keys::{KeyAsked, KeyRanges};
+use crate::relations::{self, Relation, Table};
+use crate::since::{self, FoundRange};
+use crate::snapshot::{CATALOG_NAMES, USER_NAMES};
+use crate::{Rows, Settings};
+
+/// What the catalog says of an input.
+pub(crate) struct Looked {
+    /// The relations that are read one by one.
+    pub relations: Vec<Relation>,
+    /// The columns that are read.
+    pub columns: Vec<Column>,
+    /// The columns of the table's primary key, if all of them are read as values.
+    pub primary_key: Vec<String>,
+    /// The ranges of the key, if the rows are cut by one.
+    pub keys: Option<KeyRanges>,
+    /// Notes for the plan.
+    pub notes: Vec<String>,
+    /// The range of an incremental load.
+    pub since: Option<FoundRange>,
+    /// Conditions on the rows, each safe to be joined with others by AND.
+    pub conditions: Vec<String>,
+}
+
+/// Looks at a table or a query that was found, in the transaction of the snapshot.
+pub(crate) fn look(
+    keeper: &mut BlockingSession,
+    name: &Path,
+    found: &Found,
+    settings: &Settings,
+) -> Result<Looked, SourceError> {
+    let (mut relations, notes) = match (&found.table, &settings.rows) {
+        (Some(table), _) => {
+            let (relations, note) = relations::relations_of(keeper, table)?;
+            (relations, note.into_iter().collect())
+        }
+        (None, Rows::Query(query)) => (vec![of_query(without_semicolon(query))], Vec::new()),
+        (None, Rows::Table { .. }) => (Vec::new(), Vec::new()),
+    };
+    let from = match &found.table {
+        Some(table) => table.sql.clone(),
+        None => relations
+            .first()
+            .map_or_else(String::new, |one| one.from.clone()),
+    };
+    let found_columns = columns_of(keeper, name, &from, found.table.as_ref(), settings)?;
+    let columns = found_columns.read;
+    let mut primary_key = match &found.table {
+        Some(table) => relations::primary_key(keeper, table)?,
+        None => Vec::new(),
+    };
+    let is_read = |name: &String| {
+        let column = columns.iter().find(|column| column.name == *name);
+        column.is_some_and(|column| !column.is_text)
+    };
+    if !primary_key.iter().all(is_read) {
+        primary_key.clear();
+    }
+    let filter = settings.filter.as_deref();
+    let since = match (&settings.since, &found.bound) {
+        (Some(asked), Some(bound)) => {
+            let read = since::Read {
+                table: found.table.as_ref(),
+                from: &from,
+                filter,
+                input: name,
+            };
+            Some(since::find_range(
+                keeper,
+                asked,
+                bound,
+                &read,
+                &mut relations,
+            )?)
+        }
+        _ => None,
+    };
+    let range = since.as_ref().map(|found| found.condition.clone());
+    let conditions: Vec<String> = filter
+        .map(in_parentheses)
+        .into_iter()
+        .chain(range)
+        .collect();
+    let mut looked = Looked {
+        relations,
+        columns,
+        primary_key,
+        keys: None,
+        notes,
+        since,
+        conditions,
+    };
+    let Some(column) = &settings.split_by else {
+        return Ok(looked);
+    };
+    let failed = |error| of_session(name, error);
+    keeper
+        .query(USER_NAMES, "looking for the ranges of the key")
+        .map_err(failed)?;
+    let select = format!("SELECT * FROM {from}{}", where_clause(&looked.conditions));
+    let explained = Explained::of(keeper, name, &select)?;
+    explained.refuse_chosen_rows(name)?;
+    let filter = (!looked.conditions.is_empty()).then(|| looked.conditions.join(" AND "));
+    let asked = KeyAsked {
+        input: name,
+        column,
+        from: &from,
+        filter: filter.as_deref(),
+        fields: &found_columns.all,
+        not_null: found_columns.not_null.contains(column),
+        takes_nulls: settings.split_nulls,
+    };
+    let keys = KeyRanges::find(keeper, &asked, &explained)?;
+    let stored_bytes: u64 = looked.relations.iter().map(|one| one.size_bytes).sum();
+    let size_bytes = match stored_bytes {
+        0 => explained.bytes,
+        stored => stored,
+    };
+    looked.relations = vec![Relation {
+        name: name.display().to_string(),
+        from,
+        pages: None,
+        // A range has a byte or more.
+        size_bytes: size_bytes.max(keys.count()),
+    }];
+    if found.table.is_none() {
+        looked.notes.push(
+            "the query is run once for each split: its rows must depend on the tables alone, not on random() or the time"
+                .to_owned(),
+        );
+    }
+    looked.keys = Some(keys);
+    Ok(looked)
+}
+
+/// The rows of a query as a relation.
+fn of_query(query: &str) -> Relation {
+    Relation {
+        name: "the query".to_owned(),
+        from: format!("{} AS q", in_parentheses(query)),
+        pages: None,
+        size_bytes: 0,
+    }
+}
+
+/// The columns of an input.
+struct FoundColumns {
+    /// The columns to read, with their types.
+    read: Vec<Column>,
+    /// All that there are.
+    all: Vec<FieldDescription>,
+    /// The names of those that have no NULL.
+    not_null: Vec<String>,
+}
+
+/// The columns to read, with their types, and all others.
+fn columns_of(
+    keeper: &mut BlockingSession,
+    name: &Path,
+    from: &str,
+    table: Option<&Table>,
+    settings: &Settings,
+) -> Result<FoundColumns, SourceError> {
+    let failed = |error| of_session(name, error);
+    let doing = format!("asking for the columns of {}", name.display());
+    // Names in the query are those of the user's own sessions. Nothing else runs in between.
+    keeper.query(USER_NAMES, &doing).map_err(failed)?;
+    if let Some(filter) = &settings.filter {
+        // Alone it is one condition; as a part of a longer statement it might be anything.
+        let sql = format!("SELECT FROM {from} WHERE {}", in_parentheses(filter));
+        keeper
+            .parse(&sql, "parsing the condition `where`")
+            .map_err(failed)?;
+    }
+    let describe = |keeper: &mut BlockingSession, list: &str| {
+        let sql = format!("SELECT {list} FROM {from} LIMIT 0");
+        keeper.query(&sql, &doing).map_err(failed)
+    };
+    let all = describe(keeper, "*")?;
+    let mut names: Vec<String> = Vec::with_capacity(all.fields.len());
+    for field in &all.fields {
+        if names.contains(&field.name) {
+            return Err(input_error(
+                name,
+                format!("two of its columns are called {}", identifier(&field.name)),
+                "give each column of the query a name of its own (AS)",
+            ));
+        }
+        names.push(field.name.clone());
+    }
+    let chosen = choose_columns(name, &names, &settings.columns)?;
+    let field = |(chosen, _): &(String, bool)| {
+        all.fields
+            .iter()
+            .find(|field| field.name == *chosen)
+            .cloned()
+    };
+    let fields: Vec<_> = chosen.iter().filter_map(field).collect();
+    keeper.query(CATALOG_NAMES, &doing).map_err(failed)?;
+    let not_null = match table {
+        Some(table) => relations::not_null(keeper, table)?,
+        None => Vec::new(),
+    };
+    let columns = columns::resolve(keeper, name, &chosen, &not_null, &fields)?;
+    Ok(FoundColumns {
+        read: columns,
+        all: all.fields,
+        not_null,
+    })
+}
+
+/// WHERE and the conditions, or nothing.
+pub fn where_clause(conditions: &[String]) -> String {
+    match conditions.is_empty() {
+        true => String::new(),
+        false => format!(" WHERE {}", conditions.join(" AND ")),
+    }
+}
