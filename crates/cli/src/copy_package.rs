@@ -239,7 +239,14 @@ mod tests {
         let odd = package(&[&BOTH[..], &["--table", "a;b"]].concat()).expect("found later");
         let error = check(&odd).expect_err("no name of a table");
         assert!(error.contains("--table: "), "{error}");
-        let from = ["--from", "parquet:folder", "--to", "y.duckdb", "--table", "a"];
+        let from = [
+            "--from",
+            "parquet:folder",
+            "--to",
+            "y.duckdb",
+            "--table",
+            "a",
+        ];
         let error = check(&package(&from).expect("found later")).expect_err("no database");
         assert!(error.contains("--from: "), "{error}");
     }
