@@ -190,23 +190,36 @@ fn oldest_transaction(
             "read from that server, or set `lag` in `since`, such as lag = \"5 minutes\"",
         ));
     }
-    // The time of the statement is before all that it looks at.
+    // The time of the statement is before all that it looks at. COMMIT AND CHAIN, or one message with COMMIT and BEGIN, begins
+    // a transaction with the time of the message. Between both the session shows no transaction, but this time.
     let sql = format!(
         "SELECT {}, held.words FROM (VALUES (statement_timestamp() - {UNSEEN})) AS seen (at) \
          LEFT JOIN LATERAL ( \
-           SELECT xact_start, format('session %s of %s (%s), in a transaction since %s', pid, usename, \
+           SELECT began, format('session %s of %s (%s), in a transaction since %s', pid, usename, \
                   coalesce(nullif(application_name, ''), backend_type), {}) AS words \
-           FROM pg_stat_activity \
-           WHERE datname = current_database() AND pid <> pg_backend_pid() AND xact_start IS NOT NULL \
+           FROM pg_stat_activity, LATERAL (SELECT coalesce(xact_start, CASE WHEN state = 'active' AND \
+                  backend_type = 'client backend' THEN query_start END)) AS span (began) \
+           WHERE datname = current_database() AND pid <> pg_backend_pid() AND began IS NOT NULL \
              AND backend_type <> 'autovacuum worker' \
-           ORDER BY xact_start LIMIT 1 \
-         ) AS held ON held.xact_start < seen.at",
-        moment("least(seen.at, held.xact_start)"),
-        moment("xact_start"),
+           ORDER BY began LIMIT 1 \
+         ) AS held ON held.began < seen.at",
+        moment("least(seen.at, held.began)"),
+        moment("began"),
     );
     let mut row = session.query(&sql, doing).map_err(failed)?.rows.into_iter();
     let mut row = row.next().unwrap_or_default().into_iter();
     let (below, held_by) = (row.next().flatten(), row.next().flatten());
+    // After that: a session that has hidden its transaction meanwhile is seen.
+    let hidden = "SELECT min(pid) FROM pg_stat_activity WHERE datname = current_database() AND state = 'disabled'";
+    if let Some(pid) = first(session.query(hidden, doing).map_err(failed)?.rows) {
+        return Err(input_error(
+            input,
+            format!(
+                "session {pid} has track_activities = off, so the server does not say when its transaction began"
+            ),
+            "set track_activities = on for all sessions, end this one, or set `lag` in `since`, such as lag = \"5 minutes\"",
+        ));
+    }
     // After that: a transaction that was open then, and is prepared by now, has been seen.
     let prepared = "SELECT min(gid) FROM pg_prepared_xacts WHERE database = current_database()";
     if let Some(gid) = first(session.query(prepared, doing).map_err(failed)?.rows) {
@@ -269,6 +282,20 @@ pub fn find_range(
         Some(text) => Some(canonical(session, text, input)?),
         None => None,
     };
+    // Both are in the form of marks, which sorts by time. The next run begins at the bound, so rows between the mark and
+    // the bound would never be loaded.
+    if let (Some(start), Some(given)) = (&start, &since.given)
+        && *start > bound.below
+    {
+        return Err(input_error(
+            input,
+            format!(
+                "--from `{given}` is after {}, up to which this run may load",
+                bound.below
+            ),
+            "give an earlier time, or leave out --from to load from the mark on",
+        ));
+    }
     let mut conditions = vec![format!("{column} < {}", instant(&bound.below))];
     if let Some(start) = &start {
         conditions.insert(0, format!("{column} >= {}", instant(start)));
