@@ -306,6 +306,10 @@ def test_a_bound_that_nobody_knows_is_refused(
     words = flow("orders", APPEND).replace('table = "orders", since', 'table = "kept", since')
     inrush.write(feed.name, package(database, target.url, words).replace("feed", "other"))
     inrush("run", feed).expect(FAILED, "materialized view")
+    limited = 'query = "SELECT * FROM orders LIMIT 2", since'
+    words = flow("orders", APPEND).replace('table = "orders", since', limited)
+    inrush.write(feed.name, package(database, target.url, words).replace("feed", "limited"))
+    inrush("run", feed).expect(FAILED, "LIMIT", "leave `since` out")
 
 
 def test_words_that_contradict_are_refused(database: Database, inrush: Inrush) -> None:

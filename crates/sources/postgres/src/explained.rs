@@ -59,15 +59,19 @@ impl Explained {
         }
     }
 
-    /// Refuses a statement that gives other rows when it is run again.
-    pub fn refuse_chosen_rows(&self, input: &Path) -> Result<(), SourceError> {
+    /// Refuses a statement that gives other rows when it is run again, as `setting` does.
+    pub fn refuse_chosen_rows(&self, input: &Path, setting: &str) -> Result<(), SourceError> {
         match self.has_chosen_rows {
             false => Ok(()),
             true => Err(input_error(
                 input,
-                "it keeps only some of its rows (LIMIT, FETCH or TABLESAMPLE), and `split_by` runs it once for each range: \
-                 each time it might keep others",
-                "leave `split_by` out, or write the limit as a condition (WHERE id < ...)",
+                format!(
+                    "it keeps only some of its rows (LIMIT, FETCH or TABLESAMPLE), and `{setting}` runs it once for each \
+                     range: each time it might keep others"
+                ),
+                format!(
+                    "leave `{setting}` out, or write the limit as a condition (WHERE id < ...)"
+                ),
             )),
         }
     }
@@ -112,7 +116,7 @@ mod tests {
         };
         assert_eq!(Explained::read(json), expected);
         let outer = json.replace("InitPlan", "Outer");
-        let error = Explained::read(&outer).refuse_chosen_rows(Path::new("q"));
+        let error = Explained::read(&outer).refuse_chosen_rows(Path::new("q"), "split_by");
         assert!(error.is_err_and(|error| error.to_string().contains("LIMIT")));
         assert_eq!(Explained::read("").rows, 1);
     }

@@ -20,6 +20,7 @@ use inrush_pgclient::quote::{identifier, literal};
 use inrush_source::{SinceRange, SourceError};
 
 use crate::error::{input_error, of_session};
+use crate::explained::Explained;
 use crate::relations::{self, Relation, Table};
 
 /// The longest time from the begin of a transaction until other sessions see it, in SQL.
@@ -305,6 +306,8 @@ pub fn find_range(
         Some(filter) => format!("SELECT FROM {from} WHERE (\n{filter}\n) AND {condition}"),
         None => format!("SELECT FROM {from} WHERE {condition}"),
     };
+    // Rows that a limit leaves out now would stay below the mark.
+    Explained::of(session, input, &among(from, &condition))?.refuse_chosen_rows(input, "since")?;
     let has_nulls = match table {
         Some(table) => !relations::not_null(session, table)?.contains(&since.column),
         None => true,
