@@ -140,6 +140,17 @@ def test_a_row_that_is_committed_late_is_not_lost(
     assert ids(target) == [1, 2, 3, 4, 5]
 
 
+def test_a_session_that_hides_its_transaction_is_not_overlooked(
+    database: Database, target: Database, inrush: Inrush, feed: Path
+) -> None:
+    """The server does not say when its transaction began, so its rows might be lost."""
+    with database.connect() as hidden:
+        hidden.execute("SET track_activities = off")
+        words = f"session {hidden.info.backend_pid} has track_activities = off"
+        inrush("run", feed).expect(FAILED, words, "lag = ")
+    assert ids(target) == []
+
+
 @pytest.mark.parametrize(
     ("fault", "is_switched"),
     [
@@ -175,6 +186,7 @@ def test_a_value_that_is_given_is_the_mark(
     assert ids(target) == [1, 1, 1, 2, 2, 2, 3, 3, 3]
     inrush("run", feed, "--from", "yesterday week").expect(FAILED, "yesterday week")
     inrush("run", feed, "--from", "infinity").expect(FAILED, "cannot begin at `infinity`")
+    inrush("run", feed, "--from", "2999-01-01").expect(FAILED, "--from `2999-01-01` is after")
     inrush("run", feed, "--again").expect(USAGE, "--from VALUE")
 
 
@@ -294,6 +306,10 @@ def test_a_bound_that_nobody_knows_is_refused(
     words = flow("orders", APPEND).replace('table = "orders", since', 'table = "kept", since')
     inrush.write(feed.name, package(database, target.url, words).replace("feed", "other"))
     inrush("run", feed).expect(FAILED, "materialized view")
+    limited = 'query = "SELECT * FROM orders LIMIT 2", since'
+    words = flow("orders", APPEND).replace('table = "orders", since', limited)
+    inrush.write(feed.name, package(database, target.url, words).replace("feed", "limited"))
+    inrush("run", feed).expect(FAILED, "LIMIT", "leave `since` out")
 
 
 def test_words_that_contradict_are_refused(database: Database, inrush: Inrush) -> None:

@@ -239,6 +239,14 @@ pub fn tables_like(
     for name in names {
         let tables = match TablePattern::read(name) {
             None => vec![name.clone()],
+            Some(_) if !inrush_postgres::is_meant(connection.address()) => {
+                return Err(PlanError::Source(SourceError::Input {
+                    input: Path::new(name).to_path_buf(),
+                    what: "patterns are looked up in PostgreSQL only".to_owned(),
+                    fix: "name each table: --table A --table B".to_owned(),
+                })
+                .into());
+            }
             Some(pattern) => {
                 let address = address_of("--from", connection.address(), defaults);
                 let tables = address.and_then(|it| tables_like_of(&it, pattern, without, stop));

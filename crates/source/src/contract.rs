@@ -98,7 +98,7 @@ pub trait Source: fmt::Debug + Send + Sync {
         Err(SourceError::Input {
             input: self.input(input).name().to_path_buf(),
             what: "its first row cannot be looked at before it is loaded".to_owned(),
-            fix: "leave out `bounds`".to_owned(),
+            fix: "leave out `bounds`, or set `routing = true`".to_owned(),
         })
     }
 

@@ -88,7 +88,10 @@ fn mend(code: &SqlState) -> Option<&'static str> {
     } else if *code == SqlState::TOO_MANY_CONNECTIONS {
         Some("lower `streams`, or raise the server's max_connections")
     } else if *code == SqlState::UNDEFINED_OBJECT {
-        Some("name a type that the database knows, such as bigint, numeric(12,2), date or text")
+        Some(
+            "name a type that the database knows, such as bigint, numeric(12,2), date or text, or make \
+             this one there first (CREATE TYPE, CREATE DOMAIN)",
+        )
     } else if *code == SqlState::LOCK_NOT_AVAILABLE {
         Some(
             "another session held a lock for longer than run.lock_timeout_ms; the same command \

@@ -82,6 +82,13 @@ impl RowStream {
                     "cast it to text, or leave it out, before the rows are handed over",
                 ));
             }
+            if column.name.is_empty() {
+                return Err(input_error(
+                    Path::new(NAME),
+                    format!("its column {} has no name", columns.len() + 1),
+                    "give each column a name",
+                ));
+            }
             if columns.iter().any(|other| other.name == column.name) {
                 return Err(input_error(
                     Path::new(NAME),

@@ -113,7 +113,8 @@ pub(crate) fn look(
         .map_err(failed)?;
     let select = format!("SELECT * FROM {from}{}", where_clause(&looked.conditions));
     let explained = Explained::of(keeper, name, &select)?;
-    explained.refuse_chosen_rows(name)?;
+    explained.refuse_chosen_rows(name, "split_by")?;
+    explained.refuse_volatile(keeper, name)?;
     let filter = (!looked.conditions.is_empty()).then(|| looked.conditions.join(" AND "));
     let asked = KeyAsked {
         input: name,

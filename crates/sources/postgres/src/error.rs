@@ -23,6 +23,10 @@ pub fn of_session(input: &Path, error: SessionError) -> SourceError {
 fn fix_of(error: &ClientError) -> String {
     let known = match error {
         ClientError::Lost { .. } => Some("is the server running? run the same command again"),
+        // The code says only that a right is missing. A server that speaks another language gets the fix of the code.
+        other if other.to_string().contains("row-level security") => Some(
+            "a policy hides rows of the table from the user: read as its owner, or as a role with BYPASSRLS",
+        ),
         other => other.code().and_then(|code| fix_of_code(code.code())),
     };
     match (known, error.hint()) {
@@ -35,13 +39,16 @@ fn fix_of(error: &ClientError) -> String {
 
 fn fix_of_code(code: &str) -> Option<&'static str> {
     Some(match code {
+        "22007" | "22008" => {
+            "write a time or an interval as the server reads it, such as '2026-01-31 12:00:00+00' or '5 minutes'"
+        }
         "25006" => "a source only reads: write a SELECT that changes nothing",
         "40001" => {
             "the server is a standby that had to remove rows which the snapshot still needs: set \
              hot_standby_feedback = on there, or max_standby_streaming_delay = -1, or read from the primary"
         }
         "42501" => "grant the user of the connection SELECT on the table and USAGE on its schema",
-        "42601" => "write one SELECT without `;`",
+        "42601" => "write one SELECT without `;`, and a condition as in SQL",
         "42703" => "name a column that the table has",
         "42P01" => "name a table that exists, with its schema",
         "53300" => "lower `max_connections` of the source, or raise that of the server",

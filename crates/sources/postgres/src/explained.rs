@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use inrush_pgclient::BlockingSession;
+use inrush_pgclient::quote::literal;
 use inrush_source::SourceError;
 
 use crate::error::{input_error, of_session};
@@ -11,7 +12,7 @@ use crate::error::{input_error, of_session};
 const ROW_BYTES: u64 = 10;
 
 /// The planner's expectations of a SELECT.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Explained {
     /// Rows.
     pub rows: u64,
@@ -19,6 +20,8 @@ pub struct Explained {
     pub bytes: u64,
     /// It keeps only some of its rows, as LIMIT and TABLESAMPLE do, so it may keep others when it is run again.
     has_chosen_rows: bool,
+    /// Words before a parenthesis, among them the names of all functions.
+    called: Vec<String>,
 }
 
 impl Explained {
@@ -28,7 +31,7 @@ impl Explained {
         input: &Path,
         select: &str,
     ) -> Result<Explained, SourceError> {
-        let sql = format!("EXPLAIN (FORMAT JSON) {select}");
+        let sql = format!("EXPLAIN (VERBOSE, FORMAT JSON) {select}");
         let found = session
             .query(&sql, "asking the planner for the number of rows")
             .map_err(|error| of_session(input, error))?;
@@ -56,21 +59,80 @@ impl Explained {
             rows,
             bytes: rows.saturating_mul(width.saturating_add(ROW_BYTES)),
             has_chosen_rows,
+            called: words_before_parentheses(json),
         }
     }
 
-    /// Refuses a statement that gives other rows when it is run again.
-    pub fn refuse_chosen_rows(&self, input: &Path) -> Result<(), SourceError> {
+    /// Refuses a statement with functions that give other values when they are called again, such as random().
+    pub fn refuse_volatile(
+        &self,
+        session: &mut BlockingSession,
+        input: &Path,
+    ) -> Result<(), SourceError> {
+        let called: Vec<String> = self.called.iter().map(|name| literal(name)).collect();
+        if called.is_empty() {
+            return Ok(());
+        }
+        let sql = format!(
+            "SELECT min(oid::pg_catalog.regproc::text) FROM pg_catalog.pg_proc \
+             WHERE provolatile = 'v' AND proname IN ({})",
+            called.join(", ")
+        );
+        let found = session
+            .query(&sql, "asking which functions are volatile")
+            .map_err(|error| of_session(input, error))?;
+        match found.first() {
+            None => Ok(()),
+            Some(function) => Err(input_error(
+                input,
+                format!(
+                    "it calls {function}, which is volatile, and `split_by` runs it once for each range: rows might be read \
+                     twice or never"
+                ),
+                "leave `split_by` out; or declare a function of your own STABLE or IMMUTABLE, if it is",
+            )),
+        }
+    }
+
+    /// Refuses a statement that gives other rows when it is run again, as `setting` does.
+    pub fn refuse_chosen_rows(&self, input: &Path, setting: &str) -> Result<(), SourceError> {
         match self.has_chosen_rows {
             false => Ok(()),
             true => Err(input_error(
                 input,
-                "it keeps only some of its rows (LIMIT, FETCH or TABLESAMPLE), and `split_by` runs it once for each range: \
-                 each time it might keep others",
-                "leave `split_by` out, or write the limit as a condition (WHERE id < ...)",
+                format!(
+                    "it keeps only some of its rows (LIMIT, FETCH or TABLESAMPLE), and `{setting}` runs it once for each \
+                     range: each time it might keep others"
+                ),
+                format!(
+                    "leave `{setting}` out, or write the limit as a condition (WHERE id < ...)"
+                ),
             )),
         }
     }
+}
+
+/// The words of a plan that stand before a parenthesis, without their schemas, each once.
+fn words_before_parentheses(json: &str) -> Vec<String> {
+    let mut words = Vec::new();
+    for (end, _) in json.match_indices('(') {
+        let before = &json[..end];
+        let word = match before.strip_suffix("\\\"") {
+            Some(quoted) => quoted.rsplit("\\\"").next().unwrap_or_default(),
+            None => {
+                let is_part = |c: char| c.is_alphanumeric() || c == '_' || c == '$';
+                let start = before.rfind(|c: char| !is_part(c));
+                start.map_or(before, |start| {
+                    let skipped = before[start..].chars().next().map_or(0, char::len_utf8);
+                    &before[start + skipped..]
+                })
+            }
+        };
+        if !word.is_empty() && !words.iter().any(|known| known == word) {
+            words.push(word.to_owned());
+        }
+    }
+    words
 }
 
 fn number_of(json: &str, name: &str) -> u64 {
@@ -109,11 +171,19 @@ mod tests {
             rows: 12,
             bytes: 480,
             has_chosen_rows: false,
+            called: Vec::new(),
         };
         assert_eq!(Explained::read(json), expected);
         let outer = json.replace("InitPlan", "Outer");
-        let error = Explained::read(&outer).refuse_chosen_rows(Path::new("q"));
+        let error = Explained::read(&outer).refuse_chosen_rows(Path::new("q"), "split_by");
         assert!(error.is_err_and(|error| error.to_string().contains("LIMIT")));
         assert_eq!(Explained::read("").rows, 1);
+    }
+
+    #[test]
+    fn functions_are_found_by_their_names() {
+        let json = r#""Output": ["lower(t.a)", "(random() * '2'::double precision)", "public.\"Odd Name\"(t.b)"]"#;
+        let words = words_before_parentheses(json);
+        assert_eq!(words, ["lower", "random", "Odd Name"]);
     }
 }

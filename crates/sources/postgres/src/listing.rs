@@ -101,8 +101,8 @@ pub fn tables_like(
 
 /// What to write in place of a name that the database does not have. An error leads to no advice.
 pub fn instead_of(session: &mut BlockingSession, schema: Option<&str>, name: &str) -> String {
-    const FORM: &str =
-        "name one that it has, with its schema (sales.orders); names keep their case";
+    const FORM: &str = "name one that it has, with its schema (sales.orders); without double quotes, capitals are read \
+                        as small letters";
     let Ok(all) = list(session, "true", &[], SEARCHED_MAX) else {
         return FORM.to_owned();
     };

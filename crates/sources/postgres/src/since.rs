@@ -21,6 +21,7 @@ use inrush_rows::sql_text::in_parentheses;
 use inrush_source::{SinceRange, SourceError};
 
 use crate::error::{input_error, of_session};
+use crate::explained::Explained;
 use crate::relations::{self, Relation, Table};
 use crate::snapshot::{CATALOG_NAMES, USER_NAMES};
 
@@ -189,23 +190,36 @@ fn oldest_transaction(
             "read from that server, or set `lag` in `since`, such as lag = \"5 minutes\"",
         ));
     }
-    // The time of the statement is earlier than its look at the transactions.
+    // The time of the statement is earlier than its look at the transactions. COMMIT AND CHAIN, or one message with COMMIT and
+    // BEGIN, starts a transaction with the time of the message; in between, the session shows no transaction, but this time.
     let sql = format!(
         "SELECT {}, held.words FROM (VALUES (statement_timestamp() - {UNSEEN})) AS seen (at) \
          LEFT JOIN LATERAL ( \
-           SELECT xact_start, format('session %s of %s (%s), in a transaction since %s', pid, usename, \
+           SELECT began, format('session %s of %s (%s), in a transaction since %s', pid, usename, \
                   coalesce(nullif(application_name, ''), backend_type), {}) AS words \
-           FROM pg_stat_activity \
-           WHERE datname = current_database() AND pid <> pg_backend_pid() AND xact_start IS NOT NULL \
+           FROM pg_stat_activity, LATERAL (SELECT coalesce(xact_start, CASE WHEN state = 'active' AND \
+                  backend_type = 'client backend' THEN query_start END)) AS span (began) \
+           WHERE datname = current_database() AND pid <> pg_backend_pid() AND began IS NOT NULL \
              AND backend_type <> 'autovacuum worker' \
-           ORDER BY xact_start LIMIT 1 \
-         ) AS held ON held.xact_start < seen.at",
-        moment("least(seen.at, held.xact_start)"),
-        moment("xact_start"),
+           ORDER BY began LIMIT 1 \
+         ) AS held ON held.began < seen.at",
+        moment("least(seen.at, held.began)"),
+        moment("began"),
     );
     let mut row = session.query(&sql, doing).map_err(failed)?.rows.into_iter();
     let mut row = row.next().unwrap_or_default().into_iter();
     let (below, held_by) = (row.next().flatten(), row.next().flatten());
+    // Asked after the transactions: a session that has hidden its own meanwhile is found here.
+    let hidden = "SELECT min(pid) FROM pg_stat_activity WHERE datname = current_database() AND state = 'disabled'";
+    if let Some(pid) = session.query(hidden, doing).map_err(failed)?.first() {
+        return Err(input_error(
+            input,
+            format!(
+                "session {pid} has track_activities = off, so the server does not say when its transaction began"
+            ),
+            "set track_activities = on for all sessions, end this one, or set `lag` in `since`, such as lag = \"5 minutes\"",
+        ));
+    }
     // Prepared transactions are asked for last: one that was open a moment ago and is prepared now is found here.
     let prepared = "SELECT min(gid) FROM pg_prepared_xacts WHERE database = current_database()";
     if let Some(gid) = session.query(prepared, doing).map_err(failed)?.first() {
@@ -267,7 +281,26 @@ pub fn find_range(
         Some(text) => Some(canonical(session, text, input)?),
         None => None,
     };
-    let mut conditions = vec![format!("{column} < {}", instant(&bound.below))];
+    // Both are in the form of marks, which sorts by time. The next run begins at the bound, so rows between the mark and
+    // the bound would never be loaded.
+    if let (Some(start), Some(given)) = (&start, &since.given)
+        && *start > bound.below
+    {
+        return Err(input_error(
+            input,
+            format!(
+                "--from `{given}` is after {}, up to which this run may load",
+                bound.below
+            ),
+            "give an earlier time, or leave out --from to load from the mark on",
+        ));
+    }
+    // A bound may be earlier than the last one, as with a longer `lag`. The mark never goes back: rows would be loaded twice.
+    let below = match &start {
+        Some(start) if *start > bound.below => start.clone(),
+        _ => bound.below.clone(),
+    };
+    let mut conditions = vec![format!("{column} < {}", instant(&below))];
     if let Some(start) = &start {
         conditions.insert(0, format!("{column} >= {}", instant(start)));
     }
@@ -279,6 +312,8 @@ pub fn find_range(
         }
         None => format!("SELECT FROM {from} WHERE {condition}"),
     };
+    // Rows that a limit leaves out now would stay below the mark.
+    Explained::of(session, input, &among(from, &condition))?.refuse_chosen_rows(input, "since")?;
     let has_nulls = match table {
         Some(table) => !relations::not_null(session, table)?.contains(&since.column),
         None => true,
@@ -295,6 +330,15 @@ pub fn find_range(
                 "give them a value (and the column NOT NULL), or leave them out by nulls = \"skip\" in `since`",
             ));
         }
+    }
+    let endless = among(from, &format!("{column} = 'infinity'"));
+    let count = format!("SELECT nullif(count(*), 0) FROM ({endless}) AS q");
+    if let Some(count) = session.query(&count, doing).map_err(failed)?.first() {
+        return Err(input_error(
+            input,
+            format!("{count} of its rows have infinity in {column}, so they are never below a bound"),
+            format!("give them a time, or leave them out by where = \"{column} < 'infinity'\""),
+        ));
     }
     let exists = format!("SELECT EXISTS ({})", among(from, &condition));
     let has_rows = session.query(&exists, doing).map_err(failed)?.first();
@@ -318,7 +362,7 @@ pub fn find_range(
             of: since.of.clone(),
             column: since.column.clone(),
             from: start,
-            below: bound.below.clone(),
+            below,
             given: since.given.clone(),
         },
         condition,
