@@ -89,6 +89,9 @@ def test_a_view_is_read_in_ranges_of_a_key(
     inrush("run", "v.toml").expect(CLEAN)
     sums = "SELECT count(*), count(id), count(DISTINCT id), sum(id) FROM v"
     assert target.rows(sums) == database.rows(sums)
+    query = ("--query", "SELECT id, random() AS r FROM t", "--into", "drawn", "--split-by", "r")
+    drawn = inrush(*words[:5], *query)
+    drawn.expect(FAILED, "random, which is volatile", "leave `split_by` out")
 
 
 def test_a_query_into_other_destinations(database: Database, inrush: Inrush) -> None:
@@ -101,6 +104,15 @@ def test_a_query_into_other_destinations(database: Database, inrush: Inrush) -> 
     inrush(*words[:3], *tables, "--into-schema", "main").expect(CLEAN, "800")
     both = inrush(*words[:3], *tables, "--columns", "id")
     both.expect(USAGE, "--columns", "sales.orders, sales.lines")
+
+
+def test_one_table_under_two_names(database: Database, target: Database, inrush: Inrush) -> None:
+    """Two flows cannot make the same target, however they write its name."""
+    database.execute("CREATE TABLE t (id int)")
+    words = ("copy", "--from", database.url, "--to", target.url)
+    twice = inrush(*words, "--table", "t", "--table", "public.t")
+    twice.expect(USAGE, "its target public.t is also that of flow t")
+    assert target.value("SELECT to_regclass('t') IS NULL")
 
 
 def addresses(database: Database) -> list[str]:

@@ -264,6 +264,7 @@ BAD = [
     ("updated_at", ', lag = "-5 minutes"', "`lag` of `since`"),
     ("updated_at", ', lag = "soon"', "soon"),
     ("updated_at", ', from = "some day"', "some day"),
+    ("endless", "", "3 of its rows have infinity in endless"),
 ]
 
 
@@ -279,8 +280,8 @@ def test_what_may_lose_rows_is_refused(
 ) -> None:
     """A column whose values do not say when rows are committed is refused with a sentence."""
     database.execute(
-        "ALTER TABLE orders ADD plain timestamp, ADD nullable timestamptz;"
-        "UPDATE orders SET nullable = now() WHERE id > 1"
+        "ALTER TABLE orders ADD plain timestamp, ADD nullable timestamptz, ADD endless timestamptz;"
+        "UPDATE orders SET nullable = now() WHERE id > 1; UPDATE orders SET endless = 'infinity'"
     )
     text = flow("orders", APPEND, since=words).replace('"updated_at"', f'"{column}"')
     inrush.write(feed.name, package(database, target.url, text))

@@ -336,7 +336,9 @@ pub fn find_range(
     if let Some(count) = session.query(&count, doing).map_err(failed)?.first() {
         return Err(input_error(
             input,
-            format!("{count} of its rows have infinity in {column}, so they are never below a bound"),
+            format!(
+                "{count} of its rows have infinity in {column}, so they are never below a bound"
+            ),
             format!("give them a time, or leave them out by where = \"{column} < 'infinity'\""),
         ));
     }

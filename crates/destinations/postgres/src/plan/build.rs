@@ -26,7 +26,7 @@ pub async fn run_key(session: &Session, package: &Package) -> Result<RunKey, Pla
     Ok(run_key_of(package, &target_names(session, package).await?))
 }
 
-/// Schema and name of each flow's target.
+/// Schema and name of each flow's target. Two flows that mean the same table are refused, however they write its name.
 async fn target_names(
     session: &Session,
     package: &Package,
@@ -38,7 +38,20 @@ async fn target_names(
             Some(schema) => schema,
             None => catalog::default_schema(session, &name.name).await?,
         };
-        names.push((schema, name.name));
+        let target = (schema, name.name);
+        if let Some(first) = names.iter().position(|known| *known == target) {
+            return Err(PlanError::Mismatch {
+                flow: flow.shown_name().to_owned(),
+                what: format!(
+                    "its target {} is also that of flow {}",
+                    qualified(&target.0, &target.1),
+                    package.flows[first].shown_name()
+                ),
+                hint: "load all rows of a table by one flow, or name another table".to_owned(),
+            }
+            .into());
+        }
+        names.push(target);
     }
     Ok(names)
 }
