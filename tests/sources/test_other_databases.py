@@ -234,6 +234,19 @@ def test_bad_input_is_a_sentence(
         assert file.execute("SELECT count(*) FROM t").fetchall() == [(1,)]
 
 
+def test_tables_of_a_file_are_copied_without_a_package(
+    database: Database, inrush: Inrush, tmp_path: Path
+) -> None:
+    made_by_duckdb(
+        tmp_path, "CREATE TABLE t AS SELECT i AS id, 'v' || i AS v FROM range(5000) x(i)"
+    )
+    words = ("copy", "--from", "lake.duckdb", "--to", database.url)
+    inrush(*words, "--table", "t", "--into-schema", "public").expect(CLEAN, "5,000")
+    rows = database.rows("SELECT id, v FROM t ORDER BY id")
+    assert rows == [(number, f"v{number}") for number in range(5000)]
+    inrush(*words, "--table", "*").expect(FAILED, "PostgreSQL")
+
+
 def test_an_incremental_load_needs_postgresql(inrush: Inrush, tmp_path: Path) -> None:
     lake = made_by_duckdb(tmp_path, "CREATE TABLE t (seen TIMESTAMPTZ)")
     words = 'table = "t", since = { column = "seen" }'

@@ -5,12 +5,12 @@ use clap::Args;
 use super::common::RunArguments;
 use super::target::{TargetArguments, ToArguments};
 
-/// Copy tables of a PostgreSQL database into another database or into files, without a package
+/// Copy tables of PostgreSQL or of a DuckDB file into another database or into files, without a package
 #[derive(Clone, Debug, Args)]
 #[command(
     long_about = "\
-Copies tables or the rows of a query from a PostgreSQL database into another destination, without
-a package.
+Copies tables or the rows of a query from a PostgreSQL database or a DuckDB file into another
+destination, without a package.
 
 All streams read at one snapshot: all tables are copied as they were at one moment, whatever is
 written meanwhile. A table is read in ranges of its pages, by as many streams as there are. A new
@@ -18,11 +18,14 @@ table gets the columns of the source; if the table exists, columns are matched b
 All rows of all tables become visible together, after everything is loaded and counted.
 
 To resume a copy that was stopped, run the same command again. Ranges that were loaded are read
-again and compared, unless --stable says that nothing has changed.",
+again and compared, unless --stable says that nothing has changed.
+
+A DuckDB file is locked while it is read, so it does not change either. Patterns and --split-by
+need PostgreSQL.",
     after_long_help = COPY_HELP
 )]
 pub struct CopyArguments {
-    /// The database that is read: postgresql://USER@HOST/DATABASE
+    /// The database that is read: postgresql://USER@HOST/DATABASE or FILE.duckdb
     ///
     /// A standby can be read, too. Parts that the URL leaves out come from the same places as those of
     /// --to. A password in the URL is refused; ${env:NAME} in it stands for an environment variable.
