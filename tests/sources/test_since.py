@@ -264,7 +264,7 @@ BAD = [
     ("updated_at", ', lag = "-5 minutes"', "`lag` of `since`"),
     ("updated_at", ', lag = "soon"', "soon"),
     ("updated_at", ', from = "some day"', "some day"),
-    ("endless", "", "3 of its rows have infinity in endless"),
+    ("endless", "", '3 of its rows have infinity in "endless"'),
 ]
 
 

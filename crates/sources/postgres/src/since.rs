@@ -339,7 +339,7 @@ pub fn find_range(
             format!(
                 "{count} of its rows have infinity in {column}, so they are never below a bound"
             ),
-            format!("give them a time, or leave them out by where = \"{column} < 'infinity'\""),
+            format!("give them a time, or leave them out by where = 'isfinite({column})'"),
         ));
     }
     let exists = format!("SELECT EXISTS ({})", among(from, &condition));

@@ -43,8 +43,9 @@ async fn target_names(
             return Err(PlanError::Mismatch {
                 flow: flow.shown_name().to_owned(),
                 what: format!(
-                    "its target {} is also that of flow {}",
-                    qualified(&target.0, &target.1),
+                    "its target {}.{} is also that of flow {}",
+                    target.0,
+                    target.1,
                     package.flows[first].shown_name()
                 ),
                 hint: "load all rows of a table by one flow, or name another table".to_owned(),
