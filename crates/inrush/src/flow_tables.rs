@@ -18,6 +18,7 @@ use inrush_source_postgres::{
 use crate::ConnectionDefaults;
 use crate::flow_since::{self, Beginning};
 use crate::flow_source::{STABLE_NOTE, table_name, takes_columns_of_source, typed_inputs};
+use crate::registry::is_server_of_source;
 
 /// Connections where the package does not limit them: as many as there may be streams, and one for the snapshot.
 const CONNECTIONS_MAX: usize = 1_025;
@@ -239,7 +240,7 @@ pub fn tables_like(
     for name in names {
         let tables = match TablePattern::read(name) {
             None => vec![name.clone()],
-            Some(_) if !inrush_postgres::is_meant(connection.address()) => {
+            Some(_) if !is_server_of_source(connection.address()) => {
                 return Err(PlanError::Source(SourceError::Input {
                     input: Path::new(name).to_path_buf(),
                     what: "patterns are looked up in PostgreSQL only".to_owned(),
