@@ -3,8 +3,8 @@
 PYTHON ?= $(shell for p in python3 python3.14 python3.13 python3.12 python3.11 python3.10; do \
 	"$$p" -c 'import sys; sys.exit(sys.version_info < (3, 10))' 2>/dev/null && { echo "$$p"; break; }; done)
 CARGO ?= cargo
-# Tests wait for disks and processes much of their time.
-WORKERS ?= $(shell nproc)
+# Tests wait for processes some of their time: one worker more than there are cores.
+WORKERS ?= $(shell expr $$(nproc) + 1)
 VENV := .venv
 BIN := $(VENV)/bin
 # The peers of the benchmarks have their own: nothing of theirs is beside Inrush.

@@ -21,9 +21,9 @@ from typing import Any
 import psycopg
 
 VERSIONS = (18, 15)
-# A database needs 8 MB of disk, and a run of all tests makes thousands. Dropping one waits for a
+# A database needs 8 MB, and a run of all tests makes thousands. Dropping one waits for a
 # checkpoint; together, later drops find little left to write.
-DROPPED_TOGETHER = 50
+DROPPED_TOGETHER = 20
 
 # What the servers of two workers need at most, and the loads beside them.
 ROOM_IN_MEMORY = 12 << 30
@@ -37,6 +37,8 @@ FAST = {
     "max_wal_senders": "0",
     "shared_buffers": "128MB",
     "autovacuum": "off",
+    # The default keeps 1 GB for each server.
+    "max_wal_size": "256MB",
 }
 DURABLE = FAST | {"fsync": "on", "synchronous_commit": "on", "full_page_writes": "on"}
 REPLICATING = FAST | {"wal_level": "logical", "max_wal_senders": "5"}
