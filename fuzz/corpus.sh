@@ -7,7 +7,7 @@ set -eu
 cd "$(dirname "$0")/corpus"
 verb=${1:-}
 [ $# -eq 0 ] || shift
-[ $# -gt 0 ] || set -- decode scanner split
+[ $# -gt 0 ] || set -- decode fastcopy scanner split
 for target in "$@"; do
     case $verb in
     unpack)

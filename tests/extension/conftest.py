@@ -9,10 +9,13 @@ from pathlib import Path
 
 import pytest
 
+from extension.random_tables import PRELUDE
 from harness import extension, servers
 from harness.servers import Database, Server
 
 _numbers = itertools.count(1)
+# What the log of a server says when a process of it has died.
+DEATHS = ("terminated by signal", "exited with exit code", "PANIC", "TRAP", "was not terminated")
 
 
 @pytest.fixture(scope="session")
@@ -53,6 +56,25 @@ def fast_database(fast_server: Server, servers_folder: Path) -> Iterator[Databas
     extension.install(database, extension.built(fast_server.version, servers_folder))
     yield database
     fast_server.done_with(database)
+
+
+@pytest.fixture
+def prepared(fast_database: Database) -> Iterator[Database]:
+    """Return a database with the types of random tables, and fail if a backend has died."""
+    server = fast_database.server
+    first_process, told = server.first_process, server.log.stat().st_size
+    fast_database.execute(f"{PRELUDE} CREATE SCHEMA a; CREATE SCHEMA b;")
+    yield fast_database
+    assert server.first_process == first_process
+    assert_no_death(server, told)
+
+
+def assert_no_death(server: Server, told: int) -> None:
+    """Fail if the log says, after this position, that a process has died."""
+    with server.log.open(errors="replace") as log:
+        log.seek(told)
+        found = [line for line in log if any(death in line for death in DEATHS)]
+    assert not found, found[:5]
 
 
 @pytest.fixture(scope="session")

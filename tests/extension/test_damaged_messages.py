@@ -11,40 +11,19 @@ from contextlib import contextmanager
 import pytest
 
 from extension.damage import cut, damaged, disturbed
-from extension.random_tables import PRELUDE, RandomTable, in_other_order, random_table
+from extension.random_tables import RandomTable, in_other_order, random_table
 from extension.raw_session import RawSession, Reply, message, statement
 from extension.test_errors import GOOD, int4, row
 from extension.twins import HEADER, TRAILER, binary_of, copy_statement, ways_of
 from harness.contents import contents
 from harness.pauses import wait_until
-from harness.servers import Database, Server
+from harness.servers import Database
 
 # INRUSH_SEEDS=1000:2000 in the environment plays other seeds, or more.
 FIRST, _, LAST = os.environ.get("INRUSH_SEEDS", "0:4").partition(":")
 SEEDS = range(int(FIRST), int(LAST))
 STREAMS = 25
 CANCELS = 25
-# What the log of a server says when a process of it has died.
-DEATHS = ("terminated by signal", "exited with exit code", "PANIC", "TRAP", "was not terminated")
-
-
-@pytest.fixture
-def prepared(fast_database: Database) -> Iterator[Database]:
-    """Return a database with the types of random tables, and fail if a backend has died."""
-    server = fast_database.server
-    first_process, told = server.first_process, server.log.stat().st_size
-    fast_database.execute(f"{PRELUDE} CREATE SCHEMA a; CREATE SCHEMA b;")
-    yield fast_database
-    assert server.first_process == first_process
-    assert_no_death(server, told)
-
-
-def assert_no_death(server: Server, told: int) -> None:
-    """Fail if the log says, after this position, that a process has died."""
-    with server.log.open(errors="replace") as log:
-        log.seek(told)
-        found = [line for line in log if any(death in line for death in DEATHS)]
-    assert not found, found[:5]
 
 
 def some_table(seed: int, version: int, chance: random.Random) -> RandomTable:

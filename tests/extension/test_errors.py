@@ -89,6 +89,7 @@ STREAMS: dict[str, tuple[str, bytes, str]] = {
     "a json": ("json", HEADER + row(int4(2), b"{"), "22P02"),
     "an array": ("int[]", HEADER + row(int4(2), struct.pack(">iii", 99, 0, 23)), "54000"),
     "NULL": ("text NOT NULL", HEADER + GOOD + row(int4(2), None), "23502"),
+    "NULL in a column that is left out": ("text, d int NOT NULL", HEADER + GOOD, "23502"),
     "a check": ("text CHECK (b <> 'bad')", HEADER + GOOD + row(int4(2), b"bad"), "23514"),
     "a check before a wrong value": (
         "text CHECK (b <> 'bad')", HEADER + row(int4(2), b"bad") + row(b"ab", b""), "23514",

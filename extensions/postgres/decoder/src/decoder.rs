@@ -376,6 +376,7 @@ impl Stream {
         let coming = columns.get(self.column..)?;
         for column in coming {
             if column.given == 0 {
+                self.null_refused |= column.not_null;
                 if sink.null().is_none() {
                     return Some(Status::NeedRoom);
                 }
