@@ -58,11 +58,11 @@ test-rust: ## Rust's own tests
 test-python: build $(BROWSER) ## integration and faults, against real servers
 	$(BIN)/python -m pytest --numprocesses $(WORKERS) --dist loadfile $(PYTEST)
 
-torture: torture-faults torture-values ## breaks loads in 300 ways, and loads 20,000 values
+torture: torture-faults torture-values ## breaks loads in 400 ways, and loads 20,000 values
 
-torture-faults: build ## breaks loads in 300 ways; SEED=123 COUNT=1 plays one of them again
+torture-faults: build ## breaks loads in 400 ways; SEED=123 COUNT=1 plays one of them again
 	$(BIN)/python tests/faults/torture.py $(if $(SEED),--seed $(SEED)) $(if $(COUNT),--count $(COUNT)) \
-		$(if $(DESTINATION),--destination $(DESTINATION))
+		$(if $(SOURCE),--source $(SOURCE)) $(if $(DESTINATION),--destination $(DESTINATION))
 
 torture-values: build ## holds 20,000 values against a reader; SEED=123 CASES=250 plays some of them again
 	$(BIN)/python tests/values/torture.py $(if $(SEED),--seed $(SEED)) $(if $(CASES),--count $(CASES))

@@ -14,6 +14,7 @@ from pathlib import Path
 from time import monotonic
 
 from faults import scenarios
+from faults.database_sources import scenarios as database_scenarios
 from faults.disturbances import Result
 from faults.file_destinations import scenarios as file_scenarios
 from faults.site import Site
@@ -28,9 +29,12 @@ def programs(folder: Path, version: int) -> Path:
     return found
 
 
+# Of so many scenarios in a row, the last one reads a database; the others read files.
+DATABASES_EVERY = 4
 # The number of scenarios, of ten in a row, that disturb loads into files.
 FILES_OF_TEN = 4
-CHOICES = ["all", "postgresql", "files"]
+SOURCES = ["all", "databases", "files"]
+DESTINATIONS = ["all", "postgresql", "files"]
 
 Play = Callable[[], Result]
 
@@ -44,8 +48,13 @@ class Stage:
         self._references = scenarios.References(folder)
         self._file_references = file_scenarios.FileReferences(folder)
 
-    def draw(self, seed: int, destination: str) -> tuple[str, Play]:
+    def draw(self, seed: int, source: str, destination: str) -> tuple[str, Play]:
         """Return the scenario of a seed, and the function that plays it."""
+        if source == "databases" or (
+            source == destination == "all" and seed % DATABASES_EVERY == DATABASES_EVERY - 1
+        ):
+            copied = database_scenarios.scenario(seed)
+            return str(copied), lambda: database_scenarios.play(copied, self.site, self._folder)
         if destination == "files" or (destination == "all" and seed % 10 < FILES_OF_TEN):
             files = file_scenarios.scenario(seed)
             references = self._file_references
@@ -60,12 +69,19 @@ def main() -> int:
     """Play scenarios and print what came of each."""
     arguments = argparse.ArgumentParser(description=__doc__)
     arguments.add_argument("--seed", type=int, default=random.SystemRandom().randrange(10**6))
-    arguments.add_argument("--count", type=int, default=300)
+    arguments.add_argument("--count", type=int, default=400)
+    arguments.add_argument(
+        "--source",
+        choices=SOURCES,
+        default="all",
+        help="files; databases: tables of PostgreSQL and DuckDB; all: drawn by the seed",
+    )
     arguments.add_argument(
         "--destination",
-        choices=CHOICES,
+        choices=DESTINATIONS,
         default="all",
-        help="postgresql; files: those of DuckDB, Parquet and SQLite; all: drawn by the seed",
+        help="of loads from files: postgresql; files: those of DuckDB, Parquet and SQLite; all: "
+        "drawn by the seed",
     )
     wish = arguments.parse_args()
     folder = Path(tempfile.mkdtemp(prefix="inrush-torture-"))
@@ -78,7 +94,7 @@ def main() -> int:
     started = monotonic()
     try:
         for seed in range(wish.seed, wish.seed + wish.count):
-            title, play = stage.draw(seed, wish.destination)
+            title, play = stage.draw(seed, wish.source, wish.destination)
             print(title, end="", flush=True)
             try:
                 result = play()
@@ -102,7 +118,8 @@ def main() -> int:
         print(f"{name:<24}{tried[name]:>7}{hit[name]:>7}")
     print(f"{'all':<24}{sum(tried.values()):>7}{sum(hit.values()):>7}")
     print(f"{wish.count} scenarios in {monotonic() - started:.0f} s, {len(broken)} broken")
-    again = "" if wish.destination == "all" else f" DESTINATION={wish.destination}"
+    again = "" if wish.source == "all" else f" SOURCE={wish.source}"
+    again += "" if wish.destination == "all" else f" DESTINATION={wish.destination}"
     for seed in broken:
         print(f"again: make torture-faults SEED={seed} COUNT=1{again}")
     return 1 if broken else 0

@@ -30,6 +30,8 @@ class Trouble:
     kind: str
     # The fault comes after this number of bytes from all clients.
     after_bytes: int | None = None
+    # The fault comes after this number of bytes from the server to all clients.
+    after_answer_bytes: int | None = None
     # The COMMIT at which the fault comes, counted from one over all connections.
     at_commit: int | None = None
     # That COMMIT still reaches the server, but its reply does not come back.
@@ -42,7 +44,9 @@ class Trouble:
 
     def __str__(self) -> str:
         """Say what goes wrong and when."""
-        if self.at_commit is None:
+        if self.after_answer_bytes is not None:
+            place = f"after {self.after_answer_bytes} bytes of answers"
+        elif self.at_commit is None:
             place = f"after {self.after_bytes} bytes"
         else:
             place = f"at COMMIT {self.at_commit}, {'sent' if self.commit_passes else 'not sent'}"
@@ -111,6 +115,7 @@ class Proxy(AbstractContextManager["Proxy"]):
         self.trouble: Trouble | None = None
         self._lock = threading.Lock()
         self._sent_bytes = 0
+        self._answer_bytes = 0
         self._commits = 0
         self._connections: list[Connection] = []
         self._accepting = threading.Thread(target=self._accept, daemon=True)
@@ -120,6 +125,7 @@ class Proxy(AbstractContextManager["Proxy"]):
         """Count from zero, and prepare this fault."""
         with self._lock:
             self._sent_bytes = 0
+            self._answer_bytes = 0
             self._commits = 0
             self.trouble = trouble
 
@@ -195,6 +201,12 @@ class Proxy(AbstractContextManager["Proxy"]):
                     trouble, connection.answer_lost = connection.answer_lost, None
                     self._strike(trouble, connection)
                 self._wait_while_stalled(connection)
+                passed, answered = self._look_at_answer(block)
+                if answered is not None:
+                    connection.client.sendall(block[:passed])
+                    block = block[passed:]
+                    self._strike(answered, connection)
+                    self._wait_while_stalled(connection)
                 connection.client.sendall(block)
             # The fault may have closed the server's end, of which the client must hear nothing.
             self._wait_while_stalled(connection)
@@ -218,6 +230,19 @@ class Proxy(AbstractContextManager["Proxy"]):
                 return len(block), None
             trouble.is_chosen = True
             return passed, trouble
+
+    def _look_at_answer(self, block: bytes) -> tuple[int, Trouble | None]:
+        """Return how many bytes of an answer still pass, and the fault that comes then."""
+        with self._lock:
+            before = self._answer_bytes
+            self._answer_bytes += len(block)
+            trouble = self.trouble
+            if trouble is None or trouble.is_chosen or trouble.after_answer_bytes is None:
+                return len(block), None
+            if self._answer_bytes < trouble.after_answer_bytes:
+                return len(block), None
+            trouble.is_chosen = True
+            return max(0, trouble.after_answer_bytes - before), trouble
 
     def _strike(self, trouble: Trouble, connection: Connection) -> None:
         with self._lock:

@@ -289,6 +289,24 @@ def test_rows_of_two_snapshots_are_not_mixed(
     assert target.rows(SUMS) == database.rows(SUMS)
 
 
+@pytest.mark.parametrize("mode", ["create", "append"])
+def test_a_copy_that_was_killed_after_its_switch_is_not_repeated(
+    database: Database, target: Database, inrush: Inrush, mode: str
+) -> None:
+    """The same command says that the rows are loaded, although the table has grown since."""
+    made = "CREATE TABLE t (id int NOT NULL, v int)"
+    database.execute(f"{made}; INSERT INTO t SELECT n, n FROM generate_series(1, 3000) AS n")
+    if mode == "append":
+        target.execute(made)
+    inrush.write("copy.toml", package(database, target, "t", 'table = "t"', mode=f'"{mode}"'))
+    killed = inrush("run", "copy.toml", environment={"INRUSH_FAULT": "after_switch_commit"})
+    assert killed.status == -signal.SIGKILL, killed.said
+    loaded = target.rows(SUMS)
+    database.execute("INSERT INTO t SELECT n, n FROM generate_series(3001, 9000) AS n")
+    inrush("run", "copy.toml").expect(CLEAN, "already loaded")
+    assert target.rows(SUMS) == loaded == [(3000, 3000, 4501500)]
+
+
 def test_a_query_and_the_text_of_other_types(
     database: Database, target: Database, inrush: Inrush
 ) -> None:

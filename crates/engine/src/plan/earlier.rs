@@ -74,9 +74,7 @@ pub async fn find<'a, L: PackageRuns>(
         && options.is_repeated(runs.name(&run))
     {
         let wanted: Vec<WantedFiles<'_>> = wanted.collect();
-        let mut files = LoadedFiles::new(&wanted);
-        runs.see_switched_by(&run, &mut files).await?;
-        if matches!(files.run(), Ok(Some(_))) {
+        if has_loaded(runs, &run, &wanted).await? {
             return Ok(EarlierRun::Loaded(run));
         }
     } else if !options.again && !options.is_replay {
@@ -84,7 +82,17 @@ pub async fn find<'a, L: PackageRuns>(
         let mut files = LoadedFiles::new(&wanted);
         runs.see_switched(&mut files).await?;
         let lost_rows = files.lost_rows();
-        let run_id = files.run()?;
+        let known = files.run();
+        // A table that is written to is not what it was when the killed command has loaded it.
+        if !matches!(known, Ok(Some(_)))
+            && wanted.iter().any(WantedFiles::has_snapshot)
+            && let Some(run) = runs.latest_if_switched().await?
+            && options.was_killed(runs.name(&run))
+            && has_loaded(runs, &run, &wanted).await?
+        {
+            return Ok(EarlierRun::Loaded(run));
+        }
+        let run_id = known?;
         if run_id.is_none() {
             notes.extend(lost_rows);
         }
@@ -98,4 +106,16 @@ pub async fn find<'a, L: PackageRuns>(
     // kept.
     let stopped = runs.latest_stopped().await?;
     Ok(stopped.map_or(EarlierRun::None, EarlierRun::Stopped))
+}
+
+/// True if a run, which was killed before its report, has loaded what the same command asks for now. Tables may have
+/// changed since.
+async fn has_loaded<L: PackageRuns>(
+    runs: &mut L,
+    run: &L::Run,
+    wanted: &[WantedFiles<'_>],
+) -> Result<bool, L::Error> {
+    let mut files = LoadedFiles::of_killed(wanted);
+    runs.see_switched_by(run, &mut files).await?;
+    Ok(matches!(files.run(), Ok(Some(_))))
 }

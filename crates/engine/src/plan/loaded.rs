@@ -21,10 +21,19 @@ pub struct WantedFiles<'a> {
     pub holds: Box<dyn Fn(&SwitchedFile) -> bool + 'a>,
 }
 
+impl WantedFiles<'_> {
+    /// True if some are tables, of which each command reads another moment.
+    pub fn has_snapshot(&self) -> bool {
+        self.files.iter().any(|file| file.is_snapshot())
+    }
+}
+
 /// Finds the files of a plan among those that runs have switched in.
 pub struct LoadedFiles<'a> {
     flows: &'a [WantedFiles<'a>],
     found: Vec<FoundOfFlow>,
+    /// A table counts as loaded, whatever has changed in it since.
+    snapshots_may_differ: bool,
 }
 
 /// The loaded files of a flow.
@@ -76,6 +85,16 @@ impl<'a> LoadedFiles<'a> {
         LoadedFiles {
             flows,
             found: flows.iter().map(|_| FoundOfFlow::default()).collect(),
+            snapshots_may_differ: false,
+        }
+    }
+
+    /// For the files of these flows, among those of a command that was killed when they were in their targets: tables may
+    /// have changed since.
+    pub fn of_killed(flows: &'a [WantedFiles<'a>]) -> LoadedFiles<'a> {
+        LoadedFiles {
+            snapshots_may_differ: true,
+            ..LoadedFiles::new(flows)
         }
     }
 
@@ -113,7 +132,8 @@ impl<'a> LoadedFiles<'a> {
             match index.find(&switched.file_key) {
                 Some(at) => {
                     let file = &**flow.files[at];
-                    let is_same = is_unchanged(file, switched);
+                    let may_differ = self.snapshots_may_differ && file.is_snapshot();
+                    let is_same = may_differ || is_unchanged(file, switched);
                     let holds = (flow.holds)(switched);
                     found.has_lost |= is_same && !holds;
                     found.files[at].see(switched.run_id, is_same && holds);
@@ -252,5 +272,36 @@ mod tests {
         // Rows that were appended are not appended once more beside new ones.
         assert!(run_of_two([10, 11], [false, false]).is_err());
         assert!(run_of_two([10, 11], [false, true]).is_err());
+    }
+
+    #[test]
+    fn a_table_that_changed_after_the_kill_is_what_the_killed_command_has_loaded() {
+        for (input, expected) in [
+            (TestInput::table("t", 11), Some(RunId::new(7))),
+            (TestInput::new("t", 11), None),
+        ] {
+            let file = Arc::new(input) as Arc<dyn Input>;
+            let flows = [WantedFiles {
+                target: "t".to_owned(),
+                replaces: false,
+                files: vec![&file],
+                holds: Box::new(|_| true),
+            }];
+            let switched = SwitchedFile {
+                run_id: RunId::new(7),
+                target_oids: Vec::new(),
+                target: "t".to_owned(),
+                file_key: file_key(&*file),
+                file_bytes: 10,
+                file_modified_ns: 0,
+                rows_loaded: 1,
+            };
+            let run = |mut loaded: LoadedFiles<'_>| {
+                loaded.see(&switched);
+                loaded.run().expect("no files to refuse")
+            };
+            assert_eq!(run(LoadedFiles::new(&flows)), None);
+            assert_eq!(run(LoadedFiles::of_killed(&flows)), expected);
+        }
     }
 }

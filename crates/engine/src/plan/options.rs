@@ -54,7 +54,12 @@ impl PlanOptions<'_> {
     /// True if `again` asks for what a killed command has done already: `run`, the last of the package, is switched, and
     /// its process was killed before it wrote the report.
     pub fn is_repeated(&self, run: &RunName) -> bool {
-        self.again && !self.is_replay && folder::lacks_report(self.runs_folder, run)
+        self.again && !self.is_replay && self.was_killed(run)
+    }
+
+    /// True if the process of a switched run was killed before it wrote the report.
+    pub fn was_killed(&self, run: &RunName) -> bool {
+        folder::lacks_report(self.runs_folder, run)
     }
 
     /// Passes a result on, or collects its error.

@@ -13,6 +13,7 @@ use inrush_source::{
 pub struct TestInput {
     name: Arc<Path>,
     size_bytes: u64,
+    is_snapshot: bool,
 }
 
 impl TestInput {
@@ -21,6 +22,15 @@ impl TestInput {
         TestInput {
             name: Path::new(name).into(),
             size_bytes,
+            is_snapshot: false,
+        }
+    }
+
+    /// A table at one moment.
+    pub fn table(name: &str, size_bytes: u64) -> TestInput {
+        TestInput {
+            is_snapshot: true,
+            ..TestInput::new(name, size_bytes)
         }
     }
 }
@@ -52,6 +62,10 @@ impl Input for TestInput {
 
     fn identity(&self) -> Vec<String> {
         vec![self.name.display().to_string()]
+    }
+
+    fn is_snapshot(&self) -> bool {
+        self.is_snapshot
     }
 
     fn reads_in_ranges(&self) -> Result<bool, SourceError> {

@@ -1,0 +1,1 @@
+"""Faults of loads whose rows come from databases."""

@@ -1,0 +1,328 @@
+"""The faults of copies: each runs the command of a scene once, and disturbs it meanwhile.
+
+A moment is a named step of the command, or a byte of the answers of the source. The command is
+stopped there (SIGSTOP) while something happens to the source, so no moment depends on time.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+
+import duckdb
+
+from conformance.destinations import Parquet, quoted
+from faults.database_sources.copies import Copy
+from faults.database_sources.origins import FileOrigin
+from faults.database_sources.scene import CopyScene, is_refused_as_changed
+from faults.database_sources.writers import TEST
+from faults.disturbances import STEPS, UNSWITCHED_STEPS, Struck
+from harness.command import CLEAN, FAILED, INTERRUPTED, Outcome, Running
+from harness.processes import wait_for_no_server
+from harness.proxy import Trouble
+
+Strike = Callable[[CopyScene], Struck]
+Fits = Callable[[Copy], bool]
+SWITCHED_STEPS = ["switch_commit_sent", "after_switch_commit", "before_report"]
+# The source has sent about this much before the first row.
+CATALOG_BYTES = 8_000
+
+
+@dataclass(frozen=True)
+class CopyDisturbance:
+    """A kind of fault."""
+
+    name: str
+    strike: Strike
+    # The copies that it can hit.
+    fits: Fits
+
+
+KINDS: dict[str, CopyDisturbance] = {}
+
+
+def _kind(fits: Fits = lambda copy: bool(copy)) -> Callable[[Strike], Strike]:
+    def enter(strike: Strike) -> Strike:
+        KINDS[strike.__name__] = CopyDisturbance(strike.__name__, strike, fits)
+        return strike
+
+    return enter
+
+
+def _has_server(copy: Copy) -> bool:
+    return copy.source == "postgresql"
+
+
+def _step(scene: CopyScene, steps: list[str]) -> str:
+    """Return one of these steps; for frequent steps, one of the first few times."""
+    point = scene.numbers.choice(steps)
+    if "unit" in point or "copy" in point:
+        return f"{point}:{scene.numbers.choice([1, 1, 2, 3])}"
+    return point
+
+
+def _answer_byte(scene: CopyScene) -> int:
+    """Return a byte of the source's answers: before the rows, or among them."""
+    if scene.numbers.random() < 0.25:
+        return scene.numbers.randint(1, CATALOG_BYTES)
+    return scene.numbers.randint(1, CATALOG_BYTES + scene.answer_bytes // 3)
+
+
+def _until(trouble: Trouble, running: Running) -> bool:
+    """Wait until a fault of the network has come; return false if the command ended before."""
+    while not trouble.struck.wait(0.005):
+        if running.process.poll() is not None:
+            return trouble.struck.is_set()
+    return True
+
+
+def _at_some_moment(scene: CopyScene, act: Callable[[Running], bool]) -> tuple[str, bool, Outcome]:
+    """Stop the command at a step or at a byte, act, and let it continue."""
+    if not _has_server(scene.copy) or scene.numbers.random() < 0.35:
+        step = _step(scene, STEPS)
+        with scene.start(fault=f"stop:{step}") as running:
+            hit = running.stops() and act(running)
+            running.resume()
+            return f"at {step}", hit, scene.end(running)
+    trouble = Trouble("stall", after_answer_bytes=_answer_byte(scene))
+    scene.server.proxy.begin(trouble)
+    with scene.start() as running:
+        hit = _until(trouble, running)
+        if hit:
+            running.send(signal.SIGSTOP)
+            hit = running.stops()
+        trouble.healed.set()
+        hit = hit and act(running)
+        running.resume()
+        return str(trouble), hit, scene.end(running)
+
+
+def _killed(scene: CopyScene, steps: list[str]) -> tuple[str, bool]:
+    """Let the command die at one of these steps; return the step and whether it was reached."""
+    step = _step(scene, steps)
+    outcome = scene.command(fault=step)
+    hit = outcome.status == -signal.SIGKILL
+    point = step.partition(":")[0]
+    assert hit == (f"INRUSH_FAULT: died at {point}" in outcome.errors), outcome.said
+    scene.rest()
+    if not hit and not is_refused_as_changed(outcome):
+        outcome.expect(CLEAN)
+    if hit and not scene.copy.is_incremental and not scene.publishes_each:
+        assert scene.is_loaded == (point in (*SWITCHED_STEPS, "before_tidying")), step
+    return step, hit
+
+
+@_kind()
+def killed_at_step(scene: CopyScene) -> Struck:
+    """`kill -9` of the command at a named step; it proves by itself that it was there."""
+    steps = [*UNSWITCHED_STEPS, *SWITCHED_STEPS]
+    if isinstance(scene.place, Parquet):
+        steps.append("before_tidying")
+    step, hit = _killed(scene, steps)
+    return Struck(f"kill -9 at {step}", hit)
+
+
+@_kind(_has_server)
+def killed_at_byte(scene: CopyScene) -> Struck:
+    """`kill -9` of the command at a byte of the source's answers."""
+    trouble = Trouble("stall", after_answer_bytes=_answer_byte(scene))
+    scene.server.proxy.begin(trouble)
+    with scene.start() as running:
+        hit = _until(trouble, running)
+        running.send(signal.SIGKILL)
+        trouble.healed.set()
+        outcome = scene.end(running)
+    return Struck(f"kill -9, {trouble}", hit and outcome.status == -signal.SIGKILL)
+
+
+@_kind()
+def signalled(scene: CopyScene) -> Struck:
+    """SIGINT or SIGTERM."""
+    which = scene.numbers.choice([signal.SIGINT, signal.SIGTERM])
+
+    def send(running: Running) -> bool:
+        running.send(which)
+        return True
+
+    when, hit, outcome = _at_some_moment(scene, send)
+    return Struck(f"{which.name} {when}", hit and outcome.status in (INTERRUPTED, -which))
+
+
+@_kind(_has_server)
+def sessions_ended(scene: CopyScene) -> Struck:
+    """End one of its sessions in the source, or all, as an administrator does."""
+    all_of_them = scene.numbers.random() < 0.3
+
+    def end(_: Running) -> bool:
+        sessions = scene.server.readers()
+        if not sessions:
+            return False
+        chosen = sessions if all_of_them else [scene.numbers.choice(sessions)]
+        ended = "SELECT pg_terminate_backend(pid, 10000) FROM (VALUES {}) AS t (pid)"
+        listed = ", ".join(f"({pid})" for pid in chosen)
+        return any(done for (done,) in scene.server.database.rows(ended.format(listed)))
+
+    when, hit, _ = _at_some_moment(scene, end)
+    return Struck(f"{'all sessions' if all_of_them else 'a session'} ended {when}", hit)
+
+
+@_kind(_has_server)
+def statements_cancelled(scene: CopyScene) -> Struck:
+    """Cancel a statement of one of its sessions in the source."""
+    passed = scene.numbers.randint(0, 12)
+    cancel = (
+        "SELECT pg_cancel_backend(pid) FROM pg_stat_activity WHERE state = 'active' "
+        "AND datname = current_database() AND application_name = 'inrush source'"
+    )
+    with scene.server.database.connect() as canceller, scene.start() as running:
+        seen = 0
+        while running.process.poll() is None:
+            # The first ones are passed by, so that it is not always the same one.
+            asked = cancel if seen >= passed else cancel.replace("pg_cancel_backend(pid)", "true")
+            if canceller.execute(asked.encode()).fetchone():
+                seen += 1
+        outcome = scene.end(running)
+    return Struck(f"statements cancelled after {passed}", "cancel" in outcome.said)
+
+
+@_kind(_has_server)
+def backend_killed(scene: CopyScene) -> Struck:
+    """`kill -9` of a backend of the source, whose server then restarts."""
+
+    def kill(_: Running) -> bool:
+        sessions = scene.server.readers()
+        if not sessions:
+            return False
+        with suppress(ProcessLookupError):
+            os.kill(scene.numbers.choice(sessions), signal.SIGKILL)
+            return True
+        return False
+
+    when, hit, _ = _at_some_moment(scene, kill)
+    scene.server.stand.await_server()
+    return Struck(f"kill -9 of a backend {when}", hit)
+
+
+@_kind(_has_server)
+def server_crashed(scene: CopyScene) -> Struck:
+    """`pg_ctl restart -m immediate` of the source, or `kill -9` of its first process."""
+    server = scene.server.stand.server
+    by_kill = scene.numbers.random() < 0.3
+
+    def crash(_: Running) -> bool:
+        was_at_work = bool(scene.server.readers())
+        if by_kill:
+            server.kill()
+            wait_for_no_server(server.data, server.first_process)
+        else:
+            server.stop("immediate")
+        server.start()
+        return was_at_work
+
+    when, hit, _ = _at_some_moment(scene, crash)
+    scene.server.stand.await_server()
+    return Struck(f"{'kill -9' if by_kill else 'immediate stop'} of the source {when}", hit)
+
+
+@_kind(_has_server)
+def server_down(scene: CopyScene) -> Struck:
+    """Kill the command, stop the source, and run the command: it says so and changes nothing."""
+    step, hit = _killed(scene, UNSWITCHED_STEPS)
+    before = scene.last
+    scene.server.stand.server.stop("fast")
+    with scene.start_unseen() as running:
+        outcome = scene.end(running)
+    assert outcome.status == FAILED, outcome.said
+    scene.rest()
+    assert scene.last == before, outcome.said
+    return Struck(f"the source is down after kill -9 at {step}", hit)
+
+
+@_kind(_has_server)
+def network_cut(scene: CopyScene) -> Struck:
+    """Cut its connections to the source; one of the ends, or both, are told."""
+    trouble = Trouble(
+        scene.numbers.choice(["cut", "cut", "server_gone", "client_gone"]),
+        after_answer_bytes=_answer_byte(scene),
+        hits_all=scene.numbers.random() < 0.5,
+    )
+    scene.server.proxy.begin(trouble)
+    with scene.start() as running:
+        scene.end(running)
+    scene.server.keeps_connections = scene.numbers.random() < 0.5
+    return Struck(str(trouble), trouble.struck.is_set())
+
+
+@_kind(_has_server)
+def network_stalled(scene: CopyScene) -> Struck:
+    """No bytes come from the source for a while, or until the user interrupts the command."""
+    trouble = Trouble("stall", after_answer_bytes=_answer_byte(scene))
+    heals = scene.numbers.random() < 0.4
+    scene.server.proxy.begin(trouble)
+    with scene.start() as running:
+        hit = _until(trouble, running)
+        if heals:
+            trouble.healed.set()
+            outcome = scene.end(running)
+            if not is_refused_as_changed(outcome):
+                outcome.expect(CLEAN)
+        else:
+            running.send(signal.SIGINT)
+            try:
+                running.process.wait(5)
+            except subprocess.TimeoutExpired:
+                running.send(signal.SIGINT)
+            scene.end(running, 10)
+    trouble.healed.set()
+    return Struck(f"{trouble}{', healed' if heals else ', given up'}", hit)
+
+
+@_kind(lambda copy: not any(flow.is_stable for flow in copy.flows))
+def source_changed(scene: CopyScene) -> Struck:
+    """Kill it, and change the source: what was staged is not mixed with what is there now."""
+    step, hit = _killed(scene, UNSWITCHED_STEPS)
+    scene.origin.change(scene.numbers)
+    scene.may_have_changed = True
+    return Struck(f"the source changed after kill -9 at {step}", hit)
+
+
+@_kind(lambda copy: _has_server(copy) and not any(flow.is_stable for flow in copy.flows))
+def source_locked(scene: CopyScene) -> Struck:
+    """Lock a table of the source and change it; the command waits, and copies what was changed."""
+    table = scene.numbers.choice(scene.copy.tables)
+    scene.server.end_sessions()
+    scene.may_have_changed = True
+    with scene.server.database.connect(autocommit=False) as holder:
+        holder.execute(f"LOCK TABLE {quoted(table.name)} IN ACCESS EXCLUSIVE MODE".encode())
+        with scene.start() as running:
+            waits = (
+                "SELECT count(*) > 0 FROM pg_stat_activity WHERE wait_event_type = 'Lock' "
+                "AND datname = current_database() AND application_name = 'inrush source'"
+            )
+            hit = False
+            with scene.server.database.connect() as looker:
+                while not hit and running.process.poll() is None:
+                    hit = looker.execute(waits.encode()).fetchone() == (True,)
+            number = scene.server.journal.transact(holder, scene.numbers, TEST)
+            if hit:
+                # The copy has waited for this transaction, so it must show it.
+                scene.began_after = scene.server.journal.committed().index(number) + 1
+            outcome = scene.end(running)
+    if not is_refused_as_changed(outcome):
+        outcome.expect(CLEAN)
+    return Struck(f"{table.name} locked and changed", hit)
+
+
+@_kind(lambda copy: not _has_server(copy))
+def file_locked(scene: CopyScene) -> Struck:
+    """Another program writes to the file that is read: the command says so."""
+    assert isinstance(scene.origin, FileOrigin)
+    with duckdb.connect(str(scene.origin.file)):
+        outcome = scene.command()
+    scene.rest()
+    assert outcome.status in (FAILED, CLEAN), outcome.said
+    return Struck("the file is locked", outcome.status == FAILED)

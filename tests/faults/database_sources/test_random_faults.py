@@ -1,0 +1,43 @@
+"""Scenarios from seeds: a few kinds of faults, on copies of tables and queries of databases."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from conftest import FindPrograms
+from faults.database_sources.scenarios import play, scenario
+from faults.disturbances import Struck
+from faults.site import Site
+
+# Short ones of different kinds; `make torture-faults SOURCE=databases` has many more.
+SEEDS = (1, 22, 31, 42, 49, 87)
+
+_tried: list[Struck] = []
+
+
+@pytest.fixture(scope="module")
+def site(servers_folder: Path, find_programs: FindPrograms) -> Iterator[Site]:
+    place = Site(servers_folder, find_programs)
+    yield place
+    place.close()
+
+
+# A scenario has several commands, and may be the first on its servers.
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize("seed", SEEDS)
+def test_a_scenario(seed: int, site: Site, tmp_path: Path) -> None:
+    chosen = scenario(seed)
+    print(chosen)
+    result = play(chosen, site, tmp_path)
+    print(result.struck)
+    _tried.extend(result.struck)
+
+
+def test_most_faults_hit() -> None:
+    """Fail if the faults miss, because then the scenarios above show nothing."""
+    hit = sum(struck.hit for struck in _tried)
+    print(f"{len(_tried)} faults tried, {hit} hit")
+    assert hit >= 0.7 * len(_tried)
