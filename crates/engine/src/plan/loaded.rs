@@ -133,7 +133,9 @@ impl<'a> LoadedFiles<'a> {
                 Some(at) => {
                     let file = &**flow.files[at];
                     let may_differ = self.snapshots_may_differ && file.is_snapshot();
-                    let is_same = may_differ || is_unchanged(file, switched);
+                    // Rows of a table may have changed where its size has not; to replace them once more is what is asked.
+                    let is_renewed = flow.replaces && file.is_snapshot();
+                    let is_same = may_differ || (is_unchanged(file, switched) && !is_renewed);
                     let holds = (flow.holds)(switched);
                     found.has_lost |= is_same && !holds;
                     found.files[at].see(switched.run_id, is_same && holds);
@@ -272,6 +274,34 @@ mod tests {
         // Rows that were appended are not appended once more beside new ones.
         assert!(run_of_two([10, 11], [false, false]).is_err());
         assert!(run_of_two([10, 11], [false, true]).is_err());
+    }
+
+    #[test]
+    fn a_table_is_replaced_again_by_each_command() {
+        for (input, replaces, expected) in [
+            (TestInput::table("t", 10), true, None),
+            (TestInput::table("t", 10), false, Some(RunId::new(7))),
+            (TestInput::new("t", 10), true, Some(RunId::new(7))),
+        ] {
+            let file = Arc::new(input) as Arc<dyn Input>;
+            let flows = [WantedFiles {
+                target: "t".to_owned(),
+                replaces,
+                files: vec![&file],
+                holds: Box::new(|_| true),
+            }];
+            let mut loaded = LoadedFiles::new(&flows);
+            loaded.see(&SwitchedFile {
+                run_id: RunId::new(7),
+                target_oids: Vec::new(),
+                target: "t".to_owned(),
+                file_key: file_key(&*file),
+                file_bytes: 10,
+                file_modified_ns: 0,
+                rows_loaded: 1,
+            });
+            assert_eq!(loaded.run().expect("no files to refuse"), expected);
+        }
     }
 
     #[test]
