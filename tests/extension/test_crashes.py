@@ -15,7 +15,6 @@ from harness import extension, servers, standby
 from harness.command import CLEAN, Inrush
 from harness.contents import contents
 from harness.packages import flow, package
-from harness.processes import wait_for_no_server
 from harness.servers import Database, Server
 
 # The value of `server_copy` for each way.
@@ -106,10 +105,8 @@ def test_the_same_command_goes_on_after_a_crash(
     database = prepared(durable_server, servers_folder, inrush, name, way)
     with inrush.stopped_by(f"stop:{step}", "run", "package.toml") as running:
         if victim == "server":
-            durable_server.kill()
-            wait_for_no_server(durable_server.data, durable_server.first_process)
             # A run whose COMMIT got no answer asks for half a minute what became of it.
-            durable_server.start()
+            durable_server.crash()
         else:
             kill_backends(database)
         # A COMMIT in transit may have reached the disk; then the load is done.

@@ -20,7 +20,6 @@ from faults.loads import LARGE_BYTES, Load
 from faults.scene import Scene
 from harness import pauses
 from harness.command import FAILED, INTERRUPTED, Outcome, Running
-from harness.processes import wait_for_no_server
 from harness.proxy import Trouble
 
 
@@ -30,6 +29,13 @@ class Struck:
 
     what: str
     hit: bool
+
+
+def assert_most_hit(tried: list[Struck]) -> None:
+    """Fail if the faults miss, because then their scenarios show nothing."""
+    hit = sum(struck.hit for struck in tried)
+    print(f"{len(tried)} faults tried, {hit} hit")
+    assert hit >= 0.7 * len(tried)
 
 
 @dataclass
@@ -228,11 +234,9 @@ def server_crashed(scene: Scene) -> Struck:
     def crash(_: Running) -> bool:
         was_at_work = bool(scene.backends())
         if by_kill:
-            server.kill()
-            wait_for_no_server(server.data, server.first_process)
+            server.crash()
         else:
-            server.stop("immediate")
-        server.start()
+            server.restart("immediate")
         return was_at_work
 
     when, hit, _ = _at_some_time(scene, crash)

@@ -20,6 +20,8 @@ from typing import Any
 
 import psycopg
 
+from harness import processes
+
 VERSIONS = (18, 15)
 # A database needs 8 MB, and a run of all tests makes thousands. Dropping one waits for a
 # checkpoint; together, later drops find little left to write.
@@ -266,6 +268,12 @@ class Server:
     def kill(self) -> None:
         """Kill its main process: its children notice that and end by themselves."""
         os.kill(self.first_process, signal.SIGKILL)
+
+    def crash(self) -> None:
+        """Kill its main process, and start it again when no process of it is left."""
+        self.kill()
+        processes.wait_for_no_server(self.data, self.first_process)
+        self.start()
 
     @property
     def first_process(self) -> int:

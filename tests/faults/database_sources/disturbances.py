@@ -22,7 +22,6 @@ from faults.database_sources.scene import CopyScene, is_refused_as_changed
 from faults.database_sources.writers import TEST
 from faults.disturbances import STEPS, UNSWITCHED_STEPS, Struck
 from harness.command import CLEAN, FAILED, INTERRUPTED, Outcome, Running
-from harness.processes import wait_for_no_server
 from harness.proxy import Trouble
 
 Strike = Callable[[CopyScene], Struck]
@@ -216,11 +215,9 @@ def server_crashed(scene: CopyScene) -> Struck:
     def crash(_: Running) -> bool:
         was_at_work = bool(scene.server.readers())
         if by_kill:
-            server.kill()
-            wait_for_no_server(server.data, server.first_process)
+            server.crash()
         else:
-            server.stop("immediate")
-        server.start()
+            server.restart("immediate")
         return was_at_work
 
     when, hit, _ = _at_some_moment(scene, crash)
