@@ -13,6 +13,7 @@ import pytest
 
 from harness import extension, servers
 from harness.command import Inrush
+from harness.proxy import Proxy
 from harness.servers import Database, Server
 
 StartServer = Callable[..., Server]
@@ -113,6 +114,21 @@ def server(request: pytest.FixtureRequest, shared_server: SharedServer) -> Serve
 def newest_server(shared_server: SharedServer) -> Server:
     """Return a running server of the newest version, for tests that need no other."""
     return shared_server(servers.VERSIONS[0])
+
+
+@pytest.fixture(scope="module", params=servers.VERSIONS, ids=lambda version: f"pg{version}")
+def tcp_server(request: pytest.FixtureRequest, start_server: StartServer) -> Server:
+    """Return a server of each version on TCP."""
+    server = start_server(request.param)
+    server.move_to_tcp()
+    return server
+
+
+@pytest.fixture
+def proxy(tcp_server: Server) -> Iterator[Proxy]:
+    """Return a proxy before the server on TCP."""
+    with Proxy(tcp_server.port) as one:
+        yield one
 
 
 def _database(server: Server) -> Iterator[Database]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import signal
-from collections.abc import Iterator
 
 import pytest
 
@@ -23,12 +22,6 @@ def tcp_server(start_server: StartServer) -> Server:
     server = start_server(18)
     server.move_to_tcp()
     return server
-
-
-@pytest.fixture
-def proxy(tcp_server: Server) -> Iterator[Proxy]:
-    with Proxy(tcp_server.port) as one:
-        yield one
 
 
 def prepare(inrush: Inrush, proxy: Proxy, database: Database) -> None:

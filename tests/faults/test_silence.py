@@ -6,35 +6,17 @@ import signal
 import socket
 import struct
 import threading
-from collections.abc import Iterator
 from contextlib import closing
 
 import pytest
 
-from conftest import StartServer
 from harness import pauses
 from harness.command import CLEAN, FAILED, INTERRUPTED, Inrush
 from harness.packages import flow, package
-from harness.proxy import Proxy, Trouble
-from harness.servers import VERSIONS, Database, Server
+from harness.proxy import SOON, Proxy, Trouble
+from harness.servers import Database, Server
 
-# A connection that was silent for two seconds is checked; the system's own timeouts are off.
-SOON = "keepalives_idle=1&keepalives_interval=1&keepalives_count=1&tcp_user_timeout=0"
 ROWS = [(-1, "held"), *((number, f"row {number}") for number in range(2_000))]
-
-
-@pytest.fixture(scope="module", params=VERSIONS, ids=lambda version: f"pg{version}")
-def tcp_server(request: pytest.FixtureRequest, start_server: StartServer) -> Server:
-    """Return a server on TCP."""
-    server = start_server(request.param)
-    server.move_to_tcp()
-    return server
-
-
-@pytest.fixture
-def proxy(tcp_server: Server) -> Iterator[Proxy]:
-    with Proxy(tcp_server.port) as one:
-        yield one
 
 
 @pytest.fixture

@@ -3,35 +3,17 @@
 from __future__ import annotations
 
 import signal
-from collections.abc import Iterator
 from contextlib import ExitStack
 
 import pytest
 
-from conftest import StartServer
 from harness import pauses
 from harness.command import CLEAN, FAILED, INTERRUPTED, Inrush
-from harness.proxy import Proxy, Trouble
-from harness.servers import VERSIONS, Database, Server
+from harness.proxy import SOON, Proxy, Trouble
+from harness.servers import Database, Server
 
-# A connection that was silent for two seconds is checked; the system's own timeouts are off.
-SOON = "keepalives_idle=1&keepalives_interval=1&keepalives_count=1&tcp_user_timeout=0"
 # The gate holds the reading back in its middle.
 QUERY = "SELECT n, pass_gate(100000 - n) AS passed FROM generate_series(1, 100100) AS n"
-
-
-@pytest.fixture(scope="module", params=VERSIONS, ids=lambda version: f"pg{version}")
-def tcp_server(request: pytest.FixtureRequest, start_server: StartServer) -> Server:
-    """Return a server on TCP."""
-    server = start_server(request.param)
-    server.move_to_tcp()
-    return server
-
-
-@pytest.fixture
-def proxy(tcp_server: Server) -> Iterator[Proxy]:
-    with Proxy(tcp_server.port) as one:
-        yield one
 
 
 @pytest.fixture

@@ -17,11 +17,8 @@ from faults.database_sources.writers import TEST, VERSIONS, Journal
 from faults.site import Stand
 from harness import pauses
 from harness.packages import Value
-from harness.proxy import Proxy
+from harness.proxy import SOON, Proxy
 from harness.servers import Database
-
-# A connection that was silent for two seconds is checked; the system's own timeouts are off.
-SOON = "keepalives_idle=1&keepalives_interval=1&keepalives_count=1&tcp_user_timeout=0"
 
 
 def keyed(rows: Sequence[Row]) -> Rows:
