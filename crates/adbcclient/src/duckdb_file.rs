@@ -1,4 +1,4 @@
-//! Who has a file of DuckDB open, and why DuckDB cannot open it.
+//! This finds out who has a file of DuckDB open, and why DuckDB cannot open it.
 
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;

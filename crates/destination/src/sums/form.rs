@@ -1,4 +1,4 @@
-//! How a column is summed up, by its type.
+//! A column is summed up in a form that depends on its type.
 
 use inrush_rows::column_type::ColumnType;
 use inrush_rows::special_type::SpecialType;

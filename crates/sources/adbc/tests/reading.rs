@@ -1,4 +1,4 @@
-//! What the suite for sources does not ask: types, bad input, and what is never done to a file.
+//! These tests ask what the suite for sources does not: types, bad input, and what is never done to a file.
 
 mod case;
 
