@@ -12,8 +12,8 @@ use inrush_source_postgres::{Comparison, DatabaseAddress, Limits, Rows, Side};
 
 use crate::ConnectionDefaults;
 use crate::flow_since::name_of_read;
-use crate::flow_source::table_name;
-use crate::flow_tables::{address_of, rows_of};
+use crate::flow_source::{rows_of, table_name};
+use crate::flow_tables::address_of;
 use crate::operations::ledger_of;
 use crate::registry::is_server_of_source;
 

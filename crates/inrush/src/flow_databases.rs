@@ -8,13 +8,13 @@ use std::sync::{Arc, Mutex, PoisonError};
 use inrush_destination::Address;
 use inrush_engine::plan::PlanError;
 use inrush_engine::plan::flow_inputs::{FlowAsked, FlowInputs};
-use inrush_package::{ColumnDetail, Connection, FlowSource, TableName};
+use inrush_package::{ColumnDetail, Connection, FlowSource};
 use inrush_rows::cancel::Stop;
 use inrush_sniff::tables::type_name;
 use inrush_source::Source;
-use inrush_source_adbc::{AdbcSource, Column, Databases, Rows, Settings, file_of};
+use inrush_source_adbc::{AdbcSource, Column, Databases, Settings, file_of};
 
-use crate::flow_source::{STABLE_NOTE, table_name, typed_inputs};
+use crate::flow_source::{STABLE_NOTE, rows_of, typed_inputs};
 
 /// Connections where the package does not limit them: as many as there may be streams.
 const CONNECTIONS_MAX: usize = 1_024;
@@ -52,16 +52,8 @@ impl FlowDatabases {
             return Ok(Arc::clone(known));
         }
         refuse_since_and_split_by(asked, source)?;
-        let rows = match (&source.table, &source.query) {
-            (Some(table), _) => {
-                let hint = "correct `table` of the source";
-                let TableName { schema, name } = table_name(asked.name, table, hint)?;
-                Rows::Table { schema, name }
-            }
-            (None, query) => Rows::Query(query.clone().unwrap_or_default()),
-        };
         let settings = Settings {
-            rows,
+            rows: rows_of(asked.name, source)?,
             columns: source.columns.clone(),
             filter: source.filter.clone(),
             max_connections: source.max_connections.map_or(CONNECTIONS_MAX, usize::from),

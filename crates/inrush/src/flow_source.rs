@@ -6,8 +6,8 @@ use inrush_engine::plan::PlanError;
 use inrush_engine::plan::flow_inputs::{
     FlowAsked, FlowInputs, InputForm, OpenInputs, TypedField, TypedInputs,
 };
-use inrush_package::{ColumnDetail, TableName};
-use inrush_source::{Source, SourceColumn};
+use inrush_package::{ColumnDetail, FlowSource, TableName};
+use inrush_source::{Rows, Source, SourceColumn};
 
 use crate::flow_files::form_of_typed_rows;
 
@@ -22,6 +22,16 @@ pub fn table_name(flow: &str, table: &str, hint: &str) -> Result<TableName, Plan
         what: fault.to_string(),
         hint: hint.to_owned(),
     })
+}
+
+/// What a flow reads of a database.
+pub fn rows_of(flow: &str, source: &FlowSource) -> Result<Rows, PlanError> {
+    let Some(table) = &source.table else {
+        return Ok(Rows::Query(source.query.clone().unwrap_or_default()));
+    };
+    let hint = "correct `table` of the source";
+    let TableName { schema, name } = table_name(flow, table, hint)?;
+    Ok(Rows::Table { schema, name })
 }
 
 /// True if the target is new and the package lists no columns for it: it gets those of the source.

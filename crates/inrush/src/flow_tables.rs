@@ -7,17 +7,17 @@ use std::sync::{Arc, Mutex, PoisonError};
 use inrush_engine::error::Error;
 use inrush_engine::plan::PlanError;
 use inrush_engine::plan::flow_inputs::{FlowAsked, FlowInputs};
-use inrush_package::{ColumnDetail, Connection, FlowSource, TableName, quoted_where_needed};
+use inrush_package::{ColumnDetail, Connection, FlowSource, quoted_where_needed};
 use inrush_rows::cancel::Stop;
 use inrush_rows::plural::counted;
 use inrush_source::{Source, SourceError};
 use inrush_source_postgres::{
-    Database, DatabaseAddress, PostgresSource, Rows, Settings, TablePattern, Wanted,
+    Database, DatabaseAddress, PostgresSource, Settings, TablePattern, Wanted,
 };
 
 use crate::ConnectionDefaults;
 use crate::flow_since::{self, Beginning};
-use crate::flow_source::{STABLE_NOTE, table_name, takes_columns_of_source, typed_inputs};
+use crate::flow_source::{STABLE_NOTE, rows_of, takes_columns_of_source, typed_inputs};
 use crate::registry::is_server_of_source;
 
 /// Connections where the package does not limit them: as many as there may be streams, and one for the snapshot.
@@ -215,16 +215,6 @@ pub fn address_of(
             .hint()
             .unwrap_or_else(|| "correct the URL of the connection".to_owned()),
     })
-}
-
-/// What a flow reads.
-pub fn rows_of(flow: &str, source: &FlowSource) -> Result<Rows, PlanError> {
-    let Some(table) = &source.table else {
-        return Ok(Rows::Query(source.query.clone().unwrap_or_default()));
-    };
-    let hint = "correct `table` of the source";
-    let TableName { schema, name } = table_name(flow, table, hint)?;
-    Ok(Rows::Table { schema, name })
 }
 
 /// The tables of a database that `names` mean, written as a package writes them. A name that is not a pattern is kept as it

@@ -82,6 +82,23 @@ impl Places for RowNumbers {
     }
 }
 
+/// Places of rows that have no key and are numbered in an order that a person is told: `in its order`.
+#[derive(Debug)]
+pub struct NumberedRows {
+    /// The order, as in `row 17 in the order in which the server sent them`.
+    pub order: &'static str,
+}
+
+impl Places for NumberedRows {
+    fn are_rows(&self) -> bool {
+        true
+    }
+
+    fn key(&self, _position: usize) -> Option<Arc<str>> {
+        Some(self.order.into())
+    }
+}
+
 impl Chunk {
     /// Rows of typed values. `first_row` is the number of rows of their source before the first one; `records` gets a
     /// record for each. `places` finds the rows in their source: [`RowNumbers`] by their numbers alone.

@@ -9,9 +9,12 @@ mod chosen_columns;
 mod chunks;
 mod content;
 mod contract;
+mod database_rows;
 mod error;
 mod input;
 mod meter;
+mod permits;
+mod reread;
 mod since;
 mod split;
 mod wait;
@@ -23,9 +26,12 @@ pub use contract::{
     NextPart, PART_BYTES, PARTS_AHEAD, ReadSettings, ShareSettings, SharedPart, SharedSplit,
     Source, SourceStream, SplitReader,
 };
+pub use database_rows::Rows;
 pub use error::{SourceError, input_error};
 pub use input::{FirstRow, Input, InputState, SourceColumn};
 pub use meter::{SourceMeter, nanoseconds_since};
+pub use permits::Permits;
+pub use reread::has_same_hashes;
 pub use since::SinceRange;
 pub use split::{RecordStart, SourceSplit, Split};
 pub use wait::wait;

@@ -47,6 +47,7 @@ mod table;
 
 pub use columns::Column;
 pub use database::{Database, Databases, file_of};
+pub use inrush_source::Rows;
 pub use row_stream::RowStream;
 pub use source::AdbcSource;
 
@@ -63,18 +64,4 @@ pub struct Settings {
     pub max_connections: usize,
     /// The rows are declared not to change between runs.
     pub is_stable: bool,
-}
-
-/// What is read.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Rows {
-    /// A table or a view.
-    Table {
-        /// Its schema; without one it is looked up as the database does.
-        schema: Option<String>,
-        /// Its name.
-        name: String,
-    },
-    /// The rows of one SELECT.
-    Query(String),
 }

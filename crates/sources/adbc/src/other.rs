@@ -10,7 +10,7 @@ use inrush_source::{SourceError, choose_columns};
 use crate::columns::{Column, ROWS, qualified};
 use crate::error::Refused;
 use crate::session::Session;
-use crate::table::{Block, RowIds, Table};
+use crate::table::{Block, Table};
 use crate::{Rows, Settings};
 
 /// A table, a view or a query.
@@ -81,10 +81,6 @@ impl OtherTable {
 impl Table for OtherTable {
     fn columns(&self) -> &[Column] {
         &self.columns
-    }
-
-    fn row_ids(&self) -> Option<RowIds> {
-        None
     }
 
     fn statement(&self, _range: Range<u64>) -> String {

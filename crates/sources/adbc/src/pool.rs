@@ -1,12 +1,12 @@
 //! The connections that read: no more than the settings allow, used again from split to split.
 
 use std::path::Path;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use adbc_core::error::Result as AdbcResult;
 use inrush_rows::cancel::Stop;
-use inrush_source::{SourceError, wait};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use inrush_source::{Permits, SourceError};
+use tokio::sync::OwnedSemaphorePermit;
 
 use crate::database::Database;
 use crate::session::Session;
@@ -14,7 +14,7 @@ use crate::session::Session;
 /// Connections of one source.
 pub struct Pool {
     idle: Mutex<Vec<Session>>,
-    permits: Arc<Semaphore>,
+    permits: Permits,
 }
 
 impl std::fmt::Debug for Pool {
@@ -33,10 +33,9 @@ pub struct Lease {
 impl Pool {
     /// A pool of at most `sessions_max` connections; `first` is open already.
     pub fn new(first: Session, sessions_max: usize) -> Pool {
-        let sessions_max = sessions_max.clamp(1, Semaphore::MAX_PERMITS);
         Pool {
             idle: Mutex::new(vec![first]),
-            permits: Arc::new(Semaphore::new(sessions_max)),
+            permits: Permits::new(sessions_max),
         }
     }
 
@@ -47,16 +46,7 @@ impl Pool {
         input: &Path,
         stop: &Stop,
     ) -> Result<AdbcResult<Lease>, SourceError> {
-        let permit = wait(async {
-            tokio::select! {
-                biased;
-                _ = stop.wait() => None,
-                permit = Arc::clone(&self.permits).acquire_owned() => permit.ok(),
-            }
-        });
-        let permit = permit.ok_or_else(|| SourceError::Stopped {
-            path: input.to_path_buf(),
-        })?;
+        let permit = self.permits.take(input, stop)?;
         let kept = self.idle().pop();
         let session = match kept {
             Some(session) => Ok(session),

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use arrow_array::{Array, Int64Array};
-use inrush_rows::chunk::{Chunk, Places};
+use inrush_rows::chunk::{Chunk, NumberedRows, Places};
 use inrush_rows::typed_rows::{RowFault, TypedColumn, TypedRows};
 use inrush_scan::Records;
 use inrush_source::{Chunks, SourceError, SourceMeter, SplitEnd, SplitReader, nanoseconds_since};
@@ -44,20 +44,6 @@ impl Places for RowIdPlaces {
 
     fn key(&self, position: usize) -> Option<Arc<str>> {
         Some(format!("rowid {}", self.ids.value(position)).into())
-    }
-}
-
-/// Rows that are found by their number in the answer alone.
-#[derive(Debug)]
-struct Numbered;
-
-impl Places for Numbered {
-    fn are_rows(&self) -> bool {
-        true
-    }
-
-    fn key(&self, _position: usize) -> Option<Arc<str>> {
-        Some("in the order in which the database sent them".into())
     }
 }
 
@@ -270,7 +256,12 @@ impl Chunks for RangeReader<'_> {
                 let first = ids.value(0) as u64;
                 (first, Arc::new(RowIdPlaces { ids, first }))
             }
-            None => (first_number, Arc::new(Numbered)),
+            None => (
+                first_number,
+                Arc::new(NumberedRows {
+                    order: "in the order in which the database sent them",
+                }),
+            ),
         };
         batch.taken = range.end;
         if batch.taken == batch.rows.row_count {

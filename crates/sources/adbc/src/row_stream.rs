@@ -13,7 +13,7 @@ use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use arrow_array::{RecordBatch, RecordBatchReader};
 use inrush_rows::cancel::Stop;
-use inrush_rows::chunk::{Chunk, Places};
+use inrush_rows::chunk::{Chunk, NumberedRows, Places};
 use inrush_rows::typed_rows::{TypedColumn, TypedRows};
 use inrush_scan::Records;
 use inrush_source::{
@@ -411,20 +411,6 @@ impl SharedSplit for Shared {
     }
 }
 
-/// Rows are found by their number.
-#[derive(Debug)]
-struct Numbered;
-
-impl Places for Numbered {
-    fn are_rows(&self) -> bool {
-        true
-    }
-
-    fn key(&self, _position: usize) -> Option<Arc<str>> {
-        Some("in its order".into())
-    }
-}
-
 /// Reads a part, or all of the stream.
 struct SlicesReader {
     rows: RowStream,
@@ -483,7 +469,9 @@ impl Chunks for SlicesReader {
         self.meter.scan_ns += nanoseconds_since(start);
         let first = self.next_row;
         self.next_row += step as u64;
-        let places: Arc<dyn Places> = Arc::new(Numbered);
+        let places: Arc<dyn Places> = Arc::new(NumberedRows {
+            order: "in its order",
+        });
         Ok(Some(Chunk::of_rows(
             &self.name, first, rows, places, records,
         )))

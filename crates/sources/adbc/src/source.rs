@@ -5,10 +5,9 @@ use std::sync::Arc;
 
 use inrush_rows::cancel::Stop;
 use inrush_rows::sql_text::without_semicolon;
-use inrush_scan::Records;
 use inrush_source::{
-    Chunks, Input, ReadSettings, Source, SourceColumn, SourceError, SourceSplit, SourceStream,
-    SplitContent, SplitReader,
+    Input, ReadSettings, Source, SourceColumn, SourceError, SourceSplit, SourceStream,
+    SplitContent, SplitReader, has_same_hashes,
 };
 
 use crate::columns::Column;
@@ -23,9 +22,6 @@ use crate::sqlite::SqliteTable;
 use crate::stopping::Stopping;
 use crate::table::Table;
 use crate::{Rows, Settings};
-
-/// Bytes of a chunk when rows are read to be compared with what was read before.
-const COMPARED_CHUNK_BYTES: usize = 1 << 20;
 
 /// A table or a query.
 #[derive(Debug)]
@@ -58,14 +54,7 @@ impl AdbcSource {
         settings: &Settings,
         stop: &Stop,
     ) -> Result<AdbcSource, SourceError> {
-        let name = match &settings.rows {
-            Rows::Table {
-                schema: Some(schema),
-                name,
-            } => format!("{schema}.{name}"),
-            Rows::Table { schema: None, name } => name.clone(),
-            Rows::Query(_) => "the query".to_owned(),
-        };
+        let name = settings.rows.name();
         let input = Path::new(&name);
         let settings = Settings {
             rows: match &settings.rows {
@@ -240,16 +229,10 @@ impl Source for AdbcSource {
     }
 
     fn has_same_content(&self, _input: usize, read: &[SplitContent]) -> Result<bool, SourceError> {
-        let mut records = Records::default();
-        for content in read {
+        has_same_hashes(read, |content, chunk_bytes| {
             let range = content.start..content.end.unwrap_or(self.input.size_bytes);
-            let mut reader = Box::new(self.reader(range, COMPARED_CHUNK_BYTES)?);
-            while reader.next_chunk(&mut records)?.is_some() {}
-            if content.hash.as_ref() != Some(&reader.end().hash) {
-                return Ok(false);
-            }
-        }
-        Ok(true)
+            self.reader(range, chunk_bytes)
+        })
     }
 
     fn notes(&self) -> Vec<String> {

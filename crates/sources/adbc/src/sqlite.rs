@@ -32,7 +32,7 @@ use inrush_source::{SourceError, choose_columns};
 use crate::columns::{Column, ROWS, literal, qualified};
 use crate::error::{Refused, input_error};
 use crate::session::Session;
-use crate::table::{Block, RowIds, Table};
+use crate::table::{Block, Table};
 use crate::{Rows, Settings};
 
 /// A view of this session, which tells the declarations behind a query's columns.
@@ -276,10 +276,6 @@ fn sql_type(kind: Kind, declared: &str) -> Option<String> {
 impl Table for SqliteTable {
     fn columns(&self) -> &[Column] {
         &self.columns
-    }
-
-    fn row_ids(&self) -> Option<RowIds> {
-        None
     }
 
     fn statement(&self, _range: Range<u64>) -> String {

@@ -14,7 +14,9 @@ pub trait Table: fmt::Debug + Send + Sync {
     fn columns(&self) -> &[Column];
 
     /// How it is cut, if it can be.
-    fn row_ids(&self) -> Option<RowIds>;
+    fn row_ids(&self) -> Option<RowIds> {
+        None
+    }
 
     /// The statement that reads a range of its rows.
     fn statement(&self, range: Range<u64>) -> String;

@@ -1,4 +1,4 @@
-//! What a source learns from the catalog when it is opened: relations, columns, the primary key, the range of an incremental
+//! The catalog is read when a source is opened: it tells relations, columns, the primary key, the range of an incremental
 //! load, and the ranges of a key.
 
 use std::path::Path;

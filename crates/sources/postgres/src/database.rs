@@ -58,20 +58,6 @@ pub(crate) struct Found {
     pub stored: Vec<String>,
 }
 
-impl Rows {
-    /// What it is called in messages.
-    pub(crate) fn name(&self) -> String {
-        match self {
-            Rows::Table {
-                schema: Some(schema),
-                name,
-            } => format!("{schema}.{name}"),
-            Rows::Table { schema: None, name } => name.clone(),
-            Rows::Query(_) => "the query".to_owned(),
-        }
-    }
-}
-
 impl Database {
     /// Finds all that will be read, locks its tables and takes the snapshot. Rows that cannot be found are an error only if
     /// nothing else is wanted: their own source tells the error when it is opened.

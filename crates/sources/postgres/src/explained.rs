@@ -1,4 +1,4 @@
-//! What the server's planner expects of a statement, and whether it can be run range by range.
+//! The server's planner is asked what it expects of a statement, and whether it can be run range by range.
 
 use std::path::Path;
 

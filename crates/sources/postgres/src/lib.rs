@@ -48,6 +48,7 @@ pub use columns::Column;
 pub use compare::{Comparison, Limits, Side, compare};
 pub use database::{Database, Wanted};
 pub use inrush_pgclient::DatabaseAddress;
+pub use inrush_source::Rows;
 pub use listing::{TablePattern, tables_like};
 pub use since::{BoundBy, FoundRange, Since};
 pub use source::PostgresSource;
@@ -74,18 +75,4 @@ pub struct Settings {
     pub is_stable: bool,
     /// Only rows with such values are read.
     pub since: Option<Since>,
-}
-
-/// What is read.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Rows {
-    /// A table, with its partitions, or a view.
-    Table {
-        /// Its schema; without one it is looked up as the user's own sessions do.
-        schema: Option<String>,
-        /// Its name.
-        name: String,
-    },
-    /// The rows of one SELECT.
-    Query(String),
 }

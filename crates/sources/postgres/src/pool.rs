@@ -1,12 +1,12 @@
 //! The sessions that read: no more than the settings allow, used again from split to split.
 
 use std::path::Path;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Mutex, PoisonError};
 
 use inrush_pgclient::BlockingSession;
 use inrush_rows::cancel::Stop;
-use inrush_source::{SourceError, wait};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use inrush_source::{Permits, SourceError};
+use tokio::sync::OwnedSemaphorePermit;
 
 use crate::error::of_session;
 use crate::snapshot::Snapshot;
@@ -16,7 +16,7 @@ use crate::snapshot::Snapshot;
 pub struct Pool {
     snapshot: Snapshot,
     idle: Mutex<Vec<PooledSession>>,
-    permits: Arc<Semaphore>,
+    permits: Permits,
     stop: Stop,
 }
 
@@ -39,11 +39,10 @@ pub struct Lease {
 impl Pool {
     /// A pool of at most `sessions_max` sessions.
     pub fn new(snapshot: Snapshot, sessions_max: usize, stop: &Stop) -> Pool {
-        let sessions_max = sessions_max.clamp(1, Semaphore::MAX_PERMITS);
         Pool {
             snapshot,
             idle: Mutex::default(),
-            permits: Arc::new(Semaphore::new(sessions_max)),
+            permits: Permits::new(sessions_max),
             stop: stop.clone(),
         }
     }
@@ -56,20 +55,7 @@ impl Pool {
     /// A session in a transaction of the snapshot. Waits while all are in use. With `hides_nothing`, a table that hides
     /// rows from the user by row security is an error.
     pub fn take(&self, input: &Path, hides_nothing: bool) -> Result<Lease, SourceError> {
-        let stopped = || SourceError::Stopped {
-            path: input.to_path_buf(),
-        };
-        if self.stop.asked().is_some() {
-            return Err(stopped());
-        }
-        let permit = wait(async {
-            tokio::select! {
-                biased;
-                _ = self.stop.wait() => None,
-                permit = Arc::clone(&self.permits).acquire_owned() => permit.ok(),
-            }
-        });
-        let permit = permit.ok_or_else(stopped)?;
+        let permit = self.permits.take(input, &self.stop)?;
         let failed = |error| of_session(input, error);
         let kept = self.idle().pop();
         let mut pooled = match kept {

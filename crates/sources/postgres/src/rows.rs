@@ -7,7 +7,7 @@ use arrow_array::types::{TimestampMicrosecondType, UInt64Type};
 use arrow_array::{Array, ArrayRef, UInt64Array};
 use arrow_schema::DataType;
 use inrush_pgcopy::{DecodedBlock, plain_or_text};
-use inrush_rows::chunk::Places;
+use inrush_rows::chunk::{NumberedRows, Places};
 use inrush_rows::typed_rows::{RowFault, TypedColumn, TypedRows};
 
 use crate::columns::Column;
@@ -94,20 +94,6 @@ impl RowPlace {
 /// Bits of a position that number the rows of a range of a key.
 const KEY_ROW_BITS: u32 = 44;
 
-/// Rows that are found by their number alone.
-#[derive(Debug)]
-struct Numbered;
-
-impl Places for Numbered {
-    fn are_rows(&self) -> bool {
-        true
-    }
-
-    fn key(&self, _position: usize) -> Option<Arc<str>> {
-        Some("in the order in which the server sent them".into())
-    }
-}
-
 /// The decoder does not tell the two types of timestamps apart.
 fn with_zone(array: &ArrayRef, column: &Column) -> ArrayRef {
     match (&column.data_type, array.data_type()) {
@@ -159,7 +145,12 @@ pub fn of_block(
             };
             (first, Arc::new(PagePlaces { positions, first }))
         }
-        _ => (first_number, Arc::new(Numbered)),
+        _ => (
+            first_number,
+            Arc::new(NumberedRows {
+                order: "in the order in which the server sent them",
+            }),
+        ),
     };
     let values = block.columns.iter().skip(place.columns());
     let typed = values.zip(columns).map(|(array, column)| TypedColumn {

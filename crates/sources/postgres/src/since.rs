@@ -305,35 +305,41 @@ pub fn find_range(
         conditions.insert(0, format!("{column} >= {}", instant(start)));
     }
     let condition = conditions.join(" AND ");
-    let among = |from: &str, condition: &str| match filter {
+    let rows_where = |from: &str, condition: &str| match filter {
         Some(filter) => {
             let filter = in_parentheses(filter);
-            format!("SELECT FROM {from} WHERE {filter} AND {condition}")
+            format!("FROM {from} WHERE {filter} AND {condition}")
         }
-        None => format!("SELECT FROM {from} WHERE {condition}"),
+        None => format!("FROM {from} WHERE {condition}"),
     };
+    let among = |from: &str, condition: &str| format!("SELECT {}", rows_where(from, condition));
     // Rows that a limit leaves out now would stay below the mark.
     Explained::of(session, input, &among(from, &condition))?.refuse_chosen_rows(input, "since")?;
-    let has_nulls = match table {
+    let may_have_nulls = match table {
         Some(table) => !relations::not_null(session, table)?.contains(&since.column),
         None => true,
     };
-    if has_nulls && !since.skips_nulls {
-        let rows = among(from, &format!("{column} IS NULL"));
-        let count = format!("SELECT nullif(count(*), 0) FROM ({rows}) AS q");
-        if let Some(count) = session.query(&count, doing).map_err(failed)?.first() {
-            return Err(input_error(
-                input,
-                format!(
-                    "{count} of its rows have no value in {column}, so they are never above a mark"
-                ),
-                "give them a value (and the column NOT NULL), or leave them out by nulls = \"skip\" in `since`",
-            ));
-        }
+    let mut never_in_range = vec![format!("{column} = 'infinity'")];
+    if may_have_nulls && !since.skips_nulls {
+        never_in_range.push(format!("{column} IS NULL"));
     }
-    let endless = among(from, &format!("{column} = 'infinity'"));
-    let count = format!("SELECT nullif(count(*), 0) FROM ({endless}) AS q");
-    if let Some(count) = session.query(&count, doing).map_err(failed)?.first() {
+    let count = format!(
+        "SELECT nullif(count(*) - count(v), 0), nullif(count(v), 0) FROM (SELECT {column} AS v {}) AS q",
+        rows_where(from, &format!("({})", never_in_range.join(" OR ")))
+    );
+    let counted = session.query(&count, doing).map_err(failed)?.rows;
+    let mut counted = counted.into_iter().flatten();
+    let (nulls, endless) = (counted.next().flatten(), counted.next().flatten());
+    if let Some(count) = nulls {
+        return Err(input_error(
+            input,
+            format!(
+                "{count} of its rows have no value in {column}, so they are never above a mark"
+            ),
+            "give them a value (and the column NOT NULL), or leave them out by nulls = \"skip\" in `since`",
+        ));
+    }
+    if let Some(count) = endless {
         return Err(input_error(
             input,
             format!(

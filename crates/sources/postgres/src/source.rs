@@ -7,10 +7,9 @@ use std::sync::Arc;
 use inrush_pgclient::quote::identifier;
 use inrush_rows::cancel::Stop;
 use inrush_rows::plural::counted;
-use inrush_scan::Records;
 use inrush_source::{
-    Chunks, Input, ReadSettings, Source, SourceColumn, SourceError, SourceSplit, SourceStream,
-    SplitContent, SplitReader,
+    Input, ReadSettings, Source, SourceColumn, SourceError, SourceSplit, SourceStream,
+    SplitContent, SplitReader, has_same_hashes,
 };
 
 use crate::Settings;
@@ -23,9 +22,6 @@ use crate::pool::Pool;
 use crate::reader::RangeReader;
 use crate::rows::RowPlace;
 use crate::since::FoundRange;
-
-/// Bytes of a chunk when rows are read to be compared with what was read before.
-const COMPARED_CHUNK_BYTES: usize = 1 << 20;
 
 /// A table or a query, at one snapshot.
 #[derive(Debug)]
@@ -191,11 +187,6 @@ impl PostgresSource {
         let keys = self.inputs.first()?.keys.as_ref()?;
         Some((&keys.column, keys.count()))
     }
-
-    fn range_of(&self, input: usize, read: &SplitContent) -> Range<u64> {
-        let end = self.inputs[input].size_bytes;
-        read.start..read.end.unwrap_or(end)
-    }
 }
 
 /// The plan's note about the ranges of a key.
@@ -283,21 +274,10 @@ impl Source for PostgresSource {
 
     fn has_same_content(&self, input: usize, read: &[SplitContent]) -> Result<bool, SourceError> {
         let of = &self.inputs[input];
-        let mut records = Records::default();
-        for content in read {
-            let range = self.range_of(input, content);
-            let mut reader = Box::new(RangeReader::open(
-                &self.reading,
-                of,
-                range,
-                COMPARED_CHUNK_BYTES,
-            )?);
-            while reader.next_chunk(&mut records)?.is_some() {}
-            if content.hash.as_ref() != Some(&reader.end().hash) {
-                return Ok(false);
-            }
-        }
-        Ok(true)
+        has_same_hashes(read, |content, chunk_bytes| {
+            let range = content.start..content.end.unwrap_or(of.size_bytes);
+            RangeReader::open(&self.reading, of, range, chunk_bytes)
+        })
     }
 
     fn notes(&self) -> Vec<String> {
