@@ -68,15 +68,16 @@ fn each_row_is_in_one_range() {
         database.run(
             "CREATE TYPE mood AS ENUM ('sad', 'happy'); CREATE DOMAIN positive AS int CHECK (VALUE > 0)",
         );
-        // Debian's servers have ICU, those of a wheel do not.
-        let has_icu = "SELECT EXISTS (SELECT FROM pg_collation WHERE collprovider = 'i')";
+        // Debian's servers have ICU, those of a wheel do not. There, "unicode" is the only collation of ICU that is
+        // listed, and it cannot be used.
+        let has_icu = "SELECT EXISTS (SELECT FROM pg_collation WHERE collname = 'und-x-icu')";
         let has_icu = database.run(has_icu) == "t";
         if has_icu {
             database.run("CREATE COLLATION plain (provider = icu, locale = 'und-u-ks-level2', deterministic = false)");
         }
         let keys = KEYS.iter().enumerate();
         for (index, (sql_type, value)) in
-            keys.filter(|(_, (sql_type, _))| has_icu || !sql_type.contains("COLLATE plain"))
+            keys.filter(|(_, (sql_type, _))| has_icu || !sql_type.contains("COLLATE"))
         {
             let table = format!("keys{index}");
             database.run(&format!(
