@@ -29,6 +29,7 @@ use std::collections::BTreeMap;
 use std::time::Instant;
 
 use inrush_package::Package;
+use inrush_rows::cancel::StopReason;
 
 use self::account::Verified;
 use self::context::RunContext;
@@ -140,6 +141,9 @@ fn conclude<'a, S: LoadSteps>(
     let verified = verified.insert(Verified::of(steps, *context)?);
     if options.shares.is_some() {
         shares::coordinate::judge_rejects(context.run, &verified.committed)?;
+    }
+    if context.stop.asked() == Some(StopReason::Interrupted) {
+        return Err(Error::Interrupted);
     }
     let flows = context.run.plan.flows().iter();
     let targets: Vec<String> = flows.map(|flow| flow.reading().target.clone()).collect();
