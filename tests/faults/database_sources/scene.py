@@ -124,6 +124,15 @@ class CopyScene:
         """Whether a run was published in all targets; only the rows at the last rest count."""
         return all(self.last[name] != self.before[name] for name in self.before)
 
+    @property
+    def replaces(self) -> set[bool]:
+        """Whether a target is replaced, over all targets.
+
+        Nothing shows whether rows of a table have changed, so each command replaces it once more.
+        Beside a table that is loaded already, the user has to say whether that is wanted.
+        """
+        return {flow.mode == "replace" for flow in self.copy.flows}
+
     def settle(self) -> None:
         """Wait until the source can be read again, and the target has ended what it was asked."""
         self.origin.settle()
@@ -197,7 +206,8 @@ class CopyScene:
 
         If rows have changed since they were staged, it is refused, and succeeds with `--again`.
         """
-        if self.may_have_changed and self.is_loaded and self._has_ended_well:
+        is_another = self.may_have_changed or self.replaces == {True, False}
+        if is_another and self.is_loaded and self._has_ended_well:
             # Another command would be another load.
             return
         outcome = self.command()
@@ -240,14 +250,11 @@ class CopyScene:
         assert json.loads(outcome.output) == [], outcome.said
         if not self.may_have_changed:
             again = self.command()
-            # Nothing shows whether rows of a table have changed: it is replaced once more. Beside a
-            # table that is loaded already, the user has to say whether that is wanted.
-            renewed = {flow.mode == "replace" for flow in self.copy.flows}
-            if renewed == {True, False}:
+            if self.replaces == {True, False}:
                 again.expect(FAILED, "--again")
             else:
                 again.expect(CLEAN)
-                assert ("already loaded" in again.said) == (renewed == {False}), again.said
+                assert ("already loaded" in again.said) == (self.replaces == {False}), again.said
             assert self.look() == self.last, "the same command after success changed a target"
 
     def _load_the_rest(self) -> None:
