@@ -9,6 +9,7 @@ import pytest
 
 from harness import pauses
 from harness.command import CLEAN, FAILED, INTERRUPTED, Inrush
+from harness.hostile_server import Client, HostileServer, after_login
 from harness.proxy import SOON, Proxy, Trouble
 from harness.servers import Database, Server
 
@@ -85,3 +86,11 @@ def test_a_stop_is_obeyed_while_the_source_is_silent(source: Database, inrush: I
         pauses.wait_until_held(source)
         running.send(signal.SIGINT)
         running.wait().expect(INTERRUPTED)
+
+
+def test_a_session_whose_first_statement_is_not_answered(inrush: Inrush) -> None:
+    """Nobody can be asked for its backend yet, so the time for connecting is the limit."""
+    with HostileServer(after_login(Client.wait)) as server:
+        url = server.url("sslmode=disable&connect_timeout=2")
+        outcome = inrush("copy", "--from", url, "--table", "t", "--to", "parquet:lake")
+    outcome.expect(FAILED, "answered no statement within 2 s", "a proxy")

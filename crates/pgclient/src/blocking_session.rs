@@ -14,7 +14,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use super::address::DatabaseAddress;
 use super::backend::Backend;
-use super::connection::SETTINGS;
+use super::connection::{self, SETTINGS};
 use super::error::ClientError;
 use super::liveness::SilenceChecks;
 use super::raw_connection::RawConnection;
@@ -85,6 +85,8 @@ pub struct BlockingSession {
     server: String,
     stop: Stop,
     address: DatabaseAddress,
+    /// When its first statements must be answered: until the backend is known, nobody can be asked for it.
+    settled_until: Option<Instant>,
     /// `None` until the backend is known, or if the address sets no keepalives.
     silence: Option<(Duration, SilenceChecks)>,
     /// A buffer whose first `filled` bytes were received; those before `seen` are dealt with.
@@ -130,6 +132,7 @@ impl BlockingSession {
             server: address.server(),
             stop: stop.clone(),
             address: address.clone(),
+            settled_until: Instant::now().checked_add(address.connect_timeout),
             silence: None,
             received: Vec::new(),
             filled: 0,
@@ -141,6 +144,7 @@ impl BlockingSession {
             let checks = SilenceChecks::new(session.raw.place().clone(), session.backend()?);
             session.silence = Some((patience, checks));
         }
+        session.settled_until = None;
         Ok(session)
     }
 
@@ -422,12 +426,16 @@ impl BlockingSession {
     fn wait(&mut self, event: PollFlags, doing: &str) -> Result<(), SessionError> {
         let stop = self.stop.clone();
         let bell = stop.bell().map_err(|error| self.lost(doing, &error))?;
-        let patience = self.silence.as_ref().map(|(patience, _)| *patience);
-        let timeout = patience.and_then(|patience| Timespec::try_from(patience).ok());
         loop {
             if self.stop.asked().is_some() {
                 return Err(SessionError::Stopped);
             }
+            let patience = match (self.settled_until, &self.silence) {
+                (Some(until), _) => Some(until.saturating_duration_since(Instant::now())),
+                (None, Some((patience, _))) => Some(*patience),
+                (None, None) => None,
+            };
+            let timeout = patience.and_then(|patience| Timespec::try_from(patience).ok());
             let mut wishes = [
                 PollFd::new(&self.raw, event),
                 PollFd::new(&bell, PollFlags::IN),
@@ -435,6 +443,10 @@ impl BlockingSession {
             match poll(&mut wishes, timeout.as_ref()) {
                 Err(rustix::io::Errno::INTR) => {}
                 Err(error) => return Err(self.lost(doing, &error.into())),
+                Ok(0) if self.settled_until.is_some() => {
+                    let place = self.raw.place();
+                    return Err(connection::no_statement_answered(&self.address, place).into());
+                }
                 Ok(0) => self.check_silence(doing)?,
                 Ok(_) if !wishes[0].revents().is_empty() => {
                     if let Some((_, checks)) = &mut self.silence {

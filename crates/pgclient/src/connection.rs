@@ -128,10 +128,7 @@ impl ServerConnection {
             }
             Err(_) => {
                 task.abort();
-                return Err(no_answer(
-                    "it took the connection, and answered no statement",
-                    "is the server overloaded, or does a proxy stand before it?",
-                ));
+                return Err(no_statement_answered(address, place));
             }
         }
         Ok(ServerConnection {
@@ -258,6 +255,19 @@ pub(super) fn no_answer(
         hint: hint.to_owned(),
         source: None,
     }
+}
+
+/// The error if a server that let us log in did not answer the session's first statements in time.
+pub(super) fn no_statement_answered(
+    address: &DatabaseAddress,
+    place: &ServerAddress,
+) -> ClientError {
+    no_answer(
+        address,
+        place,
+        "it took the connection, and answered no statement",
+        "is the server overloaded, or does a proxy stand before it?",
+    )
 }
 
 /// Sets a session's settings, and finds the backend that serves it.
