@@ -21,6 +21,7 @@ from faults.scene import Scene
 from harness import pauses
 from harness.command import FAILED, INTERRUPTED, Outcome, Running
 from harness.proxy import Trouble
+from harness.servers import Server
 
 
 @dataclass(frozen=True)
@@ -36,6 +37,33 @@ def assert_most_hit(tried: list[Struck]) -> None:
     hit = sum(struck.hit for struck in tried)
     print(f"{len(tried)} faults tried, {hit} hit")
     assert hit >= 0.7 * len(tried)
+
+
+def kill_one(processes: list[int], numbers: random.Random) -> bool:
+    """Kill one of the processes, by `kill -9`; false if there is none, or if it has ended."""
+    if not processes:
+        return False
+    with contextlib.suppress(ProcessLookupError):
+        os.kill(numbers.choice(processes), signal.SIGKILL)
+        return True
+    return False
+
+
+def crash_of(
+    server: Server, numbers: random.Random, is_at_work: Callable[[], bool]
+) -> tuple[str, Callable[[Running], bool]]:
+    """Choose a crash: in words, and as a function that tells whether the server was at work."""
+    by_kill = numbers.random() < 0.3
+
+    def crash(_: Running) -> bool:
+        was_at_work = is_at_work()
+        if by_kill:
+            server.crash()
+        else:
+            server.restart("immediate")
+        return was_at_work
+
+    return "kill -9" if by_kill else "immediate stop", crash
 
 
 @dataclass
@@ -209,18 +237,7 @@ def backend_ended(scene: Scene) -> Struck:
 @_kind()
 def backend_killed(scene: Scene) -> Struck:
     """`kill -9` of a backend: the server restarts and replays its WAL."""
-
-    def kill(_: Running) -> bool:
-        backends = scene.backends()
-        if not backends:
-            return False
-        try:
-            os.kill(scene.numbers.choice(backends), signal.SIGKILL)
-        except ProcessLookupError:
-            return False
-        return True
-
-    when, hit, _ = _at_some_time(scene, kill)
+    when, hit, _ = _at_some_time(scene, lambda _: kill_one(scene.backends(), scene.numbers))
     scene.stand.await_server()
     return Struck(f"kill -9 of a backend {when}", hit)
 
@@ -228,20 +245,10 @@ def backend_killed(scene: Scene) -> Struck:
 @_kind()
 def server_crashed(scene: Scene) -> Struck:
     """`pg_ctl stop -m immediate` and a start, or `kill -9` of the server's first process."""
-    server = scene.stand.server
-    by_kill = scene.numbers.random() < 0.3
-
-    def crash(_: Running) -> bool:
-        was_at_work = bool(scene.backends())
-        if by_kill:
-            server.crash()
-        else:
-            server.restart("immediate")
-        return was_at_work
-
+    how, crash = crash_of(scene.stand.server, scene.numbers, lambda: bool(scene.backends()))
     when, hit, _ = _at_some_time(scene, crash)
     scene.stand.await_server()
-    return Struck(f"{'kill -9' if by_kill else 'immediate stop'} of the server {when}", hit)
+    return Struck(f"{how} of the server {when}", hit)
 
 
 def _commits(scene: Scene) -> int:

@@ -6,11 +6,9 @@ stopped there (SIGSTOP) while something happens to the source, so no moment depe
 
 from __future__ import annotations
 
-import os
 import signal
 import subprocess
 from collections.abc import Callable
-from contextlib import suppress
 from dataclasses import dataclass
 
 import duckdb
@@ -20,7 +18,7 @@ from faults.database_sources.copies import Copy
 from faults.database_sources.origins import FileOrigin
 from faults.database_sources.scene import CopyScene, is_refused_as_changed
 from faults.database_sources.writers import TEST
-from faults.disturbances import STEPS, UNSWITCHED_STEPS, Struck
+from faults.disturbances import STEPS, UNSWITCHED_STEPS, Struck, crash_of, kill_one
 from harness.command import CLEAN, FAILED, INTERRUPTED, Outcome, Running
 from harness.proxy import Trouble
 
@@ -191,17 +189,7 @@ def statements_cancelled(scene: CopyScene) -> Struck:
 @_kind(_has_server)
 def backend_killed(scene: CopyScene) -> Struck:
     """`kill -9` of a backend of the source, whose server then restarts."""
-
-    def kill(_: Running) -> bool:
-        sessions = scene.server.readers()
-        if not sessions:
-            return False
-        with suppress(ProcessLookupError):
-            os.kill(scene.numbers.choice(sessions), signal.SIGKILL)
-            return True
-        return False
-
-    when, hit, _ = _at_some_moment(scene, kill)
+    when, hit, _ = _at_some_moment(scene, lambda _: kill_one(scene.server.readers(), scene.numbers))
     scene.server.stand.await_server()
     return Struck(f"kill -9 of a backend {when}", hit)
 
@@ -209,20 +197,11 @@ def backend_killed(scene: CopyScene) -> Struck:
 @_kind(_has_server)
 def server_crashed(scene: CopyScene) -> Struck:
     """`pg_ctl restart -m immediate` of the source, or `kill -9` of its first process."""
-    server = scene.server.stand.server
-    by_kill = scene.numbers.random() < 0.3
-
-    def crash(_: Running) -> bool:
-        was_at_work = bool(scene.server.readers())
-        if by_kill:
-            server.crash()
-        else:
-            server.restart("immediate")
-        return was_at_work
-
+    stand = scene.server.stand
+    how, crash = crash_of(stand.server, scene.numbers, lambda: bool(scene.server.readers()))
     when, hit, _ = _at_some_moment(scene, crash)
-    scene.server.stand.await_server()
-    return Struck(f"{'kill -9' if by_kill else 'immediate stop'} of the source {when}", hit)
+    stand.await_server()
+    return Struck(f"{how} of the source {when}", hit)
 
 
 @_kind(_has_server)

@@ -237,28 +237,38 @@ mod tests {
     use crate::plan::identity::file_key;
     use crate::plan::test_source::TestInput;
 
+    /// A flow with one input.
+    fn wanted<'a>(target: &str, replaces: bool, input: &'a Arc<dyn Input>) -> WantedFiles<'a> {
+        WantedFiles {
+            target: target.to_owned(),
+            replaces,
+            files: vec![input],
+            holds: Box::new(|_| true),
+        }
+    }
+
+    /// An input that was switched in when it had ten bytes.
+    fn switched(target: &str, input: &Arc<dyn Input>) -> SwitchedFile {
+        SwitchedFile {
+            run_id: RunId::new(7),
+            target_oids: Vec::new(),
+            target: target.to_owned(),
+            file_key: file_key(&**input),
+            file_bytes: 10,
+            file_modified_ns: input.modified_ns(),
+            rows_loaded: 1,
+        }
+    }
+
     /// The run that has loaded the files of two flows, of which the second has another size now.
     fn run_of_two(sizes: [u64; 2], replaces: [bool; 2]) -> Result<Option<RunId>, PlanError> {
         let input = |name, size| Arc::new(TestInput::new(name, size)) as Arc<dyn Input>;
         let files = [input("a.csv", sizes[0]), input("b.csv", sizes[1])];
-        let flow = |at: usize| WantedFiles {
-            target: ["a", "b"][at].to_owned(),
-            replaces: replaces[at],
-            files: vec![&files[at]],
-            holds: Box::new(|_| true),
-        };
+        let flow = |at: usize| wanted(["a", "b"][at], replaces[at], &files[at]);
         let flows = [flow(0), flow(1)];
         let mut loaded = LoadedFiles::new(&flows);
         for (target, file) in ["a", "b"].into_iter().zip(&files) {
-            loaded.see(&SwitchedFile {
-                run_id: RunId::new(7),
-                target_oids: Vec::new(),
-                target: target.to_owned(),
-                file_key: file_key(&**file),
-                file_bytes: 10,
-                file_modified_ns: file.modified_ns(),
-                rows_loaded: 1,
-            });
+            loaded.see(&switched(target, file));
         }
         loaded.run()
     }
@@ -284,22 +294,9 @@ mod tests {
             (TestInput::new("t", 10), true, Some(RunId::new(7))),
         ] {
             let file = Arc::new(input) as Arc<dyn Input>;
-            let flows = [WantedFiles {
-                target: "t".to_owned(),
-                replaces,
-                files: vec![&file],
-                holds: Box::new(|_| true),
-            }];
+            let flows = [wanted("t", replaces, &file)];
             let mut loaded = LoadedFiles::new(&flows);
-            loaded.see(&SwitchedFile {
-                run_id: RunId::new(7),
-                target_oids: Vec::new(),
-                target: "t".to_owned(),
-                file_key: file_key(&*file),
-                file_bytes: 10,
-                file_modified_ns: 0,
-                rows_loaded: 1,
-            });
+            loaded.see(&switched("t", &file));
             assert_eq!(loaded.run().expect("no files to refuse"), expected);
         }
     }
@@ -311,21 +308,8 @@ mod tests {
             (TestInput::new("t", 11), None),
         ] {
             let file = Arc::new(input) as Arc<dyn Input>;
-            let flows = [WantedFiles {
-                target: "t".to_owned(),
-                replaces: false,
-                files: vec![&file],
-                holds: Box::new(|_| true),
-            }];
-            let switched = SwitchedFile {
-                run_id: RunId::new(7),
-                target_oids: Vec::new(),
-                target: "t".to_owned(),
-                file_key: file_key(&*file),
-                file_bytes: 10,
-                file_modified_ns: 0,
-                rows_loaded: 1,
-            };
+            let flows = [wanted("t", false, &file)];
+            let switched = switched("t", &file);
             let run = |mut loaded: LoadedFiles<'_>| {
                 loaded.see(&switched);
                 loaded.run().expect("no files to refuse")
