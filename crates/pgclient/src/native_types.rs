@@ -243,11 +243,26 @@ pub fn limit(modifier: i32) -> Option<i32> {
 pub async fn passing(
     connection: &ServerConnection,
     sent: &NativeType,
-    (oid, modifier): (u32, i32),
+    taken: (u32, i32),
 ) -> Result<Option<NativeShape>, ClientError> {
-    let doing = "looking for the binary form of a type";
+    let pairs = [(sent.clone(), taken)];
+    Ok(passing_all(connection, &pairs).await?.pop().flatten())
+}
+
+/// [`passing`], for each of some columns: what is sent, and the type of the column.
+pub async fn passing_all(
+    connection: &ServerConnection,
+    columns: &[(NativeType, (u32, i32))],
+) -> Result<Vec<Option<NativeShape>>, ClientError> {
+    let mut oids: Vec<u32> = columns.iter().map(|(_, (oid, _))| *oid).collect();
+    oids.sort_unstable();
+    oids.dedup();
+    if oids.is_empty() {
+        return Ok(Vec::new());
+    }
+    let doing = "looking for the binary form of types";
     let rows = connection
-        .query(&NativeTypes::query(&[oid]), &[], doing)
+        .query(&NativeTypes::query(&oids), &[], doing)
         .await?;
     let texts = |row: &Row| (0..row.len()).map(|index| row.get(index)).collect();
     let rows: Vec<Vec<Option<String>>> = rows.iter().map(texts).collect();
@@ -256,16 +271,19 @@ pub async fn passing(
         true => Some(money_scale(connection).await?),
         false => None,
     };
-    let (oid, modifier) = types.base(oid, modifier);
     let before_infinity = NativeTypes {
         types: types.types.clone(),
         server_version: INFINITE_INTERVALS_VERSION - 1,
     };
-    // An older server's intervals are all finite, so a newer one takes them, but not the other way.
-    let forms = [&types, &before_infinity].map(|types| types.form(oid, money_scale));
-    let mut forms = forms.into_iter().flatten();
-    let passes = forms.any(|form| sent.fits_in(&form, limit(modifier)));
-    Ok(passes.then(|| types.shape(oid)))
+    let shape = |(sent, (oid, modifier)): &(NativeType, (u32, i32))| {
+        let (oid, modifier) = types.base(*oid, *modifier);
+        // An older server's intervals are all finite, so a newer one takes them, but not the other way.
+        let forms = [&types, &before_infinity].map(|types| types.form(oid, money_scale));
+        let mut forms = forms.into_iter().flatten();
+        let passes = forms.any(|form| sent.fits_in(&form, limit(modifier)));
+        passes.then(|| types.shape(oid))
+    };
+    Ok(columns.iter().map(shape).collect())
 }
 
 #[cfg(test)]

@@ -26,7 +26,9 @@ mod text;
 pub use binary::BinaryEncoder;
 #[doc(hidden)]
 pub use binary::InstructionSet;
-pub use decode::{BadText, BinaryDecoder, DecodeError, DecodedBlock, DecodedType, plain_or_text};
+pub use decode::{
+    BadText, BinaryDecoder, DecodeError, DecodedBlock, DecodedType, Passed, plain_or_text,
+};
 pub use error::EncodeError;
 pub use native_shape::NativeShape;
 pub use pg_type::PgType;

@@ -1,4 +1,4 @@
-//! Chunks of whole rows from any source.
+//! Chunks of whole rows from any source, and rows that stay in their source's own form.
 
 use inrush_rows::chunk::Chunk;
 use inrush_scan::Records;
@@ -23,4 +23,16 @@ pub trait Chunks {
     fn meter_of_chunks(&mut self) -> SourceMeter {
         self.meter()
     }
+}
+
+/// Reads whole rows in the source's own binary form, for a destination of the same kind: nothing of a value is decoded. A
+/// reader hands out either chunks or such rows, never both.
+pub trait NativeRows: Chunks {
+    /// Appends the next whole rows to `block`, until it has about `until` bytes, and returns their number. `None` at the
+    /// end, and at every later call. After an error the reader must not be used again.
+    fn append_rows(
+        &mut self,
+        block: &mut Vec<u8>,
+        until: usize,
+    ) -> Result<Option<u64>, SourceError>;
 }

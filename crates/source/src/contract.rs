@@ -6,7 +6,7 @@
 //!   splits, needs_locate, locate   the pieces of an input
 //!   open_stream -> SourceStream   one for each of the engine's threads
 //!     open -> SplitReader    one split after the other
-//!       next_chunk*, end
+//!       next_chunk*, end        or native_rows, then end
 //!   share -> SharedSplit     a split of which all streams take parts
 //!     next_part -> SharedPart     a SplitReader, for the stream that asks
 //!   has_same_content         for a later run: have the rows changed?
@@ -27,7 +27,9 @@ use std::ops::Range;
 use std::pin::Pin;
 use std::sync::Arc;
 
-use crate::chunks::Chunks;
+use inrush_rows::native_type::NativeType;
+
+use crate::chunks::{Chunks, NativeRows};
 use crate::content::{SplitContent, SplitEnd};
 use crate::error::SourceError;
 use crate::input::{FirstRow, Input, SourceColumn};
@@ -114,6 +116,12 @@ pub trait Source: fmt::Debug + Send + Sync {
         Vec::new()
     }
 
+    /// The form in which it sends the values of each column, if its readers can hand out rows in this form
+    /// ([`SplitReader::native_rows`]).
+    fn native_forms(&self) -> Option<Vec<NativeType>> {
+        None
+    }
+
     /// Notes for the user about this source, in whole sentences, for the plan.
     fn notes(&self) -> Vec<String> {
         Vec::new()
@@ -152,6 +160,12 @@ pub trait SourceStream: Send {
 
 /// Reads one split, or one part of a shared split. If it is dropped before its end, nothing is left behind.
 pub trait SplitReader: Chunks + Send {
+    /// Its rows in the source's own form, if the source has [such a form](Source::native_forms) for all columns. To be
+    /// asked before the first chunk.
+    fn native_rows(&mut self) -> Option<&mut dyn NativeRows> {
+        None
+    }
+
     /// Ends the split, after the last chunk.
     fn end(self: Box<Self>) -> SplitEnd;
 }

@@ -20,7 +20,7 @@ mod split;
 mod wait;
 
 pub use chosen_columns::{AS_TEXT, choose_columns};
-pub use chunks::Chunks;
+pub use chunks::{Chunks, NativeRows};
 pub use content::{ContentHash, SplitContent, SplitEnd};
 pub use contract::{
     NextPart, PART_BYTES, PARTS_AHEAD, ReadSettings, ShareSettings, SharedPart, SharedSplit,

@@ -7,6 +7,7 @@ mod case;
 mod change;
 mod ending;
 mod memory;
+mod native;
 mod opening;
 mod random;
 mod reading;
@@ -33,7 +34,7 @@ pub struct Breach {
 type Test = fn(&MakeCase<'_>, &mut Random) -> Result<(), String>;
 
 /// The tests of all clauses except that of memory.
-const CLAUSES: [(&str, Test); 19] = [
+const CLAUSES: [(&str, Test); 20] = [
     ("S-1", opening::no_secret),
     ("S-2", opening::changes_nothing),
     ("S-3", opening::columns),
@@ -53,6 +54,7 @@ const CLAUSES: [(&str, Test); 19] = [
     ("S-18", ending::stop),
     ("S-19", ending::dropped),
     ("S-20", ending::errors_name_the_input),
+    ("S-21", native::are_the_rows_of_chunks),
 ];
 
 /// The names of all clauses except that of memory, in order.

@@ -46,6 +46,7 @@ fn each_clause_finds_a_mistake_that_no_other_finds() {
         (Flaw::HearsNoStop, "S-18"),
         (Flaw::ReadsNothingAfterDrop, "S-19"),
         (Flaw::NamesNoFile, "S-20"),
+        (Flaw::LosesNativeRow, "S-21"),
     ];
     for (flaw, clause) in flaws {
         assert_eq!(finders(flaw), [clause], "{flaw:?}");

@@ -7,6 +7,17 @@ use arrow_array::{ArrayRef, RecordBatch};
 
 use crate::fault::{self, Fault, FaultPoint};
 
+/// True if the fault asks for damage, so that rows must come in batches.
+pub fn is_wished(fault: Option<&Fault>) -> bool {
+    [
+        FaultPoint::BatchLost,
+        FaultPoint::RowDoubled,
+        FaultPoint::ValuesExchanged,
+    ]
+    .into_iter()
+    .any(|point| fault::wished(fault, point))
+}
+
 /// The batches that are sent instead of this batch, if the fault asks for damage; otherwise `None`.
 pub fn harmed(fault: Option<&Fault>, batch: &RecordBatch) -> Option<Vec<RecordBatch>> {
     if fault.is_none() || batch.num_rows() < 2 {

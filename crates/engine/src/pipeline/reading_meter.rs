@@ -2,7 +2,7 @@
 
 use inrush_rows::chunk::Chunk;
 use inrush_scan::Records;
-use inrush_source::{Chunks, SourceError, SourceMeter};
+use inrush_source::{Chunks, NativeRows, SourceError, SourceMeter};
 use inrush_verdict::Phase;
 
 use crate::gauge::Gauge;
@@ -31,9 +31,26 @@ impl<'a> ReadingMeter<'a> {
         let reading = self.gauge.enter(Phase::Read);
         let chunk = source.next_chunk(records)?;
         drop(reading);
-        let now = source.meter();
+        self.tell(source.meter());
+        Ok(chunk)
+    }
+
+    /// The next rows in the source's own form.
+    pub fn append_rows(
+        &mut self,
+        source: &mut dyn NativeRows,
+        block: &mut Vec<u8>,
+        until: usize,
+    ) -> Result<Option<u64>, SourceError> {
+        let reading = self.gauge.enter(Phase::Read);
+        let count = source.append_rows(block, until)?;
+        drop(reading);
+        self.tell(source.meter());
+        Ok(count)
+    }
+
+    fn tell(&mut self, now: SourceMeter) {
         self.gauge.add_reading(&self.told, &now);
         self.told = now;
-        Ok(chunk)
     }
 }

@@ -1,5 +1,7 @@
 //! The row loop of all destinations: reads, converts and writes the rows of a source, and accounts for each of them.
 //!
+//! Where source and destination have the same columns in the same form, rows pass without being converted.
+//!
 //! A destination implements [`RowWriter`]. The loop keeps rejects in the order of the file, sums up only rows that the
 //! writer took, reports progress, checks the stop, and reaches the fault points.
 
@@ -15,7 +17,7 @@ use inrush_rows::chunk::Chunk;
 use inrush_rows::column_policy::ColumnChanges;
 use inrush_rows::reject::{Reject, RejectCode};
 use inrush_scan::Records;
-use inrush_source::{SourceMeter, SplitReader};
+use inrush_source::{NativeRows, SourceMeter, SplitReader};
 use inrush_verdict::Phase;
 
 use super::damage;
@@ -42,6 +44,17 @@ pub trait RowWriter {
         from: usize,
         refused_max: u64,
     ) -> impl Future<Output = Result<Written, Error>>;
+
+    /// The block that is being filled for the destination, and the size from which it is sent, if rows in their source's
+    /// own form may be appended to it: the plan has compared the forms. `None` if rows must be written as batches.
+    fn native_block(&mut self) -> Option<(&mut Vec<u8>, usize)> {
+        None
+    }
+
+    /// Called when the block has this many more rows.
+    fn appended(&mut self, _rows: u64) -> impl Future<Output = Result<(), Error>> {
+        std::future::ready(Ok(()))
+    }
 }
 
 /// The rows of a batch that a writer did not take. It took all rows that are not listed.
@@ -123,6 +136,12 @@ impl RowLoop<'_> {
         converter: &mut Converter,
         writer: &mut impl RowWriter,
     ) -> Result<Account, Error> {
+        if !damage::is_wished(self.fault)
+            && writer.native_block().is_some()
+            && let Some(source) = source.native_rows()
+        {
+            return self.pass(source, file, writer).await;
+        }
         let gauge = self.gauge;
         let mut records = Records::default();
         let mut rejects = Vec::new();
@@ -154,8 +173,40 @@ impl RowLoop<'_> {
             source.recycle(chunk);
             fault::reach(self.fault, FaultPoint::InCopy);
         }
-        gauge.add_rows(account.rows_loaded);
-        let read = source.meter();
+        self.close(account, source.meter(), file)
+    }
+
+    /// Passes on all rows of a source in its own form. If one of them does not fit, the destination refuses them all, and
+    /// the careful load converts them.
+    async fn pass(
+        &mut self,
+        source: &mut dyn NativeRows,
+        file: &str,
+        writer: &mut impl RowWriter,
+    ) -> Result<Account, Error> {
+        let mut account = Account::default();
+        let mut before = SourceMeter::default();
+        let mut reading = ReadingMeter::new(self.gauge);
+        while let Some((block, until)) = writer.native_block() {
+            self.refuse_stopped()?;
+            let Some(rows) = reading.append_rows(source, block, until)? else {
+                break;
+            };
+            writer.appended(rows).await?;
+            account.rows_loaded += rows;
+            let now = source.meter();
+            self.progress(rows, now.stored_bytes - before.stored_bytes);
+            self.rejects
+                .note_read(rows, now.text_bytes - before.text_bytes);
+            before = now;
+            fault::reach(self.fault, FaultPoint::InCopy);
+        }
+        self.close(account, source.meter(), file)
+    }
+
+    /// The account of all rows of a source, which must hold.
+    fn close(&self, mut account: Account, read: SourceMeter, file: &str) -> Result<Account, Error> {
+        self.gauge.add_rows(account.rows_loaded);
         account.rows_read = read.record_count + read.skipped_line_count;
         account.rows_skipped = read.skipped_line_count;
         account.bytes_read = read.text_bytes;

@@ -30,6 +30,11 @@ pub struct VerifyColumn {
 }
 
 impl VerifyPlan {
+    /// True if rows are only counted, so that no value of them is needed.
+    pub fn only_counts(&self) -> bool {
+        self.engine.is_none() && self.summed.is_empty()
+    }
+
     /// A plan that sums up only the driver's own comparisons. `types` are the columns' types in the destination.
     pub fn new<'a>(
         columns: &[Column],

@@ -18,8 +18,7 @@ pub struct Tally {
 impl Tally {
     /// An empty tally; `None` if rows are only counted.
     pub fn new(plan: &VerifyPlan) -> Option<Tally> {
-        let is_needed = plan.engine.is_some() || !plan.summed.is_empty();
-        is_needed.then(|| Tally {
+        (!plan.only_counts()).then(|| Tally {
             items: vec![ExactSum::default(); plan.count()],
             engine: plan.engine.clone().map(|engine| engine.begin()),
             summed: plan

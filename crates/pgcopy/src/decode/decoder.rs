@@ -39,11 +39,11 @@ pub enum DecodedType {
 /// Decodes a stream block by block.
 #[derive(Clone, Debug)]
 pub struct BinaryDecoder {
-    types: Vec<DecodedType>,
+    pub(super) types: Vec<DecodedType>,
     rows: RowIndex,
-    row_count: u64,
+    pub(super) row_count: u64,
     has_begun: bool,
-    is_at_end: bool,
+    pub(super) is_at_end: bool,
 }
 
 /// The whole rows of a block.
@@ -108,7 +108,7 @@ impl BinaryDecoder {
     }
 
     /// Where the rows of a block begin; none if the header is not complete.
-    fn begin(&mut self, bytes: &[u8]) -> Result<Option<usize>, DecodeError> {
+    pub(super) fn begin(&mut self, bytes: &[u8]) -> Result<Option<usize>, DecodeError> {
         if self.has_begun {
             return Ok(Some(0));
         }
@@ -132,12 +132,16 @@ impl BinaryDecoder {
         Ok(Some(HEADER_BYTES))
     }
 
-    fn rows_of(&mut self, bytes: Vec<u8>, start: usize) -> Result<DecodedBlock, DecodeError> {
-        if self.is_at_end && !bytes.is_empty() {
-            return Err(DecodeError::AfterEnd {
-                byte_count: bytes.len(),
-            });
+    /// Refuses bytes behind the end of the stream.
+    pub(super) fn refuse_after_end(&self, byte_count: usize) -> Result<(), DecodeError> {
+        match self.is_at_end && byte_count > 0 {
+            true => Err(DecodeError::AfterEnd { byte_count }),
+            false => Ok(()),
         }
+    }
+
+    fn rows_of(&mut self, bytes: Vec<u8>, start: usize) -> Result<DecodedBlock, DecodeError> {
+        self.refuse_after_end(bytes.len())?;
         let block = Buffer::from_vec(bytes);
         self.rows
             .find(&block, start, self.types.len(), self.row_count)?;

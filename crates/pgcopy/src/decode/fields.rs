@@ -1,4 +1,4 @@
-//! [`RowIndex`] finds where the fields of a block's rows are.
+//! [`row_at`] finds where a row ends, and [`RowIndex`] where all fields of a block's rows are.
 
 use super::error::DecodeError;
 
@@ -6,6 +6,65 @@ use super::error::DecodeError;
 const TRAILER: i16 = -1;
 /// The length of a NULL.
 const NULL: i32 = -1;
+
+/// What begins at a position of a stream.
+pub(super) enum At {
+    /// A whole row.
+    Row {
+        /// The position behind it.
+        end: usize,
+    },
+    /// The trailer: no row follows.
+    Trailer,
+    /// A row or a trailer that is not whole.
+    Short,
+}
+
+/// Looks at the row that begins at `at`. `row` is its number, counted from 1. `field` gets the position of each field's
+/// length word, also those of a row that is not whole.
+#[inline]
+pub(super) fn row_at(
+    bytes: &[u8],
+    at: usize,
+    columns: usize,
+    row: u64,
+    mut field: impl FnMut(usize),
+) -> Result<At, DecodeError> {
+    let Some(count) = bytes.get(at..).and_then(|rest| rest.first_chunk()) else {
+        return Ok(At::Short);
+    };
+    let count = i16::from_be_bytes(*count);
+    if count == TRAILER {
+        return Ok(At::Trailer);
+    }
+    if usize::try_from(count) != Ok(columns) {
+        return Err(DecodeError::FieldCount {
+            row,
+            expected: columns,
+            found: count,
+        });
+    }
+    let mut end = at + 2;
+    for column in 0..columns {
+        let Some(length) = bytes.get(end..).and_then(|rest| rest.first_chunk()) else {
+            return Ok(At::Short);
+        };
+        let length = i32::from_be_bytes(*length);
+        if length < NULL {
+            return Err(DecodeError::FieldLength {
+                row,
+                column: column + 1,
+                found: length,
+            });
+        }
+        field(end);
+        end += 4 + length.max(0) as usize;
+    }
+    Ok(match end <= bytes.len() {
+        true => At::Row { end },
+        false => At::Short,
+    })
+}
 
 /// The whole rows of a block.
 #[derive(Clone, Debug, Default)]
@@ -33,55 +92,27 @@ impl RowIndex {
         self.ends.clear();
         self.end = start;
         self.is_last = false;
-        while let Some(count) = bytes[self.end..].first_chunk() {
-            let count = i16::from_be_bytes(*count);
-            if count == TRAILER {
-                self.is_last = true;
-                return Ok(());
-            }
+        loop {
             let row = first_row + self.ends.len() as u64 + 1;
-            if usize::try_from(count) != Ok(columns) {
-                return Err(DecodeError::FieldCount {
-                    row,
-                    expected: columns,
-                    found: count,
-                });
-            }
             let first_start = self.starts.len();
-            let Some(end) = self.add_fields(bytes, self.end + 2, columns, row)? else {
-                self.starts.truncate(first_start);
-                return Ok(());
-            };
-            self.ends.push(end as u32);
-            self.end = end;
-        }
-        Ok(())
-    }
-
-    /// Adds the fields of a row, and returns the position behind it; none if the row is not whole.
-    fn add_fields(
-        &mut self,
-        bytes: &[u8],
-        mut at: usize,
-        columns: usize,
-        row: u64,
-    ) -> Result<Option<usize>, DecodeError> {
-        for column in 0..columns {
-            let Some(length) = bytes.get(at..).and_then(|rest| rest.first_chunk()) else {
-                return Ok(None);
-            };
-            let length = i32::from_be_bytes(*length);
-            if length < NULL {
-                return Err(DecodeError::FieldLength {
-                    row,
-                    column: column + 1,
-                    found: length,
-                });
+            let starts = &mut self.starts;
+            match row_at(bytes, self.end, columns, row, |start| {
+                starts.push(start as u32)
+            })? {
+                At::Row { end } => {
+                    self.ends.push(end as u32);
+                    self.end = end;
+                }
+                At::Trailer => {
+                    self.is_last = true;
+                    return Ok(());
+                }
+                At::Short => {
+                    self.starts.truncate(first_start);
+                    return Ok(());
+                }
             }
-            self.starts.push(at as u32);
-            at += 4 + length.max(0) as usize;
         }
-        Ok((at <= bytes.len()).then_some(at))
     }
 
     /// The fields of a column.

@@ -8,6 +8,8 @@
 //! 2. Each column is made from its fields by the kernel of its type ([`column`], [`numeric`], [`texts`]). Texts and bytes are
 //!    views into the block, and are not copied.
 //!
+//! Where the rows go to a server that has the same columns, only the first step is done ([`passing`]).
+//!
 //! The arrays are those that [`BinaryEncoder`](crate::BinaryEncoder) takes for the same type, so that encoding and decoding
 //! cancel out. There is one exception: a block in which a number does not fit the declared decimal, such as `NaN`, has
 //! that column as text.
@@ -20,10 +22,12 @@ mod decoder;
 mod error;
 mod fields;
 mod numeric;
+mod passing;
 mod plain;
 mod texts;
 
 pub use decoder::{BinaryDecoder, DecodedBlock, DecodedType};
 pub use error::DecodeError;
+pub use passing::Passed;
 pub use plain::plain_or_text;
 pub use texts::BadText;

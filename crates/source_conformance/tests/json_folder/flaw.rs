@@ -64,6 +64,8 @@ pub enum Flaw {
     ReadsNothingAfterDrop,
     /// Its errors do not name the file.
     NamesNoFile,
+    /// The last row of a block in its own form is lost.
+    LosesNativeRow,
 }
 
 /// Larger chunks than in any clause except the one of chunks.

@@ -15,6 +15,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::UNIX_EPOCH;
 
 use inrush_rows::cancel::Stop;
+use inrush_rows::native_type::NativeType;
 use inrush_source::{
     ContentHash, Input, InputState, ReadSettings, RecordStart, ShareSettings, SharedSplit, Source,
     SourceColumn, SourceError, SourceSplit, SourceStream, SplitContent,
@@ -210,6 +211,17 @@ impl Source for JsonFolder {
             native: None,
         };
         Ok(names.map(column).collect())
+    }
+
+    /// A line of JSON.
+    fn native_forms(&self) -> Option<Vec<NativeType>> {
+        let form = |column: SourceColumn| NativeType {
+            form: format!("{} of a line of JSON", column.name),
+            limit: None,
+            sql: "text".to_owned(),
+            instead: String::new(),
+        };
+        Some(self.columns().ok()?.into_iter().map(form).collect())
     }
 
     fn input_count(&self) -> usize {

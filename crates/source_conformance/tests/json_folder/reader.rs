@@ -10,8 +10,8 @@ use inrush_rows::chunk::{Chunk, Places};
 use inrush_rows::typed_rows::{RowFault, TypedColumn, TypedRows};
 use inrush_scan::Records;
 use inrush_source::{
-    Chunks, ContentHash, RecordStart, SourceError, SourceMeter, SourceSplit, SourceStream,
-    SplitEnd, SplitReader,
+    Chunks, ContentHash, NativeRows, RecordStart, SourceError, SourceMeter, SourceSplit,
+    SourceStream, SplitEnd, SplitReader,
 };
 use serde_json::{Map, Value};
 
@@ -189,10 +189,10 @@ impl JsonReader {
     }
 }
 
-impl Chunks for JsonReader {
-    fn next_chunk(&mut self, records: &mut Records) -> Result<Option<Chunk>, SourceError> {
+impl JsonReader {
+    /// The lines of the next chunk; none at the end.
+    fn lines_of_chunk(&mut self) -> Result<Vec<Line>, SourceError> {
         let flaw = self.form.flaw;
-        records.clear();
         if self.form.stop.asked().is_some() && flaw != Flaw::HearsNoStop {
             return Err(SourceError::Stopped {
                 path: self.file.path.to_path_buf(),
@@ -208,19 +208,32 @@ impl Chunks for JsonReader {
                 self.lines = Lines::open(&self.file.path, 0, 1)?;
                 self.is_done = false;
             }
+            return Ok(lines);
+        };
+        let start = first.start;
+        let text_start = self.text_range.as_ref().map_or(start, |range| range.start);
+        let mut bytes = 0;
+        for line in &lines {
+            self.hash.add(&line.text);
+            bytes += line.text.len() as u64;
+        }
+        self.text_range = Some(text_start..start + bytes);
+        self.meter.record_count += flaw.counted(lines.len() as u64);
+        self.meter.text_bytes += bytes;
+        self.meter.stored_bytes += bytes;
+        self.meter.chunk_count += 1;
+        Ok(lines)
+    }
+}
+
+impl Chunks for JsonReader {
+    fn next_chunk(&mut self, records: &mut Records) -> Result<Option<Chunk>, SourceError> {
+        records.clear();
+        let lines = self.lines_of_chunk()?;
+        let Some(first) = lines.first() else {
             return Ok(None);
         };
         let rows = self.rows(&lines);
-        let text_start = self
-            .text_range
-            .as_ref()
-            .map_or(first.start, |range| range.start);
-        self.text_range = Some(text_start..first.start + rows.bytes_count);
-        self.hash.add(&rows.content);
-        self.meter.record_count += flaw.counted(lines.len() as u64);
-        self.meter.text_bytes += rows.bytes_count;
-        self.meter.stored_bytes += rows.bytes_count;
-        self.meter.chunk_count += 1;
         let starts = lines.iter().map(|line| line.start).collect();
         let name: &Arc<Path> = &self.file.path;
         let places = Arc::new(LineStarts(starts));
@@ -240,7 +253,31 @@ impl Chunks for JsonReader {
     }
 }
 
+impl NativeRows for JsonReader {
+    fn append_rows(
+        &mut self,
+        block: &mut Vec<u8>,
+        _until: usize,
+    ) -> Result<Option<u64>, SourceError> {
+        let mut lines = self.lines_of_chunk()?;
+        if lines.is_empty() {
+            return Ok(None);
+        }
+        if self.form.flaw == Flaw::LosesNativeRow && lines.len() > 2 {
+            lines.pop();
+        }
+        for line in &lines {
+            block.extend_from_slice(&line.text);
+        }
+        Ok(Some(lines.len() as u64))
+    }
+}
+
 impl SplitReader for JsonReader {
+    fn native_rows(&mut self) -> Option<&mut dyn NativeRows> {
+        Some(self)
+    }
+
     fn end(mut self: Box<Self>) -> SplitEnd {
         let is_whole = self.range == (0..self.file.state.size_bytes);
         self.form.flaw.at_end(&self.file.path, is_whole);

@@ -13,6 +13,9 @@ use inrush_source::{AS_TEXT, SourceColumn, SourceError};
 
 use crate::error::{input_error, of_session};
 
+/// The type `text` (`pg_type.dat`).
+const TEXT_OID: u32 = 25;
+
 /// The largest precision of Decimal128.
 const DECIMAL_DIGITS_MAX: i32 = 38;
 
@@ -29,8 +32,10 @@ pub struct Column {
     pub data_type: DataType,
     /// Its type in SQL, for a new target: `text` where the server's text is read.
     pub sql_type: String,
-    /// Its form, if its values are left in the server's binary form.
-    pub native: Option<NativeType>,
+    /// The form of its values in the stream; none if no other database could take them as they are.
+    pub form: Option<NativeType>,
+    /// Its values are left in that form, because Arrow has no type for them.
+    pub is_native: bool,
     /// It has no NULL.
     pub not_null: bool,
 }
@@ -42,7 +47,7 @@ impl Column {
             name: self.name.clone(),
             data_type: Some(self.data_type.clone()),
             is_uuid: self.is_uuid(),
-            native: self.native.clone(),
+            native: self.form.clone().filter(|_| self.is_native),
         }
     }
 
@@ -70,7 +75,7 @@ pub fn resolve(
     described: &[FieldDescription],
 ) -> Result<Vec<Column>, SourceError> {
     let kinds = type_kinds(session, input, described)?;
-    let natives = native_forms(session, input, chosen, described, &kinds)?;
+    let natives = native_forms(session, input, chosen, described)?;
     let mut columns = Vec::with_capacity(chosen.len());
     let described = described.iter().zip(&kinds).zip(natives);
     for ((name, is_text), ((field, (sql, is_enum)), form)) in chosen.iter().zip(described) {
@@ -81,19 +86,11 @@ pub fn resolve(
             (true, _) | (_, true) => Some(text()),
             _ => of_type(field.type_oid, field.type_modifier),
         };
-        let (decoded, data_type, native) = match (value, form) {
-            (Some((decoded, data_type)), _) => (decoded, data_type, None),
-            (None, Some(form)) => {
-                let native = NativeType {
-                    form,
-                    limit: native_types::limit(field.type_modifier),
-                    sql: sql.clone(),
-                    instead,
-                };
-                // Bytes as they are.
-                let decoded = DecodedType::Value(PgType::Bytea);
-                (decoded, DataType::Binary, Some(native))
-            }
+        let is_native = value.is_none();
+        let (decoded, data_type) = match (value, &form) {
+            (Some(value), _) => value,
+            // Bytes as they are.
+            (None, Some(_)) => (DecodedType::Value(PgType::Bytea), DataType::Binary),
             (None, None) => {
                 let column = identifier(name);
                 return Err(input_error(
@@ -108,38 +105,43 @@ pub fn resolve(
             is_text: *is_text,
             decoded,
             data_type,
-            sql_type: match (*is_text || *is_enum, &native) {
+            sql_type: match (*is_text || *is_enum, is_native) {
                 (true, _) => "text".to_owned(),
-                (false, Some(native)) => native.sql.clone(),
-                (false, None) => short_type(sql),
+                (false, true) => sql.clone(),
+                (false, false) => short_type(sql),
             },
-            native,
+            form: form.map(|form| NativeType {
+                form,
+                limit: match is_text {
+                    true => None,
+                    false => native_types::limit(field.type_modifier),
+                },
+                sql: sql.clone(),
+                instead,
+            }),
+            is_native,
             not_null: not_null.contains(name),
         });
     }
     Ok(columns)
 }
 
-/// The binary forms of the types that are not read as values, for each column.
+/// The binary form of each column's values; none if no other database could take them.
 fn native_forms(
     session: &mut BlockingSession,
     input: &Path,
     chosen: &[(String, bool)],
     described: &[FieldDescription],
-    kinds: &[(String, bool)],
 ) -> Result<Vec<Option<String>>, SourceError> {
-    let columns = chosen.iter().zip(described).zip(kinds);
-    let of_column = |((_, is_text), field): (&(String, bool), &FieldDescription), is_enum| {
-        let is_value =
-            *is_text || is_enum || of_type(field.type_oid, field.type_modifier).is_some();
-        (!is_value).then_some(field.type_oid)
-    };
-    let wanted: Vec<Option<u32>> = columns
-        .map(|(column, (_, is_enum))| of_column(column, *is_enum))
+    let columns = chosen.iter().zip(described);
+    let oids: Vec<u32> = columns
+        .map(|((_, is_text), field)| match is_text {
+            true => TEXT_OID,
+            false => field.type_oid,
+        })
         .collect();
-    let oids: Vec<u32> = wanted.iter().flatten().copied().collect();
     if oids.is_empty() {
-        return Ok(vec![None; wanted.len()]);
+        return Ok(Vec::new());
     }
     let mut query = |sql: &str, doing| {
         let found = session.query(sql, doing);
@@ -161,8 +163,8 @@ fn native_forms(
             Some(scale_of_money(&hex.unwrap_or_default()))
         }
     };
-    let form = |oid: Option<u32>| types.form(oid?, money_scale);
-    Ok(wanted.into_iter().map(form).collect())
+    let form = |oid: u32| types.form(oid, money_scale);
+    Ok(oids.into_iter().map(form).collect())
 }
 
 /// The name of each column's type in SQL, and whether it is an enum.

@@ -1,4 +1,4 @@
-//! Reads a split: a COPY of its rows, decoded a block at a time.
+//! Reads a split: a COPY of its rows, decoded a block at a time or passed on as they are.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -7,7 +7,8 @@ use inrush_pgcopy::{BinaryDecoder, DecodeError, DecodedType, PgType};
 use inrush_rows::chunk::Chunk;
 use inrush_scan::Records;
 use inrush_source::{
-    Chunks, ContentHash, SourceError, SourceMeter, SplitEnd, SplitReader, nanoseconds_since,
+    Chunks, ContentHash, NativeRows, SourceError, SourceMeter, SplitEnd, SplitReader,
+    nanoseconds_since,
 };
 
 use crate::error::{input_error, of_session};
@@ -28,8 +29,10 @@ pub struct RangeReader<'a> {
     decoder: BinaryDecoder,
     place: RowPlace,
     chunk_bytes: usize,
-    /// Bytes that were read and not decoded.
+    /// Bytes that were read and not decoded, from `done` on.
     rest: Vec<u8>,
+    /// Bytes of the rest that were passed on.
+    done: usize,
     /// The rest has whole rows.
     is_cut: bool,
     is_at_end: bool,
@@ -71,6 +74,7 @@ impl<'a> RangeReader<'a> {
             place,
             chunk_bytes: chunk_bytes.max(1),
             rest: Vec::new(),
+            done: 0,
             is_cut: false,
             is_at_end: false,
             hash: ContentHash::default(),
@@ -85,6 +89,16 @@ impl<'a> RangeReader<'a> {
                 path: self.input.name.to_path_buf(),
             }),
         }
+    }
+
+    /// Called when the rest has no whole row: if the COPY is over, the rest must be its end.
+    fn end_if_over(&mut self) -> Result<(), SourceError> {
+        if self.lease.is_none() {
+            let ended = self.decoder.end(&self.rest[self.done..]);
+            ended.map_err(|error| undecodable(&self.input, &error))?;
+            self.is_at_end = true;
+        }
+        Ok(())
     }
 
     /// Appends about a chunk's bytes, or what is left of the COPY.
@@ -141,11 +155,7 @@ impl Chunks for RangeReader<'_> {
             self.rest = std::mem::take(&mut block.rest);
             self.is_cut = block.is_cut;
             if block.row_count == 0 {
-                if self.lease.is_none() {
-                    let ended = self.decoder.end(&self.rest);
-                    ended.map_err(|error| undecodable(&self.input, &error))?;
-                    self.is_at_end = true;
-                }
+                self.end_if_over()?;
                 continue;
             }
             let columns = &self.reading.columns;
@@ -166,7 +176,43 @@ impl Chunks for RangeReader<'_> {
     }
 }
 
+impl NativeRows for RangeReader<'_> {
+    fn append_rows(
+        &mut self,
+        block: &mut Vec<u8>,
+        until: usize,
+    ) -> Result<Option<u64>, SourceError> {
+        let until = until.max(block.len() + 1);
+        while !self.is_at_end {
+            self.check_stop()?;
+            let start = Instant::now();
+            let bytes = &self.rest[self.done..];
+            let passed = self.decoder.pass(bytes, self.place.columns(), until, block);
+            let passed = passed.map_err(|error| undecodable(&self.input, &error))?;
+            self.done += passed.used;
+            self.meter.record_count = self.decoder.row_count();
+            self.meter.scan_ns += nanoseconds_since(start);
+            if passed.row_count > 0 {
+                self.meter.chunk_count += 1;
+                return Ok(Some(passed.row_count));
+            }
+            self.end_if_over()?;
+            let mut bytes = std::mem::take(&mut self.rest);
+            bytes.drain(..std::mem::take(&mut self.done));
+            self.receive(&mut bytes)?;
+            self.rest = bytes;
+        }
+        Ok(None)
+    }
+}
+
 impl SplitReader for RangeReader<'_> {
+    fn native_rows(&mut self) -> Option<&mut dyn NativeRows> {
+        let columns = &self.reading.columns;
+        let have_forms = columns.iter().all(|column| column.form.is_some());
+        have_forms.then_some(self as &mut dyn NativeRows)
+    }
+
     fn end(mut self: Box<Self>) -> SplitEnd {
         SplitEnd {
             hash: self.hash.take(),

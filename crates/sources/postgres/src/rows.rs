@@ -83,7 +83,7 @@ pub enum RowPlace {
 
 impl RowPlace {
     /// The number of columns before those of the row.
-    fn columns(&self) -> usize {
+    pub fn columns(&self) -> usize {
         match self {
             RowPlace::Page | RowPlace::Key(..) => 1,
             RowPlace::Number => 0,

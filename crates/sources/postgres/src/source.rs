@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use inrush_pgclient::quote::identifier;
 use inrush_rows::cancel::Stop;
+use inrush_rows::native_type::NativeType;
 use inrush_rows::plural::counted;
 use inrush_source::{
     Input, ReadSettings, Source, SourceColumn, SourceError, SourceSplit, SourceStream,
@@ -278,6 +279,11 @@ impl Source for PostgresSource {
             let range = content.start..content.end.unwrap_or(of.size_bytes);
             RangeReader::open(&self.reading, of, range, chunk_bytes)
         })
+    }
+
+    fn native_forms(&self) -> Option<Vec<NativeType>> {
+        let columns = self.reading.columns.iter();
+        columns.map(|column| column.form.clone()).collect()
     }
 
     fn notes(&self) -> Vec<String> {

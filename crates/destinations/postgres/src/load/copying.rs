@@ -81,7 +81,17 @@ impl<'a> Copying<'a> {
         let encoding = self.session.gauge.enter(Phase::Encode);
         self.encoder.encode(batch, &mut self.block)?;
         drop(encoding);
-        self.sent += batch.num_rows() as u64;
+        self.appended(batch.num_rows() as u64).await
+    }
+
+    /// The block that is being filled with rows in the binary form of COPY, and the size from which it is sent.
+    pub fn block(&mut self) -> (&mut Vec<u8>, usize) {
+        (&mut self.block, BLOCK_BYTES)
+    }
+
+    /// Counts rows that were appended to the block, and sends it if it is full.
+    pub async fn appended(&mut self, rows: u64) -> Result<(), RowsError> {
+        self.sent += rows;
         if self.block.len() >= BLOCK_BYTES {
             let block = std::mem::take(&mut self.block);
             let Some(writer) = &mut self.writer else {

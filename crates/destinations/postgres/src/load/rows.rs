@@ -214,6 +214,24 @@ impl RowWriter for CopyRows<'_> {
             None => unreachable!("rows come between the beginning and the end of a file"),
         }
     }
+
+    fn native_block(&mut self) -> Option<(&mut Vec<u8>, usize)> {
+        let passes = self.flow.rows_pass
+            && self.expected.is_none()
+            && self.unit.key_set.is_none()
+            && self.unit.key_bounds.is_none();
+        match &mut self.copier {
+            Some(Copier::Quick(copying)) if passes => Some(copying.block()),
+            _ => None,
+        }
+    }
+
+    async fn appended(&mut self, rows: u64) -> Result<(), Error> {
+        match &mut self.copier {
+            Some(Copier::Quick(copying)) => Ok(copying.appended(rows).await?),
+            _ => unreachable!("rows are appended to the block of a quick load"),
+        }
+    }
 }
 
 impl FileWriter for CopyRows<'_> {

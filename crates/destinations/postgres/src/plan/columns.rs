@@ -25,6 +25,8 @@ pub struct ResolvedColumns {
     pub field_count: usize,
     /// Their types as the server writes them.
     pub type_sql: Vec<String>,
+    /// Their types in the catalog: OID and modifier.
+    pub catalog_types: Vec<(u32, i32)>,
     /// The form in which rows are sent.
     pub wire: WireForm,
     /// The columns whose values come in binary form with OIDs of another database, by their index.
@@ -49,6 +51,7 @@ pub async fn resolve(
     let count = matches.columns.len();
     let mut columns: Vec<Column> = Vec::with_capacity(count);
     let mut type_sql = Vec::with_capacity(count);
+    let mut catalog_types = Vec::with_capacity(count);
     let mut wire = Vec::with_capacity(count);
     let mut new_columns = Vec::with_capacity(count);
     let mut unchecked = Vec::new();
@@ -106,6 +109,7 @@ pub async fn resolve(
         if resolved.may_change {
             unchecked.push(format!("`{}` ({})", detail.name, resolved.sql));
         }
+        catalog_types.push(resolved.catalog_type);
         wire.push(resolved.wire);
         columns.push(column(
             known,
@@ -136,6 +140,7 @@ pub async fn resolve(
         columns,
         field_count: matches.field_count,
         type_sql,
+        catalog_types,
         wire,
         native_shapes,
         new_columns,

@@ -104,6 +104,10 @@ impl Stages<'_> {
 
     fn into_plan(self, units: Vec<UnitPlan>) -> FlowPlan {
         let flow = self.request.flow;
+        // Sums and keys are read from values.
+        let rows_pass = self.columns.rows_pass
+            && self.checks.verify.only_counts()
+            && self.columns.key_of_units().is_none();
         let files = self.columns.files;
         let resolved = self.columns.resolved;
         FlowPlan {
@@ -136,6 +140,7 @@ impl Stages<'_> {
             column_types: resolved.type_sql,
             wire: resolved.wire,
             native_shapes: resolved.native_shapes,
+            rows_pass,
             server_copy: self.server_copy,
             key: match self.columns.range_key {
                 RangeKey::OfUnits(key) => Some(key),

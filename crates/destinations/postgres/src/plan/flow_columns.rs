@@ -9,7 +9,7 @@ use inrush_source::Source;
 use super::columns::{self, ResolvedColumns};
 use super::flow_request::FlowRequest;
 use super::flow_target::{Arrival, FlowTarget};
-use super::{KeyKind, KeyPlan, bounds, own_source, unchecked_types};
+use super::{KeyKind, KeyPlan, bounds, own_source, passing, unchecked_types};
 use crate::engine::plan::columns::KnownColumns;
 use crate::engine::plan::error::PlanError;
 use crate::engine::plan::flow_inputs::{FlowAsked, FlowInputs};
@@ -34,6 +34,8 @@ pub struct FlowColumns {
     pub source: Arc<dyn Source>,
     /// The columns that they fill.
     pub resolved: ResolvedColumns,
+    /// The source sends rows in the form that the columns take.
+    pub rows_pass: bool,
     /// The column of the range partition key of the target, or of the future target.
     pub key_name: Option<String>,
     /// How its ranges are used.
@@ -87,6 +89,7 @@ impl FlowColumns {
         let field_count = resolved.field_count;
         let source = files.settle(flow, name, &mut resolved.columns, field_count)?;
         own_source::refuse(request, target, &*source).await?;
+        let rows_pass = passing::rows_pass(request.session, &*source, &resolved).await?;
         notes.extend(unchecked_types::answer(
             request,
             target,
@@ -97,6 +100,7 @@ impl FlowColumns {
             files,
             source,
             resolved,
+            rows_pass,
             key_name,
             range_key,
         })

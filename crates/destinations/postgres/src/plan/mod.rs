@@ -30,6 +30,7 @@ mod obstacles;
 mod own_source;
 pub mod partition_names;
 mod parts;
+mod passing;
 mod print;
 mod print_flow;
 mod privileges;
@@ -176,6 +177,8 @@ pub struct FlowPlan {
     pub wire: WireForm,
     /// The columns whose values come in binary form with OIDs of another database, by their index.
     pub native_shapes: Vec<(usize, NativeShape)>,
+    /// Rows are sent in the form in which the source's server sends them.
+    pub rows_pass: bool,
     /// How the server stores the rows.
     pub server_copy: FlowCopy,
     /// The partition key.

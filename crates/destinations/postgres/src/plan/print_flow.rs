@@ -126,6 +126,12 @@ fn fmt_rows(f: &mut fmt::Formatter<'_>, flow: &FlowPlan) -> fmt::Result {
             told!(f, "  rows go by COPY in text form: {reason}")?;
         }
     }
+    if flow.rows_pass {
+        told!(
+            f,
+            "  rows pass in the binary form in which the source sends them: all columns have the same types there"
+        )?;
+    }
     told!(f, "  rejects: {}", reject_limit(&flow.reject_limit))?;
     if flow.has_pipes() {
         told!(f, "  pipes: {}", kept_pipes(flow))?;

@@ -243,6 +243,7 @@ fn without_units(flow: &FlowPlan) -> FlowPlan {
         column_types: flow.column_types.clone(),
         wire: flow.wire.clone(),
         native_shapes: flow.native_shapes.clone(),
+        rows_pass: flow.rows_pass,
         server_copy: flow.server_copy.clone(),
         key: flow.key.clone(),
         units: Vec::new(),

@@ -73,6 +73,14 @@ impl Database {
             .to_owned()
     }
 
+    /// The rows of a query in the binary form of COPY, without the stream's header and trailer.
+    pub fn binary(&self, query: &str) -> Vec<u8> {
+        let sql = format!("COPY ({query}) TO STDOUT (FORMAT binary)");
+        let output = server::psql(&self.binaries, &self.url, &sql);
+        assert!(output.status.success(), "{sql}");
+        output.stdout[19..output.stdout.len() - 2].to_vec()
+    }
+
     /// Settings that read a table.
     pub fn table(&self, name: &str) -> Settings {
         let (schema, name) = match name.split_once('.') {
