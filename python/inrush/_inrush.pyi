@@ -13,6 +13,7 @@ def run(
     connections: list[tuple[str, str]],
     streams: int | None,
     again: bool,
+    from_: str | None,
     runs_folder: Path,
     trust: bool,
     site_packages: str | None,

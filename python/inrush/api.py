@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Mapping
+from datetime import datetime
 from pathlib import Path
 from typing import Literal, Protocol
 
@@ -45,6 +46,7 @@ def run(
     connections: Mapping[str, str] | None = None,
     streams: int | None = None,
     again: bool = False,
+    from_: str | datetime | None = None,
     runs_folder: str | os.PathLike[str] = "runs",
     trust: bool = False,
 ) -> Report:
@@ -59,6 +61,8 @@ def run(
         connections: URLs in place of the package's connections, as `--connection` gives them.
         streams: The number of streams. Default: the package's setting, or the number of cores.
         again: Load the files again even if a run has loaded them.
+        from_: The value at which incremental flows begin, in place of their marks, as `--from`
+            gives it: "2026-01-31 12:00:00+00", or a time with a time zone.
         runs_folder: The folder for the folders of runs.
         trust: Let the package run code that it brings, with all rights of this process:
             drivers that it names by a path or an option, and data folders of embedded servers
@@ -66,6 +70,7 @@ def run(
 
     Raises:
         InrushError: The run did not end well.
+        ValueError: `from_` is a time without a zone.
 
     """
     return _report(
@@ -75,6 +80,7 @@ def run(
             list((connections or {}).items()),
             streams,
             again,
+            _moment(from_),
             Path(runs_folder),
             trust,
             site_packages(),
@@ -126,6 +132,7 @@ def load(
 
     Raises:
         TypeError: The rows have no `__arrow_c_stream__`.
+        ValueError: Its stream has no rows, such as that of a single column.
         InrushError: The load did not end well.
 
     """
@@ -146,6 +153,16 @@ def load(
     if routing:
         words.append("--routing")
     return _report(_inrush.load(rows, words, site_packages(), own_package()))
+
+
+def _moment(value: str | datetime | None) -> str | None:
+    """Return a time as the command takes it."""
+    if not isinstance(value, datetime):
+        return value
+    if value.tzinfo is None:
+        msg = f"from_ is {value!r}, a time without a zone: give it one (tzinfo), or write a text"
+        raise ValueError(msg)
+    return value.isoformat(sep=" ")
 
 
 def _report(told: str) -> Report:

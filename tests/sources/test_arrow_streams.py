@@ -101,6 +101,55 @@ def test_a_relation_of_duckdb_and_no_rows(tmp_path: Path) -> None:
     assert found.fetchall() == [(5000, sum(range(5000)))]
 
 
+class Exported:
+    """An object that has nothing but the capsule, as a data frame of another library."""
+
+    def __init__(self, rows: Any) -> None:
+        self.rows = rows
+
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
+        """Return the capsule of the rows."""
+        return self.rows.__arrow_c_stream__(requested_schema)
+
+
+def frame(numbers: list[int], words: Any, moments: Any) -> Any:
+    """Return rows with values in the types that a library gives them."""
+    return pa.table({"id": pa.array(numbers, pa.uint32()), "word": words, "at": moments})
+
+
+def test_capsules_as_other_libraries_make_them(database: Database, tmp_path: Path) -> None:
+    """Categories with small keys and views, times in other units, rows as structs, slices."""
+    numbers = [*range(1_000)]
+    words = pa.array([f"w{n % 7}" for n in numbers])
+    moments = [datetime.datetime(2024, 1, 1) + datetime.timedelta(hours=n) for n in numbers]
+    # As polars: views, an Enum with keys of one byte, a Datetime in milliseconds.
+    views = pa.DictionaryArray.from_arrays(
+        pa.array([n % 7 for n in numbers], pa.uint8()),
+        pa.array([f"w{n}" for n in range(7)], pa.string_view()),
+    )
+    like_polars = frame(numbers, views, pa.array(moments, pa.timestamp("ms")))
+    # As pandas: large texts, times in nanoseconds, an index, batches that are slices of others.
+    large = words.cast(pa.large_string())
+    like_pandas = frame(numbers, large, pa.array(moments, pa.timestamp("ns")))
+    like_pandas = like_pandas.append_column("__index_level_0__", pa.array(numbers, pa.int64()))
+    like_pandas = pa.concat_tables([like_pandas.slice(0, 333), like_pandas.slice(333)])
+    # A column of structs is a stream of rows, too.
+    batches = frame(numbers, words, pa.array(moments, pa.timestamp("us"))).to_batches()
+    structs = pa.chunked_array([batch.to_struct_array() for batch in batches])
+    expected = [(n, f"w{n % 7}", moments[n]) for n in numbers]
+    for number, rows in enumerate([like_polars, like_pandas, structs]):
+        report = inrush.load(
+            Exported(rows), to=database.url, table=f"t{number}", runs_folder=tmp_path, streams=2
+        )
+        assert report.account.rows_loaded == 1_000
+        read = f"SELECT id::bigint, word, at FROM t{number} ORDER BY id"
+        assert database.rows(read) == expected, number
+    assert database.value('SELECT bool_and(id = "__index_level_0__") FROM t1')
+    with pytest.raises(ValueError, match="a table or a data frame, whose stream has rows"):
+        numbers_only = Exported(pa.chunked_array([numbers]))
+        inrush.load(numbers_only, to=database.url, table="plain", runs_folder=tmp_path)
+
+
 def test_a_reject_names_the_number_of_its_row(database: Database, tmp_path: Path) -> None:
     """Rows are numbered from 1 in the order of the stream, whoever of the load took them."""
     values = [str(number) for number in range(3_000)]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from harness.command import CLEAN, USAGE, VERIFICATION, Inrush
 from harness.servers import Database
 
@@ -41,6 +43,8 @@ def test_rows_that_differ_are_named(database: Database, inrush: Inrush) -> None:
     )
     told = inrush(*compare).expect(VERIFICATION, "not compared", "more").output
     assert "1 only in the source, 1 only in the target, 2 with other values" in told, told
+    assert re.search(r"differ in 1 of [2-9] splits; keys are \(id\)", told), told
+    assert '  "id" below ' in told, told
     for part in (
         "(7) is only in public.orders",
         "(-1) is only in dw.orders",
@@ -49,7 +53,77 @@ def test_rows_that_differ_are_named(database: Database, inrush: Inrush) -> None:
         assert part in told, told
     database.execute("UPDATE orders SET v = 'all' WHERE id > 20")
     told = inrush(*compare).expect(VERIFICATION, "29,982 with other values").output
-    assert told.count("has other values") == 10, told
+    splits = re.search(r"differ in ([2-9]) of \1 splits", told)
+    assert splits is not None, told
+    assert told.count("has other values") == 10 * int(splits[1]), told
+
+
+def ends(words: str) -> str:
+    """Return a column, and bounds that cut it into ranges, as the partitions of a table."""
+    return f"CREATE TABLE parts (id int, region text, v int, PRIMARY KEY (id, region)) {words}"
+
+
+def test_partitions_that_differ_are_named(database: Database, inrush: Inrush) -> None:
+    """Each with the rows and the sums of both sides, whatever the partitions of the target."""
+    database.execute(
+        ends("PARTITION BY RANGE (id);")
+        + "CREATE TABLE low PARTITION OF parts FOR VALUES FROM (MINVALUE) TO (100)"
+        " PARTITION BY LIST (region);"
+        "CREATE TABLE low_n PARTITION OF low FOR VALUES IN ('north', 'it''s');"
+        "CREATE TABLE low_rest PARTITION OF low DEFAULT;"
+        "CREATE TABLE high PARTITION OF parts FOR VALUES FROM (100) TO (MAXVALUE);"
+        "INSERT INTO parts SELECT n, (ARRAY['north', 'it''s', 'south'])[n % 3 + 1], n"
+        " FROM generate_series(1, 300) AS n; CREATE SCHEMA dw"
+    )
+    text = PACKAGE.format(url=database.url, words="")
+    text = text.replace('"orders"', '"parts"').replace("dw.orders", "dw.parts")
+    inrush.write("copy.toml", text.replace('mode = "append"', 'mode = "create"'))
+    inrush("run", "copy.toml").expect(CLEAN)
+    compare = ("verify", "--compare", "copy.toml")
+    inrush(*compare).expect(CLEAN, "300 rows", "are equal")
+    database.execute(
+        "DELETE FROM dw.parts WHERE id = 2; UPDATE dw.parts SET v = 0 WHERE id = 299;"
+        "INSERT INTO dw.parts VALUES (98, 'west', 0)"
+    )
+    told = inrush(*compare).expect(VERIFICATION, "differ in 2 of 3 splits").output
+    lines = told.splitlines()
+    start = next(at for at, line in enumerate(lines) if "partition low_rest" in line)
+    # 33 of region south are below 100; one is gone, and one of another region is new.
+    assert lines[start].count("33 rows") == 2, told
+    assert {line.strip().split(" is only")[0] for line in lines[start + 1 : start + 3]} == {
+        "(2,south)",
+        "(98,west)",
+    }, told
+    high = next(line for line in lines if "partition high" in line)
+    sums = [word for word in high.replace(",", "").split() if word.lstrip("-").isdigit()]
+    assert sums[0] == sums[2] == "201" and sums[1] != sums[3], high
+    assert "(299,south) has other values" in told or "(299,north) has other values" in told, told
+
+
+def test_texts_are_cut_by_their_bytes(database: Database, inrush: Inrush) -> None:
+    """Ranges of a text are the same on both sides; a key without an order is one split."""
+    database.execute(
+        "CREATE TABLE orders (code text PRIMARY KEY, at timestamptz);"
+        "INSERT INTO orders SELECT chr(65 + n % 58) || n, now() FROM generate_series(1, 30000) n;"
+        "ANALYZE orders; CREATE SCHEMA dw"
+    )
+    text = PACKAGE.format(url=database.url, words="").replace('"append"', '"create"')
+    inrush.write("copy.toml", text)
+    inrush("run", "copy.toml").expect(CLEAN)
+    inrush("verify", "--compare", "copy.toml").expect(CLEAN, "30,000 rows", "are equal")
+    database.execute(
+        'DELETE FROM dw.orders WHERE code = (SELECT max(code COLLATE "C") FROM orders)'
+    )
+    told = inrush("verify", "--compare", "copy.toml").expect(VERIFICATION).output
+    assert "of 3 splits" in told and '"code" ' in told, told
+    database.execute(
+        "DROP TABLE orders, dw.orders; CREATE TABLE orders (b bool, j jsonb);"
+        "INSERT INTO orders SELECT true, '{}' FROM generate_series(1, 9)"
+    )
+    inrush("run", "copy.toml", "--again").expect(CLEAN)
+    database.execute("DELETE FROM dw.orders WHERE ctid = '(0,1)'")
+    told = inrush("verify", "--compare", "copy.toml").expect(VERIFICATION).output
+    assert "all rows: 9 rows" in told and "1 of 1 split" in told, told
 
 
 def test_rows_without_a_key_are_counted(database: Database, inrush: Inrush) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 import duckdb
 import pytest
 
-from harness.command import CLEAN, FAILED, LOADED_WITH_REJECTS, USAGE, Inrush
+from harness.command import CLEAN, FAILED, LOADED_WITH_REJECTS, REJECT_LIMIT, USAGE, Inrush
 from harness.servers import Database
 
 # The name of a column, its type in DuckDB, its type in PostgreSQL, and values of its ends.
@@ -105,6 +105,24 @@ def test_every_type_of_duckdb_is_equal_at_the_other_end(
     assert database.rows(read.format("ends")) == database.rows(read.format("expected"))
 
 
+def test_the_largest_integers_of_duckdb(database: Database, inrush: Inrush, tmp_path: Path) -> None:
+    """A HUGEINT of 39 digits is exact where the target has room for it, and a reject where not."""
+    ends = ["170141183460469231731687303715884105727", "-170141183460469231731687303715884105728"]
+    values = ", ".join(f"({number}, {end})" for number, end in enumerate([*ends, "7"]))
+    lake = made_by_duckdb(
+        tmp_path, "CREATE TABLE t (id INTEGER, h HUGEINT)", f"INSERT INTO t VALUES {values}"
+    )
+    inrush.write("copy.toml", package(lake, database.url, "fresh", 'table = "t"'))
+    inrush("run", "copy.toml").expect(REJECT_LIMIT, ends[0], "numeric(38,0)")
+    for kind in ("numeric", "numeric(39,0)"):
+        database.execute(f"CREATE TABLE exact (id int, h {kind})")
+        inrush.write("copy.toml", package(lake, database.url, "exact", 'table = "t"'))
+        inrush("run", "copy.toml", "--again").expect(CLEAN)
+        found = database.rows("SELECT h::text FROM exact ORDER BY id")
+        assert [value for (value,) in found] == [*ends, "7"]
+        database.execute("DROP TABLE exact")
+
+
 def test_a_table_of_duckdb_is_read_by_all_streams(
     database: Database, inrush: Inrush, tmp_path: Path
 ) -> None:
@@ -164,6 +182,45 @@ def test_a_file_of_sqlite_goes_into_parquet(inrush: Inrush, tmp_path: Path) -> N
     ]
 
 
+@pytest.mark.parametrize("kind", ["duckdb", "sqlite", "other"])
+def test_a_query_is_cut_by_a_key(
+    database: Database, inrush: Inrush, tmp_path: Path, kind: str
+) -> None:
+    """Streams read ranges of it; a row is found by its key, and a stopped copy is resumed."""
+    rows = "SELECT n AS id, n % 7 AS v, 'note ' || n AS note FROM "
+    series = "generate_series(1, 60000) AS g (n)"
+    no_value = "UPDATE t SET v = NULL WHERE id = 5"
+    if kind == "duckdb":
+        lake = made_by_duckdb(tmp_path, f"CREATE TABLE t AS {rows}{series}", no_value)
+    elif kind == "sqlite":
+        numbers = "WITH RECURSIVE g (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM g WHERE n < 60000)"
+        lake = made_by_sqlite(
+            tmp_path,
+            "CREATE TABLE t (id INTEGER, v INTEGER, note TEXT)",
+            f"INSERT INTO t {numbers} {rows} g",
+            no_value,
+        )
+    else:
+        database.execute(f"CREATE TABLE t AS {rows}{series}; {no_value}")
+        lake = f'{{ url = "adbc:postgresql", options = {{ uri = "{database.url}" }} }}'
+    words = 'query = "SELECT id, v, note FROM t", split_by = "id", max_connections = 3'
+    inrush.write("copy.toml", package(lake, database.url, "copied", words))
+    plan = inrush("check", "copy.toml").expect(CLEAN, "in ranges of `id`", "is cut into 5")
+    is_told = "at its own moment: let nobody write" in plan.said
+    assert is_told == (kind == "other")
+    with inrush.stopped_by("stop:before_switch", "run", "copy.toml") as running:
+        running.send(signal.SIGKILL)
+        running.wait()
+    inrush("run", "copy.toml").expect(CLEAN)
+    sums = "SELECT count(*), count(DISTINCT id), sum(id), sum(v), count(DISTINCT note) FROM copied"
+    values = sum(n % 7 for n in range(1, 60001) if n != 5)
+    assert database.rows(sums) == [(60000, 60000, 1800030000, values, 60000)]
+    flow = {"columns": '["id int", "v int not null", "note text"]', "rejects": "{ rows_max = 1 }"}
+    inrush.write("copy.toml", package(lake, database.url, "strict", words, **flow))
+    outcome = inrush("run", "copy.toml").expect(LOADED_WITH_REJECTS)
+    assert [reject["key"] for reject in outcome.rejects()] == ["id = 5"]
+
+
 def test_any_driver_is_read_by_one_stream(
     database: Database, inrush: Inrush, tmp_path: Path
 ) -> None:
@@ -175,7 +232,7 @@ def test_any_driver_is_read_by_one_stream(
     )
     lake = f'{{ url = "adbc:postgresql", options = {{ uri = "{database.url}" }} }}'
     inrush.write("copy.toml", package(lake, f"parquet:{tmp_path}/out", "t", 'table = "t"'))
-    inrush("run", "copy.toml").expect(FAILED, "tags", "List", "tags::text")
+    inrush("run", "copy.toml").expect(USAGE, "tags", "List", "tags::text")
     words = 'table = "t", columns = ["id", "note", "at", "tags::text"], where = "id > 10 -- these"'
     inrush.write("copy.toml", package(lake, f"parquet:{tmp_path}/out", "t", words))
     plan = inrush("check", "copy.toml").expect(CLEAN)
@@ -210,10 +267,9 @@ BAD = [
     ('table = "t", where = "nope = 1"', ["nope", "name a column"]),
     ('query = "SELECT 1 AS a; SELECT 2 AS b"', ["the query", "one SELECT"]),
     ('query = "DELETE FROM t"', ["the query", "one SELECT"]),
-    (
-        'table = "t", columns = ["id"], split_by = "id"',
-        ["`split_by` needs a source in PostgreSQL", "a table of DuckDB is cut without it"],
-    ),
+    ('table = "t", columns = ["id"], split_by = "ids"', ['no column "ids"', 'columns are "id"']),
+    ('query = "SELECT id FROM t LIMIT 1", split_by = "id"', ["a LIMIT", "leave `split_by` out"]),
+    ('query = "SELECT NULL::INT AS id FROM t", split_by = "id"', ["NULL", "split_nulls = true"]),
 ]
 
 
@@ -244,7 +300,28 @@ def test_tables_of_a_file_are_copied_without_a_package(
     inrush(*words, "--table", "t", "--into-schema", "public").expect(CLEAN, "5,000")
     rows = database.rows("SELECT id, v FROM t ORDER BY id")
     assert rows == [(number, f"v{number}") for number in range(5000)]
-    inrush(*words, "--table", "*").expect(FAILED, "PostgreSQL")
+    inrush(*words, "--table", "*").expect(USAGE, "PostgreSQL")
+
+
+def test_options_of_the_database_that_is_read(
+    database: Database, inrush: Inrush, tmp_path: Path
+) -> None:
+    """They have an option of their own, and a URL with parameters names it."""
+    made_by_sqlite(tmp_path, "CREATE TABLE t (id INTEGER)", "INSERT INTO t VALUES (7)")
+    words = ("--table", "t", "--to", database.url, "--into-schema", "public")
+    file = f"uri={tmp_path}/lake.sqlite"
+    inrush("copy", "--from", "adbc:sqlite", "--from-option", file, *words).expect(CLEAN)
+    assert database.rows("SELECT id FROM t") == [(7,)]
+    for url in (f"adbc:sqlite?{file}&key=secret", "adbc:sqlite"):
+        refused = inrush("copy", "--from", url, *words).expect(USAGE, "--from-option uri=FILE")
+        assert "secret" not in refused.said
+    secret = ("--from-option", "password=hush")
+    refused = inrush("copy", "--from", "adbc:sqlite", *secret, *words)
+    refused.expect(USAGE, "--from-option password: the value is a secret")
+    assert "hush" not in refused.said
+    target = ("--to", f"adbc:sqlite?{file}")
+    loaded = inrush("copy", "--from", database.url, "--table", "t", *target)
+    loaded.expect(USAGE, "write adbc:sqlite", "--option uri=FILE")
 
 
 def test_an_incremental_load_needs_postgresql(inrush: Inrush, tmp_path: Path) -> None:

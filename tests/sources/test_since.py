@@ -12,9 +12,12 @@ from collections.abc import Iterator
 from pathlib import Path
 from time import monotonic
 
+import duckdb
 import psycopg
 import pytest
 
+import inrush as api
+from conftest import SharedServer
 from harness.command import CLEAN, FAILED, USAGE, Inrush
 from harness.servers import Database, Server
 
@@ -172,6 +175,75 @@ def test_a_killed_run_skips_and_doubles_nothing(
     assert target.value("SELECT count(*) FROM pg_tables WHERE schemaname = 'inrush_staging'") == 0
 
 
+@pytest.mark.parametrize("is_written", [False, True])
+@pytest.mark.parametrize("kind", ["lake.duckdb", "postgresql"])
+def test_a_stopped_run_keeps_its_rows_if_nothing_was_written(
+    shared_server: SharedServer, inrush: Inrush, tmp_path: Path, is_written: bool, kind: str
+) -> None:
+    """The bound stays with the rows; after any write there is a new bound, and all is loaded."""
+    # The ledger is on another server, since it would be a write to this one.
+    here, there = shared_server(18), shared_server(15)
+    number = next(_numbers)
+    database = here.create_database(f"stopped_{number}")
+    beside = there.create_database(f"stopped_{number}")
+    database.execute(
+        f"{TABLE} PARTITION BY RANGE (id);"
+        "CREATE TABLE low PARTITION OF orders FOR VALUES FROM (MINVALUE) TO (1000);"
+        "CREATE TABLE high PARTITION OF orders FOR VALUES FROM (1000) TO (MAXVALUE);"
+        f"INSERT INTO orders SELECT n, n, {old(60)} FROM generate_series(1, 2000) AS n"
+    )
+    target = beside.url if kind == "postgresql" else kind
+    made = inrush.write("made.csv", "id,v,updated_at\n0,0,2020-01-01 00:00:00+00\n")
+    inrush("load", made, "--to", target, "--table", "orders").expect(CLEAN)
+    feed = inrush.write("feed.toml", package(database, target, flow("orders", APPEND)))
+    killed(inrush, feed, "before_switch")
+    if is_written:
+        database.execute("CREATE TABLE anything ()")
+    outcome = inrush("run", feed).expect(CLEAN)
+    is_kept = "nothing was written to the server of the source since" in outcome.said
+    assert is_kept != is_written, outcome.said
+    kept = [unit for unit in outcome.report["units"] if unit["kept"]]
+    assert (len(kept) > 0) != is_written, outcome.report["units"]
+    count = "SELECT count(*), count(DISTINCT id) FROM orders"
+    if kind == "postgresql":
+        assert beside.rows(count) == [(2001, 2001)]
+    else:
+        with duckdb.connect(str(tmp_path / kind)) as file:
+            assert file.execute(count).fetchall() == [(2001, 2001)]
+    inrush("run", feed).expect(CLEAN, "nothing new since")
+    here.done_with(database)
+    there.done_with(beside)
+
+
+def test_a_program_says_where_a_run_begins(
+    newest_database: Database, tmp_path: Path, inrush: Inrush
+) -> None:
+    """`inrush.run(..., from_=...)` takes a time with its zone, or a text."""
+    database = newest_database
+    database.execute(
+        f"{TABLE}; CREATE SCHEMA dw;"
+        "CREATE TABLE dw.orders (id bigint, v int, updated_at timestamptz);"
+        f"INSERT INTO orders SELECT n, n, {old(60)} FROM generate_series(1, 3) AS n"
+    )
+    words = flow("orders", APPEND).replace('table = "orders"', 'table = "dw.orders"', 1)
+    feed = inrush.write("feed.toml", package(database, database.url, words))
+    runs = tmp_path / "runs"
+    report = api.run(feed, runs_folder=runs)
+    assert report.account.rows_loaded == 3
+    moment = database.value(f"SELECT {old(90)}")
+    assert api.run(feed, runs_folder=runs, from_=moment).account.rows_loaded == 3
+    assert api.run(feed, runs_folder=runs, from_=moment.isoformat()).account.rows_loaded == 3
+    assert database.value("SELECT count(*) FROM dw.orders") == 9
+    with pytest.raises(ValueError, match="without a zone"):
+        api.run(feed, runs_folder=runs, from_=moment.replace(tzinfo=None))
+    with pytest.raises(api.InrushError, match="is after"):
+        api.run(feed, runs_folder=runs, from_="2999-01-01")
+    plain = '[[flow]]\nconnection = "dw"\nfiles = "x"\ntable = "x"'
+    other = inrush.write("plain.toml", package(database, database.url, plain))
+    with pytest.raises(api.InrushError, match="no flow of the package has it"):
+        api.run(other, runs_folder=runs, from_="2026-01-01")
+
+
 def test_a_value_that_is_given_is_the_mark(
     database: Database, target: Database, inrush: Inrush, feed: Path
 ) -> None:
@@ -184,9 +256,9 @@ def test_a_value_that_is_given_is_the_mark(
     assert ids(target) == [1, 1, 2, 2, 3, 3]
     inrush("run", feed, "--from", moment).expect(CLEAN, "the value of --from")
     assert ids(target) == [1, 1, 1, 2, 2, 2, 3, 3, 3]
-    inrush("run", feed, "--from", "yesterday week").expect(FAILED, "yesterday week")
-    inrush("run", feed, "--from", "infinity").expect(FAILED, "cannot begin at `infinity`")
-    inrush("run", feed, "--from", "2999-01-01").expect(FAILED, "--from `2999-01-01` is after")
+    inrush("run", feed, "--from", "yesterday week").expect(USAGE, "yesterday week")
+    inrush("run", feed, "--from", "infinity").expect(USAGE, "cannot begin at `infinity`")
+    inrush("run", feed, "--from", "2999-01-01").expect(USAGE, "--from `2999-01-01` is after")
     inrush("run", feed, "--again").expect(USAGE, "--from VALUE")
 
 
@@ -257,18 +329,20 @@ def test_other_destinations_keep_the_mark(
 
 
 BAD = [
-    ("id", "", "sequence are committed in any order"),
-    ("plain", "", "time zone of the session"),
-    ("v::text", "", "v::text"),
-    ("nullable", "", "1 of its rows have no value"),
-    ("updated_at", ', lag = "-5 minutes"', "`lag` of `since`"),
-    ("updated_at", ', lag = "soon"', "soon"),
-    ("updated_at", ', from = "some day"', "some day"),
-    ("endless", "", '3 of its rows have infinity in "endless"'),
+    ("id", "", USAGE, "sequence are committed in any order"),
+    ("plain", "", USAGE, "time zone of the session"),
+    ("v::text", "", USAGE, "v::text"),
+    ("nullable", "", FAILED, "1 of its rows have no value"),
+    ("updated_at", ', lag = "-5 minutes"', FAILED, "`lag` of `since`"),
+    ("updated_at", ', lag = "soon"', USAGE, "soon"),
+    ("updated_at", ', from = "some day"', USAGE, "some day"),
+    ("endless", "", FAILED, '3 of its rows have infinity in "endless"'),
 ]
 
 
-@pytest.mark.parametrize(("column", "words", "part"), BAD, ids=[f"{it[0]}{it[1]}" for it in BAD])
+@pytest.mark.parametrize(
+    ("column", "words", "status", "part"), BAD, ids=[f"{it[0]}{it[1]}" for it in BAD]
+)
 def test_what_may_lose_rows_is_refused(
     database: Database,
     target: Database,
@@ -276,6 +350,7 @@ def test_what_may_lose_rows_is_refused(
     feed: Path,
     column: str,
     words: str,
+    status: int,
     part: str,
 ) -> None:
     """A column whose values do not say when rows are committed is refused with a sentence."""
@@ -285,7 +360,7 @@ def test_what_may_lose_rows_is_refused(
     )
     text = flow("orders", APPEND, since=words).replace('"updated_at"', f'"{column}"')
     inrush.write(feed.name, package(database, target.url, text))
-    inrush("run", feed).expect(FAILED, part)
+    inrush("run", feed).expect(status, part)
     assert ids(target) == []
 
 
@@ -306,11 +381,11 @@ def test_a_bound_that_nobody_knows_is_refused(
     database.execute("DROP OWNED BY reader; DROP ROLE reader")
     words = flow("orders", APPEND).replace('table = "orders", since', 'table = "kept", since')
     inrush.write(feed.name, package(database, target.url, words).replace("feed", "other"))
-    inrush("run", feed).expect(FAILED, "materialized view")
+    inrush("run", feed).expect(USAGE, "materialized view")
     limited = 'query = "SELECT * FROM orders LIMIT 2", since'
     words = flow("orders", APPEND).replace('table = "orders", since', limited)
     inrush.write(feed.name, package(database, target.url, words).replace("feed", "limited"))
-    inrush("run", feed).expect(FAILED, "LIMIT", "leave `since` out")
+    inrush("run", feed).expect(USAGE, "LIMIT", "leave `since` out")
 
 
 def test_words_that_contradict_are_refused(database: Database, inrush: Inrush) -> None:

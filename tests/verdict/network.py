@@ -94,17 +94,19 @@ class Network(AbstractContextManager["Network"]):
         return [self._ip, "netns", "exec", self.namespace]
 
     @contextmanager
-    def rate(self, bytes_per_second: float) -> Iterator[None]:
-        """Limit the rate towards the server."""
-        words = (program("tc", "iproute2"), "qdisc")
-        device = ("dev", self._inner, "root")
+    def rate(self, bytes_per_second: float, *, to_loader: bool = False) -> Iterator[None]:
+        """Limit the rate towards the server, or towards the loader."""
+        words = [program("tc", "iproute2"), "qdisc"]
+        device = ("dev", self._outer if to_loader else self._inner, "root")
+        if not to_loader:
+            words = [*self.inside, *words]
         bits = f"{int(bytes_per_second * 8)}bit"
         limit = ("tbf", "rate", bits, "burst", str(BURST_BYTES), "latency", f"{QUEUE_MS}ms")
-        run(*self.inside, *words, "add", *device, *limit)
+        run(*words, "add", *device, *limit)
         try:
             yield
         finally:
-            run(*self.inside, *words, "del", *device)
+            run(*words, "del", *device)
 
     @contextmanager
     def loss(self, share: float) -> Iterator[None]:

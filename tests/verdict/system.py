@@ -5,11 +5,24 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+
+import pytest
 
 
 class CannotError(Exception):
     """Something that this machine or this user does not allow; the text says what and why."""
+
+
+@contextmanager
+def allowed() -> Iterator[None]:
+    """Skip a test that this machine does not allow, and say why."""
+    try:
+        yield
+    except CannotError as error:
+        pytest.skip(str(error))
 
 
 def need_root(what: str) -> None:

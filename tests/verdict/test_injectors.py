@@ -22,21 +22,12 @@ import pytest
 from harness import pauses
 from harness.servers import Database
 from verdict import cpu, disk, network, pipe, server_side
-from verdict.system import CannotError
+from verdict.system import allowed
 
 ROWS_BYTES = 256 << 10
 # <linux/tcp.h>: where `tcpi_rtt` and `tcpi_total_retrans` stand in TCP_INFO.
 ROUND_TRIP_AT = 68
 SENT_AGAIN_AT = 100
-
-
-@contextmanager
-def allowed() -> Iterator[None]:
-    """Skip a test that this machine does not allow, and say why."""
-    try:
-        yield
-    except CannotError as error:
-        pytest.skip(str(error))
 
 
 @pytest.fixture

@@ -22,6 +22,7 @@ pub fn package_of(arguments: &CopyArguments, tables: &[String]) -> Result<Packag
     let mut origin = vec![
         ("name".to_owned(), "--table"),
         (format!("connections.{SOURCE}.url"), "--from"),
+        (format!("connections.{SOURCE}.options"), "--from-option"),
         (format!("connections.{TARGET}.url"), "--to"),
         ("run.streams".to_owned(), "--streams"),
         ("run.verify".to_owned(), "--verify"),
@@ -42,6 +43,9 @@ pub fn package_of(arguments: &CopyArguments, tables: &[String]) -> Result<Packag
             ("source.where", "--where"),
             ("source.split_by", "--split-by"),
             ("source.max_connections", "--source-connections"),
+            ("source.indexes", "--with-indexes"),
+            ("source.partitions", "--with-partitions"),
+            ("source.rate_bytes_max", "--source-max-rate"),
             ("table", named_by),
             ("partition_by", "--partition-by"),
             ("bounds", "--bounds"),
@@ -67,13 +71,21 @@ pub fn package_of(arguments: &CopyArguments, tables: &[String]) -> Result<Packag
         },
         parameters: BTreeMap::new(),
         connections: BTreeMap::from([
-            (SOURCE.to_owned(), Connection::new(&arguments.from)),
+            (SOURCE.to_owned(), source_connection(arguments)),
             target_package::connection(&arguments.to),
         ]),
         run: target_package::run_settings(&arguments.target, &arguments.run),
         flows,
         origin: PackageOrigin::of_arguments(origin),
     })
+}
+
+/// The connection that is read.
+fn source_connection(arguments: &CopyArguments) -> Connection {
+    Connection {
+        options: arguments.from_option.iter().cloned().collect(),
+        ..Connection::new(&arguments.from)
+    }
 }
 
 /// What is read, and the name of its target.
@@ -91,7 +103,10 @@ fn sources(
         split_by: escaped(&arguments.split_by),
         split_nulls: arguments.split_nulls,
         max_connections: arguments.source_connections,
+        rate_bytes_max: arguments.source_max_rate,
         stable: arguments.stable,
+        indexes: arguments.with_indexes,
+        partitions: arguments.with_partitions,
         ..FlowSource::default()
     };
     let into = arguments.into.as_ref();

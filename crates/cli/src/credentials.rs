@@ -139,18 +139,23 @@ pub fn refuse_password(argument: &str, url: &str) -> Result<(), CommandError> {
     })
 }
 
-/// Like [`refuse_password`], for an option of a destination.
-pub fn refuse_secret(option: &str, value: &str) -> Result<(), CommandError> {
+/// Like [`refuse_password`], for the options of a database. `argument` takes them: `--option`.
+pub fn refuse_secrets(argument: &str, options: &[(String, String)]) -> Result<(), CommandError> {
+    let mut options = options.iter();
+    options.try_for_each(|(option, value)| refuse_secret(argument, option, value))
+}
+
+fn refuse_secret(argument: &str, option: &str, value: &str) -> Result<(), CommandError> {
     let is_named = value.starts_with("${env:") && value.ends_with('}');
     if names_secret(option) && !is_named {
         return Err(CommandError::Usage {
             what: format!(
-                "--option {option}: the value is a secret, and other users can read the arguments of a command"
+                "{argument} {option}: the value is a secret, and other users can read the arguments of a command"
             ),
             hint: format!("write '{option}=${{env:NAME}}', in single quotes, and set NAME"),
         });
     }
-    refuse_password(&format!("--option {option}"), value)
+    refuse_password(&format!("{argument} {option}"), value)
 }
 
 /// The text of `.pgpass`, if the file has the permissions that libpq requires.

@@ -30,6 +30,8 @@ pub struct RunRequest {
     pub streams: Option<u16>,
     /// Load again what an earlier run has loaded.
     pub again: bool,
+    /// The value at which incremental flows begin, in place of their marks.
+    pub from: Option<String>,
     /// The folder of the runs' folders.
     pub runs_folder: PathBuf,
     /// The package may load drivers that it names by a path or an option, and open data folders that came with it.
@@ -140,13 +142,14 @@ fn run_package(
         ready.package.run.streams = Some(streams);
         ready.package.check().map_err(|error| alone(error.into()))?;
     }
+    running::require_since(&ready.package, request.from.as_deref()).map_err(alone)?;
     let reached = embedded::reach(ready.package, &ready.folder, ready.data_trust, surroundings)
         .map_err(alone)?;
     let setup = RunSetup {
         folder: ready.folder,
         runs_folder: request.runs_folder,
         again: request.again,
-        from: None,
+        from: request.from,
         output_mode: OutputMode::Quiet,
         replays: None,
         shares: None,

@@ -125,14 +125,23 @@ impl DestinationKind {
             )),
             DestinationKind::DuckDb(file) => elsewhere("a file of DuckDB", file),
             DestinationKind::Parquet(folder) => elsewhere("a folder of Parquet files", folder),
-            DestinationKind::Adbc(driver) => scheme(driver).map(|scheme| {
-                (
+            DestinationKind::Adbc(driver) => match (scheme(driver), driver.split_once('?')) {
+                (Some(scheme), _) => Some((
                     format!("`adbc:` takes the name of a driver, not a URL (`{scheme}:`)"),
                     "write adbc:DRIVER, as in adbc:postgresql, and its URL as an option: options = { uri = \
                      \"${env:NAME}\" }"
                         .to_owned(),
-                )
-            }),
+                )),
+                // What follows may be a secret.
+                (None, Some((name, _))) if !folder.join(driver).exists() => Some((
+                    "`adbc:` takes the name of a driver, without parameters after a `?`".to_owned(),
+                    format!(
+                        "write adbc:{name}, and each parameter as an option: options = {{ uri = \"FILE\" }} in a package, \
+                         --option uri=FILE beside --to, --from-option uri=FILE beside --from"
+                    ),
+                )),
+                _ => None,
+            },
         }
     }
 
@@ -325,6 +334,7 @@ mod tests {
             ("x.duckdb", None),
             ("adbc:sqlite", None),
             ("adbc:./drivers/x:y.so", None),
+            ("adbc:sqlite?uri=x.db&key=secret", Some("parameters")),
         ] {
             let fault = DestinationKind::of(url)
                 .expect(url)

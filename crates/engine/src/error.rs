@@ -248,6 +248,8 @@ impl Error {
             Error::Plan(
                 PlanError::Package(_) | PlanError::Mismatch { .. } | PlanError::Abilities { .. },
             ) => ExitStatus::Usage,
+            Error::Source(SourceError::Unsuitable { .. })
+            | Error::Plan(PlanError::Source(SourceError::Unsuitable { .. })) => ExitStatus::Usage,
             Error::Driver(error) | Error::Plan(PlanError::Driver(error)) => error.exit_status(),
             Error::NotSwitched { .. } | Error::Replaced { .. } => ExitStatus::Usage,
             Error::Share(error) => error.exit_status(),

@@ -1,10 +1,10 @@
 //! The current phase of a stream's thread and its work so far. That thread writes them; the sampling thread reads them.
 
 use std::sync::atomic::{AtomicI32, AtomicU8, AtomicU64, Ordering};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Instant;
 
-use inrush_source::SourceMeter;
+use inrush_source::{ReadingSession, SourceMeter};
 use inrush_system::process::thread_id;
 use inrush_system::tcp::TcpConnection;
 use inrush_verdict::{PHASES, Phase};
@@ -31,6 +31,7 @@ pub struct Gauge {
     thread_id: AtomicI32,
     process_id: AtomicI32,
     tcp: OnceLock<Arc<TcpConnection>>,
+    reading_session: Mutex<Option<ReadingSession>>,
 }
 
 /// A phase under way: it ends when this is dropped, and the phase around it continues.
@@ -61,6 +62,7 @@ impl Default for Gauge {
             thread_id: AtomicI32::new(0),
             process_id: AtomicI32::new(0),
             tcp: OnceLock::new(),
+            reading_session: Mutex::default(),
         }
     }
 }
@@ -134,6 +136,18 @@ impl Gauge {
     /// The process that serves the stream; 0 if there is none.
     pub fn process_id(&self) -> i32 {
         self.process_id.load(Ordering::Relaxed)
+    }
+
+    /// Records the session of the source's server from which the stream reads now; `None` if it reads from none.
+    pub fn reads_from(&self, session: Option<ReadingSession>) {
+        let now = self.reading_session.lock();
+        *now.unwrap_or_else(PoisonError::into_inner) = session;
+    }
+
+    /// The session of the source's server from which the stream reads now.
+    pub fn reading_session(&self) -> Option<ReadingSession> {
+        let now = self.reading_session.lock();
+        now.unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// The present phase.

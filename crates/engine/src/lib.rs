@@ -20,7 +20,6 @@ pub mod gauge;
 pub mod ledger;
 pub mod load;
 pub mod meter;
-pub mod pace;
 pub mod pipeline;
 pub mod plan;
 pub mod preflight;

@@ -8,6 +8,7 @@ use inrush_engine::upkeep::{LedgerOptions, MarkOfTarget, Which};
 use inrush_package::{Flow, FlowSource, Mode, Package, TableName};
 use inrush_rows::cancel::Stop;
 use inrush_source::AS_TEXT;
+pub use inrush_source_postgres::SplitDifference;
 use inrush_source_postgres::{Comparison, DatabaseAddress, Limits, Rows, Side};
 
 use crate::ConnectionDefaults;

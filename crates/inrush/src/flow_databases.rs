@@ -10,14 +10,12 @@ use inrush_engine::plan::PlanError;
 use inrush_engine::plan::flow_inputs::{FlowAsked, FlowInputs};
 use inrush_package::{ColumnDetail, Connection, FlowSource};
 use inrush_rows::cancel::Stop;
+use inrush_rows::pace::Pace;
 use inrush_sniff::tables::type_name;
 use inrush_source::Source;
 use inrush_source_adbc::{AdbcSource, Column, Databases, Settings, file_of};
 
-use crate::flow_source::{STABLE_NOTE, rows_of, typed_inputs};
-
-/// Connections where the package does not limit them: as many as there may be streams.
-const CONNECTIONS_MAX: usize = 1_024;
+use crate::flow_source::{STABLE_NOTE, rate_note, rate_of, rows_of, typed_inputs};
 
 /// The tables and queries of all flows of a run. Each is opened once: all plans of a run see the same rows.
 #[derive(Debug)]
@@ -25,6 +23,8 @@ pub struct FlowDatabases {
     site_packages: Option<PathBuf>,
     stop: Stop,
     databases: Databases,
+    /// By the name of the connection.
+    paces: Mutex<BTreeMap<String, Arc<Pace>>>,
     /// By the name of the flow.
     opened: Mutex<BTreeMap<String, Arc<AdbcSource>>>,
 }
@@ -36,6 +36,7 @@ impl FlowDatabases {
             site_packages: site_packages.map(Path::to_owned),
             stop: stop.clone(),
             databases: Databases::default(),
+            paces: Mutex::default(),
             opened: Mutex::default(),
         }
     }
@@ -51,12 +52,15 @@ impl FlowDatabases {
         if let Some(known) = opened.get(asked.name) {
             return Ok(Arc::clone(known));
         }
-        refuse_since_and_split_by(asked, source)?;
+        refuse_what_needs_postgresql(asked, source)?;
         let settings = Settings {
             rows: rows_of(asked.name, source)?,
             columns: source.columns.clone(),
             filter: source.filter.clone(),
-            max_connections: source.max_connections.map_or(CONNECTIONS_MAX, usize::from),
+            split_by: source.split_by.clone(),
+            split_nulls: source.split_nulls,
+            max_connections: source.max_connections.map(usize::from),
+            pace: self.pace(asked, source),
             is_stable: source.stable,
         };
         let address = self.address(asked, connection);
@@ -76,6 +80,14 @@ impl FlowDatabases {
         let source = Arc::new(AdbcSource::open(&database, &settings, &self.stop)?);
         opened.insert(asked.name.to_owned(), Arc::clone(&source));
         Ok(source)
+    }
+
+    /// The pace of a connection.
+    fn pace(&self, asked: &FlowAsked<'_>, source: &FlowSource) -> Arc<Pace> {
+        let rate = rate_of(asked.package, &source.connection);
+        let mut paces = self.paces.lock().unwrap_or_else(PoisonError::into_inner);
+        let pace = paces.entry(source.connection.clone());
+        Arc::clone(pace.or_insert_with(|| Arc::new(Pace::new(rate))))
     }
 
     fn address<'a>(&'a self, asked: &FlowAsked<'a>, connection: &'a Connection) -> Address<'a> {
@@ -104,11 +116,19 @@ impl FlowDatabases {
 }
 
 /// Refuses what only a source in PostgreSQL can do.
-fn refuse_since_and_split_by(asked: &FlowAsked<'_>, source: &FlowSource) -> Result<(), PlanError> {
+fn refuse_what_needs_postgresql(
+    asked: &FlowAsked<'_>,
+    source: &FlowSource,
+) -> Result<(), PlanError> {
     let (word, hint) = if source.since.is_some() {
         ("since", "write the condition as `where` of the source")
-    } else if source.split_by.is_some() {
-        ("split_by", "remove it: a table of DuckDB is cut without it")
+    } else if source.indexes {
+        ("indexes", "remove it, and create the indexes yourself")
+    } else if source.partitions {
+        (
+            "partitions",
+            "remove it; `partition_by` of the flow partitions the target",
+        )
     } else {
         return Ok(());
     };
@@ -121,11 +141,13 @@ fn refuse_since_and_split_by(asked: &FlowAsked<'_>, source: &FlowSource) -> Resu
 
 /// How the rows are read, for the plan.
 fn reading_notes(opened: &AdbcSource, source: &FlowSource) -> Vec<String> {
-    let by = match opened.can_be_cut() {
-        true => "in ranges of its rowid",
-        false => "by one stream",
+    let by = match (opened.key(), opened.has_row_ids()) {
+        (Some(key), _) => format!("in ranges of `{key}`"),
+        (None, true) => "in ranges of its rowid".to_owned(),
+        (None, false) => "by one stream".to_owned(),
     };
     let mut notes = vec![format!("rows are read from {}, {by}", opened.describe())];
+    notes.extend(rate_note(opened));
     notes.extend(opened.notes());
     notes.push(match source.stable {
         true => STABLE_NOTE.to_owned(),

@@ -65,6 +65,7 @@ pub fn beginning(
                 SinceStart::Given(text) => Some(text.to_owned()),
                 _ => None,
             },
+            stopped: known.stopped.clone(),
         },
         words,
         mark,
@@ -133,9 +134,16 @@ pub fn range_notes(
             "{name}: a row that was changed is added once more (mode = \"append\"); a row that was deleted stays in the target"
         ),
     });
-    notes.push(format!(
-        "{name}: a run that is stopped loads its rows again from the same mark, and keeps nothing of what it had staged"
-    ));
+    notes.push(match found.is_resumed {
+        true => format!(
+            "{name}: nothing was written to the server of the source since the stopped run, so its bound stays, and what it has \
+             loaded is kept"
+        ),
+        false => format!(
+            "{name}: a run that is stopped keeps what it has loaded, if nothing is written to the server of the source \
+             meanwhile; otherwise it loads its rows again from the same mark, up to a new bound"
+        ),
+    });
     notes
 }
 

@@ -3,11 +3,13 @@
 use std::sync::Arc;
 
 use inrush_engine::plan::PlanError;
+use inrush_engine::plan::fields::FieldOrigin;
 use inrush_engine::plan::flow_inputs::{
     FlowAsked, FlowInputs, InputForm, OpenInputs, TypedField, TypedInputs,
 };
-use inrush_package::{ColumnDetail, FlowSource, TableName};
-use inrush_source::{Rows, Source, SourceColumn};
+use inrush_package::{ColumnDetail, FlowSource, Package, TableName};
+use inrush_rows::quantity::bytes;
+use inrush_source::{ReadLimits, Rows, Source, SourceColumn};
 
 use crate::flow_files::form_of_typed_rows;
 
@@ -32,6 +34,39 @@ pub fn rows_of(flow: &str, source: &FlowSource) -> Result<Rows, PlanError> {
     let hint = "correct `table` of the source";
     let TableName { schema, name } = table_name(flow, table, hint)?;
     Ok(Rows::Table { schema, name })
+}
+
+/// The limits of a connection: the smallest of all flows that read it. `connections_max` are the connections without a limit.
+pub fn limits_of(package: &Package, connection: &str, connections_max: usize) -> ReadLimits {
+    let sources = sources_in(package, connection);
+    let limits = sources.filter_map(|source| source.max_connections);
+    ReadLimits {
+        connections_max: limits.map(usize::from).min().unwrap_or(connections_max),
+        rate_bytes_max: rate_of(package, connection),
+    }
+}
+
+/// The smallest rate at which a connection may be read, of those that the flows set.
+pub fn rate_of(package: &Package, connection: &str) -> Option<u64> {
+    let sources = sources_in(package, connection);
+    sources.filter_map(|source| source.rate_bytes_max).min()
+}
+
+fn sources_in<'a>(
+    package: &'a Package,
+    connection: &'a str,
+) -> impl Iterator<Item = &'a FlowSource> {
+    let sources = package.flows.iter().filter_map(|flow| flow.source.as_ref());
+    sources.filter(move |source| source.connection == connection)
+}
+
+/// The plan's note about the rate at which a source is read; `None` if there is no limit.
+pub fn rate_note(source: &dyn Source) -> Option<String> {
+    let rate = source.pace()?.rate_bytes_max()?;
+    Some(format!(
+        "at most {} a second are read (`rate_bytes_max` of the source)",
+        bytes(rate)
+    ))
 }
 
 /// True if the target is new and the package lists no columns for it: it gets those of the source.
@@ -60,6 +95,7 @@ pub fn typed_inputs(
         details,
         first_field_count: None,
         primary_key: Vec::new(),
+        structure: None,
         nothing_new: None,
         opener: Box::new(Opened(source)),
     })
@@ -81,6 +117,7 @@ impl OpenInputs for Opened {
         };
         Some(TypedInputs {
             kind: "table",
+            origin: FieldOrigin::Database,
             columns: columns.map(field).collect::<Option<_>>()?,
         })
     }

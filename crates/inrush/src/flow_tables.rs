@@ -10,14 +10,16 @@ use inrush_engine::plan::flow_inputs::{FlowAsked, FlowInputs};
 use inrush_package::{ColumnDetail, Connection, FlowSource, quoted_where_needed};
 use inrush_rows::cancel::Stop;
 use inrush_rows::plural::counted;
-use inrush_source::{Source, SourceError};
+use inrush_source::{Source, SourceError, unsuitable};
 use inrush_source_postgres::{
-    Database, DatabaseAddress, PostgresSource, Settings, TablePattern, Wanted,
+    Database, DatabaseAddress, PostgresSource, Settings, StructureAsked, TablePattern, Wanted,
 };
 
 use crate::ConnectionDefaults;
 use crate::flow_since::{self, Beginning};
-use crate::flow_source::{STABLE_NOTE, rows_of, takes_columns_of_source, typed_inputs};
+use crate::flow_source::{
+    STABLE_NOTE, limits_of, rate_note, rows_of, takes_columns_of_source, typed_inputs,
+};
 use crate::registry::is_server_of_source;
 
 /// Connections where the package does not limit them: as many as there may be streams, and one for the snapshot.
@@ -127,13 +129,12 @@ impl FlowTables {
         settings: &Settings,
     ) -> Result<Arc<Database>, PlanError> {
         let flows = asked.package.flows.iter();
-        let of_connection: Vec<&FlowSource> = flows
+        let of_connection = flows
             .filter_map(|flow| flow.source.as_ref())
-            .filter(|other| other.connection == source.connection)
-            .collect();
+            .filter(|other| other.connection == source.connection);
         // The rows of this flow come first. A fault of another flow is reported when that flow is planned.
         let mut wanted = vec![settings.wanted()];
-        for other in &of_connection {
+        for other in of_connection {
             if let Ok(rows) = rows_of(asked.name, other) {
                 let bound_by = other.since.as_ref().map(flow_since::bound_by);
                 let other = Wanted { rows, bound_by };
@@ -142,12 +143,11 @@ impl FlowTables {
                 }
             }
         }
-        let limits = of_connection.iter().filter_map(|it| it.max_connections);
-        let limit = limits.map(usize::from).min();
+        let limits = settings.limits;
         Ok(Database::open(
             &settings.address,
             &wanted,
-            limit.unwrap_or(CONNECTIONS_MAX),
+            limits,
             &self.stop,
         )?)
     }
@@ -165,9 +165,16 @@ impl FlowTables {
             filter: source.filter.clone(),
             split_by: source.split_by.clone(),
             split_nulls: source.split_nulls,
-            max_connections: CONNECTIONS_MAX,
+            limits: limits_of(asked.package, &source.connection, CONNECTIONS_MAX),
             is_stable: source.stable,
             since: None,
+            structure: match takes_columns_of_source(asked)? {
+                true => StructureAsked {
+                    indexes: source.indexes,
+                    partitions: source.partitions,
+                },
+                false => StructureAsked::default(),
+            },
         })
     }
 
@@ -181,7 +188,12 @@ impl FlowTables {
         let address = self.address(asked, source)?;
         let beginning = flow_since::beginning(asked, source, &address.describe_database())?;
         let opened = self.open_from(asked, source, address, beginning.as_ref())?;
-        notes.extend(reading_notes(&opened, source));
+        for note in reading_notes(&opened, source) {
+            // Flows that read one server have its notes in common.
+            if !notes.contains(&note) {
+                notes.push(note);
+            }
+        }
         let mut nothing_new = None;
         if let (Some(beginning), Some(since), Some(found)) =
             (&beginning, &source.since, opened.since())
@@ -193,9 +205,20 @@ impl FlowTables {
             true => opened.primary_key().to_vec(),
             false => Vec::new(),
         };
+        let structure = match takes_columns_of_source(asked)? {
+            true => opened.structure().cloned(),
+            false => None,
+        };
+        if structure.is_none() && (source.indexes || source.partitions) {
+            notes.push(format!(
+                "{}: the target exists, and keeps its own indexes and partitions",
+                asked.name
+            ));
+        }
         let columns = columns_of_target(&opened);
         Ok(FlowInputs {
             primary_key,
+            structure,
             nothing_new,
             ..typed_inputs(asked, opened, columns)?
         })
@@ -231,11 +254,11 @@ pub fn tables_like(
         let tables = match TablePattern::read(name) {
             None => vec![name.clone()],
             Some(_) if !is_server_of_source(connection.address()) => {
-                return Err(PlanError::Source(SourceError::Input {
-                    input: Path::new(name).to_path_buf(),
-                    what: "patterns are looked up in PostgreSQL only".to_owned(),
-                    fix: "name each table: --table A --table B".to_owned(),
-                })
+                return Err(PlanError::Source(unsuitable(
+                    Path::new(name),
+                    "patterns are looked up in PostgreSQL only",
+                    "name each table: --table A --table B",
+                ))
                 .into());
             }
             Some(pattern) => {
@@ -285,6 +308,7 @@ fn reading_notes(opened: &PostgresSource, source: &FlowSource) -> Vec<String> {
                 .to_owned(),
         ),
     });
+    notes.extend(rate_note(opened));
     notes.extend(opened.notes());
     notes
 }

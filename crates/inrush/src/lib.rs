@@ -16,7 +16,7 @@ mod flow_tables;
 mod operations;
 mod registry;
 
-pub use compare::{FlowCompared, compare};
+pub use compare::{FlowCompared, SplitDifference, compare};
 pub use flow_files::of_sniff;
 pub use flow_tables::tables_like;
 pub use inrush_convert as convert;
@@ -26,8 +26,8 @@ pub use inrush_engine::driver_trait::{Checked, DriverPlan, PastRuns};
 pub use inrush_engine::error::Error;
 pub use inrush_engine::pipeline::{Failure, Hint, RunOptions, Success};
 pub use inrush_engine::{
-    event, fault, ledger, meter, pace, pipeline, plan, preflight, reject_replay, report, shares,
-    undo, upkeep, verify,
+    event, fault, ledger, meter, pipeline, plan, preflight, reject_replay, report, shares, undo,
+    upkeep, verify,
 };
 pub use inrush_files as source;
 pub use inrush_package as package;

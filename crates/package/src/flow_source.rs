@@ -7,8 +7,9 @@ use serde::{Deserialize, Serialize};
 use super::error::PackageFaultKind;
 use super::faults::Faults;
 use super::name::TableName;
+use super::schema::range;
 use super::since::{Since, check_since};
-use super::{Flow, Format, Package};
+use super::{Flow, Format, Mode, Package};
 
 /// The fewest connections of a source: one keeps the snapshot, and one reads.
 pub const SOURCE_CONNECTIONS_MIN: u16 = 2;
@@ -44,10 +45,23 @@ pub struct FlowSource {
     #[schemars(range(min = 2, max = 1024))]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_connections: Option<u16>,
+    /// The most bytes that are read from the database in a second: of PostgreSQL's binary COPY, or of the values of other
+    /// databases. All flows that read the connection share them, and the smallest number counts.
+    #[schemars(range(min = 1_024, max = 1_000_000_000_000_i64))]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rate_bytes_max: Option<u64>,
     /// `true`: the rows do not change between runs, so that a run that is resumed keeps what an earlier one has loaded
     /// without reading it again.
     #[serde(default, skip_serializing_if = "is_no")]
     pub stable: bool,
+    /// `true`: a new target gets the indexes and the unique constraints of the table. Both must be in PostgreSQL. The plan
+    /// names those that the target cannot have.
+    #[serde(default, skip_serializing_if = "is_no")]
+    pub indexes: bool,
+    /// `true`: a new target gets the partitions of the table, with their bounds and names. Both must be in PostgreSQL. A
+    /// table without partitions is copied into one without.
+    #[serde(default, skip_serializing_if = "is_no")]
+    pub partitions: bool,
     /// Load only the rows that are newer than those of the last run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub since: Option<Since>,
@@ -111,6 +125,7 @@ pub(super) fn check_flow_source(
         }
     }
     check_since(package, index, flow, faults);
+    check_structure(index, flow, source, faults);
     match (&source.table, &source.query) {
         (Some(table), None) => {
             if let Err(kind) = TableName::parse(table) {
@@ -161,6 +176,76 @@ pub(super) fn check_flow_source(
             &connections.to_string(),
             "one connection keeps the snapshot, and another one reads",
             "write 2 or more",
+        );
+    }
+    let (minimum, maximum) = range("FlowSource", "rate_bytes_max");
+    // A number that does not fit is past every limit.
+    let rate = source.rate_bytes_max;
+    let rate = rate.map(|rate| i64::try_from(rate).unwrap_or(i64::MAX));
+    if let Some(rate) = rate.filter(|rate| !(minimum..=maximum).contains(rate)) {
+        let kind = PackageFaultKind::OutOfRange {
+            setting: "rate_bytes_max".to_owned(),
+            value: rate.to_string(),
+            minimum: minimum.to_string(),
+            maximum: maximum.to_string(),
+        };
+        faults.add(&at("source.rate_bytes_max"), kind);
+    }
+}
+
+/// Checks what a new target shall get of the table.
+fn check_structure(index: usize, flow: &Flow, source: &FlowSource, faults: &mut Faults<'_>) {
+    let mut conflict = |setting: &str, conflict: String, mend: &str| {
+        let kind = PackageFaultKind::Conflict {
+            conflict,
+            mend: mend.to_owned(),
+        };
+        faults.add(&format!("flow[{index}].source.{setting}"), kind);
+    };
+    for (setting, is_set) in [
+        ("indexes", source.indexes),
+        ("partitions", source.partitions),
+    ] {
+        if is_set && source.query.is_some() {
+            conflict(
+                setting,
+                format!("a query has no {setting}"),
+                "read the table by `table`, with `where` and `columns`",
+            );
+        }
+        if is_set && !flow.columns.is_empty() {
+            conflict(
+                setting,
+                format!(
+                    "`{setting}` are those of the source, but `columns` lists other columns for the target"
+                ),
+                "take `columns` of the flow out: a new target has the columns of the source",
+            );
+        }
+    }
+    if !source.partitions {
+        return;
+    }
+    if flow.partition_by.is_some() {
+        conflict(
+            "partitions",
+            "`partition_by` and `partitions` both say how the target is partitioned".to_owned(),
+            "take one of them out",
+        );
+    }
+    if flow.routing == Some(false) {
+        conflict(
+            "partitions",
+            "each row goes to its own partition, but the flow has routing = false".to_owned(),
+            "take `routing` out",
+        );
+    }
+    if !matches!(flow.mode, Mode::Create | Mode::Append) {
+        conflict(
+            "partitions",
+            "a target with the partitions of its source is made by mode = \"create\" or \"append\""
+                .to_owned(),
+            "create the partitioned target first, and take `partitions` out",
         );
     }
 }

@@ -179,7 +179,10 @@ impl EachText for FlowSource {
             split_by,
             split_nulls: _,
             max_connections: _,
+            rate_bytes_max: _,
             stable: _,
+            indexes: _,
+            partitions: _,
             since,
         } = self;
         let at = |setting: &str| format!("{at}.{setting}");

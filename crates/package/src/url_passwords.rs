@@ -78,6 +78,12 @@ const PUBLIC_WORDS: &[&str] = &[
 /// The URL with `***` for every password and for everything that may be one: the values of unknown parameters, and a
 /// text where a port should be.
 pub fn redacted_url(url: &str) -> String {
+    if url.trim_start().starts_with("adbc:")
+        && let Some((name, _)) = url.split_once('?')
+    {
+        // The name of a driver has no parameters, but somebody may write some.
+        return format!("{name}?{REDACTED}");
+    }
     if !url.contains("://")
         && !url.starts_with("embedded")
         && let Some(at) = url.rfind('@')
@@ -487,6 +493,7 @@ mod tests {
 
     #[test]
     fn a_password_is_hidden_where_the_scheme_was_forgotten() {
+        assert_eq!(redacted_url("adbc:sqlite?key=secret"), "adbc:sqlite?***");
         assert_eq!(redacted_url("etl:secret@h/dw"), "etl:***@h/dw");
         assert_eq!(redacted_url("embedded:folder"), "embedded:folder");
     }

@@ -87,6 +87,8 @@ pub struct BlockingSession {
     address: DatabaseAddress,
     /// When its first statements must be answered: until the backend is known, nobody can be asked for it.
     settled_until: Option<Instant>,
+    /// The backend, if it was asked for.
+    backend: Option<Backend>,
     /// `None` until the backend is known, or if the address sets no keepalives.
     silence: Option<(Duration, SilenceChecks)>,
     /// A buffer whose first `filled` bytes were received; those before `seen` are dealt with.
@@ -94,6 +96,10 @@ pub struct BlockingSession {
     filled: usize,
     seen: usize,
     waited_ns: u64,
+    /// When the answer to the present statement must be there.
+    deadline: Option<Instant>,
+    /// An answer was not waited for: it would be taken for that of the next statement.
+    is_behind: bool,
 }
 
 impl std::fmt::Debug for BlockingSession {
@@ -133,15 +139,20 @@ impl BlockingSession {
             stop: stop.clone(),
             address: address.clone(),
             settled_until: Instant::now().checked_add(address.connect_timeout),
+            backend: None,
             silence: None,
             received: Vec::new(),
             filled: 0,
             seen: 0,
             waited_ns: 0,
+            deadline: None,
+            is_behind: false,
         };
         session.query(SETTINGS, "making the session's settings")?;
         if let Some(patience) = address.keepalive.patience() {
-            let checks = SilenceChecks::new(session.raw.place().clone(), session.backend()?);
+            let backend = session.backend()?;
+            let checks = SilenceChecks::new(session.raw.place().clone(), backend);
+            session.backend = Some(backend);
             session.silence = Some((patience, checks));
         }
         session.settled_until = None;
@@ -164,9 +175,25 @@ impl BlockingSession {
         }
     }
 
-    /// The server's process that serves it.
+    /// The server's process that serves it, as the login said; behind a pooler it may be another one.
     pub fn backend_process_id(&self) -> i32 {
         self.raw.backend_process_id()
+    }
+
+    /// The server's process that serves it, as that process itself said, if it was asked.
+    pub fn serving_process_id(&self) -> i32 {
+        let asked = self.backend.map(|backend| backend.process_id);
+        asked.unwrap_or_else(|| self.raw.backend_process_id())
+    }
+
+    /// True if the server is on another machine, as far as the addresses tell.
+    pub fn is_remote(&self) -> bool {
+        self.raw.is_remote()
+    }
+
+    /// The shortest round trip so far, in microseconds, if the connection is TCP.
+    pub fn round_trip_us(&self) -> Option<u32> {
+        self.raw.tcp().map(|facts| facts.round_trip_min_us)
     }
 
     /// Nanoseconds that were spent in receiving and in waiting for it.
@@ -181,6 +208,20 @@ impl BlockingSession {
         frontend::query(&mut message, sql);
         self.send(&message, doing)?;
         self.answer(doing)
+    }
+
+    /// Runs statements like [`query`](BlockingSession::query). If the answer takes longer than `patience`, that is an error, and
+    /// later calls are refused: the session only keeps its transaction open.
+    pub fn query_within(
+        &mut self,
+        sql: &str,
+        patience: Duration,
+        doing: &str,
+    ) -> Result<ResultRows, SessionError> {
+        self.deadline = Some(Instant::now() + patience);
+        let answer = self.query(sql, doing);
+        self.deadline = None;
+        answer
     }
 
     /// Lets the server parse one statement, which is not run. Several statements are an error.
@@ -290,10 +331,7 @@ impl BlockingSession {
         let (facts, ends_session) = error_response::facts(&self.received[body.clone()]);
         self.seen = body.end;
         if ends_session {
-            return Ok(SessionError::Client(ClientError::Lost {
-                doing: doing.to_owned(),
-                reason: facts.message,
-            }));
+            return Ok(SessionError::Client(ClientError::from_facts(facts, doing)));
         }
         loop {
             let (kind, body) = self.message(doing)?;
@@ -403,7 +441,18 @@ impl BlockingSession {
         Ok(())
     }
 
+    /// The error of a connection that cannot be written to: the server may have said why it ended the session.
+    fn last_words(&mut self, doing: &str, error: &io::Error) -> SessionError {
+        match self.message(doing) {
+            Ok((b'E', body)) => self.refused(body, doing).unwrap_or_else(|other| other),
+            _ => self.lost(doing, error),
+        }
+    }
+
     fn send(&mut self, mut bytes: &[u8], doing: &str) -> Result<(), SessionError> {
+        if self.is_behind {
+            return Err(self.violation(doing, "has not answered an earlier statement in time"));
+        }
         while !bytes.is_empty() || !self.raw.is_sent() {
             let sent = match bytes.is_empty() {
                 true => self.raw.send_waiting().map(|()| 0),
@@ -412,7 +461,7 @@ impl BlockingSession {
             match sent {
                 Ok(sent) => bytes = &bytes[sent..],
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
-                Err(error) => return Err(self.lost(doing, &error)),
+                Err(error) => return Err(self.last_words(doing, &error)),
             }
             if !bytes.is_empty() || !self.raw.is_sent() {
                 self.wait(PollFlags::OUT, doing)?;
@@ -426,16 +475,24 @@ impl BlockingSession {
     fn wait(&mut self, event: PollFlags, doing: &str) -> Result<(), SessionError> {
         let stop = self.stop.clone();
         let bell = stop.bell().map_err(|error| self.lost(doing, &error))?;
+        let patience = self.silence.as_ref().map(|(patience, _)| *patience);
         loop {
             if self.stop.asked().is_some() {
                 return Err(SessionError::Stopped);
             }
-            let patience = match (self.settled_until, &self.silence) {
-                (Some(until), _) => Some(until.saturating_duration_since(Instant::now())),
-                (None, Some((patience, _))) => Some(*patience),
-                (None, None) => None,
-            };
-            let timeout = patience.and_then(|patience| Timespec::try_from(patience).ok());
+            let now = Instant::now();
+            let until = self.settled_until.or(self.deadline);
+            let left = until.map(|at| at.saturating_duration_since(now));
+            if left.is_some_and(|left| left.is_zero()) {
+                if self.settled_until.is_some() {
+                    let place = self.raw.place();
+                    return Err(connection::no_statement_answered(&self.address, place).into());
+                }
+                self.is_behind = true;
+                return Err(self.violation(doing, "did not answer in time"));
+            }
+            let timeout = left.or(patience);
+            let timeout = timeout.and_then(|timeout| Timespec::try_from(timeout).ok());
             let mut wishes = [
                 PollFd::new(&self.raw, event),
                 PollFd::new(&bell, PollFlags::IN),
@@ -443,10 +500,8 @@ impl BlockingSession {
             match poll(&mut wishes, timeout.as_ref()) {
                 Err(rustix::io::Errno::INTR) => {}
                 Err(error) => return Err(self.lost(doing, &error.into())),
-                Ok(0) if self.settled_until.is_some() => {
-                    let place = self.raw.place();
-                    return Err(connection::no_statement_answered(&self.address, place).into());
-                }
+                // The time to answer is over, or nearly: this is looked at above.
+                Ok(0) if until.is_some() => {}
                 Ok(0) => self.check_silence(doing)?,
                 Ok(_) if !wishes[0].revents().is_empty() => {
                     if let Some((_, checks)) = &mut self.silence {

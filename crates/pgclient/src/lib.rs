@@ -4,7 +4,9 @@
 //! a session and runs statements; a statement can be cancelled, and a backend that is gone is detected. The rows of a
 //! COPY may be written without the driver ([`block_socket`]). [`quote`] writes names and texts into SQL, and [`types`]
 //! maps the types of the catalog to columns; [`native_types`] tells whether values pass between two columns unchanged.
-//! [`table_identity`] recognises a table behind another address. An [`error`] keeps the server's message, with its SQLSTATE.
+//! [`table_identity`] recognises a table behind another address; [`foreign_sql`] checks SQL of another server, such as an
+//! [`index_definition`]; [`connections_left`] counts those that a role may open; [`activity`] asks what sessions do, and
+//! [`local_backend`] whether their processes are of this machine. An [`error`] keeps the server's message, with its SQLSTATE.
 //!
 //! A [`RawConnection`] continues without the driver after the login, for a load generator, with the messages of
 //! [`frontend`] and [`replies`].
@@ -18,16 +20,21 @@
 //! Nothing here knows of loads: staging tables, the ledger, plans, and advice for users of a load are in
 //! `crates/destinations/postgres`.
 
+pub mod activity;
 pub mod address;
 mod backend;
 pub mod block_socket;
 mod blocking_session;
 pub mod connection;
 pub mod connection_defaults;
+pub mod connections_left;
 pub mod error;
 mod error_response;
+pub mod foreign_sql;
 pub mod frontend;
+pub mod index_definition;
 mod liveness;
+pub mod local_backend;
 mod message_limits;
 pub mod native_types;
 mod password_file;

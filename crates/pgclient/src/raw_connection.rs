@@ -10,7 +10,7 @@
 use std::io::{self, Read, Write};
 use std::os::fd::{AsFd, BorrowedFd};
 
-use inrush_system::tcp::TcpFacts;
+use inrush_system::tcp::{TcpFacts, is_this_machine};
 use rustls::ClientConnection;
 use socket2::Socket;
 
@@ -109,6 +109,18 @@ impl RawConnection {
     /// The kernel's figures of the connection, if it is TCP.
     pub fn tcp(&self) -> Option<TcpFacts> {
         TcpFacts::of(&self.socket)
+    }
+
+    /// True if the server is on another machine, as far as the addresses tell.
+    pub fn is_remote(&self) -> bool {
+        let ends = self.socket.local_addr().and_then(|own| {
+            let peer = self.socket.peer_addr()?;
+            Ok((own.as_socket(), peer.as_socket()))
+        });
+        match ends {
+            Ok((Some(own), Some(peer))) => !is_this_machine(own, peer),
+            _ => false,
+        }
     }
 
     /// Sets whether calls wait until the socket can be written or read.

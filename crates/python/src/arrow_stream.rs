@@ -28,7 +28,10 @@ pub fn reader_of(rows: &Bound<'_, PyAny>) -> PyResult<Box<dyn RecordBatchReader 
     // SAFETY: see the head of this file.
     let stream = unsafe { FFI_ArrowArrayStream::from_raw(stream.as_ptr().cast()) };
     let reader = ArrowArrayStreamReader::try_new(stream).map_err(|error| {
-        PyValueError::new_err(format!("rows: the Arrow stream is unusable: {error}"))
+        PyValueError::new_err(format!(
+            "rows: the Arrow stream is unusable: {error}; hand over a table or a data frame, whose stream has rows, and not a \
+             single column"
+        ))
     })?;
     Ok(Box::new(reader))
 }

@@ -45,6 +45,7 @@ fn run(
     connections: Vec<(String, String)>,
     streams: Option<u16>,
     again: bool,
+    from: Option<String>,
     runs_folder: PathBuf,
     trust: bool,
     site_packages: Option<PathBuf>,
@@ -60,6 +61,7 @@ fn run(
         connections,
         streams,
         again,
+        from,
         runs_folder,
         trust,
     };

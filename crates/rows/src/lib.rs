@@ -1,7 +1,7 @@
 //! The words that all of Inrush shares: columns and their types, chunks and places of rows, rejects and their codes,
 //! values in batches that Arrow does not have (`timestamp`, `interval`), encodings of text, time zones, numbers in
 //! sentences (`quantity`, `plural`), texts that become part of SQL or of a URL (`sql_text`, `percent`), ids of runs,
-//! units, splits and files, exit statuses, and the request to stop.
+//! units, splits and files, exit statuses, the request to stop, and the pace of a load.
 //!
 //! Nothing here reads a file, knows a database or starts a thread.
 
@@ -21,6 +21,7 @@ pub mod ids;
 pub mod interval;
 pub mod location;
 pub mod native_type;
+pub mod pace;
 pub mod padded_text;
 pub mod percent;
 pub mod plural;

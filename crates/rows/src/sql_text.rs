@@ -5,6 +5,16 @@ pub fn identifier(name: &str) -> String {
     format!("\"{}\"", name.replace('"', "\"\""))
 }
 
+/// A name for a list that people read and copy: in quotes only if SQL would read it as another one without them.
+pub fn quoted_where_needed(name: &str) -> String {
+    let is_plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_';
+    let begins = name.starts_with(|c: char| c.is_ascii_lowercase() || c == '_');
+    match begins && name.chars().all(is_plain) {
+        true => name.to_owned(),
+        false => identifier(name),
+    }
+}
+
 /// The name in double quotes at the beginning of a text, and the text after its closing quote. `None` if the text does
 /// not begin with a quote, or no quote closes the name. [`identifier`] writes what this reads.
 pub fn take_identifier(text: &str) -> Option<(String, &str)> {

@@ -5,7 +5,7 @@ use std::path::Path;
 use inrush_rows::sql_text::identifier;
 
 use crate::SourceError;
-use crate::error::input_error;
+use crate::error::unsuitable;
 
 /// The suffix of a column whose values are read as the database's text.
 pub const AS_TEXT: &str = "::text";
@@ -17,7 +17,7 @@ pub fn choose_columns(
     named: &[String],
 ) -> Result<Vec<(String, bool)>, SourceError> {
     if all.is_empty() {
-        return Err(input_error(
+        return Err(unsuitable(
             input,
             "it has no columns",
             "name a table with columns",
@@ -34,7 +34,7 @@ pub fn choose_columns(
         };
         if !all.iter().any(|known| known == name) {
             let known: Vec<String> = all.iter().map(|name| identifier(name)).collect();
-            return Err(input_error(
+            return Err(unsuitable(
                 input,
                 format!("it has no column {}", identifier(name)),
                 format!("its columns are {}", known.join(", ")),
@@ -42,7 +42,7 @@ pub fn choose_columns(
         }
         if chosen.iter().any(|(other, _)| other == name) {
             let what = format!("the column {} stands twice", identifier(name));
-            return Err(input_error(input, what, "name each column once"));
+            return Err(unsuitable(input, what, "name each column once"));
         }
         chosen.push((name.to_owned(), is_text));
     }

@@ -12,6 +12,11 @@ pub trait Chunks {
     /// After an error the reader must not be used again.
     fn next_chunk(&mut self, records: &mut Records) -> Result<Option<Chunk>, SourceError>;
 
+    /// Waits until more may be read, if the rate of reading is limited. [`next_chunk`](Chunks::next_chunk) and
+    /// [`append_rows`](NativeRows::append_rows) wait themselves, unless this was called before: a caller that wants to know the
+    /// time of this wait calls it.
+    fn keep_pace(&mut self) {}
+
     /// Takes back the memory of a chunk.
     fn recycle(&mut self, chunk: Chunk);
 

@@ -10,6 +10,7 @@
 //!   share -> SharedSplit     a split of which all streams take parts
 //!     next_part -> SharedPart     a SplitReader, for the stream that asks
 //!   has_same_content         for a later run: have the rows changed?
+//!   sampler -> SessionSampler     asks the server what the sessions of readers do
 //! Input                     a file, a table, a query
 //!   name, state, identity    its name, and facts that show a change
 //!   text_bytes, decoder_bytes, ...   estimates, for the plan
@@ -28,12 +29,15 @@ use std::pin::Pin;
 use std::sync::Arc;
 
 use inrush_rows::native_type::NativeType;
+use inrush_rows::pace::Pace;
 
 use crate::chunks::{Chunks, NativeRows};
 use crate::content::{SplitContent, SplitEnd};
 use crate::error::SourceError;
+use crate::hazards::{ExpectedReading, SourceHazard};
 use crate::input::{FirstRow, Input, SourceColumn};
 use crate::meter::SourceMeter;
+use crate::sampling::{ReadingSession, SessionSampler};
 use crate::split::SourceSplit;
 
 /// The origin of a flow's rows: files, a table, a query.
@@ -122,6 +126,28 @@ pub trait Source: fmt::Debug + Send + Sync {
         None
     }
 
+    /// Asks the server what the [sessions of readers](SplitReader::session) do; `None` if rows come from no server, or if
+    /// it cannot be asked.
+    fn sampler(&self) -> Option<Arc<dyn SessionSampler>> {
+        None
+    }
+
+    /// The approximate number of rows of an input, if its source knows it without reading it. For a preflight, where the
+    /// input's size in bytes is unknown.
+    fn estimated_rows(&self, input: usize) -> Result<Option<u64>, SourceError> {
+        Ok(self.input(input).row_count())
+    }
+
+    /// What would stop or disturb a run that reads this source, for a preflight.
+    fn hazards(&self, _expected: &ExpectedReading) -> Result<Vec<SourceHazard>, SourceError> {
+        Ok(Vec::new())
+    }
+
+    /// The pace of its readers, if their rate is limited. Sources that share a limit return the same one.
+    fn pace(&self) -> Option<&Arc<Pace>> {
+        None
+    }
+
     /// Notes for the user about this source, in whole sentences, for the plan.
     fn notes(&self) -> Vec<String> {
         Vec::new()
@@ -168,6 +194,11 @@ pub trait SplitReader: Chunks + Send {
 
     /// Ends the split, after the last chunk.
     fn end(self: Box<Self>) -> SplitEnd;
+
+    /// The session that sends the rows; `None` if there is none, or once all rows were received.
+    fn session(&self) -> Option<ReadingSession> {
+        None
+    }
 }
 
 /// A split of which each stream takes the next part.

@@ -17,6 +17,15 @@ pub fn input_error(input: &Path, what: impl Into<String>, fix: impl Into<String>
     }
 }
 
+/// The error of a source that cannot give what a package or an argument asks for: `what` is wrong, and the fix.
+pub fn unsuitable(input: &Path, what: impl Into<String>, fix: impl Into<String>) -> SourceError {
+    SourceError::Unsuitable {
+        input: input.to_path_buf(),
+        what: what.into(),
+        fix: fix.into(),
+    }
+}
+
 /// Why a source could not be found or read.
 #[derive(Debug, thiserror::Error)]
 pub enum SourceError {
@@ -367,6 +376,16 @@ pub enum SourceError {
         /// What is wrong, and the likely cause.
         what: String,
         /// What to do.
+        fix: String,
+    },
+    /// A package or an argument asks for what the source cannot give, so it has to be changed.
+    #[error("{}: {what}; {fix}", input.display())]
+    Unsuitable {
+        /// The input's name, or that of a connection.
+        input: PathBuf,
+        /// What is asked for, and why it cannot be given.
+        what: String,
+        /// What to write instead.
         fix: String,
     },
     /// A scan stopped.

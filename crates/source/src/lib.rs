@@ -11,12 +11,18 @@ mod content;
 mod contract;
 mod database_rows;
 mod error;
+mod hazards;
 mod input;
+mod key_ranges;
+mod limits;
 mod meter;
 mod permits;
 mod reread;
+mod sampling;
 mod since;
 mod split;
+mod steps;
+mod structure;
 mod wait;
 
 pub use chosen_columns::{AS_TEXT, choose_columns};
@@ -27,11 +33,17 @@ pub use contract::{
     Source, SourceStream, SplitReader,
 };
 pub use database_rows::Rows;
-pub use error::{SourceError, input_error};
+pub use error::{SourceError, input_error, unsuitable};
+pub use hazards::{ExpectedReading, SourceHazard};
 pub use input::{FirstRow, Input, InputState, SourceColumn};
+pub use key_ranges::{KEY_ROW_BITS, KeyRanges, evenly};
+pub use limits::{ReadLimits, ReadPace};
 pub use meter::{SourceMeter, nanoseconds_since};
 pub use permits::Permits;
 pub use reread::has_same_hashes;
+pub use sampling::{ReadingSession, SeenSession, SessionSampler};
 pub use since::SinceRange;
 pub use split::{RecordStart, SourceSplit, Split};
+pub use steps::Steps;
+pub use structure::{NeededObject, TableIndex, TablePartition, TablePartitioning, TableStructure};
 pub use wait::wait;

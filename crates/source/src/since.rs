@@ -22,6 +22,9 @@ pub struct SinceRange {
     /// The text with which the command has set `from`, if it has.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub given: Option<String>,
+    /// The transactions that the server's snapshot shows. If another run finds the same, nothing was written in between.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub snapshot: Option<String>,
 }
 
 impl SinceRange {
@@ -50,6 +53,7 @@ mod tests {
             from: None,
             below: "2026-01-02T00:00:00.000000Z".to_owned(),
             given: None,
+            snapshot: None,
         };
         let mark = "since {\"of\":\"sales.orders of h:5432 database crm\",\"column\":\"updated_at\",\
                     \"from\":null,\"below\":\"2026-01-02T00:00:00.000000Z\"}";

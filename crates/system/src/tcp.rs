@@ -45,15 +45,12 @@ impl TcpConnection {
     /// A handle for `stream`. The caller keeps the stream open longer than the handle, or calls
     /// [`end`](TcpConnection::end) before the stream is closed.
     pub fn of(stream: &TcpStream) -> TcpConnection {
-        let is_own = |(own, peer): (SocketAddr, SocketAddr)| {
-            peer.ip().to_canonical().is_loopback() || peer.ip() == own.ip()
-        };
         TcpConnection {
             socket: Mutex::new(Some(stream.as_raw_fd())),
             is_loopback: stream
                 .local_addr()
                 .and_then(|own| Ok((own, stream.peer_addr()?)))
-                .is_ok_and(is_own),
+                .is_ok_and(|(own, peer)| is_this_machine(own, peer)),
         }
     }
 
@@ -95,6 +92,11 @@ impl TcpFacts {
             delivery_rate: info.delivery_rate,
         })
     }
+}
+
+/// True if the peer of a connection is this machine, by the addresses of its ends.
+pub fn is_this_machine(own: SocketAddr, peer: SocketAddr) -> bool {
+    peer.ip().to_canonical().is_loopback() || peer.ip() == own.ip()
 }
 
 #[cfg(test)]

@@ -5,6 +5,7 @@ use crate::facts::Facts;
 use crate::gain::{gain_with_streams, gain_without};
 use crate::numbers::{bytes, milliseconds, rate};
 use crate::parts::Part;
+use crate::source_words;
 use crate::verdict::{Advice, Cause};
 use inrush_rows::quantity::counted;
 
@@ -29,7 +30,13 @@ pub(crate) fn advice(facts: &Facts, cause: Cause) -> Option<Advice> {
         })
     };
     match cause {
+        Cause::SourceRead if facts.measurements.reads_database => {
+            source_words::advice(facts, cause)
+        }
         Cause::SourceRead => source_read(facts),
+        Cause::SourceDatabaseCpu | Cause::SourceDatabaseDisk | Cause::SourceDatabaseNetwork => {
+            source_words::advice(facts, cause)
+        }
         Cause::Decompression => all(decompression(facts)),
         Cause::ClientCpu => client_cpu(facts),
         Cause::NetworkLatency => latency(facts),
@@ -44,7 +51,7 @@ pub(crate) fn advice(facts: &Facts, cause: Cause) -> Option<Advice> {
         Cause::DestinationLocks => all(destination_locks(facts)),
         Cause::Coordination => all(coordination(facts)),
         Cause::Pace => all(
-            "Raise `rate_bytes_max` (`--max-rate`), or check the standby or slot whose lag makes the streams pause"
+            "Raise `rate_bytes_max` of the run (`--max-rate`) or of the source, or check the standby or slot whose lag makes the streams pause"
                 .to_owned(),
         ),
         Cause::Undecided => None,
@@ -52,9 +59,14 @@ pub(crate) fn advice(facts: &Facts, cause: Cause) -> Option<Advice> {
 }
 
 /// Advice for more streams: as many as the cores suffice for, if that is known.
-fn more_streams(facts: &Facts, cause: Cause, why: &str) -> Option<Advice> {
+pub(crate) fn more_streams(facts: &Facts, cause: Cause, why: &str) -> Option<Advice> {
     let now = facts.streams.len();
-    let more = if facts.is_local() || cause == Cause::ClientCpu {
+    let are_cores_known = match cause {
+        Cause::ClientCpu => true,
+        Cause::SourceDatabaseCpu => facts.is_source_local(),
+        _ => facts.is_local(),
+    };
+    let more = if are_cores_known {
         facts.cpu.streams_max(now)
     } else {
         now * 2
@@ -73,13 +85,6 @@ fn source_read(facts: &Facts) -> Option<Advice> {
             gain_s: gain_without(facts, cause),
         })
     };
-    if facts.measurements.reads_database {
-        return all(
-            "Look at the CPU and the disk of the source's server, and at the network to it: the streams waited for its \
-             rows. More streams read a table in parallel, up to `max_connections` of the source"
-                .to_owned(),
-        );
-    }
     if facts.parts.of(Part::FeedRead) > facts.parts.of(Part::FileRead) {
         let file = facts.busiest_feed().map_or("the file", |feed| &feed.file);
         return all(format!(

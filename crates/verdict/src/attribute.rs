@@ -6,6 +6,7 @@ use crate::measurements::{Measurements, Phase, StreamSeries};
 use crate::network::Link;
 use crate::parts::{ByPart, Part};
 use crate::samples::Joint;
+use crate::source_waits::SourceWaits;
 use crate::timeline::{SERVER_WAITS, Step, Timeline, sane_seconds};
 use crate::waits::{Waits, Witness};
 
@@ -22,6 +23,8 @@ pub(crate) struct Attributed<'a> {
     pub link: Option<Link>,
     /// The causes of its waits.
     pub waits: Waits,
+    /// The causes of its reading.
+    pub source_waits: SourceWaits,
     /// Seconds by part; they add up to the time that loading took.
     pub parts: ByPart,
 }
@@ -51,6 +54,7 @@ pub(crate) fn attribute<'a>(
         pooled: Joint::pooled(&measurements.streams),
         network: Link::pooled(links.iter().flatten()),
     };
+    let pooled_source = Joint::pooled_source(&measurements.streams);
     measurements
         .streams
         .iter()
@@ -58,11 +62,13 @@ pub(crate) fn attribute<'a>(
         .zip(links)
         .map(|((series, timeline), link)| {
             let waits = Waits::of(series, &timeline, link.as_ref(), &witness);
+            let source_waits = SourceWaits::of(series, &timeline, measurements, &pooled_source);
             let mut stream = Attributed {
                 series,
                 timeline,
                 link,
                 waits,
+                source_waits,
                 parts: ByPart::default(),
             };
             let mut parts = stream.within(feeding, 0.0, load_s);
@@ -94,7 +100,7 @@ impl Attributed<'_> {
 
     fn of_step(&self, step: &Step, index: usize, feeding: &Feeding) -> ByPart {
         let mut parts = ByPart::default();
-        parts.add(Part::FileRead, step.in_phase(Phase::Read));
+        parts.add_all(&self.source_waits.read, step.in_phase(Phase::Read));
         parts.add(Part::FileDecompress, step.in_phase(Phase::Decompress));
         for phase in WORK {
             parts.add(Part::Work, step.in_phase(phase));

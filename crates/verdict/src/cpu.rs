@@ -22,7 +22,7 @@ pub(crate) enum Holder {
     Host,
     /// Other processes of this machine.
     Others,
-    /// The loader and the backends together.
+    /// The loader and the backends of its servers together.
     Both,
     /// The loader itself.
     Loader,
@@ -43,7 +43,9 @@ pub(crate) struct Cpu {
     pub loader_s: f64,
     /// CPU seconds of the backends, if they run on this machine and were sampled.
     pub backends_s: Option<f64>,
-    /// The cores that neither of them used, if known.
+    /// CPU seconds of the source's backends, if they run on this machine and were sampled.
+    pub sources_s: Option<f64>,
+    /// The cores that none of them used, if known.
     pub others_s: f64,
     /// CPU seconds that the host took.
     pub stolen_s: f64,
@@ -53,6 +55,8 @@ pub(crate) struct Cpu {
     pub streams_wait: Option<f64>,
     /// The share of the time in which the backends needed a CPU and had to wait for one.
     pub backends_wait: Option<f64>,
+    /// The share of the time in which the source's backends needed a CPU and had to wait for one.
+    pub sources_wait: Option<f64>,
 }
 
 impl Cpu {
@@ -64,12 +68,22 @@ impl Cpu {
             .as_ref()
             .is_some_and(|server| server.is_local);
         let backends_s = machine.backends_cpu_us.as_deref().map(seconds_of);
+        let of_sources = || {
+            streams
+                .iter()
+                .filter_map(|stream| stream.series.source_backend.as_ref())
+                .map(|backend| (backend.cpu_us.as_deref(), backend.cpu_wait_us.as_deref()))
+        };
+        let sources_s = of_sources()
+            .filter_map(|(ran, _)| ran.map(seconds_of))
+            .reduce(|sum, one_s| sum + one_s);
         let machine_s = seconds_of(&machine.cpu_us);
         let loader_s = seconds_of(&machine.loader_cpu_us);
         let others_s = if is_local && backends_s.is_none() {
             0.0
         } else {
-            (machine_s - loader_s - backends_s.unwrap_or(0.0)).max(0.0)
+            let known_s = loader_s + backends_s.unwrap_or(0.0) + sources_s.unwrap_or(0.0);
+            (machine_s - known_s).max(0.0)
         };
         let of_streams = streams.iter().map(|stream| {
             let series = stream.series;
@@ -85,11 +99,13 @@ impl Cpu {
             machine_s,
             loader_s,
             backends_s,
+            sources_s,
             others_s,
             stolen_s: seconds_of(&machine.cpu_stolen_us),
             throttled_s: machine.cpu_throttled_us.as_deref().map_or(0.0, seconds_of),
             streams_wait: wait_share(of_streams),
             backends_wait: wait_share(of_backends),
+            sources_wait: wait_share(of_sources()),
         }
     }
 
@@ -123,9 +139,9 @@ impl Cpu {
             return Holder::Limit;
         }
         match self.shared_holder(self.streams_wait) {
-            Holder::Nobody if self.is_full() => match self.backends_s {
-                Some(backends_s) if backends_s >= NOTICED * self.all_s() => Holder::Both,
-                _ => Holder::Loader,
+            Holder::Nobody if self.is_full() => match self.servers_s() >= NOTICED * self.all_s() {
+                true => Holder::Both,
+                false => Holder::Loader,
             },
             holder => holder,
         }
@@ -140,6 +156,22 @@ impl Cpu {
             Holder::Nobody if self.is_full() => Holder::Both,
             holder => holder,
         }
+    }
+
+    /// The holder of the CPUs that the source's backends need, if they run on this machine.
+    pub(crate) fn holder_for_sources(&self) -> Holder {
+        if self.sources_s.is_none() {
+            return Holder::Nobody;
+        }
+        match self.shared_holder(self.sources_wait) {
+            Holder::Nobody if self.is_full() => Holder::Both,
+            holder => holder,
+        }
+    }
+
+    /// CPU seconds of the backends of the destination and the source that run on this machine.
+    pub(crate) fn servers_s(&self) -> f64 {
+        self.backends_s.unwrap_or(0.0) + self.sources_s.unwrap_or(0.0)
     }
 
     /// What has the CPUs that both lack. A thread that does not wait has the CPU that it needs, even if other threads
@@ -159,7 +191,7 @@ impl Cpu {
 
     /// The number of streams for which the cores are enough, up to twice as many as there are.
     pub(crate) fn streams_max(&self, streams: usize) -> usize {
-        let used_s = self.loader_s + self.backends_s.unwrap_or(0.0);
+        let used_s = self.loader_s + self.servers_s();
         let free_s = (self.all_s() - self.machine_s.max(used_s) - self.stolen_s).max(0.0);
         if used_s <= 0.0 {
             return streams * 2;

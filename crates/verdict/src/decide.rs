@@ -76,7 +76,7 @@ fn is_decided(causes: &[CauseShare], streams: &[Attributed]) -> bool {
         let index = cause as usize;
         streams
             .iter()
-            .map(|stream| stream.waits.variance[index])
+            .map(|stream| stream.waits.variance[index] + stream.source_waits.variance[index])
             .sum()
     };
     let undecided_s = causes

@@ -1,14 +1,15 @@
 //! The evidence for each cause, in words and figures. The first clause of each is printed in the verdict's line.
 
+use crate::backend_time::is_other;
 use crate::cpu::{Cpu, Holder};
 use crate::facts::Facts;
 use crate::measurements::{BackendState, Phase, StoredUnits};
 use crate::numbers::{bytes, milliseconds, percent, rate, seconds};
 use crate::parts::Part;
 use crate::samples::Group;
+use crate::source_words;
 use crate::timeline::seconds_of;
 use crate::verdict::Cause;
-use crate::waits::is_other;
 use inrush_rows::quantity::{count, counted};
 
 /// A share below it is not worth a clause.
@@ -22,6 +23,9 @@ const BLOCKERS_MAX: usize = 2;
 pub(crate) fn evidence(facts: &Facts, cause: Cause) -> Vec<String> {
     match cause {
         Cause::SourceRead => source_read(facts),
+        Cause::SourceDatabaseCpu => source_words::cpu(facts),
+        Cause::SourceDatabaseDisk => source_words::disk(facts),
+        Cause::SourceDatabaseNetwork => source_words::network(facts),
         Cause::Decompression => decompression(facts),
         Cause::ClientCpu => client_cpu(facts),
         Cause::NetworkLatency => latency(facts),
@@ -50,7 +54,7 @@ fn stored_by(stored: &StoredUnits) -> String {
 }
 
 fn source_read(facts: &Facts) -> Vec<String> {
-    let mut clauses = Vec::new();
+    let mut clauses = source_words::other(facts);
     let read_s = facts.parts.of(Part::FileRead);
     let fed_s = facts.parts.of(Part::FeedRead);
     if let Some(feed) = facts.busiest_feed().filter(|_| fed_s > read_s) {
@@ -148,6 +152,10 @@ fn client_cpu(facts: &Facts) -> Vec<String> {
         "waiting until the loader's own threads handed blocks over",
     ));
     spent.push((
+        facts.parts.of(Part::Receive),
+        "receiving rows that the source had ready",
+    ));
+    spent.push((
         facts.parts.of(Part::FeedScan),
         "waiting for a feed that scanned",
     ));
@@ -171,7 +179,7 @@ fn client_cpu(facts: &Facts) -> Vec<String> {
 }
 
 /// The holder of the CPUs, in figures.
-fn holder_of_cpus(cpu: &Cpu, holder: Holder, waits: Option<f64>) -> Option<String> {
+pub(crate) fn holder_of_cpus(cpu: &Cpu, holder: Holder, waits: Option<f64>) -> Option<String> {
     let cores = |seconds: f64| format!("{:.1}", cpu.busy_cores(seconds));
     let waited = waits.map_or(String::new(), |share| {
         format!(
@@ -196,12 +204,23 @@ fn holder_of_cpus(cpu: &Cpu, holder: Holder, waits: Option<f64>) -> Option<Strin
             cores(cpu.others_s),
             cpu.cores
         )),
-        Holder::Both => Some(format!(
-            "of this machine's {} cores the server's backends had {} and the loader {}",
-            cpu.cores,
-            cores(cpu.backends_s.unwrap_or(0.0)),
-            cores(cpu.loader_s)
-        )),
+        Holder::Both => {
+            let servers = [
+                (cpu.backends_s, "the server's backends"),
+                (cpu.sources_s, "the source's backends"),
+            ];
+            let had: Vec<String> = servers
+                .into_iter()
+                .filter_map(|(used_s, who)| Some((used_s?, who)))
+                .map(|(used_s, who)| format!("{who} had {}", cores(used_s)))
+                .collect();
+            Some(format!(
+                "of this machine's {} cores {} and the loader {}",
+                cpu.cores,
+                had.join(", "),
+                cores(cpu.loader_s)
+            ))
+        }
         Holder::Loader => Some(format!(
             "the loader had {} of {} cores, and none was free",
             cores(cpu.loader_s),
@@ -346,7 +365,7 @@ fn destination_cpu(facts: &Facts) -> Vec<String> {
     clauses
 }
 
-fn named(events: &[(&str, u64)], whole: f64) -> String {
+pub(crate) fn named(events: &[(&str, u64)], whole: f64) -> String {
     let words: Vec<String> = events
         .iter()
         .take(EVENTS_MAX)

@@ -3,7 +3,7 @@
 use crate::attribute::Attributed;
 use crate::cpu::{Cpu, Holder};
 use crate::feeding::Feeding;
-use crate::measurements::{FeedSeries, Measurements, Phase};
+use crate::measurements::{BackendSeries, FeedSeries, Measurements, Phase, StreamSeries};
 use crate::network::Link;
 use crate::parts::{ByPart, Part};
 use crate::samples::{Group, Joint, is_too_short};
@@ -32,6 +32,8 @@ pub(crate) struct Facts<'a> {
     pub cpu: Cpu,
     /// Samples of all backends.
     pub samples: Joint,
+    /// Samples of all backends of the source.
+    pub source_samples: Joint,
 }
 
 impl<'a> Facts<'a> {
@@ -56,6 +58,7 @@ impl<'a> Facts<'a> {
             network: Link::pooled(streams.iter().filter_map(|stream| stream.link.as_ref())),
             cpu: Cpu::of(measurements, streams, load_s),
             samples: Joint::pooled(&measurements.streams),
+            source_samples: Joint::pooled_source(&measurements.streams),
         }
     }
 
@@ -178,12 +181,25 @@ impl<'a> Facts<'a> {
     }
 
     /// Wait events of all backends that are wanted, the most frequent first, with their samples.
-    pub(crate) fn events(&self, wanted: impl Fn(&str) -> bool) -> Vec<(&str, u64)> {
+    pub(crate) fn events(&self, wanted: impl Fn(&str) -> bool) -> Vec<(&'a str, u64)> {
+        self.events_of(|series| series.backend.as_ref(), wanted)
+    }
+
+    /// Wait events of all backends of the source that are wanted, the most frequent first, with their samples.
+    pub(crate) fn source_events(&self, wanted: impl Fn(&str) -> bool) -> Vec<(&'a str, u64)> {
+        self.events_of(|series| series.source_backend.as_ref(), wanted)
+    }
+
+    fn events_of(
+        &self,
+        backend_of: fn(&'a StreamSeries) -> Option<&'a BackendSeries>,
+        wanted: impl Fn(&str) -> bool,
+    ) -> Vec<(&'a str, u64)> {
         let mut events: Vec<(&str, u64)> = Vec::new();
         for (name, samples) in self
             .streams
             .iter()
-            .filter_map(|stream| stream.series.backend.as_ref())
+            .filter_map(|stream| backend_of(stream.series))
             .flat_map(|backend| &backend.events)
             .filter(|(name, _)| wanted(name))
         {
@@ -198,12 +214,24 @@ impl<'a> Facts<'a> {
     }
 
     /// The holders of the locks, each once.
-    pub(crate) fn blockers(&self) -> Vec<&str> {
+    pub(crate) fn blockers(&self) -> Vec<&'a str> {
+        self.blockers_of(|series| series.backend.as_ref())
+    }
+
+    /// The holders of the locks that the source's backends waited for, each once.
+    pub(crate) fn source_blockers(&self) -> Vec<&'a str> {
+        self.blockers_of(|series| series.source_backend.as_ref())
+    }
+
+    fn blockers_of(
+        &self,
+        backend_of: fn(&'a StreamSeries) -> Option<&'a BackendSeries>,
+    ) -> Vec<&'a str> {
         let mut blockers: Vec<&str> = Vec::new();
         for blocker in self
             .streams
             .iter()
-            .filter_map(|stream| stream.series.backend.as_ref())
+            .filter_map(|stream| backend_of(stream.series))
             .flat_map(|backend| &backend.blockers)
         {
             if !blockers.contains(&blocker.as_str()) {
@@ -243,6 +271,22 @@ impl<'a> Facts<'a> {
         self.parts.of(Part::Stopped) > self.parts.of(Part::Compute)
     }
 
+    /// The processes of the source's backends were mostly stopped while they seemed to compute.
+    pub(crate) fn is_source_stopped(&self) -> bool {
+        self.parts.of(Part::SourceStopped) > self.parts.of(Part::SourceCompute)
+    }
+
+    /// The source's server runs on this machine.
+    pub(crate) fn is_source_local(&self) -> bool {
+        let server = self.measurements.source_server.as_ref();
+        server.is_some_and(|server| server.is_local)
+    }
+
+    /// Samples of the source's backends that were taken while streams read.
+    pub(crate) fn source_wait_samples(&self) -> f64 {
+        self.source_samples.in_group(Group::Read)
+    }
+
     /// The holder of this machine's CPUs, if the loader and the server both need them and neither has enough.
     pub(crate) fn shared_cpus(&self) -> Option<Holder> {
         let holder = self.cpu.holder_for_loader();
@@ -258,6 +302,9 @@ impl<'a> Facts<'a> {
             Cause::ClientCpu => self.cpu.holder_for_loader() == Holder::Others,
             Cause::DestinationCpu => {
                 !self.is_stopped() && self.cpu.holder_for_backends() == Holder::Others
+            }
+            Cause::SourceDatabaseCpu => {
+                !self.is_source_stopped() && self.cpu.holder_for_sources() == Holder::Others
             }
             _ => false,
         }

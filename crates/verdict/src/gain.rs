@@ -19,6 +19,7 @@ pub(crate) fn gain_without(facts: &Facts, cause: Cause) -> f64 {
     let limits = [
         slowest_stream_s(facts, cause),
         backends_s(facts, cause),
+        source_backends_s(facts, cause),
         cpu_s(facts, cause),
         disk_s(facts, cause),
         network_s(facts, cause),
@@ -92,7 +93,7 @@ fn shared_cpu_s(facts: &Facts, holder: Holder) -> f64 {
         Holder::Both => cpu.loader_s.max(backends_s),
         _ => cpu.loader_s + backends_s,
     };
-    needed_s / cpu.cores
+    (needed_s + cpu.sources_s.unwrap_or(0.0)) / cpu.cores
 }
 
 /// A backend's own work, which stays the same if other parts become faster.
@@ -112,26 +113,47 @@ fn backends_s(facts: &Facts, cause: Cause) -> f64 {
     }
 }
 
+/// The own work of the source's backend, which stays the same if other parts become faster.
+fn source_backends_s(facts: &Facts, cause: Cause) -> f64 {
+    let is_its_own = matches!(
+        cause,
+        Cause::SourceRead | Cause::SourceDatabaseCpu | Cause::SourceDatabaseDisk
+    );
+    let busy_s = facts.streams.iter().map(|stream| {
+        let busy_s = stream.source_waits.backend_busy_s;
+        busy_s.min(stream.ended_s())
+    });
+    match cause {
+        _ if is_its_own => 0.0,
+        Cause::Coordination => busy_s.sum::<f64>() / facts.streams.len().max(1) as f64,
+        _ => busy_s.fold(0.0, f64::max),
+    }
+}
+
 /// The CPU seconds of everything else, divided by all cores.
 fn cpu_s(facts: &Facts, cause: Cause) -> f64 {
     let cpu = &facts.cpu;
-    let backends_s = cpu.backends_s.unwrap_or(0.0);
+    let servers_s = cpu.servers_s();
     let needed_s = match cause {
-        Cause::ClientCpu => backends_s,
+        Cause::ClientCpu => servers_s,
         // Less decompression needs less CPU; the work of a feed would only be spread over more threads.
         Cause::Decompression => {
             let own_s = facts.parts.of(Part::FileDecompress);
-            (cpu.loader_s - own_s).max(0.0) + backends_s
+            (cpu.loader_s - own_s).max(0.0) + servers_s
         }
-        Cause::DestinationCpu => cpu.loader_s,
-        _ => cpu.loader_s + backends_s,
+        Cause::DestinationCpu => cpu.loader_s + cpu.sources_s.unwrap_or(0.0),
+        Cause::SourceDatabaseCpu => cpu.loader_s + cpu.backends_s.unwrap_or(0.0),
+        _ => cpu.loader_s + servers_s,
     };
     needed_s / cpu.cores
 }
 
 /// The time in which a disk was full, unless the cause that is removed is that disk.
 fn disk_s(facts: &Facts, cause: Cause) -> f64 {
-    if matches!(cause, Cause::SourceRead | Cause::DestinationDisk) {
+    if matches!(
+        cause,
+        Cause::SourceRead | Cause::SourceDatabaseDisk | Cause::DestinationDisk
+    ) {
         return 0.0;
     }
     let step_s = f64::from(facts.measurements.step_ms) / 1e3;

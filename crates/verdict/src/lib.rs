@@ -3,12 +3,14 @@
 //!
 //! [`verdict()`] divides the time of each stream completely. The work of the stream itself is measured (`timeline`).
 //! The reason for each wait is found from the other side: the feeds (`feeding`), the samples of its backend (`samples`,
-//! `waits`), its connection (`network`). The sums are checked against other facts of the run (`facts`, `cpu`, `tail`),
-//! and put into words (`evidence`, `advice` with its `gain`, `line`). A load that is over within a second has none
-//! (`too_short`). How a wait is divided: `docs/design/verdict.md`.
+//! `waits`), those of the source's backend that sends it rows (`source_waits`), its connection (`network`). The sums are
+//! checked against other facts of the run (`facts`, `cpu`, `tail`), and put into words (`evidence`, `advice` with its `gain`,
+//! `source_words` for the causes of a source database, `line`). A load that is over within a second has none (`too_short`).
+//! How a wait is divided: `docs/design/verdict.md`.
 
 mod advice;
 mod attribute;
+mod backend_time;
 mod cpu;
 mod decide;
 mod evidence;
@@ -21,7 +23,10 @@ mod network;
 mod numbers;
 mod parts;
 mod samples;
+mod source_waits;
+mod source_words;
 mod tail;
+mod tally;
 mod timeline;
 mod too_short;
 mod verdict;
@@ -30,7 +35,9 @@ mod waits;
 pub use decide::verdict;
 pub use measurements::{
     BackendSamples, BackendSeries, BackendState, FeedSeries, MachineSeries, Measurements, PHASES,
-    Phase, ServerMeasurements, StoredUnits, StreamSeries, TableSeries, TcpSeries,
+    Phase, ServerMeasurements, SourceServerMeasurements, StoredUnits, StreamSeries, TableSeries,
+    TcpSeries,
 };
+pub use tally::BackendTally;
 pub use too_short::is_too_short;
 pub use verdict::{Advice, Cause, CauseShare, StreamAttribution, Verdict};

@@ -155,6 +155,15 @@ pub(crate) fn noun(facts: &Facts, cause: Cause) -> String {
             "waiting for the source's rows".to_owned()
         }
         Cause::SourceRead => "reading the files".to_owned(),
+        Cause::SourceDatabaseCpu if facts.is_source_stopped() => {
+            "processes of the source's server that were stopped".to_owned()
+        }
+        Cause::SourceDatabaseCpu if facts.others_have_cpus(cause) => {
+            "other processes on the CPUs of the source's server".to_owned()
+        }
+        Cause::SourceDatabaseCpu => "the CPU of the source's server".to_owned(),
+        Cause::SourceDatabaseDisk => "the disk of the source's server".to_owned(),
+        Cause::SourceDatabaseNetwork => "the network from the source's server".to_owned(),
         Cause::Decompression => "decompressing the files".to_owned(),
         Cause::ClientCpu => match facts.cpu.holder_for_loader() {
             Holder::Limit => "the loader's CPU limit".to_owned(),
@@ -192,6 +201,9 @@ pub(crate) fn noun(facts: &Facts, cause: Cause) -> String {
 pub(crate) fn doing(cause: Cause) -> &'static str {
     match cause {
         Cause::SourceRead => "reading its file",
+        Cause::SourceDatabaseCpu => "waiting for the source's backend, which computed",
+        Cause::SourceDatabaseDisk => "waiting for the source's backend, which read from disk",
+        Cause::SourceDatabaseNetwork => "waiting for the network from the source",
         Cause::Decompression => "decompressing its file",
         Cause::ClientCpu => "converting rows",
         Cause::NetworkLatency | Cause::NetworkRate | Cause::NetworkLoss => {

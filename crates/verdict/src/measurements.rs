@@ -27,6 +27,9 @@ pub struct Measurements {
     /// The rows come from a database, not from files: reading them is waiting for its server.
     #[serde(default, skip_serializing_if = "is_false")]
     pub reads_database: bool,
+    /// The source's server, if the rows come from one whose sessions could be sampled.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub source_server: Option<SourceServerMeasurements>,
     /// The destination's server, if it could be queried.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub server: Option<ServerMeasurements>,
@@ -135,6 +138,10 @@ pub struct StreamSeries {
     /// The stream's backend, if the server could be queried.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub backend: Option<BackendSeries>,
+    /// The backends of the source's server from which it read, one after the other, if they could be sampled. The process
+    /// id is that of the last one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub source_backend: Option<BackendSeries>,
     /// The stream's connection, if it uses TCP and the system has data about it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tcp: Option<TcpSeries>,
@@ -148,7 +155,7 @@ pub struct StreamSeries {
 pub enum BackendState {
     /// No wait event: it computes, or it is stopped if its CPU time does not grow.
     Cpu,
-    /// `Client`: it waits for bytes from the loader, or for the loader to take its bytes.
+    /// `Client`: it waits for bytes from the loader, or until the loader or the network takes its bytes.
     Client,
     /// Writing, flushing or inserting WAL (`IO:WAL*`, `LWLock:WAL*`, `IPC:SyncRep`, but not `Timeout:VacuumDelay`).
     Wal,
@@ -268,6 +275,21 @@ pub struct ServerMeasurements {
     /// The number of checkpoints meanwhile because of the amount of WAL, or on request.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub checkpoints_requested: Option<u64>,
+}
+
+/// The facts about the source's server. If the flows read from several servers, each fact holds for at least one of them.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct SourceServerMeasurements {
+    /// The server runs on the loader's machine, so its processes could be observed.
+    pub is_local: bool,
+    /// It was reached over a network: it has an address that is not one of this machine, or its round trip is a
+    /// millisecond or longer.
+    pub is_over_network: bool,
+    /// The shortest round trip to it, microseconds; absent without TCP.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub round_trip_us: Option<u32>,
+    /// Milliseconds between two samples of its backends' states.
+    pub sample_ms: u32,
 }
 
 /// The loader's machine over time.

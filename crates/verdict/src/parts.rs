@@ -3,8 +3,11 @@
 use crate::verdict::Cause;
 
 /// All causes, in the order in which data passes through them.
-pub(crate) const CAUSES: [Cause; 12] = [
+pub(crate) const CAUSES: [Cause; 15] = [
     Cause::SourceRead,
+    Cause::SourceDatabaseCpu,
+    Cause::SourceDatabaseDisk,
+    Cause::SourceDatabaseNetwork,
     Cause::Decompression,
     Cause::ClientCpu,
     Cause::NetworkLatency,
@@ -22,8 +25,18 @@ pub(crate) const CAUSES: [Cause; 12] = [
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(usize)]
 pub(crate) enum Part {
-    /// It read a file itself.
+    /// It read a file itself, or waited for the rows of a source database without a known reason.
     FileRead,
+    /// It waited for a backend of the source's server that computed, or waited for a CPU.
+    SourceCompute,
+    /// It waited for a backend of the source's server whose process was stopped.
+    SourceStopped,
+    /// It waited for a backend of the source's server that read or wrote files.
+    SourceFiles,
+    /// It waited for rows that the network from the source's server had not delivered.
+    SourceNetwork,
+    /// It received rows that the source's backend had ready.
+    Receive,
     /// It waited for a feed that read.
     FeedRead,
     /// It decompressed itself.
@@ -76,8 +89,13 @@ pub(crate) enum Part {
     Unmeasured,
 }
 
-const PARTS: [Part; 25] = [
+const PARTS: [Part; 30] = [
     Part::FileRead,
+    Part::SourceCompute,
+    Part::SourceStopped,
+    Part::SourceFiles,
+    Part::SourceNetwork,
+    Part::Receive,
     Part::FeedRead,
     Part::FileDecompress,
     Part::FeedDecompress,
@@ -109,8 +127,13 @@ impl Part {
     pub(crate) fn cause(self) -> Cause {
         match self {
             Part::FileRead | Part::FeedRead => Cause::SourceRead,
+            Part::SourceCompute | Part::SourceStopped => Cause::SourceDatabaseCpu,
+            Part::SourceFiles => Cause::SourceDatabaseDisk,
+            Part::SourceNetwork => Cause::SourceDatabaseNetwork,
             Part::FileDecompress | Part::FeedDecompress => Cause::Decompression,
-            Part::FeedScan | Part::Work | Part::Between | Part::HandOver => Cause::ClientCpu,
+            Part::Receive | Part::FeedScan | Part::Work | Part::Between | Part::HandOver => {
+                Cause::ClientCpu
+            }
             Part::Window | Part::RoundTrips => Cause::NetworkLatency,
             Part::LinkRate => Cause::NetworkRate,
             Part::Loss => Cause::NetworkLoss,

@@ -30,7 +30,9 @@ pub(crate) enum Group {
     Send,
     /// It waited for other work of the server.
     Server,
-    /// It did not wait for the destination.
+    /// It read: of samples of the source's backends only.
+    Read,
+    /// It did not wait for the server.
     Work,
     /// It was between phases. This includes the idle backend of a stream that has ended.
     Between,
@@ -44,34 +46,58 @@ pub(crate) fn is_too_short(load_s: f64) -> bool {
 /// Samples by the activity of the stream and the state of the backend.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct Joint {
-    counts: [[f64; STATES.len()]; 4],
+    counts: [[f64; STATES.len()]; 5],
     /// All samples.
     pub all: f64,
 }
 
 impl Joint {
-    /// The samples of one backend.
+    /// The samples of one backend of the destination.
     pub(crate) fn of(backend: &BackendSeries) -> Joint {
+        Joint::grouped(backend, |phase| match phase {
+            None => Group::Between,
+            Some(Phase::SendWait) => Group::Send,
+            Some(phase) if SERVER_WAITS.contains(&phase) => Group::Server,
+            Some(_) => Group::Work,
+        })
+    }
+
+    /// The samples of one stream's backends of the source.
+    pub(crate) fn of_source(backend: &BackendSeries) -> Joint {
+        Joint::grouped(backend, |phase| match phase {
+            None => Group::Between,
+            Some(Phase::Read) => Group::Read,
+            Some(_) => Group::Work,
+        })
+    }
+
+    fn grouped(backend: &BackendSeries, group_of: impl Fn(Option<Phase>) -> Group) -> Joint {
         let mut joint = Joint::default();
         for seen in &backend.samples {
             let count = f64::from(seen.samples);
             joint.all += count;
-            let group = match seen.phase {
-                None => Group::Between,
-                Some(Phase::SendWait) => Group::Send,
-                Some(phase) if SERVER_WAITS.contains(&phase) => Group::Server,
-                Some(_) => Group::Work,
-            };
-            joint.counts[group as usize][seen.state as usize] += count;
+            joint.counts[group_of(seen.phase) as usize][seen.state as usize] += count;
         }
         joint
     }
 
-    /// The samples of all streams.
+    /// The samples of the backends of all streams.
     pub(crate) fn pooled(streams: &[StreamSeries]) -> Joint {
+        let backends = streams.iter().filter_map(|stream| stream.backend.as_ref());
+        Joint::sum(backends.map(Joint::of))
+    }
+
+    /// The samples of the source's backends of all streams.
+    pub(crate) fn pooled_source(streams: &[StreamSeries]) -> Joint {
+        let backends = streams
+            .iter()
+            .filter_map(|stream| stream.source_backend.as_ref());
+        Joint::sum(backends.map(Joint::of_source))
+    }
+
+    fn sum(all: impl Iterator<Item = Joint>) -> Joint {
         let mut pooled = Joint::default();
-        for backend in streams.iter().filter_map(|stream| stream.backend.as_ref()) {
-            let own = Joint::of(backend);
+        for own in all {
             pooled.all += own.all;
             for (group, own) in pooled.counts.iter_mut().zip(own.counts) {
                 for (count, own) in group.iter_mut().zip(own) {

@@ -31,7 +31,7 @@ pub(crate) fn seconds_of(series: &[u32]) -> f64 {
 pub(crate) const SERVER_WAITS: [Phase; 2] = [Phase::VerifyWait, Phase::ServerWait];
 
 /// The phases in which a stream needs a CPU.
-const WORK: [Phase; 5] = [
+pub(crate) const CPU_PHASES: [Phase; 5] = [
     Phase::Decompress,
     Phase::Scan,
     Phase::Convert,
@@ -111,7 +111,10 @@ impl Timeline {
             if index < first {
                 not_begun_s = rest_s;
             } else {
-                let work_s: f64 = WORK.iter().map(|&phase| phases_s[phase as usize]).sum();
+                let work_s: f64 = CPU_PHASES
+                    .iter()
+                    .map(|&phase| phases_s[phase as usize])
+                    .sum();
                 idle_s = idle(series, measurements, index, rest_s, work_s);
                 between_s = rest_s - idle_s;
             }
@@ -157,6 +160,16 @@ impl Timeline {
     /// Seconds that the stream waited for other work of the server.
     pub(crate) fn server_waits_s(&self) -> f64 {
         SERVER_WAITS.iter().map(|&phase| self.in_phase(phase)).sum()
+    }
+
+    /// Seconds that the stream had something to do in other phases than this one, or between phases.
+    pub(crate) fn elsewhere_s(&self, phase: Phase) -> f64 {
+        PHASES
+            .iter()
+            .filter(|other| **other != phase)
+            .map(|&other| self.in_phase(other))
+            .sum::<f64>()
+            + self.steps.iter().map(|step| step.between_s).sum::<f64>()
     }
 
     /// Seconds that the stream had something to do and did not wait for the destination.

@@ -9,8 +9,14 @@ use serde::{Deserialize, Serialize};
 )]
 #[serde(rename_all = "snake_case")]
 pub enum Cause {
-    /// Reading files.
+    /// Reading files; or waiting for the rows of a source database, for a reason that is none of the next three, or unknown.
     SourceRead,
+    /// The CPU of the source's server: the backends that send the rows compute, or wait for a CPU.
+    SourceDatabaseCpu,
+    /// The disk of the source's server: the backends that send the rows read or write files.
+    SourceDatabaseDisk,
+    /// The network from the source's server: the backends wait until it takes their rows, while the loader waits for them.
+    SourceDatabaseNetwork,
     /// Decompressing files.
     Decompression,
     /// The loader's CPU: scanning, converting, encoding, or waiting for a CPU that others use.

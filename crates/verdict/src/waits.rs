@@ -11,16 +11,17 @@
 //! The usual rule gives the same result: the step that is never idle is the limit, so a backend that hardly ever waits
 //! is the limit, whatever the figures of the network.
 
-use crate::measurements::{BackendSeries, BackendState, Measurements, Phase, StreamSeries};
+use crate::backend_time::{BackendTime, Process, awake_s, share_of_workers};
+use crate::measurements::{BackendState, Measurements, Phase, StreamSeries};
 use crate::network::Link;
 use crate::parts::{ByPart, CAUSES, Part};
 use crate::samples::{Group, Joint, States};
 use crate::timeline::{SERVER_WAITS, Timeline, seconds_of};
 
 /// A smaller share of pairs that show both waiting may be chance, because their samples are taken a moment apart.
-const PAIRS_CHANCE: f64 = 0.1;
+pub(crate) const PAIRS_CHANCE: f64 = 0.1;
 /// From this share on the pairs are real, if the connection has data in flight.
-const PAIRS_SURE: f64 = 0.3;
+pub(crate) const PAIRS_SURE: f64 = 0.3;
 /// If busy backends write WAL for this share of the time, locks inside the server are attributed to it.
 const WAL_MOST: f64 = 0.5;
 /// A disk that is busy for this share of a step is full.
@@ -71,18 +72,24 @@ impl Waits {
             work_s: timeline.working_s(),
         };
         let seen = [Group::Send, Group::Server, Group::Work].map(during);
-        let less_cpu = judge.cpu_too_much(&own, seen);
+        let backend_series = series.backend.as_ref();
+        let groups = judge.groups(seen);
+        let less_cpu = BackendTime::of(backend_series, &own, &groups).cpu_too_much();
         let [send, server, seen_working] =
             seen.map(|states| states.map(|states| states.with_less_cpu(less_cpu)));
         let work = seen_working.or(send);
-        let backend = judge.backend(&own, [send, server, work]);
+        let groups = judge.groups([send, server, work]);
+        let waits_s = judge.send_s + judge.server_s;
+        let backend = BackendTime::of(backend_series, &own, &groups).process(waits_s);
+        let known = judge.groups([send, server, seen_working]);
+        let known = BackendTime::of(backend_series, &own, &known);
 
         let mut waits = Waits {
             send: judge.unsampled(),
             server: judge.unsampled(),
             asleep: judge.asleep(&own, &backend),
             variance: [0.0; CAUSES.len()],
-            backend_busy_s: judge.backend_busy_s([send, server, seen_working]),
+            backend_busy_s: known.busy_s(judge.known_backend_cpu_s()),
         };
         if let (Some(send), Some(work)) = (send, work) {
             let both_s = judge.both_wait_s(&send, &work);
@@ -104,17 +111,6 @@ impl Waits {
     }
 }
 
-/// The system's figures of a backend's process, compared with the samples of its waits.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-struct Process {
-    /// Share of the waits for it during which it was stopped.
-    stopped: f64,
-    /// Share of its time in disk wait events in which it ran on a CPU, because the kernel copies pages.
-    disk_on_cpu: f64,
-    /// Share of its time without a wait event in which it slept at a disk.
-    cpu_at_disk: f64,
-}
-
 struct Judge<'a> {
     series: &'a StreamSeries,
     timeline: &'a Timeline,
@@ -126,89 +122,14 @@ struct Judge<'a> {
 }
 
 impl Judge<'_> {
-    /// Seconds that the backend spent in these states, by its samples.
-    fn spent_s(&self, groups: [Option<States>; 3], states: &[BackendState]) -> f64 {
-        let seconds = [self.send_s, self.server_s, self.work_s];
-        let groups = groups.into_iter().zip(seconds);
-        groups
-            .filter_map(|(group, seconds)| Some((group?, seconds)))
-            .map(|(group, seconds)| {
-                let share: f64 = states.iter().map(|&state| group.share(state)).sum();
-                share * seconds
-            })
-            .sum()
-    }
-
-    /// Seconds that the backend was busy, from its samples, group by group. If a group has no samples, the CPU time
-    /// that it is known to have used is a lower bound; that covers the whole run, so the two are not added.
-    fn backend_busy_s(&self, groups: [Option<States>; 3]) -> f64 {
-        let seconds = [self.send_s, self.server_s, self.work_s];
-        let seen_s: f64 = groups
-            .into_iter()
-            .zip(seconds)
-            .filter_map(|(group, seconds)| Some((1.0 - group?.waits_for_us()) * seconds))
-            .sum();
-        seen_s.max(self.known_backend_cpu_s().unwrap_or(0.0))
-    }
-
-    /// Seconds of this number of samples.
-    fn seen_s(&self, own: &Joint, samples: Option<u32>) -> f64 {
-        let share = f64::from(samples.unwrap_or(0)) / own.all.max(1.0);
-        share.min(1.0) * (self.send_s + self.server_s + self.work_s)
-    }
-
-    /// The part of the time without a wait event in which the process was not awake, neither stopped nor at a disk. A
-    /// backend does not sleep without a wait event, so it was sampled at biased moments: if the loader does not get a
-    /// CPU, the sampling thread does not either, and it then samples when the loader has just sent something.
-    fn cpu_too_much(&self, own: &Joint, groups: [Option<States>; 3]) -> f64 {
-        let Some(backend) = &self.series.backend else {
-            return 0.0;
-        };
-        let cpu_s = self.spent_s(groups, &[BackendState::Cpu]);
-        let (Some(awake_s), true) = (awake_s(backend), cpu_s > 0.0) else {
-            return 0.0;
-        };
-        let known_s = awake_s
-            + self.seen_s(own, backend.stopped_samples)
-            + self.seen_s(own, backend.disk_sleep_samples);
-        ((cpu_s - known_s) / cpu_s).clamp(0.0, 1.0)
-    }
-
-    /// How a backend's process spent its time, apart from wait events.
-    fn backend(&self, own: &Joint, groups: [Option<States>; 3]) -> Process {
-        let Some(backend) = &self.series.backend else {
-            return Process::default();
-        };
-        let waits_s = self.send_s + self.server_s;
-        // A stopped process accepts nothing, so its stream soon waits.
-        let stopped_s = self.seen_s(own, backend.stopped_samples).min(waits_s);
-        let stopped = if waits_s > 0.0 {
-            stopped_s / waits_s
-        } else {
-            0.0
-        };
-        let disk_s = self.spent_s(groups, &[BackendState::Wal, BackendState::DataFile]);
-        let cpu_s = self.spent_s(groups, &[BackendState::Cpu]);
-        let asleep_s = self.seen_s(own, backend.disk_sleep_samples);
-        let (disk_on_cpu_s, cpu_at_disk_s) = match awake_s(backend) {
-            Some(awake_s) => (
-                (awake_s - cpu_s).max(0.0),
-                (cpu_s - stopped_s - awake_s).clamp(0.0, asleep_s),
-            ),
-            None => (0.0, (asleep_s - disk_s).max(0.0)),
-        };
-        let share = |part: f64, whole: f64| {
-            if whole > 0.0 {
-                (part / whole).min(1.0)
-            } else {
-                0.0
-            }
-        };
-        Process {
-            stopped,
-            disk_on_cpu: share(disk_on_cpu_s, disk_s),
-            cpu_at_disk: share(cpu_at_disk_s, cpu_s),
-        }
+    /// States during each activity of the stream, with its seconds.
+    fn groups(&self, states: [Option<States>; 3]) -> [(Option<States>, f64); 3] {
+        let [send, server, work] = states;
+        [
+            (send, self.send_s),
+            (server, self.server_s),
+            (work, self.work_s),
+        ]
     }
 
     /// Seconds that stream and backend waited for each other.
@@ -347,30 +268,10 @@ impl Judge<'_> {
         shares.add(Part::Wal, internal * wal);
         // Waits for parallel workers are waits for what these compute.
         let other = states.share(BackendState::Other);
-        let workers = self.share_of_workers();
+        let workers = share_of_workers(self.series.backend.as_ref());
         shares.add(Part::Compute, other * workers);
         shares.add(Part::OtherWait, other * (1.0 - workers));
         shares
-    }
-
-    /// The share of waits for parallel workers among the waits without another cause.
-    fn share_of_workers(&self) -> f64 {
-        let Some(backend) = &self.series.backend else {
-            return 0.0;
-        };
-        let count = |wanted: fn(&str) -> bool| -> f64 {
-            let events = backend.events.iter();
-            events
-                .filter(|(name, _)| wanted(name))
-                .map(|(_, samples)| f64::from(*samples))
-                .sum()
-        };
-        let workers = count(waits_for_workers);
-        if workers > 0.0 {
-            workers / count(is_other)
-        } else {
-            0.0
-        }
     }
 
     fn with_stopped(&self, shares: ByPart, process: &Process) -> ByPart {
@@ -447,33 +348,4 @@ impl Judge<'_> {
             })
             .sum()
     }
-}
-
-/// Seconds that a backend ran or waited for a CPU.
-fn awake_s(backend: &BackendSeries) -> Option<f64> {
-    let ran_s = seconds_of(backend.cpu_us.as_ref()?);
-    Some(ran_s + backend.cpu_wait_us.as_deref().map_or(0.0, seconds_of))
-}
-
-fn waits_for_workers(event: &str) -> bool {
-    let Some(event) = event.strip_prefix("IPC:") else {
-        return false;
-    };
-    ["Parallel", "ExecuteGather", "BgWorker", "Hash", "BtreePage"]
-        .iter()
-        .any(|workers| event.starts_with(workers))
-}
-
-/// True if the event belongs to none of the other states.
-pub(crate) fn is_other(event: &str) -> bool {
-    [
-        "IPC:",
-        "Timeout:",
-        "Activity:",
-        "Extension:",
-        "InjectionPoint:",
-    ]
-    .iter()
-    .any(|class| event.starts_with(class))
-        && event != "IPC:SyncRep"
 }

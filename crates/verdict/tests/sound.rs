@@ -2,7 +2,8 @@
 
 use inrush_verdict::{
     BackendSamples, BackendSeries, BackendState, FeedSeries, MachineSeries, Measurements, PHASES,
-    Phase, ServerMeasurements, StoredUnits, StreamSeries, TableSeries, TcpSeries, verdict,
+    Phase, ServerMeasurements, SourceServerMeasurements, StoredUnits, StreamSeries, TableSeries,
+    TcpSeries, verdict,
 };
 use proptest::collection::{btree_map, vec};
 use proptest::option;
@@ -101,10 +102,12 @@ prop_compose! {
         cpu_us in option::of(narrow()),
         cpu_wait_us in option::of(narrow()),
         backend in option::of(backend()),
+        source_backend in option::of(backend()),
         tcp in option::of(tcp()),
     ) -> StreamSeries {
         StreamSeries {
-            stream, ended_s, phases_us, rows, text_bytes, sent_bytes, cpu_us, cpu_wait_us, backend, tcp,
+            stream, ended_s, phases_us, rows, text_bytes, sent_bytes, cpu_us, cpu_wait_us, backend,
+            source_backend, tcp,
         }
     }
 }
@@ -147,6 +150,17 @@ prop_compose! {
 }
 
 prop_compose! {
+    fn source_server()(
+        is_local in any::<bool>(),
+        is_over_network in any::<bool>(),
+        round_trip_us in option::of(any::<u32>()),
+        sample_ms in count(),
+    ) -> SourceServerMeasurements {
+        SourceServerMeasurements { is_local, is_over_network, round_trip_us, sample_ms }
+    }
+}
+
+prop_compose! {
     fn stored()(units in any::<u64>(), way in "copy|tuples|.*", reason in option::of(".*"), fix in option::of(".*")) -> StoredUnits {
         StoredUnits { units, way, reason, fix }
     }
@@ -161,11 +175,16 @@ prop_compose! {
         feeds in vec(feed(), 0..3),
         stored_bytes in wide(),
         server in option::of(server()),
+        reads_database in any::<bool>(),
+        source_server in option::of(source_server()),
         machine in machine(),
         stored in vec(stored(), 0..3),
     ) -> Measurements {
         let tables = vec![TableSeries { flow: "rows".to_owned(), rows: Vec::new(), stored_bytes }];
-        Measurements { step_ms, steps, load_s, streams, feeds, tables, server, stored, machine, metering_cpu_s: 0.0, reads_database: false }
+        Measurements {
+            step_ms, steps, load_s, streams, feeds, tables, server, stored, machine, metering_cpu_s: 0.0, reads_database,
+            source_server,
+        }
     }
 }
 

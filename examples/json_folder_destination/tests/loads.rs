@@ -14,6 +14,7 @@ use inrush_destination::{Address, Destination};
 use inrush_engine::driver::ContractDriver;
 use inrush_engine::driver_trait::Driver;
 use inrush_engine::plan::PlanError;
+use inrush_engine::plan::fields::FieldOrigin;
 use inrush_engine::plan::flow_inputs::{
     FlowAsked, FlowInputs, InputForm, OpenInputs, OpenSources, Sources, TypedField, TypedInputs,
 };
@@ -63,6 +64,7 @@ impl Sources for JsonFolders {
             format: Default::default(),
             reject_hint: None,
             primary_key: Vec::new(),
+            structure: None,
             nothing_new: None,
             header: Some(
                 looked
@@ -98,6 +100,7 @@ impl OpenInputs for Looked {
         };
         Some(TypedInputs {
             kind: "JSON",
+            origin: FieldOrigin::Files,
             columns: self.columns.iter().map(field).collect(),
         })
     }

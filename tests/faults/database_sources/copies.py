@@ -32,6 +32,8 @@ class CopiedFlow:
     mode: str
     is_stable: bool = False
     is_incremental: bool = False
+    # Its new target gets the indexes and partitions of the table.
+    is_like_source: bool = False
 
     @property
     def view(self) -> View:
@@ -88,6 +90,8 @@ class CopiedFlow:
             source["split_by"] = "id"
         if self.is_stable:
             source["stable"] = True
+        if self.is_like_source:
+            source |= {"indexes": True, "partitions": True}
         flow: dict[str, Value] = {"connection": "target", "table": quoted(self.target)}
         if self.is_incremental:
             source["since"] = {"column": STAMP}
@@ -105,6 +109,7 @@ class CopiedFlow:
         words += ["wide"] * bool(table.pad) + ["split_by"] * self.split_by
         words += ["where"] * (self.left_out is not None)
         words += ["stable"] * self.is_stable + ["since"] * self.is_incremental
+        words += ["like its source"] * self.is_like_source
         return " ".join(words)
 
 
@@ -198,7 +203,7 @@ def _random_flow(
         name for name in table.columns if name in ("id", "v", STAMP) or numbers.random() < 0.85
     ]
     left_out = numbers.randrange(LEFT_OUT) if numbers.random() < 0.3 else None
-    split_by = not in_duckdb and numbers.random() < 0.3
+    split_by = numbers.random() < 0.3
     mode = "create"
     if is_incremental:
         mode = "upsert" if issubclass(place, PostgreSql) and numbers.random() < 0.5 else "append"
@@ -206,6 +211,9 @@ def _random_flow(
         # An empty table would append nothing, which looks as if nothing was loaded.
         mode = numbers.choice(["append", "replace"] if table.row_count > 100 else ["replace"])
     is_stable = not (has_writers or is_incremental) and numbers.random() < 0.2
+    is_copied = issubclass(place, PostgreSql) and not in_duckdb
+    has_structure = is_copied and form == "table" and mode == "create"
+    is_like_source = has_structure and numbers.random() < 0.5
     return CopiedFlow(
         table,
         numbers.choice([table.name, f"copy of {table.name}"]),
@@ -216,4 +224,5 @@ def _random_flow(
         mode,
         is_stable,
         is_incremental,
+        is_like_source,
     )

@@ -244,6 +244,7 @@ class CopyScene:
             assert self.is_loaded, "nothing was loaded"
         self.origin.check_left()
         self.check_nothing_staged()
+        self.check_structure()
         for draft in self.inrush.folder.rglob("*.draft"):
             assert not draft.with_suffix("").exists(), f"{draft} was left behind"
         outcome = self.inrush("status", *self.place.words, "--json").expect(CLEAN)
@@ -256,6 +257,19 @@ class CopyScene:
                 again.expect(CLEAN)
                 assert ("already loaded" in again.said) == (self.replaces == {False}), again.said
             assert self.look() == self.last, "the same command after success changed a target"
+
+    def check_structure(self) -> None:
+        """Fail unless the targets that are like their sources have the indexes and partitions."""
+        if not isinstance(self.place, PostgreSql):
+            return
+        for flow in self.copy.flows:
+            if not flow.is_like_source:
+                continue
+            name = f"'{quoted(flow.target)}'::regclass"
+            valid = f"SELECT count(*) FROM pg_index WHERE indrelid = {name} AND indisvalid"
+            parts = f"SELECT count(*) FROM pg_inherits WHERE inhparent = {name}"
+            found = self.place.database.rows(f"SELECT ({valid}), ({parts})")
+            assert found == [(1 + flow.table.has_key, flow.table.partitions)], flow
 
     def _load_the_rest(self) -> None:
         """Load what the writers have written last; then the targets are what the sources are."""

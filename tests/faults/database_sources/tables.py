@@ -144,6 +144,7 @@ class SourceTable:
                 bounds = f"FROM ({ends[0]}) TO ({'MAXVALUE' if last else ends[1]})"
             of = quoted(f"{self.name}_{part}")
             made += f"CREATE TABLE {of} PARTITION OF {name} FOR VALUES {bounds};"
+        made += f"CREATE INDEX ON {name} (v, id) WHERE v >= 0;"
         made += f"CREATE VIEW {quoted(self.view)} AS SELECT * FROM {name};"
         return made + self.filling(f"SELECT generate_series(0::bigint, {self.row_count - 1})")
 

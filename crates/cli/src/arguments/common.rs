@@ -146,7 +146,7 @@ pub(super) fn local_path() -> impl TypedValueParser<Value = PathBuf> {
 }
 
 /// A number of bytes: `20MB`, `1.5 GiB`, `500000`.
-fn byte_count(text: &str) -> Result<u64, String> {
+pub fn byte_count(text: &str) -> Result<u64, String> {
     const UNITS: [(&str, f64); 9] = [
         ("KiB", 1024.0),
         ("MiB", 1_048_576.0),

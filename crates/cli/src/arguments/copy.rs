@@ -20,17 +20,25 @@ All rows of all tables become visible together, after everything is loaded and c
 To resume a copy that was stopped, run the same command again. Ranges that were loaded are read
 again and compared, unless --stable says that nothing has changed.
 
-A DuckDB file is locked while it is read, so it does not change either. Patterns and --split-by
-need PostgreSQL.",
+A DuckDB file is locked while it is read, so it does not change either. Patterns, --with-indexes and
+--with-partitions need PostgreSQL.",
     after_long_help = COPY_HELP
 )]
 pub struct CopyArguments {
-    /// The database that is read: postgresql://USER@HOST/DATABASE or FILE.duckdb
+    /// The database that is read: postgresql://USER@HOST/DATABASE, FILE.duckdb or adbc:DRIVER
     ///
     /// A standby can be read, too. Parts that the URL leaves out come from the same places as those of
     /// --to. A password in the URL is refused; ${env:NAME} in it stands for an environment variable.
     #[arg(long, value_name = "URL")]
     pub from: String,
+
+    /// An option of the database that is read, such as uri=FILE for adbc:sqlite (repeatable)
+    ///
+    /// Options of DuckDB and of an ADBC driver are passed to it unchanged; --option is for the
+    /// destination. A password in the value is refused; ${env:NAME} in it stands for an environment
+    /// variable.
+    #[arg(long, value_name = "KEY=VALUE", value_parser = super::common::pair)]
+    pub from_option: Vec<(String, String)>,
 
     /// The destination.
     #[command(flatten)]
@@ -39,8 +47,9 @@ pub struct CopyArguments {
     /// A table or a view, or a pattern of tables in quotes, such as 'sales.*' (repeatable)
     ///
     /// TABLE or SCHEMA.TABLE, unusual names in double quotes. In a pattern `*` stands for any characters
-    /// and `?` for one; it means tables, with their partitions, and no views. Each table is copied into a
-    /// table of the same name. Its schema must exist in the destination, or --into-schema names another.
+    /// and `?` for one; it means tables, with their partitions, but neither views nor tables without
+    /// columns. Each table is copied into a table of the same name. Its schema must exist in the
+    /// destination, or --into-schema names another.
     #[arg(long, value_name = "TABLE", required_unless_present = "query")]
     pub table: Vec<String>,
 
@@ -91,6 +100,24 @@ pub struct CopyArguments {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(2..=1024))]
     pub source_connections: Option<u16>,
 
+    /// Give new tables the indexes and unique constraints of the tables that are read
+    ///
+    /// Both databases must be PostgreSQL. They are built after the rows, before the rows become visible.
+    /// Indexes that the new table cannot have are named.
+    #[arg(long, conflicts_with = "query")]
+    pub with_indexes: bool,
+
+    /// Give new tables the partitions of the tables that are read, with their bounds and names
+    ///
+    /// Both databases must be PostgreSQL. RANGE, LIST and HASH, on all levels.
+    #[arg(long, conflicts_with_all = ["query", "partition_by"])]
+    pub with_partitions: bool,
+    /// The most bytes that are read from the database per second, such as 20MB or 500KiB
+    ///
+    /// All streams together. --max-rate limits what is sent to the destination instead.
+    #[arg(long, value_name = "RATE", value_parser = super::common::byte_count)]
+    pub source_max_rate: Option<u64>,
+
     /// The rows do not change between runs: a copy that is resumed does not read again what it has loaded
     #[arg(long)]
     pub stable: bool,
@@ -113,6 +140,10 @@ Examples:
   All tables of a schema into a DuckDB file:
       inrush copy --from postgresql://reader@crm/crm --table 'sales.*' --to sales.duckdb \\
           --into-schema main
+
+  A table with its indexes and its partitions:
+      inrush copy --from postgresql://reader@crm/crm --table sales.orders \\
+          --to postgresql://etl@dw/shop --with-indexes --with-partitions
 
   A part of a table into Parquet files:
       inrush copy --from postgresql://reader@crm/crm --table sales.orders \\

@@ -15,9 +15,9 @@ with its fields, its byte offset and its line. Nothing is loaded, and no databas
 If a package (NAME.toml) is given, the files of its flows are read in the formats that it
 declares. This way you can check fixed width and other formats that --format cannot express.
 
-With --compare, both PostgreSQL servers hash the rows of each flow of a package, part by part.
-Rows that differ are fetched as hashes, and up to ten of their keys are named. Nothing is
-changed.",
+With --compare, both PostgreSQL servers hash the rows of each flow of a package, by partitions of
+the source or by ranges of the key. Each of these that differs is printed with its rows and sums on
+both sides, and up to ten keys. Nothing is changed.",
     after_long_help = VERIFY_HELP
 )]
 pub struct VerifyArguments {

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use inrush::cancel::Stop;
 use inrush::printable::line;
-use inrush::{ExitStatus, FlowCompared};
+use inrush::{ExitStatus, FlowCompared, SplitDifference};
 
 use crate::arguments::VerifyArguments;
 use crate::errors::CommandError;
@@ -57,6 +57,26 @@ fn name_of(flow: &inrush::package::Flow) -> String {
     flow.shown_name().to_owned()
 }
 
+/// A split that differs, with some of its keys.
+fn split_lines(split: &SplitDifference) -> Vec<String> {
+    let [here, there] = split.rows;
+    let mut lines = vec![format!(
+        "  {}: {} with the sum {} in the source, {} with the sum {} in the target",
+        split.name,
+        counted(here, "row"),
+        split.sums[0],
+        counted(there, "row"),
+        split.sums[1],
+    )];
+    lines.extend(split.keys.iter().map(|key| format!("    {key}")));
+    let differing = split.only[0] + split.only[1] + split.changed;
+    let more = differing.saturating_sub(split.keys.len() as u64);
+    if more > 0 {
+        lines.push(format!("    ... and {} more", count(more)));
+    }
+    lines
+}
+
 /// The result of a flow, line by line.
 fn result_lines(flow: &FlowCompared) -> Vec<String> {
     let found = &flow.comparison;
@@ -72,18 +92,24 @@ fn result_lines(flow: &FlowCompared) -> Vec<String> {
             flow.target
         )),
         false => {
+            let [only_here, only_there] = found.only();
             lines.push(format!(
                 "{name}: {} of {} and {} of {}{limit} differ: {} only in the source, {} only in the target, {} with other values",
                 counted(here, "row"),
                 flow.source,
                 count(there),
                 flow.target,
-                count(found.only[0]),
-                count(found.only[1]),
-                count(found.changed),
+                count(only_here),
+                count(only_there),
+                count(found.changed()),
             ));
-            lines.push(format!("  keys ({}) that differ:", flow.key.join(", ")));
-            lines.extend(found.keys.iter().map(|key| format!("  {key}")));
+            lines.push(format!(
+                "  they differ in {} of {}; keys are ({})",
+                count(found.splits.len() as u64),
+                counted(found.splits_all as u64, "split"),
+                flow.key.join(", ")
+            ));
+            lines.extend(found.splits.iter().flat_map(split_lines));
         }
     }
     if !flow.left_out.is_empty() {

@@ -23,9 +23,8 @@ pub fn copy(
     running::fault()?;
     credentials::refuse_password("--from", &arguments.from)?;
     credentials::refuse_password("--to", &arguments.to.to)?;
-    for (option, value) in &arguments.to.option {
-        credentials::refuse_secret(option, value)?;
-    }
+    credentials::refuse_secrets("--from-option", &arguments.from_option)?;
+    credentials::refuse_secrets("--option", &arguments.to.option)?;
     let package = copy_package::package_of(arguments, &tables(arguments)?)?;
     let ready = package_file::ready(&package, &Overrides::default(), PathBuf::from("."))?;
     if let Some(path) = &arguments.target.save_package {

@@ -90,9 +90,7 @@ pub fn find(
 /// A package that has this connection and nothing to load.
 pub fn of_url(url: &str, options: &[(String, String)]) -> Result<Ready, CommandError> {
     credentials::refuse_password("--to", url)?;
-    for (option, value) in options {
-        credentials::refuse_secret(option, value)?;
-    }
+    credentials::refuse_secrets("--option", options)?;
     let package = Package {
         name: "none".to_owned(),
         parameters: BTreeMap::new(),

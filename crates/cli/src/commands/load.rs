@@ -20,9 +20,7 @@ pub fn load(
 ) -> Result<ExitStatus, CommandError> {
     running::fault()?;
     credentials::refuse_password("--to", &arguments.to.to)?;
-    for (option, value) in &arguments.to.option {
-        credentials::refuse_secret(option, value)?;
-    }
+    credentials::refuse_secrets("--option", &arguments.to.option)?;
     let package = load_package::package_of(arguments)?;
     let ready = package_file::ready(&package, &Overrides::default(), PathBuf::from("."))?;
     if let Some(path) = &arguments.target.save_package {

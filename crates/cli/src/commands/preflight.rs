@@ -117,13 +117,24 @@ fn words(report: &PreflightReport) -> String {
         line(format!("Destination  {}", report.destination));
     }
     let files = &report.files;
-    if files.count > 0 {
+    if files.count + files.table_count > 0 {
         let rows = files.rows.map_or(String::new(), |rows| {
             format!(", about {}", counted(rows, "row"))
         });
+        let (title, inputs) = match (files.count, files.table_count) {
+            (count, 0) => ("Files ", counted(count as u64, "file")),
+            (0, tables) => ("Source", tables_and_queries(tables)),
+            (count, tables) => (
+                "Source",
+                format!(
+                    "{}, {}",
+                    counted(count as u64, "file"),
+                    tables_and_queries(tables)
+                ),
+            ),
+        };
         line(format!(
-            "Files        {}, {} as stored, {}{} of text{rows}",
-            counted(files.count as u64, "file"),
+            "{title}       {inputs}, {} as stored, {}{} of text{rows}",
             bytes(files.stored_bytes),
             match files.stored_bytes == files.text_bytes {
                 true => "",
@@ -199,6 +210,13 @@ fn words(report: &PreflightReport) -> String {
     text
 }
 
+fn tables_and_queries(count: usize) -> String {
+    match count {
+        1 => "1 table or query".to_owned(),
+        _ => format!("{count} tables or queries"),
+    }
+}
+
 /// A line for each step, and notes below them.
 fn steps(steps: &[StepFound]) -> String {
     let speed = |speed: Option<f64>| {
@@ -245,6 +263,7 @@ fn name(step: PreflightStep) -> &'static str {
     match step {
         PreflightStep::ReadDisk => "read, from the disk",
         PreflightStep::ReadCache => "read, from the page cache",
+        PreflightStep::ReadSource => "read, from the database",
         PreflightStep::Decompress => "decompress",
         PreflightStep::Scan => "scan",
         PreflightStep::Convert => "convert",

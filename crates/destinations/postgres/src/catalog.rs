@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use inrush_pgclient::index_definition;
 use inrush_rows::column::Column;
 
 use super::error::PostgresError;
@@ -427,24 +428,19 @@ async fn indexes(
     oid: u32,
     doing: &str,
 ) -> Result<Vec<IndexFacts>, PostgresError> {
-    // `pg_get_indexdef` writes a fixed beginning. It is cut off by its length, so that an unusual name cannot be
-    // mistaken for something else.
+    let definition = index_definition::AFTER_TABLE;
     let rows = session
         .query(
-            "SELECT ic.relname::text, \
-                    substr(pg_get_indexdef(i.indexrelid), 1 + char_length( \
-                      CASE WHEN i.indisunique THEN 'CREATE UNIQUE INDEX ' ELSE 'CREATE INDEX ' END \
-                      || quote_ident(ic.relname) || ' ON ' \
-                      || CASE WHEN tc.relkind = 'p' THEN 'ONLY ' ELSE '' END \
-                      || quote_ident(n.nspname) || '.' || quote_ident(tc.relname) || ' ')), \
-                    i.indisunique, pg_get_constraintdef(con.oid), \
+            &format!(
+            "SELECT ic.relname::text, {definition}, i.indisunique, pg_get_constraintdef(con.oid), \
                     (SELECT spcname::text FROM pg_tablespace WHERE oid = ic.reltablespace) \
              FROM pg_index i JOIN pg_class ic ON ic.oid = i.indexrelid \
              JOIN pg_class tc ON tc.oid = i.indrelid \
              JOIN pg_namespace n ON n.oid = tc.relnamespace \
              LEFT JOIN pg_constraint con ON con.conindid = i.indexrelid \
                   AND con.conrelid = i.indrelid AND con.contype IN ('p', 'u', 'x') \
-             WHERE i.indrelid = $1 ORDER BY i.indisprimary DESC, ic.relname",
+             WHERE i.indrelid = $1 ORDER BY i.indisprimary DESC, ic.relname"
+            ),
             &[&oid],
             doing,
         )

@@ -39,10 +39,6 @@ pub(crate) mod meter {
     pub(crate) use inrush_engine::meter::Meter;
 }
 
-pub(crate) mod pace {
-    pub(crate) use inrush_engine::pace::Pace;
-}
-
 pub(crate) mod pipeline {
     pub(crate) use inrush_engine::pipeline::{
         Failure, RunOptions, Success, expectations, file_checks, plan_options, runtime,
@@ -144,6 +140,8 @@ pub(crate) mod plan {
             fmt_reading, kept_words, reject_limit, size_words, split_words,
         };
     }
+
+    pub(crate) use inrush_engine::plan::source_paces::source_paces;
 
     pub(crate) mod user_sql {
         pub(crate) use inrush_engine::plan::user_sql::statements;

@@ -11,7 +11,6 @@
 //! `docs/design/streams.md`, `docs/design/exactly-once.md`, `docs/design/careful-loads.md` and `docs/design/switch.md`.
 
 mod abilities;
-mod backend_state;
 pub mod catalog;
 mod clients;
 mod copy;
@@ -22,7 +21,6 @@ mod failures;
 mod fast_copy;
 mod ledger;
 mod load;
-mod local_backend;
 mod old_tables;
 mod partition_tree;
 mod plan;

@@ -4,12 +4,12 @@ use std::ops::Deref;
 use std::sync::Arc;
 
 use inrush_pgclient::{DatabaseAddress, ServerConnection};
+use inrush_rows::pace::Pace;
 use tokio_postgres::Row;
 use tokio_postgres::types::ToSql;
 
 use super::error::PostgresError;
 use crate::engine::gauge::Gauge;
-use crate::engine::pace::Pace;
 
 /// A connection to the destination. Its methods are those of [`ServerConnection`], with the errors of this crate.
 pub struct Session {

@@ -70,6 +70,8 @@ pub struct SwitchedFile {
     pub file_bytes: u64,
     /// When the file had been changed last, in nanoseconds since 1970.
     pub file_modified_ns: i64,
+    /// Its other metadata at that time; for a table, the moment that was read.
+    pub file_state: String,
     /// Rows that were loaded from it.
     pub rows_loaded: u64,
 }

@@ -19,7 +19,7 @@ pub mod kept_rejects;
 pub mod metering;
 pub mod naming;
 pub mod piece_events;
-mod reading_meter;
+pub mod reading_meter;
 mod recheck;
 pub mod reject_count;
 pub mod reject_files;

@@ -28,6 +28,7 @@ impl<'a> ReadingMeter<'a> {
         source: &mut (impl Chunks + ?Sized),
         records: &mut Records,
     ) -> Result<Option<Chunk>, SourceError> {
+        self.keep_pace(source);
         let reading = self.gauge.enter(Phase::Read);
         let chunk = source.next_chunk(records)?;
         drop(reading);
@@ -42,11 +43,18 @@ impl<'a> ReadingMeter<'a> {
         block: &mut Vec<u8>,
         until: usize,
     ) -> Result<Option<u64>, SourceError> {
+        self.keep_pace(source);
         let reading = self.gauge.enter(Phase::Read);
         let count = source.append_rows(block, until)?;
         drop(reading);
         self.tell(source.meter());
         Ok(count)
+    }
+
+    /// Waiting for a limited rate of reading is no part of [`Phase::Read`].
+    fn keep_pace(&self, source: &mut (impl Chunks + ?Sized)) {
+        let _waiting = self.gauge.enter(Phase::PaceWait);
+        source.keep_pace();
     }
 
     fn tell(&mut self, now: SourceMeter) {

@@ -10,6 +10,7 @@ use inrush_verdict::Measurements;
 use tokio::runtime::Runtime;
 use tokio::sync::Notify;
 
+use super::metering::source_side::SourceSide;
 use super::metering::{self, Subjects};
 use super::results::StreamResult;
 use crate::error::Error;
@@ -51,14 +52,15 @@ pub fn gauges(streams: usize) -> Vec<Arc<Gauge>> {
 pub fn run(
     runtime: &Runtime,
     stop: &Stop,
-    subjects: Subjects<'_>,
+    mut subjects: Subjects<'_>,
     work: impl Fn(usize, &Arc<Gauge>, &mut StreamResult) -> Result<(), Error> + Sync,
 ) -> StreamsOutcome {
     let gauges = subjects.gauges;
     let started = Instant::now();
     let ended = Notify::new();
+    let source = SourceSide::new(gauges, std::mem::take(&mut subjects.samplers));
     let (mut results, watched) = std::thread::scope(|scope| {
-        let (work, ended) = (&work, &ended);
+        let (work, ended, source) = (&work, &ended, source.as_ref());
         let mut threads = Vec::new();
         let mut results: Vec<StreamResult> = Vec::new();
         let mut failed = |source| {
@@ -71,8 +73,13 @@ pub fn run(
         let watching = std::thread::Builder::new()
             .name("inrush-meter".to_owned())
             .spawn_scoped(scope, move || {
-                runtime.block_on(metering::watch(subjects, ended))
+                runtime.block_on(metering::watch(subjects, source, ended))
             });
+        if let Some(source) = source {
+            let thread = std::thread::Builder::new().name("inrush-source-meter".to_owned());
+            // Without this thread, the load goes on without samples of the source.
+            let _ = thread.spawn_scoped(scope, move || source.sample());
+        }
         for (index, gauge) in gauges.iter().enumerate() {
             if watching.is_err() {
                 break;
@@ -98,12 +105,15 @@ pub fn run(
                 None
             }
         };
-        results.extend(threads.into_iter().map(|thread| {
-            thread
-                .join()
-                .unwrap_or_else(|panic| std::panic::resume_unwind(panic))
-        }));
+        let joined: Vec<_> = threads.into_iter().map(|thread| thread.join()).collect();
+        // Before a panic goes on: the scope waits for the meters.
+        if let Some(source) = source {
+            source.end();
+        }
         ended.notify_one();
+        for ended in joined {
+            results.push(ended.unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
+        }
         let watched = watching.map(|thread| {
             thread
                 .join()
@@ -172,6 +182,8 @@ fn is_consequence(error: &Error) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use inrush_source::{SeenSession, SessionSampler};
+
     use super::*;
 
     #[test]
@@ -191,21 +203,70 @@ mod tests {
         assert_eq!(stop.asked(), Some(StopReason::Failed));
     }
 
-    #[test]
-    fn the_error_that_tells_the_cause_comes_back() {
-        let runtime = tokio::runtime::Builder::new_current_thread()
-            .enable_all()
-            .build()
-            .expect("a runtime");
-        let stop = Stop::default();
-        let gauges = gauges(3);
-        let subjects = Subjects {
-            gauges: &gauges,
+    fn a_runtime() -> Runtime {
+        let mut builder = tokio::runtime::Builder::new_current_thread();
+        builder.enable_all().build().expect("a runtime")
+    }
+
+    fn subjects(gauges: &[Arc<Gauge>]) -> Subjects<'_> {
+        Subjects {
+            gauges,
             flows: Vec::new(),
             feeds: Vec::new(),
             reads_database: false,
+            samplers: Vec::new(),
             backends: None,
+        }
+    }
+
+    /// A server that is never asked, because no stream reads from it.
+    #[derive(Debug)]
+    struct Idle(Arc<str>);
+
+    impl SessionSampler for Idle {
+        fn server(&self) -> &Arc<str> {
+            &self.0
+        }
+
+        fn look(&self, _: &[i32]) -> Result<Vec<SeenSession>, SourceError> {
+            Ok(Vec::new())
+        }
+
+        fn is_on_this_machine(&self, _: i32) -> bool {
+            false
+        }
+    }
+
+    #[test]
+    fn a_panic_of_a_stream_ends_the_meters() {
+        let runtime = a_runtime();
+        let stop = Stop::default();
+        let gauges = gauges(2);
+        let subjects = Subjects {
+            samplers: vec![Arc::new(Idle(Arc::from("a server")))],
+            ..subjects(&gauges)
         };
+        let run = std::panic::AssertUnwindSafe(|| {
+            run(&runtime, &stop, subjects, |number, _, _| match number {
+                1 => panic!("a bug"),
+                _ => {
+                    runtime.block_on(stop.wait());
+                    Err(Error::Interrupted)
+                }
+            })
+        });
+        // It comes back at all only if no meter goes on.
+        let panic = std::panic::catch_unwind(run).err().expect("a panic");
+        assert_eq!(panic.downcast_ref(), Some(&"a bug"));
+        assert_eq!(stop.asked(), Some(StopReason::Failed));
+    }
+
+    #[test]
+    fn the_error_that_tells_the_cause_comes_back() {
+        let runtime = a_runtime();
+        let stop = Stop::default();
+        let gauges = gauges(3);
+        let subjects = subjects(&gauges);
         let ended = run(&runtime, &stop, subjects, |number, _, _| match number {
             2 => Err(Error::Header {
                 file: "a".to_owned(),

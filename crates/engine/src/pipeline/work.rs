@@ -128,12 +128,14 @@ impl RowLoop<'_> {
         let opening = self.gauge.enter(Phase::Read);
         let mut reader = stream.open(&split.in_source())?;
         drop(opening);
+        self.gauge.reads_from(reader.session());
         let path = split.input.name().display().to_string();
         let mut converter = writer.converter()?;
         writer.begin_file(&path).await?;
         let account = self
             .send(&mut *reader, &path, &mut converter, writer)
             .await?;
+        self.gauge.reads_from(None);
         writer.end_file().await?;
         self.note_changes(&converter);
         Ok((account, reader.end()))

@@ -3,14 +3,14 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-use inrush_package::{ColumnDetail, ColumnNull, Format};
+use inrush_package::{ColumnDetail, ColumnNull, Format, quoted_where_needed};
 use inrush_rows::column::{Column, ColumnType, SpecialType};
 use inrush_rows::column_policy::{
     BooleanWords, ColumnPolicies, FieldDefault, NumberForm, ValueSource,
 };
 
 use super::error::PlanError;
-use super::fields::{self, Assigned, Assignment};
+use super::fields::{self, Assigned, Assignment, FieldOrigin};
 use super::name_index::NameIndex;
 
 /// The facts of a flow's columns that are known before the catalog is read.
@@ -25,6 +25,8 @@ pub struct KnownColumns<'a> {
     pub header: Option<&'a [String]>,
     /// The file that contains the header.
     pub header_file: Option<&'a Path>,
+    /// Whether the fields are those of files or of a database.
+    pub origin: FieldOrigin,
     /// The number of fields of the first record, if it is known and needed.
     pub first_field_count: Option<usize>,
     /// The format of the files.
@@ -109,7 +111,8 @@ impl KnownColumns<'_> {
             if is_same || is_folded {
                 return Err(self.mismatch(
                     format!(
-                        "the files have the column `{}` twice{}",
+                        "{} the column `{}` twice{}",
+                        self.origin.who_have(),
                         detail.name,
                         if is_same {
                             ""
@@ -179,7 +182,7 @@ impl KnownColumns<'_> {
                 format!("{} does not exist, and no columns are given to create it", self.target),
                 "give the columns: columns = [\"id bigint not null\", ...], or --columns \"id bigint, ...\"",
             )),
-            (details, Some(header), _) => fields::by_header(details, header)
+            (details, Some(header), _) => fields::by_header(details, header, self.origin)
                 .map_err(|mismatch| mismatch.in_file(self.header_file).of_flow(self.flow)),
             (details, None, _) => fields::by_place(details, self.first_field_count)
                 .map_err(|mismatch| mismatch.of_flow(self.flow)),
@@ -198,11 +201,17 @@ impl KnownColumns<'_> {
         }
         Err(self.mismatch(
             format!(
-                "the files have no column {}, which {} does not allow to be NULL",
-                missing.join(", "),
+                "{} no column {}, which {} does not allow to be NULL",
+                self.origin.who_have(),
+                listed(&missing),
                 self.target
             ),
-            "add it to the files, or give the column a DEFAULT",
+            match self.origin {
+                FieldOrigin::Files => "add it to the files, or give the column a DEFAULT",
+                FieldOrigin::Database => {
+                    "read it, too (`columns` of the source), or give the column a DEFAULT"
+                }
+            },
         ))
     }
 
@@ -216,17 +225,35 @@ impl KnownColumns<'_> {
             .max_by(|a, b| a.0.total_cmp(&b.0));
         self.mismatch(
             format!(
-                "{}{} has no column `{field}`, which is in the header; its columns are {}",
+                "{}{} has no column `{field}`, which {}; its columns are {}",
                 fields::place(self.header_file),
                 self.target,
-                names.join(", ")
+                match self.origin {
+                    FieldOrigin::Files => "is in the header",
+                    FieldOrigin::Database => "the source has",
+                },
+                listed(names)
             ),
-            &match near {
-                Some((_, name)) => format!("did you mean `{name}`?"),
-                None => "list the columns that exist, in the order of the file".to_owned(),
+            &match (near, self.origin) {
+                (Some((_, name)), FieldOrigin::Files) => format!("did you mean `{name}`?"),
+                (None, FieldOrigin::Files) => {
+                    "list the columns that exist, in the order of the file".to_owned()
+                }
+                (Some((_, name)), FieldOrigin::Database) => format!(
+                    "did you mean `{name}`? Give the column this name, by a query or by `columns` of the flow, or leave it out"
+                ),
+                (None, FieldOrigin::Database) => {
+                    "read only columns that exist there (`columns` of the source)".to_owned()
+                }
             },
         )
     }
+}
+
+/// Names as a package writes them.
+fn listed<T: AsRef<str>>(names: &[T]) -> String {
+    let names = names.iter().map(|name| quoted_where_needed(name.as_ref()));
+    names.collect::<Vec<_>>().join(", ")
 }
 
 /// The position of each name in a list; `None` if the list does not have the name, or if there is no list. The list is

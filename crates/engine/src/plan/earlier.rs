@@ -1,10 +1,13 @@
 //! Finds the earlier run of a package that matters for its plan, for any destination.
 
-use inrush_rows::ids::{RunId, RunName};
+use inrush_rows::ids::{FileKey, RunId, RunName};
 
+use super::contents::Contents;
 use super::error::PlanError;
+use super::identity::file_key;
 use super::loaded::{LoadedFiles, WantedFiles};
 use super::options::PlanOptions;
+use crate::ledger::SplitRecord;
 
 /// The runs of a package in the ledger of its destination.
 pub trait PackageRuns {
@@ -39,6 +42,13 @@ pub trait PackageRuns {
         &mut self,
         run_id: RunId,
     ) -> impl Future<Output = Result<Option<Self::Run>, Self::Error>>;
+
+    /// The splits of a file that a run has switched in.
+    fn splits_of(
+        &mut self,
+        run_id: RunId,
+        file: &FileKey,
+    ) -> impl Future<Output = Result<Vec<SplitRecord>, Self::Error>>;
 
     /// The latest run that stopped before its rows were in their targets.
     fn latest_stopped(&mut self) -> impl Future<Output = Result<Option<Self::Run>, Self::Error>>;
@@ -81,18 +91,17 @@ pub async fn find<'a, L: PackageRuns>(
         let wanted: Vec<WantedFiles<'_>> = wanted.collect();
         let mut files = LoadedFiles::new(&wanted);
         runs.see_switched(&mut files).await?;
-        let lost_rows = files.lost_rows();
-        let known = files.run();
         // A table that is written to is not what it was when the killed command has loaded it.
-        if !matches!(known, Ok(Some(_)))
-            && wanted.iter().any(WantedFiles::has_snapshot)
+        if wanted.iter().any(WantedFiles::has_snapshot)
             && let Some(run) = runs.latest_if_switched().await?
             && options.was_killed(runs.name(&run))
             && has_loaded(runs, &run, &wanted).await?
         {
             return Ok(EarlierRun::Loaded(run));
         }
-        let run_id = known?;
+        compare_tables(runs, &mut files, &wanted, options).await?;
+        let lost_rows = files.lost_rows();
+        let run_id = files.run()?;
         if run_id.is_none() {
             notes.extend(lost_rows);
         }
@@ -106,6 +115,28 @@ pub async fn find<'a, L: PackageRuns>(
     // kept.
     let stopped = runs.latest_stopped().await?;
     Ok(stopped.map_or(EarlierRun::None, EarlierRun::Stopped))
+}
+
+/// Reads the tables again that may have changed since they were loaded, and compares their rows with those that were loaded.
+async fn compare_tables<L: PackageRuns>(
+    runs: &mut L,
+    files: &mut LoadedFiles<'_>,
+    wanted: &[WantedFiles<'_>],
+    options: &PlanOptions<'_>,
+) -> Result<(), L::Error> {
+    for table in files.tables_to_compare() {
+        let flow = &wanted[table.flow];
+        let input = flow.files[table.file];
+        let splits = runs.splits_of(table.run_id, &file_key(&**input)).await?;
+        let splits: Vec<&SplitRecord> = splits.iter().collect();
+        let state = input.state();
+        let looked = options
+            .contents
+            .look((&**input, &state), flow.source, &splits);
+        let looked = looked.await.map_err(PlanError::from)?;
+        files.settle_table(&table, looked != Contents::Changed);
+    }
+    Ok(())
 }
 
 /// True if a run, which was killed before its report, has loaded what the same command asks for now. Tables may have

@@ -67,8 +67,40 @@ pub fn place(file: Option<&Path>) -> String {
     file.map_or(String::new(), |file| format!("{}: ", file.display()))
 }
 
-/// Matches listed columns with the names of a header.
-pub fn by_header(details: &[ColumnDetail], header: &[String]) -> Result<Assignment, Mismatch> {
+/// The origin of the fields of rows, for the words of messages.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum FieldOrigin {
+    /// Files, whose header may name their fields.
+    #[default]
+    Files,
+    /// A table or a query of a database, or rows of a program.
+    Database,
+}
+
+impl FieldOrigin {
+    /// The names of fields, as the subject of a sentence.
+    fn who_has(self) -> &'static str {
+        match self {
+            FieldOrigin::Files => "the header has",
+            FieldOrigin::Database => "the source has",
+        }
+    }
+
+    /// All rows, as the subject of a sentence.
+    pub fn who_have(self) -> &'static str {
+        match self {
+            FieldOrigin::Files => "the files have",
+            FieldOrigin::Database => "the source has",
+        }
+    }
+}
+
+/// Matches listed columns with the names of a header, or with those of a table's columns.
+pub fn by_header(
+    details: &[ColumnDetail],
+    header: &[String],
+    origin: FieldOrigin,
+) -> Result<Assignment, Mismatch> {
     let index = NameIndex::new(header.iter().map(|field| field.trim()));
     let mut fields = Fields::new(header.len());
     let mut columns = Vec::new();
@@ -79,10 +111,10 @@ pub fn by_header(details: &[ColumnDetail], header: &[String]) -> Result<Assignme
             Special::Field => {
                 let index = match &detail.field {
                     Some(FieldChoice::Number(number)) => {
-                        numbered(detail, *number, header.len(), "the header has")?
+                        numbered(detail, *number, header.len(), origin.who_has())?
                     }
-                    Some(FieldChoice::Name(name)) => named(detail, name, header, &index)?,
-                    None => named(detail, &detail.name, header, &index)?,
+                    Some(FieldChoice::Name(name)) => named(detail, name, header, &index, origin)?,
+                    None => named(detail, &detail.name, header, &index, origin)?,
                 };
                 // Another column may use the same field if it names it.
                 fields.take(index, at, details, |one, other| {
@@ -100,6 +132,19 @@ pub fn by_header(details: &[ColumnDetail], header: &[String]) -> Result<Assignme
             .map(|index| format!("`{}`", header[*index].trim()))
             .collect();
         let example = quoted_where_needed(header[free[0]].trim());
+        if origin == FieldOrigin::Database {
+            return Err(Mismatch::new(
+                format!(
+                    "the source has {}, which no column takes",
+                    shortened(&names)
+                ),
+                format!(
+                    "list every column: write {:?} for one that is not loaded, \"* skip\" for all others; or read only the columns \
+                     that are loaded (`columns` of the source)",
+                    format!("{example} skip")
+                ),
+            ));
+        }
         return Err(Mismatch::new(
             format!(
                 "the header has {}, which no column takes (the header: {})",
@@ -321,29 +366,44 @@ fn named(
     name: &str,
     header: &[String],
     index: &NameIndex<'_>,
+    origin: FieldOrigin,
 ) -> Result<usize, Mismatch> {
     let name = name.trim();
     match index.places(name) {
         [index] => Ok(*index),
         [] => {
             let near = suggestion(name, header.iter().map(|field| field.trim()));
+            let (owner, no_header) = match origin {
+                FieldOrigin::Files => {
+                    ("header", "; set header = false if the first record is data")
+                }
+                FieldOrigin::Database => ("source", ""),
+            };
             let hint = match near {
                 Some(near) => format!(
-                    "did you mean {near:?}? If the header has another name than the column, \
+                    "did you mean {near:?}? If the {owner} has another name than the column, \
                      declare it: {{ name = {:?}, field = {near:?} }}",
                     detail.name
                 ),
                 None => format!(
-                    "if the header has another name than the column, declare it: {{ name = {:?}, \
-                     field = \"NAME IN HEADER\" }}; set header = false if the first record is data",
-                    detail.name
+                    "if the {owner} has another name than the column, declare it: {{ name = {:?}, \
+                     field = \"NAME IN {}\" }}{no_header}",
+                    detail.name,
+                    owner.to_uppercase()
                 ),
+            };
+            let (field, has) = match origin {
+                FieldOrigin::Files => ("field", shortened(header)),
+                FieldOrigin::Database => {
+                    let names = header.iter().map(|name| quoted_where_needed(name));
+                    ("column", shortened(&names.collect::<Vec<_>>()))
+                }
             };
             Err(Mismatch::new(
                 format!(
-                    "the header has no field {name:?} for column `{}`; it has {}",
+                    "{} no {field} {name:?} for column `{}`; it has {has}",
+                    origin.who_has(),
                     detail.name,
-                    shortened(header)
                 ),
                 hint,
             ))
@@ -418,7 +478,7 @@ mod tests {
             #[test]
             fn $name() {
                 let header: Vec<String> = $header.split(',').map(str::to_owned).collect();
-                check(shown(by_header(&details(&[$($column),*]), &header)), $expected);
+                check(shown(by_header(&details(&[$($column),*]), &header, FieldOrigin::Files)), $expected);
             }
         )*};
     }
@@ -443,6 +503,36 @@ mod tests {
         taken_and_skipped: ["a", "!x=a"], "a" => Err("listed twice");
         skipped_under_a_name_of_another: ["a=b", "a skip"], "a,b" => Ok("a=2 of 2");
         nothing_left: ["a skip"], "a" => Err("no column takes a field");
+    }
+
+    #[test]
+    fn messages_about_tables_have_no_words_of_files() {
+        let header = ["id", "First Name", "note"].map(str::to_owned);
+        for (listed, part) in [
+            (
+                &["id", "note"][..],
+                "the source has `First Name`, which no column takes; list every column",
+            ),
+            (&["id=4", "* skip"], "takes field 4, and the source has 3"),
+            (
+                &["id", "* skip", "nothing"],
+                r#"the source has no column "nothing" for column `nothing`; it has id, "First Name", note"#,
+            ),
+            (
+                &["id", "* skip", "notes"],
+                "did you mean \"note\"? If the source has another name",
+            ),
+        ] {
+            let found = by_header(&details(listed), &header, FieldOrigin::Database);
+            let Err(Mismatch { what, hint }) = found else {
+                panic!("{listed:?} is refused");
+            };
+            let said = format!("{what}; {hint}");
+            assert!(said.contains(part), "{said}");
+            for word in ["header", "file", "record"] {
+                assert!(!said.contains(word), "{said}");
+            }
+        }
     }
 
     macro_rules! places {

@@ -15,10 +15,11 @@ use inrush_rows::cancel::Stop;
 use inrush_rows::column::Column;
 use inrush_rows::native_type::NativeType;
 use inrush_scan::Dialect;
-use inrush_source::Source;
+use inrush_source::{Source, TableStructure};
 
 use super::columns::{KnownColumns, TargetColumns};
 use super::error::PlanError;
+use super::fields::FieldOrigin;
 use super::since::{NothingNew, SinceAsked};
 use super::typed_rows;
 
@@ -96,6 +97,8 @@ pub struct FlowInputs {
     pub details: Vec<ColumnDetail>,
     /// The columns of the primary key that the source has and that a new target may get.
     pub primary_key: Vec<String>,
+    /// The indexes and partitions of the source that a new target shall get.
+    pub structure: Option<TableStructure>,
     /// The number of fields of the first row, if it is needed.
     pub first_field_count: Option<usize>,
     /// Why there is nothing to load, if the flow has a mark and nothing above it.
@@ -118,6 +121,8 @@ pub trait OpenInputs: Send {
 pub struct TypedInputs {
     /// What has the columns, as messages call it: `Parquet files`.
     pub kind: &'static str,
+    /// What messages call the origin of their fields.
+    pub origin: FieldOrigin,
     /// Their columns.
     pub columns: Vec<TypedField>,
 }
@@ -161,6 +166,10 @@ impl FlowInputs {
             details: &self.details,
             header: self.header.as_deref(),
             header_file: self.header_input.as_deref(),
+            origin: self
+                .opener
+                .typed()
+                .map_or_else(FieldOrigin::default, |typed| typed.origin),
             first_field_count: self.first_field_count,
             format: &flow.format,
             target_columns,

@@ -1,9 +1,13 @@
-//! Finds out whether the files of a plan are loaded already.
+//! Finds out whether the inputs of a plan are loaded already: files, and tables of databases.
+//!
+//! A file counts as loaded if its size and time are those of the run. A table is another one with each write, so its state must
+//! be that of the run, or else its rows are read again and must have the hashes that the run has recorded. Tables whose rows are
+//! replaced or merged are loaded again instead.
 
 use std::sync::Arc;
 
 use inrush_rows::ids::RunId;
-use inrush_source::Input;
+use inrush_source::{Input, Source};
 
 use super::error::PlanError;
 use super::file_index::FileIndex;
@@ -13,8 +17,12 @@ use crate::ledger::SwitchedFile;
 pub struct WantedFiles<'a> {
     /// The flow's target.
     pub target: String,
+    /// The origin of their rows.
+    pub source: &'a dyn Source,
     /// True if its rows replace all others.
     pub replaces: bool,
+    /// True if its rows are merged into the target by a key.
+    pub merges: bool,
     /// The files, each once.
     pub files: Vec<&'a Arc<dyn Input>>,
     /// True if the target still has the rows of such a file.
@@ -22,6 +30,11 @@ pub struct WantedFiles<'a> {
 }
 
 impl WantedFiles<'_> {
+    /// True if loading the rows once more leaves each of them once in the target, as they are now.
+    fn renews(&self) -> bool {
+        self.replaces || (self.merges && self.has_snapshot())
+    }
+
     /// True if some are tables, of which each command reads another moment.
     pub fn has_snapshot(&self) -> bool {
         self.files.iter().any(|file| file.is_snapshot())
@@ -57,6 +70,21 @@ struct FoundFile {
     loaded_by: Option<RunId>,
     /// The last run seen that has loaded the file, and whether it has loaded all of it as it is now.
     seen_last: Option<(RunId, bool)>,
+    /// The newest run that has loaded it as a table in another state, and whose rows of it still exist.
+    loaded_before_by: Option<RunId>,
+    /// It is a table, and its rows differ from those of that run.
+    is_changed: bool,
+}
+
+/// A table that may have changed since it was loaded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LoadedTable {
+    /// The index of its flow.
+    pub flow: usize,
+    /// Its index among the files of the flow.
+    pub file: usize,
+    /// The run that has loaded it.
+    pub run_id: RunId,
 }
 
 impl FoundFile {
@@ -132,16 +160,51 @@ impl<'a> LoadedFiles<'a> {
             match index.find(&switched.file_key) {
                 Some(at) => {
                     let file = &**flow.files[at];
-                    let may_differ = self.snapshots_may_differ && file.is_snapshot();
-                    // Rows of a table may have changed where its size has not; to replace them once more is what is asked.
-                    let is_renewed = flow.replaces && file.is_snapshot();
-                    let is_same = may_differ || (is_unchanged(file, switched) && !is_renewed);
+                    let is_same = is_unchanged(file, switched)
+                        || (self.snapshots_may_differ && file.is_snapshot());
                     let holds = (flow.holds)(switched);
                     found.has_lost |= is_same && !holds;
                     found.files[at].see(switched.run_id, is_same && holds);
+                    if file.is_snapshot() && holds && !is_same {
+                        let before = &mut found.files[at].loaded_before_by;
+                        *before = (*before).max(Some(switched.run_id));
+                    }
                 }
                 None => found.has_others |= is_newest,
             }
+        }
+    }
+
+    /// The tables that may have changed since a run has loaded them, if loading them once more would leave their rows in the target
+    /// twice.
+    pub fn tables_to_compare(&mut self) -> Vec<LoadedTable> {
+        let mut tables = Vec::new();
+        for (flow_index, (flow, found)) in self.flows.iter().zip(&mut self.found).enumerate() {
+            if flow.renews() {
+                continue;
+            }
+            for (file_index, file) in found.files.iter_mut().enumerate() {
+                file.settle();
+                if let Some(run_id) = file.loaded_before_by
+                    && file.loaded_by.is_none()
+                {
+                    tables.push(LoadedTable {
+                        flow: flow_index,
+                        file: file_index,
+                        run_id,
+                    });
+                }
+            }
+        }
+        tables
+    }
+
+    /// Takes the result of a comparison: the table has the rows that the run has loaded, or others.
+    pub fn settle_table(&mut self, table: &LoadedTable, is_same: bool) {
+        let found = &mut self.found[table.flow].files[table.file];
+        match is_same {
+            true => found.loaded_by = Some(table.run_id),
+            false => found.is_changed = true,
         }
     }
 
@@ -170,7 +233,7 @@ impl<'a> LoadedFiles<'a> {
             found.files.resize(flow.files.len(), FoundFile::default());
             found.files.iter_mut().for_each(FoundFile::settle);
             let files = flow.files.iter().copied().zip(&found.files);
-            if flow.replaces {
+            if flow.renews() {
                 // A second load would replace the first one, so there is nothing to refuse.
                 let is_new = |(_, found): &(_, &FoundFile)| found.loaded_by.is_none();
                 let is_loaded = found.newest_run.is_some() && !found.has_others;
@@ -181,6 +244,9 @@ impl<'a> LoadedFiles<'a> {
                 continue;
             }
             for (file, found) in files {
+                if found.is_changed && found.loaded_by.is_none() {
+                    return Err(changed(flow, &**file));
+                }
                 match found.loaded_by {
                     Some(run_id) => {
                         newest = newest.max(Some(run_id));
@@ -215,7 +281,24 @@ impl<'a> LoadedFiles<'a> {
 
 /// True if an input is the same as when a run switched it in.
 fn is_unchanged(file: &dyn Input, switched: &SwitchedFile) -> bool {
-    switched.file_bytes == file.size_bytes() && switched.file_modified_ns == file.modified_ns()
+    switched.file_bytes == file.size_bytes()
+        && switched.file_modified_ns == file.modified_ns()
+        && (!file.is_snapshot() || switched.file_state == file.mark())
+}
+
+/// The refusal to load a table once more that has changed.
+fn changed(flow: &WantedFiles<'_>, file: &dyn Input) -> PlanError {
+    PlanError::Target {
+        target: flow.target.clone(),
+        what: format!(
+            "has the rows that an earlier run of this package loaded from {name}, and {name} has other rows now: all of them \
+             would be loaded beside the old ones",
+            name = file.name().display()
+        ),
+        hint: "load them in place of the old ones by mode = \"replace\", or only what is new by `since`; with --again all are \
+               added once more"
+            .to_owned(),
+    }
 }
 
 fn shortened(files: &[&Arc<dyn Input>]) -> String {
@@ -235,27 +318,25 @@ fn shortened(files: &[&Arc<dyn Input>]) -> String {
 mod tests {
     use super::*;
     use crate::plan::identity::file_key;
-    use crate::plan::test_source::TestInput;
+    use crate::plan::test_source::{TestInput, TestSource};
 
-    /// A flow with one input.
-    fn wanted<'a>(target: &str, replaces: bool, input: &'a Arc<dyn Input>) -> WantedFiles<'a> {
-        WantedFiles {
-            target: target.to_owned(),
-            replaces,
-            files: vec![input],
-            holds: Box::new(|_| true),
+    fn no_source() -> TestSource {
+        TestSource {
+            input: Arc::new(TestInput::new("none", 0)),
+            needs_locate: false,
         }
     }
 
-    /// An input that was switched in when it had ten bytes.
-    fn switched(target: &str, input: &Arc<dyn Input>) -> SwitchedFile {
+    /// A file as run 7 has switched it in, with 10 bytes.
+    fn switched(target: &str, file: &dyn Input, state: &str) -> SwitchedFile {
         SwitchedFile {
             run_id: RunId::new(7),
             target_oids: Vec::new(),
             target: target.to_owned(),
-            file_key: file_key(&**input),
+            file_key: file_key(file),
             file_bytes: 10,
-            file_modified_ns: input.modified_ns(),
+            file_modified_ns: file.modified_ns(),
+            file_state: state.to_owned(),
             rows_loaded: 1,
         }
     }
@@ -264,11 +345,19 @@ mod tests {
     fn run_of_two(sizes: [u64; 2], replaces: [bool; 2]) -> Result<Option<RunId>, PlanError> {
         let input = |name, size| Arc::new(TestInput::new(name, size)) as Arc<dyn Input>;
         let files = [input("a.csv", sizes[0]), input("b.csv", sizes[1])];
-        let flow = |at: usize| wanted(["a", "b"][at], replaces[at], &files[at]);
+        let source = no_source();
+        let flow = |at: usize| WantedFiles {
+            target: ["a", "b"][at].to_owned(),
+            source: &source,
+            replaces: replaces[at],
+            merges: false,
+            files: vec![&files[at]],
+            holds: Box::new(|_| true),
+        };
         let flows = [flow(0), flow(1)];
         let mut loaded = LoadedFiles::new(&flows);
         for (target, file) in ["a", "b"].into_iter().zip(&files) {
-            loaded.see(&switched(target, file));
+            loaded.see(&switched(target, &**file, ""));
         }
         loaded.run()
     }
@@ -286,19 +375,55 @@ mod tests {
         assert!(run_of_two([10, 11], [false, true]).is_err());
     }
 
-    #[test]
-    fn a_table_is_replaced_again_by_each_command() {
-        for (input, replaces, expected) in [
-            (TestInput::table("t", 10), true, None),
-            (TestInput::table("t", 10), false, Some(RunId::new(7))),
-            (TestInput::new("t", 10), true, Some(RunId::new(7))),
-        ] {
-            let file = Arc::new(input) as Arc<dyn Input>;
-            let flows = [wanted("t", replaces, &file)];
-            let mut loaded = LoadedFiles::new(&flows);
-            loaded.see(&switched("t", &file));
-            assert_eq!(loaded.run().expect("no files to refuse"), expected);
+    /// The run that has loaded a file, if its state was `state` then. A comparison of its rows has the result `is_same`.
+    fn run_of_one(
+        input: TestInput,
+        [replaces, merges]: [bool; 2],
+        state: &str,
+        is_same: bool,
+    ) -> Result<Option<RunId>, PlanError> {
+        let file = Arc::new(input) as Arc<dyn Input>;
+        let source = no_source();
+        let flows = [WantedFiles {
+            target: "t".to_owned(),
+            source: &source,
+            replaces,
+            merges,
+            files: vec![&file],
+            holds: Box::new(|_| true),
+        }];
+        let mut loaded = LoadedFiles::new(&flows);
+        loaded.see(&switched("t", &*file, state));
+        for table in loaded.tables_to_compare() {
+            loaded.settle_table(&table, is_same);
         }
+        loaded.run()
+    }
+
+    #[test]
+    fn a_table_in_the_same_state_is_loaded() {
+        let run = Some(RunId::new(7));
+        for mode in [[false, false], [true, false], [false, true]] {
+            let found = run_of_one(TestInput::table("t", 10), mode, "", false);
+            assert_eq!(found.expect("it is not refused"), run, "{mode:?}");
+        }
+        // A file has the state of its inode, and size and time tell whether it is another one.
+        let found = run_of_one(TestInput::new("t", 10), [false, false], "inode", false);
+        assert_eq!(found.expect("it is not refused"), run);
+    }
+
+    #[test]
+    fn a_table_in_another_state_is_compared_or_loaded_again() {
+        let table = || TestInput::table("t", 10);
+        for renewed in [[true, false], [false, true]] {
+            let found = run_of_one(table(), renewed, "before", true);
+            assert_eq!(found.expect("it is not refused"), None, "{renewed:?}");
+        }
+        let same = run_of_one(table(), [false, false], "before", true);
+        assert_eq!(same.expect("it is not refused"), Some(RunId::new(7)));
+        let changed = run_of_one(table(), [false, false], "before", false);
+        let error = changed.expect_err("its rows would be there twice");
+        assert!(error.to_string().contains("has other rows now"), "{error}");
     }
 
     #[test]
@@ -308,10 +433,17 @@ mod tests {
             (TestInput::new("t", 11), None),
         ] {
             let file = Arc::new(input) as Arc<dyn Input>;
-            let flows = [wanted("t", false, &file)];
-            let switched = switched("t", &file);
+            let source = no_source();
+            let flows = [WantedFiles {
+                target: "t".to_owned(),
+                source: &source,
+                replaces: false,
+                merges: false,
+                files: vec![&file],
+                holds: Box::new(|_| true),
+            }];
             let run = |mut loaded: LoadedFiles<'_>| {
-                loaded.see(&switched);
+                loaded.see(&switched("t", &*file, ""));
                 loaded.run().expect("no files to refuse")
             };
             assert_eq!(run(LoadedFiles::new(&flows)), None);

@@ -28,6 +28,7 @@ pub mod plan_text;
 pub mod planned;
 mod reading;
 pub mod since;
+pub mod source_paces;
 #[cfg(test)]
 pub(crate) mod test_source;
 pub mod typed_rows;

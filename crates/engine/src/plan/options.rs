@@ -4,6 +4,7 @@ use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 
 use inrush_rows::ids::RunName;
+use inrush_source::SinceRange;
 
 use super::contents::ContentChecks;
 use super::error::PlanError;
@@ -39,13 +40,14 @@ pub struct PlanOptions<'a> {
 }
 
 impl PlanOptions<'_> {
-    /// What a flow with `since` has to know, beside the marks in its target.
-    pub fn since(&self, mut marks: Vec<SinceMark>) -> SinceAsked {
+    /// What a flow with `since` has to know, beside the marks in its target and the ranges of a stopped run.
+    pub fn since(&self, mut marks: Vec<SinceMark>, stopped: Vec<SinceRange>) -> SinceAsked {
         for mark in &mut marks {
             mark.lacks_report = folder::lacks_report(self.runs_folder, &mark.run);
         }
         SinceAsked {
             marks,
+            stopped,
             given: self.from.map(str::to_owned),
             again: self.again,
         }

@@ -13,6 +13,8 @@ use super::error::PlanError;
 pub struct SinceAsked {
     /// The ranges that were loaded into the flow's target by the newest run that has any.
     pub marks: Vec<SinceMark>,
+    /// The ranges of which a run that was stopped has loaded rows into the flow's target.
+    pub stopped: Vec<SinceRange>,
     /// Where the command says that this run begins, in place of the mark.
     pub given: Option<String>,
     /// The command asks to load again what was loaded.
@@ -172,6 +174,7 @@ mod tests {
                 from: None,
                 below: "2026-01-02T00:00:00.000000Z".to_owned(),
                 given: None,
+                snapshot: None,
             },
             is_gone: false,
             lacks_report: false,
@@ -181,6 +184,7 @@ mod tests {
     fn asked(marks: &[SinceMark], given: Option<&str>) -> SinceAsked {
         SinceAsked {
             marks: marks.to_vec(),
+            stopped: Vec::new(),
             given: given.map(str::to_owned),
             again: false,
         }

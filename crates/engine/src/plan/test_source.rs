@@ -73,7 +73,7 @@ impl Input for TestInput {
     }
 
     fn stored_at(&self) -> Option<(&Path, u64)> {
-        Some((&self.name, 0))
+        (!self.is_snapshot).then_some((&*self.name, 0))
     }
 }
 

@@ -7,8 +7,9 @@ use inrush_rows::cancel::Stop;
 use super::decode::{self, Ways};
 use super::flow_found::{self, FlowFound};
 use super::read::{self, ReadFound, ReadOptions};
+use super::sample::Portion;
 use super::sample_batches::Making;
-use super::{PreflightOptions, READ_TIME};
+use super::{PreflightOptions, READ_TIME, source_read};
 use crate::error::Error;
 use crate::pipeline::RunOptions;
 use crate::plan::Reading;
@@ -46,10 +47,10 @@ impl<'a> Client<'a> {
     }
 
     /// The settings for making a flow's rows.
-    pub fn making<'r>(&self, reading: &'r Reading) -> Making<'r> {
+    pub fn making<'r>(&self, reading: &'r Reading, found: &FlowFound) -> Making<'r> {
         Making {
             reading,
-            chunk_bytes: self.chunk_bytes,
+            chunk_bytes: found.chunk_bytes(self.chunk_bytes),
             batch_rows: self.batch_rows,
         }
     }
@@ -57,7 +58,7 @@ impl<'a> Client<'a> {
     /// Reads the sample. Portions that are not in the page cache afterwards are left out.
     pub fn read(&self, flows: &mut [FlowFound]) -> Result<ReadFound, Error> {
         let places: Vec<_> = flow_found::portions(flows)
-            .map(|portion| portion.place.clone())
+            .filter_map(|portion| portion.place.clone())
             .collect();
         let preflight_options = ReadOptions {
             streams: self.streams,
@@ -70,6 +71,28 @@ impl<'a> Client<'a> {
         Ok(found)
     }
 
+    /// Reads a flow's sample from its database. If its first row takes long to come, the later steps do not read it again.
+    pub fn read_source(
+        &self,
+        found: &mut FlowFound,
+        reading: &Reading,
+        measuring_time: Duration,
+    ) -> Result<(), Error> {
+        let mut portions = found.spread();
+        portions.retain(Portion::is_of_database);
+        if portions.is_empty() {
+            return Ok(());
+        }
+        let read = source_read::measure(self, reading, &portions, measuring_time)?;
+        if read.is_slow_to_begin() {
+            for (_, portions) in &mut found.works {
+                portions.clear();
+            }
+        }
+        found.source = Some(read);
+        Ok(())
+    }
+
     /// Makes rows of a flow's sample, with one thread and with as many as there are streams.
     pub fn decode(
         &self,
@@ -78,7 +101,7 @@ impl<'a> Client<'a> {
         ways: Ways<'_>,
         measuring_time: Duration,
     ) -> Result<(), Error> {
-        let making = self.making(reading);
+        let making = self.making(reading, found);
         let portions = found.spread();
         let measure =
             |threads| decode::measure(&making, &portions, threads, measuring_time, ways, self.stop);

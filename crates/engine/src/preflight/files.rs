@@ -1,4 +1,4 @@
-//! The files of a load: their number, and an estimate of their content from the sample.
+//! The files and tables of a load: their number, and an estimate of their content from the sample.
 
 use std::collections::BTreeSet;
 
@@ -6,8 +6,9 @@ use inrush_source::Split;
 
 use super::flow_found::{self, FlowFound};
 use super::result::FilesFound;
+use super::sample::is_in_database;
 
-/// The files of all flows. All splits of each flow are given, also those that are loaded already.
+/// The files and tables of all flows. All splits of each flow are given, also those that are loaded already.
 pub fn of_all<'a>(
     splits_of_flows: impl Iterator<Item = impl Iterator<Item = &'a Split>>,
     flows: &[FlowFound],
@@ -19,18 +20,21 @@ pub fn of_all<'a>(
     };
     let (mut text, mut rows) = (0.0, 0.0);
     let mut paths = BTreeSet::new();
+    let mut tables = BTreeSet::new();
     for (index, splits) in splits_of_flows.enumerate() {
-        let mut stored = 0;
-        for split in splits {
-            stored += split.size_bytes;
-            paths.insert(split.input.name());
-        }
-        found.stored_bytes += stored;
         let like = flow_found::like(flows, index);
-        text += stored as f64 * like.map_or(1.0, FlowFound::text_of_stored);
-        rows += stored as f64 * like.map_or(0.0, FlowFound::rows_of_stored);
+        for split in splits {
+            found.stored_bytes += split.size_bytes;
+            match is_in_database(&*split.input) {
+                true => tables.insert((index, split.input.name())),
+                false => paths.insert(split.input.name()),
+            };
+            text += like.map_or(split.size_bytes as f64, |like| like.text_bytes_of(split));
+            rows += like.map_or(0.0, |like| like.rows_of(split));
+        }
     }
     found.count = paths.len();
+    found.table_count = tables.len();
     found.text_bytes = text.round() as u64;
     found.rows = (rows > 0.0).then_some(rows.round() as u64);
     found

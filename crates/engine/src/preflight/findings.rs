@@ -4,6 +4,7 @@ use super::result::{Finding, Weight};
 use crate::error::Error;
 use crate::plan::PlanError;
 use inrush_rows::ids::RunName;
+use inrush_source::SourceHazard;
 
 /// The finding for an error of the plan.
 pub fn of_error(error: &Error) -> Finding {
@@ -52,6 +53,18 @@ pub fn stops(what: String, hint: String) -> Finding {
         weight: Weight::Stops,
         what,
         hint: Some(hint),
+    }
+}
+
+/// The finding for a hazard of a source.
+pub fn of_hazard(hazard: SourceHazard) -> Finding {
+    Finding {
+        weight: match hazard.is_fatal {
+            true => Weight::Stops,
+            false => Weight::Hurts,
+        },
+        what: hazard.what,
+        hint: Some(hazard.fix),
     }
 }
 

@@ -1,26 +1,49 @@
 //! The measurements of a flow, and estimates from its sample.
 
+use std::collections::BTreeMap;
+
+use inrush_source::{Source, Split};
+
 use super::decode::Decoded;
-use super::sample::Portion;
+use super::sample::{self, Portion, is_in_database};
+use super::sample_batches::DatabaseWork;
+use super::source_read::SourceRead;
 use super::throughput::Throughput;
 use super::together::Together;
+use crate::error::Error;
 
 /// The most flows that are measured.
 const FLOWS_MAX: usize = 4;
+
+/// A database that sends fewer chunks of a run in a second is slow.
+const CHUNKS_A_SECOND: f64 = 4.0;
+/// Bytes of a chunk from a slow database, so that a measurement of a second has several.
+pub const CHUNK_BYTES_SLOW: usize = 64 << 10;
+
+/// Bytes of a row of unknown length, for the order of flows alone.
+const ROW_BYTES_GUESS: f64 = 100.0;
 
 /// The measurements of a flow.
 #[derive(Default)]
 pub struct FlowFound {
     /// The flow, by its index in the plan.
     pub index: usize,
-    /// Bytes of its files that are left to load, as stored.
+    /// Bytes of its files and tables that are left to load, as stored.
     pub stored_bytes: f64,
+    /// Its rows come from a database.
+    pub is_of_database: bool,
+    /// The estimated rows of inputs whose size is unknown, such as queries, by their index.
+    pub estimated_rows: BTreeMap<usize, u64>,
+    /// Inputs of which neither size nor rows are known before they are read.
+    pub of_unknown_size: Vec<String>,
     /// Each of its files has one reader, which feeds all streams.
     pub is_fed: bool,
     /// Bytes that `rate_bytes_max` counts for each byte of text, if rows are handed over as Arrow batches.
     pub paced_of_text: f64,
     /// The units that are measured, each with its sample.
     pub works: Vec<(usize, Vec<Portion>)>,
+    /// Reading alone, if its rows come from a database.
+    pub source: Option<SourceRead>,
     /// The loader, with one thread.
     pub decoded: Option<Decoded>,
     /// The loader, with as many threads as there are streams.
@@ -36,6 +59,63 @@ pub struct FlowFound {
 }
 
 impl FlowFound {
+    /// A flow whose works, each with its splits, are left to load, with the sample of the works that are measured; `None` if
+    /// there is nothing. `stored_bytes` are those of all splits `left`.
+    pub fn of<'s>(
+        index: usize,
+        source: &dyn Source,
+        stored_bytes: f64,
+        left: impl Iterator<Item = &'s Split>,
+        works: Vec<(usize, Vec<Split>)>,
+        streams: usize,
+    ) -> Result<Option<FlowFound>, Error> {
+        let mut found = FlowFound {
+            index,
+            stored_bytes,
+            is_of_database: source.input_count() > 0 && is_in_database(&*source.input(0)),
+            is_fed: works.iter().flat_map(|(_, own)| own).any(|it| it.is_shared),
+            ..FlowFound::default()
+        };
+        for split in left {
+            let input = &split.input;
+            let is_known = found.estimated_rows.contains_key(&input.index());
+            if split.size_bytes > 0 || is_known || !is_in_database(&**input) {
+                continue;
+            }
+            match source.estimated_rows(input.index())? {
+                Some(rows) => {
+                    found.estimated_rows.insert(input.index(), rows);
+                }
+                None => found
+                    .of_unknown_size
+                    .push(input.name().display().to_string()),
+            }
+        }
+        let has_more = !found.estimated_rows.is_empty() || !found.of_unknown_size.is_empty();
+        if stored_bytes == 0.0 && !has_more {
+            return Ok(None);
+        }
+        let (numbers, splits): (Vec<usize>, Vec<Vec<Split>>) = works.into_iter().unzip();
+        let portions = sample::portions(source, &splits, streams)?;
+        found.works = numbers.into_iter().zip(portions).collect();
+        Ok(Some(found))
+    }
+
+    /// A measure of its work before anything is read.
+    fn size_guess(&self) -> f64 {
+        let rows: u64 = self.estimated_rows.values().sum();
+        self.stored_bytes + rows as f64 * ROW_BYTES_GUESS
+    }
+
+    /// Bytes of a chunk: as in a run, or fewer if a slow database would need long for one of them.
+    pub fn chunk_bytes(&self, of_run: usize) -> usize {
+        let speed = self.source.as_ref().map(|read| read.one.text_bytes_s);
+        match speed {
+            Some(speed) if speed < CHUNKS_A_SECOND * of_run as f64 => of_run.min(CHUNK_BYTES_SLOW),
+            _ => of_run,
+        }
+    }
+
     /// The sample, ordered so that portions of different units alternate.
     pub fn spread(&self) -> Vec<Portion> {
         let longest = self.works.iter().map(|(_, portions)| portions.len()).max();
@@ -54,19 +134,57 @@ impl FlowFound {
         (whole > 0.0).then(|| part(decoded) / whole)
     }
 
+    /// A figure of the tables' portions that were read to their end, for each of their stored bytes.
+    fn of_stored_table(&self, part: fn(&DatabaseWork) -> u64) -> Option<f64> {
+        let work = &self.decoded.as_ref()?.work.of_database;
+        (work.stored_bytes > 0).then(|| part(work) as f64 / work.stored_bytes as f64)
+    }
+
     /// Bytes of text for each stored byte.
     pub fn text_of_stored(&self) -> f64 {
-        self.ratio(Decoded::text_bytes, |decoded| {
-            decoded.work.meter.stored_bytes as f64
-        })
-        .unwrap_or(1.0)
+        let ratio = match self.is_of_database {
+            true => self.of_stored_table(|work| work.text_bytes),
+            false => self.ratio(Decoded::text_bytes, |decoded| {
+                decoded.work.meter.stored_bytes as f64
+            }),
+        };
+        ratio.unwrap_or(1.0)
     }
 
     /// Rows for each stored byte.
     pub fn rows_of_stored(&self) -> f64 {
         let rows = |decoded: &Decoded| decoded.work.rows_read as f64;
-        self.ratio(rows, |decoded| decoded.work.meter.stored_bytes as f64)
-            .unwrap_or(0.0)
+        let ratio = match self.is_of_database {
+            true => self.of_stored_table(|work| work.rows),
+            false => self.ratio(rows, |decoded| decoded.work.meter.stored_bytes as f64),
+        };
+        let of_text = || match self.text_of_row() {
+            text if text > 0.0 && self.is_of_database => self.text_of_stored() / text,
+            _ => 0.0,
+        };
+        ratio.unwrap_or_else(of_text)
+    }
+
+    /// Bytes of text for each row; 0 if no row was read.
+    fn text_of_row(&self) -> f64 {
+        let rows = |decoded: &Decoded| decoded.work.rows_read as f64;
+        self.ratio(Decoded::text_bytes, rows).unwrap_or(0.0)
+    }
+
+    /// Bytes of text of a split.
+    pub fn text_bytes_of(&self, split: &Split) -> f64 {
+        match self.estimated_rows.get(&split.input.index()) {
+            Some(rows) if split.size_bytes == 0 => *rows as f64 * self.text_of_row(),
+            _ => split.size_bytes as f64 * self.text_of_stored(),
+        }
+    }
+
+    /// Rows of a split.
+    pub fn rows_of(&self, split: &Split) -> f64 {
+        match self.estimated_rows.get(&split.input.index()) {
+            Some(rows) if split.size_bytes == 0 => *rows as f64,
+            _ => split.size_bytes as f64 * self.rows_of_stored(),
+        }
     }
 
     /// Bytes of text for each byte that is sent.
@@ -91,15 +209,22 @@ impl FlowFound {
         all.is_some_and(|all| all.text_bytes_s > 0.0 && all.work.rows_read > 0)
     }
 
+    /// Rows that are left to load.
+    pub fn rows_left(&self) -> f64 {
+        let rows: u64 = self.estimated_rows.values().sum();
+        self.stored_bytes * self.rows_of_stored() + rows as f64
+    }
+
     /// Bytes of text that are left to load.
     pub fn text_bytes_left(&self) -> f64 {
-        self.stored_bytes * self.text_of_stored()
+        let rows: u64 = self.estimated_rows.values().sum();
+        self.stored_bytes * self.text_of_stored() + rows as f64 * self.text_of_row()
     }
 }
 
 /// The largest flows, which are measured. The others are assumed to be like them.
 pub fn largest(mut flows: Vec<FlowFound>) -> Vec<FlowFound> {
-    flows.sort_by(|a, b| b.stored_bytes.total_cmp(&a.stored_bytes));
+    flows.sort_by(|a, b| b.size_guess().total_cmp(&a.size_guess()));
     flows.truncate(FLOWS_MAX);
     flows
 }
@@ -116,15 +241,16 @@ pub fn portions(flows: &[FlowFound]) -> impl Iterator<Item = &Portion> {
     works.flat_map(|(_, portions)| portions)
 }
 
-/// Keeps the portions that were read, in the order in which [`portions`] lists them. If the time was too short to read
-/// any portion of a flow, all are kept: the later steps read them themselves.
+/// Keeps the portions of files that were read, in the order in which [`portions`] lists them. If the time was too short to read
+/// any portion of a flow, all are kept: the later steps read them themselves. Those of databases are kept.
 pub fn keep_read(flows: &mut [FlowFound], is_read: &[bool]) {
     let mut flags = is_read.iter().copied();
     for (_, portions) in flows.iter_mut().flat_map(|flow| &mut flow.works) {
-        let own: Vec<bool> = flags.by_ref().take(portions.len()).collect();
+        let files = portions.iter().filter(|it| !it.is_of_database()).count();
+        let own: Vec<bool> = flags.by_ref().take(files).collect();
         if own.contains(&true) {
             let mut own = own.into_iter();
-            portions.retain(|_| own.next().unwrap_or(true));
+            portions.retain(|it| it.is_of_database() || own.next().unwrap_or(true));
         }
     }
 }
@@ -139,5 +265,100 @@ pub fn text_of_sent(flows: &[FlowFound]) -> f64 {
     match sent > 0.0 {
         true => text / sent,
         false => 1.0,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::meter::Meter;
+    use crate::plan::test_source::{TestInput, TestSource};
+    use crate::preflight::sample_batches::SampleWork;
+
+    fn flow(input: TestInput) -> Option<(FlowFound, Split)> {
+        let source = TestSource {
+            input: Arc::new(input),
+            needs_locate: false,
+        };
+        let split = Split::of(source.input(0), source.whole(0));
+        let works = vec![(0, vec![split.clone()])];
+        let left = std::iter::once(&split);
+        let stored_bytes = split.size_bytes as f64;
+        let found = FlowFound::of(0, &source, stored_bytes, left, works, 2);
+        Some((found.expect("no error")?, split))
+    }
+
+    /// 1,000 bytes of text in 10 rows, of which 800 and 8 are those of 400 stored bytes that were read to their end.
+    fn decoded() -> Decoded {
+        Decoded {
+            work: SampleWork {
+                meter: Meter {
+                    text_bytes: 1_000,
+                    stored_bytes: 500,
+                    ..Meter::default()
+                },
+                rows_read: 10,
+                of_database: DatabaseWork {
+                    stored_bytes: 400,
+                    text_bytes: 800,
+                    rows: 8,
+                    ..DatabaseWork::default()
+                },
+                ..SampleWork::default()
+            },
+            ..Decoded::default()
+        }
+    }
+
+    #[test]
+    fn a_table_is_as_large_as_its_whole_portions_tell() {
+        let (mut found, split) = flow(TestInput::table("t", 4_000)).expect("work");
+        assert!(found.is_of_database && found.works[0].1[0].is_of_database());
+        // Nothing was read so far.
+        assert_eq!(
+            (found.text_bytes_of(&split), found.rows_of(&split)),
+            (4_000.0, 0.0)
+        );
+        found.decoded = Some(decoded());
+        assert_eq!(
+            (found.text_bytes_of(&split), found.rows_of(&split)),
+            (8_000.0, 80.0)
+        );
+        assert_eq!(
+            (found.text_bytes_left(), found.rows_left()),
+            (8_000.0, 80.0)
+        );
+    }
+
+    #[test]
+    fn a_query_has_as_many_rows_as_its_source_estimates() {
+        let (mut found, split) = flow(TestInput::table("the query", 0)).expect("work");
+        assert_eq!(found.of_unknown_size, ["the query"]);
+        assert_eq!(found.text_bytes_left(), 0.0);
+        found.estimated_rows.insert(0, 50);
+        found.decoded = Some(decoded());
+        assert_eq!(
+            (found.text_bytes_of(&split), found.rows_of(&split)),
+            (5_000.0, 50.0)
+        );
+        assert_eq!(
+            (found.text_bytes_left(), found.rows_left()),
+            (5_000.0, 50.0)
+        );
+        assert!(flow(TestInput::new("empty.csv", 0)).is_none());
+    }
+
+    #[test]
+    fn a_slow_database_is_read_in_small_chunks() {
+        let (mut found, _) = flow(TestInput::table("t", 4_000)).expect("work");
+        assert_eq!(found.chunk_bytes(512 << 10), 512 << 10);
+        for (text_bytes_s, expected) in [(1e6, CHUNK_BYTES_SLOW), (1e9, 512 << 10)] {
+            let mut source = SourceRead::default();
+            source.one.text_bytes_s = text_bytes_s;
+            found.source = Some(source);
+            assert_eq!(found.chunk_bytes(512 << 10), expected);
+        }
     }
 }

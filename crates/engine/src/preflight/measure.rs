@@ -3,11 +3,13 @@
 
 use std::time::Duration;
 
+use inrush_source::ExpectedReading;
+
 use super::client::Client;
 use super::flow_found::FlowFound;
 use super::read::ReadFound;
-use super::result::{Finding, PreflightReport, StepFound};
-use super::{MeasuringTime, files, steps};
+use super::result::{Finding, PreflightReport, StepFound, Weight};
+use super::{MeasuringTime, files, findings, steps};
 use crate::error::Error;
 use crate::plan::PlannedFlow;
 use crate::run::plan::RunPlan;
@@ -69,9 +71,22 @@ pub fn measure<D: MeasuredDestination>(
     let plan = measured.plan();
     let streams = plan.facts().streams;
     let client = measured.client();
+    let mut expected = ExpectedReading {
+        streams,
+        seconds: None,
+    };
+    let early = hazards(plan.flows(), &expected);
+    if early.iter().any(|found| found.weight == Weight::Stops) {
+        report.findings.extend(early);
+        return Ok(());
+    }
     let mut flows = measured.flows()?;
     let read = client.read(&mut flows)?;
     let measuring_time = MeasuringTime::of(flows.len());
+    for found in &mut flows {
+        let reading = plan.flows()[found.index].reading();
+        client.read_source(found, reading, measuring_time.step)?;
+    }
     for found in &mut flows {
         measured.decode(&client, found, measuring_time.step)?;
     }
@@ -87,5 +102,45 @@ pub fn measure<D: MeasuredDestination>(
     report.steps = steps::client(&flows, &read, streams);
     report.steps.extend(measured.steps(&flows, &destination));
     measured.predict(&flows, &read, &destination, report);
+    expected.seconds = report.prediction.as_ref().map(|found| found.predicted_s);
+    report.findings.extend(hazards(plan.flows(), &expected));
+    for found in &flows {
+        report.findings.extend(of_reading(plan, found));
+    }
     Ok(())
+}
+
+/// The hazards of all sources, each once.
+fn hazards<F: PlannedFlow>(flows: &[F], expected: &ExpectedReading) -> Vec<Finding> {
+    let mut found: Vec<Finding> = Vec::new();
+    for flow in flows {
+        let source = &flow.reading().source;
+        let own = match source.hazards(expected) {
+            Ok(hazards) => hazards.into_iter().map(findings::of_hazard).collect(),
+            Err(error) => vec![findings::tells(format!(
+                "{} did not tell its settings: {error}",
+                source.describe()
+            ))],
+        };
+        found.extend(own);
+    }
+    found
+}
+
+/// What reading a flow's sample from its database showed, where it is more than a speed.
+fn of_reading<P: RunPlan>(plan: &P, found: &FlowFound) -> Vec<Finding> {
+    let name = &plan.flows()[found.index].reading().name;
+    let mut told = Vec::new();
+    if let Some(read) = found.source.as_ref().filter(|read| read.is_slow_to_begin()) {
+        told.push(findings::tells(format!(
+            "flow `{name}`: its first row came after {:.1} s, so its rows were not read again for the steps after reading",
+            read.first_row_s
+        )));
+    }
+    told.extend(found.of_unknown_size.iter().map(|input| {
+        findings::tells(format!(
+            "flow `{name}`: the time for the rows of {input} is not predicted, because their number is not known before they are read"
+        ))
+    }));
+    told
 }

@@ -2,9 +2,10 @@
 //! code of a real run. It reports how long the run should take, what limits it, and what will slow it down or stop it.
 //! It leaves only the prediction behind, which the run's report uses.
 //!
-//! [`planning`] gathers obstacles of the run as [`findings`]; [`sample`] chooses pieces of the files; [`read`]
-//! and [`decode`] measure the loader's own steps; [`model`] turns measurements into seconds, by arithmetic alone. [`measure`]
-//! has the order of the measurements; the driver measures its destination, alone and with all steps [`together`].
+//! [`planning`] gathers obstacles of the run as [`findings`]; [`sample`] chooses pieces of the files and tables. [`read`] and
+//! [`decode`] measure the loader's own steps, and [`source_read`] a source database; [`model`] turns measurements into seconds,
+//! by arithmetic alone. [`measure`] has the order of the measurements; the driver measures its destination, alone and with all
+//! steps [`together`].
 //! [`client`], [`files`], [`steps`] and [`predict`] are shared by all destinations.
 
 pub mod at_once;
@@ -25,6 +26,7 @@ pub mod sample;
 pub mod sample_batches;
 #[cfg(test)]
 mod schema_test;
+pub mod source_read;
 pub mod steps;
 pub mod throughput;
 pub mod together;

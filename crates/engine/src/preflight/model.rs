@@ -4,9 +4,12 @@
 //! number of streams that was not tried, because streams share cores, disks and the server. Three things are
 //! calculated: how the pieces of work are dealt to the streams, the largest first; the time that each piece needs
 //! beside its rows (creating its table, counting, indexes, COMMIT); and the limits that all streams share (the source's
-//! disk, the one reader of a compressed file, a rate limit of the package), if they take longer than that.
+//! disk, the one reader of a compressed file, a rate limit of the package), if they take longer than that. A source database is
+//! the limit if reading alone takes about as long as all steps together, or if the streams wait mostly for its rows.
 
 use inrush_verdict::Cause;
+
+use super::source_read::SourceLimit;
 
 /// If one step takes this share of the streams' time, it is the cause.
 const LARGE_SHARE: f64 = 0.5;
@@ -187,15 +190,23 @@ pub struct SharedSeconds {
     pub feed_s: f64,
     /// The server's log, written to its disk.
     pub log_s: f64,
-    /// The rate that the package asks for.
+    /// The rate that the package asks for, of sending or of reading a database.
     pub pace_s: f64,
+    /// Reading the rows of databases by all streams, without any later step.
+    pub source_s: f64,
 }
 
 /// The observations while all streams loaded at once.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct ObservedLoad {
-    /// The share of a stream's time in the loader's own steps; the rest it waits for the destination.
+pub struct ObservedLoad<'a> {
+    /// The share of a stream's time in the loader's own steps; the rest it waits.
     pub client_share: f64,
+    /// The share of a stream's time in waits for the rows of a source database; the rest of the waits are for the destination.
+    pub source_share: f64,
+    /// What limits reading from that database.
+    pub source: Option<&'a SourceLimit>,
+    /// Cores that the backends of that database kept busy, if they are on this machine.
+    pub source_cores: Option<f64>,
     /// Cores that the loader kept busy.
     pub client_cores: f64,
     /// Cores that the destination's backends kept busy, if they are on this machine.
@@ -222,7 +233,7 @@ pub struct Answer {
 }
 
 /// Combines all measurements into the answer.
-pub fn answer(schedule: &Schedule, shared: &SharedSeconds, seen: &ObservedLoad) -> Answer {
+pub fn answer(schedule: &Schedule, shared: &SharedSeconds, seen: &ObservedLoad<'_>) -> Answer {
     let bounds = [
         (shared.disk_s, Cause::SourceRead, "reading from the disk"),
         (
@@ -250,6 +261,19 @@ pub fn answer(schedule: &Schedule, shared: &SharedSeconds, seen: &ObservedLoad) 
             ),
         };
     }
+    let source_s = shared.source_s;
+    if let Some(limit) = seen.source
+        && source_s > BOUND_SHARE * schedule.load_s
+    {
+        return Answer {
+            load_s: schedule.load_s,
+            limiting: limit.cause,
+            because: format!(
+                "reading from the database alone takes {source_s:.1} s, and all steps together {:.1} s; {}",
+                schedule.load_s, limit.because
+            ),
+        };
+    }
     let (limiting, because) = cause(schedule, seen);
     Answer {
         load_s: schedule.load_s,
@@ -258,7 +282,7 @@ pub fn answer(schedule: &Schedule, shared: &SharedSeconds, seen: &ObservedLoad) 
     }
 }
 
-fn cause(schedule: &Schedule, seen: &ObservedLoad) -> (Cause, String) {
+fn cause(schedule: &Schedule, seen: &ObservedLoad<'_>) -> (Cause, String) {
     let whole = (schedule.rows_s + schedule.beside.total()).max(f64::MIN_POSITIVE);
     let idle = schedule.idle_share();
     if idle >= IDLE_SHARE {
@@ -283,24 +307,26 @@ fn cause(schedule: &Schedule, seen: &ObservedLoad) -> (Cause, String) {
             ),
         };
     }
-    if let Some(server) = seen.server_cores
-        && (seen.client_cores + server) >= CORES_BUSY_SHARE * seen.cores
-    {
-        let because = format!(
-            "loader and server share this machine's cores: {:.1} and {server:.1} of {:.0} were busy",
-            seen.client_cores, seen.cores
-        );
-        return match server > seen.client_cores {
-            true => (Cause::DestinationCpu, because),
-            false => (Cause::ClientCpu, because),
-        };
+    if let Some(full) = full_cores(seen) {
+        return full;
     }
     let client = seen.client_share * 100.0;
     if seen.client_share >= LARGE_SHARE {
         let because = format!("{client:.0} % of the streams' time is the loader's own work");
         return (Cause::ClientCpu, because);
     }
-    let waits = format!("streams wait for {:.0} % of their time", 100.0 - client);
+    let sent_share = 1.0 - seen.client_share - seen.source_share;
+    if seen.source_share > seen.client_share.max(sent_share) {
+        let because = format!(
+            "streams wait for rows of the database for {:.0} % of their time",
+            seen.source_share * 100.0
+        );
+        return match seen.source {
+            Some(limit) => (limit.cause, format!("{because}; {}", limit.because)),
+            None => (Cause::SourceRead, because),
+        };
+    }
+    let waits = format!("streams wait for {:.0} % of their time", sent_share * 100.0);
     if let (Some(network), Some(destination)) = (seen.network, seen.destination)
         && network < NETWORK_FACTOR * destination
     {
@@ -319,6 +345,34 @@ fn cause(schedule: &Schedule, seen: &ObservedLoad) -> (Cause, String) {
             format!("{waits} for the destination to take the rows"),
         ),
     }
+}
+
+/// If this machine has no core left, what uses most of them. A server on another machine has its own cores.
+fn full_cores(seen: &ObservedLoad<'_>) -> Option<(Cause, String)> {
+    let (client, cores) = (seen.client_cores, seen.cores);
+    let (server, source) = (seen.server_cores?, seen.source_cores);
+    if client + server + source.unwrap_or(0.0) < CORES_BUSY_SHARE * cores {
+        return None;
+    }
+    let (servers, figures) = match source {
+        None => ("server", format!("{client:.1} and {server:.1}")),
+        Some(source) => (
+            "the servers of destination and source",
+            format!("{client:.1}, {server:.1} and {source:.1}"),
+        ),
+    };
+    let because = format!(
+        "loader and {servers} share this machine's cores: {figures} of {cores:.0} were busy"
+    );
+    let source = source.unwrap_or(0.0);
+    let cause = if source > client.max(server) {
+        Cause::SourceDatabaseCpu
+    } else if server > client {
+        Cause::DestinationCpu
+    } else {
+        Cause::ClientCpu
+    };
+    Some((cause, because))
 }
 
 #[cfg(test)]
@@ -509,10 +563,10 @@ mod tests {
             ),
             (
                 SharedSeconds {
-                    disk_s: 0.0,
                     feed_s: 9.0,
                     log_s: 11.0,
                     pace_s: 12.0,
+                    ..SharedSeconds::default()
                 },
                 Cause::Pace,
             ),
@@ -532,6 +586,7 @@ mod tests {
             feed_s: 8.0,
             log_s: 8.0,
             pace_s: 8.0,
+            source_s: 8.0,
         };
         let seen = ObservedLoad {
             client_share: 0.9,
@@ -539,6 +594,66 @@ mod tests {
         };
         let answer = answer(&found, &below, &seen);
         assert_eq!((answer.load_s, answer.limiting), (10.0, Cause::ClientCpu));
+    }
+
+    #[test]
+    fn a_source_database_is_a_limit_of_its_own() {
+        let found = Schedule {
+            load_s: 10.0,
+            busy_s: vec![10.0, 10.0],
+            rows_s: 20.0,
+            beside: Beside::default(),
+        };
+        let limit = SourceLimit {
+            cause: Cause::SourceDatabaseDisk,
+            because: "the source's backends read files".to_owned(),
+        };
+        let seen = ObservedLoad {
+            client_share: 0.3,
+            source_share: 0.3,
+            source: Some(&limit),
+            cores: 8.0,
+            streams: 2,
+            ..ObservedLoad::default()
+        };
+        let told = |source_s, seen: ObservedLoad<'_>| {
+            let shared = SharedSeconds {
+                source_s,
+                ..SharedSeconds::default()
+            };
+            let answer = answer(&found, &shared, &seen);
+            (answer.limiting, answer.load_s, answer.because)
+        };
+        // Reading alone is no faster than everything.
+        let (cause, load_s, because) = told(9.5, seen);
+        assert_eq!((cause, load_s), (Cause::SourceDatabaseDisk, 10.0));
+        assert!(
+            because.contains("9.5 s") && because.ends_with("read files"),
+            "{because}"
+        );
+        // It is faster, and the streams wait mostly for something else.
+        assert_eq!(told(5.0, seen).0, Cause::DestinationCpu);
+        let waiting = ObservedLoad {
+            source_share: 0.5,
+            ..seen
+        };
+        assert_eq!(told(5.0, waiting).0, Cause::SourceDatabaseDisk);
+        let unknown = ObservedLoad {
+            source: None,
+            ..waiting
+        };
+        assert_eq!(told(9.5, unknown).0, Cause::SourceRead);
+        // All three are on one machine, which has no core left.
+        let full = ObservedLoad {
+            cores: 2.0,
+            client_cores: 0.5,
+            server_cores: Some(0.4),
+            source_cores: Some(0.9),
+            ..seen
+        };
+        let (cause, _, because) = told(5.0, full);
+        assert_eq!(cause, Cause::SourceDatabaseCpu, "{because}");
+        assert!(because.contains("0.5, 0.4 and 0.9 of 2"), "{because}");
     }
 
     #[test]
@@ -556,6 +671,9 @@ mod tests {
         };
         let remote = ObservedLoad {
             client_share: 0.2,
+            source_share: 0.0,
+            source: None,
+            source_cores: None,
             client_cores: 0.4,
             server_cores: None,
             cores: 8.0,

@@ -1,7 +1,10 @@
 //! The part of a prediction that is the same for every destination: passes the measurements to the model, and formats
 //! its answer.
 
+use std::sync::Arc;
+
 use inrush_rows::ids::RunKey;
+use inrush_rows::pace::Pace;
 use inrush_verdict::Cause;
 
 use super::capacity::{CostsFound, Resources};
@@ -9,7 +12,7 @@ use super::flow_found::FlowFound;
 use super::model::{Answer, ObservedLoad, SharedSeconds, Speed, WorkPiece};
 use super::read::ReadFound;
 use super::result::PreflightReport;
-use super::together::client_share;
+use super::together::Together;
 use super::{cores, findings};
 use crate::pipeline::RunOptions;
 use crate::report::{Prediction, leave_prediction};
@@ -35,11 +38,21 @@ fn one_stream(flow: &FlowFound, streams: usize) -> Option<f64> {
     one.into_iter().chain(share).reduce(f64::max)
 }
 
-/// Seconds of the shared resources for so many stored bytes: the disk, and the readers of files that cannot be cut.
-pub fn shared(flows: &[FlowFound], read: &ReadFound, stored_bytes: f64) -> SharedSeconds {
+/// The work that is left, and the limits of reading it.
+pub struct LeftToRead<'a> {
+    /// Bytes as stored.
+    pub stored_bytes: f64,
+    /// Bytes of text.
+    pub text_bytes: f64,
+    /// The limited rates of databases, with the flows that share each.
+    pub paces: &'a [(Vec<usize>, Arc<Pace>)],
+}
+
+/// Seconds of the shared resources: the disk, the readers of files that cannot be cut, and source databases.
+pub fn shared(flows: &[FlowFound], read: &ReadFound, left: &LeftToRead<'_>) -> SharedSeconds {
     let uncached = 1.0 - read.cached_share.unwrap_or(0.0);
     let disk_s = match read.disk.all {
-        Some(speed) if speed > 0.0 => stored_bytes * uncached / speed,
+        Some(speed) if speed > 0.0 => left.stored_bytes * uncached / speed,
         _ => 0.0,
     };
     let mut feed_s = 0.0;
@@ -51,18 +64,46 @@ pub fn shared(flows: &[FlowFound], read: &ReadFound, stored_bytes: f64) -> Share
             feed_s += seconds * flow.stored_bytes / (meter.stored_bytes as f64).max(1.0);
         }
     }
+    // Flows that were not measured are assumed to be like those that were.
+    let measured: f64 = flows.iter().map(FlowFound::text_bytes_left).sum();
+    let all_of_measured = left.text_bytes / measured.max(1.0);
+    let mut source_s = 0.0;
+    for flow in flows {
+        if let Some(source) = &flow.source
+            && source.all.text_bytes_s > 0.0
+        {
+            source_s += flow.text_bytes_left() * all_of_measured / source.all.text_bytes_s;
+        }
+    }
+    let read_pace_s = left.paces.iter().map(|(sharing, pace)| {
+        let own = flows.iter().filter(|flow| sharing.contains(&flow.index));
+        let text_bytes: f64 = own.map(FlowFound::text_bytes_left).sum();
+        let rate = pace.rate_bytes_max().unwrap_or(u64::MAX);
+        text_bytes * all_of_measured / rate as f64
+    });
     SharedSeconds {
         disk_s,
         feed_s,
+        source_s,
+        pace_s: read_pace_s.fold(0.0, f64::max),
         ..SharedSeconds::default()
     }
 }
 
+/// What a prediction leaves out, because its size is not known before it is read.
+pub fn of_unknown_size(flows: &[FlowFound]) -> impl Iterator<Item = String> {
+    let names = flows.iter().flat_map(|flow| &flow.of_unknown_size);
+    names.map(|name| format!("the rows of {name}: their number is not known before they are read"))
+}
+
 /// The observations while all streams loaded rows of the largest flow.
-pub fn seen(largest: &FlowFound, streams: usize) -> ObservedLoad {
+pub fn seen(largest: &FlowFound, streams: usize) -> ObservedLoad<'_> {
     let tried = largest.together_all.as_ref();
     ObservedLoad {
-        client_share: tried.map_or(0.0, client_share),
+        client_share: tried.map_or(0.0, Together::client_share),
+        source_share: tried.map_or(0.0, Together::source_share),
+        source: largest.source.as_ref().and_then(|read| read.limit.as_ref()),
+        source_cores: tried.and_then(|tried| tried.source_cores),
         client_cores: tried.map_or(0.0, |tried| tried.client_cores),
         server_cores: tried.and_then(|tried| tried.server_cores),
         cores: cores() as f64,
@@ -96,6 +137,7 @@ pub fn costs(
         loader_cpu_s_per_gb: for_a_gb(tried.client_cores),
         server_cpu_s_per_gb: tried.server_cores.map(for_a_gb),
         read_per_text: 1.0 / largest.text_of_stored().max(1e-9),
+        is_of_database: largest.is_of_database,
         sent_per_text: None,
         table_per_text: tried.table_bytes as f64 / tried_text,
         wal_per_text: tried.wal_bytes.map(|wal| wal as f64 / tried_text),

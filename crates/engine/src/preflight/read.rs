@@ -46,6 +46,8 @@ pub struct ReadFound {
     pub disk: Speeds,
     /// The share of the sample that was in the page cache before, 0 to 1; `None` if the system does not tell.
     pub cached_share: Option<f64>,
+    /// True if a file is in the sample.
+    pub has_files: bool,
     /// For each range, true if it is in the cache now.
     pub is_read: Vec<bool>,
     /// A note for the user.
@@ -73,6 +75,7 @@ pub fn measure(
 ) -> Result<ReadFound, Error> {
     let mut found = ReadFound {
         is_read: vec![false; places.len()],
+        has_files: !places.is_empty(),
         ..ReadFound::default()
     };
     if read_options.cold {

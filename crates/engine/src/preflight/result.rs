@@ -27,7 +27,7 @@ pub struct PreflightReport {
     pub destination: String,
     /// The number of streams that the run would have.
     pub streams: usize,
-    /// The files.
+    /// The files and tables.
     pub files: FilesFound,
     /// The measured steps, from reading to the destination.
     pub steps: Vec<StepFound>,
@@ -61,12 +61,15 @@ impl PreflightReport {
     }
 }
 
-/// The files of all flows.
+/// The files and tables of all flows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct FilesFound {
     /// The number of files.
     pub count: usize,
-    /// The size of the files as stored, in bytes.
+    /// The number of tables and queries of databases, with partitions counted one by one.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub table_count: usize,
+    /// The size of the files and tables as stored, in bytes; queries have none.
     pub stored_bytes: u64,
     /// The size of their text without headers, in bytes of UTF-8: about `stored_bytes` for plain files, estimated from the
     /// sample for others.
@@ -75,6 +78,10 @@ pub struct FilesFound {
     pub rows: Option<u64>,
     /// The share of the sample that was in the page cache before it was read, 0 to 1; absent if the system does not tell.
     pub cached_share: Option<f64>,
+}
+
+fn is_zero(count: &usize) -> bool {
+    *count == 0
 }
 
 /// The steps that are measured.
@@ -87,6 +94,8 @@ pub enum PreflightStep {
     ReadDisk,
     /// Reading from the page cache.
     ReadCache,
+    /// Reading rows of a database, without any later step.
+    ReadSource,
     /// Decompressing, translating encodings, decoding typed files.
     Decompress,
     /// Finding record and field ends.

@@ -1,16 +1,16 @@
-//! The sample: pieces of the files, few enough to be read in seconds, spread over the files. Each of them is a split
-//! that the engine reads like any other.
+//! The sample: pieces of the files or tables, few enough to be read in seconds, spread over all of them. Each is a split that
+//! the engine reads like any other.
 
 use std::ops::Range;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use inrush_source::{Input, Source, Split};
+use inrush_source::{Input, Source, SourceSplit, Split};
 
 use crate::error::Error;
 use crate::plan::pieces::pieces;
 
-/// Text of a portion of a file that can be read from its middle.
+/// Bytes of a portion of a file or table that can be read from its middle.
 const PORTION_BYTES: u64 = 8 << 20;
 
 /// Stored bytes at the beginning of a file that cannot be read from its middle.
@@ -22,13 +22,25 @@ const PORTIONS_PER_STREAM: u64 = 24;
 /// Bytes of all portions together.
 const SAMPLE_BYTES_MAX: u64 = 2 << 30;
 
-/// A piece of a file that belongs to the sample.
+/// A piece of a file or a table that belongs to the sample.
 #[derive(Clone, Debug)]
 pub struct Portion {
     /// The split that the engine reads.
     pub split: Split,
-    /// The place where its bytes are stored.
-    pub place: StoredRange,
+    /// The place where its bytes are stored; `None` if a database has them.
+    pub place: Option<StoredRange>,
+}
+
+impl Portion {
+    /// True if its rows come from a database.
+    pub fn is_of_database(&self) -> bool {
+        self.place.is_none()
+    }
+}
+
+/// True if a database has the rows of an input.
+pub fn is_in_database(input: &dyn Input) -> bool {
+    input.is_snapshot() && input.stored_at().is_none() && !input.is_read_once()
 }
 
 /// Bytes of a file on the disk.
@@ -83,8 +95,8 @@ fn of_work(source: &dyn Source, splits: &[Split], wanted: u64) -> Result<Vec<Por
         // Evenly over all pieces, however many they are.
         let index = number * count / count.min(wanted);
         let split = candidates[index as usize].clone();
-        let range = stored_range(&split);
-        if let Some(place) = place(&*split.input, range) {
+        let place = place(&*split.input, stored_range(&split));
+        if place.is_some() || is_in_database(&*split.input) {
             chosen.push(Portion { split, place });
         }
     }
@@ -94,6 +106,9 @@ fn of_work(source: &dyn Source, splits: &[Split], wanted: u64) -> Result<Vec<Por
 /// The parts of a split that can be read without the rest.
 fn candidates(source: &dyn Source, split: &Split) -> Result<Vec<Split>, Error> {
     let input = &split.input;
+    if is_in_database(&**input) {
+        return pieces_of_table(source, split);
+    }
     if split.size_bytes == 0 || input.is_read_once() {
         return Ok(Vec::new());
     }
@@ -128,6 +143,24 @@ fn candidates(source: &dyn Source, split: &Split) -> Result<Vec<Split>, Error> {
         0 => Ok(vec![split.clone()]),
         _ => Ok(Vec::new()),
     }
+}
+
+/// The pieces of a split of a table or a query that are as small as a portion; itself, if it is not cut further.
+fn pieces_of_table(source: &dyn Source, split: &Split) -> Result<Vec<Split>, Error> {
+    let input = &split.input;
+    let is_own = |piece: &SourceSplit| {
+        piece.range.start >= split.range.start && piece.range.end <= split.range.end
+    };
+    let pieces = source.splits(input.index(), PORTION_BYTES)?;
+    let own: Vec<Split> = pieces
+        .into_iter()
+        .filter(is_own)
+        .map(|piece| Split::of(Arc::clone(input), piece))
+        .collect();
+    Ok(match own.is_empty() {
+        true => vec![split.clone()],
+        false => own,
+    })
 }
 
 /// The stored bytes of a portion that are read; of a portion at the file's beginning, only a part.
@@ -174,6 +207,10 @@ mod tests {
         }
     }
 
+    fn stored(portion: &Portion) -> &StoredRange {
+        portion.place.as_ref().expect("a file")
+    }
+
     #[test]
     fn portions_lie_in_their_split_and_are_spread_over_it() {
         let input = Arc::new(TestInput::new("a.tbl", 100 << 20));
@@ -192,13 +229,13 @@ mod tests {
         assert_eq!(found.len(), 5);
         let mut starts: Vec<u64> = found
             .iter()
-            .map(|found| found.place.byte_range.start)
+            .map(|found| stored(found).byte_range.start)
             .collect();
         starts.sort_unstable();
         assert_eq!(starts, [10 << 20, 26 << 20, 42 << 20, 58 << 20, 74 << 20]);
         for portion in &found {
-            assert_eq!(portion.place.size_bytes(), PORTION_BYTES);
-            assert_eq!(portion.split.range, portion.place.byte_range);
+            assert_eq!(stored(portion).size_bytes(), PORTION_BYTES);
+            assert_eq!(portion.split.range, stored(portion).byte_range);
         }
         // A dialect with quotes cannot be read from the middle.
         let quoted = source(true);

@@ -9,7 +9,8 @@ use inrush_rows::chunk::Chunk;
 use inrush_rows::ids::RunId;
 use inrush_rows::reject::Reject;
 use inrush_scan::Records;
-use inrush_source::{ReadSettings, SourceError, SourceStream, SplitReader};
+use inrush_source::{ReadSettings, ReadingSession, SourceError, SourceStream, SplitReader};
+use inrush_system::process;
 
 use super::sample::Portion;
 use crate::error::Error;
@@ -40,6 +41,36 @@ pub struct SampleWork {
     pub rows_rejected: u64,
     /// The first rejected row.
     pub first_reject: Option<Reject>,
+    /// What is known only of rows of a database.
+    pub of_database: DatabaseWork,
+}
+
+/// The work of a database for its rows.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct DatabaseWork {
+    /// Nanoseconds of waiting for its rows.
+    pub wait_ns: u64,
+    /// Microseconds that its backends ran on a CPU; `None` if none was seen on this machine.
+    pub cpu_us: Option<u64>,
+    /// Bytes as stored of the portions that were read to their end.
+    pub stored_bytes: u64,
+    /// Bytes of text of these portions.
+    pub text_bytes: u64,
+    /// Rows of these portions.
+    pub rows: u64,
+}
+
+impl DatabaseWork {
+    fn add(&mut self, other: &DatabaseWork) {
+        self.wait_ns += other.wait_ns;
+        self.cpu_us = match (self.cpu_us, other.cpu_us) {
+            (Some(one), Some(more)) => Some(one + more),
+            (one, more) => one.or(more),
+        };
+        self.stored_bytes += other.stored_bytes;
+        self.text_bytes += other.text_bytes;
+        self.rows += other.rows;
+    }
 }
 
 impl SampleWork {
@@ -49,6 +80,7 @@ impl SampleWork {
         self.rows_read += other.rows_read;
         self.rows_rejected += other.rows_rejected;
         self.first_reject = self.first_reject.take().or(other.first_reject);
+        self.of_database.add(&other.of_database);
     }
 }
 
@@ -79,6 +111,40 @@ pub struct SampleBatches<'a> {
     work: SampleWork,
     /// Includes the sums in the work.
     gauge: Gauge,
+    /// If its rows come from a database.
+    database: Option<DatabasePortion>,
+    is_at_end: bool,
+}
+
+/// A portion of a database that is read.
+struct DatabasePortion {
+    /// Bytes as stored.
+    size_bytes: u64,
+    /// The process that sends the rows, if it is on this machine, and its microseconds on a CPU before.
+    process: Option<(i32, u64)>,
+}
+
+impl DatabasePortion {
+    fn begin(making: &Making<'_>, portion: &Portion, session: Option<ReadingSession>) -> Self {
+        let process = session.zip(making.reading.source.sampler());
+        let process = process.and_then(|(session, sampler)| {
+            let process_id = session.process_id;
+            let is_here = !session.is_remote && sampler.is_on_this_machine(process_id);
+            let ran_us = is_here.then(|| process::cpu_us(process_id)).flatten()?.0;
+            Some((process_id, ran_us))
+        });
+        DatabasePortion {
+            size_bytes: portion.split.size_bytes,
+            process,
+        }
+    }
+
+    /// Microseconds of CPU since then.
+    fn cpu_us(&self) -> Option<u64> {
+        let (process_id, before) = self.process?;
+        let (now, _) = process::cpu_us(process_id)?;
+        Some(now.saturating_sub(before))
+    }
 }
 
 /// A stream that reads portions.
@@ -96,10 +162,15 @@ pub fn portion<'a>(
     portion: &Portion,
 ) -> Result<SampleBatches<'a>, Error> {
     let reader = stream.open(&portion.split.in_source())?;
+    let session = reader.session();
     let mut batches = SampleBatches::new(making, converter, reader);
-    // A file whose beginning covers all of it is read to its end, where a cut-off file shows as an error.
-    if portion.place.size_bytes() < portion.split.size_bytes {
-        batches.stored_bytes_max = portion.place.size_bytes();
+    match &portion.place {
+        None => batches.database = Some(DatabasePortion::begin(making, portion, session)),
+        // A file whose beginning covers all of it is read to its end, where a cut-off file shows as an error.
+        Some(place) if place.size_bytes() < portion.split.size_bytes => {
+            batches.stored_bytes_max = place.size_bytes();
+        }
+        Some(_) => {}
     }
     Ok(batches)
 }
@@ -123,6 +194,8 @@ impl<'a> SampleBatches<'a> {
             rejects: Vec::new(),
             work: SampleWork::default(),
             gauge: Gauge::default(),
+            database: None,
+            is_at_end: false,
         }
     }
 
@@ -139,9 +212,15 @@ impl<'a> SampleBatches<'a> {
             let is_enough = has_begun && self.source.meter().stored_bytes >= self.stored_bytes_max;
             let next = match is_enough {
                 true => None,
-                false => self.source.next_chunk(&mut self.records)?,
+                false => {
+                    let waiting = Instant::now();
+                    self.source.keep_pace();
+                    self.work.meter.pace_wait_ns += nanoseconds(waiting.elapsed());
+                    self.source.next_chunk(&mut self.records)?
+                }
             };
             let Some(chunk) = next else {
+                self.is_at_end = !is_enough;
                 self.records.clear();
                 return Ok(None);
             };
@@ -179,6 +258,8 @@ impl<'a> SampleBatches<'a> {
             mut source,
             mut work,
             gauge,
+            database,
+            is_at_end,
             ..
         } = self;
         work.meter.verify_ns += gauge.meter().verify_ns;
@@ -188,6 +269,16 @@ impl<'a> SampleBatches<'a> {
         work.meter.read_ns += read.read_ns;
         work.meter.decompress_ns += read.decompress_ns;
         work.meter.scan_ns += read.scan_ns;
+        if let Some(portion) = database {
+            let of_database = &mut work.of_database;
+            of_database.wait_ns = read.read_ns;
+            of_database.cpu_us = portion.cpu_us();
+            if is_at_end {
+                of_database.stored_bytes = portion.size_bytes;
+                of_database.text_bytes = work.meter.text_bytes;
+                of_database.rows = work.rows_read;
+            }
+        }
         work
     }
 }

@@ -4,9 +4,13 @@ use super::decode::Decoded;
 use super::flow_found::FlowFound;
 use super::read::ReadFound;
 use super::result::{Finding, PreflightStep, StepFound, Weight};
+use super::source_read::{RowSpeed, SourceRead};
 use super::throughput::Throughput;
 use super::together::Together;
 use crate::plan::Reading;
+
+/// Seconds until the first row of a database that are worth a note.
+const NOTABLE_FIRST_ROW_S: f64 = 0.5;
 
 /// The speed of all flows, one after the other, each with its part of the text. `None` if a flow has none.
 fn speed(flows: &[FlowFound], of_flow: impl Fn(&FlowFound) -> Option<f64>) -> Option<f64> {
@@ -45,7 +49,12 @@ pub fn client(flows: &[FlowFound], read: &ReadFound, streams: usize) -> Vec<Step
             "the page cache held nothing of the sample",
         ),
     ];
-    for (step, speeds, why_not) in sources {
+    // Of a load from databases alone, no file is read.
+    let has_source = flows.iter().any(|flow| flow.is_of_database);
+    let of_files = sources
+        .into_iter()
+        .filter(|_| read.has_files || !has_source);
+    for (step, speeds, why_not) in of_files {
         found.push(match speeds.one {
             None => StepFound::not_measured(step, why_not),
             Some(one) => StepFound {
@@ -59,6 +68,7 @@ pub fn client(flows: &[FlowFound], read: &ReadFound, streams: usize) -> Vec<Step
             },
         });
     }
+    found.extend(source(flows));
     let sample_bytes: u64 = flows
         .iter()
         .filter_map(|flow| flow.decoded.as_ref())
@@ -135,11 +145,49 @@ pub fn client(flows: &[FlowFound], read: &ReadFound, streams: usize) -> Vec<Step
     found
 }
 
+/// Reading alone from databases; `None` if no flow has one.
+fn source(flows: &[FlowFound]) -> Option<StepFound> {
+    let of = |flow: &FlowFound, speed: fn(&SourceRead) -> RowSpeed| flow.source.as_ref().map(speed);
+    if !flows.iter().any(|flow| flow.is_of_database) {
+        return None;
+    }
+    let read = flows.iter().filter_map(|flow| flow.source.as_ref());
+    // With one stream, the single measurement counts for both.
+    let both = read.clone().flat_map(|read| match read.one == read.all {
+        true => vec![read.one],
+        false => vec![read.one, read.all],
+    });
+    if read.clone().all(|read| read.one.text_bytes == 0) {
+        return Some(StepFound::not_measured(
+            PreflightStep::ReadSource,
+            "no row came so far",
+        ));
+    }
+    let all = speed(flows, |flow| {
+        of(flow, |read| read.all).map(|all| all.text_bytes_s)
+    });
+    let rows = read.clone().map(|read| read.all.rows_s).sum::<f64>();
+    let limits = read.clone().filter_map(|read| read.limit.as_ref());
+    let slowest = read.map(|read| read.first_row_s).fold(0.0, f64::max);
+    let mut notes: Vec<String> = limits.map(|limit| limit.because.clone()).collect();
+    if slowest >= NOTABLE_FIRST_ROW_S {
+        notes.push(format!("the first row came after {slowest:.1} s"));
+    }
+    Some(StepFound {
+        step: PreflightStep::ReadSource,
+        one_bytes_s: speed(flows, |flow| {
+            of(flow, |read| read.one).map(|one| one.text_bytes_s)
+        }),
+        all_bytes_s: all,
+        rows_s: Some(rows).filter(|rows| *rows > 0.0),
+        sample_bytes: both.clone().map(|one| one.text_bytes).sum(),
+        took_s: both.map(|one| one.took_s).sum(),
+        note: (!notes.is_empty()).then(|| notes.join("; ")),
+    })
+}
+
 fn rows_of_text(flows: &[FlowFound]) -> f64 {
-    let rows: f64 = flows
-        .iter()
-        .map(|flow| flow.stored_bytes * flow.rows_of_stored())
-        .sum();
+    let rows: f64 = flows.iter().map(FlowFound::rows_left).sum();
     let text: f64 = flows.iter().map(FlowFound::text_bytes_left).sum();
     match text > 0.0 {
         true => rows / text,

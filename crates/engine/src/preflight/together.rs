@@ -21,6 +21,8 @@ pub struct Together {
     pub client_cores: f64,
     /// Cores that the backends kept busy, if that can be measured.
     pub server_cores: Option<f64>,
+    /// Cores that the backends of a source database kept busy, if that can be measured.
+    pub source_cores: Option<f64>,
     /// The time that a unit needs beside its rows.
     pub beside: BesideRows,
     /// Bytes that the tables take.
@@ -59,9 +61,26 @@ impl BesideRows {
     }
 }
 
-/// The part of a stream's time that is the loader's own work.
-pub fn client_share(found: &Together) -> f64 {
-    let meter: &Meter = &found.work.meter;
-    let waited_s = meter.send_wait_ns as f64 / 1e9;
-    (1.0 - waited_s / found.stream_s.max(1e-9)).clamp(0.0, 1.0)
+impl Together {
+    /// The part of the streams' time in the loader's own work.
+    pub fn client_share(&self) -> f64 {
+        let meter: &Meter = &self.work.meter;
+        let waited_ns = meter.send_wait_ns + meter.pace_wait_ns + self.work.of_database.wait_ns;
+        (1.0 - self.share(waited_ns)).clamp(0.0, 1.0)
+    }
+
+    /// The part of the streams' time in waits for the rows of a database.
+    pub fn source_share(&self) -> f64 {
+        self.share(self.work.of_database.wait_ns).clamp(0.0, 1.0)
+    }
+
+    fn share(&self, part_ns: u64) -> f64 {
+        part_ns as f64 / 1e9 / self.stream_s.max(1e-9)
+    }
+
+    /// Notes the cores of a source database.
+    pub fn count_source(&mut self) {
+        let cpu_us = self.work.of_database.cpu_us;
+        self.source_cores = cpu_us.map(|cpu_us| cpu_us as f64 / 1e6 / self.took_s.max(1e-9));
+    }
 }

@@ -46,7 +46,10 @@ impl Prediction {
     /// The limiting step, in words.
     pub fn limiting_words(&self) -> &'static str {
         match self.limiting {
-            Cause::SourceRead => "reading the files",
+            Cause::SourceRead => "reading the source",
+            Cause::SourceDatabaseCpu => "the CPU of the source's server",
+            Cause::SourceDatabaseDisk => "the disk of the source's server",
+            Cause::SourceDatabaseNetwork => "the network from the source's server",
             Cause::Decompression => "decompressing",
             Cause::ClientCpu => "the loader's CPU",
             Cause::NetworkLatency => "the network's round trip",

@@ -3,9 +3,11 @@
 use std::sync::Arc;
 
 use inrush_rows::cancel::Stop;
+use inrush_rows::pace::Pace;
 use inrush_source::SourceError;
 use tokio::runtime::Runtime;
 
+use super::gathering::Gathering;
 use super::plan::RunPlan;
 use super::prepared::{DriverRun, FlowOf};
 use crate::error::Error;
@@ -13,11 +15,12 @@ use crate::event::{Event, Observer};
 use crate::fault::Fault;
 use crate::gauge::Gauge;
 use crate::load::{LoadRun, StraightLock};
-use crate::pace::Pace;
 use crate::pipeline::RunOptions;
 use crate::pipeline::event_sink::EventSink;
+use crate::pipeline::metering::source_side::samplers;
 use crate::pipeline::metering::{Backends, Subjects, named_counts};
 use crate::plan::PlannedFlow;
+use crate::plan::source_paces::source_paces;
 
 /// A running load and the things that its parts use.
 pub struct RunContext<'a, R> {
@@ -101,7 +104,17 @@ impl<'a, R: DriverRun> RunContext<'a, R> {
             flows: named_counts(run.plan.flows(), &run.flow_counts),
             feeds: run.fed_files.sources(run.plan.flows()),
             reads_database: are_snapshots(run.plan.flows()),
+            samplers: samplers(run.plan.flows()),
             backends,
+        }
+    }
+
+    /// Adds notes about how long limits of rates have delayed the streams; `asked` names the settings of the run, as
+    /// [`Gathering::paced`] does.
+    pub fn tell_paces(&self, asked: &str, gathering: &mut Gathering) {
+        gathering.paced(self.pace, asked);
+        for (_, pace) in source_paces(self.run.plan.flows()) {
+            gathering.paced(&pace, "`rate_bytes_max` of the source asks");
         }
     }
 

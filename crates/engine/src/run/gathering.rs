@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 use inrush_rows::column_policy::ColumnChanges;
 use inrush_rows::exit_status::ExitStatus;
 use inrush_rows::ids::{RunKey, RunName};
+use inrush_rows::pace::Pace;
 use inrush_rows::reject::Reject;
 use inrush_verdict::Measurements;
 
@@ -13,7 +14,6 @@ use super::plan::PlanFacts;
 use crate::error::Error;
 use crate::event::Event;
 use crate::ledger::Account;
-use crate::pace::Pace;
 use crate::pipeline::RunOptions;
 use crate::pipeline::results::{Loaded, LoadedPieces, REJECTS_SHOWN, StreamResult};
 use crate::pipeline::stream_threads::StreamsOutcome;

@@ -93,7 +93,7 @@ pub fn run<S: LoadSteps>(
         }
     });
     gathering.phases.load_s = loading.elapsed().as_secs_f64();
-    gathering.paced(context.pace, S::PACED_BY);
+    context.tell_paces(S::PACED_BY, &mut gathering);
 
     let mut verified = None;
     let mut switched = BTreeMap::new();

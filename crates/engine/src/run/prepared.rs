@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use inrush_package::Package;
 use inrush_rows::ids::{RunName, UnitKey};
+use inrush_rows::pace::Pace;
 use inrush_source::Input;
 
 use super::announcements;
@@ -13,7 +14,6 @@ use super::context::RunContext;
 use super::plan::RunPlan;
 use crate::error::Error;
 use crate::ledger::Account;
-use crate::pace::Pace;
 use crate::pipeline::coverage::FileEnd;
 use crate::pipeline::event_sink::EventSink;
 use crate::pipeline::fed_files::FedFiles;

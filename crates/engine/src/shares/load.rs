@@ -72,7 +72,7 @@ pub fn load_share<S: LoadSteps>(
         let gauges = stream_threads::gauges(streams);
         let context = RunContext::new(&run, &runtime, options);
         steps.load(&context, work, &gauges, &mut gathering)?;
-        gathering.paced(context.pace, S::PACED_BY);
+        context.tell_paces(S::PACED_BY, &mut gathering);
     }
     for piece in &gathering.loaded {
         account.add(&piece.account);

@@ -8,6 +8,7 @@ mod undeclared_header;
 use std::sync::Arc;
 
 use inrush_engine::plan::PlanError;
+use inrush_engine::plan::fields::FieldOrigin;
 use inrush_engine::plan::flow_inputs::{
     FlowAsked, FlowInputs, InputForm, OpenInputs, Sources, TypedField, TypedInputs,
 };
@@ -100,6 +101,7 @@ impl Sources for FlowFiles {
             header_input,
             details,
             primary_key: Vec::new(),
+            structure: None,
             nothing_new: None,
             opener: Box::new(LookedAt(files)),
         })
@@ -127,6 +129,7 @@ impl OpenInputs for LookedAt {
                 TableKind::Parquet => "Parquet files",
                 TableKind::Arrow => "Arrow files",
             },
+            origin: FieldOrigin::Files,
             columns: table.fields.iter().map(column).collect(),
         })
     }

@@ -50,7 +50,10 @@ export const PIPELINE = [
 
 /** What a run's time may go to. */
 export const CAUSES = [
-  plain("source_read", "reading the source", "reading files"),
+  plain("source_read", "reading the source", "reading files, or waiting for the rows of a source database without a known reason"),
+  plain("source_database_cpu", "the source's CPU", "the backends of the source compute, or are given no CPU"),
+  hatched("source_database_disk", "the source's disk", "the backends of the source read files", 90),
+  hatched("source_database_network", "the network from the source", "rows that the network has not delivered", 45),
   plain("decompression", "decompression", "decompressing files"),
   plain("client_cpu", "the loader's CPU", "scanning, converting, encoding, or waiting for a CPU that other processes use"),
   hatched("network_latency", "network: latency", "the round trip, with windows too small for it", 0),

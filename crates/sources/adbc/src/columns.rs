@@ -8,7 +8,7 @@ use inrush_rows::sql_text::identifier;
 use inrush_rows::typed_rows::Cells;
 use inrush_source::{AS_TEXT, SourceColumn, SourceError};
 
-use crate::error::input_error;
+use crate::error::unsuitable;
 
 /// A column that is read.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -72,9 +72,22 @@ impl Column {
     }
 }
 
+/// The bytes of a value without a fixed width, as an estimate.
+const TEXT_BYTES: u64 = 16;
+
+/// The approximate bytes of a row.
+pub fn row_bytes(columns: &[Column]) -> u64 {
+    let width = |column: &Column| match column.data_type.primitive_width() {
+        Some(width) => width as u64,
+        None if column.data_type == DataType::Boolean => 1,
+        None => TEXT_BYTES,
+    };
+    columns.iter().map(width).sum::<u64>().max(1)
+}
+
 /// The refusal of a column's type.
 pub fn without_counterpart(input: &Path, name: &str, type_name: &str) -> SourceError {
-    input_error(
+    unsuitable(
         input,
         format!(
             "the column {} has the type {type_name}, which has no counterpart",

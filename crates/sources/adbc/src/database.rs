@@ -21,7 +21,7 @@ use inrush_destination::address::DestinationKind;
 use inrush_rows::cancel::Stop;
 use inrush_source::SourceError;
 
-use crate::error::{input_error, of_adbc, of_client};
+use crate::error::{input_error, of_adbc, of_client, unsuitable};
 use crate::session::Session;
 
 /// The databases of a run. A file of DuckDB is opened once: closing a second instance in the same process would release
@@ -243,7 +243,7 @@ fn opening(address: &Address<'_>) -> Result<Opening, SourceError> {
     let kind = DestinationKind::of(address.url);
     let fault = kind.as_ref().and_then(|kind| kind.fault(address.folder));
     if let Some((what, fix)) = fault {
-        return Err(input_error(url, what, fix));
+        return Err(unsuitable(url, what, fix));
     }
     let mut options = address.options.clone();
     match kind {
@@ -283,7 +283,7 @@ fn opening(address: &Address<'_>) -> Result<Opening, SourceError> {
                 place: url.to_path_buf(),
             })
         }
-        _ => Err(input_error(
+        _ => Err(unsuitable(
             url,
             "no tables are read from there",
             "name a connection whose URL is postgresql://USER@HOST/DATABASE, FILE.duckdb or adbc:DRIVER",
@@ -292,10 +292,12 @@ fn opening(address: &Address<'_>) -> Result<Opening, SourceError> {
 }
 
 fn no_file(url: &Path, option: &str) -> SourceError {
-    input_error(
+    unsuitable(
         url,
         "no file is named, and a database in memory has no rows to read",
-        format!("name a file: options = {{ {option} = \"FILE\" }}"),
+        format!(
+            "name a file: options = {{ {option} = \"FILE\" }} of the connection, or --from-option {option}=FILE"
+        ),
     )
 }
 

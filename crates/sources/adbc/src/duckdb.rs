@@ -13,8 +13,9 @@ use inrush_rows::sql_text::{identifier, in_parentheses};
 use inrush_source::{SourceError, choose_columns};
 
 use crate::arrays::plain_or_text;
-use crate::columns::{Column, literal, qualified, without_counterpart};
+use crate::columns::{Column, literal, qualified, row_bytes, without_counterpart};
 use crate::error::Refused;
+use crate::keys::{self, Dialect, FoundKeys, KeyAsked};
 use crate::session::Session;
 use crate::table::{Block, RowIds, Table};
 use crate::{Rows, Settings};
@@ -22,11 +23,11 @@ use crate::{Rows, Settings};
 /// The name of the column with the row's number.
 const ROW_ID: &str = "inrush_row_id";
 
+/// The name of the column with the row's key.
+const KEY: &str = "inrush_key";
+
 /// The rows of a row group, which DuckDB reads as a whole.
 const GROUP_ROWS: u64 = 122_880;
-
-/// The bytes of a value without a fixed width, as an estimate.
-const TEXT_BYTES: u64 = 16;
 
 /// A table, a view or a query.
 #[derive(Debug)]
@@ -37,6 +38,7 @@ pub struct DuckDbTable {
     /// What follows FROM, with the numbers of the rows if there are any.
     from: String,
     row_ids: Option<RowIds>,
+    keys: Option<FoundKeys>,
 }
 
 impl DuckDbTable {
@@ -109,7 +111,27 @@ impl DuckDbTable {
             column.check(input)?;
             columns.push(column);
         }
-        let row_ids = row_ids(session, &settings.rows, &names, &columns);
+        let keys = match &settings.split_by {
+            Some(column) => {
+                keys::refuse_unknown(input, column, &names)?;
+                refuse_chosen_rows(session, input, &plain, refused)?;
+                let kind = described.iter().find(|(name, _)| name == column);
+                let asked = KeyAsked {
+                    input,
+                    column,
+                    key: &identifier(column),
+                    from: &plain,
+                    takes_nulls: settings.split_nulls,
+                    dialect: Dialect::DuckDb(kind.map_or("VARCHAR", |(_, kind)| kind.as_str())),
+                };
+                Some(keys::find(session, &asked, refused)?)
+            }
+            None => None,
+        };
+        let row_ids = match keys {
+            Some(_) => None,
+            None => row_ids(session, &settings.rows, &names, &columns),
+        };
         let from = match row_ids {
             Some(_) => from_with(&format!("rowid AS {ROW_ID}, ")),
             None => plain,
@@ -119,7 +141,45 @@ impl DuckDbTable {
             list,
             from,
             row_ids,
+            keys,
         })
+    }
+}
+
+/// Refuses rows that may be others when they are asked for again: those of a LIMIT or a sample, and values of functions such as
+/// random().
+fn refuse_chosen_rows(
+    session: &mut Session,
+    input: &Path,
+    from: &str,
+    refused: Refused<'_>,
+) -> Result<(), SourceError> {
+    let doing = "asking for the plan of the query";
+    let plan = session.rows(&format!("EXPLAIN SELECT * FROM {from}"));
+    let plan = plan.map_err(|error| refused(doing, &error))?;
+    let plan: String = plan.into_iter().flatten().flatten().collect();
+    let upper = plan.to_uppercase();
+    for (word, what) in [
+        ("LIMIT", "a LIMIT"),
+        ("TOP_N", "a LIMIT"),
+        ("SAMPLE", "a sample"),
+    ] {
+        if upper.contains(word) {
+            return Err(keys::chosen_rows(input, what));
+        }
+    }
+    let sql = "SELECT DISTINCT function_name FROM duckdb_functions() \
+               WHERE function_type = 'scalar' AND stability <> 'CONSISTENT'";
+    let functions = session.rows(sql).map_err(|error| refused(doing, &error))?;
+    let lower = plan.to_lowercase();
+    let called = functions.into_iter().flatten().flatten().find(|name| {
+        let call = format!("{}(", name.to_lowercase());
+        let before = lower.split(call.as_str()).next().unwrap_or_default();
+        before.len() < lower.len() && !before.ends_with(|c: char| c.is_alphanumeric() || c == '_')
+    });
+    match called {
+        Some(name) => Err(keys::chosen_rows(input, &format!("the function {name}()"))),
+        None => Ok(()),
     }
 }
 
@@ -175,14 +235,9 @@ fn row_ids(
         Some(last) => last.parse::<u64>().ok()?.checked_add(1)?,
         None => 0,
     };
-    let width = |column: &Column| match column.data_type.primitive_width() {
-        Some(width) => width as u64,
-        None if column.data_type == DataType::Boolean => 1,
-        None => TEXT_BYTES,
-    };
     Some(RowIds {
         end,
-        row_bytes: columns.iter().map(width).sum::<u64>().max(1),
+        row_bytes: row_bytes(columns),
         group_rows: GROUP_ROWS,
     })
 }
@@ -243,8 +298,18 @@ impl Table for DuckDbTable {
         self.row_ids
     }
 
+    fn keys(&self) -> Option<&FoundKeys> {
+        self.keys.as_ref()
+    }
+
     fn statement(&self, range: Range<u64>) -> String {
         let DuckDbTable { list, from, .. } = self;
+        if let Some(FoundKeys { ranges, .. }) = &self.keys {
+            let key = identifier(&ranges.column);
+            let condition = ranges.condition(&key, range);
+            let condition = condition.map_or_else(String::new, |it| format!(" WHERE {it}"));
+            return format!("SELECT {key} AS {KEY}, {list} FROM {from}{condition}");
+        }
         let Some(RowIds { end, .. }) = self.row_ids else {
             return format!("SELECT {list} FROM {from}");
         };
@@ -271,10 +336,13 @@ impl Table for DuckDbTable {
             (true, _) => return Err("it sends rows without their numbers".to_owned()),
             (false, _) => None,
         };
-        let columns = batch.columns().iter().skip(usize::from(has_row_ids));
+        let keys = self.keys.as_ref().and(batch.columns().first());
+        let own = usize::from(has_row_ids || keys.is_some());
+        let columns = batch.columns().iter().skip(own);
         Ok(Block {
             columns: columns.cloned().map(plain_or_text).collect(),
             row_ids,
+            keys: keys.cloned().map(plain_or_text),
             faults: Vec::new(),
         })
     }

@@ -6,7 +6,7 @@ use adbc_core::error::{Error as AdbcError, Status};
 use inrush_destination::Error as ClientError;
 use inrush_rows::cancel::Stop;
 use inrush_source::SourceError;
-pub use inrush_source::input_error;
+pub use inrush_source::{input_error, unsuitable};
 
 /// Makes the error of a step from the driver's: the arguments are what was done and the driver's error.
 pub type Refused<'a> = &'a dyn Fn(&str, &AdbcError) -> SourceError;
@@ -34,29 +34,53 @@ pub fn of_driver(
     }
     // Drivers repeat the statement, which the user has not written.
     let message = message.split("\nquery:").next().unwrap_or(message).trim();
-    input_error(input, format!("{doing}: {message}"), fix_of(message))
+    let (fix, is_of_words) = fix_of(message);
+    let what = format!("{doing}: {message}");
+    match is_of_words {
+        true => unsuitable(input, what, fix),
+        false => input_error(input, what, fix),
+    }
 }
 
-/// The fix that a message shows. Drivers return no codes for it.
-fn fix_of(message: &str) -> &'static str {
+/// The fix that a message shows, and true if the user's words have to be changed: a statement that writes, its grammar, a column
+/// that there is not. Drivers return no codes for it.
+fn fix_of(message: &str) -> (&'static str, bool) {
     let lower = message.to_lowercase();
     let says = |words: &[&str]| words.iter().any(|word| lower.contains(word));
     if says(&["read-only", "readonly"]) {
-        "a source only reads: write a SELECT that changes nothing"
+        (
+            "a source only reads: write a SELECT that changes nothing",
+            true,
+        )
     } else if says(&["select statement", "syntax error", "near \""]) {
-        "write one SELECT without `;`, and a condition as in SQL"
+        (
+            "write one SELECT without `;`, and a condition as in SQL",
+            true,
+        )
     } else if says(&["no such column", "referenced column", "not found in from"]) {
-        "name a column that the table has"
+        ("name a column that the table has", true)
     } else if says(&["no such table", "does not exist", "catalog error"]) {
-        "name a table or view that exists, with its schema"
+        ("name a table or view that exists, with its schema", false)
     } else if says(&["database is locked", "table is locked"]) {
-        "another program holds the file: wait until it is done, then run the same command again"
+        (
+            "another program holds the file: wait until it is done, then run the same command again",
+            false,
+        )
     } else if says(&["permission denied", "not authorized"]) {
-        "grant the user of the connection the right to read it"
+        (
+            "grant the user of the connection the right to read it",
+            false,
+        )
     } else if says(&["out of memory", "failed to allocate"]) {
-        "give the database more memory by the connection's options, or read less at a time"
+        (
+            "give the database more memory by the connection's options, or read less at a time",
+            false,
+        )
     } else {
-        "correct the source, or the database, as its message says"
+        (
+            "correct the source, or the database, as its message says",
+            false,
+        )
     }
 }
 

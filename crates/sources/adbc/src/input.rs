@@ -16,8 +16,10 @@ pub struct TableInput {
     pub mark: String,
     /// Texts that name it.
     pub identity: Vec<String>,
-    /// It can be cut.
+    /// It is cut by the numbers of its rows.
     pub has_row_ids: bool,
+    /// The number of ranges of a key into which it is cut instead.
+    pub key_ranges: Option<u64>,
 }
 
 impl Input for TableInput {
@@ -59,9 +61,9 @@ impl Input for TableInput {
     }
 
     fn whole_because(&self) -> Result<Option<&'static str>, SourceError> {
-        Ok(match self.has_row_ids {
+        Ok(match self.has_row_ids || self.key_ranges.is_some() {
             true => None,
-            false => Some("without row numbers to cut it by"),
+            false => Some("without row numbers to cut it by, and no `split_by` names a key"),
         })
     }
 }

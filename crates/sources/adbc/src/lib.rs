@@ -6,16 +6,18 @@
 //! - A file of DuckDB is opened for reading only. DuckDB's lock on it keeps every other program from writing to it until the
 //!   source is closed, so all streams read the same rows.
 //! - A file of SQLite is opened for reading only, by one connection, in one transaction that is open as long as the source. It
-//!   shows the file at one moment, whatever is written meanwhile.
+//!   shows the file at one moment, whatever is written meanwhile. If the file has no write-ahead log, this transaction keeps
+//!   every writer from its COMMIT, so further connections show the same moment, and the ranges of a key are read by several.
 //! - Of other databases nothing is known. They are read by one connection in one transaction; the plan says that Inrush cannot
-//!   tell whether it shows one moment.
+//!   tell whether it shows one moment. Ranges of a key are read by several only if `max_connections` says so.
 //!
 //! No file is ever created.
 //!
 //! # Inputs and splits
 //!
-//! A table or a query is one input. A table of DuckDB is cut into ranges of its `rowid`, which is also the place of a row.
-//! Everything else has one split, and its rows are numbered in the order in which the database sends them.
+//! A table or a query is one input. With `split_by` it is cut into ranges of a key ([`keys`]), which is then the place of a row.
+//! A table of DuckDB is cut into ranges of its `rowid`, which is its place, too. Everything else has one split, and its rows are
+//! numbered in the order in which the database sends them.
 //!
 //! # Rows
 //!
@@ -35,6 +37,7 @@ mod database;
 mod duckdb;
 mod error;
 mod input;
+mod keys;
 mod other;
 mod pool;
 mod reader;
@@ -44,6 +47,10 @@ mod source;
 mod sqlite;
 mod stopping;
 mod table;
+
+use std::sync::Arc;
+
+use inrush_rows::pace::Pace;
 
 pub use columns::Column;
 pub use database::{Database, Databases, file_of};
@@ -60,8 +67,14 @@ pub struct Settings {
     pub columns: Vec<String>,
     /// A condition on the rows, as in WHERE.
     pub filter: Option<String>,
-    /// The most connections that read at a time.
-    pub max_connections: usize,
+    /// The column by whose ranges the rows are cut into splits.
+    pub split_by: Option<String>,
+    /// Rows in which this column is NULL are read with the first range; otherwise they are refused.
+    pub split_nulls: bool,
+    /// The most connections that read at a time; `None` if the database decides.
+    pub max_connections: Option<usize>,
+    /// The pace at which bytes of values are read, shared by all sources of the connection.
+    pub pace: Arc<Pace>,
     /// The rows are declared not to change between runs.
     pub is_stable: bool,
 }

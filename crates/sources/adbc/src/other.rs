@@ -4,11 +4,13 @@ use std::ops::Range;
 use std::path::Path;
 
 use arrow_array::RecordBatch;
+use arrow_schema::DataType;
 use inrush_rows::sql_text::{identifier, in_parentheses};
 use inrush_source::{SourceError, choose_columns};
 
 use crate::columns::{Column, ROWS, qualified};
 use crate::error::Refused;
+use crate::keys::{self, Dialect, FoundKeys, KeyAsked};
 use crate::session::Session;
 use crate::table::{Block, Table};
 use crate::{Rows, Settings};
@@ -18,6 +20,7 @@ use crate::{Rows, Settings};
 pub struct OtherTable {
     columns: Vec<Column>,
     statement: String,
+    keys: Option<FoundKeys>,
 }
 
 impl OtherTable {
@@ -71,11 +74,48 @@ impl OtherTable {
             column.check(input)?;
             columns.push(column);
         }
+        let from = format!("{from} AS {ROWS}");
+        let Some(column) = &settings.split_by else {
+            return Ok(OtherTable {
+                columns,
+                statement: format!("SELECT {list} FROM {from}"),
+                keys: None,
+            });
+        };
+        keys::refuse_unknown(input, column, &names)?;
+        let query = match &settings.rows {
+            Rows::Query(query) => query,
+            Rows::Table { .. } => "",
+        };
+        if let Some(word) = keys::unsteady_word(query) {
+            return Err(keys::chosen_rows(input, &format!("the word {word}")));
+        }
+        let key = key_of(column);
+        let of_key = schema(&key)?;
+        let of_key = of_key.fields().first().map(|field| Column::of_field(field));
+        let asked = KeyAsked {
+            input,
+            column,
+            key: &key,
+            from: &from,
+            takes_nulls: settings.split_nulls,
+            dialect: Dialect::Other(
+                of_key
+                    .as_ref()
+                    .map_or(&DataType::Utf8, |column| &column.data_type),
+            ),
+        };
         Ok(OtherTable {
             columns,
-            statement: format!("SELECT {list} FROM {from} AS {ROWS}"),
+            statement: format!("SELECT {key}, {list} FROM {from}"),
+            keys: Some(keys::find(session, &asked, refused)?),
         })
     }
+}
+
+/// The column of the key in SQL.
+fn key_of(column: &str) -> String {
+    format!("{ROWS}.{}", identifier(column))
 }
 
 impl Table for OtherTable {
@@ -83,14 +123,26 @@ impl Table for OtherTable {
         &self.columns
     }
 
-    fn statement(&self, _range: Range<u64>) -> String {
-        self.statement.clone()
+    fn keys(&self) -> Option<&FoundKeys> {
+        self.keys.as_ref()
+    }
+
+    fn statement(&self, range: Range<u64>) -> String {
+        let ranges = self.keys.as_ref().map(|keys| &keys.ranges);
+        let condition = ranges.and_then(|ranges| ranges.condition(&key_of(&ranges.column), range));
+        match condition {
+            Some(condition) => format!("{} WHERE {condition}", self.statement),
+            None => self.statement.clone(),
+        }
     }
 
     fn block(&self, batch: &RecordBatch, _is_first: bool) -> Result<Block, String> {
+        let keys = self.keys.as_ref().and(batch.columns().first());
+        let columns = batch.columns().iter().skip(usize::from(keys.is_some()));
         Ok(Block {
-            columns: batch.columns().to_vec(),
+            columns: columns.cloned().collect(),
             row_ids: None,
+            keys: keys.cloned(),
             faults: Vec::new(),
         })
     }

@@ -11,8 +11,18 @@ use tokio::sync::OwnedSemaphorePermit;
 use crate::database::Database;
 use crate::session::Session;
 
+/// What a connection needs before it reads.
+#[derive(Clone, Debug, Default)]
+pub struct Opening {
+    /// It begins a transaction that lasts as long as the connection.
+    pub begins: bool,
+    /// Statements that it runs then.
+    pub statements: Vec<String>,
+}
+
 /// Connections of one source.
 pub struct Pool {
+    opening: Opening,
     idle: Mutex<Vec<Session>>,
     permits: Permits,
 }
@@ -31,9 +41,10 @@ pub struct Lease {
 }
 
 impl Pool {
-    /// A pool of at most `sessions_max` connections; `first` is open already.
-    pub fn new(first: Session, sessions_max: usize) -> Pool {
+    /// A pool of at most `sessions_max` connections; `first` is open already, and further ones are opened likewise.
+    pub fn new(first: Session, opening: Opening, sessions_max: usize) -> Pool {
         Pool {
+            opening,
             idle: Mutex::new(vec![first]),
             permits: Permits::new(sessions_max),
         }
@@ -50,12 +61,22 @@ impl Pool {
         let kept = self.idle().pop();
         let session = match kept {
             Some(session) => Ok(session),
-            None => database.connect(),
+            None => database.connect().and_then(|session| self.opened(session)),
         };
         Ok(session.map(|session| Lease {
             session,
             _permit: permit,
         }))
+    }
+
+    fn opened(&self, mut session: Session) -> AdbcResult<Session> {
+        if self.opening.begins {
+            session.begin()?;
+        }
+        for statement in &self.opening.statements {
+            session.run(statement)?;
+        }
+        Ok(session)
     }
 
     /// Takes back a connection whose statement has ended.

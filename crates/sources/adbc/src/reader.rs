@@ -3,11 +3,14 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use arrow_array::{Array, Int64Array};
+use arrow_array::{Array, ArrayRef, Int64Array};
 use inrush_rows::chunk::{Chunk, NumberedRows, Places};
-use inrush_rows::typed_rows::{RowFault, TypedColumn, TypedRows};
+use inrush_rows::typed_rows::{Cells, RowFault, TypedColumn, TypedRows};
 use inrush_scan::Records;
-use inrush_source::{Chunks, SourceError, SourceMeter, SplitEnd, SplitReader, nanoseconds_since};
+use inrush_source::{
+    Chunks, KEY_ROW_BITS, ReadPace, SourceError, SourceMeter, SplitEnd, SplitReader,
+    nanoseconds_since,
+};
 
 use crate::arrays::{values_bytes, with_valid_texts};
 use crate::content::RowsHash;
@@ -47,10 +50,38 @@ impl Places for RowIdPlaces {
     }
 }
 
+/// Rows that are found by the key of their ranges.
+#[derive(Debug)]
+struct KeyPlaces {
+    column: Arc<str>,
+    keys: ArrayRef,
+}
+
+impl Places for KeyPlaces {
+    fn are_rows(&self) -> bool {
+        true
+    }
+
+    fn have_numbers(&self) -> bool {
+        false
+    }
+
+    fn key(&self, position: usize) -> Option<Arc<str>> {
+        let column = &self.column;
+        if self.keys.is_null(position) {
+            return Some(format!("{column} NULL").into());
+        }
+        let mut text = Vec::new();
+        Cells::of(&self.keys, false)?.append(position, &mut text);
+        Some(format!("{column} = {}", String::from_utf8_lossy(&text)).into())
+    }
+}
+
 /// A batch of which chunks are cut.
 struct Batch {
     rows: TypedRows,
     ids: Option<Int64Array>,
+    keys: Option<ArrayRef>,
     /// Rows that were handed out.
     taken: usize,
     /// Rows of a chunk.
@@ -67,9 +98,12 @@ pub struct RangeReader<'a> {
     watched: Option<Watched>,
     lease: Option<Lease>,
     is_first: bool,
+    /// The upper part of the positions of its rows: the first range of the key.
+    first_position: u64,
     chunk_bytes: usize,
     hash: RowsHash,
     meter: SourceMeter,
+    pace: ReadPace,
 }
 
 impl<'a> RangeReader<'a> {
@@ -88,9 +122,14 @@ impl<'a> RangeReader<'a> {
             watched: None,
             lease: None,
             is_first: true,
+            first_position: match reading.table.keys() {
+                Some(_) => range.start << KEY_ROW_BITS,
+                None => 0,
+            },
             chunk_bytes: chunk_bytes.max(1),
             hash: RowsHash::new(reading.table.columns().len()),
             meter: SourceMeter::default(),
+            pace: ReadPace::new(&reading.pace),
         };
         reader.check_stop()?;
         let doing = reader.doing();
@@ -167,6 +206,7 @@ impl<'a> RangeReader<'a> {
         let Block {
             columns: arrays,
             row_ids,
+            keys,
             mut faults,
         } = block;
         let columns = self.reading.table.columns();
@@ -179,6 +219,7 @@ impl<'a> RangeReader<'a> {
         }
         self.hash.add(&arrays);
         let bytes = arrays.iter().map(values_bytes).sum::<u64>();
+        self.pace.add(usize::try_from(bytes).unwrap_or(usize::MAX));
         self.meter.stored_bytes += bytes;
         self.meter.text_bytes += bytes;
         self.meter.record_count += row_count as u64;
@@ -202,6 +243,7 @@ impl<'a> RangeReader<'a> {
                 faults: one_for_each_row(faults),
             },
             ids: row_ids,
+            keys,
             taken: 0,
             step: step.max(CHUNK_ROWS),
         })
@@ -239,6 +281,7 @@ impl Chunks for RangeReader<'_> {
             None => self.meter.record_count,
         };
         if self.batch.is_none() {
+            self.keep_pace();
             self.batch = self.next_batch()?;
         }
         let Some(batch) = &mut self.batch else {
@@ -250,13 +293,23 @@ impl Chunks for RangeReader<'_> {
             bytes_count: share,
             ..batch.rows.slice(range.clone())
         };
-        let (first, places): (u64, Arc<dyn Places>) = match &batch.ids {
-            Some(ids) => {
+        let (first, places): (u64, Arc<dyn Places>) = match (&batch.ids, &batch.keys) {
+            (_, Some(keys)) => {
+                let column = self.reading.table.keys();
+                let column = column.map_or("", |keys| keys.ranges.column.as_str());
+                let keys = keys.slice(range.start, range.len());
+                let column = Arc::from(column);
+                (
+                    self.first_position + first_number,
+                    Arc::new(KeyPlaces { column, keys }),
+                )
+            }
+            (Some(ids), None) => {
                 let ids = ids.slice(range.start, range.len());
                 let first = ids.value(0) as u64;
                 (first, Arc::new(RowIdPlaces { ids, first }))
             }
-            None => (
+            (None, None) => (
                 first_number,
                 Arc::new(NumberedRows {
                     order: "in the order in which the database sent them",
@@ -275,6 +328,13 @@ impl Chunks for RangeReader<'_> {
             places,
             records,
         )))
+    }
+
+    /// Batches of the driver are larger than chunks: the rate holds between batches.
+    fn keep_pace(&mut self) {
+        if self.batch.is_none() {
+            self.pace.keep(&self.reading.stop);
+        }
     }
 
     fn recycle(&mut self, _chunk: Chunk) {}

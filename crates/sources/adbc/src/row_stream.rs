@@ -25,7 +25,7 @@ use inrush_source::{
 use crate::arrays::{values_bytes, with_valid_texts};
 use crate::columns::Column;
 use crate::content::RowsHash;
-use crate::error::input_error;
+use crate::error::{input_error, unsuitable};
 use crate::reader::{CHUNK_ROWS, one_for_each_row};
 
 /// Its name in messages.
@@ -73,7 +73,7 @@ impl RowStream {
         for field in schema.fields() {
             let column = Column::of_field(field);
             if column.check(Path::new(NAME)).is_err() {
-                return Err(input_error(
+                return Err(unsuitable(
                     Path::new(NAME),
                     format!(
                         "the column `{}` has the type {}, which has no counterpart",
@@ -83,14 +83,14 @@ impl RowStream {
                 ));
             }
             if column.name.is_empty() {
-                return Err(input_error(
+                return Err(unsuitable(
                     Path::new(NAME),
                     format!("its column {} has no name", columns.len() + 1),
                     "give each column a name",
                 ));
             }
             if columns.iter().any(|other| other.name == column.name) {
-                return Err(input_error(
+                return Err(unsuitable(
                     Path::new(NAME),
                     format!("two of its columns are called `{}`", column.name),
                     "give each column a name of its own",
@@ -99,7 +99,7 @@ impl RowStream {
             columns.push(column);
         }
         if columns.is_empty() {
-            return Err(input_error(
+            return Err(unsuitable(
                 Path::new(NAME),
                 "it has no columns",
                 "hand over rows with columns",

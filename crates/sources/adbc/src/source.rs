@@ -4,24 +4,33 @@ use std::path::Path;
 use std::sync::Arc;
 
 use inrush_rows::cancel::Stop;
-use inrush_rows::sql_text::without_semicolon;
+use inrush_rows::pace::Pace;
+use inrush_rows::plural::counted;
+use inrush_rows::sql_text::{identifier, without_semicolon};
 use inrush_source::{
-    Input, ReadSettings, Source, SourceColumn, SourceError, SourceSplit, SourceStream,
-    SplitContent, SplitReader, has_same_hashes,
+    Input, KeyRanges, ReadSettings, Source, SourceColumn, SourceError, SourceSplit, SourceStream,
+    SplitContent, SplitReader, Steps, has_same_hashes,
 };
 
-use crate::columns::Column;
+use crate::columns::{Column, row_bytes};
 use crate::database::{Database, Vendor};
 use crate::duckdb::DuckDbTable;
 use crate::error::input_error;
 use crate::input::TableInput;
+use crate::keys::FoundKeys;
 use crate::other::OtherTable;
-use crate::pool::Pool;
+use crate::pool::{Opening, Pool};
 use crate::reader::RangeReader;
-use crate::sqlite::SqliteTable;
+use crate::sqlite::{SqliteTable, view_of};
 use crate::stopping::Stopping;
 use crate::table::Table;
 use crate::{Rows, Settings};
+
+/// Connections where the settings do not limit them: as many as there may be streams.
+const CONNECTIONS_MAX: usize = 1_024;
+
+/// A first look at a file of SQLite.
+const SQLITE_LOOK: &str = "SELECT count(*) FROM sqlite_schema";
 
 /// A table or a query.
 #[derive(Debug)]
@@ -43,6 +52,8 @@ pub struct Reading {
     pub table: Box<dyn Table>,
     /// The database.
     pub database: Arc<Database>,
+    /// The pace of all readers.
+    pub pace: Arc<Pace>,
     /// Asked when reads have to end.
     pub stop: Stop,
 }
@@ -70,8 +81,12 @@ impl AdbcSource {
             .connect()
             .map_err(|error| refused("connecting", &error))?;
         let mut notes = Vec::new();
+        let mut opening = Opening::default();
+        // The connection is the moment.
+        let mut sessions_max = 1;
         let table: Box<dyn Table> = match database.vendor {
             Vendor::DuckDb => {
+                sessions_max = settings.max_connections.unwrap_or(CONNECTIONS_MAX);
                 let limit = session.rows("SELECT current_setting('memory_limit')");
                 let limit = limit.map_err(|error| refused("asking for its settings", &error))?;
                 if let Some(limit) = limit.into_iter().flatten().flatten().next() {
@@ -84,32 +99,70 @@ impl AdbcSource {
             }
             Vendor::Sqlite => {
                 let doing = "beginning a transaction";
+                let journal = session.rows("PRAGMA journal_mode");
+                let journal = journal.map_err(|error| refused(doing, &error))?;
+                let has_log = journal
+                    .into_iter()
+                    .flatten()
+                    .flatten()
+                    .any(|it| it == "wal");
                 session.begin().map_err(|error| refused(doing, &error))?;
                 // The transaction shows the moment of its first look.
-                let look = session.rows("SELECT count(*) FROM sqlite_schema");
-                look.map_err(|error| refused(doing, &error))?;
+                session
+                    .run(SQLITE_LOOK)
+                    .map_err(|error| refused(doing, &error))?;
+                if settings.split_by.is_some() {
+                    match has_log {
+                        // Writers commit into the log meanwhile, so another connection would show another moment.
+                        true => notes.push(format!(
+                            "{name} is read by one connection, because the file has a write-ahead log (journal_mode = wal)"
+                        )),
+                        false => sessions_max = settings.max_connections.unwrap_or(CONNECTIONS_MAX),
+                    }
+                    opening.begins = true;
+                    opening.statements = vec![SQLITE_LOOK.to_owned()];
+                    opening.statements.extend(view_of(&settings.rows));
+                }
                 Box::new(SqliteTable::open(&mut session, &name, &settings, &refused)?)
             }
             Vendor::Other => {
                 // A driver without transactions reads all the same.
                 let _ = session.begin();
-                notes.push(format!(
-                    "Inrush does not know whether {} shows one moment to a transaction: let nobody write to {name} meanwhile",
-                    database.described
-                ));
+                if settings.split_by.is_some() {
+                    sessions_max = settings.max_connections.unwrap_or(1);
+                }
+                notes.push(match sessions_max {
+                    1 => format!(
+                        "Inrush does not know whether {} shows one moment to a transaction: let nobody write to {name} meanwhile",
+                        database.described
+                    ),
+                    _ => format!(
+                        "{name} is read by several connections (`max_connections`), each at its own moment: let nobody write to it \
+                         meanwhile"
+                    ),
+                });
                 Box::new(OtherTable::open(&mut session, &name, &settings, &refused)?)
             }
         };
         let row_ids = table.row_ids();
-        let sessions_max = match database.vendor {
-            Vendor::DuckDb => settings.max_connections,
-            // The connection is the moment.
-            Vendor::Sqlite | Vendor::Other => 1,
+        let mut mark = match settings.is_stable {
+            true => "stable".to_owned(),
+            false => mark,
         };
+        let mut size_bytes = row_ids.map_or(0, |ids| ids.end.saturating_mul(ids.row_bytes));
         let mut identity = database.identity.clone();
         identity.push(format!("{:?}", settings.rows));
         identity.extend(settings.columns.iter().cloned());
         identity.extend(settings.filter.clone());
+        if let Some(FoundKeys { ranges, rows }) = table.keys() {
+            let bytes = rows.saturating_mul(row_bytes(table.columns()));
+            // A range has a byte or more.
+            size_bytes = bytes.max(ranges.count());
+            notes.push(note_of_keys(&name, ranges));
+            identity.push(format!("split by {}", ranges.column));
+            // With other borders, the same range of bytes has other rows.
+            mark = format!("{mark} {}", ranges.digest());
+        }
         let stopping = Stopping::new(stop).map_err(|cause| {
             let fix = "likely the limit of processes (ulimit -u) is reached: raise it";
             input_error(input, format!("no thread could be started: {cause}"), fix)
@@ -118,20 +171,19 @@ impl AdbcSource {
             description: format!("{name} of {}", database.described),
             input: Arc::new(TableInput {
                 name: Arc::from(input),
-                size_bytes: row_ids.map_or(0, |ids| ids.end.saturating_mul(ids.row_bytes)),
-                mark: match settings.is_stable {
-                    true => "stable".to_owned(),
-                    false => mark,
-                },
+                size_bytes,
+                mark,
                 identity,
                 has_row_ids: row_ids.is_some(),
+                key_ranges: table.keys().map(|keys| keys.ranges.count()),
             }),
             notes,
             reading: Reading {
-                pool: Pool::new(session, sessions_max),
+                pool: Pool::new(session, opening, sessions_max),
                 stopping,
                 table,
                 database: Arc::clone(database),
+                pace: Arc::clone(&settings.pace),
                 stop: stop.clone(),
             },
         })
@@ -142,9 +194,24 @@ impl AdbcSource {
         self.reading.table.columns()
     }
 
-    /// True if all streams can read it.
-    pub fn can_be_cut(&self) -> bool {
+    /// True if it is cut by the numbers of its rows.
+    pub fn has_row_ids(&self) -> bool {
         self.input.has_row_ids
+    }
+
+    /// The column by whose ranges it is cut.
+    pub fn key(&self) -> Option<&str> {
+        let keys = self.reading.table.keys()?;
+        Some(&keys.ranges.column)
+    }
+
+    /// The ranges of its key.
+    fn steps(&self) -> Option<Steps> {
+        let count = self.input.key_ranges?;
+        Some(Steps {
+            count,
+            size_bytes: self.input.size_bytes,
+        })
     }
 
     /// The split of these row numbers. Its unit is the byte of the input's estimated size, each row having the same number of
@@ -170,10 +237,29 @@ impl AdbcSource {
         range: std::ops::Range<u64>,
         chunk_bytes: usize,
     ) -> Result<RangeReader<'_>, SourceError> {
-        let row_bytes = self.reading.table.row_ids().map_or(1, |ids| ids.row_bytes);
-        let rows = range.start / row_bytes..range.end / row_bytes;
-        RangeReader::open(&self.reading, &self.input, rows, chunk_bytes)
+        let range = match self.steps() {
+            Some(steps) => steps.of_bytes(&range),
+            None => {
+                let row_bytes = self.reading.table.row_ids().map_or(1, |ids| ids.row_bytes);
+                range.start / row_bytes..range.end / row_bytes
+            }
+        };
+        RangeReader::open(&self.reading, &self.input, range, chunk_bytes)
     }
+}
+
+/// The plan's note about the ranges of a key.
+fn note_of_keys(name: &str, keys: &KeyRanges) -> String {
+    let nulls = match keys.takes_nulls {
+        true => "; rows without it are read with the first range",
+        false => "",
+    };
+    format!(
+        "{name} is cut into {} of {}, by {}{nulls}",
+        counted(keys.count(), "range"),
+        identifier(&keys.column),
+        keys.origin
+    )
 }
 
 impl Source for AdbcSource {
@@ -194,12 +280,24 @@ impl Source for AdbcSource {
         self.input.clone()
     }
 
-    fn whole(&self, _input: usize) -> SourceSplit {
-        self.split(0..self.end())
+    fn whole(&self, input: usize) -> SourceSplit {
+        let Some(steps) = self.steps() else {
+            return self.split(0..self.end());
+        };
+        SourceSplit {
+            input,
+            range: 0..steps.size_bytes,
+            first_record: None,
+            is_shared: false,
+            size_bytes: steps.size_bytes,
+        }
     }
 
-    /// Ranges of row numbers; large ones end where a row group ends.
+    /// Ranges of the key, or of row numbers; large ones of these end where a row group ends.
     fn splits(&self, input: usize, wanted_bytes: u64) -> Result<Vec<SourceSplit>, SourceError> {
+        if let Some(steps) = self.steps() {
+            return Ok(steps.splits(input, wanted_bytes));
+        }
         let Some(ids) = self.reading.table.row_ids().filter(|ids| ids.end > 0) else {
             return Ok(vec![self.whole(input)]);
         };
@@ -233,6 +331,11 @@ impl Source for AdbcSource {
             let range = content.start..content.end.unwrap_or(self.input.size_bytes);
             self.reader(range, chunk_bytes)
         })
+    }
+
+    fn pace(&self) -> Option<&Arc<Pace>> {
+        let pace = &self.reading.pace;
+        pace.is_limited().then_some(pace)
     }
 
     fn notes(&self) -> Vec<String> {

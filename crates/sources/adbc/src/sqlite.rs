@@ -29,8 +29,10 @@ use inrush_rows::type_name::TypeName;
 use inrush_rows::typed_rows::{Cells, RowFault};
 use inrush_source::{SourceError, choose_columns};
 
+use crate::arrays::with_valid_texts;
 use crate::columns::{Column, ROWS, literal, qualified};
 use crate::error::{Refused, input_error};
+use crate::keys::{self, Dialect, FoundKeys, KeyAsked};
 use crate::session::Session;
 use crate::table::{Block, Table};
 use crate::{Rows, Settings};
@@ -39,7 +41,7 @@ use crate::{Rows, Settings};
 const VIEW: &str = "inrush_query";
 
 /// The columns of the statement before those of the table: 1 for our own first row, the number of the column whose value does
-/// not fit (0 if all do), and that value as SQL writes it.
+/// not fit (0 if all do), and that value as SQL writes it. The text of the key follows, if the rows are cut by one.
 const OWN_COLUMNS: usize = 3;
 
 /// A table, a view or a query.
@@ -48,6 +50,7 @@ pub struct SqliteTable {
     columns: Vec<Column>,
     kinds: Vec<Kind>,
     statement: String,
+    keys: Option<FoundKeys>,
 }
 
 /// What the values of a column must be.
@@ -145,7 +148,7 @@ impl SqliteTable {
                 session
                     .schema(&format!("{select} LIMIT 0"))
                     .map_err(failed)?;
-                let view = format!("CREATE TEMP VIEW {VIEW} AS {select}");
+                let view = view_of(&settings.rows).unwrap_or_default();
                 session.run(&view).map_err(failed)?;
                 let declared = declared(session, None, VIEW).map_err(failed)?;
                 (VIEW.to_owned(), declared)
@@ -177,15 +180,81 @@ impl SqliteTable {
             });
             kinds.push(kind);
         }
-        let statement = statement(&columns, &kinds, &from, settings.filter.as_deref());
+        let from = match &settings.filter {
+            Some(filter) => format!("(SELECT * FROM {from} WHERE {})", in_parentheses(filter)),
+            None => from,
+        };
+        let from = format!("{from} AS {ROWS}");
+        let key = settings.split_by.as_deref().map(key_of);
+        let statement = statement(&columns, &kinds, &from, key.as_deref());
         // A mistake in the condition is found before the load begins.
+        if let Some(column) = &settings.split_by {
+            keys::refuse_unknown(input, column, &names)?;
+        }
         session.schema(&statement).map_err(failed)?;
+        let keys = match (&settings.split_by, &key) {
+            (Some(column), Some(key)) => {
+                refuse_chosen_rows(session, input, &from, refused)?;
+                let asked = KeyAsked {
+                    input,
+                    column,
+                    key,
+                    from: &from,
+                    takes_nulls: settings.split_nulls,
+                    dialect: Dialect::Sqlite,
+                };
+                Some(keys::find(session, &asked, refused)?)
+            }
+            _ => None,
+        };
         Ok(SqliteTable {
             columns,
             kinds,
             statement,
+            keys,
         })
     }
+}
+
+/// The statement that makes the view of a query, which each connection needs.
+pub fn view_of(rows: &Rows) -> Option<String> {
+    let Rows::Query(query) = rows else {
+        return None;
+    };
+    let select = format!("SELECT {ROWS}.* FROM {} AS {ROWS}", in_parentheses(query));
+    Some(format!("CREATE TEMP VIEW {VIEW} AS {select}"))
+}
+
+/// The column of a key in SQL.
+fn key_of(column: &str) -> String {
+    format!("{ROWS}.{}", identifier(column))
+}
+
+/// Refuses rows that may be others when they are asked for again: those of a LIMIT, and values of random().
+fn refuse_chosen_rows(
+    session: &mut Session,
+    input: &Path,
+    from: &str,
+    refused: Refused<'_>,
+) -> Result<(), SourceError> {
+    let doing = "asking for the program of the query";
+    let program = session.rows(&format!("EXPLAIN SELECT * FROM {from}"));
+    let program = program.map_err(|error| refused(doing, &error))?;
+    for step in program {
+        let mut step = step.into_iter().map(Option::unwrap_or_default);
+        let (code, text) = (
+            step.nth(1).unwrap_or_default(),
+            step.nth(3).unwrap_or_default(),
+        );
+        // It ends a loop after a number of rows.
+        if code == "DecrJumpZero" {
+            return Err(keys::chosen_rows(input, "a LIMIT"));
+        }
+        if code.ends_with("Function") && text.starts_with("random") {
+            return Err(keys::chosen_rows(input, "the function random()"));
+        }
+    }
+    Ok(())
 }
 
 /// A column as it is declared.
@@ -229,12 +298,16 @@ fn not_there(session: &mut Session, input: &Path) -> SourceError {
     input_error(input, "the file has no table or view of this name", fix)
 }
 
-/// The statement that reads all rows, after one row that tells the driver the types.
-fn statement(columns: &[Column], kinds: &[Kind], from: &str, filter: Option<&str>) -> String {
+/// The statement that reads all rows, after one row that tells the driver the types. A condition may follow.
+fn statement(columns: &[Column], kinds: &[Kind], from: &str, key: Option<&str>) -> String {
     let mut first = vec!["1".to_owned(), "0".to_owned(), "''".to_owned()];
     let mut numbers = String::new();
     let mut values = String::new();
     let mut list = Vec::new();
+    if let Some(key) = key {
+        first.push("''".to_owned());
+        list.push(format!("CAST({key} AS TEXT)"));
+    }
     for (index, (column, kind)) in columns.iter().zip(kinds).enumerate() {
         let name = format!("{ROWS}.{}", identifier(&column.name));
         let misfit = format!(" WHEN typeof({name}) NOT IN ({})", kind.types());
@@ -245,12 +318,8 @@ fn statement(columns: &[Column], kinds: &[Kind], from: &str, filter: Option<&str
             list.push(expression);
         }
     }
-    let from = match filter {
-        Some(filter) => format!("(SELECT * FROM {from} WHERE {})", in_parentheses(filter)),
-        None => from.to_owned(),
-    };
     format!(
-        "SELECT {} UNION ALL SELECT 0, CASE{numbers} ELSE 0 END, CASE{values} END, {} FROM {from} AS {ROWS}",
+        "SELECT {} UNION ALL SELECT 0, CASE{numbers} ELSE 0 END, CASE{values} END, {} FROM {from}",
         first.join(", "),
         list.join(", ")
     )
@@ -278,8 +347,17 @@ impl Table for SqliteTable {
         &self.columns
     }
 
-    fn statement(&self, _range: Range<u64>) -> String {
-        self.statement.clone()
+    fn keys(&self) -> Option<&FoundKeys> {
+        self.keys.as_ref()
+    }
+
+    fn statement(&self, range: Range<u64>) -> String {
+        let ranges = self.keys.as_ref().map(|keys| &keys.ranges);
+        let condition = ranges.and_then(|ranges| ranges.condition(&key_of(&ranges.column), range));
+        match condition {
+            Some(condition) => format!("{} WHERE {condition}", self.statement),
+            None => self.statement.clone(),
+        }
     }
 
     fn block(&self, batch: &RecordBatch, is_first: bool) -> Result<Block, String> {
@@ -329,6 +407,7 @@ impl Table for SqliteTable {
             });
         }
         let mut arrays = rows.columns().iter().skip(OWN_COLUMNS);
+        let keys = self.keys.as_ref().and_then(|_| arrays.next().cloned());
         let mut columns = Vec::with_capacity(self.kinds.len());
         for kind in &self.kinds {
             let array = arrays.next().ok_or("it sends too few columns")?;
@@ -340,6 +419,7 @@ impl Table for SqliteTable {
         Ok(Block {
             columns,
             row_ids: None,
+            keys: keys.map(|keys| with_valid_texts(keys, "", &mut Vec::new())),
             faults,
         })
     }

@@ -7,18 +7,22 @@ use arrow_array::{ArrayRef, Int64Array, RecordBatch};
 use inrush_rows::typed_rows::RowFault;
 
 use crate::columns::Column;
+use crate::keys::FoundKeys;
 
 /// A table or a query of one kind of database.
 pub trait Table: fmt::Debug + Send + Sync {
     /// The columns that are read.
     fn columns(&self) -> &[Column];
 
-    /// How it is cut, if it can be.
+    /// The numbers of its rows, if it is cut by them.
     fn row_ids(&self) -> Option<RowIds> {
         None
     }
 
-    /// The statement that reads a range of its rows.
+    /// The ranges of a key, if it is cut by them.
+    fn keys(&self) -> Option<&FoundKeys>;
+
+    /// The statement that reads a range of row numbers, or of ranges of the key.
     fn statement(&self, range: Range<u64>) -> String;
 
     /// The rows of a batch of that statement. `is_first` is true for the statement's first batch.
@@ -42,6 +46,8 @@ pub struct Block {
     pub columns: Vec<ArrayRef>,
     /// The number of each row in its table, if the table is cut by them.
     pub row_ids: Option<Int64Array>,
+    /// The key of each row, if the table is cut by a key.
+    pub keys: Option<ArrayRef>,
     /// Rows with a value that does not fit the type of its column, in their order.
     pub faults: Vec<RowFault>,
 }

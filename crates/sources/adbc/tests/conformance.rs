@@ -1,4 +1,4 @@
-//! Tables and queries of DuckDB and SQLite, held to the contract of a source (`docs/specs/source.md`).
+//! Tables, queries and ranges of a key of DuckDB and SQLite, held to the contract of a source (`docs/specs/source.md`).
 
 mod case;
 
@@ -10,7 +10,7 @@ fn holds(kind: Kind) {
         return;
     }
     let seed = u64::from(std::process::id());
-    for form in [Form::Table, Form::Query] {
+    for form in [Form::Table, Form::Query, Form::Ranges] {
         let make = |rows| -> Box<dyn inrush_source_conformance::Case> {
             Box::new(TableCase::new(kind, form, rows))
         };

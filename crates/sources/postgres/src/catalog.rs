@@ -6,16 +6,17 @@ use std::path::Path;
 use inrush_pgclient::quote::identifier;
 use inrush_pgclient::{BlockingSession, FieldDescription};
 use inrush_rows::sql_text::{in_parentheses, without_semicolon};
-use inrush_source::{SourceError, choose_columns};
+use inrush_source::{KeyRanges, SourceError, TableStructure, choose_columns};
 
 use crate::columns::{self, Column};
 use crate::database::Found;
-use crate::error::{input_error, of_session};
+use crate::error::{of_session, unsuitable};
 use crate::explained::Explained;
-use crate::keys::{KeyAsked, KeyRanges};
+use crate::keys::{self, KeyAsked};
 use crate::relations::{self, Relation, Table};
 use crate::since::{self, FoundRange};
 use crate::snapshot::{CATALOG_NAMES, USER_NAMES};
+use crate::structure::{self, StructureAsked};
 use crate::{Rows, Settings};
 
 /// What the catalog says of an input.
@@ -28,6 +29,8 @@ pub(crate) struct Looked {
     pub primary_key: Vec<String>,
     /// The ranges of the key, if the rows are cut by one.
     pub keys: Option<KeyRanges>,
+    /// What a new target shall get of the table, if anything is asked for.
+    pub structure: Option<TableStructure>,
     /// Notes for the plan.
     pub notes: Vec<String>,
     /// The range of an incremental load.
@@ -36,12 +39,13 @@ pub(crate) struct Looked {
     pub conditions: Vec<String>,
 }
 
-/// Looks at a table or a query that was found, in the transaction of the snapshot.
+/// Looks at a table or a query that was found, in the transaction of the snapshot, which shows these transactions.
 pub(crate) fn look(
     keeper: &mut BlockingSession,
     name: &Path,
     found: &Found,
     settings: &Settings,
+    transactions: &str,
 ) -> Result<Looked, SourceError> {
     let (mut relations, notes) = match (&found.table, &settings.rows) {
         (Some(table), _) => {
@@ -67,9 +71,22 @@ pub(crate) fn look(
         let column = columns.iter().find(|column| column.name == *name);
         column.is_some_and(|column| !column.is_text)
     };
+    let mut key_left_out = None;
     if !primary_key.iter().all(is_read) {
+        key_left_out = Some(format!(
+            "the primary key ({}): not all of its columns are copied as they are",
+            primary_key.join(", ")
+        ));
         primary_key.clear();
     }
+    let structure = match &found.table {
+        Some(table) if settings.structure != StructureAsked::default() => {
+            let mut found = structure::find(keeper, table, &columns, settings.structure)?;
+            found.left_out.extend(key_left_out);
+            Some(found)
+        }
+        _ => None,
+    };
     let filter = settings.filter.as_deref();
     let since = match (&settings.since, &found.bound) {
         (Some(asked), Some(bound)) => {
@@ -78,6 +95,7 @@ pub(crate) fn look(
                 from: &from,
                 filter,
                 input: name,
+                transactions,
             };
             Some(since::find_range(
                 keeper,
@@ -100,6 +118,7 @@ pub(crate) fn look(
         columns,
         primary_key,
         keys: None,
+        structure,
         notes,
         since,
         conditions,
@@ -125,7 +144,7 @@ pub(crate) fn look(
         not_null: found_columns.not_null.contains(column),
         takes_nulls: settings.split_nulls,
     };
-    let keys = KeyRanges::find(keeper, &asked, &explained)?;
+    let keys = keys::find(keeper, &asked, &explained)?;
     let stored_bytes: u64 = looked.relations.iter().map(|one| one.size_bytes).sum();
     let size_bytes = match stored_bytes {
         0 => explained.bytes,
@@ -195,7 +214,7 @@ fn columns_of(
     let mut names: Vec<String> = Vec::with_capacity(all.fields.len());
     for field in &all.fields {
         if names.contains(&field.name) {
-            return Err(input_error(
+            return Err(unsuitable(
                 name,
                 format!("two of its columns are called {}", identifier(&field.name)),
                 "give each column of the query a name of its own (AS)",

@@ -11,7 +11,7 @@ use inrush_pgcopy::{DecodedType, PgType};
 use inrush_rows::native_type::NativeType;
 use inrush_source::{AS_TEXT, SourceColumn, SourceError};
 
-use crate::error::{input_error, of_session};
+use crate::error::{input_error, of_session, unsuitable};
 
 /// The type `text` (`pg_type.dat`).
 const TEXT_OID: u32 = 25;
@@ -26,6 +26,8 @@ pub struct Column {
     pub name: String,
     /// The server reads its values as text.
     pub is_text: bool,
+    /// Its values are labels of an enum: a new target has them as text.
+    pub is_enum: bool,
     /// Its type in the stream.
     pub decoded: DecodedType,
     /// The type of its values for those who plan.
@@ -93,7 +95,7 @@ pub fn resolve(
             (None, Some(_)) => (DecodedType::Value(PgType::Bytea), DataType::Binary),
             (None, None) => {
                 let column = identifier(name);
-                return Err(input_error(
+                return Err(unsuitable(
                     input,
                     format!("the column {column} has the type {sql}, which has no counterpart"),
                     instead,
@@ -103,6 +105,7 @@ pub fn resolve(
         columns.push(Column {
             name: name.clone(),
             is_text: *is_text,
+            is_enum: *is_enum,
             decoded,
             data_type,
             sql_type: match (*is_text || *is_enum, is_native) {

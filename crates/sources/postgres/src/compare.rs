@@ -1,28 +1,31 @@
 //! Compares the rows of two tables or queries, by hashes that their servers make.
 //!
-//! The rows are put into parts by a hash of their key, so each part has the rows of the same keys on both sides, whatever their
-//! types and collations. Parts whose numbers of rows and sums of hashes differ are cut again until their rows are few enough to
-//! be fetched. Each pass reads the table once, and all passes see one snapshot of each side.
+//! The first pass counts and sums up the rows of each split ([`Splits`]): a partition of the source or a range of its key. The
+//! rows of a split that differs are put into parts by a hash of their key, so each part has the rows of the same keys on both
+//! sides. Parts whose numbers of rows and sums of hashes differ are cut again until their rows are few enough to be fetched. A
+//! pass reads the table, or the split, once, and all passes see one snapshot of each side.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use inrush_pgclient::quote::identifier;
-use inrush_pgclient::{BlockingSession, DatabaseAddress, ResultRows};
+use inrush_pgclient::{BlockingSession, DatabaseAddress, FieldDescription, ResultRows};
 use inrush_rows::cancel::Stop;
 use inrush_rows::sql_text::{in_parentheses, without_semicolon};
 use inrush_source::SourceError;
 
+use crate::compare_splits::Splits;
 use crate::error::{input_error, of_session};
+use crate::relations::Table;
 use crate::since::instant;
-use crate::snapshot::{BEGIN, USER_NAMES, open_keeper};
+use crate::snapshot::{BEGIN, CATALOG_NAMES, USER_NAMES, open_keeper};
 use crate::{Rows, relations};
 
 /// The number of parts into which a pass cuts a part.
 const PARTS: u64 = 64;
 /// A part with at most this number of rows, of both sides together, is compared row by row.
 const ROWS_FETCHED_MAX: u64 = 20_000;
-/// The most keys that a result names.
+/// The most keys of a split that a result names.
 const KEYS_MAX: usize = 10;
 
 /// The condition on the rows of a side that are compared.
@@ -55,10 +58,12 @@ pub struct Side {
     session: BlockingSession,
     /// The table or query and its server, for messages.
     name: String,
+    /// The table; none for a query.
+    pub(crate) table: Option<Table>,
     /// What follows FROM.
-    from: String,
+    pub(crate) from: String,
     /// The condition on its rows.
-    conditions: String,
+    pub(crate) conditions: String,
     /// The text of a row's key in SQL; empty until sides are compared.
     key: String,
     /// The text of all compared columns of a row in SQL.
@@ -72,8 +77,21 @@ pub struct Side {
 pub struct Comparison {
     /// The number of rows of each side.
     pub rows: [u64; 2],
-    /// The number of parts whose rows were fetched, because the sides differ in them.
-    pub parts_different: usize,
+    /// The number of splits into which the rows were cut.
+    pub splits_all: usize,
+    /// The splits in which the sides differ.
+    pub splits: Vec<SplitDifference>,
+}
+
+/// A split in which the sides differ.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct SplitDifference {
+    /// Its name: a partition or a range of the key.
+    pub name: String,
+    /// The number of its rows on each side.
+    pub rows: [u64; 2],
+    /// The sum of the hashes of its rows on each side.
+    pub sums: [String; 2],
     /// The number of rows that only the one or only the other side has, by their keys.
     pub only: [u64; 2],
     /// The number of keys whose rows have other values.
@@ -85,24 +103,32 @@ pub struct Comparison {
 impl Comparison {
     /// Both sides have the same rows.
     pub fn is_equal(&self) -> bool {
-        self.only == [0, 0] && self.changed == 0
+        self.splits.is_empty()
+    }
+
+    /// The number of rows that only the one or only the other side has, by their keys.
+    pub fn only(&self) -> [u64; 2] {
+        let sum = |side: usize| self.splits.iter().map(|split| split.only[side]).sum();
+        [sum(0), sum(1)]
+    }
+
+    /// The number of keys whose rows have other values.
+    pub fn changed(&self) -> u64 {
+        self.splits.iter().map(|split| split.changed).sum()
     }
 }
 
 /// The number of rows of a part, and the sum of their hashes.
 type Sum = (u64, String);
 
-/// A part: the remainder of the key's hash by a number.
+/// A part of a split: the remainder of the key's hash by a number.
 #[derive(Clone, Copy, Debug)]
-struct Part {
+struct Part<'a> {
+    /// The condition of the split's rows.
+    split: &'a str,
     modulus: u64,
     remainder: u64,
 }
-
-const ALL: Part = Part {
-    modulus: 1,
-    remainder: 0,
-};
 
 /// The text of columns as one value, in which each stays apart from the next.
 fn texts(columns: &[String]) -> String {
@@ -126,16 +152,19 @@ impl Side {
         let mut session = open_keeper(address, stop).map_err(failed)?;
         let doing = "beginning a transaction for a comparison";
         session.query(BEGIN, doing).map_err(failed)?;
-        let (name, from, primary_key) = match rows {
+        let (name, table, from, primary_key) = match rows {
             Rows::Table { schema, name } => {
                 let table = relations::find_table(&mut session, schema.as_deref(), name)?;
                 let key = relations::primary_key(&mut session, &table)?;
-                (format!("{} of {place}", table.name), table.sql, key)
+                let name = format!("{} of {place}", table.name);
+                let from = table.sql.clone();
+                (name, Some(table), from, key)
             }
             Rows::Query(query) => {
                 let query = in_parentheses(without_semicolon(query));
                 (
                     format!("the query of {place}"),
+                    None,
                     format!("{query} AS q"),
                     Vec::new(),
                 )
@@ -145,6 +174,7 @@ impl Side {
         Ok(Side {
             session,
             name,
+            table,
             from,
             conditions: limits.condition(),
             key: String::new(),
@@ -165,9 +195,32 @@ impl Side {
 
     /// The names of its columns.
     pub fn columns(&mut self) -> Result<Vec<String>, SourceError> {
+        let fields = self.fields()?.into_iter();
+        Ok(fields.map(|field| field.name).collect())
+    }
+
+    fn fields(&mut self) -> Result<Vec<FieldDescription>, SourceError> {
         let sql = format!("SELECT * FROM {} LIMIT 0", self.from);
-        let found = self.query(&sql)?;
-        Ok(found.fields.into_iter().map(|field| field.name).collect())
+        Ok(self.query(&sql)?.fields)
+    }
+
+    /// Uses its session, in its transaction.
+    pub(crate) fn with_session<T>(
+        &mut self,
+        work: impl FnOnce(&mut BlockingSession) -> Result<T, SourceError>,
+    ) -> Result<T, SourceError> {
+        work(&mut self.session)
+    }
+
+    /// Uses its session with names of the catalog alone.
+    pub(crate) fn in_catalog<T>(
+        &mut self,
+        work: impl FnOnce(&mut BlockingSession) -> Result<T, SourceError>,
+    ) -> Result<T, SourceError> {
+        self.query(CATALOG_NAMES)?;
+        let done = work(&mut self.session)?;
+        self.query(USER_NAMES)?;
+        Ok(done)
     }
 
     fn query(&mut self, sql: &str) -> Result<ResultRows, SourceError> {
@@ -176,49 +229,65 @@ impl Side {
     }
 
     /// The keys and the texts of the rows of a part.
-    fn within(&self, part: Part) -> String {
-        let Part { modulus, remainder } = part;
+    fn within(&self, part: &Part<'_>) -> String {
+        let Part {
+            split,
+            modulus,
+            remainder,
+        } = *part;
         let is_in_part = match modulus {
             1 => "true".to_owned(),
             _ => format!("{} = {remainder}", remainder_of(&self.key, modulus)),
         };
         format!(
-            "SELECT {} AS k, {} AS r FROM {} WHERE {} AND {is_in_part}",
+            "SELECT {} AS k, {} AS r FROM {} WHERE {} AND ({split}) AND {is_in_part}",
             self.key, self.row, self.from, self.conditions
         )
     }
 
+    /// The sums of all splits.
+    fn sums_of_splits(&mut self, splits: &Splits) -> Result<BTreeMap<i64, Sum>, SourceError> {
+        let rows = format!(
+            "SELECT {} AS s, {} AS r FROM {} WHERE {}",
+            splits.expression, self.row, self.from, self.conditions
+        );
+        self.sums("s", &rows)
+    }
+
     /// The sums of the parts of a part.
-    fn sums(&mut self, within: Part) -> Result<BTreeMap<u64, Sum>, SourceError> {
+    fn sums_of_parts(&mut self, within: &Part<'_>) -> Result<BTreeMap<i64, Sum>, SourceError> {
+        let rows = self.within(within);
+        self.sums(&remainder_of("k", within.modulus * PARTS), &rows)
+    }
+
+    /// The number of rows, and the sum of their hashes, for each value of an expression.
+    fn sums(&mut self, group: &str, rows: &str) -> Result<BTreeMap<i64, Sum>, SourceError> {
         let sql = format!(
-            "SELECT {}, count(*), sum(pg_catalog.hashtextextended(r, 0)::numeric) FROM ({}) AS rows GROUP BY 1",
-            remainder_of("k", within.modulus * PARTS),
-            self.within(within)
+            "SELECT {group}, count(*), sum(pg_catalog.hashtextextended(r, 0)::numeric) FROM ({rows}) AS rows GROUP BY 1"
         );
         let found = self.query(&sql)?;
-        let number = |text: &Option<String>| {
-            let text = text.as_deref().unwrap_or_default();
-            text.parse::<u64>().map_err(|_| {
-                input_error(
-                    Path::new(&self.name),
-                    format!("its server answered `{text}` where a number was asked for"),
-                    "run the same command again",
-                )
-            })
+        let odd = |text: &str| {
+            input_error(
+                Path::new(&self.name),
+                format!("its server answered `{text}` where a number was asked for"),
+                "run the same command again",
+            )
         };
         let mut sums = BTreeMap::new();
         for row in &found.rows {
-            let [remainder, count, sum] = &row[..] else {
+            let [group, count, sum] = &row[..] else {
                 continue;
             };
-            let sum = sum.clone().unwrap_or_default();
-            sums.insert(number(remainder)?, (number(count)?, sum));
+            let text = |value: &Option<String>| value.clone().unwrap_or_default();
+            let group = text(group).parse().map_err(|_| odd(&text(group)))?;
+            let count = text(count).parse().map_err(|_| odd(&text(count)))?;
+            sums.insert(group, (count, text(sum)));
         }
         Ok(sums)
     }
 
     /// The rows of a part: hashes by keys, several where rows have the same key.
-    fn rows(&mut self, part: Part) -> Result<BTreeMap<String, Vec<String>>, SourceError> {
+    fn rows(&mut self, part: &Part<'_>) -> Result<BTreeMap<String, Vec<String>>, SourceError> {
         let sql = format!(
             "SELECT k, pg_catalog.hashtextextended(r, 0) FROM ({}) AS rows ORDER BY 2",
             self.within(part)
@@ -239,7 +308,7 @@ fn remainder_of(text: &str, modulus: u64) -> String {
     format!("mod(mod({hash}, {modulus}) + {modulus}, {modulus})")
 }
 
-/// Compares the columns of two sides; `key` are those by which rows belong together.
+/// Compares the columns of two sides, the source first; `key` are those by which rows belong together.
 pub fn compare(
     sides: &mut [Side; 2],
     columns: &[String],
@@ -249,41 +318,82 @@ pub fn compare(
         side.key = texts(key);
         side.row = texts(columns);
     }
-    let mut found = Comparison::default();
-    let mut left = vec![ALL];
-    while let Some(within) = left.pop() {
-        let [one, other] = &mut *sides;
-        let (one, other) = (one.sums(within)?, other.sums(within)?);
-        if within.modulus == 1 {
-            let count = |sums: &BTreeMap<u64, Sum>| sums.values().map(|(count, _)| count).sum();
-            found.rows = [count(&one), count(&other)];
-        }
-        let modulus = within.modulus * PARTS;
-        let all: BTreeSet<u64> = one.keys().chain(other.keys()).copied().collect();
-        for remainder in all {
-            let (here, there) = (one.get(&remainder), other.get(&remainder));
-            if here == there {
-                continue;
-            }
-            let part = Part { modulus, remainder };
-            let count = |sum: Option<&Sum>| sum.map_or(0, |(count, _)| *count);
-            let rows = count(here) + count(there);
-            // Rows of one key cannot be cut into parts.
-            if rows > ROWS_FETCHED_MAX && modulus < PARTS.pow(4) {
-                left.push(part);
-                continue;
-            }
-            found.parts_different += 1;
-            compare_rows(sides, part, &mut found)?;
-        }
+    let [source, target] = &mut *sides;
+    let (here, there) = (source.fields()?, target.fields()?);
+    let splits = Splits::find(source, &here, &there, key)?;
+    let sums = [
+        source.sums_of_splits(&splits)?,
+        target.sums_of_splits(&splits)?,
+    ];
+    let count = |sums: &BTreeMap<i64, Sum>| sums.values().map(|(count, _)| count).sum();
+    let mut found = Comparison {
+        rows: [count(&sums[0]), count(&sums[1])],
+        splits_all: splits.count(),
+        splits: Vec::new(),
+    };
+    for (number, [here, there]) in differences(&sums) {
+        let mut difference = SplitDifference {
+            name: splits.name(number),
+            rows: [here.0, there.0],
+            sums: [here.1, there.1],
+            ..SplitDifference::default()
+        };
+        compare_split(sides, &splits.condition(number), &mut difference)?;
+        found.splits.push(difference);
     }
     Ok(found)
 }
 
+/// The numbers whose sums differ, with the sums of both sides.
+fn differences(sums: &[BTreeMap<i64, Sum>; 2]) -> Vec<(i64, [Sum; 2])> {
+    let all: BTreeSet<i64> = sums.iter().flat_map(BTreeMap::keys).copied().collect();
+    let both = all.into_iter().map(|number| {
+        let of = |side: usize| {
+            let sum = sums[side].get(&number).cloned();
+            sum.unwrap_or_else(|| (0, "0".to_owned()))
+        };
+        (number, [of(0), of(1)])
+    });
+    both.filter(|(_, [here, there])| here != there).collect()
+}
+
+/// Finds the rows of a split that differ.
+fn compare_split(
+    sides: &mut [Side; 2],
+    split: &str,
+    found: &mut SplitDifference,
+) -> Result<(), SourceError> {
+    let whole = Part {
+        split,
+        modulus: 1,
+        remainder: 0,
+    };
+    let mut left = vec![(whole, found.rows[0] + found.rows[1])];
+    while let Some((part, rows)) = left.pop() {
+        // Rows of one key cannot be cut into parts.
+        if rows <= ROWS_FETCHED_MAX || part.modulus >= PARTS.pow(4) {
+            compare_rows(sides, &part, found)?;
+            continue;
+        }
+        let [one, other] = &mut *sides;
+        let sums = [one.sums_of_parts(&part)?, other.sums_of_parts(&part)?];
+        let modulus = part.modulus * PARTS;
+        for (number, [here, there]) in differences(&sums) {
+            let part = Part {
+                split,
+                modulus,
+                remainder: number.unsigned_abs(),
+            };
+            left.push((part, here.0 + there.0));
+        }
+    }
+    Ok(())
+}
+
 fn compare_rows(
     sides: &mut [Side; 2],
-    part: Part,
-    found: &mut Comparison,
+    part: &Part<'_>,
+    found: &mut SplitDifference,
 ) -> Result<(), SourceError> {
     let [one, other] = &mut *sides;
     let (here, there) = (one.rows(part)?, other.rows(part)?);

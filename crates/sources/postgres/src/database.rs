@@ -6,11 +6,12 @@ use std::sync::Arc;
 use inrush_pgclient::table_identity::{MAY_ASK_CLUSTER, Side, names};
 use inrush_pgclient::{BlockingSession, DatabaseAddress, SessionError};
 use inrush_rows::cancel::Stop;
+use inrush_rows::pace::Pace;
 use inrush_rows::plural::counted;
 use inrush_rows::sql_text::without_semicolon;
-use inrush_source::SourceError;
+use inrush_source::{ReadLimits, SourceError};
 
-use crate::error::{input_error, of_session};
+use crate::error::{input_error, of_session, unsuitable};
 use crate::pool::Pool;
 use crate::relations::{self, Table};
 use crate::since::{self, Bound, BoundBy};
@@ -21,9 +22,15 @@ use crate::{Rows, Settings};
 #[derive(Debug)]
 pub struct Database {
     /// The address without secrets.
-    pub place: String,
+    pub place: Arc<str>,
+    /// The name of the database.
+    pub(crate) name: String,
     /// The sessions that read.
     pub(crate) pool: Arc<Pool>,
+    /// Notes for the plan about the server.
+    pub(crate) notes: Vec<String>,
+    /// The pace of all readers.
+    pub(crate) pace: Arc<Pace>,
     found: Vec<Found>,
 }
 
@@ -62,20 +69,24 @@ impl Database {
     /// Finds all that will be read, locks its tables and takes the snapshot. Rows that cannot be found are an error only if
     /// nothing else is wanted: their own source tells the error when it is opened.
     ///
-    /// `max_connections` limits the sessions, of which one keeps the snapshot.
+    /// One of the connections that `limits` allows keeps the snapshot.
     pub fn open(
         address: &DatabaseAddress,
         wanted: &[Wanted],
-        max_connections: usize,
+        limits: ReadLimits,
         stop: &Stop,
     ) -> Result<Arc<Database>, SourceError> {
         let place = address.describe();
-        if max_connections < 2 {
-            return Err(input_error(
+        let ReadLimits {
+            connections_max,
+            rate_bytes_max,
+        } = limits;
+        if connections_max < 2 {
+            return Err(unsuitable(
                 Path::new(&place),
                 format!(
                     "{} cannot keep a snapshot and read",
-                    counted(max_connections as u64, "connection")
+                    counted(connections_max as u64, "connection")
                 ),
                 "set `max_connections` of the source to 2 or more",
             ));
@@ -116,12 +127,20 @@ impl Database {
                 found.stored = texts(keeper, &names(&oids, Side::Source, may_ask), doing)?;
                 all.push(found);
             }
-            Ok(all)
+            let conflicts = keeper.query(MAY_CANCEL, "asking whether the server is a standby")?;
+            Ok((all, conflicts.first()))
         });
+        let (found, delay) = found.map_err(failed)?;
         Ok(Arc::new(Database {
-            place,
-            found: found.map_err(failed)?,
-            pool: Arc::new(Pool::new(snapshot, max_connections - 1, stop)),
+            notes: delay
+                .map(|delay| may_cancel(&place, &delay))
+                .into_iter()
+                .collect(),
+            place: Arc::from(place),
+            name: address.config.get_dbname().unwrap_or_default().to_owned(),
+            found,
+            pool: Arc::new(Pool::new(snapshot, connections_max - 1, stop)),
+            pace: Arc::new(Pace::new(rate_bytes_max)),
         }))
     }
 
@@ -177,6 +196,20 @@ impl Database {
             Ok(seen)
         })
     }
+}
+
+/// The longest time that a standby waits before it ends a transaction whose snapshot needs rows that it has to remove; no row if
+/// the server is not such a standby.
+const MAY_CANCEL: &str = "SELECT pg_catalog.current_setting('max_standby_streaming_delay') \
+    WHERE pg_catalog.pg_is_in_recovery() AND pg_catalog.current_setting('hot_standby_feedback') = 'off' \
+      AND pg_catalog.current_setting('max_standby_streaming_delay') <> '-1'";
+
+/// The plan's note about such a standby.
+fn may_cancel(place: &str, delay: &str) -> String {
+    format!(
+        "{place} is a standby with hot_standby_feedback = off: it ends the copy if it has to remove rows that the snapshot still \
+         needs (max_standby_streaming_delay = {delay}), and the same command goes on"
+    )
 }
 
 /// Finds rows before there is a snapshot.

@@ -4,7 +4,10 @@ use std::path::Path;
 
 use inrush_pgclient::{ClientError, SessionError};
 use inrush_source::SourceError;
-pub use inrush_source::input_error;
+pub use inrush_source::{input_error, unsuitable};
+
+/// The fix where policies of a table apply to the user.
+pub const FIX_OF_ROW_SECURITY: &str = "a policy hides rows of the table from the user: read as its owner, or as a role with BYPASSRLS";
 
 /// What a session could not do for an input.
 pub fn of_session(input: &Path, error: SessionError) -> SourceError {
@@ -16,17 +19,36 @@ pub fn of_session(input: &Path, error: SessionError) -> SourceError {
         }
         SessionError::Client(error) => error,
     };
+    let code = error.code().map(|code| code.code().to_owned());
     let fix = fix_of(&error);
-    input_error(input, error.to_string(), fix)
+    match code.as_deref() {
+        // A statement that writes, its grammar, and a column that there is not: all of them are the user's words.
+        Some("25006" | "42601" | "42703") => unsuitable(input, error.to_string(), fix),
+        _ => input_error(input, error.to_string(), fix),
+    }
+}
+
+/// The error of a statement that only reads a time or an interval as the user has written it.
+pub fn of_written(input: &Path, error: SessionError) -> SourceError {
+    match error {
+        SessionError::Client(error)
+            if matches!(
+                error.code().map(|code| code.code()),
+                Some("22007" | "22008")
+            ) =>
+        {
+            let fix = fix_of(&error);
+            unsuitable(input, error.to_string(), fix)
+        }
+        error => of_session(input, error),
+    }
 }
 
 fn fix_of(error: &ClientError) -> String {
     let known = match error {
         ClientError::Lost { .. } => Some("is the server running? run the same command again"),
         // The code says only that a right is missing. A server that speaks another language gets the fix of the code.
-        other if other.to_string().contains("row-level security") => Some(
-            "a policy hides rows of the table from the user: read as its owner, or as a role with BYPASSRLS",
-        ),
+        other if other.to_string().contains("row-level security") => Some(FIX_OF_ROW_SECURITY),
         other => other.code().and_then(|code| fix_of_code(code.code())),
     };
     match (known, error.hint()) {

@@ -6,7 +6,7 @@ use inrush_pgclient::BlockingSession;
 use inrush_pgclient::quote::literal;
 use inrush_source::SourceError;
 
-use crate::error::{input_error, of_session};
+use crate::error::{of_session, unsuitable};
 
 /// Bytes of a row beside its values, as they are sent.
 const ROW_BYTES: u64 = 10;
@@ -83,7 +83,7 @@ impl Explained {
             .map_err(|error| of_session(input, error))?;
         match found.first() {
             None => Ok(()),
-            Some(function) => Err(input_error(
+            Some(function) => Err(unsuitable(
                 input,
                 format!(
                     "it calls {function}, which is volatile, and `split_by` runs it once for each range: rows might be read \
@@ -98,7 +98,7 @@ impl Explained {
     pub fn refuse_chosen_rows(&self, input: &Path, setting: &str) -> Result<(), SourceError> {
         match self.has_chosen_rows {
             false => Ok(()),
-            true => Err(input_error(
+            true => Err(unsuitable(
                 input,
                 format!(
                     "it keeps only some of its rows (LIMIT, FETCH or TABLESAMPLE), and `{setting}` runs it once for each \

@@ -1,12 +1,9 @@
 //! An input: a table without partitions, a partition, a view, or a query.
 
-use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
 
-use inrush_source::{Input, InputState, SourceError};
-
-use crate::keys::KeyRanges;
+use inrush_source::{Input, InputState, KeyRanges, SourceError, Steps};
 
 /// A relation or a query, as the snapshot shows it.
 #[derive(Debug)]
@@ -30,24 +27,13 @@ pub struct TableInput {
 }
 
 impl TableInput {
-    /// The number of its pages or ranges: the smallest pieces into which it can be cut.
-    pub fn steps(&self) -> u64 {
+    /// Its pages, each with its part of the TOAST table, or the ranges of its key.
+    pub fn steps(&self) -> Steps {
         let keys = self.keys.as_ref().map(KeyRanges::count);
-        keys.or(self.pages).unwrap_or(0)
-    }
-
-    /// Bytes of a page with its part of the TOAST table, or of a range of the key: splits end at multiples of it.
-    pub fn step_bytes(&self) -> u64 {
-        (self.size_bytes / self.steps().max(1)).max(1)
-    }
-
-    /// The steps in a range of bytes.
-    pub fn steps_of(&self, range: &Range<u64>) -> Range<u64> {
-        let end = match range.end < self.size_bytes {
-            true => range.end / self.step_bytes(),
-            false => self.steps(),
-        };
-        range.start / self.step_bytes()..end
+        Steps {
+            count: keys.or(self.pages).unwrap_or(0),
+            size_bytes: self.size_bytes,
+        }
     }
 }
 

@@ -4,35 +4,20 @@
 //! the ranges are: whatever they are, each row is in exactly one range, because the server compares the key with them by its
 //! own order, and sorts them by the same order here.
 
-use std::ops::Range;
 use std::path::Path;
 
 use inrush_pgclient::quote::{identifier, literal};
 use inrush_pgclient::{BlockingSession, FieldDescription};
 use inrush_rows::sql_text::in_parentheses;
-use inrush_source::{ContentHash, SourceError};
+use inrush_source::{KeyRanges, SourceError, evenly};
 
-use crate::error::{input_error, of_session};
+use crate::error::{input_error, of_session, unsuitable};
 use crate::explained::Explained;
 
 /// The most ranges that are distinguished. A split is one or several of them.
 const RANGES_MAX: usize = 512;
 /// About the number of keys in a sample.
 const SAMPLE_ROWS: u64 = 50_000;
-
-/// A key and the borders of its ranges.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct KeyRanges {
-    /// The column's name.
-    pub column: String,
-    /// The borders in ascending order, as literals of the key's type. The first range has no lower end, the last one
-    /// no upper end.
-    borders: Vec<String>,
-    /// Rows whose key is NULL are read with the first range.
-    takes_nulls: bool,
-    /// How the borders were found, for people.
-    pub origin: &'static str,
-}
 
 /// A key that is asked for.
 pub struct KeyAsked<'a> {
@@ -52,69 +37,60 @@ pub struct KeyAsked<'a> {
     pub takes_nulls: bool,
 }
 
-impl KeyRanges {
-    /// Finds the borders. The session looks up names as the readers do.
-    pub fn find(
-        session: &mut BlockingSession,
-        asked: &KeyAsked<'_>,
-        explained: &Explained,
-    ) -> Result<KeyRanges, SourceError> {
-        let finder = Finder::of(session, asked)?;
-        finder.refuse_nulls(session)?;
-        let mut origin = "the server's statistics";
-        let mut found = finder.of_statistics(session)?;
-        if found.is_empty() {
-            origin = "a sample of the rows";
-            found = finder.of_sample(session, explained.rows)?;
-        }
-        let sorted = finder.sorted(session, &found)?;
-        let borders = evenly(sorted, RANGES_MAX - 1).into_iter();
-        Ok(KeyRanges {
-            column: asked.column.to_owned(),
-            borders: borders
-                .map(|text| format!("{}::{}", literal(&text), finder.type_name))
-                .collect(),
-            takes_nulls: asked.takes_nulls,
-            origin,
-        })
-    }
+/// Finds the ranges of a key. The session looks up names as the readers do.
+pub fn find(
+    session: &mut BlockingSession,
+    asked: &KeyAsked<'_>,
+    explained: &Explained,
+) -> Result<KeyRanges, SourceError> {
+    let found = borders(session, asked, explained, RANGES_MAX)?;
+    let texts = found.texts.iter();
+    Ok(KeyRanges {
+        column: asked.column.to_owned(),
+        borders: texts
+            .map(|text| format!("{}::{}", literal(text), found.type_name))
+            .collect(),
+        takes_nulls: asked.takes_nulls,
+        origin: found.origin,
+    })
+}
 
-    /// The number of ranges.
-    pub fn count(&self) -> u64 {
-        self.borders.len() as u64 + 1
-    }
+/// The expression whose text names a row.
+pub fn place_expression(keys: &KeyRanges) -> String {
+    format!("{}::text", identifier(&keys.column))
+}
 
-    /// The condition of the rows of some ranges; `None` if these are all.
-    pub fn condition(&self, ranges: Range<u64>) -> Option<String> {
-        let key = identifier(&self.column);
-        let border = |index: u64| self.borders.get(usize::try_from(index).ok()?);
-        let lower = ranges.start.checked_sub(1).and_then(border);
-        let upper = ranges.end.checked_sub(1).and_then(border);
-        match (lower, upper) {
-            (None, None) => None,
-            (None, Some(upper)) if self.takes_nulls => {
-                Some(format!("({key} < {upper} OR {key} IS NULL)"))
-            }
-            (None, Some(upper)) => Some(format!("{key} < {upper}")),
-            (Some(lower), None) => Some(format!("{key} >= {lower}")),
-            (Some(lower), Some(upper)) => Some(format!("{key} >= {lower} AND {key} < {upper}")),
-        }
-    }
+/// The borders of a key's ranges.
+pub struct Borders {
+    /// Their texts in the order of the key, each once.
+    pub texts: Vec<String>,
+    /// The type of the key, as SQL names it without a modifier.
+    pub type_name: String,
+    /// How they were found, for people.
+    pub origin: &'static str,
+}
 
-    /// The expression whose text names a row.
-    pub fn place_expression(&self) -> String {
-        format!("{}::text", identifier(&self.column))
+/// Finds the borders of at most this number of ranges.
+pub fn borders(
+    session: &mut BlockingSession,
+    asked: &KeyAsked<'_>,
+    explained: &Explained,
+    ranges_max: usize,
+) -> Result<Borders, SourceError> {
+    let finder = Finder::of(session, asked)?;
+    finder.refuse_nulls(session)?;
+    let mut origin = "the server's statistics";
+    let mut found = finder.of_statistics(session)?;
+    if found.is_empty() {
+        origin = "a sample of the rows";
+        found = finder.of_sample(session, explained.rows)?;
     }
-
-    /// A text that differs if the ranges do.
-    pub fn digest(&self) -> String {
-        let mut hash = ContentHash::default();
-        for border in &self.borders {
-            hash.add(border.as_bytes());
-            hash.add(&[0]);
-        }
-        hash.take()
-    }
+    let sorted = finder.sorted(session, &found)?;
+    Ok(Borders {
+        texts: evenly(sorted, ranges_max.saturating_sub(1)),
+        type_name: finder.type_name,
+        origin,
+    })
 }
 
 /// Looks for borders.
@@ -136,7 +112,7 @@ impl<'a> Finder<'a> {
         let Some(field) = field else {
             let names = asked.fields.iter().map(|field| identifier(&field.name));
             let names: Vec<String> = names.collect();
-            return Err(input_error(
+            return Err(unsuitable(
                 asked.input,
                 format!(
                     "it has no column {}, which `split_by` names",
@@ -172,7 +148,7 @@ impl<'a> Finder<'a> {
         session
             .parse(&ordered, "looking for the order of the key")
             .map_err(|error| match &error {
-                inrush_pgclient::SessionError::Client(client) => input_error(
+                inrush_pgclient::SessionError::Client(client) => unsuitable(
                     asked.input,
                     format!("the column {key} cannot be a key of ranges: {client}"),
                     "name a column whose values have an order, or leave `split_by` out",
@@ -313,69 +289,5 @@ impl<'a> Finder<'a> {
             values = values.join(", ")
         );
         self.texts(session, &sql, "sorting the borders of the key's ranges")
-    }
-}
-
-/// At most `count_max` of the texts, at even distances.
-fn evenly(texts: Vec<String>, count_max: usize) -> Vec<String> {
-    let count = texts.len();
-    if count <= count_max {
-        return texts;
-    }
-    (1..=count_max)
-        .map(|number| texts[number * count / (count_max + 1)].clone())
-        .collect()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn ranges(borders: &[&str], takes_nulls: bool) -> KeyRanges {
-        KeyRanges {
-            column: "Id".to_owned(),
-            borders: borders.iter().map(|text| (*text).to_owned()).collect(),
-            takes_nulls,
-            origin: "a test",
-        }
-    }
-
-    #[test]
-    fn ranges_leave_no_gap() {
-        let three = ranges(&["1", "5"], false);
-        assert_eq!(three.count(), 3);
-        let texts = [0..1, 1..2, 2..3, 0..2, 1..3, 0..3].map(|range| three.condition(range));
-        let expected = [
-            Some("\"Id\" < 1"),
-            Some("\"Id\" >= 1 AND \"Id\" < 5"),
-            Some("\"Id\" >= 5"),
-            Some("\"Id\" < 5"),
-            Some("\"Id\" >= 1"),
-            None,
-        ];
-        assert_eq!(texts.each_ref().map(Option::as_deref), expected);
-        assert_eq!(ranges(&[], true).condition(0..1), None);
-    }
-
-    #[test]
-    fn rows_without_a_key_are_in_the_first_range_only() {
-        let three = ranges(&["1", "5"], true);
-        let texts = [0..1, 1..2, 2..3].map(|range| three.condition(range));
-        let with_null = texts
-            .iter()
-            .map(|text| text.as_ref().is_some_and(|text| text.contains("IS NULL")));
-        assert_eq!(with_null.collect::<Vec<_>>(), [true, false, false]);
-        assert_ne!(three.digest(), ranges(&["1", "6"], true).digest());
-        assert_ne!(
-            ranges(&["15"], true).digest(),
-            ranges(&["1", "5"], true).digest()
-        );
-    }
-
-    #[test]
-    fn many_borders_become_fewer() {
-        let texts: Vec<String> = (0..100).map(|number| number.to_string()).collect();
-        assert_eq!(evenly(texts.clone(), 100), texts);
-        assert_eq!(evenly(texts, 4), ["20", "40", "60", "80"]);
     }
 }

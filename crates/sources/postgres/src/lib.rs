@@ -17,6 +17,8 @@
 //!
 //! # Rows
 //!
+//! What the reading sessions do is sampled for the run's verdict, over the session that keeps the snapshot ([`sampler`]).
+//!
 //! The rows come by `COPY (SELECT ...) TO STDOUT (FORMAT binary)` and are decoded a block at a time ([`reader`]). Types that
 //! the decoder does not know are refused, unless the settings ask for their text: `tags::text`.
 //!
@@ -30,9 +32,11 @@
 mod catalog;
 mod columns;
 mod compare;
+mod compare_splits;
 mod database;
 mod error;
 mod explained;
+mod hazards;
 mod input;
 mod keys;
 mod listing;
@@ -40,18 +44,21 @@ mod pool;
 mod reader;
 mod relations;
 mod rows;
+mod sampler;
 mod since;
 mod snapshot;
 mod source;
+mod structure;
 
 pub use columns::Column;
-pub use compare::{Comparison, Limits, Side, compare};
+pub use compare::{Comparison, Limits, Side, SplitDifference, compare};
 pub use database::{Database, Wanted};
 pub use inrush_pgclient::DatabaseAddress;
-pub use inrush_source::Rows;
+pub use inrush_source::{ReadLimits, Rows};
 pub use listing::{TablePattern, tables_like};
 pub use since::{BoundBy, FoundRange, Since};
 pub use source::PostgresSource;
+pub use structure::StructureAsked;
 
 /// The source's settings.
 #[derive(Clone)]
@@ -68,11 +75,13 @@ pub struct Settings {
     pub split_by: Option<String>,
     /// Rows in which this column is NULL are read with the first range; otherwise they are refused.
     pub split_nulls: bool,
-    /// The most connections that are open at a time, one of which keeps the snapshot: 2 or more. Sources that share a
-    /// database share the limit that it was opened with.
-    pub max_connections: usize,
+    /// Limits of connections, one of which keeps the snapshot (2 or more), and of the bytes of COPY that are read. Sources
+    /// that share a database share the limits that it was opened with.
+    pub limits: ReadLimits,
     /// The rows are declared not to change between runs.
     pub is_stable: bool,
     /// Only rows with such values are read.
     pub since: Option<Since>,
+    /// What a new target shall get beside its columns and its primary key.
+    pub structure: StructureAsked,
 }

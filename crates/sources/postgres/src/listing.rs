@@ -5,6 +5,7 @@ use std::path::Path;
 use inrush_pgclient::quote::literal;
 use inrush_pgclient::{BlockingSession, DatabaseAddress};
 use inrush_rows::cancel::Stop;
+use inrush_rows::sql_text::quoted_where_needed;
 use inrush_rows::suggest::suggestion;
 use inrush_source::SourceError;
 
@@ -62,8 +63,8 @@ impl TablePattern {
 }
 
 /// Schema and name of the tables that each pattern matches, in the order of the patterns and of the names, each table once.
-/// Partitions, views, and the schemas of the server are left out, and so are those of `without`. A pattern that matches
-/// nothing is refused.
+/// Partitions, views, tables without columns, and the schemas of the server are left out, and so are those of `without`. A
+/// pattern that matches nothing is refused.
 pub fn tables_like(
     address: &DatabaseAddress,
     patterns: &[TablePattern],
@@ -142,6 +143,8 @@ fn list(
              JOIN pg_catalog.pg_namespace AS n ON n.oid = c.relnamespace \
              WHERE c.relkind IN ('r', 'p') \
                AND NOT EXISTS (SELECT FROM pg_catalog.pg_inherits AS i WHERE i.inhrelid = c.oid) \
+               AND EXISTS (SELECT FROM pg_catalog.pg_attribute AS a \
+                           WHERE a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped) \
                AND n.nspname <> 'information_schema' AND n.nspname !~ '^pg_' {without} AND {condition} \
              ORDER BY 1, 2 LIMIT {count_max}; \
              SET search_path = pg_catalog"
@@ -166,7 +169,10 @@ fn there_is(tables: &[(String, String)]) -> String {
 fn shown(tables: &[(String, String)]) -> String {
     let names = tables.iter().take(SHOWN_MAX);
     let names: Vec<String> = names
-        .map(|(schema, name)| format!("{schema}.{name}"))
+        .map(|(schema, name)| {
+            let (schema, name) = (quoted_where_needed(schema), quoted_where_needed(name));
+            format!("{schema}.{name}")
+        })
         .collect();
     match tables.len().saturating_sub(SHOWN_MAX) {
         0 => names.join(", "),
@@ -177,6 +183,16 @@ fn shown(tables: &[(String, String)]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn names_in_lists_can_be_copied() {
+        let tables = [("sales", "orders"), ("sales", "Odd one"), ("1st", "a\"b")];
+        let tables = tables.map(|(schema, name)| (schema.to_owned(), name.to_owned()));
+        assert_eq!(
+            shown(&tables),
+            r#"sales.orders, sales."Odd one", "1st"."a""b""#
+        );
+    }
 
     #[test]
     fn patterns_are_told_from_names() {

@@ -17,6 +17,7 @@ pub struct Pool {
     snapshot: Snapshot,
     idle: Mutex<Vec<PooledSession>>,
     permits: Permits,
+    sessions_max: usize,
     stop: Stop,
 }
 
@@ -43,6 +44,7 @@ impl Pool {
             snapshot,
             idle: Mutex::default(),
             permits: Permits::new(sessions_max),
+            sessions_max,
             stop: stop.clone(),
         }
     }
@@ -50,6 +52,16 @@ impl Pool {
     /// The snapshot.
     pub fn snapshot(&self) -> &Snapshot {
         &self.snapshot
+    }
+
+    /// The most sessions.
+    pub fn sessions_max(&self) -> usize {
+        self.sessions_max
+    }
+
+    /// The number of sessions that are open and not in use.
+    pub fn open_count(&self) -> usize {
+        self.idle().len()
     }
 
     /// A session in a transaction of the snapshot. Waits while all are in use. With `hides_nothing`, a table that hides

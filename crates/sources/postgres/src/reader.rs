@@ -7,8 +7,8 @@ use inrush_pgcopy::{BinaryDecoder, DecodeError, DecodedType, PgType};
 use inrush_rows::chunk::Chunk;
 use inrush_scan::Records;
 use inrush_source::{
-    Chunks, ContentHash, NativeRows, SourceError, SourceMeter, SplitEnd, SplitReader,
-    nanoseconds_since,
+    Chunks, ContentHash, NativeRows, ReadPace, ReadingSession, SourceError, SourceMeter, SplitEnd,
+    SplitReader, nanoseconds_since,
 };
 
 use crate::error::{input_error, of_session};
@@ -26,6 +26,9 @@ pub struct RangeReader<'a> {
     input: Arc<TableInput>,
     /// None once the COPY is over.
     lease: Option<Lease>,
+    /// The statement, until it is sent with the first chunk: the server's answer to it may take as long as the first row, and
+    /// meanwhile the session is known, so that it can be sampled.
+    copy: Option<String>,
     decoder: BinaryDecoder,
     place: RowPlace,
     chunk_bytes: usize,
@@ -38,10 +41,11 @@ pub struct RangeReader<'a> {
     is_at_end: bool,
     hash: ContentHash,
     meter: SourceMeter,
+    pace: ReadPace,
 }
 
 impl<'a> RangeReader<'a> {
-    /// Begins to read the pages of a range.
+    /// A reader of the pages of a range, with a session for it.
     pub fn open(
         reading: &'a Reading,
         input: &Arc<TableInput>,
@@ -54,22 +58,19 @@ impl<'a> RangeReader<'a> {
             .iter()
             .map(|column| column.decoded)
             .collect();
-        let place = reading.place(input, &range);
+        let place = reading.row_place(input, &range);
         match place {
             RowPlace::Page => types.insert(0, DecodedType::Tid),
             RowPlace::Key(..) => types.insert(0, DecodedType::Value(PgType::Text)),
             RowPlace::Number => {}
         }
         let decoder = BinaryDecoder::new(types).map_err(|error| undecodable(input, &error))?;
-        let mut lease = reading.pool().take(name, reading.hides_nothing)?;
-        lease
-            .session
-            .begin_copy(&reading.copy(input, range), &doing(input))
-            .map_err(|error| of_session(name, error))?;
+        let lease = reading.pool().take(name, reading.hides_nothing)?;
         Ok(RangeReader {
             reading,
             input: Arc::clone(input),
             lease: Some(lease),
+            copy: Some(reading.copy(input, range)),
             decoder,
             place,
             chunk_bytes: chunk_bytes.max(1),
@@ -79,6 +80,7 @@ impl<'a> RangeReader<'a> {
             is_at_end: false,
             hash: ContentHash::default(),
             meter: SourceMeter::default(),
+            pace: ReadPace::new(reading.pace()),
         })
     }
 
@@ -109,6 +111,12 @@ impl<'a> RangeReader<'a> {
             let Some(lease) = &mut self.lease else {
                 return Ok(());
             };
+            if let Some(copy) = self.copy.take() {
+                lease
+                    .session
+                    .begin_copy(&copy, &doing(&self.input))
+                    .map_err(|error| of_session(&self.input.name, error))?;
+            }
             let before = bytes.len();
             let waited_before = lease.session.waited_ns();
             let piece = wanted.min(before + PIECE_BYTES);
@@ -119,6 +127,7 @@ impl<'a> RangeReader<'a> {
             let count = (bytes.len() - before) as u64;
             self.meter.stored_bytes += count;
             self.meter.text_bytes += count;
+            self.pace.add(bytes.len() - before);
             if !more && let Some(lease) = self.lease.take() {
                 self.reading.pool().give_back(lease);
             }
@@ -142,6 +151,7 @@ fn undecodable(input: &TableInput, error: &DecodeError) -> SourceError {
 impl Chunks for RangeReader<'_> {
     fn next_chunk(&mut self, records: &mut Records) -> Result<Option<Chunk>, SourceError> {
         records.clear();
+        self.keep_pace();
         while !self.is_at_end {
             self.check_stop()?;
             let mut bytes = std::mem::take(&mut self.rest);
@@ -169,6 +179,10 @@ impl Chunks for RangeReader<'_> {
         Ok(None)
     }
 
+    fn keep_pace(&mut self) {
+        self.pace.keep(&self.reading.stop);
+    }
+
     fn recycle(&mut self, _chunk: Chunk) {}
 
     fn meter(&self) -> SourceMeter {
@@ -183,6 +197,7 @@ impl NativeRows for RangeReader<'_> {
         until: usize,
     ) -> Result<Option<u64>, SourceError> {
         let until = until.max(block.len() + 1);
+        self.keep_pace();
         while !self.is_at_end {
             self.check_stop()?;
             let start = Instant::now();
@@ -219,5 +234,15 @@ impl SplitReader for RangeReader<'_> {
             text_range: None,
             trailer: None,
         }
+    }
+
+    fn session(&self) -> Option<ReadingSession> {
+        let session = &self.lease.as_ref()?.session;
+        Some(ReadingSession {
+            server: Arc::clone(self.reading.place()),
+            process_id: session.serving_process_id(),
+            is_remote: session.is_remote(),
+            round_trip_us: session.round_trip_us(),
+        })
     }
 }

@@ -6,7 +6,7 @@ use inrush_pgclient::BlockingSession;
 use inrush_pgclient::quote::{literal, qualified};
 use inrush_source::SourceError;
 
-use crate::error::{input_error, of_session};
+use crate::error::{FIX_OF_ROW_SECURITY, input_error, of_session};
 use crate::listing;
 
 /// A table as it was found.
@@ -128,7 +128,8 @@ pub fn relations_of(
                 CASE WHEN c.relkind IN ('r', 'm') THEN pg_catalog.pg_relation_size(c.oid) ELSE 0 END, \
                 CASE WHEN c.reltoastrelid <> 0 THEN pg_catalog.pg_relation_size(c.reltoastrelid) ELSE 0 END, \
                 pg_catalog.current_setting('block_size'), \
-                pg_catalog.has_table_privilege(c.oid, 'SELECT') \
+                pg_catalog.has_table_privilege(c.oid, 'SELECT'), \
+                pg_catalog.row_security_active(c.oid) \
          FROM tree JOIN pg_catalog.pg_class AS c ON c.oid = tree.oid \
          JOIN pg_catalog.pg_namespace AS n ON n.oid = c.relnamespace \
          WHERE c.relkind <> 'p' ORDER BY 1, 2",
@@ -140,14 +141,28 @@ pub fn relations_of(
     let mut relations = Vec::new();
     let mut size_bytes = 0;
     let mut unreadable = None;
+    let mut hidden = None;
     for row in found.rows {
         let row: Vec<String> = row.into_iter().map(Option::unwrap_or_default).collect();
-        let [schema, name, has_pages, main, toast, page, may_read] = &row[..] else {
+        let [
+            schema,
+            name,
+            has_pages,
+            main,
+            toast,
+            page,
+            may_read,
+            hides_rows,
+        ] = &row[..]
+        else {
             continue;
         };
         let number = |text: &String| text.parse::<u64>().unwrap_or_default();
         let own_bytes = number(main) + number(toast);
         size_bytes += own_bytes;
+        if hides_rows == "t" {
+            hidden.get_or_insert_with(|| format!("{schema}.{name}"));
+        }
         if may_read == "f" {
             unreadable.get_or_insert_with(|| format!("{schema}.{name}"));
         }
@@ -176,6 +191,13 @@ pub fn relations_of(
             table.name
         )
     });
+    if let (None, Some(hidden)) = (&note, hidden) {
+        return Err(input_error(
+            input,
+            format!("row-level security applies to {hidden} for the user of the connection"),
+            FIX_OF_ROW_SECURITY,
+        ));
+    }
     match note {
         Some(note) => Ok((whole(size_bytes), Some(note))),
         None => Ok((relations, None)),

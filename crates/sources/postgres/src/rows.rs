@@ -9,6 +9,7 @@ use arrow_schema::DataType;
 use inrush_pgcopy::{DecodedBlock, plain_or_text};
 use inrush_rows::chunk::{NumberedRows, Places};
 use inrush_rows::typed_rows::{RowFault, TypedColumn, TypedRows};
+use inrush_source::KEY_ROW_BITS;
 
 use crate::columns::Column;
 
@@ -90,9 +91,6 @@ impl RowPlace {
         }
     }
 }
-
-/// Bits of a position that number the rows of a range of a key.
-const KEY_ROW_BITS: u32 = 44;
 
 /// The decoder does not tell the two types of timestamps apart.
 fn with_zone(array: &ArrayRef, column: &Column) -> ArrayRef {

@@ -20,7 +20,7 @@ use inrush_pgclient::quote::{identifier, literal};
 use inrush_rows::sql_text::in_parentheses;
 use inrush_source::{SinceRange, SourceError};
 
-use crate::error::{input_error, of_session};
+use crate::error::{input_error, of_session, of_written, unsuitable};
 use crate::explained::Explained;
 use crate::relations::{self, Relation, Table};
 use crate::snapshot::{CATALOG_NAMES, USER_NAMES};
@@ -45,6 +45,8 @@ pub struct Since {
     pub of: String,
     /// The text of `from`, if the command gave it.
     pub given: Option<String>,
+    /// The ranges of which a stopped run has loaded rows.
+    pub stopped: Vec<SinceRange>,
 }
 
 /// The range that is loaded, and facts about it.
@@ -60,6 +62,8 @@ pub struct FoundRange {
     pub by_index: usize,
     /// The transaction whose start is the bound, in words.
     pub held_by: Option<String>,
+    /// It is the range of a stopped run, and nothing was written since: what that run has loaded can be kept.
+    pub is_resumed: bool,
 }
 
 /// How the bound is found.
@@ -101,7 +105,7 @@ pub fn find_bound(
         None => None,
     };
     if is_later.as_deref() == Some("t") {
-        return Err(input_error(
+        return Err(unsuitable(
             input,
             "a materialized view or a foreign table gets its rows later than their values say",
             "read the table behind it with `since`, or load all rows without it",
@@ -143,7 +147,7 @@ fn with_lag(
         moment(&format!("{now} - {lag}"))
     );
     let found = session.query(&sql, "reading `lag` of `since`");
-    match found.map_err(|error| of_session(input, error))?.first() {
+    match found.map_err(|error| of_written(input, error))?.first() {
         Some(below) => Ok(Bound {
             below,
             held_by: None,
@@ -251,6 +255,8 @@ pub struct Read<'a> {
     pub filter: Option<&'a str>,
     /// The name in messages.
     pub input: &'a Path,
+    /// The transactions that the snapshot shows.
+    pub transactions: &'a str,
 }
 
 /// Finds the range in the transaction of the snapshot. A relation whose rows are found by an index loses its pages, so it is not
@@ -267,6 +273,7 @@ pub fn find_range(
         from,
         filter,
         input,
+        transactions,
     } = *read;
     let failed = |error| of_session(input, error);
     let doing = "looking for rows that are new";
@@ -286,7 +293,7 @@ pub fn find_range(
     if let (Some(start), Some(given)) = (&start, &since.given)
         && *start > bound.below
     {
-        return Err(input_error(
+        return Err(unsuitable(
             input,
             format!(
                 "--from `{given}` is after {}, up to which this run may load",
@@ -300,6 +307,17 @@ pub fn find_range(
         Some(start) if *start > bound.below => start.clone(),
         _ => bound.below.clone(),
     };
+    // Nothing was written, so the rows below both bounds are the same, and each is where it was.
+    let resumed = since.stopped.iter().find(|range| {
+        range.of == since.of
+            && range.column == since.column
+            && range.from == start
+            && range.given == since.given
+            && range.snapshot.as_deref() == Some(transactions)
+            && range.below <= below
+    });
+    let is_resumed = resumed.is_some();
+    let below = resumed.map_or(below, |range| range.below.clone());
     let mut conditions = vec![format!("{column} < {}", instant(&below))];
     if let Some(start) = &start {
         conditions.insert(0, format!("{column} >= {}", instant(start)));
@@ -372,10 +390,12 @@ pub fn find_range(
             from: start,
             below,
             given: since.given.clone(),
+            snapshot: Some(transactions.to_owned()),
         },
         condition,
         has_rows: has_rows.as_deref() == Some("t"),
         held_by: bound.held_by.clone(),
+        is_resumed,
         by_index,
     })
 }
@@ -407,9 +427,9 @@ fn canonical(
         moment(&value)
     );
     let found = session.query(&sql, &format!("reading the value `{text}` of `since`"));
-    match found.map_err(|error| of_session(input, error))?.first() {
+    match found.map_err(|error| of_written(input, error))?.first() {
         Some(start) => Ok(start),
-        None => Err(input_error(
+        None => Err(unsuitable(
             input,
             format!("`since` cannot begin at `{text}`"),
             "write a time of the years 1 to 9999, such as \"2026-01-01\", or leave `from` out to load all rows",
@@ -452,7 +472,7 @@ fn refuse_type(
             "name a column with the time of the last change, filled by now()".to_owned(),
         ),
     };
-    Err(input_error(
+    Err(unsuitable(
         input,
         format!("{} is of type {name}, {reason}", identifier(column)),
         format!("{fix}; `since` needs a column of type timestamptz"),

@@ -140,8 +140,21 @@ impl Snapshot {
         let take = format!("SET TRANSACTION SNAPSHOT {}", literal(&self.id));
         session
             .query(&take, "taking over the snapshot")
-            .map_err(gone)?;
+            .map_err(|error| self.with_reason(gone(error)))?;
         Ok(session)
+    }
+
+    /// The reason that the server gave to the session that kept the snapshot, if the snapshot is gone: a standby that has to
+    /// remove rows ends the oldest transactions.
+    fn with_reason(&self, error: SessionError) -> SessionError {
+        if !matches!(error, SessionError::Client(ClientError::Gone { .. })) {
+            return error;
+        }
+        let asked = self.with_keeper(|keeper| keeper.query("SELECT", "keeping the snapshot"));
+        match asked {
+            Err(SessionError::Client(told)) if told.code().is_some() => SessionError::Client(told),
+            _ => error,
+        }
     }
 }
 

@@ -7,22 +7,29 @@ use std::sync::Arc;
 use inrush_pgclient::quote::identifier;
 use inrush_rows::cancel::Stop;
 use inrush_rows::native_type::NativeType;
+use inrush_rows::pace::Pace;
 use inrush_rows::plural::counted;
 use inrush_source::{
-    Input, ReadSettings, Source, SourceColumn, SourceError, SourceSplit, SourceStream,
-    SplitContent, SplitReader, has_same_hashes,
+    ExpectedReading, Input, KeyRanges, ReadSettings, SessionSampler, Source, SourceColumn,
+    SourceError, SourceHazard, SourceSplit, SourceStream, SplitContent, SplitReader,
+    TableStructure, has_same_hashes,
 };
 
 use crate::Settings;
 use crate::catalog::{look, where_clause};
 use crate::columns::Column;
 use crate::database::Database;
+use crate::error::of_session;
+use crate::explained::Explained;
+use crate::hazards;
 use crate::input::TableInput;
-use crate::keys::KeyRanges;
+use crate::keys;
 use crate::pool::Pool;
 use crate::reader::RangeReader;
 use crate::rows::RowPlace;
+use crate::sampler::Sampler;
 use crate::since::FoundRange;
+use crate::snapshot::USER_NAMES;
 
 /// A table or a query, at one snapshot.
 #[derive(Debug)]
@@ -32,6 +39,7 @@ pub struct PostgresSource {
     notes: Vec<String>,
     stored: Vec<String>,
     primary_key: Vec<String>,
+    structure: Option<TableStructure>,
     since: Option<FoundRange>,
     reading: Reading,
 }
@@ -51,17 +59,27 @@ pub struct Reading {
 }
 
 impl Reading {
+    /// The name of the server and the database.
+    pub fn place(&self) -> &Arc<str> {
+        &self.database.place
+    }
+
     /// The sessions.
     pub fn pool(&self) -> &Pool {
         &self.database.pool
     }
 
+    /// The pace of all readers.
+    pub fn pace(&self) -> &Arc<Pace> {
+        &self.database.pace
+    }
+
     /// What finds the rows of a range.
-    pub fn place(&self, input: &TableInput, range: &Range<u64>) -> RowPlace {
+    pub fn row_place(&self, input: &TableInput, range: &Range<u64>) -> RowPlace {
         match &input.keys {
             Some(keys) => {
                 let column = Arc::from(keys.column.as_str());
-                RowPlace::Key(column, input.steps_of(range).start)
+                RowPlace::Key(column, input.steps().of_bytes(range).start)
             }
             None if input.pages.is_some() => RowPlace::Page,
             None => RowPlace::Number,
@@ -72,10 +90,10 @@ impl Reading {
     pub fn copy(&self, input: &TableInput, range: Range<u64>) -> String {
         let mut conditions = Vec::new();
         let mut list: Vec<String> = self.columns.iter().map(Column::expression).collect();
-        let steps = input.steps_of(&range);
+        let steps = input.steps().of_bytes(&range);
         if let Some(keys) = &input.keys {
-            list.insert(0, keys.place_expression());
-            conditions.extend(keys.condition(steps));
+            list.insert(0, keys::place_expression(keys));
+            conditions.extend(keys.condition(&identifier(&keys.column), steps));
         } else if input.pages.is_some() {
             list.insert(0, "ctid".to_owned());
             if steps.start > 0 {
@@ -100,7 +118,7 @@ impl PostgresSource {
     /// Opens a table or a query: takes the snapshot, and looks at the catalog. Reads end when the stop is asked.
     pub fn open(settings: &Settings, stop: &Stop) -> Result<PostgresSource, SourceError> {
         let wanted = [settings.wanted()];
-        let database = Database::open(&settings.address, &wanted, settings.max_connections, stop)?;
+        let database = Database::open(&settings.address, &wanted, settings.limits, stop)?;
         PostgresSource::open_in(&database, settings, stop)
     }
 
@@ -116,15 +134,19 @@ impl PostgresSource {
             None => settings.rows.name(),
         };
         let name = Path::new(&name);
-        let looked = database.look(name, |keeper| look(keeper, name, &found, settings))?;
+        let transactions = database.pool.snapshot().transactions.as_str();
+        let looked = database.look(name, |keeper| {
+            look(keeper, name, &found, settings, transactions)
+        })?;
         let mut mark = match (&looked.since, settings.is_stable) {
             (Some(found), _) => found.range.to_mark(),
             (None, true) => "stable".to_owned(),
-            (None, false) => database.pool.snapshot().transactions.clone(),
+            (None, false) => transactions.to_owned(),
         };
         let place = &database.place;
-        let mut notes = looked.notes;
-        let mut identity = vec![place.clone()];
+        let mut notes = database.notes.clone();
+        notes.extend(looked.notes);
+        let mut identity = vec![place.to_string()];
         identity.extend(looked.columns.iter().map(Column::expression));
         identity.extend(settings.filter.clone());
         identity.extend(looked.since.as_ref().map(|found| found.condition.clone()));
@@ -157,6 +179,7 @@ impl PostgresSource {
             notes,
             stored: found.stored,
             primary_key: looked.primary_key,
+            structure: looked.structure,
             since: looked.since,
             reading: Reading {
                 database: Arc::clone(database),
@@ -181,6 +204,11 @@ impl PostgresSource {
     /// The columns of the table's primary key, if all of them are read as values.
     pub fn primary_key(&self) -> &[String] {
         &self.primary_key
+    }
+
+    /// What a new target shall get of the table, if the settings ask for it.
+    pub fn structure(&self) -> Option<&TableStructure> {
+        self.structure.as_ref()
     }
 
     /// The column by whose ranges it is cut, and the number of ranges.
@@ -237,30 +265,10 @@ impl Source for PostgresSource {
     fn splits(&self, input: usize, wanted_bytes: u64) -> Result<Vec<SourceSplit>, SourceError> {
         let of = &self.inputs[input];
         let steps = of.steps();
-        if steps < 2 || of.size_bytes == 0 {
-            return Ok(vec![self.whole(input)]);
-        }
-        let step_bytes = of.step_bytes();
-        let at_once = (wanted_bytes / step_bytes).clamp(1, steps);
-        let mut splits = Vec::new();
-        let mut step = 0;
-        while step < steps {
-            let next = step.saturating_add(at_once).min(steps);
-            let end = match next == steps {
-                true => of.size_bytes,
-                false => next * step_bytes,
-            };
-            let range = step * step_bytes..end;
-            splits.push(SourceSplit {
-                input,
-                size_bytes: range.end - range.start,
-                range,
-                first_record: None,
-                is_shared: false,
-            });
-            step = next;
-        }
-        Ok(splits)
+        Ok(match steps.count < 2 || of.size_bytes == 0 {
+            true => vec![self.whole(input)],
+            false => steps.splits(input, wanted_bytes),
+        })
     }
 
     fn open_stream(
@@ -284,6 +292,37 @@ impl Source for PostgresSource {
     fn native_forms(&self) -> Option<Vec<NativeType>> {
         let columns = self.reading.columns.iter();
         columns.map(|column| column.form.clone()).collect()
+    }
+
+    fn sampler(&self) -> Option<Arc<dyn SessionSampler>> {
+        Some(Arc::new(Sampler::new(&self.reading.database)))
+    }
+
+    /// By the server's planner.
+    fn estimated_rows(&self, input: usize) -> Result<Option<u64>, SourceError> {
+        let of = &self.inputs[input];
+        let Reading {
+            database,
+            conditions,
+            ..
+        } = &self.reading;
+        let select = format!("SELECT * FROM {}{}", of.from, where_clause(conditions));
+        let explained = database.look(&of.name, |keeper| {
+            let doing = "asking the planner for the number of rows";
+            let failed = |error| of_session(&of.name, error);
+            keeper.query(USER_NAMES, doing).map_err(failed)?;
+            Explained::of(keeper, &of.name, &select)
+        })?;
+        Ok(Some(explained.rows))
+    }
+
+    fn hazards(&self, expected: &ExpectedReading) -> Result<Vec<SourceHazard>, SourceError> {
+        hazards::of_reading(&self.reading.database, expected)
+    }
+
+    fn pace(&self) -> Option<&Arc<Pace>> {
+        let pace = self.reading.pace();
+        pace.is_limited().then_some(pace)
     }
 
     fn notes(&self) -> Vec<String> {

@@ -4,7 +4,7 @@ mod case;
 
 use case::{on_each_version, refused, rows, rows_of};
 use inrush_rows::cancel::Stop;
-use inrush_source_postgres::{PostgresSource, Settings};
+use inrush_source_postgres::{PostgresSource, ReadLimits, Settings};
 
 /// Values of a type, as SQL writes them and as the row's text has them.
 const VALUES: &[(&str, &[&str])] = &[
@@ -247,7 +247,10 @@ fn bad_input_is_a_sentence_with_place_and_fix() {
         );
         refused(
             &Settings {
-                max_connections: 1,
+                limits: ReadLimits {
+                    connections_max: 1,
+                    rate_bytes_max: None,
+                },
                 ..database.table("t")
             },
             &["1 connection", "2 or more"],

@@ -4,7 +4,8 @@
 
 use inrush_verdict::{
     Advice, BackendSamples, BackendSeries, BackendState, Cause, FeedSeries, MachineSeries,
-    Measurements, Phase, StoredUnits, StreamSeries, TableSeries, TcpSeries, Verdict,
+    Measurements, Phase, SourceServerMeasurements, StoredUnits, StreamSeries, TableSeries,
+    TcpSeries, Verdict,
 };
 
 pub const STEP_MS: u32 = 100;
@@ -133,6 +134,18 @@ impl Run {
         self
     }
 
+    /// Rows from a database; `round_trip_ms` is that of a network.
+    pub fn reads_database(mut self, is_local: bool, round_trip_ms: Option<f64>) -> Run {
+        self.0.reads_database = true;
+        self.0.source_server = Some(SourceServerMeasurements {
+            is_local,
+            is_over_network: round_trip_ms.is_some(),
+            round_trip_us: round_trip_ms.map(|ms| (ms * 1e3) as u32),
+            sample_ms: STEP_MS,
+        });
+        self
+    }
+
     pub fn verdict(&self) -> Verdict {
         inrush_verdict::verdict(&self.0)
     }
@@ -151,9 +164,75 @@ pub struct Stream {
     events: Vec<(String, u32)>,
     blockers: Vec<String>,
     backend_cpu: Option<(f64, f64)>,
+    source: Option<Source>,
     stopped: Option<u32>,
     disk_sleep: Option<u32>,
     tcp: Option<Tcp>,
+}
+
+/// The backends of the source's server from which a stream read.
+#[derive(Clone, Default)]
+pub struct Source {
+    samples: Vec<(Option<Phase>, BackendState, u32)>,
+    events: Vec<(String, u32)>,
+    blockers: Vec<String>,
+    cpu: Option<(f64, f64)>,
+    stopped: Option<u32>,
+}
+
+/// A source's backend without samples.
+pub fn source() -> Source {
+    Source::default()
+}
+
+impl Source {
+    /// Samples while the stream was in a phase.
+    pub fn seen(mut self, phase: Phase, states: &[(BackendState, u32)]) -> Source {
+        let seen = states.iter().map(|&(state, n)| (Some(phase), state, n));
+        self.samples.extend(seen);
+        self
+    }
+
+    pub fn event(mut self, name: &str, samples: u32) -> Source {
+        self.events.push((name.to_owned(), samples));
+        self
+    }
+
+    pub fn blocker(mut self, who: &str) -> Source {
+        self.blockers.push(who.to_owned());
+        self
+    }
+
+    /// Shares of the time in which it ran and waited for a CPU.
+    pub fn cpu(mut self, ran: f64, waited: f64) -> Source {
+        self.cpu = Some((ran, waited));
+        self
+    }
+
+    pub fn stopped(mut self, samples: u32) -> Source {
+        self.stopped = Some(samples);
+        self
+    }
+
+    fn made(&self, by_step: impl Fn(f64) -> Vec<u32>) -> BackendSeries {
+        let samples = self.samples.iter();
+        BackendSeries {
+            process_id: 5_200,
+            samples: samples
+                .map(|&(phase, state, samples)| BackendSamples {
+                    phase,
+                    state,
+                    samples,
+                })
+                .collect(),
+            events: self.events.clone(),
+            blockers: self.blockers.clone(),
+            cpu_us: self.cpu.map(|(ran, _)| by_step(ran * STEP_US)),
+            cpu_wait_us: self.cpu.map(|(_, waited)| by_step(waited * STEP_US)),
+            stopped_samples: self.stopped,
+            disk_sleep_samples: None,
+        }
+    }
 }
 
 /// Phases and their shares.
@@ -217,6 +296,12 @@ impl Stream {
         self
     }
 
+    /// The source's backend that sends its rows.
+    pub fn source(mut self, source: Source) -> Stream {
+        self.source = Some(source);
+        self
+    }
+
     pub fn stopped(mut self, samples: u32) -> Stream {
         self.stopped = Some(samples);
         self
@@ -276,6 +361,7 @@ impl Stream {
                 stopped_samples: self.stopped,
                 disk_sleep_samples: self.disk_sleep,
             }),
+            source_backend: self.source.map(|source| source.made(by_step)),
             tcp: self.tcp.map(|tcp| TcpSeries {
                 busy_us: by_step(tcp.busy * STEP_US),
                 receiver_limited_us: by_step(tcp.receiver * STEP_US),

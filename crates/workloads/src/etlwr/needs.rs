@@ -63,6 +63,7 @@ pub fn costs(report: &RunReport, stored_bytes: u64, is_columnstore: bool) -> Opt
         loader_cpu_s_per_gb: for_a_gb(loader_cpu_s),
         server_cpu_s_per_gb: server_cpu_s.map(for_a_gb),
         read_per_text: of_streams(|meter| meter.stored_bytes) / text_bytes,
+        is_of_database: false,
         sent_per_text: (!is_columnstore).then(|| of_streams(|meter| meter.sent_bytes) / text_bytes),
         table_per_text: stored_bytes as f64 / text_bytes,
         wal_per_text: match is_columnstore {

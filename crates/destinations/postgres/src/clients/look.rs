@@ -3,14 +3,14 @@
 use std::time::Duration;
 
 use inrush_destination::clients::{Seen, ServerLook};
+use inrush_pgclient::activity::{backend_state, event_name};
+use inrush_pgclient::local_backend::is_backend;
 use inrush_pgclient::{ClientError, DatabaseAddress, ServerConnection};
 use inrush_system::process;
 use tokio::runtime::Runtime;
 use tokio_postgres::Statement;
 
 use super::checkpoints;
-use crate::backend_state::backend_state;
-use crate::local_backend::is_backend;
 
 /// The longest wait for the server's answer; after it the sample is left out.
 const PATIENCE: Duration = Duration::from_secs(2);
@@ -106,10 +106,7 @@ impl BackendLook {
             if is_vacuum == Some(true) {
                 seen.vacuum_workers += count;
             } else if is_own == Some(true) {
-                let name = match (class, event) {
-                    (Some(class), Some(event)) => format!("{class}:{event}"),
-                    _ => String::new(),
-                };
+                let name = event_name(class, event).unwrap_or_default();
                 seen.sessions
                     .push((backend_state(state, class, event), name, count));
             }

@@ -107,7 +107,7 @@ impl Mark {
 }
 
 /// The key of a file in its present state. A file whose size or time has changed counts as another file, as in the
-/// ledger. A pipe has no key.
+/// ledger; a table stays the same one, however it has changed. A pipe has no key.
 pub fn file_key(file: &dyn Input) -> Option<String> {
     if file.is_read_once() {
         return None;
@@ -115,6 +115,11 @@ pub fn file_key(file: &dyn Input) -> Option<String> {
     let texts = match SinceRange::from_mark(&file.mark()) {
         // Each run has another range, which cannot be known without the ledger.
         Some(range) => [range.of, range.column, String::new()],
+        None if file.is_snapshot() => [
+            identity::file_key(file).to_string(),
+            String::new(),
+            String::new(),
+        ],
         None => [
             identity::file_key(file).to_string(),
             file.size_bytes().to_string(),

@@ -1,6 +1,7 @@
 //! Marks of incremental loads: the ranges in the records of the newest switched run.
 
 use inrush_rows::ids::{RunKey, RunName};
+use inrush_source::SinceRange;
 
 use super::Ledger;
 use super::error::LedgerError;
@@ -32,6 +33,33 @@ impl Ledger {
         let oids: Vec<u32> = row.get(4);
         let is_gone = target_oid.is_none_or(|oid| !oids.contains(&oid));
         Ok(marks.of(&RunName::new(row.get::<_, &str>(1)), is_gone))
+    }
+
+    /// The ranges of which the latest stopped run of a package has loaded rows into a target.
+    pub async fn since_stopped(
+        &self,
+        session: &Session,
+        run_key: &RunKey,
+        target: &str,
+    ) -> Result<Vec<SinceRange>, LedgerError> {
+        if !super::exists(session, &self.schema).await? {
+            return Ok(Vec::new());
+        }
+        let sql = format!(
+            "SELECT DISTINCT s.file_state \
+             FROM {run} r JOIN {unit} u USING (run_id) JOIN {shard} s USING (run_id, unit_key) \
+             WHERE r.run_id = (SELECT max(run_id) FROM {run} WHERE run_key = $1 AND state = 'loading') \
+               AND u.target = $2",
+            run = self.table("run"),
+            unit = self.table("unit"),
+            shard = self.table("shard"),
+        );
+        let doing = "looking for the range of a stopped run";
+        let rows = session
+            .query(&sql, &[&run_key.as_str(), &target], doing)
+            .await?;
+        let range = |row: &tokio_postgres::Row| SinceRange::from_mark(row.get(0));
+        Ok(rows.iter().filter_map(range).collect())
     }
 
     /// The marks in all targets, for a person who asks.

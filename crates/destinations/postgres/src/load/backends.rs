@@ -1,20 +1,20 @@
 //! The states of the streams' backends, as the server reports them.
 
-use inrush_rows::ids::RunName;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use inrush_pgclient::activity::{backend_state, event_name, holder, holders_of, states_of};
+use inrush_pgclient::local_backend::is_backend;
+use inrush_rows::ids::RunName;
 use inrush_system::process;
 use inrush_system::tcp::TcpConnection;
-use inrush_verdict::{BackendSamples, BackendSeries, BackendState, Phase, ServerMeasurements};
+use inrush_verdict::{BackendSeries, BackendTally, ServerMeasurements};
 use tokio_postgres::Statement;
 
-use crate::backend_state::backend_state;
 use crate::engine::error::Error;
 use crate::engine::gauge::Gauge;
 use crate::engine::pipeline::metering::{Backends, Looking};
-use crate::local_backend::is_backend;
 use crate::{DatabaseAddress, Session};
 
 /// The longest wait for the server's answer.
@@ -26,20 +26,8 @@ const PAUSE: Duration = Duration::from_secs(5);
 /// After this many failures the server is not asked again.
 const FAILURES_MAX: u32 = 6;
 
-/// The most blockers that are named.
-const BLOCKERS_MAX: usize = 5;
-
-/// The state of each backend, by its process ID: a view of all backends would cost more the more there are.
-const STATES: &str = "\
-    SELECT a.pid, a.state, a.wait_event_type, a.wait_event, \
-           CASE WHEN a.wait_event_type = 'Lock' THEN pg_catalog.pg_blocking_pids(a.pid) END \
-    FROM pg_catalog.unnest($1::pg_catalog.int4[]) AS one(pid), \
-         LATERAL pg_catalog.pg_stat_get_activity(one.pid) AS a";
-
-/// The holders of a lock. Their statements are not read, because they may be confidential.
-const BLOCKERS: &str = "\
-    SELECT pid, coalesce(usename, ''), coalesce(application_name, ''), coalesce(state, '') \
-    FROM pg_catalog.pg_stat_activity WHERE pid = ANY($1)";
+/// The process ids of a question, as its parameter.
+const PROCESS_IDS: &str = "$1::pg_catalog.int4[]";
 
 /// Samples the server, over a separate connection that is opened after those of the streams.
 pub struct ServerBackends<'a> {
@@ -67,11 +55,7 @@ enum WatchConnection {
 struct WatchedBackend {
     process_id: i32,
     is_local: bool,
-    samples: BTreeMap<(Option<Phase>, BackendState), u32>,
-    events: BTreeMap<String, u32>,
-    blockers: BTreeSet<String>,
-    stopped: u32,
-    disk_sleeps: u32,
+    tally: BackendTally,
 }
 
 /// Counters of the whole server.
@@ -136,7 +120,7 @@ impl<'a> ServerBackends<'a> {
         if matches!(self.connection, WatchConnection::Wanted(_)) {
             let session = Session::open(self.address, &self.name).await?;
             let doing = "preparing to look at the streams' backends";
-            let prepared = session.client.prepare(STATES).await;
+            let prepared = session.client.prepare(&states_of(PROCESS_IDS)).await;
             let states = prepared.map_err(|error| session.error(error, doing))?;
             if self.first.is_none() {
                 self.first = Some(totals(&session, self.version).await?);
@@ -161,17 +145,10 @@ impl<'a> ServerBackends<'a> {
             };
             let (class, event): (Option<&str>, Option<&str>) = (row.get(2), row.get(3));
             let state = backend_state(row.get(1), class, event);
-            *stream.samples.entry((gauge.doing(), state)).or_default() += 1;
-            if let (Some(class), Some(event)) = (class, event) {
-                let name = format!("{class}:{event}");
-                *stream.events.entry(name).or_default() += 1;
-            }
+            let event = event_name(class, event);
+            stream.tally.add(gauge.doing(), state, event);
             if stream.is_local {
-                match process::state(process_id) {
-                    Some('T' | 't') => stream.stopped += 1,
-                    Some('D') => stream.disk_sleeps += 1,
-                    _ => {}
-                }
+                stream.tally.add_process_state(process::state(process_id));
             }
             let holders: Option<Vec<i32>> = row.get(4);
             for holder in holders.into_iter().flatten() {
@@ -182,16 +159,14 @@ impl<'a> ServerBackends<'a> {
         blockers.retain(|process_id, _| !process_ids.contains(process_id));
         if !blockers.is_empty() {
             let holders: Vec<i32> = blockers.keys().copied().collect();
-            for row in session.query(BLOCKERS, &[&holders], doing).await? {
+            let question = holders_of(PROCESS_IDS);
+            for row in session.query(&question, &[&holders], doing).await? {
                 let process_id: i32 = row.get(0);
                 let (user, application, state): (String, String, String) =
                     (row.get(1), row.get(2), row.get(3));
                 let stream = &mut self.streams[blockers[&process_id]];
-                if stream.blockers.len() < BLOCKERS_MAX {
-                    stream.blockers.insert(format!(
-                        "process {process_id} of user {user:?}, application {application:?}, {state}"
-                    ));
-                }
+                let words = holder(process_id, &user, &application, &state);
+                stream.tally.add_blocker(words);
             }
         }
         Ok(())
@@ -264,29 +239,7 @@ impl Backends for ServerBackends<'_> {
 
     fn series(&self, stream: usize) -> Option<BackendSeries> {
         let backend = &self.streams[stream];
-        if backend.samples.is_empty() {
-            return None;
-        }
-        let mut events: Vec<(String, u32)> = backend.events.clone().into_iter().collect();
-        events.sort_by_key(|(_, samples)| std::cmp::Reverse(*samples));
-        Some(BackendSeries {
-            process_id: backend.process_id,
-            samples: backend
-                .samples
-                .iter()
-                .map(|((phase, state), samples)| BackendSamples {
-                    phase: *phase,
-                    state: *state,
-                    samples: *samples,
-                })
-                .collect(),
-            events,
-            blockers: backend.blockers.iter().cloned().collect(),
-            cpu_us: None,
-            cpu_wait_us: None,
-            stopped_samples: backend.is_local.then_some(backend.stopped),
-            disk_sleep_samples: backend.is_local.then_some(backend.disk_sleeps),
-        })
+        backend.tally.series(backend.process_id, backend.is_local)
     }
 }
 

@@ -142,6 +142,24 @@ impl PackageRuns for RunsOfServer<'_> {
         Ok(self.book.run(self.session, run_id).await?)
     }
 
+    async fn splits_of(
+        &mut self,
+        run_id: RunId,
+        file: &FileKey,
+    ) -> Result<Vec<SplitRecord>, PlanFailure> {
+        let choice = SplitChoice {
+            file_key_start: file.as_str(),
+            ..SplitChoice::default()
+        };
+        let mut found = Vec::new();
+        let see = |split| found.push(split);
+        let session = self.session;
+        self.book
+            .each_split_of(session, run_id, &choice, see)
+            .await?;
+        Ok(found)
+    }
+
     async fn latest_stopped(&mut self) -> Result<Option<LedgerRun>, PlanFailure> {
         let (session, run_key) = (self.session, self.run_key);
         Ok(self.book.latest_stopped(session, run_key).await?)
@@ -362,7 +380,9 @@ fn emptied(
 fn wanted(flow: &FlowPlan) -> WantedFiles<'_> {
     WantedFiles {
         target: flow.target(),
+        source: &*flow.reading.source,
         replaces: flow.mode == Mode::Replace,
+        merges: flow.mode == Mode::Upsert,
         files: files(flow).collect(),
         holds: Box::new(|switched| {
             let Some(facts) = &flow.facts else {

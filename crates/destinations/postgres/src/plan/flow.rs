@@ -7,7 +7,7 @@ use super::flow_checks::FlowChecks;
 use super::flow_columns::{FlowColumns, RangeKey};
 use super::flow_replacement::Replacement;
 use super::flow_request::FlowRequest;
-use super::flow_target::FlowTarget;
+use super::flow_target::{Arrival, FlowTarget};
 use super::parts::{self, Part};
 use super::publishing::Publishing;
 use super::units::UnitPlanner;
@@ -24,12 +24,15 @@ pub async fn plan(
     request: &FlowRequest<'_>,
     notes: &mut Vec<String>,
 ) -> Result<FlowPlan, PlanFailure> {
-    let target = FlowTarget::find(request).await?;
+    let mut target = FlowTarget::find(request).await?;
     notes.extend(target::check(request.flow, &target)?);
     if target.is_routed() {
         routing::check(&target, notes)?;
     }
     let columns = FlowColumns::resolve(request, &target, notes).await?;
+    if target.facts.is_none() && columns.partitioning_of_source().is_some() {
+        target.arrival = Arrival::Routed;
+    }
     let publishing = Publishing::decide(request, &target, &columns, notes).await?;
     let server_copy = server_copy::decide(request, &target, &columns, &publishing).await?;
     let checks = FlowChecks::of(request, &target, &columns, &publishing).await?;
@@ -136,6 +139,7 @@ impl Stages<'_> {
             post_sql: statements(&flow.post_sql),
             model: self.publishing.model,
             default_grants: self.publishing.default_grants,
+            new_indexes: self.publishing.new_indexes,
             indexes: flow.indexes,
             column_types: resolved.type_sql,
             wire: resolved.wire,

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use inrush_package::{Bounds, Flow, Mode};
 use inrush_rows::column::ColumnType;
-use inrush_source::Source;
+use inrush_source::{Source, TablePartitioning};
 
 use super::columns::{self, ResolvedColumns};
 use super::flow_request::FlowRequest;
@@ -62,8 +62,10 @@ impl FlowColumns {
             Some(_) => {
                 let oid = facts.map(|facts| facts.oid);
                 let ledger = Ledger::new(&request.package.run.ledger_schema);
-                let marks = ledger.since_marks(request.session, request.run_key, &target.sql, oid);
-                Some(request.options.since(marks.await?))
+                let (session, run_key) = (request.session, request.run_key);
+                let marks = ledger.since_marks(session, run_key, &target.sql, oid);
+                let stopped = ledger.since_stopped(session, run_key, &target.sql);
+                Some(request.options.since(marks.await?, stopped.await?))
             }
             None => None,
         };
@@ -112,6 +114,12 @@ impl FlowColumns {
             RangeKey::OfUnits(key) => Some(key),
             RangeKey::None | RangeKey::OfNewPartitions(_) => None,
         }
+    }
+
+    /// The partitions of the table that is read, if a new target shall get them.
+    pub fn partitioning_of_source(&self) -> Option<&TablePartitioning> {
+        let structure = self.files.structure.as_ref()?;
+        structure.partitioning.as_ref()
     }
 
     /// The range partition key, if partitions can be created for routed rows.

@@ -6,7 +6,7 @@ use inrush_scan::Dialect;
 use serde_json::{Value, json};
 
 use super::routing::{Becomes, RouteNode, RoutePlan};
-use super::{Commit, Publish, WireForm};
+use super::{Commit, NewIndex, Publish, WireForm};
 use crate::catalog::IndexFacts;
 use crate::engine::plan::identity::description::{self, Description};
 use crate::staging::{Model, NewColumn, Storage, UnitBounds, Upper};
@@ -41,6 +41,8 @@ pub struct Shape<'a> {
     pub trailer: Option<&'a Trailer>,
     /// Columns with promised sums, by their positions.
     pub summed: &'a [usize],
+    /// Indexes of a new target beside its primary key.
+    pub new_indexes: &'a [NewIndex],
 }
 
 impl Shape<'_> {
@@ -80,6 +82,11 @@ impl Shape<'_> {
             } => said.say("primary_key", key.columns.clone()),
             _ => &mut said,
         };
+        // The staging table has them.
+        if !self.new_indexes.is_empty() {
+            let indexes = self.new_indexes.iter().map(new_index);
+            said.say("new_indexes", indexes.collect::<Vec<_>>());
+        }
         said.say_word("verify", self.level);
         description::sums(&mut said, self.trailer, self.summed);
         said.into_text()
@@ -95,6 +102,17 @@ fn index(index: &IndexFacts) -> Value {
         tablespace,
     } = index;
     json!([name, definition, unique, constraint, tablespace])
+}
+
+fn new_index(index: &NewIndex) -> Value {
+    let NewIndex {
+        number,
+        name: _,
+        is_unique,
+        definition,
+        constraint,
+    } = index;
+    json!([number, is_unique, definition, constraint])
 }
 
 fn model(model: &Model) -> Value {
@@ -144,11 +162,15 @@ fn route_node(node: &RouteNode) -> Value {
         partition_by,
         constraints,
         becomes,
+        indexes,
         nodes,
     } = node;
     let becomes = match becomes {
         Becomes::Existing => json!("existing"),
         Becomes::New { name, bounds } => json!([name, unit_bounds(bounds)]),
+        Becomes::Copied { name } => {
+            json!({ "copied": name, "indexes": indexes.iter().map(new_index).collect::<Vec<_>>() })
+        }
     };
     let nodes: Vec<Value> = nodes.iter().map(route_node).collect();
     json!([number, bound, partition_by, constraints, becomes, nodes])
@@ -204,6 +226,7 @@ mod tests {
             level: Verify::Count,
             trailer: None,
             summed: &[],
+            new_indexes: &[],
         };
         let indexes = [IndexFacts {
             name: "orders_pkey".to_owned(),
@@ -243,6 +266,7 @@ mod tests {
                     partition_by: Some("HASH (id)".to_owned()),
                     constraints: vec!["CHECK (id > 0)".to_owned()],
                     becomes: Becomes::Existing,
+                    indexes: Vec::new(),
                     nodes: Vec::new(),
                 },
                 RouteNode {
@@ -259,6 +283,7 @@ mod tests {
                             upper: Some(Upper::Exclusive("9".to_owned())),
                         },
                     },
+                    indexes: Vec::new(),
                     nodes: Vec::new(),
                 },
             ],

@@ -68,7 +68,8 @@ pub fn check_connections(server: &ServerFacts, streams: usize) -> Result<(), Pla
 pub fn locks_needed(flows: &[FlowPlan]) -> u64 {
     let mut locks = 20;
     for flow in flows {
-        let index_count = flow.facts.as_ref().map_or(0, |facts| facts.indexes.len()) as u64;
+        let existing = flow.facts.as_ref().map_or(0, |facts| facts.indexes.len());
+        let index_count = (existing + flow.new_indexes.len()) as u64;
         let units = flow.units.len() as u64;
         if let Some(replace) = &flow.replace {
             locks += replace.old.len() as u64 * (6 + 2 * index_count);
@@ -92,7 +93,7 @@ pub fn locks_needed(flows: &[FlowPlan]) -> u64 {
 fn routed(route: &RoutePlan, index_count: u64) -> u64 {
     let nodes = route.all().len() as u64;
     if route.is_new {
-        return 4 * nodes;
+        return (4 + 2 * index_count) * nodes;
     }
     8 * nodes + 2 * index_count * route.new_partitions().count() as u64
 }

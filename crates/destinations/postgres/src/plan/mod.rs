@@ -26,6 +26,7 @@ pub mod index_rebuild;
 mod intervals;
 mod layout;
 mod limits;
+mod new_indexes;
 mod obstacles;
 mod own_source;
 pub mod partition_names;
@@ -78,6 +79,7 @@ pub use build::{build, run_key};
 pub use disk::DiskFacts;
 pub use earlier::keepable;
 pub use failure::PlanFailure;
+pub use new_indexes::NewIndex;
 pub use privileges::Privilege;
 pub use replace_mode::ReplacePlan;
 pub use routing::RoutePlan;
@@ -169,6 +171,8 @@ pub struct FlowPlan {
     pub model: Model,
     /// The grants that the schema's default privileges give on new tables in it.
     pub default_grants: Vec<DefaultGrant>,
+    /// Indexes of the table that is read which the new target gets.
+    pub new_indexes: Vec<NewIndex>,
     /// What happens to the target's indexes while rows are copied into it.
     pub indexes: IndexPolicy,
     /// The types of the loaded columns as the server writes them.

@@ -29,9 +29,10 @@ pub async fn refuse(
     match read.iter().any(|name| own.contains(name)) {
         false => Ok(()),
         true => Err(target
-            .refusal(
+            .mismatch(
                 format!(
-                    "is read by its own flow: {} takes its rows from the target itself or from one of its partitions",
+                    "its target {} is read by its own flow: {} takes its rows from the target itself or from one of its partitions",
+                    target.sql,
                     source.describe()
                 ),
                 "name another target, and rename it when it is loaded",

@@ -84,6 +84,14 @@ fn fmt_target(f: &mut fmt::Formatter<'_>, plan: &Plan, flow: &FlowPlan) -> fmt::
     if let Publish::Route(route) = &flow.publish {
         told!(f, "  {}", route.words())?;
     }
+    if !flow.new_indexes.is_empty() {
+        let names = flow.new_indexes.iter().map(|index| identifier(&index.name));
+        told!(
+            f,
+            "  it gets these indexes of the source: {}",
+            names.collect::<Vec<_>>().join(", ")
+        )?;
+    }
     Ok(())
 }
 

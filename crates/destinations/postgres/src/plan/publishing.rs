@@ -7,6 +7,7 @@ use inrush_package::{Mode, NAME_BYTES_MAX, ReplaceBy};
 use super::flow_columns::FlowColumns;
 use super::flow_request::FlowRequest;
 use super::flow_target::{Arrival, FlowTarget};
+use super::new_indexes::{IndexPlanner, NewIndex};
 use super::partition_names::PartitionNames;
 use super::{NewPrimaryKey, Publish, routing, upsert};
 use crate::catalog::{self, TableFacts};
@@ -25,6 +26,8 @@ pub struct Publishing {
     pub default_grants: Vec<DefaultGrant>,
     /// Relations of the target's schema, whose names are taken.
     pub taken: BTreeSet<String>,
+    /// Indexes of the table that is read which a new target gets.
+    pub new_indexes: Vec<NewIndex>,
 }
 
 impl Publishing {
@@ -37,19 +40,32 @@ impl Publishing {
     ) -> Result<Publishing, PlanFailure> {
         let default_grants = default_grants::of_schema(request.session, target.schema).await?;
         let taken = catalog::relation_names(request.session, target.schema, None).await?;
+        let mut planner = index_planner(request, target, columns, &taken).await?;
         let publish = match (request.flow.mode, target.arrival) {
             (Mode::Upsert, _) => merged(request, target, columns).await?,
             (_, Arrival::Straight(commit)) => Publish::Straight(commit),
             (_, Arrival::Routed) => {
-                let mut names = PartitionNames::new(target.table, &taken);
-                let route = routing::route(request, target, columns, &mut names, notes);
-                Publish::Route(route.await?)
+                Publish::Route(match (columns.partitioning_of_source(), &mut planner) {
+                    (Some(partitioning), Some(planner)) => {
+                        routing::copied(target, partitioning, planner)?
+                    }
+                    _ => {
+                        let mut names = PartitionNames::new(target.table, &taken);
+                        let route = routing::route(request, target, columns, &mut names, notes);
+                        route.await?
+                    }
+                })
             }
             (_, Arrival::Staged) => staged(request, target, columns, &taken),
         };
         let primary_key = &columns.files.primary_key;
         let is_plain = matches!(publish, Publish::Rename { .. });
-        if target.facts.is_none() && !is_plain && !primary_key.is_empty() {
+        let (new_indexes, taken) = match planner {
+            Some(planner) => new_indexes(target, columns, &publish, planner, notes),
+            None => (Vec::new(), taken),
+        };
+        let has_key = new_indexes.iter().any(NewIndex::is_primary_key);
+        if target.facts.is_none() && !is_plain && !has_key && !primary_key.is_empty() {
             notes.push(format!(
                 "{} is new and partitioned, and does not get the primary key of the source ({})",
                 target.sql,
@@ -61,8 +77,61 @@ impl Publishing {
             model: model(target, columns),
             default_grants,
             taken,
+            new_indexes,
         })
     }
+}
+
+/// The planner for the indexes and partitions that a new target shall get of the table that is read.
+async fn index_planner<'a>(
+    request: &FlowRequest<'_>,
+    target: &FlowTarget<'_>,
+    columns: &'a FlowColumns,
+    taken: &BTreeSet<String>,
+) -> Result<Option<IndexPlanner<'a>>, PlanFailure> {
+    let (None, Some(structure)) = (&target.facts, &columns.files.structure) else {
+        return Ok(None);
+    };
+    let mut taken = taken.clone();
+    taken.insert(target.table.to_owned());
+    let version = request.server.version_number;
+    let column = columns.key_name.as_deref();
+    let planner = IndexPlanner::new(request.session, version, column, &taken, structure);
+    Ok(Some(planner.await?))
+}
+
+/// The indexes of a new target beside the primary key of a plain one, and the names that are taken then.
+fn new_indexes(
+    target: &FlowTarget<'_>,
+    columns: &FlowColumns,
+    publish: &Publish,
+    mut planner: IndexPlanner<'_>,
+    notes: &mut Vec<String>,
+) -> (Vec<NewIndex>, BTreeSet<String>) {
+    match publish {
+        Publish::Rename {
+            primary_key: Some(key),
+        } => planner.taken.extend([key.name.clone()]),
+        Publish::Route(route) => {
+            let names = route.new_partitions().map(|(_, name)| name.to_owned());
+            planner.taken.extend(names);
+        }
+        _ => {}
+    }
+    let mut found = Vec::new();
+    let primary_key = &columns.files.primary_key;
+    if !matches!(publish, Publish::Rename { .. }) && !primary_key.is_empty() {
+        found.extend(planner.take_over_primary_key(target.table, primary_key));
+    }
+    if let Some(structure) = &columns.files.structure {
+        found.extend(planner.take_over(&structure.indexes));
+    }
+    if !planner.left_out.is_empty() {
+        // One note: of many notes a summary shows only the first ones.
+        let left_out = planner.left_out.join("; ");
+        notes.push(format!("{} does not get {left_out}", target.sql));
+    }
+    (found, planner.taken)
 }
 
 async fn merged(

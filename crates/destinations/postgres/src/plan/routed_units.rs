@@ -37,7 +37,13 @@ fn routed(planner: &UnitPlanner<'_>, route: &RoutePlan, unit: UnitPlan) -> UnitP
     let copy = planner.copy(schema, root, false);
     UnitPlan {
         create: statements::create(schema, root, &planner.publishing.model, route, numbering),
-        ready: statements::ready(schema, root, route, planner.target.facts.as_ref()),
+        ready: statements::ready(
+            schema,
+            root,
+            route,
+            planner.target.facts.as_ref(),
+            &planner.publishing.new_indexes,
+        ),
         copy_shared: copy.clone(),
         copy,
         ..unit

@@ -156,6 +156,9 @@ pub fn publish_unit(flow: &FlowPlan, staging_schema: &str, unit: &UnitTask) -> V
                     identifier(&key.name)
                 ))
             }));
+            let indexes = flow.new_indexes.iter();
+            let indexes = indexes.map(|index| index.rename(schema, &unit.staging_table));
+            statements.extend(indexes.map(Metadata));
             statements.extend(grants(flow, &target));
             statements
         }

@@ -82,6 +82,11 @@ pub fn of_flow(flow: &FlowPlan) -> Vec<FlowStep> {
         ];
     }
     let mut steps: Vec<FlowStep> = create_target(flow).map(FlowStep::Run).into_iter().collect();
+    if let Publish::CreatePartitioned { .. } = &flow.publish {
+        let indexes = flow.new_indexes.iter();
+        let built = indexes.map(|index| index.build(&flow.schema, &flow.table, &index.name));
+        steps.extend(built.map(FlowStep::Run));
+    }
     steps.extend([FlowStep::Lock, FlowStep::PreSql]);
     if flow.replace.is_some() {
         steps.push(FlowStep::TakeOut);

@@ -67,6 +67,7 @@ impl<'a> UnitPlanner<'a> {
             level: checks.comparison.level,
             trailer: request.flow.trailer.as_ref(),
             summed: &checks.verify.summed,
+            new_indexes: &publishing.new_indexes,
         };
         UnitPlanner {
             request,
@@ -283,6 +284,14 @@ impl<'a> UnitPlanner<'a> {
         numbered.chain(drawn).collect()
     }
 
+    /// The statements that build the indexes of a new target.
+    fn new_indexes(&self, staging_table: &str) -> impl Iterator<Item = String> {
+        let schema = self.staging_schema();
+        self.publishing.new_indexes.iter().map(move |index| {
+            index.build(schema, staging_table, &index.staging_name(staging_table))
+        })
+    }
+
     /// Statements that prepare a staging table for the switch after it is filled.
     fn ready(&self, staging_table: &str) -> Vec<String> {
         let schema = self.staging_schema();
@@ -290,18 +299,14 @@ impl<'a> UnitPlanner<'a> {
             (Publish::Attach | Publish::Swap, Some(facts)) => {
                 staging::build_indexes(schema, staging_table, facts)
             }
-            (
-                Publish::Rename {
-                    primary_key: Some(key),
-                },
-                _,
-            ) => {
-                vec![staging::build_primary_key(
-                    schema,
-                    staging_table,
-                    &key.columns,
-                )]
+            (Publish::Rename { primary_key }, _) => {
+                let key = primary_key.iter();
+                let key =
+                    key.map(|key| staging::build_primary_key(schema, staging_table, &key.columns));
+                key.chain(self.new_indexes(staging_table)).collect()
             }
+            // ATTACH finds those of the target.
+            (Publish::CreatePartitioned { .. }, _) => self.new_indexes(staging_table).collect(),
             // Of several rows with one key, only one can be merged.
             (Publish::Upsert { key }, _) => {
                 vec![staging::build_key_index(schema, staging_table, key)]

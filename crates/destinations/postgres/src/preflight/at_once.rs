@@ -3,15 +3,15 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use inrush_pgclient::local_backend::is_backend;
 use inrush_rows::cancel::Stop;
+use inrush_rows::pace::Pace;
 use inrush_system::process;
 use tokio::runtime::Runtime;
 use tokio_postgres::config::Host;
 
 use super::trial::{Ground, Trial};
-use crate::engine::pace::Pace;
 use crate::engine::preflight::at_once::on_a_thread_each;
-use crate::local_backend::is_backend;
 use crate::plan::Plan;
 use crate::rows_error::RowsError;
 use crate::{DatabaseAddress, PostgresError, Session};

@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use inrush_pgclient::connections_left::{CONNECTIONS_LEFT, ConnectionsLeft, LackOfConnections};
+
 use crate::engine::preflight::findings::{
     hurts, loaded_already, of_error, of_refusal, stops, tells,
 };
@@ -58,78 +60,20 @@ pub fn of_plan(plan: &Plan, is_held: bool) -> Vec<Finding> {
 
 /// The findings about connections that the server has left for this role, and about its other limits.
 pub async fn of_server(session: &Session, plan: &Plan) -> Result<Vec<Finding>, PostgresError> {
-    let doing = "asking for the server's limits";
     let rows = session
-        .query(
-            "SELECT r.rolconnlimit, \
-                    (SELECT count(*) FROM pg_stat_activity WHERE usename = current_user \
-                        AND backend_type = 'client backend'), \
-                    d.datconnlimit, \
-                    (SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() \
-                        AND backend_type = 'client backend'), \
-                    r.rolsuper, \
-                    current_setting('max_connections')::int8, \
-                    coalesce(current_setting('superuser_reserved_connections', true), '0')::int8, \
-                    coalesce(current_setting('reserved_connections', true), '0')::int8, \
-                    (SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'client backend') \
-             FROM pg_roles r, pg_database d \
-             WHERE r.rolname = current_user AND d.datname = current_database()",
-            &[],
-            doing,
-        )
+        .query(CONNECTIONS_LEFT, &[], "asking for the server's limits")
         .await?;
     let mut found = Vec::new();
-    let needed = plan.streams as i64 + OTHER_CONNECTIONS;
-    if let Some(row) = rows.first() {
-        let is_superuser: bool = row.get(4);
-        // This session is included in the number of connections in use.
-        let left = |limit: i64, used: i64| limit - used + 1;
-        let role = i64::from(row.get::<_, i32>(0));
-        let database = i64::from(row.get::<_, i32>(2));
-        let limits = [
-            (
-                role,
-                left(role, row.get(1)),
-                format!("the role {} may have {role} connections", plan.server.role),
-                format!("ALTER ROLE \"{}\" CONNECTION LIMIT", plan.server.role),
-            ),
-            (
-                database,
-                left(database, row.get(3)),
-                format!(
-                    "the database {} takes {database} connections",
-                    plan.server.database
-                ),
-                format!(
-                    "ALTER DATABASE \"{}\" CONNECTION LIMIT",
-                    plan.server.database
-                ),
-            ),
-        ];
-        for (limit, free, what, raise) in limits {
-            // The limits do not apply to a superuser.
-            if limit >= 0 && !is_superuser && free < needed {
-                found.push(stops(
-                    format!("{what}, {free} of which are free, but the run needs {needed}"),
-                    format!(
-                        "{raise} {}; or --streams {}",
-                        limit - free + needed,
-                        (free - 1).max(1)
-                    ),
-                ));
-            }
-        }
-        let reserved: i64 = row.get::<_, i64>(6) + row.get::<_, i64>(7);
-        let free = left(row.get::<_, i64>(5) - reserved, row.get(8));
-        if !is_superuser && free < needed {
-            found.push(stops(
-                format!(
-                    "the server keeps {reserved} of its {} connections for superusers and others, \
-                     {free} are free, but the run needs {needed}",
-                    row.get::<_, i64>(5)
-                ),
-                format!("raise max_connections, or --streams {}", (free - 1).max(1)),
-            ));
+    let row = rows.first().map(|row| -> Vec<Option<String>> {
+        let texts = 0..row.len();
+        texts.map(|index| row.get(index)).collect()
+    });
+    if let Some(left) = row.as_deref().and_then(ConnectionsLeft::read) {
+        let needed = plan.streams as i64 + OTHER_CONNECTIONS;
+        // This session is one of the connections in use.
+        for LackOfConnections { what, raise, free } in left.lacks(needed, 1) {
+            let hint = format!("{raise}; or --streams {}", (free - 1).max(1));
+            found.push(stops(what, hint));
         }
     }
     found.extend(of_settings(session, plan).await?);

@@ -21,8 +21,7 @@ pub fn of(measured: &MeasuredPlan<'_>) -> Vec<WorkPiece> {
         let place = flows.iter().position(|flow| flow.index == item.flow);
         let like = flows[place.unwrap_or(0)];
         let (flow, unit) = left.unit(item);
-        let stored = left.stored_bytes(item);
-        let text_bytes = stored * like.text_of_stored();
+        let text_bytes = left.text_bytes(item, like);
         let Some(tried) = &like.together_all else {
             continue;
         };
@@ -44,8 +43,7 @@ pub fn of(measured: &MeasuredPlan<'_>) -> Vec<WorkPiece> {
             let own = items
                 .iter()
                 .filter(|other| (other.flow, other.unit) == (item.flow, item.unit));
-            let text: f64 =
-                own.map(|own| left.stored_bytes(own)).sum::<f64>() * like.text_of_stored();
+            let text: f64 = own.map(|own| left.text_bytes(own, like)).sum();
             beside.server_s += ready_s(measured, flow, unit, tried, text);
         }
         pieces.push(WorkPiece {

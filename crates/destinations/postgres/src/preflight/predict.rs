@@ -5,9 +5,10 @@ use super::server::ServerFound;
 use super::volume::Volume;
 use super::work_left::WorkLeft;
 use super::{not_predicted, pieces, time_around_load};
+use crate::engine::plan::source_paces;
 use crate::engine::preflight::flow_found::{self, FlowFound};
 use crate::engine::preflight::model::{self, ObservedLoad, SharedSeconds};
-use crate::engine::preflight::predict::{self, PredictedPhases};
+use crate::engine::preflight::predict::{self, LeftToRead, PredictedPhases};
 use crate::engine::preflight::read::ReadFound;
 use crate::engine::preflight::result::PreflightReport;
 use crate::engine::preflight::{cores, findings};
@@ -69,6 +70,10 @@ pub fn predict(
     let speeds = predict::speeds(&measured.with_speed, plan.streams);
     let schedule = model::schedule(&pieces, &speeds, plan.streams);
     let text_bytes: f64 = pieces.iter().map(|piece| piece.text_bytes).sum();
+    if text_bytes <= 0.0 && !measured.left.items.is_empty() {
+        // Nothing is known of the work.
+        return;
+    }
     let volume = Volume::of(measured, text_bytes);
     let shared = shared(measured, &volume, text_bytes);
     let answer = model::answer(&schedule, &shared, &seen(measured, largest));
@@ -99,7 +104,8 @@ pub fn predict(
             cores()
         )));
     }
-    let leaves_out = not_predicted::parts(plan, &schedule);
+    let mut leaves_out = not_predicted::parts(plan, &schedule);
+    leaves_out.extend(predict::of_unknown_size(measured.flows));
     let key = &plan.run_key;
     predict::tell(report, preflight.options, key, &phases, answer, leaves_out);
 }
@@ -124,21 +130,28 @@ fn shared(measured: &MeasuredPlan<'_>, volume: &Volume, text_bytes: f64) -> Shar
     let log_bytes_s = server.wal.map_or(0.0, |wal| wal.all_bytes_s);
     let sent_bytes = text_bytes / flow_found::text_of_sent(measured.flows);
     let stored = left.items.iter().map(|item| left.stored_bytes(item));
+    let to_read = LeftToRead {
+        stored_bytes: stored.sum(),
+        text_bytes,
+        paces: &source_paces(&plan.flows),
+    };
+    let read_limits = predict::shared(measured.flows, measured.read, &to_read);
+    let sent_pace_s = match plan.settings.rate_bytes_max {
+        Some(rate) => sent_bytes / rate as f64,
+        None => 0.0,
+    };
     SharedSeconds {
         log_s: match server.settings.is_flushed && log_bytes_s > 0.0 {
             true => volume.wal_bytes / log_bytes_s,
             false => 0.0,
         },
-        pace_s: match plan.settings.rate_bytes_max {
-            Some(rate) => sent_bytes / rate as f64,
-            None => 0.0,
-        },
-        ..predict::shared(measured.flows, measured.read, stored.sum())
+        pace_s: read_limits.pace_s.max(sent_pace_s),
+        ..read_limits
     }
 }
 
 /// The observations of the network and of the server alone, in addition to those of every destination.
-fn seen(measured: &MeasuredPlan<'_>, largest: &FlowFound) -> ObservedLoad {
+fn seen<'a>(measured: &MeasuredPlan<'_>, largest: &'a FlowFound) -> ObservedLoad<'a> {
     let text_of_sent = flow_found::text_of_sent(measured.flows);
     let network = measured.server.network;
     ObservedLoad {

@@ -154,12 +154,12 @@ impl ServerFound {
                     measuring_time: at.measuring_time / 2,
                     ..*at
                 };
-                let tried = together::measure(&at, flow.index, &works[..1], 1, false);
+                let tried = together::measure(&at, flow, &works[..1], 1, false);
                 self.told(tried, PreflightStep::Together, Some(planned))?
             }
         };
         let before = at.runtime.block_on(wal::place(session));
-        let tried = together::measure(at, flow.index, &works, streams, copies);
+        let tried = together::measure(at, flow, &works, streams, copies);
         let mut all = self.told(tried, PreflightStep::Together, Some(planned))?;
         let after = at.runtime.block_on(wal::place(session));
         if let (Some(all), Some(before), Some(after)) = (&mut all, before, after) {

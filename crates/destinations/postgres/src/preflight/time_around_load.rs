@@ -55,7 +55,7 @@ pub fn after(measured: &MeasuredPlan<'_>) -> AfterStreams {
         let Some(tried) = &flow.together_all else {
             continue;
         };
-        let rows = flow.stored_bytes * flow.rows_of_stored();
+        let rows = flow.rows_left();
         if let Some(copy_s) = tried.beside.copy_s {
             switch_s += copy_s * rows / tried.beside.rows.max(1.0);
         }

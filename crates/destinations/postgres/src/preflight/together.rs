@@ -16,6 +16,7 @@ use crate::copy::BlockPool;
 use crate::engine::error::Error;
 use crate::engine::meter::Meter;
 use crate::engine::preflight::at_once::own_cpu_s;
+use crate::engine::preflight::flow_found::FlowFound;
 use crate::engine::preflight::sample::Portion;
 use crate::engine::preflight::sample_batches::{
     self, Making, Portions, SampleBatches, SampleWork, stamped,
@@ -54,16 +55,16 @@ struct Ran {
 /// share one.
 pub fn measure(
     server: &TrialServer<'_>,
-    flow: usize,
+    found: &FlowFound,
     works: &[TrialWork],
     streams: usize,
     copies: bool,
 ) -> Result<Together, RowsError> {
-    let plan = server.plan;
+    let (plan, flow) = (server.plan, found.index);
     let reading = &plan.flows[flow].reading;
     let making = Making {
         reading,
-        chunk_bytes: plan.settings.chunk_bytes as usize,
+        chunk_bytes: found.chunk_bytes(plan.settings.chunk_bytes as usize),
         batch_rows: plan.settings.batch_rows as usize,
     };
     let mut sources = Vec::with_capacity(works.len());
@@ -115,7 +116,7 @@ pub fn measure(
     let cpu_after = *cpu_after
         .lock()
         .unwrap_or_else(std::sync::PoisonError::into_inner);
-    let mut found = Together {
+    let mut tried = Together {
         took_s,
         client_cores: (cpu_after - cpu_before) / took_s,
         server_cores: Some(0.0),
@@ -123,15 +124,15 @@ pub fn measure(
     };
     for ran in all {
         let own_s = (ran.ended - ran.began).as_secs_f64().max(1e-9);
-        found.stream_s += own_s;
-        found.text_bytes_s += ran.work.meter.text_bytes as f64 / own_s;
-        found.rows_s += ran.work.meter.rows as f64 / own_s;
-        found.table_bytes += ran.table_bytes;
-        found.server_cores = match (found.server_cores, ran.server_cpu_s) {
+        tried.stream_s += own_s;
+        tried.text_bytes_s += ran.work.meter.text_bytes as f64 / own_s;
+        tried.rows_s += ran.work.meter.rows as f64 / own_s;
+        tried.table_bytes += ran.table_bytes;
+        tried.server_cores = match (tried.server_cores, ran.server_cpu_s) {
             (Some(before), Some(more)) => Some(before + more / own_s),
             _ => None,
         };
-        let (sum, one) = (&mut found.beside, &ran.beside);
+        let (sum, one) = (&mut tried.beside, &ran.beside);
         let part = 1.0 / streams as f64;
         sum.rows += one.rows * part;
         sum.connect_s += one.connect_s * part;
@@ -146,9 +147,10 @@ pub fn measure(
             sum.server_cpu_s = Some(sum.server_cpu_s.unwrap_or(0.0) + cpu_s * part);
         }
         sum.copy_s = sum.copy_s.or(one.copy_s);
-        found.work.add(ran.work);
+        tried.work.add(ran.work);
     }
-    Ok(found)
+    tried.count_source();
+    Ok(tried)
 }
 
 /// The source of a stream's rows.

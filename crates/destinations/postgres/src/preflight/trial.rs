@@ -239,6 +239,7 @@ fn without_units(flow: &FlowPlan) -> FlowPlan {
         post_sql: Vec::new(),
         model: flow.model.clone(),
         default_grants: Vec::new(),
+        new_indexes: flow.new_indexes.clone(),
         indexes: flow.indexes,
         column_types: flow.column_types.clone(),
         wire: flow.wire.clone(),

@@ -5,7 +5,6 @@ use inrush_source::Split;
 use crate::engine::error::Error;
 use crate::engine::pipeline::work_items::{self, Committed, WorkItem};
 use crate::engine::preflight::flow_found::{self, FlowFound};
-use crate::engine::preflight::sample;
 use crate::engine::run::plan::RunPlan;
 use crate::plan::{Earlier, FlowPlan, Plan, UnitPlan};
 
@@ -43,13 +42,26 @@ impl<'a> WorkLeft<'a> {
 
     /// Stored bytes of a piece of work; of a fed file, the share of one stream.
     pub fn stored_bytes(&self, item: &WorkItem) -> f64 {
-        let (_, unit) = self.unit(item);
-        let splits = &unit.splits[item.splits.clone()];
-        let bytes: u64 = splits.iter().map(|split| split.size_bytes).sum();
+        self.sum_of(item, |split| split.size_bytes as f64)
+    }
+
+    /// Bytes of text of a piece of work, if its flow is like this one; of a fed file, the share of one stream.
+    pub fn text_bytes(&self, item: &WorkItem, like: &FlowFound) -> f64 {
+        self.sum_of(item, |split| like.text_bytes_of(split))
+    }
+
+    fn sum_of(&self, item: &WorkItem, of: impl Fn(&Split) -> f64) -> f64 {
+        let splits = self.splits(item);
+        let bytes: f64 = splits.iter().map(of).sum();
         match splits.iter().any(|split| split.is_shared) {
-            true => bytes as f64 / self.plan.streams as f64,
-            false => bytes as f64,
+            true => bytes / self.plan.streams as f64,
+            false => bytes,
         }
+    }
+
+    fn splits(&self, item: &WorkItem) -> &'a [Split] {
+        let (_, unit) = self.unit(item);
+        &unit.splits[item.splits.clone()]
     }
 
     /// The flows that are measured, the largest first, each with its sample.
@@ -65,21 +77,22 @@ impl<'a> WorkLeft<'a> {
                     units.push(item.unit);
                 }
             }
-            if stored_bytes == 0.0 {
-                continue;
-            }
-            let splits: Vec<Vec<Split>> = units
-                .iter()
-                .map(|unit| flow.units[*unit].splits.clone())
+            let works: Vec<(usize, Vec<Split>)> = units
+                .into_iter()
+                .map(|unit| (unit, flow.units[unit].splits.clone()))
                 .collect();
-            let portions = sample::portions(&*flow.reading.source, &splits, self.plan.streams)?;
-            found.push(FlowFound {
+            let own = self.items.iter().filter(|item| item.flow == index);
+            let left = own.flat_map(|item| self.splits(item));
+            let source = &*flow.reading.source;
+            let streams = self.plan.streams;
+            found.extend(FlowFound::of(
                 index,
+                source,
                 stored_bytes,
-                is_fed: splits.iter().flatten().any(|split| split.is_shared),
-                works: units.into_iter().zip(portions).collect(),
-                ..FlowFound::default()
-            });
+                left,
+                works,
+                streams,
+            )?);
         }
         Ok(flow_found::largest(found))
     }

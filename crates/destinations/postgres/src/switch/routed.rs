@@ -1,13 +1,17 @@
 //! The switch of a routed unit: its new partitions are attached, and its other rows are copied into the existing
 //! partitions of the target.
 
+use std::collections::BTreeSet;
+
+use inrush_pgclient::foreign_sql::{BoundValues, bound_values};
+
 use super::careful::CarefulRows;
 use super::error::SwitchError;
 use super::run::{SwitchTask, metadata};
 use super::target_copy::TargetCopy;
 use super::tasks::TargetTask;
 use crate::plan::partition_names::PartitionNames;
-use crate::plan::routing::{Becomes, RoutePlan, statements};
+use crate::plan::routing::{Becomes, RouteNode, RoutePlan, statements};
 use crate::plan::switch_statements::{SwitchStep, UnitTask, declared};
 use crate::quote::qualified;
 use crate::{Session, catalog, row_numbers};
@@ -80,17 +84,22 @@ async fn named(
         return Ok(route);
     }
     let taken = catalog::relation_names(session, schema, None).await?;
-    let given = route.new_partitions().map(|(_, name, _)| name.to_owned());
+    let given = route.new_partitions().map(|(_, name)| name.to_owned());
     let either = taken.iter().cloned().chain(given).collect();
     let mut names = PartitionNames::new(table, &either);
-    for node in &mut route.nodes {
-        if let Becomes::New { name, .. } = &mut node.becomes
+    rename_taken(&mut route.nodes, &taken, &mut names);
+    Ok(route)
+}
+
+fn rename_taken(nodes: &mut [RouteNode], taken: &BTreeSet<String>, names: &mut PartitionNames<'_>) {
+    for node in nodes {
+        if let Becomes::New { name, .. } | Becomes::Copied { name } = &mut node.becomes
             && taken.contains(name)
         {
             *name = names.take();
         }
+        rename_taken(&mut node.nodes, taken, names);
     }
-    Ok(route)
 }
 
 /// The number of rows left in the staging table when new partitions are detached from it.
@@ -105,15 +114,29 @@ async fn count(
     Ok(rows[0].get::<_, i64>(0) as u64)
 }
 
-/// The new partitions, for the report.
+/// The only value of a bound's end as an SQL expression; `None` within if it is unbounded.
+fn end(values: Vec<String>) -> Option<Option<String>> {
+    let [value] = <[String; 1]>::try_from(values).ok()?;
+    let is_bounded = !matches!(value.as_str(), "MINVALUE" | "MAXVALUE");
+    Some(is_bounded.then_some(value))
+}
+
+/// The new partitions that are ranges of one column, for the report.
 fn made<'a>(route: &'a RoutePlan, unit: &'a UnitTask) -> impl Iterator<Item = UnitTask> + 'a {
-    route.new_partitions().map(move |(node, name, bounds)| {
+    route.new_partitions().filter_map(move |(node, name)| {
+        let bounds = match &node.becomes {
+            Becomes::New { bounds, .. } => declared(bounds),
+            _ => match bound_values(&node.bound)? {
+                BoundValues::Range(lower, upper) => (end(lower)?, end(upper)?),
+                _ => return None,
+            },
+        };
         let made = UnitTask {
             key: unit.key.clone(),
             staging_table: statements::staging_name(&unit.staging_table, node),
             partition_name: Some(name.to_owned()),
             ..unit.clone()
         };
-        made.attached(declared(bounds))
+        Some(made.attached(bounds))
     })
 }

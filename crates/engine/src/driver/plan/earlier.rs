@@ -4,11 +4,13 @@ use std::collections::BTreeSet;
 
 use inrush_destination::{Destination, PastRun, RunRecord, RunState};
 use inrush_package::Mode;
-use inrush_rows::ids::{RunId, RunKey, RunName, UnitKey};
+use inrush_rows::ids::{FileKey, RunId, RunKey, RunName, UnitKey};
+
+use inrush_source::SinceRange;
 
 use super::unplanned::UnplannedUnits;
 use super::{ContractEarlier, ContractFlow, UnitAccounts, UnitIndex, each_record};
-use crate::ledger::{Account, SwitchedFile};
+use crate::ledger::{Account, SplitRecord, SwitchedFile};
 use crate::plan::changed::{self, FilesBefore, PlannedFiles};
 use crate::plan::earlier::{self, EarlierRun, PackageRuns};
 use crate::plan::loaded::{LoadedFiles, WantedFiles};
@@ -112,7 +114,24 @@ pub fn since_marks(
     Ok(Vec::new())
 }
 
-/// The marks that a switched run has left in a target.
+/// The ranges of which the latest run of a package has loaded rows into a target, if it was stopped.
+pub fn since_stopped(
+    destination: &dyn Destination,
+    run_key: &RunKey,
+    target: &str,
+) -> inrush_destination::Result<Vec<SinceRange>> {
+    let runs = destination.runs(Some(run_key))?;
+    let stopped = runs
+        .iter()
+        .rfind(|run| run.record.state == RunState::Loading);
+    let Some(run) = stopped else {
+        return Ok(Vec::new());
+    };
+    let marks = since_marks_of(destination, run, target)?;
+    Ok(marks.into_iter().map(|mark| mark.range).collect())
+}
+
+/// The marks of the rows that a run has loaded into a target.
 pub fn since_marks_of(
     destination: &dyn Destination,
     run: &PastRun,
@@ -144,7 +163,7 @@ impl PackageRuns for RunsOfDestination<'_> {
     type Error = PlanError;
 
     async fn latest_if_switched(&mut self) -> Result<Option<PastRun>, PlanError> {
-        Ok(self.runs.pop_if(|run| is_switched(run)))
+        Ok(self.runs.last().filter(|run| is_switched(run)).cloned())
     }
 
     async fn see_switched(&mut self, files: &mut LoadedFiles<'_>) -> Result<(), PlanError> {
@@ -169,6 +188,22 @@ impl PackageRuns for RunsOfDestination<'_> {
     async fn with_id(&mut self, run_id: RunId) -> Result<Option<PastRun>, PlanError> {
         let at = self.runs.iter().position(|run| run.record.run_id == run_id);
         Ok(at.map(|at| self.runs.swap_remove(at)))
+    }
+
+    async fn splits_of(
+        &mut self,
+        run_id: RunId,
+        file: &FileKey,
+    ) -> Result<Vec<SplitRecord>, PlanError> {
+        let mut found = Vec::new();
+        let run = self.runs.iter().find(|run| run.record.run_id == run_id);
+        if let Some(run) = run {
+            each_record(self.destination, &run.record, &mut |record| {
+                let own = record.splits.into_iter();
+                found.extend(own.filter(|split| split.file_key == *file));
+            })?;
+        }
+        Ok(found)
     }
 
     async fn latest_stopped(&mut self) -> Result<Option<PastRun>, PlanError> {
@@ -243,6 +278,7 @@ fn see_switched(
                 file_key: split.file_key,
                 file_bytes: split.file_bytes,
                 file_modified_ns: split.file_modified_ns,
+                file_state: split.file_state,
                 rows_loaded: split.account.rows_loaded,
             };
             match is_gone {
@@ -256,7 +292,9 @@ fn see_switched(
 fn wanted(flow: &ContractFlow) -> WantedFiles<'_> {
     WantedFiles {
         target: flow.reading.target.clone(),
+        source: &*flow.reading.source,
         replaces: flow.mode == Mode::Replace,
+        merges: flow.mode == Mode::Upsert,
         files: flow.files(),
         holds: Box::new(|switched| {
             let facts = flow.facts.as_ref();

@@ -7,7 +7,7 @@ use inrush_package::{Flow, Package, Verify};
 use inrush_rows::ids::RunKey;
 
 use super::columns::{self, Resolved};
-use super::earlier::since_marks;
+use super::earlier::{since_marks, since_stopped};
 use super::units::UnitPlanner;
 use super::{ContractFlow, refuse};
 use crate::plan::flow_inputs::FlowAsked;
@@ -44,6 +44,7 @@ impl ContractFlowPlanner<'_> {
             .unwrap_or_else(|| self.name.name.clone());
         abilities::require_of_flow(&name, self.flow, &self.package.run, self.abilities)?;
         let mode = refuse::write_mode(&name, self.flow)?;
+        refuse::structure_of_source(&name, self.flow)?;
         let facts = self.destination.target(self.name)?;
         if let Some((what, hint)) = facts.as_ref().and_then(|facts| facts.obstacle.clone()) {
             return Err(PlanError::Mismatch {
@@ -57,8 +58,10 @@ impl ContractFlowPlanner<'_> {
         let filled = target_columns.as_ref().map(|names| names.filled.as_slice());
         let since = match self.flow.source.as_ref().and_then(|it| it.since.as_ref()) {
             Some(_) => {
-                let marks = since_marks(self.destination, self.run_key, &self.name.sql)?;
-                Some(self.options.since(marks))
+                let (destination, target) = (self.destination, &self.name.sql);
+                let marks = since_marks(destination, self.run_key, target)?;
+                let stopped = since_stopped(destination, self.run_key, target)?;
+                Some(self.options.since(marks, stopped))
             }
             None => None,
         };

@@ -21,6 +21,27 @@ pub fn write_mode(name: &str, flow: &Flow) -> Result<WriteMode, PlanError> {
     }
 }
 
+/// Refuses what only a target in PostgreSQL gets of the table that is read.
+pub fn structure_of_source(name: &str, flow: &Flow) -> Result<(), PlanError> {
+    let Some(source) = &flow.source else {
+        return Ok(());
+    };
+    let setting = match (source.indexes, source.partitions) {
+        (true, _) => "indexes",
+        (false, true) => "partitions",
+        (false, false) => return Ok(()),
+    };
+    Err(PlanError::Mismatch {
+        flow: name.to_owned(),
+        what: format!("`{setting}` of the source can be made in PostgreSQL only"),
+        hint: match setting {
+            "indexes" => "take `indexes` of the source out (--with-indexes)",
+            _ => "take `partitions` of the source out (--with-partitions); `partition_by` partitions Parquet files",
+        }
+        .to_owned(),
+    })
+}
+
 /// Refuses a target that must be empty and has rows, or that must exist and does not.
 pub fn filled(flow: &ContractFlow) -> Result<(), PlanError> {
     let refuse = |what: &str, hint: &str| {

@@ -4,11 +4,11 @@ use std::time::{Duration, Instant};
 
 use arrow_array::RecordBatch;
 use inrush_destination::UnitStream;
+use inrush_rows::pace::value_bytes;
 
 use super::measure::ContractPreflight;
 use super::scratch::{Scratch, commit};
 use crate::error::Error;
-use crate::pace::value_bytes;
 use crate::preflight::flow_found::FlowFound;
 use crate::preflight::measure::MeasuredDestination;
 use crate::preflight::sample_batches;
@@ -29,7 +29,7 @@ pub struct Batches {
 /// Converts rows of a flow's sample.
 pub fn of_sample(preflight: &ContractPreflight<'_>, found: &FlowFound) -> Result<Batches, Error> {
     let reading = &preflight.plan.flows[found.index].reading;
-    let making = preflight.client().making(reading);
+    let making = preflight.client().making(reading, found);
     let mut converter = sample_batches::converter(reading)?;
     let mut stream = sample_batches::stream(&making)?;
     let mut batches = Vec::new();

@@ -18,7 +18,7 @@ use crate::preflight::flow_found::{self, FlowFound};
 use crate::preflight::measure::MeasuredDestination;
 use crate::preflight::read::ReadFound;
 use crate::preflight::result::{PreflightReport, PreflightStep, StepFound};
-use crate::preflight::{MeasuringTime, PreflightOptions, findings, sample, sample_batches, steps};
+use crate::preflight::{MeasuringTime, PreflightOptions, findings, sample_batches, steps};
 
 /// A plan that is measured.
 pub struct ContractPreflight<'a> {
@@ -56,20 +56,23 @@ impl MeasuredDestination for ContractPreflight<'_> {
         for (index, flow) in self.plan.flows.iter().enumerate() {
             let splits = self.left(index).flat_map(|unit| &unit.splits);
             let splits: Vec<Split> = splits.cloned().collect();
-            let is_fed = splits.iter().any(|split| split.is_shared);
             let stored_bytes: u64 = splits.iter().map(|split| split.size_bytes).sum();
-            if stored_bytes == 0 {
-                continue;
-            }
             let source = &*flow.reading.source;
-            let portions = sample::portions(source, &[splits], self.plan.streams)?;
-            found.push(FlowFound {
+            let works = match splits.is_empty() {
+                true => Vec::new(),
+                false => vec![(0, splits.clone())],
+            };
+            let streams = self.plan.streams;
+            let stored_bytes = stored_bytes as f64;
+            let left = splits.iter();
+            found.extend(FlowFound::of(
                 index,
-                stored_bytes: stored_bytes as f64,
-                is_fed,
-                works: portions.into_iter().map(|own| (0, own)).collect(),
-                ..FlowFound::default()
-            });
+                source,
+                stored_bytes,
+                left,
+                works,
+                streams,
+            )?);
         }
         Ok(flow_found::largest(found))
     }

@@ -3,9 +3,10 @@
 use super::measure::ContractPreflight;
 use crate::driver::plan::{ContractEarlier, RangeUnit};
 use crate::pipeline::work_items;
+use crate::plan::source_paces::source_paces;
 use crate::preflight::flow_found::FlowFound;
 use crate::preflight::model::{self, Beside, SharedSeconds, WorkPiece};
-use crate::preflight::predict::{self, PredictedPhases};
+use crate::preflight::predict::{self, LeftToRead, PredictedPhases};
 use crate::preflight::read::ReadFound;
 use crate::preflight::result::PreflightReport;
 
@@ -31,6 +32,11 @@ pub fn predict(
         return;
     };
     let (pieces, switch_s) = pieces(preflight, &with_speed);
+    let text_bytes: f64 = pieces.iter().map(|piece| piece.text_bytes).sum();
+    if text_bytes <= 0.0 {
+        // Nothing is known of the work.
+        return;
+    }
     let speeds = predict::speeds(&with_speed, plan.streams);
     let schedule = model::schedule(&pieces, &speeds, plan.streams);
     let left = (0..plan.flows.len()).flat_map(|flow| preflight.left(flow));
@@ -38,12 +44,19 @@ pub fn predict(
     let paced = pieces
         .iter()
         .map(|piece| piece.text_bytes * with_speed[piece.flow].paced_of_text);
+    let left = LeftToRead {
+        stored_bytes: stored_bytes as f64,
+        text_bytes,
+        paces: &source_paces(&plan.flows),
+    };
+    let read_limits = predict::shared(flows, read, &left);
+    let sent_pace_s = match plan.settings.rate_bytes_max {
+        Some(rate) => paced.sum::<f64>() / rate as f64,
+        None => 0.0,
+    };
     let shared = SharedSeconds {
-        pace_s: match plan.settings.rate_bytes_max {
-            Some(rate) => paced.sum::<f64>() / rate as f64,
-            None => 0.0,
-        },
-        ..predict::shared(flows, read, stored_bytes as f64)
+        pace_s: read_limits.pace_s.max(sent_pace_s),
+        ..read_limits
     };
     let seen = predict::seen(largest, plan.streams);
     let answer = model::answer(&schedule, &shared, &seen);
@@ -55,7 +68,7 @@ pub fn predict(
         after_fixed_s: 0.0,
     };
     report.costs = predict::costs(&with_speed, read, &pieces, &phases, plan.streams);
-    let mut leaves_out = Vec::new();
+    let mut leaves_out: Vec<String> = predict::of_unknown_size(flows).collect();
     if plan.flows.iter().any(|flow| flow.facts.is_some()) {
         leaves_out
             .push("publishing into a target that has rows: the trial's target was new".to_owned());
@@ -84,7 +97,8 @@ fn pieces(preflight: &ContractPreflight<'_>, with_speed: &[&FlowFound]) -> (Vec<
                 true => work_items::of_splits((index, 0), unit, plan.streams).count(),
                 false => 1,
             };
-            let unit_bytes = unit.stored_bytes() as f64 * like.text_of_stored();
+            let of_splits = unit.splits.iter().map(|split| like.text_bytes_of(split));
+            let unit_bytes: f64 = of_splits.sum();
             let text_bytes = unit_bytes / turns as f64;
             whole += unit_bytes;
             // The time of a COMMIT depends on what it flushes.

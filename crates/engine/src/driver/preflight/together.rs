@@ -31,7 +31,7 @@ pub fn measure(
 ) -> Result<Together, Error> {
     let preflight = scratch.preflight;
     let reading = &preflight.plan.flows[found.index].reading;
-    let making = preflight.client().making(reading);
+    let making = preflight.client().making(reading, found);
     let portions = Portions::new(found.spread());
     let cpu_before = own_cpu_s();
     let begun = Instant::now();
@@ -84,6 +84,7 @@ pub fn measure(
         together.beside.ready_s += ran.commit_s / streams as f64;
         together.work.add(ran.work);
     }
+    together.count_source();
     together.beside = BesideRows {
         rows: together.work.meter.rows as f64 / streams as f64,
         copy_s: Some(publish_s),

@@ -4,6 +4,7 @@
 
 mod machine_figures;
 mod series;
+pub mod source_side;
 mod steps;
 
 use std::pin::Pin;
@@ -11,13 +12,14 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use inrush_source::SourceMeter;
+use inrush_source::{SessionSampler, SourceMeter};
 use inrush_system::process::{thread_cpu_us, thread_id};
 use inrush_verdict::{BackendSeries, Measurements, ServerMeasurements};
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
 use self::series::Columns;
+use self::source_side::SourceSide;
 use self::steps::Steps;
 use crate::gauge::Gauge;
 use crate::plan::PlannedFlow;
@@ -91,17 +93,23 @@ pub struct Subjects<'a> {
     pub feeds: Vec<(String, &'a dyn FedSource)>,
     /// The rows come from a database.
     pub reads_database: bool,
+    /// Ask the source's servers what the sessions do from which the streams read.
+    pub samplers: Vec<Arc<dyn SessionSampler>>,
     /// The server's side, if the destination has a server.
     pub backends: Option<Box<dyn Backends + 'a>>,
 }
 
-/// Samples until the streams have ended, and returns the measurements.
-pub async fn watch(mut subjects: Subjects<'_>, ended: &Notify) -> Measurements {
+/// Samples until the streams have ended, and returns the measurements. `source` is sampled by another thread.
+pub async fn watch(
+    mut subjects: Subjects<'_>,
+    source: Option<&SourceSide<'_>>,
+    ended: &Notify,
+) -> Measurements {
     let mut steps = Steps::default();
     let mut columns = Columns::new(&subjects, &mut steps);
     let begun = Instant::now();
     let mut look = steps.look();
-    columns.read(&subjects, &mut look);
+    columns.read(&subjects, source, &mut look);
     steps.begin(&look);
     // The number of intervals that are over and counted.
     let mut intervals = 0_u32;
@@ -115,7 +123,7 @@ pub async fn watch(mut subjects: Subjects<'_>, ended: &Notify) -> Measurements {
             backends.look(subjects.gauges).await;
         }
         let mut look = steps.look();
-        columns.read(&subjects, &mut look);
+        columns.read(&subjects, source, &mut look);
         // If this thread got no CPU in time, several intervals have passed.
         let passed = begun.elapsed().as_secs_f64() / INTERVAL.as_secs_f64();
         let passed = match is_over {
@@ -136,9 +144,11 @@ pub async fn watch(mut subjects: Subjects<'_>, ended: &Notify) -> Measurements {
     };
     let (server, asked_us) = server.unzip();
     let own = thread_cpu_us(thread_id()).map_or(0, |(ran, _)| ran);
+    let sampled_us = source.map_or(0, SourceSide::cost_us);
     Measurements {
-        metering_cpu_s: (own + asked_us.unwrap_or(0)) as f64 / 1e6,
+        metering_cpu_s: (own + asked_us.unwrap_or(0) + sampled_us) as f64 / 1e6,
         reads_database: subjects.reads_database,
-        ..columns.measurements(&steps, &subjects, load_s, server)
+        source_server: source.and_then(SourceSide::server),
+        ..columns.measurements(&steps, &subjects, source, load_s, server)
     }
 }

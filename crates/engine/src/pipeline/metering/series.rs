@@ -9,6 +9,7 @@ use inrush_verdict::{
 };
 
 use super::machine_figures::MachineColumns;
+use super::source_side::SourceSide;
 use super::steps::{Figure, FigureKind, Look, Steps};
 use super::{INTERVAL, Subjects};
 use crate::gauge::Gauge;
@@ -31,6 +32,8 @@ struct StreamColumns {
     cpu_wait: Figure,
     backend_cpu: Figure,
     backend_cpu_wait: Figure,
+    source_cpu: Figure,
+    source_cpu_wait: Figure,
     tcp: TcpColumns,
 }
 
@@ -70,13 +73,21 @@ impl Columns {
     }
 
     /// Samples all figures that need no waiting.
-    pub fn read(&mut self, subjects: &Subjects<'_>, look: &mut Look) {
+    pub fn read(
+        &mut self,
+        subjects: &Subjects<'_>,
+        source: Option<&SourceSide<'_>>,
+        look: &mut Look,
+    ) {
         for (index, (columns, gauge)) in self.streams.iter().zip(subjects.gauges).enumerate() {
             columns.read(gauge, look);
             let backends = subjects.backends.as_ref();
             let backend = backends.and_then(|backends| backends.cpu_us(index));
             look.set_if(columns.backend_cpu, backend.map(|(ran, _)| ran));
             look.set_if(columns.backend_cpu_wait, backend.map(|(_, waited)| waited));
+            let session = source.and_then(|source| source.cpu_us(index));
+            look.set_if(columns.source_cpu, session.map(|(ran, _)| ran));
+            look.set_if(columns.source_cpu_wait, session.map(|(_, waited)| waited));
         }
         for (columns, (_, feed)) in self.feeds.iter().zip(&subjects.feeds) {
             let cost = feed.cost().unwrap_or_default();
@@ -101,6 +112,7 @@ impl Columns {
         &self,
         steps: &Steps,
         subjects: &Subjects<'_>,
+        source: Option<&SourceSide<'_>>,
         load_s: f64,
         server: Option<ServerMeasurements>,
     ) -> Measurements {
@@ -115,6 +127,11 @@ impl Columns {
                     backend.cpu_us = steps.series(columns.backend_cpu).map(narrow);
                     backend.cpu_wait_us = steps.series(columns.backend_cpu_wait).map(narrow);
                     series.backend = Some(backend);
+                }
+                if let Some(mut backend) = source.and_then(|source| source.series(index)) {
+                    backend.cpu_us = steps.series(columns.source_cpu).map(narrow);
+                    backend.cpu_wait_us = steps.series(columns.source_cpu_wait).map(narrow);
+                    series.source_backend = Some(backend);
                 }
                 series.tcp = subjects.gauges[index]
                     .tcp()
@@ -165,6 +182,7 @@ impl Columns {
             // The report adds them, because the units are known only at the end.
             stored: Vec::new(),
             reads_database: false,
+            source_server: None,
             machine: self.machine(steps, backends_cpu_us),
             metering_cpu_s: 0.0,
         }
@@ -198,6 +216,8 @@ impl StreamColumns {
             cpu_wait: steps.column(FigureKind::Sum),
             backend_cpu: steps.column(FigureKind::Sum),
             backend_cpu_wait: steps.column(FigureKind::Sum),
+            source_cpu: steps.column(FigureKind::Sum),
+            source_cpu_wait: steps.column(FigureKind::Sum),
             tcp: TcpColumns {
                 busy: steps.column(FigureKind::Sum),
                 receiver_limited: steps.column(FigureKind::Sum),
@@ -254,6 +274,7 @@ impl StreamColumns {
             cpu_us: steps.series(self.cpu).map(narrow),
             cpu_wait_us: steps.series(self.cpu_wait).map(narrow),
             backend: None,
+            source_backend: None,
             tcp: None,
         }
     }

@@ -54,6 +54,13 @@ impl CostsFound {
                     .to_owned(),
             );
         }
+        if self.is_of_database {
+            found.push(
+                "the source database sends rows to each stream as fast as here, to any number of streams, and takes no core of \
+                 loader or server"
+                    .to_owned(),
+            );
+        }
         if self.wal_per_text.is_none() {
             found.push("not measured: the server's WAL".to_owned());
         }

@@ -19,6 +19,9 @@ pub struct CostsFound {
     pub server_cpu_s_per_gb: Option<f64>,
     /// Bytes read from files for a byte of text.
     pub read_per_text: f64,
+    /// The rows come from a database, which is assumed to send them as fast as they are taken.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_of_database: bool,
     /// Bytes sent to the destination for a byte of text; absent if there is no connection.
     pub sent_per_text: Option<f64>,
     /// Bytes written to tables for a byte of text.
@@ -201,6 +204,7 @@ mod tests {
             loader_cpu_s_per_gb: 5.0,
             server_cpu_s_per_gb: Some(8.0),
             read_per_text: 1.0,
+            is_of_database: false,
             sent_per_text: Some(0.9),
             table_per_text: 1.2,
             wal_per_text: Some(0.1),

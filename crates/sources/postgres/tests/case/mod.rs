@@ -11,9 +11,9 @@ use inrush_embedded::{Binaries, EmbeddedServer};
 use inrush_pgclient::{ConnectionDefaults, DatabaseAddress};
 use inrush_rows::cancel::Stop;
 use inrush_scan::Records;
-use inrush_source::{ReadSettings, Source, SourceError};
+use inrush_source::{ReadLimits, ReadSettings, Source, SourceError};
 use inrush_source_conformance::{Case, Change, Row};
-use inrush_source_postgres::{PostgresSource, Rows, Settings};
+use inrush_source_postgres::{PostgresSource, Rows, Settings, StructureAsked};
 
 /// A password that the server does not ask for, and that nothing may tell.
 const PASSWORD: &str = "not-to-be-told";
@@ -111,8 +111,12 @@ impl Database {
             filter: None,
             split_by: None,
             split_nulls: false,
-            max_connections: 4,
+            limits: ReadLimits {
+                connections_max: 4,
+                rate_bytes_max: None,
+            },
             is_stable: false,
+            structure: StructureAsked::default(),
             since: None,
         }
     }

@@ -1,6 +1,8 @@
 //! The partitions for routed rows: those of the target, and those that the flow's bounds add.
 
 use inrush_package::{Bounds, TriggerPolicy};
+use inrush_pgclient::foreign_sql::{bound_values, is_part_of_statement};
+use inrush_source::TablePartitioning;
 
 use super::all_keys;
 use super::route::RoutePlan;
@@ -13,10 +15,55 @@ use crate::plan::failure::PlanFailure;
 use crate::plan::flow_columns::FlowColumns;
 use crate::plan::flow_request::FlowRequest;
 use crate::plan::flow_target::FlowTarget;
+use crate::plan::new_indexes::{IndexPlanner, lacking};
 use crate::plan::partition_names::PartitionNames;
 use crate::plan::switch_statements::expression;
 use crate::quote::identifier;
 use crate::ranges::{self, PartitionRange};
+
+/// The partitions of a new target that has those of the table that is read. Refuses keys and bounds that the target cannot
+/// have.
+pub fn copied(
+    target: &FlowTarget<'_>,
+    partitioning: &TablePartitioning,
+    planner: &mut IndexPlanner<'_>,
+) -> Result<RoutePlan, PlanError> {
+    let refuse = |what: String| {
+        target.mismatch(
+            format!("the target cannot have the partitions of the source: {what}"),
+            "create the target yourself, or leave `partitions` of the source out (--with-partitions)",
+        )
+    };
+    if let Some(object) = partitioning
+        .needs
+        .iter()
+        .find(|it| planner.missing.contains(it))
+    {
+        return Err(refuse(lacking(object)));
+    }
+    let route = RoutePlan::of_source(
+        &partitioning.partition_by,
+        &partitioning.partitions,
+        planner,
+    );
+    let all = route.all();
+    let keys = all.iter().filter_map(|node| node.partition_by.as_ref());
+    let odd_key = keys
+        .chain([&route.partition_by])
+        .find(|key| !is_part_of_statement(key));
+    if let Some(key) = odd_key {
+        return Err(refuse(format!(
+            "the key `{key}` is not a part of one statement"
+        )));
+    }
+    if let Some(odd) = all.iter().find(|node| bound_values(&node.bound).is_none()) {
+        return Err(refuse(format!(
+            "the bound `{}` is not one of plain values",
+            odd.bound
+        )));
+    }
+    Ok(route)
+}
 
 /// The inputs for the route of a flow's rows.
 struct RoutePlanner<'a> {

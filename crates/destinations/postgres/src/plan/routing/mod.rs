@@ -12,7 +12,7 @@ mod route;
 pub mod statements;
 
 pub use all_keys::KeyScans;
-pub use bounds::route;
+pub use bounds::{copied, route};
 pub use fits::key_set;
 pub use route::{Becomes, RouteNode, RoutePlan};
 

@@ -1,7 +1,10 @@
 //! The route of rows: the target's tree of partitions, which the staging table copies.
 
+use inrush_source::TablePartition;
+
 use super::statements;
 use crate::partition_tree::{PartitionNode, PartitionTree};
+use crate::plan::new_indexes::{IndexPlanner, NewIndex};
 use crate::staging::UnitBounds;
 
 /// The route of a flow's rows to their partitions.
@@ -31,6 +34,8 @@ pub struct RouteNode {
     pub constraints: Vec<String>,
     /// The target's partition for its rows.
     pub becomes: Becomes,
+    /// Indexes that it has and its parent has not, if the target is made like the table that is read.
+    pub indexes: Vec<NewIndex>,
     /// Its partitions.
     pub nodes: Vec<RouteNode>,
 }
@@ -47,6 +52,11 @@ pub enum Becomes {
         /// Its bounds.
         bounds: UnitBounds,
     },
+    /// It becomes a partition with this name and with the bound of the partition that is read. The whole target is new.
+    Copied {
+        /// The name.
+        name: String,
+    },
 }
 
 impl RoutePlan {
@@ -60,6 +70,20 @@ impl RoutePlan {
         }
     }
 
+    /// A new target with the partitions of the table that is read.
+    pub fn of_source(
+        partition_by: &str,
+        partitions: &[TablePartition],
+        planner: &mut IndexPlanner<'_>,
+    ) -> RoutePlan {
+        let mut number = 0;
+        RoutePlan {
+            partition_by: partition_by.to_owned(),
+            is_new: true,
+            nodes: copied(partitions, planner, &mut number),
+        }
+    }
+
     /// Adds a partition with these bounds.
     pub fn add(&mut self, name: String, bounds: UnitBounds) {
         let number = self.all().len() + 1;
@@ -69,6 +93,7 @@ impl RoutePlan {
             partition_by: None,
             constraints: Vec::new(),
             becomes: Becomes::New { name, bounds },
+            indexes: Vec::new(),
             nodes: Vec::new(),
         });
     }
@@ -84,12 +109,14 @@ impl RoutePlan {
         found
     }
 
-    /// The new partitions of the target: node and name.
-    pub fn new_partitions(&self) -> impl Iterator<Item = (&RouteNode, &str, &UnitBounds)> {
-        self.nodes.iter().filter_map(|node| match &node.becomes {
-            Becomes::New { name, bounds } => Some((node, name.as_str(), bounds)),
-            Becomes::Existing => None,
-        })
+    /// The new partitions of the target on all levels, each before those below it: node and name.
+    pub fn new_partitions(&self) -> impl Iterator<Item = (&RouteNode, &str)> {
+        self.all()
+            .into_iter()
+            .filter_map(|node| match &node.becomes {
+                Becomes::New { name, .. } | Becomes::Copied { name } => Some((node, name.as_str())),
+                Becomes::Existing => None,
+            })
     }
 
     /// True if rows are copied into existing partitions of the target.
@@ -106,13 +133,11 @@ impl RoutePlan {
 
     /// The plan's line about the route.
     pub fn words(&self) -> String {
-        let count = self.new_partitions().count();
-        let leaves = self
-            .all()
-            .iter()
-            .filter(|node| node.nodes.is_empty())
-            .count()
-            - count;
+        let all = self.all();
+        let leaves = all.iter().filter(|node| node.nodes.is_empty());
+        let is_existing = |node: &&&RouteNode| node.becomes == Becomes::Existing;
+        let existing = leaves.clone().filter(is_existing).count();
+        let (leaves, count) = (existing, leaves.count() - existing);
         let partitions = |count: usize| match count {
             1 => "1 partition".to_owned(),
             _ => format!("{count} partitions"),
@@ -143,7 +168,30 @@ fn existing(nodes: &[PartitionNode], number: &mut usize) -> Vec<RouteNode> {
             partition_by: node.partition_by.clone(),
             constraints: node.constraints.clone(),
             becomes: Becomes::Existing,
+            indexes: Vec::new(),
             nodes: existing(&node.partitions, number),
+        }
+    });
+    made.collect()
+}
+
+fn copied(
+    partitions: &[TablePartition],
+    planner: &mut IndexPlanner<'_>,
+    number: &mut usize,
+) -> Vec<RouteNode> {
+    let made = partitions.iter().map(|partition| {
+        *number += 1;
+        RouteNode {
+            number: *number,
+            bound: partition.bound.clone(),
+            partition_by: partition.partition_by.clone(),
+            constraints: Vec::new(),
+            becomes: Becomes::Copied {
+                name: planner.free_name(&partition.name),
+            },
+            indexes: planner.take_over(&partition.indexes),
+            nodes: copied(&partition.partitions, planner, number),
         }
     });
     made.collect()

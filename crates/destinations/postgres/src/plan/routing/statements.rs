@@ -3,6 +3,7 @@
 use super::route::{RouteNode, RoutePlan};
 use crate::catalog::TableFacts;
 use crate::plan::FlowPlan;
+use crate::plan::new_indexes::NewIndex;
 use crate::plan::switch_statements::{self, SwitchStep, expression};
 use crate::quote::{identifier, qualified};
 use crate::row_numbers;
@@ -113,20 +114,29 @@ impl Below<'_> {
     }
 }
 
-/// The statements that new partitions of an existing target need before they are attached: its indexes.
+/// The statements that build indexes before the switch: those of an existing target on its new partitions, so that ATTACH
+/// finds them, and those of a new target on all of them.
 pub fn ready(
     schema: &str,
     root: &str,
     route: &RoutePlan,
     facts: Option<&TableFacts>,
+    new_indexes: &[NewIndex],
 ) -> Vec<String> {
-    let Some(facts) = facts else {
-        return Vec::new();
-    };
-    route
-        .new_partitions()
-        .flat_map(|(node, ..)| staging::build_indexes(schema, &staging_name(root, node), facts))
-        .collect()
+    if let Some(facts) = facts {
+        return route
+            .new_partitions()
+            .flat_map(|(node, _)| staging::build_indexes(schema, &staging_name(root, node), facts))
+            .collect();
+    }
+    let build =
+        |table: &str, index: &NewIndex| index.build(schema, table, &index.staging_name(root));
+    let of_table = new_indexes.iter().map(|index| build(root, index));
+    let of_partitions = route.all().into_iter().flat_map(|node| {
+        let table = staging_name(root, node);
+        node.indexes.iter().map(move |index| build(&table, index))
+    });
+    of_table.chain(of_partitions).collect()
 }
 
 /// The steps of the switch for the staging table `root`. It may have a column of row numbers, which no partition of the
@@ -150,15 +160,18 @@ pub fn switch(
             &flow.table,
         ));
         steps.extend(switch_statements::grants(flow, &target));
-        for (node, name, _) in route.new_partitions() {
+        for (node, name) in route.new_partitions() {
             let own = staging_name(root, node);
             let from = qualified(staging_schema, &own);
             steps.extend(switch_statements::moved(&from, &flow.schema, &own, name));
             steps.extend(switch_statements::furnished(flow, name));
         }
+        let of_partitions = route.all().into_iter().flat_map(|node| &node.indexes);
+        let renamed = flow.new_indexes.iter().chain(of_partitions);
+        steps.extend(renamed.map(|index| Metadata(index.rename(&flow.schema, root))));
         return steps;
     }
-    for (node, name, _) in route.new_partitions() {
+    for (node, name) in route.new_partitions() {
         let own = staging_name(root, node);
         let from = qualified(staging_schema, &own);
         let partition = qualified(&flow.schema, name);

@@ -1,9 +1,41 @@
-//! Maps wait events to a few kinds of states, for loads and for clients.
+//! What sessions of a server do now: the questions to the server, and the few kinds of states that wait events are mapped
+//! to. For destinations, sources and clients.
 
 use inrush_verdict::BackendState;
 
+/// A query for the state of each backend of an SQL expression of type `int4[]`, in rows of five columns: process id, state,
+/// class of the wait event, wait event, and the process ids whose lock it waits for. It reads one backend after the other,
+/// because a view of all backends would cost more the more there are.
+pub fn states_of(process_ids: &str) -> String {
+    format!(
+        "SELECT a.pid, a.state, a.wait_event_type, a.wait_event, \
+                CASE WHEN a.wait_event_type = 'Lock' THEN pg_catalog.pg_blocking_pids(a.pid) END \
+         FROM pg_catalog.unnest({process_ids}) AS one(pid), \
+              LATERAL pg_catalog.pg_stat_get_activity(one.pid) AS a"
+    )
+}
+
+/// A query for the holders of a lock, by an SQL expression of type `int4[]`, in rows of four columns: process id, user,
+/// application, state. Their statements are not read, because they may be confidential.
+pub fn holders_of(process_ids: &str) -> String {
+    format!(
+        "SELECT pid, coalesce(usename, ''), coalesce(application_name, ''), coalesce(state, '') \
+         FROM pg_catalog.pg_stat_activity WHERE pid = ANY({process_ids})"
+    )
+}
+
+/// A holder of a lock, in words.
+pub fn holder(process_id: i32, user: &str, application: &str, state: &str) -> String {
+    format!("process {process_id} of user {user:?}, application {application:?}, {state}")
+}
+
+/// The full name of a wait event, such as `IO:WALWrite`.
+pub fn event_name(class: Option<&str>, event: Option<&str>) -> Option<String> {
+    Some(format!("{}:{}", class?, event?))
+}
+
 /// The state of a backend, from the wait event and the state that its server reports.
-pub(crate) fn backend_state(
+pub fn backend_state(
     state: Option<&str>,
     class: Option<&str>,
     event: Option<&str>,

@@ -1,17 +1,22 @@
 //! The pace of a load: a requested rate, and pauses while a server's replicas catch up.
 //!
-//! Every block or batch of every stream passes here before it is sent. The pipeline decides who pauses and why.
+//! Every block or batch of every stream passes here before it is sent, and the rows of a source whose rate is limited pass
+//! here once they were received. The pipeline decides who pauses and why.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use arrow_array::cast::AsArray;
 use arrow_array::{Array, ArrayRef, RecordBatch};
 use arrow_schema::DataType;
-use inrush_rows::cancel::Stop;
 use tokio::sync::watch;
-use tokio::time::Instant;
+use tokio::time::sleep_until;
+
+use crate::cancel::Stop;
+
+/// The longest sleep of a thread that may be asked to stop meanwhile.
+const NAP: Duration = Duration::from_millis(50);
 
 /// The rate limit and the pauses of all streams of a run. Without a limit, blocks pass at once.
 #[derive(Debug)]
@@ -46,6 +51,11 @@ impl Pace {
         self.rate_bytes_max.is_some()
     }
 
+    /// The rate limit, in bytes per second.
+    pub fn rate_bytes_max(&self) -> Option<u64> {
+        self.rate_bytes_max
+    }
+
     /// Stops all blocks, or lets them pass again.
     pub fn pause(&self, paused: bool) {
         self.paused.send_replace(paused);
@@ -67,9 +77,29 @@ impl Pace {
             tokio::select! {
                 biased;
                 _ = stop.wait() => return,
-                () = tokio::time::sleep_until(moment) => {}
+                () = sleep_until(moment.into()) => {}
             }
         }
+        self.add_waited(begun);
+    }
+
+    /// The same for a thread without a runtime, with the rate limit alone.
+    pub fn pass_on_thread(&self, block_bytes: usize, stop: &Stop) {
+        let begun = Instant::now();
+        let Some(moment) = self.turn(block_bytes, begun) else {
+            return;
+        };
+        while stop.asked().is_none() {
+            let left = moment.saturating_duration_since(Instant::now());
+            if left == Duration::ZERO {
+                break;
+            }
+            std::thread::sleep(left.min(NAP));
+        }
+        self.add_waited(begun);
+    }
+
+    fn add_waited(&self, begun: Instant) {
         let waited = u64::try_from(begun.elapsed().as_nanos()).unwrap_or(u64::MAX);
         self.waited_ns.fetch_add(waited, Ordering::Relaxed);
     }
@@ -113,9 +143,8 @@ fn long_text_bytes(column: &ArrayRef) -> usize {
 
 #[cfg(test)]
 mod tests {
-    use inrush_rows::cancel::StopReason;
-
     use super::*;
+    use crate::cancel::StopReason;
 
     #[test]
     fn blocks_take_turns_at_the_rate() {
@@ -161,6 +190,20 @@ mod tests {
         for _ in 0..3 {
             pace.pass(1 << 20, &stop).await;
         }
+    }
+
+    #[test]
+    fn a_thread_waits_for_its_turn_until_a_stop_is_asked() {
+        let pace = Pace::new(Some(1_000_000));
+        let stop = Stop::default();
+        let begun = Instant::now();
+        pace.pass_on_thread(20_000, &stop);
+        pace.pass_on_thread(1, &stop);
+        assert!(begun.elapsed() >= Duration::from_millis(20));
+        // An hour's worth.
+        pace.pass_on_thread(3_600_000_000, &stop);
+        stop.ask(StopReason::Interrupted);
+        pace.pass_on_thread(1, &stop);
     }
 
     #[tokio::test]
