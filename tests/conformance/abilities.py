@@ -232,16 +232,22 @@ def _(scene: Scene) -> None:
 @shows("keep")
 def _(scene: Scene) -> None:
     scene.fill()
-    scene.run("keep", [("3", "new")])
-    (kept,) = scene.place.tables() - {"t"}
-    assert "inrush_staging" in scene.server.schema_of(kept)
+    outcome = scene.run("keep", [("3", "new")])
+    if isinstance(scene.place, PostgreSql):
+        (kept,) = scene.place.tables() - {"t"}
+        assert "inrush_staging" in scene.server.schema_of(kept)
+        return
+    (note,) = [note for note in outcome.report["notes"] if "are kept in" in note]
+    said = re.search(r"2 replaced rows of (\S+) are kept in (\S+) until", note)
+    assert said, note
+    assert [tuple(map(str, row)) for row in scene.place.query(f"SELECT * FROM {said[2]}")] == OLD
 
 
 @shows("undo")
 def _(scene: Scene) -> None:
     scene.fill()
-    # In PostgreSQL, appended rows of a plain table cannot be told from others.
-    by = "keep" if isinstance(scene.place, PostgreSql) else "append"
+    # Rows that were added to a table of a database cannot be told from others.
+    by = "keep" if scene.place.speaks_sql else "append"
     scene.run(by, [("3", "new")])
     assert scene.rows != OLD
     _undo(scene).expect(CLEAN)

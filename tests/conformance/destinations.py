@@ -133,9 +133,13 @@ class Place(ABC):
         """Replace a text of the detail in the record of each unit in the ledger."""
         self.execute(f"UPDATE {self.unit_table} SET detail = replace(detail, '{old}', '{new}')")
 
+    def query(self, statement: str) -> list[tuple[Any, ...]]:
+        """Return the rows of a query."""
+        raise NotImplementedError(f"{self.name} knows no queries: {statement}")
+
     def view(self, name: str) -> list[tuple[Any, ...]]:
         """Return the rows of a view."""
-        raise NotImplementedError(f"{self.name} knows no views: {name}")
+        return self.query(f"SELECT * FROM {quoted(name)}")
 
     def partitions_of(self, table: str) -> list[str]:
         """Return a table's partitions, each with its bounds or value in the destination's form."""
@@ -203,8 +207,8 @@ class PostgreSql(Place):
     def execute(self, statement: str) -> None:
         self.database.execute(statement)
 
-    def view(self, name: str) -> list[tuple[Any, ...]]:
-        return self.database.rows(f"SELECT * FROM {quoted(name)}")
+    def query(self, statement: str) -> list[tuple[Any, ...]]:
+        return self.database.rows(statement)
 
     def partitions_of(self, table: str) -> list[str]:
         found = self.database.rows(
@@ -318,9 +322,9 @@ class DuckDb(Place):
         with self.connect(read_only=False) as connection:
             connection.execute(statement)
 
-    def view(self, name: str) -> list[tuple[Any, ...]]:
+    def query(self, statement: str) -> list[tuple[Any, ...]]:
         with self.connect() as connection:
-            return connection.execute(f"SELECT * FROM {quoted(name)}").fetchall()
+            return connection.execute(statement).fetchall()
 
 
 class AdbcDuckDb(DuckDb):
@@ -368,8 +372,11 @@ class AdbcSqlite(Place):
             return set()
         with self.connect() as connection:
             found = connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")
-            ours = {"inrush_run", "inrush_unit"}
-            return {name for (name,) in found if not name.startswith("sqlite_")} - ours
+            names = {name for (name,) in found}
+            # Staging is found, but neither the ledger nor rows that were kept beside it.
+            ours = ("sqlite_", "inrush_run", "inrush_unit", "inrush_change")
+            kept = ("inrush_kept_", "inrush_undone_")
+            return {name for name in names if not name.startswith(ours + kept)}
 
     def column_types(self, table: str) -> dict[str, str]:
         with self.connect() as connection:
@@ -387,9 +394,9 @@ class AdbcSqlite(Place):
         with self.connect() as connection:
             connection.execute(statement)
 
-    def view(self, name: str) -> list[tuple[Any, ...]]:
+    def query(self, statement: str) -> list[tuple[Any, ...]]:
         with self.connect() as connection:
-            return connection.execute(f"SELECT * FROM {quoted(name)}").fetchall()
+            return connection.execute(statement).fetchall()
 
 
 class Parquet(Place):

@@ -9,6 +9,7 @@ from __future__ import annotations
 import gzip
 import json
 import signal
+import time
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from pathlib import Path
@@ -59,12 +60,12 @@ class Hosts:
         self.rows: list[Row] = in_order([(str(number), f"note {number}") for number in good])
         self.package = self.write(rows_max=rows_max)
 
-    def write(self, name: str = "package.toml", *, rows_max: int = 100, **more: Value) -> Path:
-        """Write a package."""
+    def write(self, name: str = "package.toml", *, rows_max: int = 100, **run: Any) -> Path:
+        """Write a package; `run` has more settings of the run."""
         columns: list[Value] = ["id integer not null", "note text"]
         rejects: dict[str, Value] = {"rows_max": rows_max}
-        one = flow(TABLE, "part.*.csv", columns=columns, rejects=rejects, **more)
-        return self.inrush.write(name, self.place.package(one, batch_rows=100))
+        one = flow(TABLE, "part.*.csv", columns=columns, rejects=rejects)
+        return self.inrush.write(name, self.place.package(one, batch_rows=100, **run))
 
     def begin(self, *words: str, shares: int = len(BOTH)) -> AbstractContextManager[Running]:
         """Start the process that holds the run, and wait until it has written the plan."""
@@ -259,7 +260,7 @@ def _discarded(hosts: Hosts, late: Running) -> str:
 
 @pytest.mark.clause("D-41")
 @pytest.mark.parametrize("end", [_published, _taken_over, _discarded])
-@pytest.mark.parametrize("point", ["in_copy:2", "before_unit_commit:2"])
+@pytest.mark.parametrize("point", ["after_unit_commit", "in_copy:2", "before_unit_commit:2"])
 def test_a_late_process_commits_nothing(
     hosts: Hosts, end: Callable[[Hosts, Running], str], point: str
 ) -> None:
@@ -278,6 +279,75 @@ def test_a_late_process_commits_nothing(
     assert hosts.place.tables() == (set() if end is _discarded else {TABLE})
     if end is _discarded:
         hosts.assert_done(hosts.inrush("run", hosts.package))
+
+
+@pytest.mark.clause("D-34", "D-41")
+@pytest.mark.parametrize("point", ["run_entered", "after_unit_commit", "in_copy:2"])
+def test_a_late_process_changes_no_rejects(hosts: Hosts, point: str) -> None:
+    """Another process has committed the unit, with its reject, while it was suspended."""
+    with hosts.begin() as held:
+        words = ("join", hosts.package, hosts.plan, "--share=1", "--streams=1")
+        with hosts.inrush.stopped_by(f"stop:{point}", *words) as late:
+            held.process.kill()
+            held.wait()
+            ended = hosts.inrush("run", hosts.package)
+            hosts.assert_done(ended)
+            before = _reject_files(ended)
+            assert late.resume().wait().status == FAILED
+    assert _reject_files(ended) == before
+    hosts.assert_done(ended)
+    (run,) = ended.run_folders()
+    assert {path.name for path in run.iterdir() if path.is_dir()} == {"rejects", "shares"}
+
+
+def _reject_files(outcome: Outcome) -> dict[str, bytes]:
+    """Return the files of rejects of the newest run."""
+    folder = outcome.run_folders()[-1] / "rejects"
+    return {path.name: path.read_bytes() for path in folder.iterdir()}
+
+
+@pytest.mark.clause("D-40")
+def test_a_share_that_nobody_loads_ends_the_run(hosts: Hosts) -> None:
+    with hosts.begin("--shares-wait=3") as held:
+        ended = held.wait()
+    ended.expect(FAILED, "no process has shown life for 3 s", "share 2 (no process has begun to")
+    assert "`inrush join`" in ended.said
+    assert hosts.found is None
+    hosts.assert_done(hosts.inrush("run", hosts.package))
+
+
+@pytest.mark.clause("D-40")
+def test_a_process_that_is_suspended_is_not_waited_for(hosts: Hosts) -> None:
+    with hosts.begin("--shares-wait=3") as held:
+        hosts.join(2).expect(LOADED_WITH_REJECTS)
+        words = ("join", hosts.package, hosts.plan, "--share=1", "--streams=1")
+        with hosts.inrush.stopped_by("stop:before_unit_commit:2", *words) as late:
+            ended = held.wait().expect(FAILED, "share 1 (", "has stopped or was suspended)")
+            # Nobody has resumed the run meanwhile, so its units count.
+            late.resume().wait().expect(LOADED_WITH_REJECTS)
+    assert hosts.found is None, ended.said
+    again = hosts.inrush("run", hosts.package)
+    hosts.assert_done(again)
+    assert {unit["kept"] for unit in again.report["units"]} == {True}
+
+
+@pytest.mark.clause("D-40")
+def test_a_process_that_is_slow_is_waited_for(hosts: Hosts) -> None:
+    """It shows life, and loads for longer than the run waits without a sign of life."""
+    wait_s = 4
+    share_bytes = sum(
+        len(_line(number)) for file in range(0, FILES, 2) for number in _numbers(file)
+    )
+    # A host has a rate of its own.
+    slow = hosts.write("slow.toml", rate_bytes_max=share_bytes // (2 * wait_s))
+    with hosts.begin(f"--shares-wait={wait_s}") as held:
+        hosts.join(2).expect(LOADED_WITH_REJECTS)
+        begun = time.monotonic()
+        hosts.join(1, package=slow).expect(LOADED_WITH_REJECTS)
+        took_s = time.monotonic() - begun
+        ended = held.wait()
+    assert took_s > wait_s
+    hosts.assert_done(ended)
 
 
 def _edited(hosts: Hosts, **values: Any) -> None:

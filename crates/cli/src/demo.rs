@@ -9,12 +9,13 @@ use inrush::cancel::Stop;
 use inrush::plan::PlanError;
 use inrush::postgres::Postgres;
 use inrush::report::TableReport;
+use inrush_system::threads::cores;
 use inrush_workloads::WorkloadError;
 use inrush_workloads::demo::{FILE_NAME, check, package, save};
 use inrush_workloads::tpch::{self, GeneratedTable};
 
 use crate::arguments::DemoArguments;
-use crate::embedded::{self, Reached, cores};
+use crate::embedded::{self, Reached};
 use crate::errors::CommandError;
 use crate::numbers::{bytes, counted, seconds};
 use crate::running::{self, OutputMode, RunSetup};

@@ -9,6 +9,7 @@ use inrush_embedded::{
     Binaries, DataFolder, EmbeddedServer, Options, ServerRecords, find_binaries,
     well_known_folders, wheel_folder,
 };
+use inrush_system::threads::cores;
 
 use crate::Surroundings;
 use crate::credentials::{path_variable, state_folder};
@@ -308,11 +309,6 @@ fn site_packages(surroundings: &Surroundings) -> Vec<PathBuf> {
         .filter(|entry| entry.file_name().to_string_lossy().starts_with("python"))
         .map(|entry| entry.path().join("site-packages"))
         .collect()
-}
-
-/// The number of cores of this machine, which is the default number of streams.
-pub fn cores() -> usize {
-    std::thread::available_parallelism().map_or(1, usize::from)
 }
 
 #[cfg(test)]

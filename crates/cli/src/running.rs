@@ -1,7 +1,6 @@
 //! Runs a ready package with its database opened: shows progress, and lets signals stop it.
 
 use std::collections::BTreeSet;
-use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 
 use inrush::cancel::Stop;
@@ -12,13 +11,14 @@ use inrush::package::Package;
 use inrush::printable::indented;
 use inrush::reject::RejectCode;
 use inrush::report::RunReport;
-use inrush::shares::ShareLoaded;
+use inrush::shares::{ShareLoaded, Shares};
 use inrush::source::names_a_pipe;
 use inrush::{Checked, ConnectionDefaults, Failure, Hint, RowStream, RunOptions, Success};
+use inrush_system::threads::cores;
 
 use crate::arguments::RunArguments;
 use crate::credentials;
-use crate::embedded::{Reached, cores};
+use crate::embedded::Reached;
 use crate::errors::CommandError;
 use crate::json_events::JsonEvents;
 use crate::names::readable;
@@ -64,8 +64,8 @@ pub struct RunSetup<'a> {
     pub output_mode: OutputMode,
     /// The run whose rejects are loaded.
     pub replays: Option<RunName>,
-    /// Have other processes load the run, in so many shares.
-    pub shares: Option<NonZeroUsize>,
+    /// Have other processes load the run, in shares.
+    pub shares: Option<Shares>,
     /// A folder that is removed if the run is ended at once.
     pub disposable: Option<PathBuf>,
     /// The stop that a signal sets; after the run it still shows a signal that came too late.

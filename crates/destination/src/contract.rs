@@ -11,6 +11,7 @@
 //!     cancel_handle          ends what is under way, from another thread
 //!     open_stream -> UnitStream   one for each of the engine's threads
 //!       begin(Quick | Careful), write*, commit | abort
+//!       finish                 a unit that several streams have filled is complete
 //!     staged_rows            the destination's own count
 //!     staged_sums            its own sums of columns, where the package asks for them
 //!     shut_out               processes that joined the run commit nothing any more
@@ -276,6 +277,21 @@ pub trait UnitStream {
 
     /// Rolls back what was written since `begin`.
     fn abort(&mut self) -> Result<()>;
+
+    /// Finishes a unit that several streams have filled, once all of its records are committed: checks it and prepares
+    /// it for the publish, as far as that need not wait for the publish. For example, it builds indexes. Called by one
+    /// stream, while others load other units; nothing is begun in this stream. A unit that one record commits is
+    /// finished by its [`commit`](UnitStream::commit).
+    ///
+    /// A process may be killed just before this call, or after it. So it is called again for a unit that an earlier
+    /// attempt has committed completely. When the engine asks for [`staged_rows`](OpenRun::staged_rows), all units are
+    /// finished.
+    ///
+    /// If it fails, the run ends, and keeps all records. Rows that the target would refuse are no error here:
+    /// [`publish`](OpenRun::publish) fails because of them.
+    fn finish(&mut self, _target: usize, _unit_key: &UnitKey) -> Result<()> {
+        Ok(())
+    }
 }
 
 /// Steps of [`OpenRun::publish`] and of [`Destination::undo`], for tests that end the process at one of them.

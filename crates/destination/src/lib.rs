@@ -29,6 +29,7 @@ pub use ledger_records::{NewRun, PastRun, RunRecord, RunState, UnitRecord};
 pub use rows_not_taken::{Adapted, Misfit, RefusedRow, Written};
 pub use sums::{ColumnForm, ExactSum, StagedSums};
 pub use target::{
-    ColumnPlan, ResolvedType, TargetColumn, TargetFacts, TargetName, TargetPlan, WriteMode,
+    ColumnPlan, ReplacedRows, ResolvedType, TargetColumn, TargetFacts, TargetName, TargetPlan,
+    WriteMode,
 };
 pub use undo::{UndoRequest, UndoneRun, UndoneTarget};

@@ -68,6 +68,18 @@ pub enum WriteMode {
     ReplacePartitions,
 }
 
+/// What becomes of rows that are replaced.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub enum ReplacedRows {
+    /// They are removed.
+    #[default]
+    Removed,
+    /// They are kept until the same package replaces the rows of the target and keeps these.
+    KeptUntilNext,
+    /// They are kept in a table of this name, until somebody drops it.
+    KeptAs(String),
+}
+
 /// A target as a run will fill it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TargetPlan {
@@ -77,6 +89,9 @@ pub struct TargetPlan {
     pub columns: Vec<ColumnPlan>,
     /// How it is filled.
     pub mode: WriteMode,
+    /// What becomes of the rows that a `Replace` takes out. Kept rows are only asked of a destination with
+    /// [`Ability::KeepReplaced`](crate::Ability::KeepReplaced).
+    pub replaced: ReplacedRows,
     /// Its partition columns.
     pub partition_by: Vec<String>,
     /// A text of any length: the name of the target, and everything that affects its rows, such as format and types. Staged

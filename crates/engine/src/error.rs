@@ -177,6 +177,14 @@ pub enum Error {
         /// The system's error.
         source: std::io::Error,
     },
+    /// The folder of rejects is not this process's own any more.
+    #[error(
+        "{folder} is another folder now: another process has resumed this run, or the folder was removed"
+    )]
+    RejectsTaken {
+        /// The folder.
+        folder: String,
+    },
     /// The limit of the address space is too small for this number of streams.
     #[error(
         "{} {} MiB of address space, and {space}; nothing was switched",
@@ -323,6 +331,11 @@ impl Error {
                 Some("the same command resumes from the committed units, if there are any".to_owned())
             }
             Error::Folder { source, .. } => Some(folder_hint(source).to_owned()),
+            Error::RejectsTaken { .. } => Some(
+                "nothing of this unit is committed; if no other process has loaded the rest, run the same command \
+                 again"
+                    .to_owned(),
+            ),
             Error::AddressSpace { .. } => {
                 Some("raise the limit (ulimit -v unlimited), or use fewer --streams".to_owned())
             }

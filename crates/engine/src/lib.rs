@@ -1,10 +1,13 @@
 //! The engine of Inrush: the work that is the same for every source and destination.
 //!
-//! [`plan`] resolves a package against real files. [`run`] has the sequence of a run. [`pipeline`] runs streams, meters
+//! [`plan`] resolves a package against real files. `run` has the sequence of a run. [`pipeline`] runs streams, meters
 //! them and accounts for their rows. [`verify`] compares sums. [`preflight`] predicts a run. [`report`] is the report
 //! of a run. [`reject_replay`] loads corrected rejects. [`upkeep`] and [`undo`] are for runs that stopped or are over.
 //!
-//! [`shares`] lets several processes load one run. [`load`] writes the rows of a plan to a destination, transaction by transaction.
+//! [`shares`] lets several processes load one run. `load` writes the rows of a plan to a destination, transaction by transaction.
+//!
+//! [`native`] is the surface for a destination that does not use the contract; apart from it, only what callers of the
+//! engine use is public.
 //!
 //! A [`driver_trait::Driver`] loads into destinations of one kind; [`driver`] is the one for every destination that
 //! implements the contract of `inrush_destination`. The engine names no destination and no source: its caller passes
@@ -16,16 +19,17 @@ pub mod driver_trait;
 pub mod error;
 pub mod event;
 pub mod fault;
-pub mod gauge;
+mod gauge;
 pub mod ledger;
-pub mod load;
+mod load;
 pub mod meter;
+pub mod native;
 pub mod pipeline;
 pub mod plan;
 pub mod preflight;
 pub mod reject_replay;
 pub mod report;
-pub mod run;
+mod run;
 pub mod shares;
 pub mod undo;
 pub mod upkeep;

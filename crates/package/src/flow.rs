@@ -17,6 +17,14 @@ impl OneOrMany {
         }
     }
 
+    /// The SQL statements of a setting, each without its semicolon.
+    pub fn statements(setting: &Option<OneOrMany>) -> Vec<String> {
+        let texts = setting.iter().flat_map(OneOrMany::patterns);
+        texts
+            .map(|text| text.trim().trim_end_matches(';').trim_end().to_owned())
+            .collect()
+    }
+
     pub(super) fn is_empty(&self) -> bool {
         self.patterns().is_empty()
     }

@@ -16,8 +16,22 @@ pub enum LockAttempt {
     Others(String),
 }
 
+/// The name of a holder that has not written its name yet.
+const SOMEBODY: &str = "another process";
+
+/// The name of the last holder of a file's lock. It may be writing its name at this moment.
+pub fn holder(file: File) -> io::Result<String> {
+    let mut name = Vec::new();
+    file.take(NAME_BYTES_MAX).read_to_end(&mut name)?;
+    let name = String::from_utf8_lossy(&name);
+    Ok(match name.trim() {
+        "" => SOMEBODY.to_owned(),
+        name => name.to_owned(),
+    })
+}
+
 /// Takes the lock of a file, which is created if it does not exist.
-pub fn try_take(path: &Path, holder: &str) -> io::Result<LockAttempt> {
+pub fn try_take(path: &Path, own_name: &str) -> io::Result<LockAttempt> {
     let mut file = OpenOptions::new()
         .read(true)
         .write(true)
@@ -27,19 +41,14 @@ pub fn try_take(path: &Path, holder: &str) -> io::Result<LockAttempt> {
     match file.try_lock() {
         Ok(()) => {}
         Err(TryLockError::WouldBlock) => {
-            let mut other = Vec::new();
-            // The holder may be writing its name at this moment.
-            let _ = file.take(NAME_BYTES_MAX).read_to_end(&mut other);
-            let other = String::from_utf8_lossy(&other);
-            return Ok(LockAttempt::Others(match other.trim() {
-                "" => "another process".to_owned(),
-                other => other.to_owned(),
-            }));
+            return Ok(LockAttempt::Others(
+                holder(file).unwrap_or_else(|_| SOMEBODY.to_owned()),
+            ));
         }
         Err(TryLockError::Error(error)) => return Err(error),
     }
     file.set_len(0)?;
     file.rewind()?;
-    file.write_all(holder.as_bytes())?;
+    file.write_all(own_name.as_bytes())?;
     Ok(LockAttempt::Ours(file))
 }

@@ -1,5 +1,10 @@
 //! Runs the same work on several threads, each of which takes the next item.
 
+/// The number of cores of this machine, as far as this process may use them.
+pub fn cores() -> usize {
+    std::thread::available_parallelism().map_or(1, usize::from)
+}
+
 /// Runs `work` on `threads` threads, one of them the caller's, and returns all results in no particular order. If some
 /// fail, it returns one of their errors after all threads have ended. If a thread cannot be started, the others do its
 /// part, so `work` must take each item from a place that all threads share.

@@ -7,8 +7,8 @@ use std::sync::Arc;
 
 use arrow_array::{Float64Array, Int32Array, RecordBatch};
 use inrush_destination::{
-    Address, ColumnPlan, Destination, Error, LoadMethod, NewRun, OpenRun, PublishStep, RunRecord,
-    TargetPlan, UnitPart, UnitRecord, WriteMode,
+    Address, ColumnPlan, Destination, Error, LoadMethod, NewRun, OpenRun, PublishStep,
+    ReplacedRows, RunRecord, TargetPlan, UnitPart, UnitRecord, WriteMode,
 };
 use inrush_example_destination::open;
 use inrush_rows::ids::{RunId, RunKey, RunName, UnitKey};
@@ -46,6 +46,7 @@ impl Scene {
                 .map(column)
                 .to_vec(),
             mode,
+            replaced: ReplacedRows::Removed,
             partition_by: Vec::new(),
             shape: "shape".to_owned(),
             pre_sql: Vec::new(),

@@ -13,8 +13,8 @@ use inrush::{Failure, RunOptions, open_files};
 use inrush_destination::{Address, Destination};
 use inrush_engine::driver::ContractDriver;
 use inrush_engine::driver_trait::Driver;
+use inrush_engine::plan::FieldOrigin;
 use inrush_engine::plan::PlanError;
-use inrush_engine::plan::fields::FieldOrigin;
 use inrush_engine::plan::flow_inputs::{
     FlowAsked, FlowInputs, InputForm, OpenInputs, OpenSources, Sources, TypedField, TypedInputs,
 };

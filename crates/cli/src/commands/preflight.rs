@@ -6,9 +6,9 @@ use inrush::cancel::Stop;
 use inrush::preflight::{PreflightOptions, PreflightReport, PreflightStep, StepFound, Weight};
 use inrush::printable;
 use inrush::source::names_a_pipe;
+use inrush_system::threads::cores;
 
 use crate::arguments::PreflightArguments;
-use crate::embedded::cores;
 use crate::errors::CommandError;
 use crate::numbers::{bytes, count, counted, seconds};
 use crate::package_file::Ready;

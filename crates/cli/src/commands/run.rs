@@ -1,8 +1,10 @@
 //! `inrush run`.
 
 use std::num::NonZeroUsize;
+use std::time::Duration;
 
 use inrush::ExitStatus;
+use inrush::shares::Shares;
 
 use crate::arguments::{RunArguments, RunCommandArguments};
 use crate::errors::CommandError;
@@ -21,9 +23,14 @@ pub fn run(
         ready.package.run.streams = arguments.run.streams;
     }
     running::require_since(&ready.package, arguments.from.as_deref())?;
-    let shares = arguments
+    let count = arguments
         .shares
         .and_then(|shares| NonZeroUsize::new(shares.into()));
+    let wait = arguments.shares_wait.map(Duration::from_secs);
+    let shares = count.map(|count| Shares {
+        count,
+        silence_max: wait.unwrap_or(Shares::SILENCE_MAX),
+    });
     let special = SpecialRun {
         shares,
         from: arguments.from.clone(),
@@ -43,7 +50,7 @@ pub fn run_ready(
 /// Options that only `inrush run` has.
 #[derive(Default)]
 struct SpecialRun {
-    shares: Option<NonZeroUsize>,
+    shares: Option<Shares>,
     from: Option<String>,
 }
 

@@ -9,8 +9,8 @@ use inrush_adbcclient::secrets::Secrets;
 use inrush_adbcclient::{driver_library, duckdb_file};
 use inrush_destination::{
     Abilities, Ability, Address, ColumnForm, Destination, Error, NewRun, OpenRun, OwnMemory,
-    PastRun, PublishedTogether, ResolvedType, Result, RunRecord, RunState, TargetFacts, TargetName,
-    TargetPlan, UnitRecord,
+    PastRun, PublishStep, PublishedTogether, ResolvedType, Result, RunRecord, RunState,
+    TargetFacts, TargetName, TargetPlan, UndoRequest, UndoneRun, UnitRecord,
 };
 use inrush_rows::ids::RunKey;
 
@@ -31,6 +31,7 @@ use crate::sql;
 use crate::staging;
 use crate::sums;
 use crate::types;
+use crate::undo;
 
 /// A database as a destination.
 struct AdbcDestination {
@@ -322,6 +323,9 @@ fn abilities_of(quirks: &Quirks) -> BTreeSet<Ability> {
     if quirks.table_bytes.is_some() {
         can.insert(Ability::StagedBytes);
     }
+    if quirks.undoes {
+        can.extend([Ability::KeepReplaced, Ability::Undo]);
+    }
     if sums::are_made_by(quirks.vendor) {
         can.insert(Ability::VerifySums);
     }
@@ -462,6 +466,20 @@ impl Destination for AdbcDestination {
         }
         ledger.mark_discarded(&mut session, run.run_id)?;
         session.commit("cannot give the run up")
+    }
+
+    fn undo(&self, request: &UndoRequest<'_>, reached: &dyn Fn(PublishStep)) -> Result<UndoneRun> {
+        if !self.abilities.can.contains(&Ability::Undo) {
+            return Err(Error::Unsuitable {
+                what: Ability::Undo.refusal(),
+                hint: Ability::Undo.text().fix.to_owned(),
+            });
+        }
+        let run_key = &request.run.run_key;
+        let _claim = Claim::take(&self.shared, run_key)?;
+        let mut session = self.shared.session(&Arc::new(Interrupt::default()))?;
+        let _held = self.shared.hold(&mut session, run_key, request.by)?;
+        undo::undo(&self.shared, &mut session, request, reached)
     }
 
     fn sum_forms(&self, target: &TargetPlan) -> Result<Vec<ColumnForm>> {

@@ -22,6 +22,9 @@ pub struct AdbcLedger {
     pub run: String,
     /// The table of units, quoted.
     pub unit: String,
+    /// The table of changes of targets, quoted.
+    pub change: String,
+    prefix: &'static str,
 }
 
 /// A row of the table of runs.
@@ -43,17 +46,32 @@ impl AdbcLedger {
     pub fn new(quirks: &Quirks, schema: &str) -> AdbcLedger {
         let prefix = quirks.ledger_prefix;
         let schema = quirks.has_schemas().then(|| schema.to_owned());
-        let quoted = |table: &str| match &schema {
-            Some(schema) => format!("{}.{}", sql::identifier(schema), sql::identifier(table)),
-            None => sql::identifier(table),
-        };
-        let run_name = format!("{prefix}run");
-        AdbcLedger {
-            run: quoted(&run_name),
-            unit: quoted(&format!("{prefix}unit")),
-            run_name,
+        let mut ledger = AdbcLedger {
+            run: String::new(),
+            unit: String::new(),
+            change: String::new(),
+            run_name: format!("{prefix}run"),
+            prefix,
             schema,
+        };
+        ledger.run = ledger.table("run");
+        ledger.unit = ledger.table("unit");
+        ledger.change = ledger.table("change");
+        ledger
+    }
+
+    /// The quoted name of a table beside those of the ledger.
+    pub fn table(&self, name: &str) -> String {
+        let name = sql::identifier(&format!("{}{name}", self.prefix));
+        match &self.schema {
+            Some(schema) => format!("{}.{name}", sql::identifier(schema)),
+            None => name,
         }
+    }
+
+    /// Schema and name of the table of changes.
+    pub(crate) fn change_name(&self) -> (Option<&str>, String) {
+        (self.schema.as_deref(), format!("{}change", self.prefix))
     }
 
     /// True if it exists.
@@ -121,10 +139,7 @@ impl AdbcLedger {
     }
 
     fn parse(&self, row: Vec<Option<String>>) -> Result<StoredRun> {
-        let mut row = Row {
-            table: &self.run,
-            values: row.into_iter(),
-        };
+        let mut row = Row::of(&self.run, row);
         let run_id = row.number("run_id")?;
         let version: u64 = row.number("version")?;
         if version != VERSION {
@@ -184,10 +199,7 @@ impl AdbcLedger {
     }
 
     fn parse_unit(&self, row: Vec<Option<String>>) -> Result<UnitRecord> {
-        let mut row = Row {
-            table: &self.unit,
-            values: row.into_iter(),
-        };
+        let mut row = Row::of(&self.unit, row);
         Ok(UnitRecord {
             key: UnitKey::new(row.text("unit_key")?),
             target: row.text("target")?,
@@ -362,8 +374,9 @@ impl AdbcLedger {
         Ok(())
     }
 
-    /// Notes that a target has no rows of earlier runs any more.
-    pub fn mark_gone(&self, session: &mut AdbcSession, target: &str) -> Result<()> {
+    /// Notes that a target has no rows of earlier runs any more. Returns these runs, and the rows that they had there.
+    pub fn mark_gone(&self, session: &mut AdbcSession, target: &str) -> Result<Vec<(RunId, u64)>> {
+        let mut gone = Vec::new();
         for stored in self.select(session, "WHERE state = 'switched'")? {
             let mut loaded = stored.loaded;
             let places = stored.record.targets.iter().enumerate();
@@ -377,16 +390,30 @@ impl AdbcLedger {
                 continue;
             }
             for place in own {
-                loaded[place] = None;
+                gone.extend(
+                    loaded[place]
+                        .take()
+                        .map(|rows| (stored.record.run_id, rows)),
+                );
             }
-            let statement = format!(
-                "UPDATE {} SET loaded = {} WHERE run_id = {}",
-                self.run,
-                sql::text(&json(&loaded)),
-                stored.record.run_id
-            );
-            session.run("cannot record the replaced rows in the ledger", &statement)?;
+            self.set_loaded(session, stored.record.run_id, &loaded)?;
         }
+        Ok(gone)
+    }
+
+    /// Records the rows that a run has in each of its targets.
+    pub(crate) fn set_loaded(
+        &self,
+        session: &mut AdbcSession,
+        run_id: RunId,
+        loaded: &[Option<u64>],
+    ) -> Result<()> {
+        let statement = format!(
+            "UPDATE {} SET loaded = {} WHERE run_id = {run_id}",
+            self.run,
+            sql::text(&json(&loaded)),
+        );
+        session.run("cannot record the replaced rows in the ledger", &statement)?;
         Ok(())
     }
 
@@ -417,17 +444,26 @@ impl AdbcLedger {
     }
 }
 
-fn json(value: &impl serde::Serialize) -> String {
+/// A value of the ledger as JSON.
+pub(crate) fn json(value: &impl serde::Serialize) -> String {
     serde_json::to_string(value).expect("names and numbers are written as JSON")
 }
 
 /// Reads the values of a row, one after the other.
-struct Row<'a> {
+pub(crate) struct Row<'a> {
     table: &'a str,
     values: std::vec::IntoIter<Option<String>>,
 }
 
-impl Row<'_> {
+impl<'a> Row<'a> {
+    /// A row of this table.
+    pub fn of(table: &'a str, values: Vec<Option<String>>) -> Row<'a> {
+        Row {
+            table,
+            values: values.into_iter(),
+        }
+    }
+
     fn odd(&self, column: &str, value: &str) -> Error {
         Error::Ledger {
             what: format!("{column} of a row of {} is {value:?}", self.table),
@@ -438,14 +474,19 @@ impl Row<'_> {
         }
     }
 
-    fn text(&mut self, column: &str) -> Result<String> {
+    pub fn text(&mut self, column: &str) -> Result<String> {
         match self.values.next().flatten() {
             Some(value) => Ok(value),
             None => Err(self.odd(column, "NULL")),
         }
     }
 
-    fn number<T: std::str::FromStr>(&mut self, column: &str) -> Result<T> {
+    /// The next value, if it is not NULL.
+    pub fn text_or_null(&mut self) -> Option<String> {
+        self.values.next().flatten()
+    }
+
+    pub fn number<T: std::str::FromStr>(&mut self, column: &str) -> Result<T> {
         let value = self.text(column)?;
         value.parse().map_err(|_| self.odd(column, &value))
     }
@@ -460,12 +501,12 @@ impl Row<'_> {
         }
     }
 
-    fn json<T: serde::de::DeserializeOwned>(&mut self, column: &str) -> Result<T> {
+    pub fn json<T: serde::de::DeserializeOwned>(&mut self, column: &str) -> Result<T> {
         let value = self.text(column)?;
         serde_json::from_str(&value).map_err(|_| self.odd(column, &value))
     }
 
-    fn json_word<T: serde::de::DeserializeOwned>(&mut self, column: &str) -> Result<T> {
+    pub fn json_word<T: serde::de::DeserializeOwned>(&mut self, column: &str) -> Result<T> {
         let value = self.text(column)?;
         serde_json::from_value(serde_json::Value::String(value.clone()))
             .map_err(|_| self.odd(column, &value))

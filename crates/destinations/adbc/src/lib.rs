@@ -4,7 +4,8 @@
 //! into one staging table for each target, in the target's schema. All streams append to it. A unit is one transaction
 //! that also inserts the unit's row into the ledger, so both are committed or neither. [`publish`] renames staging to
 //! the target, or copies its rows, for all targets in one transaction. If a target then refuses a row, its units are
-//! loaded again, [carefully](careful).
+//! loaded again, [carefully](careful). The ledger has what was done to each target ([`changes`]), so that a run can be undone
+//! ([`mod@undo`]).
 //!
 //! The differences between databases are in [`quirks`], one entry for each. Besides, only [`carry`] (Arrow types),
 //! [`types`] and [`catalog`] (type names and existing tables) distinguish drivers.
@@ -15,6 +16,7 @@ mod calendar_text;
 mod careful;
 mod carry;
 mod catalog;
+mod changes;
 mod check_text;
 mod connection;
 mod constraints;
@@ -36,6 +38,7 @@ mod staging;
 mod stream;
 mod sums;
 mod types;
+mod undo;
 
 use std::path::Path;
 

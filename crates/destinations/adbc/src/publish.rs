@@ -3,10 +3,12 @@
 //! This module and [`run`](crate::run) depend on each other: a run publishes by the functions here, and they take the
 //! run.
 
-use inrush_destination::{Error, PublishStep, Published, Result, WriteMode};
+use inrush_destination::{Error, PublishStep, Published, ReplacedRows, Result, WriteMode};
 use inrush_rows::calendar::now_microseconds;
+use inrush_rows::plural;
 
 use crate::catalog;
+use crate::changes::{Change, What};
 use crate::run::AdbcRun;
 use crate::session::AdbcSession;
 use crate::sql;
@@ -79,10 +81,18 @@ fn switch(
     for (place, staging) in run.stagings.iter().enumerate() {
         session.refuse_interrupted()?;
         let staged = staging.count(session)?;
-        if staging.plan.mode != WriteMode::Append {
-            ledger.mark_gone(session, &staging.plan.name.sql)?;
+        let target = &staging.plan.name.sql;
+        let gone = match staging.plan.mode {
+            WriteMode::Append => Vec::new(),
+            _ => ledger.mark_gone(session, target)?,
+        };
+        let (rows, change) = fill(run, session, place, staged)?;
+        if shared.quirks.undoes {
+            let change = Change { gone, ..change };
+            ledger.enter_change(session, run.record.run_id, target, &change)?;
+            published.notes.extend(kept_note(run, target, &change));
         }
-        published.rows.push(fill(run, session, place, staged)?);
+        published.rows.push(rows);
         loaded.push(staged);
         if place == 0 {
             reached(PublishStep::Under);
@@ -99,13 +109,13 @@ fn switch(
     Ok(published)
 }
 
-/// Fills a target. Returns its number of rows then, if counting them is cheap.
+/// Fills a target. Returns its number of rows then, if counting them is cheap, and the change.
 fn fill(
     run: &AdbcRun,
     session: &mut AdbcSession,
     place: usize,
     staged: u64,
-) -> Result<Option<u64>> {
+) -> Result<(Option<u64>, Change)> {
     let quirks = run.shared.quirks;
     let staging = &run.stagings[place];
     let target = &staging.plan.name;
@@ -124,7 +134,7 @@ fn fill(
             );
             session.run(&format!("cannot make {}", target.sql), &rename)?;
         }
-        return Ok(Some(staged));
+        return Ok((Some(staged), Change::of(What::Made)));
     };
     if found != "table" {
         return Err(Error::Unsuitable {
@@ -133,6 +143,10 @@ fn fill(
         });
     }
     run.shared.all_threads(session)?;
+    let mut change = Change::of(What::Added);
+    if quirks.undoes && catalog::rows_up_to(session, target, 1)? == 0 {
+        change.what = What::Filled;
+    }
     match staging.plan.mode {
         WriteMode::Create if catalog::rows_up_to(session, target, 1)? > 0 => {
             return Err(Error::Unsuitable {
@@ -144,6 +158,9 @@ fn fill(
             });
         }
         WriteMode::Replace => {
+            if quirks.undoes && change.what == What::Added {
+                change = keep_replaced(run, session, place)?;
+            }
             let doing = format!("cannot empty {}", target.sql);
             session.run(&doing, &format!("DELETE FROM {}", target.sql))?;
         }
@@ -174,14 +191,72 @@ fn fill(
     if quirks.transactional_ddl {
         staging.remove(session)?;
     }
-    match staging.plan.mode {
-        WriteMode::Append if !quirks.counts_quickly => Ok(None),
+    let rows = match staging.plan.mode {
+        WriteMode::Append if !quirks.counts_quickly => None,
         WriteMode::Append => {
             let doing = format!("cannot count the rows of {}", target.sql);
-            session.number(&doing, &format!("SELECT count(*) FROM {}", target.sql))
+            session.number(&doing, &format!("SELECT count(*) FROM {}", target.sql))?
         }
-        _ => Ok(Some(staged)),
-    }
+        _ => Some(staged),
+    };
+    Ok((rows, change))
+}
+
+/// Counts the rows that are about to be replaced, and keeps them in a table if the package asks for that.
+fn keep_replaced(run: &AdbcRun, session: &mut AdbcSession, place: usize) -> Result<Change> {
+    let (shared, staging) = (&run.shared, &run.stagings[place]);
+    let target = &staging.plan.name.sql;
+    let doing = format!("cannot keep the rows of {target}");
+    let rows = session.number(&doing, &format!("SELECT count(*) FROM {target}"))?;
+    let mut change = Change {
+        rows_before: rows.unwrap_or(0),
+        ..Change::of(What::Replaced)
+    };
+    let kept = match &staging.plan.replaced {
+        ReplacedRows::Removed => return Ok(change),
+        ReplacedRows::KeptUntilNext => {
+            // Only one generation is kept, so that the file does not grow with each run.
+            let (ledger, run_key) = (&shared.ledger, &run.record.run_key);
+            ledger.drop_kept(session, shared.quirks, run_key, target)?;
+            change.until_next = true;
+            let number = format!("kept_{}_{}", run.record.run_id, place + 1);
+            shared.ledger.table(&number)
+        }
+        ReplacedRows::KeptAs(name) => {
+            let schema = staging.plan.name.schema.as_deref();
+            let found = catalog::kind(session, shared.quirks, schema, name)?;
+            let kept = staging.named_beside(name);
+            if let Some(found) = found {
+                return Err(Error::Unsuitable {
+                    what: format!(
+                        "the rows of {target} are to be kept in {kept}, and a {} of that name exists",
+                        found.kind
+                    ),
+                    hint: "drop or rename it, or keep them under another name".to_owned(),
+                });
+            }
+            kept
+        }
+    };
+    session.run(
+        &doing,
+        &format!("CREATE TABLE {kept} AS SELECT * FROM {target}"),
+    )?;
+    change.kept = Some(kept);
+    Ok(change)
+}
+
+fn kept_note(run: &AdbcRun, target: &str, change: &Change) -> Option<String> {
+    let kept = change.kept.as_ref()?;
+    let until = match change.until_next {
+        true => " until this package replaces the table with `keep = true` again",
+        false => "",
+    };
+    Some(format!(
+        "{} of {target} are kept in {kept}{until}; `inrush undo {}` puts them back",
+        plural::counted(change.rows_before, "replaced row"),
+        run.record.name
+    ))
 }
 
 /// The number of rows of the target, if it is wanted.

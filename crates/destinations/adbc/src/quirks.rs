@@ -78,6 +78,8 @@ pub struct Quirks {
     pub unit_bytes: u64,
     /// The best number of rows in a batch for the driver.
     pub batch_rows: u32,
+    /// A run can be undone, and the rows that it replaces can be kept. Needs DDL in transactions, and one writer at a time.
+    pub undoes: bool,
     /// The promises that are not kept.
     pub not_promised: &'static [&'static str],
 }
@@ -107,6 +109,7 @@ const DUCKDB: Quirks = Quirks {
     ),
     unit_bytes: 128 << 20,
     batch_rows: 8_192,
+    undoes: true,
     not_promised: &[],
 };
 
@@ -131,6 +134,7 @@ const SQLITE: Quirks = Quirks {
     table_bytes: Some("SELECT sum(pgsize) FROM dbstat WHERE name = {}"),
     unit_bytes: 64 << 20,
     batch_rows: 8_192,
+    undoes: true,
     not_promised: &[
         "SQLite has no types for decimals, dates, times, intervals, UUIDs and JSON: they are \
          stored as exact text, which compares and sorts as text",
@@ -160,6 +164,7 @@ const POSTGRES: Quirks = Quirks {
     table_bytes: Some("SELECT pg_catalog.pg_total_relation_size({}::regclass)"),
     unit_bytes: 64 << 20,
     batch_rows: 8_192,
+    undoes: false,
     not_promised: &[
         "through ADBC a table of PostgreSQL is loaded whole and with WAL: partitions, FREEZE and the \
          other ways of postgresql:// are not used",
@@ -189,6 +194,7 @@ const OTHER: Quirks = Quirks {
     table_bytes: None,
     unit_bytes: 64 << 20,
     batch_rows: 8_192,
+    undoes: false,
     not_promised: &[
         "Inrush is not tested with this database: only plain SQL and the driver's ingest are used",
         "it is not known whether CREATE, DROP and ALTER TABLE are part of a transaction: a new \

@@ -157,6 +157,11 @@ impl Staging {
         (IngestName { schema, table }, sql)
     }
 
+    /// The quoted name of a table in the target's schema.
+    pub fn named_beside(&self, name: &str) -> String {
+        quoted(self.name.schema.as_deref(), name)
+    }
+
     fn create_statement(&self, table: &str, staging: bool) -> String {
         let columns = self.column_definitions(staging);
         format!("CREATE TABLE {table} ({})", columns.join(", "))
@@ -242,7 +247,7 @@ pub fn check_name(quirks: &Quirks, product: &str, what: &str, name: &str) -> Res
 
 #[cfg(test)]
 mod tests {
-    use inrush_destination::{ColumnPlan, TargetName};
+    use inrush_destination::{ColumnPlan, ReplacedRows, TargetName};
     use inrush_rows::column_type::ColumnType;
 
     use super::*;
@@ -265,6 +270,7 @@ mod tests {
                 column("u", "uuid", ColumnType::Uuid, true),
             ],
             mode: WriteMode::Create,
+            replaced: ReplacedRows::Removed,
             partition_by: Vec::new(),
             shape: "1".to_owned(),
             pre_sql: Vec::new(),

@@ -14,8 +14,8 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use inrush_destination::{
-    ColumnPlan, Error, PublishStep, Result, RunRecord, RunState, TargetName, TargetPlan,
-    UndoRequest, UndoneRun, UndoneTarget, WriteMode,
+    ColumnPlan, Error, PublishStep, ReplacedRows, Result, RunRecord, RunState, TargetName,
+    TargetPlan, UndoRequest, UndoneRun, UndoneTarget, WriteMode,
 };
 use inrush_rows::plural::counted;
 
@@ -285,6 +285,7 @@ impl TakeOut<'_> {
             },
             columns,
             mode: WriteMode::Append,
+            replaced: ReplacedRows::Removed,
             partition_by: self.generation.partitioned_by.clone(),
             shape: String::new(),
             pre_sql: Vec::new(),

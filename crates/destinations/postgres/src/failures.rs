@@ -4,9 +4,9 @@ use super::PostgresError;
 use super::ledger::LedgerError;
 use super::switch::SwitchError;
 use super::undo::UndoError;
-use crate::engine::driver_error::{DriverError, Retry};
-use crate::engine::error::Error;
-use crate::engine::verify::VerifyError;
+use inrush_engine::driver_error::{DriverError, Retry};
+use inrush_engine::error::Error;
+use inrush_engine::verify::VerifyError;
 use inrush_pgclient::ClientError;
 use inrush_rows::exit_status::ExitStatus;
 

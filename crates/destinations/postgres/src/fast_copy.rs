@@ -5,12 +5,12 @@
 
 use std::fmt;
 
+use inrush_engine::error::Error;
+use inrush_engine::native::run::runtime;
 use inrush_pgclient::DatabaseAddress;
 
 use super::error::PostgresError;
 use super::session::Session;
-use crate::engine::error::Error;
-use crate::engine::pipeline::runtime;
 use crate::quote::literal;
 
 /// The version of the interface between this loader and the extension; another number means another format.

@@ -7,7 +7,7 @@
 //! [`postgres_driver`] is the entry for callers who do not know which
 //! driver loads.
 //!
-//! The names that this crate still takes from the engine's internals are listed in [`engine`]. The reasons behind it:
+//! It is reached natively: it implements the traits of `inrush_engine::native`. The reasons behind it:
 //! `docs/design/streams.md`, `docs/design/exactly-once.md`, `docs/design/careful-loads.md` and `docs/design/switch.md`.
 
 mod abilities;
@@ -15,7 +15,6 @@ pub mod catalog;
 mod clients;
 mod copy;
 mod default_grants;
-mod engine;
 mod error;
 mod failures;
 mod fast_copy;

@@ -2,16 +2,16 @@
 
 use std::path::PathBuf;
 
+use inrush_engine::driver_trait::{Checked, Driver, DriverPlan, PastRuns};
+use inrush_engine::error::Error;
+use inrush_engine::pipeline::{Failure, RunOptions, Success};
+use inrush_engine::preflight::{PreflightOptions, PreflightReport};
+use inrush_engine::upkeep::LedgerOptions;
 use inrush_package::{Connection, Package};
 
 use super::plan::Plan;
 use super::upkeep::LedgerOfServer;
 use super::{ConnectionDefaults, DatabaseAddress, PostgresError, load, preflight};
-use crate::engine::driver_trait::{Checked, Driver, DriverPlan, PastRuns};
-use crate::engine::error::Error;
-use crate::engine::pipeline::{Failure, RunOptions, Success};
-use crate::engine::preflight::{PreflightOptions, PreflightReport};
-use crate::engine::upkeep::LedgerOptions;
 
 /// Loads into PostgreSQL servers.
 pub struct Postgres<'a> {

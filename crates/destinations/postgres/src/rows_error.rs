@@ -1,10 +1,10 @@
 //! The error of sending rows to the server, in a load or in a trial; typed inside this crate.
 
+use inrush_engine::error::Error;
 use inrush_source::SourceError;
 
 use crate::PostgresError;
 use crate::copy::CopyStop;
-use crate::engine::error::Error;
 
 /// Rows could not be sent.
 #[derive(Debug, thiserror::Error)]

@@ -3,13 +3,13 @@
 use std::ops::Deref;
 use std::sync::Arc;
 
+use inrush_engine::native::load::Gauge;
 use inrush_pgclient::{DatabaseAddress, ServerConnection};
 use inrush_rows::pace::Pace;
 use tokio_postgres::Row;
 use tokio_postgres::types::ToSql;
 
 use super::error::PostgresError;
-use crate::engine::gauge::Gauge;
 
 /// A connection to the destination. Its methods are those of [`ServerConnection`], with the errors of this crate.
 pub struct Session {

@@ -1,14 +1,15 @@
 //! The remains of stopped runs in a PostgreSQL server, shown and removed; and the undoing of finished runs.
 
+use inrush_engine::driver_trait::PastRuns;
+use inrush_engine::error::Error;
+use inrush_engine::ledger::Account;
+use inrush_engine::native::plan::identity;
+use inrush_engine::native::run::runtime;
+use inrush_engine::undo::{UndoOptions, Undone};
+use inrush_engine::upkeep::{MarkOfTarget, RemovedRuns, StoppedRun, Which};
+
 use super::ledger::{self, Ledger, LedgerError, UnitRow};
 use super::{DatabaseAddress, Session, undo};
-use crate::engine::driver_trait::PastRuns;
-use crate::engine::error::Error;
-use crate::engine::ledger::Account;
-use crate::engine::pipeline::runtime;
-use crate::engine::plan::identity;
-use crate::engine::undo::{UndoOptions, Undone};
-use crate::engine::upkeep::{MarkOfTarget, RemovedRuns, StoppedRun, Which};
 use crate::quote::qualified;
 use crate::transaction::Transaction;
 

@@ -3,9 +3,9 @@
 //! The destination decides how its ledger is stored, and which records commit with the data.
 
 mod account;
-mod run;
-mod split_record;
+pub(crate) mod run;
+pub(crate) mod split_record;
 
 pub use account::Account;
-pub use run::{LedgerRun, LedgerRunState, moment_text};
-pub use split_record::{SplitRecord, SwitchedFile, TouchedFile};
+pub(crate) use run::{LedgerRun, LedgerRunState, moment_text};
+pub(crate) use split_record::{SplitRecord, SwitchedFile, TouchedFile};

@@ -71,7 +71,7 @@ impl<'a, T: Transactions> Loader<'a, T> {
     }
 
     /// Loads a shared unit carefully if a row was refused in its last step, after all streams had ended.
-    pub async fn after_refusal(
+    pub(super) async fn after_refusal(
         &self,
         error: Error,
         result: &mut StreamResult,
@@ -218,7 +218,7 @@ impl<'a, T: Transactions> Loader<'a, T> {
             sharing.all_done();
         }
         let folder = run.event_sink.folder.rejects();
-        reject_files::remove_parts(&folder, &flow.reading().name, unit.key())
+        reject_files::remove_parts(folder, &flow.reading().name, unit.key())
     }
 
     pub(super) fn commits_each_split(&self) -> bool {

@@ -113,7 +113,7 @@ impl<'a, T: Transactions> Loader<'a, T> {
         let reading = flow.reading();
         let event_sink = run.event_sink;
         let file = RejectFile::new(
-            &event_sink.folder.rejects(),
+            event_sink.folder.rejects(),
             &target.reject_file_name(item.unit_place(), part),
             &reading.dialect,
             reading.header.as_deref(),

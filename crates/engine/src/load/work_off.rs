@@ -1,4 +1,4 @@
-//! A stream's way through its pieces of work, for any destination.
+//! A stream's way through its pieces of work, and the end of units whose stream was killed, for any destination.
 
 use super::loader::Loader;
 use super::run::LoadRun;
@@ -7,7 +7,7 @@ use crate::error::Error;
 use crate::pipeline::results::StreamResult;
 use crate::pipeline::stream_threads::Queue;
 use crate::pipeline::work_items::WorkItem;
-use crate::plan::PlannedFlow;
+use crate::plan::{PlannedFlow, UnitPlace};
 
 impl<F: PlannedFlow> LoadRun<'_, F> {
     /// Loads `first`, and then the pieces of the queue until none is left. `stream` is the stream's number, counted from 1.
@@ -34,6 +34,28 @@ impl<F: PlannedFlow> LoadRun<'_, F> {
                 _ = self.stop.wait() => return Err(Error::Interrupted),
             }
             next = queue.next();
+        }
+        Ok(())
+    }
+
+    /// Finishes shared units that are committed completely, and whose process was killed before it finished them. If the
+    /// destination refuses a row of a unit, the whole unit is loaded again, carefully. All streams have ended.
+    pub async fn finish_units<T: Transactions<Flow = F>>(
+        &self,
+        target: &T,
+        places: &[UnitPlace],
+        result: &mut StreamResult,
+    ) -> Result<(), Error> {
+        for place in places {
+            if self.stop.asked().is_some() {
+                return Err(Error::Interrupted);
+            }
+            if let Err(error) = target.finish_shared(*place).await {
+                let (_, unit) = self.unit(*place);
+                let item = WorkItem::whole(*place, unit);
+                let loader = Loader::new(self, target, 0, &item);
+                loader.after_refusal(error, result).await?;
+            }
         }
         Ok(())
     }

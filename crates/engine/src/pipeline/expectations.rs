@@ -9,16 +9,6 @@ use crate::plan::expect::{self, Promise};
 use crate::plan::{Reading, identity};
 use crate::verify::{ExactSum, VerifyError};
 
-/// Checks the files of a flow by the ledger's records of their ranges.
-pub fn check<'a>(
-    flow: &Reading,
-    files: impl Iterator<Item = &'a Arc<dyn Input>>,
-    own: &[&SplitRecord],
-) -> Result<(), VerifyError> {
-    check_promises(flow, own)?;
-    check_trailers(flow, files, own)
-}
-
 /// Checks the promises of control files and of the package by the records of all ranges of the flow.
 pub fn check_promises(flow: &Reading, own: &[&SplitRecord]) -> Result<(), VerifyError> {
     for promise in &flow.expect.promises {

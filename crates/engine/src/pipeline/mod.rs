@@ -7,34 +7,33 @@
 //! [`expectations`] compare these facts with the files before anything is published. The sequence of a run and its
 //! report are in [`crate::run`]. The code for one destination is in its driver ([`crate::driver_trait`]).
 
-pub mod coverage;
+pub(crate) mod coverage;
 mod damage;
-pub mod event_sink;
-pub mod expectations;
-pub mod fed_files;
-pub mod feeding;
-pub mod file_checks;
-pub mod gathered;
-pub mod kept_rejects;
-pub mod metering;
-pub mod naming;
-pub mod piece_events;
-pub mod reading_meter;
+pub(crate) mod event_sink;
+pub(crate) mod expectations;
+pub(crate) mod fed_files;
+pub(crate) mod feeding;
+pub(crate) mod file_checks;
+pub(crate) mod gathered;
+pub(crate) mod kept_rejects;
+pub(crate) mod metering;
+pub(crate) mod naming;
+pub(crate) mod piece_events;
+pub(crate) mod reading_meter;
 mod recheck;
-pub mod reject_count;
-pub mod reject_files;
-pub mod results;
-pub mod row_loop;
-pub mod sharing;
-pub mod split_evidence;
-pub mod splitting;
-pub mod stream_threads;
-mod threads;
-pub mod work;
-pub mod work_items;
+pub(crate) mod reject_count;
+pub(crate) mod reject_files;
+pub(crate) mod results;
+pub(crate) mod row_loop;
+pub(crate) mod sharing;
+pub(crate) mod split_evidence;
+pub(crate) mod splitting;
+pub(crate) mod stream_threads;
+pub(crate) mod threads;
+pub(crate) mod work;
+pub(crate) mod work_items;
 
 use inrush_rows::ids::RunName;
-use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -46,8 +45,9 @@ use crate::fault::Fault;
 use crate::plan::flow_inputs::{OpenSources, Sources, no_sources};
 use crate::plan::{ContentChecks, PlanOptions};
 use crate::report::{EmbeddedReport, Outcome, RunReport};
+use crate::shares::Shares;
 
-pub use self::threads::{require_address_space, runtime};
+pub(crate) use self::threads::{require_address_space, runtime};
 
 /// The options of a run beside its package. The caller reads the environment; the library does not.
 ///
@@ -67,9 +67,9 @@ pub struct RunOptions<'a> {
     pub from: Option<String>,
     /// The run whose rejects are loaded. The rows may belong to any partitions of the targets, and are loaded once.
     pub replays: Option<RunName>,
-    /// Divide the work into so many shares, and wait until other processes have loaded them
+    /// Divide the work into shares, and wait until other processes have loaded them
     /// ([`load_share`](crate::shares::load_share)).
-    pub shares: Option<NonZeroUsize>,
+    pub shares: Option<Shares>,
     /// The folder of installed Python packages, whose drivers are used.
     pub site_packages: Option<PathBuf>,
     /// The embedded server, if the caller started one; its URL is in the package.
@@ -115,6 +115,28 @@ impl RunOptions<'_> {
     /// The sources of the run, shared by all of its plans.
     pub fn sources(&self) -> Arc<dyn Sources> {
         (self.open_sources)(&self.stop)
+    }
+
+    /// The options of the plan of a run. With `unlocked`, another run of the package may be in progress.
+    pub fn plan_options<'a>(
+        &'a self,
+        sources: &'a dyn Sources,
+        contents: &'a ContentChecks,
+        unlocked: bool,
+    ) -> PlanOptions<'a> {
+        PlanOptions {
+            sources,
+            contents,
+            folder: &self.folder,
+            runs_folder: &self.runs_folder,
+            streams_default: self.streams_default,
+            again: self.again,
+            from: self.from.as_deref(),
+            is_replay: self.replays.is_some(),
+            is_shared_out: self.shares.is_some(),
+            unlocked,
+            obstacles: None,
+        }
     }
 
     /// Waits for the work, or until the run is asked to stop.
@@ -169,27 +191,5 @@ impl Success {
         let is_lost = self.report_path.is_none() && self.report.outcome == Outcome::Loaded;
         let first = self.report.notes.first().filter(|_| is_lost);
         first.map(String::as_str)
-    }
-}
-
-/// The options of the plan of a run. With `unlocked`, another run of the package may be in progress.
-pub fn plan_options<'a>(
-    options: &'a RunOptions<'_>,
-    sources: &'a dyn Sources,
-    contents: &'a ContentChecks,
-    unlocked: bool,
-) -> PlanOptions<'a> {
-    PlanOptions {
-        sources,
-        contents,
-        folder: &options.folder,
-        runs_folder: &options.runs_folder,
-        streams_default: options.streams_default,
-        again: options.again,
-        from: options.from.as_deref(),
-        is_replay: options.replays.is_some(),
-        is_shared_out: options.shares.is_some(),
-        unlocked,
-        obstacles: None,
     }
 }

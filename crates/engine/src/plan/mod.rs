@@ -5,40 +5,39 @@
 //! which column, and together they make a [`Reading`]. [`earlier`] finds the run that was before, and [`changed`],
 //! [`contents`] and [`loaded`] compare the files with the text that was loaded then. A driver makes its own plan of these.
 
-pub mod abilities;
-pub mod changed;
-pub mod column_text;
-pub mod columns;
-pub mod contents;
-pub mod earlier;
-pub mod error;
-pub mod expect;
-pub mod fields;
+pub(crate) mod abilities;
+pub(crate) mod changed;
+pub(crate) mod column_text;
+pub(crate) mod columns;
+pub(crate) mod contents;
+pub(crate) mod earlier;
+pub(crate) mod error;
+pub(crate) mod expect;
+pub(crate) mod fields;
 mod file_index;
 pub mod flow_inputs;
-pub mod identity;
-mod key_start;
-pub mod loaded;
-pub mod long_units;
-pub mod memory;
+pub(crate) mod identity;
+pub(crate) mod key_start;
+pub(crate) mod loaded;
+pub(crate) mod long_units;
+pub(crate) mod memory;
 mod name_index;
-pub mod options;
-pub mod pieces;
-pub mod plan_text;
-pub mod planned;
-mod reading;
+pub(crate) mod options;
+pub(crate) mod pieces;
+pub(crate) mod plan_text;
+pub(crate) mod planned;
+pub(crate) mod reading;
 pub mod since;
-pub mod source_paces;
+pub(crate) mod source_paces;
 #[cfg(test)]
 pub(crate) mod test_source;
-pub mod typed_rows;
-pub mod user_sql;
+pub(crate) mod typed_rows;
 
-pub use contents::ContentChecks;
+pub(crate) use contents::ContentChecks;
 pub use error::PlanError;
-pub use expect::ExpectPlan;
-pub use key_start::KeyStart;
-pub use memory::MemoryBound;
-pub use options::{Obstacles, PlanOptions, PlanRefusal};
-pub use planned::{PlannedFlow, PlannedUnit, SplitPlace, UnitPlace};
-pub use reading::Reading;
+pub use fields::FieldOrigin;
+pub(crate) use key_start::KeyStart;
+pub(crate) use memory::MemoryBound;
+pub(crate) use options::{Obstacles, PlanOptions};
+pub(crate) use planned::{PlannedFlow, PlannedUnit, UnitPlace};
+pub(crate) use reading::Reading;

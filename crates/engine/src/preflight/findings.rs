@@ -1,6 +1,6 @@
 //! Findings of a preflight: obstacles, hazards and notes. A preflight reports all of them, not only the first.
 
-use super::result::{Finding, Weight};
+use super::result::{Finding, PreflightReport, Weight};
 use crate::error::Error;
 use crate::plan::PlanError;
 use inrush_rows::ids::RunName;
@@ -38,24 +38,6 @@ pub fn words(error: &dyn std::error::Error) -> String {
     text
 }
 
-/// A finding that slows down the run or disturbs others.
-pub fn hurts(what: String, hint: &str) -> Finding {
-    Finding {
-        weight: Weight::Hurts,
-        what,
-        hint: Some(hint.to_owned()),
-    }
-}
-
-/// A finding that stops the run.
-pub fn stops(what: String, hint: String) -> Finding {
-    Finding {
-        weight: Weight::Stops,
-        what,
-        hint: Some(hint),
-    }
-}
-
 /// The finding for a hazard of a source.
 pub fn of_hazard(hazard: SourceHazard) -> Finding {
     Finding {
@@ -82,4 +64,18 @@ pub fn loaded_already(run: &RunName) -> Finding {
     tells(format!(
         "run {run} has loaded these files already: a run would do nothing"
     ))
+}
+
+/// Records an error of the input files as a finding, so that the preflight can continue; returns other errors.
+pub fn record_input_error(
+    report: &mut PreflightReport,
+    measured: Result<(), Error>,
+) -> Result<(), Error> {
+    match measured {
+        Err(error @ (Error::Source(_) | Error::Header { .. } | Error::Convert { .. })) => {
+            report.findings.push(of_error(&error));
+            Ok(())
+        }
+        other => other,
+    }
 }

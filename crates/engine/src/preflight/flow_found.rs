@@ -255,19 +255,6 @@ pub fn keep_read(flows: &mut [FlowFound], is_read: &[bool]) {
     }
 }
 
-/// Bytes of text for each byte that is sent, of all flows.
-pub fn text_of_sent(flows: &[FlowFound]) -> f64 {
-    let text: f64 = flows.iter().map(FlowFound::text_bytes_left).sum();
-    let sent: f64 = flows
-        .iter()
-        .map(|flow| flow.text_bytes_left() / flow.text_of_sent())
-        .sum();
-    match sent > 0.0 {
-        true => text / sent,
-        false => 1.0,
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use std::sync::Arc;

@@ -8,36 +8,38 @@
 //! steps [`together`].
 //! [`client`], [`files`], [`steps`] and [`predict`] are shared by all destinations.
 
-pub mod at_once;
+pub(crate) mod at_once;
 pub mod capacity;
-pub mod client;
-pub mod decode;
-pub mod files;
-pub mod findings;
-pub mod flow_found;
-pub mod measure;
-pub mod model;
-pub mod planning;
-pub mod predict;
-pub mod read;
+pub(crate) mod client;
+pub(crate) mod decode;
+pub(crate) mod files;
+pub(crate) mod findings;
+pub(crate) mod flow_found;
+pub(crate) mod measure;
+pub(crate) mod measuring_time;
+pub(crate) mod model;
+pub(crate) mod planning;
+pub(crate) mod predict;
+pub(crate) mod read;
 mod residency;
-pub mod result;
-pub mod sample;
-pub mod sample_batches;
+pub(crate) mod result;
+pub(crate) mod sample;
+pub(crate) mod sample_batches;
 #[cfg(test)]
 mod schema_test;
-pub mod source_read;
-pub mod steps;
-pub mod throughput;
-pub mod together;
+pub(crate) mod source_read;
+pub(crate) mod steps;
+pub(crate) mod throughput;
+pub(crate) mod together;
 
 use std::time::Duration;
 
 use inrush_package::Package;
 
-use crate::error::Error;
 use crate::pipeline::RunOptions;
 
+pub(crate) use self::findings::record_input_error;
+pub(crate) use self::measuring_time::MeasuringTime;
 pub use self::result::{
     FilesFound, Finding, PREFLIGHT_VERSION, PreflightReport, PreflightStep, StepFound, Weight,
     preflight_schema,
@@ -45,31 +47,6 @@ pub use self::result::{
 
 /// For each of the measurements of reading: with one thread and with all, from the cache and from the disk.
 const READ_TIME: Duration = Duration::from_millis(600);
-/// For each measurement of a step, all flows together.
-pub const STEP_TIME: Duration = Duration::from_millis(1000);
-/// The time for all steps together, on which the prediction rests.
-const TOGETHER_TIME: Duration = Duration::from_millis(2500);
-
-/// The time of each measurement of a flow.
-#[derive(Clone, Copy, Debug)]
-pub struct MeasuringTime {
-    /// Each step.
-    pub step: Duration,
-    /// All steps together.
-    pub together: Duration,
-}
-
-impl MeasuringTime {
-    /// The times for this number of flows.
-    pub fn of(flows: usize) -> MeasuringTime {
-        let flows = flows.max(1) as f64;
-        MeasuringTime {
-            step: STEP_TIME.div_f64(flows),
-            together: TOGETHER_TIME.div_f64(flows),
-        }
-    }
-}
-
 /// Options of a preflight beside those of a run.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct PreflightOptions {
@@ -110,23 +87,4 @@ impl PreflightReport {
             .retain(|finding| seen.insert(finding.what.clone()));
         self.took_s = took.as_secs_f64();
     }
-}
-
-/// Records an error of the input files as a finding, so that the preflight can continue; returns other errors.
-pub fn record_input_error(
-    report: &mut PreflightReport,
-    measured: Result<(), Error>,
-) -> Result<(), Error> {
-    match measured {
-        Err(error @ (Error::Source(_) | Error::Header { .. } | Error::Convert { .. })) => {
-            report.findings.push(findings::of_error(&error));
-            Ok(())
-        }
-        other => other,
-    }
-}
-
-/// Cores of this machine.
-pub fn cores() -> usize {
-    std::thread::available_parallelism().map_or(1, usize::from)
 }

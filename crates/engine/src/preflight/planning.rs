@@ -3,7 +3,7 @@
 use super::findings;
 use super::result::Finding;
 use crate::error::Error;
-use crate::pipeline::{RunOptions, plan_options};
+use crate::pipeline::RunOptions;
 use crate::plan::{ContentChecks, Obstacles, PlanError, PlanOptions};
 
 /// Makes a plan, and adds the obstacles to the findings. Returns an error only if the package itself is wrong.
@@ -17,7 +17,7 @@ pub async fn plan<P>(
     let obstacles = Obstacles::default();
     let plan_options = PlanOptions {
         obstacles: Some(&obstacles),
-        ..plan_options(options, &*sources, &contents, false)
+        ..options.plan_options(&*sources, &contents, false)
     };
     let plan = build(&plan_options).await;
     found.extend(obstacles.take().iter().map(findings::of_refusal));

@@ -5,15 +5,16 @@ use std::sync::Arc;
 
 use inrush_rows::ids::RunKey;
 use inrush_rows::pace::Pace;
+use inrush_system::threads::cores;
 use inrush_verdict::Cause;
 
 use super::capacity::{CostsFound, Resources};
+use super::findings;
 use super::flow_found::FlowFound;
 use super::model::{Answer, ObservedLoad, SharedSeconds, Speed, WorkPiece};
 use super::read::ReadFound;
 use super::result::PreflightReport;
 use super::together::Together;
-use super::{cores, findings};
 use crate::pipeline::RunOptions;
 use crate::report::{Prediction, leave_prediction};
 

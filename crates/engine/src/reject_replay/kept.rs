@@ -9,7 +9,7 @@ use serde::Serialize;
 
 use super::error::ReplayError;
 use crate::pipeline::reject_files::line_count;
-use crate::report::{REASONS_SUFFIX, ReasonReader, RejectReport, age};
+use crate::report::{REASONS_SUFFIX, REJECTS, ReasonReader, RejectReport, age};
 
 /// Rejects that are shown for each cause.
 const EXAMPLES_MAX: usize = 3;
@@ -31,7 +31,7 @@ pub struct RejectCause {
 
 /// The folder of a run: by its name or its path, or else the newest one.
 pub fn find_folder(runs_folder: &Path, run: Option<&str>) -> Result<PathBuf, ReplayError> {
-    let is_run = |path: &Path| path.join("rejects").is_dir();
+    let is_run = |path: &Path| path.join(REJECTS).is_dir();
     let Some(run) = run else {
         let entries = fs::read_dir(runs_folder).map_err(|_| ReplayError::NoRun {
             path: runs_folder.to_owned(),
@@ -122,7 +122,7 @@ fn place(reject: &RejectReport) -> (&str, u64) {
 
 /// The files of a run's rejects with this ending, in order.
 pub(super) fn files(folder: &Path, suffix: &str) -> Result<Vec<PathBuf>, ReplayError> {
-    let rejects = folder.join("rejects");
+    let rejects = folder.join(REJECTS);
     let failed = |source| ReplayError::Unreadable {
         path: rejects.clone(),
         source,

@@ -5,13 +5,14 @@ use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufWriter, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use inrush_package::secrets::{mask_json, note_shown_path};
 use inrush_page::WithList;
 use serde_json::json;
 
 use super::disk_reserve::{require_reserve, require_room, reserve_bytes};
+use super::rejects_folder::{REJECTS, RejectsFolder, complete_renewal};
 use super::shown::{ShownUnits, UNITS, shown};
 use super::types::RunReport;
 use crate::error::Error;
@@ -35,6 +36,7 @@ pub fn lacks_report(runs_folder: &Path, run: &RunName) -> bool {
 /// `runs/<run>/`.
 pub struct RunFolder {
     path: PathBuf,
+    rejects: Arc<RejectsFolder>,
     log: Mutex<File>,
     look_every: u64,
 }
@@ -45,7 +47,8 @@ impl RunFolder {
         let path = runs_folder.join(run.as_str());
         note_shown_path(runs_folder);
         note_shown_path(&path);
-        let rejects = path.join("rejects");
+        let rejects = path.join(REJECTS);
+        complete_renewal(&path)?;
         let failed = |path: &Path| {
             let path = path.display().to_string();
             move |source| Error::Folder { path, source }
@@ -80,6 +83,7 @@ impl RunFolder {
         let reserve = reserve_bytes(&path).map_err(failed(&path))?;
         Ok(RunFolder {
             look_every: reserve / 2,
+            rejects: Arc::new(RejectsFolder::open(&path.join(REJECTS))?),
             path,
             log: Mutex::new(log),
         })
@@ -90,9 +94,16 @@ impl RunFolder {
         &self.path
     }
 
-    /// The folder of the rejects.
-    pub fn rejects(&self) -> PathBuf {
-        self.path.join("rejects")
+    /// The folder of the rejects, as this attempt of the run holds it.
+    pub fn rejects(&self) -> &Arc<RejectsFolder> {
+        &self.rejects
+    }
+
+    /// Keeps the files of rejects whose names `is_kept` accepts, and takes them from all processes that loaded the run before
+    /// this one. They cannot change a file of rejects any more.
+    pub fn take_rejects(&mut self, is_kept: impl Fn(&str) -> bool) -> Result<(), Error> {
+        self.rejects = Arc::new(self.rejects.renew(is_kept)?);
+        Ok(())
     }
 
     /// The path of the report.
@@ -169,8 +180,8 @@ impl RunFolder {
     /// Fails if the disk has less free space than the reserve for the run's report and for other programs. Called while
     /// rejects are written, because their number has no limit.
     pub fn require_reserve(&self) -> Result<(), Error> {
-        let path = self.rejects();
-        require_reserve(&path).map_err(|source| Error::Folder {
+        let path = self.rejects.path();
+        require_reserve(path).map_err(|source| Error::Folder {
             path: path.display().to_string(),
             source,
         })

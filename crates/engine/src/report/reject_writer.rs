@@ -1,9 +1,10 @@
 //! Writes rejected rows in the input's own dialect, and a `.jsonl` with their reasons.
 
 use std::collections::{BTreeMap, HashMap};
-use std::fs::{self, File};
+use std::fs::File;
 use std::io::{self, BufRead, BufReader, BufWriter, Lines, Write};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use inrush_package::secrets;
 use inrush_rows::encoding::TextEncoding;
@@ -11,7 +12,7 @@ use inrush_rows::reject::{Reject, RejectCode};
 use inrush_scan::{Dialect, FixedWidth, RecordEnd, Terminator};
 use serde::{Deserialize, Serialize};
 
-use super::folder::private_file;
+use super::rejects_folder::RejectsFolder;
 use super::types::RejectReport;
 use crate::error::Error;
 
@@ -158,7 +159,7 @@ pub fn reject_file_name(name: &str) -> String {
 ///   it, so it is in a separate file `NAME.last.rejects` (`last2`, ...), without a line end.
 /// - The input files have different encodings. Rows of the second encoding are in `NAME.ENCODING.rejects`.
 pub struct RejectFile {
-    folder: PathBuf,
+    folder: Arc<RejectsFolder>,
     name: String,
     dialect: Dialect,
     header: Option<Vec<String>>,
@@ -193,7 +194,7 @@ impl OpenFile {
 impl RejectFile {
     /// The rejects of the piece called `name`. Files of an earlier attempt at it are removed.
     pub fn new(
-        folder: &Path,
+        folder: &Arc<RejectsFolder>,
         name: &str,
         dialect: &Dialect,
         header: Option<&[String]>,
@@ -201,7 +202,7 @@ impl RejectFile {
         let name = reject_file_name(name);
         remove_earlier(folder, &name)?;
         Ok(RejectFile {
-            folder: folder.to_owned(),
+            folder: Arc::clone(folder),
             name,
             dialect: dialect.clone(),
             header: header.map(<[String]>::to_vec),
@@ -268,16 +269,15 @@ impl RejectFile {
     }
 
     fn open(&self, stem: &str, encoding: TextEncoding) -> Result<OpenFile, Error> {
-        let writer = |path: PathBuf| match private_file(&path, false) {
-            Ok(file) => Ok(Writer {
-                path,
-                file: BufWriter::new(file),
+        let writer = |name: String| -> Result<Writer, Error> {
+            Ok(Writer {
+                file: BufWriter::new(self.folder.create(&name)?),
+                path: self.folder.path().join(name),
                 bytes: 0,
-            }),
-            Err(source) => Err(failed(&path, source)),
+            })
         };
-        let mut rows = writer(self.folder.join(format!("{stem}{ROWS_SUFFIX}")))?;
-        let reasons = writer(self.folder.join(format!("{stem}{REASONS_SUFFIX}")))?;
+        let mut rows = writer(format!("{stem}{ROWS_SUFFIX}"))?;
+        let reasons = writer(format!("{stem}{REASONS_SUFFIX}"))?;
         rows.write(encoding.mark())?;
         let encoded = |text: &[u8]| match encoding {
             TextEncoding::Utf8 => text.to_vec(),
@@ -365,29 +365,8 @@ fn ends_with_its_file(reject: &Reject, dialect: &Dialect) -> bool {
 }
 
 /// Removes the files that an earlier attempt at the piece left.
-fn remove_earlier(folder: &Path, name: &str) -> Result<(), Error> {
-    let entries = match fs::read_dir(folder) {
-        Ok(entries) => entries,
-        Err(source) if source.kind() == std::io::ErrorKind::NotFound => return Ok(()),
-        Err(source) => return Err(failed(folder, source)),
-    };
-    for entry in entries {
-        let entry = entry.map_err(|source| failed(folder, source))?;
-        let file_name = entry.file_name();
-        if file_name
-            .to_str()
-            .is_some_and(|text| is_of_piece(text, name))
-        {
-            let path = entry.path();
-            match fs::remove_file(&path) {
-                Err(source) if source.kind() != std::io::ErrorKind::NotFound => {
-                    return Err(failed(&path, source));
-                }
-                _ => {}
-            }
-        }
-    }
-    Ok(())
+fn remove_earlier(folder: &RejectsFolder, name: &str) -> Result<(), Error> {
+    folder.remove(|file_name| is_of_piece(file_name, name))
 }
 
 /// True if a file belongs to the piece. Pieces of one unit are numbered, and no other part of a file name is a number.
@@ -494,7 +473,7 @@ impl From<&Reject> for RejectReport {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
+    use std::fs;
 
     use inrush_rows::location::Location;
     use inrush_scan::{Escape, Records, Scanner, ShortText, TextEnd};
@@ -519,6 +498,10 @@ mod tests {
         }
     }
 
+    fn opened(path: &Path) -> Arc<RejectsFolder> {
+        Arc::new(RejectsFolder::open(path).expect("opened"))
+    }
+
     /// Writes rejects, and returns the files of rows by their names.
     fn kept(
         dialect: &Dialect,
@@ -528,7 +511,8 @@ mod tests {
         let folder = tempdir().expect("a folder");
         fs::write(folder.path().join("f.1.last2.rejects"), "left").expect("written");
         fs::write(folder.path().join("f.1.2.rejects"), "another piece's").expect("written");
-        let mut file = RejectFile::new(folder.path(), "f.1", dialect, header).expect("made");
+        let mut file =
+            RejectFile::new(&opened(folder.path()), "f.1", dialect, header).expect("made");
         file.keep(rejects).expect("kept");
         file.finish().expect("finished");
         assert!(folder.path().join("f.1.2.rejects").exists());
@@ -567,7 +551,8 @@ mod tests {
     #[test]
     fn a_row_without_line_and_byte_is_found_by_its_key() {
         let folder = tempdir().expect("a folder");
-        let mut file = RejectFile::new(folder.path(), "f", &Dialect::csv(), None).expect("made");
+        let mut file =
+            RejectFile::new(&opened(folder.path()), "f", &Dialect::csv(), None).expect("made");
         let of_file = reject(b"x", RejectCode::Syntax, None);
         let mut of_table = of_file.clone();
         of_table.location.key = Some("id = 17".into());
@@ -593,7 +578,7 @@ mod tests {
     fn a_reason_is_written_out_for_the_first_rows_alone() {
         let folder = tempdir().expect("a folder");
         let dialect = Dialect::csv();
-        let mut file = RejectFile::new(folder.path(), "f", &dialect, None).expect("made");
+        let mut file = RejectFile::new(&opened(folder.path()), "f", &dialect, None).expect("made");
         let rejects: Vec<Reject> = (1..=3000)
             .map(|line| {
                 let mut one = reject(b"x", RejectCode::Syntax, None);

@@ -26,7 +26,7 @@ pub fn forget<S: LoadSteps>(
             if record.rows_rejected == 0 {
                 continue;
             }
-            let found = reject_files::count(&folder, &record.reject_files)?;
+            let found = reject_files::count(folder, &record.reject_files)?;
             if found >= record.rows_rejected {
                 continue;
             }
@@ -38,7 +38,7 @@ pub fn forget<S: LoadSteps>(
                 counted(missing, "row"),
                 run.name,
                 if missing == 1 { "is" } else { "are" },
-                folder.display(),
+                folder.path().display(),
                 told.words
             ));
             if told.is_forgotten {

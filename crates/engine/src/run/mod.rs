@@ -12,18 +12,18 @@
 //! the ledger with the destination's counts, [`publish`] makes the rows visible, [`gathering`], [`unit_reports`] and [`report`] make the report, and
 //! [`ending`] writes it.
 
-pub mod account;
-pub mod announcements;
-pub mod context;
-pub mod ending;
-pub mod gathering;
+pub(crate) mod account;
+pub(crate) mod announcements;
+pub(crate) mod context;
+pub(crate) mod ending;
+pub(crate) mod gathering;
 mod lost_rejects;
-pub mod plan;
-pub mod prepared;
+pub(crate) mod plan;
+pub(crate) mod prepared;
 mod publish;
 mod report;
-pub mod steps;
-pub mod unit_reports;
+pub(crate) mod steps;
+pub(crate) mod unit_reports;
 
 use std::collections::BTreeMap;
 use std::time::Instant;
@@ -87,11 +87,16 @@ pub fn run<S: LoadSteps>(
     let context = RunContext::new(&run, &runtime, options);
     let loaded = found.and_then(|()| match options.shares {
         None => steps.load(&context, work_left(&context), &gauges, &mut gathering),
-        Some(count) => {
-            let count = count.get();
-            shares::coordinate::coordinate(steps, &context, package, count, &gauges, &mut gathering)
-        }
+        Some(shares) => shares::coordinate::coordinate(
+            steps,
+            &context,
+            package,
+            shares,
+            &gauges,
+            &mut gathering,
+        ),
     });
+    let loaded = loaded.and_then(|()| steps.finish_units(&context, &mut gathering));
     gathering.phases.load_s = loading.elapsed().as_secs_f64();
     context.tell_paces(S::PACED_BY, &mut gathering);
 

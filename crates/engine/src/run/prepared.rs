@@ -24,7 +24,7 @@ use crate::pipeline::work_items::{self, Committed, WorkItem};
 use crate::pipeline::{RunOptions, reject_files, splitting};
 use crate::plan::planned::{PlannedFlow, PlannedUnit, SplitPlace, UnitPlace};
 use crate::reject_replay;
-use crate::report::{RunFolder, reject_file_name};
+use crate::report::{FilesOf, RunFolder, reject_file_name};
 
 /// A run that is planned and holds its lock: the part that is the same for all destinations.
 pub struct PreparedRun<P> {
@@ -134,7 +134,7 @@ pub fn begin<R: DriverRun>(
     let finished = |split| run.kept_ranges(split);
     let fed_files = FedFiles::of(run.plan.flows(), chunk_bytes, facts.streams, finished);
     let sharing = sharing(run);
-    let rejects = rejects(run)?;
+    let rejects = keep_rejects(run)?;
     run.fed_files = fed_files;
     run.sharing = sharing;
     run.rejects = rejects;
@@ -164,7 +164,7 @@ pub fn begin_share<R: DriverRun>(
         let key = flow.units()[item.unit].key();
         reject_file_name(&reject_files::of_key(&flow.reading().name, key))
     });
-    reject_files::remove_those(&run.folder.rejects(), &names.collect::<Vec<_>>())?;
+    reject_files::remove_those(run.folder.rejects(), &names.collect::<Vec<_>>())?;
     let counts = flows.iter().map(|flow| {
         // The bytes of all splits: at most this much is left.
         RejectCount::new(flow.reading(), flow.all_splits(), RowTally::default())
@@ -191,28 +191,40 @@ fn sharing<R: DriverRun>(run: &R) -> BTreeMap<UnitPlace, Sharing> {
 }
 
 /// The rejects of each flow, starting with those that are kept. All other reject files are removed.
-fn rejects<R: DriverRun>(run: &R) -> Result<Vec<RejectCount>, Error> {
+fn keep_rejects<R: DriverRun>(run: &mut R) -> Result<Vec<RejectCount>, Error> {
+    let names = kept_names(run);
+    let all = names.concat();
+    let files = FilesOf::pieces(&all);
+    run.folder
+        .take_rejects(|name| reject_files::is_of(name, &files))?;
     let folder = run.folder.rejects();
     let flows = run.plan.flows();
-    let mut names = vec![Vec::new(); flows.len()];
     let mut accounts = vec![Account::default(); flows.len()];
     for (unit, _) in places(flows) {
         accounts[unit.0].add(&run.kept_account(unit));
-        let records = run.kept_records(unit).into_iter();
-        let with_rejects = records.filter(|record| record.rows_rejected > 0);
-        names[unit.0].extend(with_rejects.flat_map(|record| record.reject_files));
     }
-    reject_files::remove_all_but(&folder, &names.concat())?;
     let mut rejects = Vec::with_capacity(flows.len());
     for ((flow, names), account) in flows.iter().zip(names).zip(accounts) {
         let mut tally = RowTally {
-            kept_bytes: reject_files::bytes(&folder, &names)?,
+            kept_bytes: reject_files::bytes(folder, &names)?,
             ..RowTally::default()
         };
         tally.add(RowTally::from(account));
         rejects.push(RejectCount::new(flow.reading(), flow.all_splits(), tally));
     }
     Ok(rejects)
+}
+
+/// The names of the kept reject files of each flow.
+fn kept_names<R: DriverRun>(run: &R) -> Vec<Vec<String>> {
+    let flows = run.plan.flows();
+    let mut names = vec![Vec::new(); flows.len()];
+    for (unit, _) in places(flows) {
+        let records = run.kept_records(unit).into_iter();
+        let with_rejects = records.filter(|record| record.rows_rejected > 0);
+        names[unit.0].extend(with_rejects.flat_map(|record| record.reject_files));
+    }
+    names
 }
 
 /// Finds the first records of file ranges that cannot be read otherwise.

@@ -69,6 +69,14 @@ pub trait LoadSteps: Sized {
         gathering: &mut Gathering,
     ) -> Result<(), Error>;
 
+    /// Finishes units that are committed completely, and whose process was killed before it finished them. Called after
+    /// all streams have ended.
+    fn finish_units(
+        &self,
+        context: &RunContext<'_, Self::Run>,
+        gathering: &mut Gathering,
+    ) -> Result<(), Error>;
+
     /// Reads the ledger, and compares it with the files. The caller compares the ledger's units with the destination's
     /// own counts.
     fn committed(&self, context: &RunContext<'_, Self::Run>) -> Result<Self::Committed, Error>;

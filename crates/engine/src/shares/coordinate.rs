@@ -1,16 +1,17 @@
 //! The process that holds a run, while other processes load it.
 
-use std::collections::BTreeSet;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use inrush_package::Package;
 use inrush_rows::plural::counted;
 
+use super::Shares;
 use super::divide::{Division, divide};
 use super::error::ShareError;
 use super::files::ShareFiles;
 use super::sent_plan::{PLAN_FILE, SentPlan};
+use super::waiting::{SHOW_LIFE_EVERY, Waiting};
 use crate::error::Error;
 use crate::event::Event;
 use crate::gauge::Gauge;
@@ -31,43 +32,65 @@ pub fn coordinate<S: LoadSteps>(
     steps: &S,
     context: &RunContext<'_, S::Run>,
     package: &Package,
-    count: usize,
+    asked: Shares,
     gauges: &[Arc<Gauge>],
     gathering: &mut Gathering,
 ) -> Result<(), Error> {
     let run = context.run;
+    let count = asked.count.get();
     let joins = steps.joins().ok_or_else(Error::no_several_hosts)?;
     refuse_inputs_of_one_host(run.plan.flows())?;
     let Division { own, shares } = divide(work_left(context), run.plan.flows(), count);
     let record = joins.record(run);
     let files = ShareFiles::open(run.folder.path(), record.epoch)?;
     let missing = (1..=count).filter(|share| !shares[share - 1].is_empty());
-    let mut missing: BTreeSet<usize> = missing.collect();
+    let missing: Vec<usize> = missing.collect();
     let targets = joins.targets_digest(run);
     SentPlan::of(&run.plan, record, package, targets, shares).write(&run.folder)?;
-    tell(context, missing.len());
+    tell(context, missing.len(), asked.silence_max);
     if !own.is_empty() {
         steps.load(context, own, gauges, gathering)?;
     }
-    while !missing.is_empty() {
-        let share = missing.iter().copied();
-        for share in share.collect::<Vec<usize>>() {
+    let waiting = Waiting::new(missing, asked.silence_max, Instant::now());
+    wait_for_results(context, &files, waiting, gathering)?;
+    joins.shut_out(run)
+}
+
+/// Waits until the results of all shares are there, as long as a process shows life.
+fn wait_for_results<R: DriverRun>(
+    context: &RunContext<'_, R>,
+    files: &ShareFiles,
+    mut waiting: Waiting,
+    gathering: &mut Gathering,
+) -> Result<(), Error> {
+    let mut looked = Instant::now();
+    loop {
+        for share in waiting.shares() {
             if let Some(result) = files.result(share)? {
                 gathering.add_share(share, result);
-                missing.remove(&share);
+                waiting.ended(share, Instant::now());
             }
         }
-        if !missing.is_empty() {
-            context.runtime.block_on(async {
-                tokio::select! {
-                    biased;
-                    _ = context.stop.wait() => Err(Error::Interrupted),
-                    () = tokio::time::sleep(LOOK_EVERY) => Ok(()),
-                }
-            })?;
+        if waiting.shares().is_empty() {
+            return Ok(());
         }
+        if looked.elapsed() >= SHOW_LIFE_EVERY {
+            looked = Instant::now();
+            for share in waiting.shares() {
+                if let Some(text) = waiting.look(share, files.life(share)?, looked) {
+                    context.notice(&Event::Note { text });
+                }
+            }
+            waiting.require_life(looked)?;
+        }
+        context.runtime.block_on(async {
+            tokio::select! {
+                biased;
+                _ = context.stop.wait() => Err(Error::Interrupted),
+                () = tokio::time::sleep(LOOK_EVERY) => Ok(()),
+            }
+        })?;
     }
-    joins.shut_out(run)
 }
 
 fn refuse_inputs_of_one_host<F: PlannedFlow>(flows: &[F]) -> Result<(), ShareError> {
@@ -88,14 +111,16 @@ fn refuse_inputs_of_one_host<F: PlannedFlow>(flows: &[F]) -> Result<(), ShareErr
     Ok(())
 }
 
-fn tell<R: DriverRun>(context: &RunContext<'_, R>, missing: usize) {
+fn tell<R: DriverRun>(context: &RunContext<'_, R>, missing: usize, silence_max: Duration) {
     if missing > 0 {
         let path = context.run.folder.path().join(PLAN_FILE);
         context.notice(&Event::Note {
             text: format!(
-                "waits for {}: on each host, `inrush join PACKAGE {} --share N` loads one",
+                "waits for {}: on each host, `inrush join PACKAGE {} --share N` loads one; gives up if no process shows \
+                 life for {} s",
                 counted(missing as u64, "share"),
-                path.display()
+                path.display(),
+                silence_max.as_secs()
             ),
         });
     }

@@ -80,6 +80,16 @@ pub enum ShareError {
         /// The process.
         by: String,
     },
+    /// No process that loads a share has shown life for too long.
+    #[error(
+        "no process has shown life for {silence_s} s, and the run waits for {shares}; nothing was switched"
+    )]
+    Silent {
+        /// The limit, in seconds.
+        silence_s: u64,
+        /// The shares that are missing, with their processes.
+        shares: String,
+    },
     /// A pipe can be read only on its host.
     #[error("flow `{flow}` reads {pipe}, which is a pipe: no other host can read it")]
     Pipe {
@@ -114,9 +124,10 @@ impl ShareError {
     /// The exit status for this error.
     pub fn exit_status(&self) -> ExitStatus {
         match self {
-            ShareError::File { .. } | ShareError::Form { .. } | ShareError::Held { .. } => {
-                ExitStatus::Failed
-            }
+            ShareError::File { .. }
+            | ShareError::Form { .. }
+            | ShareError::Held { .. }
+            | ShareError::Silent { .. } => ExitStatus::Failed,
             ShareError::RejectLimit { .. } => ExitStatus::RejectLimit,
             ShareError::PlanVersion { .. }
             | ShareError::InrushVersion { .. }
@@ -154,6 +165,11 @@ impl ShareError {
                     .to_owned()
             }
             ShareError::Held { .. } => "wait until it is done, or stop it".to_owned(),
+            ShareError::Silent { .. } => {
+                "run the same command again, which keeps what is committed, and give each `inrush join` while it \
+                 waits; --shares-wait SECONDS lets it wait longer"
+                    .to_owned()
+            }
             ShareError::Pipe { .. } => {
                 "write the data to a file first, or leave --shares out".to_owned()
             }

@@ -1,12 +1,14 @@
 //! The files of shares in a run's folder: the lock and the result of each, by the attempt of the run.
 
 use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
 
 use inrush_system::lock_file::{self, LockAttempt};
 
 use super::error::ShareError;
 use super::share_result::ShareResult;
+use super::waiting::Life;
 use crate::pipeline::naming::holder;
 use crate::report::write_whole;
 
@@ -22,6 +24,14 @@ pub struct ShareFiles {
 #[derive(Debug)]
 pub struct HeldShare {
     _lock: fs::File,
+    path: PathBuf,
+}
+
+impl HeldShare {
+    /// The file whose time tells that the process is alive.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
 }
 
 impl ShareFiles {
@@ -29,13 +39,11 @@ impl ShareFiles {
     pub fn open(run_folder: &Path, epoch: i32) -> Result<ShareFiles, ShareError> {
         let folder = run_folder.join("shares");
         match fs::create_dir(&folder) {
-            Err(source) if source.kind() != std::io::ErrorKind::AlreadyExists => {
-                Err(ShareError::File {
-                    doing: "write",
-                    path: folder,
-                    source,
-                })
-            }
+            Err(source) if source.kind() != io::ErrorKind::AlreadyExists => Err(ShareError::File {
+                doing: "write",
+                path: folder,
+                source,
+            }),
             _ => Ok(ShareFiles { folder, epoch }),
         }
     }
@@ -53,8 +61,30 @@ impl ShareFiles {
             source,
         })?;
         match locked {
-            LockAttempt::Ours(_lock) => Ok(HeldShare { _lock }),
+            LockAttempt::Ours(_lock) => Ok(HeldShare { _lock, path }),
             LockAttempt::Others(by) => Err(ShareError::Held { share, by }),
+        }
+    }
+
+    /// The last sign of life of the process that loads a share; `None` if no process has begun to load it. The lock is not
+    /// touched: it belongs to that process.
+    pub fn life(&self, share: usize) -> Result<Option<Life>, ShareError> {
+        let path = self.path(share, "lock");
+        let read = || -> io::Result<Life> {
+            // On NFS, to open a file asks the server for its time.
+            let file = fs::File::open(&path)?;
+            let at = file.metadata()?.modified()?;
+            let process = lock_file::holder(file)?;
+            Ok(Life { process, at })
+        };
+        match read() {
+            Ok(life) => Ok(Some(life)),
+            Err(source) if source.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(source) => Err(ShareError::File {
+                doing: "read",
+                path,
+                source,
+            }),
         }
     }
 
@@ -63,7 +93,7 @@ impl ShareFiles {
         let path = self.path(share, "json");
         let text = match fs::read(&path) {
             Ok(text) => text,
-            Err(source) if source.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+            Err(source) if source.kind() == io::ErrorKind::NotFound => return Ok(None),
             Err(source) => {
                 return Err(ShareError::File {
                     doing: "read",

@@ -5,11 +5,16 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use inrush_rows::ids::RunName;
+use rustix::fs::{AtFlags, CWD, Timespec, Timestamps, UTIME_NOW, utimensat};
+use tokio::runtime::Runtime;
+use tokio::task::AbortHandle;
 
 use super::error::ShareError;
 use super::files::ShareFiles;
 use super::sent_plan::{PLAN_FILE, SentPlan};
+use super::waiting::SHOW_LIFE_EVERY;
 use crate::error::Error;
+use crate::fault::{self, FaultPoint};
 use crate::ledger::Account;
 use crate::pipeline::naming::holder;
 use crate::pipeline::work_items::WorkItem;
@@ -49,11 +54,13 @@ pub fn load_share<S: LoadSteps>(
     let items = sent.share(share)?;
     let folder_path = &folder_of(plan_file, &sent)?;
     let files = ShareFiles::open(folder_path, sent.run.epoch)?;
-    let _held = files.hold(share)?;
+    let held = files.hold(share)?;
     let mut gathering = Gathering::begin();
     let runtime = runtime()?;
+    let _showing = ShowsLife::begin(&runtime, held.path());
     let folder = RunFolder::join(folder_path, share)?;
     let mut run = joins.join(&runtime, &sent, folder)?;
+    fault::reach(options.fault.as_ref(), FaultPoint::RunEntered);
     let units: BTreeSet<UnitPlace> = items.iter().map(WorkItem::unit_place).collect();
     let units_kept = units.iter().filter(|unit| is_kept(&run, **unit)).count();
     let mut account = Account::default();
@@ -88,6 +95,39 @@ pub fn load_share<S: LoadSteps>(
         units_kept,
         account,
     })
+}
+
+/// Shows the process that holds the run that this one is alive, until it is dropped. A process that is suspended shows
+/// nothing.
+struct ShowsLife(AbortHandle);
+
+impl ShowsLife {
+    fn begin(runtime: &Runtime, path: &Path) -> ShowsLife {
+        let path = path.to_owned();
+        let now = Timespec {
+            tv_sec: 0,
+            tv_nsec: UTIME_NOW,
+        };
+        let times = Timestamps {
+            last_access: now,
+            last_modification: now,
+        };
+        let task = runtime.spawn(async move {
+            let mut ticks = tokio::time::interval(SHOW_LIFE_EVERY);
+            loop {
+                ticks.tick().await;
+                // If it fails, the share still loads; the process that holds the run may give up.
+                let _ = utimensat(CWD, &path, &times, AtFlags::empty());
+            }
+        });
+        ShowsLife(task.abort_handle())
+    }
+}
+
+impl Drop for ShowsLife {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
 }
 
 fn is_kept<R: DriverRun>(run: &R, unit: UnitPlace) -> bool {

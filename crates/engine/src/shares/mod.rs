@@ -14,14 +14,32 @@
 //! A [result](share_result) comes back as a file in the run's folder, which all hosts see. The ledger alone says which rows are
 //! loaded; a result adds the facts that only the process knew that loaded them: times, changed values, the first rejects.
 
-pub mod coordinate;
+pub(crate) mod coordinate;
 mod divide;
 mod error;
 mod files;
 mod load;
-pub mod sent_plan;
-pub mod share_result;
+pub(crate) mod sent_plan;
+pub(crate) mod share_result;
+mod waiting;
+
+use std::num::NonZeroUsize;
+use std::time::Duration;
 
 pub use error::ShareError;
 pub use load::{ShareLoaded, load_share};
 pub use sent_plan::SentPlan;
+
+/// How the work of a run is shared among processes.
+#[derive(Clone, Copy, Debug)]
+pub struct Shares {
+    /// The number of shares.
+    pub count: NonZeroUsize,
+    /// The run ends if no process that loads a share shows life for this time.
+    pub silence_max: Duration,
+}
+
+impl Shares {
+    /// The default of [`silence_max`](Self::silence_max).
+    pub const SILENCE_MAX: Duration = Duration::from_secs(60 * 60);
+}

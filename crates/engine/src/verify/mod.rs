@@ -6,16 +6,15 @@
 //! of numbers that a trailer, a control file or the package promises; a driver's own comparisons with its database are
 //! behind [`DriverSums`]. All sums are exact ([`ExactSum`]), whatever their size.
 
-mod column_sums;
-mod driver_sums;
-mod error;
-mod plan;
-mod tally;
+pub(crate) mod column_sums;
+pub(crate) mod driver_sums;
+pub(crate) mod error;
+pub(crate) mod plan;
+pub(crate) mod tally;
 
-pub use column_sums::ColumnSums;
-pub use driver_sums::{BatchSums, DriverSums};
+pub(crate) use column_sums::ColumnSums;
+pub(crate) use driver_sums::DriverSums;
 pub use error::{Difference, VerifyError};
-pub use inrush_destination::sums::{ColumnForm, ExactSum, SumForm, add_count, whole};
-pub use inrush_source::ContentHash;
-pub use plan::{VerifyColumn, VerifyPlan};
-pub use tally::Tally;
+pub(crate) use inrush_destination::sums::ExactSum;
+pub(crate) use plan::VerifyPlan;
+pub(crate) use tally::Tally;

@@ -7,8 +7,8 @@ mod undeclared_header;
 
 use std::sync::Arc;
 
+use inrush_engine::plan::FieldOrigin;
 use inrush_engine::plan::PlanError;
-use inrush_engine::plan::fields::FieldOrigin;
 use inrush_engine::plan::flow_inputs::{
     FlowAsked, FlowInputs, InputForm, OpenInputs, Sources, TypedField, TypedInputs,
 };

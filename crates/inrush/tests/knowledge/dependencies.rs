@@ -20,7 +20,7 @@ const DEPARTURES: &[Departure] = &[
     Departure {
         from: "inrush-postgres",
         to: "inrush-engine",
-        why: "its driver uses the engine's internals: src/engine.rs of its crate lists them",
+        why: "it implements the driver's own traits, inrush_engine::native (native_surface.rs)",
     },
     Departure {
         from: "inrush-sniff",

@@ -1,8 +1,10 @@
 //! No source file outside a destination's crate knows which database it loads into: the test reads the sources of all
 //! other crates and reports the lines that do. Texts for users (URLs, names of settings, the words of COPY's dialect)
-//! are allowed. [`dependencies`] reads the dependencies of each crate from its `Cargo.toml`.
+//! are allowed. [`dependencies`] reads the dependencies of each crate from its `Cargo.toml`, and [`native_surface`] holds the
+//! engine's public modules to two lists.
 
 mod dependencies;
+mod native_surface;
 
 use std::fs;
 use std::path::{Path, PathBuf};

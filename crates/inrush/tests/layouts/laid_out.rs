@@ -20,6 +20,9 @@ use inrush_rows::ids::{RunKey, UnitKey};
 /// Bytes of text of a split, and of a commit of a fed file: small, so that a small file has several splits.
 const UNIT_BYTES: u64 = 64 << 10;
 
+/// What another process does while a run is planned.
+pub type Meanwhile = Box<dyn FnOnce() + Send>;
+
 /// An answer of `lay_out`.
 pub type LayOut = Box<dyn Fn(&[SplitFacts<'_>]) -> Layout + Send + Sync>;
 
@@ -39,8 +42,25 @@ pub struct Scene {
     pub begun: Mutex<Vec<Begun>>,
     /// The records that were committed.
     pub committed: Mutex<Vec<UnitKey>>,
+    /// Calls until it fails to finish a unit.
+    pub finishes_left: AtomicUsize,
+    /// What happened to units, in its order.
+    pub steps: Mutex<Vec<UnitStep>>,
+    /// Called once, after the ledger was read for so many times, and before its answer is returned.
+    pub meanwhile: Mutex<Option<(usize, Meanwhile)>>,
     /// A flaw: commits of a process that has joined a run are lost without an error.
     pub joined_commits_are_lost: bool,
+}
+
+/// A step of a unit.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum UnitStep {
+    /// The record with this key was committed.
+    Committed(UnitKey),
+    /// The unit was finished.
+    Finished(UnitKey),
+    /// The destination counted its staged rows.
+    Counted,
 }
 
 /// A record that a stream has begun.
@@ -112,7 +132,11 @@ impl Destination for LaidOut {
     }
 
     fn runs(&self, run_key: Option<&RunKey>) -> Result<Vec<PastRun>> {
-        self.inner.runs(run_key)
+        let runs = self.inner.runs(run_key)?;
+        if let Some(meanwhile) = self.scene.due() {
+            meanwhile();
+        }
+        Ok(runs)
     }
 
     fn units(&self, run: &RunRecord, see: &mut dyn FnMut(UnitRecord)) -> Result<()> {
@@ -195,6 +219,7 @@ impl OpenRun for LaidOutRun {
     }
 
     fn staged_rows(&self) -> Result<Vec<u64>> {
+        self.scene.note(UnitStep::Counted);
         self.inner.staged_rows()
     }
 
@@ -249,18 +274,7 @@ impl UnitStream for LaidOutStream<'_> {
     }
 
     fn commit(&mut self, record: &UnitRecord) -> Result<u64> {
-        let left = &self.scene.commits_left;
-        let take = |left: usize| left.checked_sub(1);
-        if left
-            .fetch_update(Ordering::SeqCst, Ordering::SeqCst, take)
-            .is_err()
-        {
-            return Err(Error::Refused {
-                doing: "committing a unit".to_owned(),
-                message: "the test says so".to_owned(),
-                hint: None,
-            });
-        }
+        take(&self.scene.commits_left, "committing a unit")?;
         if self.loses_commits {
             self.inner.abort()?;
             return Ok(record.rows_loaded);
@@ -268,11 +282,51 @@ impl UnitStream for LaidOutStream<'_> {
         let rows = self.inner.commit(record)?;
         let mut committed = self.scene.committed.lock().expect("no stream has panicked");
         committed.push(record.key.clone());
+        self.scene.note(UnitStep::Committed(record.key.clone()));
         Ok(rows)
+    }
+
+    fn finish(&mut self, _: usize, unit_key: &UnitKey) -> Result<()> {
+        take(&self.scene.finishes_left, "finishing a unit")?;
+        self.scene.note(UnitStep::Finished(unit_key.clone()));
+        Ok(())
     }
 
     fn abort(&mut self) -> Result<()> {
         self.inner.abort()
+    }
+}
+
+impl Scene {
+    /// What is to be done meanwhile, if its turn has come.
+    fn due(&self) -> Option<Meanwhile> {
+        let mut meanwhile = self.meanwhile.lock().expect("no stream has panicked");
+        let (left, _) = meanwhile.as_mut()?;
+        *left -= 1;
+        match *left {
+            0 => meanwhile.take().map(|(_, meanwhile)| meanwhile),
+            _ => None,
+        }
+    }
+
+    fn note(&self, step: UnitStep) {
+        self.steps
+            .lock()
+            .expect("no stream has panicked")
+            .push(step);
+    }
+}
+
+/// Takes one of the calls that are left, or fails.
+fn take(left: &AtomicUsize, doing: &str) -> Result<()> {
+    let one_less = |left: usize| left.checked_sub(1);
+    match left.fetch_update(Ordering::SeqCst, Ordering::SeqCst, one_less) {
+        Ok(_) => Ok(()),
+        Err(_) => Err(Error::Refused {
+            doing: doing.to_owned(),
+            message: "the test says so".to_owned(),
+            hint: None,
+        }),
     }
 }
 

@@ -4,7 +4,9 @@
 //! twice are refused.
 
 mod changed_values;
+mod finished_units;
 mod laid_out;
+mod outdated_plan;
 mod shares;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -138,12 +140,19 @@ fn package(streams: usize) -> Package {
 }
 
 fn verified_package(streams: usize, verify: &str) -> Package {
-    let text = format!(
-        "name = 'layouts'\n[connections.target]\nurl = 'parquet:lake'\n[run]\nstreams = {streams}\nverify = '{verify}'\n\
-         [[flow]]\nfiles = '*.csv*'\ntable = 't'\nmode = 'create'\n\
+    parsed(&package_text("layouts", "create", streams, verify))
+}
+
+fn package_text(name: &str, mode: &str, streams: usize, verify: &str) -> String {
+    format!(
+        "name = '{name}'\n[connections.target]\nurl = 'parquet:lake'\n[run]\nstreams = {streams}\nverify = '{verify}'\n\
+         [[flow]]\nfiles = '*.csv*'\ntable = 't'\nmode = '{mode}'\n\
          columns = ['id int not null', 'note text']\nformat = {{ header = true }}\n"
-    );
-    let package = Package::parse(&text, Path::new("layouts.toml")).expect("it is right");
+    )
+}
+
+fn parsed(text: &str) -> Package {
+    let package = Package::parse(text, Path::new("layouts.toml")).expect("it is right");
     let package = package.resolve(&Overrides::default(), &|_| {
         Err(std::env::VarError::NotPresent)
     });
@@ -161,6 +170,9 @@ fn scene(lay_out: impl Fn(&[SplitFacts<'_>]) -> Layout + Send + Sync + 'static) 
         changes_a_value: AtomicBool::new(false),
         begun: Mutex::default(),
         committed: Mutex::default(),
+        finishes_left: AtomicUsize::new(usize::MAX),
+        steps: Mutex::default(),
+        meanwhile: Mutex::default(),
         joined_commits_are_lost: false,
     }
 }

@@ -7,7 +7,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use inrush::cancel::{Stop, StopReason};
-use inrush::shares::{SentPlan, ShareError, ShareLoaded};
+use inrush::shares::{SentPlan, ShareError, ShareLoaded, Shares};
 use inrush::{Error, ExitStatus};
 
 use super::*;
@@ -29,7 +29,10 @@ impl Files {
     /// Runs the package in shares; `join` loads them, once the plan is there.
     fn run_in_shares<T>(&self, join: impl FnOnce(&Path) -> T) -> (T, Result<RunReport, Failure>) {
         let options = RunOptions {
-            shares: NonZeroUsize::new(SHARES),
+            shares: NonZeroUsize::new(SHARES).map(|count| Shares {
+                count,
+                silence_max: Shares::SILENCE_MAX,
+            }),
             ..self.options()
         };
         let stop = options.stop.clone();

@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use inrush::ExitStatus;
 use inrush::cancel::Stop;
+use inrush_system::threads::cores;
 use inrush_workloads::WorkloadError;
 use inrush_workloads::etlwr::{GeneratedResult, Job, space};
 use inrush_workloads::tpch::Told;
@@ -12,7 +13,6 @@ use serde_json::json;
 
 use super::settings::selection;
 use crate::arguments::GenerateArguments;
-use crate::embedded::cores;
 use crate::errors::CommandError;
 use crate::numbers::{bytes, counted, seconds};
 use crate::signals::{self, Left};

@@ -18,9 +18,9 @@ use inrush_workloads::etlwr::{DataSet, Disposable, Job, space};
 use self::measuring::Task;
 use self::settings::{selection, settings};
 use crate::arguments::{EtlwrArguments, EtlwrCommand, EtlwrRunArguments, WholeArguments};
-use crate::embedded::cores;
 use crate::errors::CommandError;
 use crate::{Surroundings, credentials, output, running};
+use inrush_system::threads::cores;
 
 /// Runs the command with these arguments.
 pub fn etlwr(

@@ -21,7 +21,7 @@ use arrow_array::{
 use arrow_schema::{DataType, Field, Schema};
 use inrush_destination::{
     Address, ColumnPlan, Destination, Error, LoadMethod, NewRun, OpenRun, PastRun, PublishStep,
-    RunRecord, RunState, TargetPlan, UnitPart, UnitRecord, WriteMode,
+    ReplacedRows, RunRecord, RunState, TargetPlan, UnitPart, UnitRecord, WriteMode,
 };
 use inrush_rows::column_type::interval_fields;
 use inrush_rows::ids::{RunId, RunKey, RunName, UnitKey};
@@ -182,6 +182,7 @@ fn plan(
             })
             .collect(),
         mode,
+        replaced: ReplacedRows::Removed,
         partition_by: Vec::new(),
         shape: "shape".to_owned(),
         pre_sql: Vec::new(),

@@ -11,10 +11,10 @@
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use inrush_engine::native::plan::identity;
 use inrush_rows::ids::{RunKey, RunName};
 use inrush_source::{Input, SinceRange};
 
-use crate::engine::plan::identity;
 use crate::quote::literal;
 use crate::{PostgresError, Session};
 

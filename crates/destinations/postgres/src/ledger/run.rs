@@ -1,11 +1,11 @@
 //! Runs: begin, take over, fence, mark as switched, discard.
 
+use inrush_engine::native::ledger::{LedgerRun, LedgerRunState};
 use tokio_postgres::error::SqlState;
 
 use super::Ledger;
 use super::error::LedgerError;
 use crate::Session;
-use crate::engine::ledger::{LedgerRun, LedgerRunState};
 use inrush_rows::ids::{RunId, RunKey, RunName};
 
 /// The run and epoch that a transaction checks and holds, so that a run that was taken over cannot commit.

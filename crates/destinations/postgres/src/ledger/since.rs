@@ -1,13 +1,13 @@
 //! Marks of incremental loads: the ranges in the records of the newest switched run.
 
+use inrush_engine::native::plan::since::{Marks, SinceMark};
+use inrush_engine::upkeep::{MarkOfTarget, Which};
 use inrush_rows::ids::{RunKey, RunName};
 use inrush_source::SinceRange;
 
 use super::Ledger;
 use super::error::LedgerError;
 use crate::Session;
-use crate::engine::plan::since::{Marks, SinceMark};
-use crate::engine::upkeep::{MarkOfTarget, Which};
 
 impl Ledger {
     /// The marks in a target, which has this OID now: those of the newest switched run of the package that has some.

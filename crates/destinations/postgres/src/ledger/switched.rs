@@ -4,7 +4,7 @@
 use super::error::LedgerError;
 use super::{Ledger, stored};
 use crate::Session;
-use crate::engine::ledger::LedgerRun;
+use inrush_engine::native::ledger::LedgerRun;
 use inrush_rows::ids::{RunId, RunName, UnitKey};
 
 /// The effect of the switch on a table.

@@ -1,5 +1,7 @@
 //! Units and splits in the ledger.
 
+use inrush_engine::ledger::Account;
+use inrush_engine::native::ledger::{SplitRecord, SwitchedFile, TouchedFile};
 use inrush_rows::ids::{FileKey, RunId, RunKey, SplitKey, UnitKey};
 use std::collections::BTreeMap;
 
@@ -10,7 +12,6 @@ use super::error::LedgerError;
 use super::run::Fence;
 use super::{Ledger, stored};
 use crate::Session;
-use crate::engine::ledger::{Account, SplitRecord, SwitchedFile, TouchedFile};
 
 /// A load unit in the ledger.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -4,6 +4,9 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use inrush_engine::error::Error;
+use inrush_engine::native::load::Gauge;
+use inrush_engine::native::run::{Backends, Looking};
 use inrush_pgclient::activity::{backend_state, event_name, holder, holders_of, states_of};
 use inrush_pgclient::local_backend::is_backend;
 use inrush_rows::ids::RunName;
@@ -12,9 +15,6 @@ use inrush_system::tcp::TcpConnection;
 use inrush_verdict::{BackendSeries, BackendTally, ServerMeasurements};
 use tokio_postgres::Statement;
 
-use crate::engine::error::Error;
-use crate::engine::gauge::Gauge;
-use crate::engine::pipeline::metering::{Backends, Looking};
 use crate::{DatabaseAddress, Session};
 
 /// The longest wait for the server's answer.

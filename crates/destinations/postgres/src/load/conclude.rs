@@ -2,6 +2,12 @@
 
 use std::time::Duration;
 
+use inrush_engine::driver_error::DriverError;
+use inrush_engine::error::Error;
+use inrush_engine::event::Event;
+use inrush_engine::native::run::work_items::WorkItem;
+use inrush_engine::native::run::{Gathering, PublishEnd, StreamResult, SwitchedTarget};
+use inrush_engine::report::PartitionReport;
 use inrush_rows::cancel::StopReason;
 
 use super::careful::{Need, RefusedStaged, SwitchRows};
@@ -9,14 +15,6 @@ use super::context::{Context, INTERRUPT_TIMEOUT};
 use super::ledger_units::LedgerUnits;
 use super::reload::load_in_file_order;
 use super::{count_again, files};
-use crate::engine::driver_error::DriverError;
-use crate::engine::error::Error;
-use crate::engine::event::Event;
-use crate::engine::pipeline::results::StreamResult;
-use crate::engine::pipeline::work_items::WorkItem;
-use crate::engine::report::PartitionReport;
-use crate::engine::run::gathering::Gathering;
-use crate::engine::run::steps::{PublishEnd, SwitchedTarget};
 use crate::ledger::UnitRow;
 use crate::plan::statistics;
 use crate::switch::{self, LoadedUnit, SwitchError, SwitchTask, TargetTask};

@@ -3,10 +3,11 @@
 use std::ops::Deref;
 use std::time::Duration;
 
+use inrush_engine::error::Error;
+use inrush_engine::native::run::RunContext;
+
 use super::prepared::PostgresRun;
 use crate::DatabaseAddress;
-use crate::engine::error::Error;
-use crate::engine::run::context::RunContext;
 
 /// The longest time that an interrupted statement may take to be undone.
 pub const INTERRUPT_TIMEOUT: Duration = Duration::from_secs(20);

@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 
 use arrow_array::RecordBatch;
+use inrush_engine::error::Error;
 use inrush_rows::cancel::Stop;
 use inrush_verdict::Phase;
 
@@ -10,7 +11,6 @@ use super::encoder::Encoder;
 use crate::Session;
 use crate::block_socket::BLOCK_BYTES;
 use crate::copy::{BlockPool, CopyWriter};
-use crate::engine::error::Error;
 use crate::fast_copy::{self, KeyEnds};
 use crate::plan::FlowPlan;
 use crate::rows_error::RowsError;

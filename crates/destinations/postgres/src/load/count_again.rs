@@ -5,6 +5,8 @@
 //! for minutes or days since; and if a table was emptied or rewritten, its files on the server differ. Both kinds are
 //! checked again, by as many sessions as there are streams.
 
+use inrush_engine::error::Error;
+use inrush_engine::verify::VerifyError;
 use inrush_rows::ids::UnitKey;
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -14,8 +16,6 @@ use futures_util::future::try_join_all;
 use super::context::Context;
 use super::verifying;
 use crate::Session;
-use crate::engine::error::Error;
-use crate::engine::verify::VerifyError;
 use crate::ledger::UnitRow;
 use crate::plan::{FlowPlan, UnitPlan};
 use crate::quote::qualified;

@@ -3,17 +3,15 @@
 
 use std::collections::BTreeMap;
 
+use inrush_engine::error::Error;
+use inrush_engine::native::ledger::{LedgerRun, LedgerRunState};
+use inrush_engine::native::run::{PreparedRun, RunFolder, holder};
+use inrush_engine::pipeline::RunOptions;
 use inrush_rows::ids::{RunId, RunName, UnitKey};
 
 use super::kept_splits::KeptSplits;
 use super::prepared::PostgresRun;
 use super::stored_ways::StoredWays;
-use crate::engine::error::Error;
-use crate::engine::ledger::{LedgerRun, LedgerRunState};
-use crate::engine::pipeline::RunOptions;
-use crate::engine::pipeline::naming::holder;
-use crate::engine::report::RunFolder;
-use crate::engine::run::prepared::PreparedRun;
 use crate::ledger::{Fence, Ledger, Replaced, SplitChoice, UnitRow, mark};
 use crate::plan::begin_steps::{self, PrepareStep};
 use crate::plan::{self, Earlier, FlowPlan, Plan};

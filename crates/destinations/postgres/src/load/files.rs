@@ -7,16 +7,16 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
+use inrush_engine::error::Error;
+use inrush_engine::native::ledger::SplitRecord;
+use inrush_engine::native::plan::identity;
+use inrush_engine::native::run::file_checks;
 use inrush_rows::ids::{FileKey, UnitKey};
 use inrush_source::Input;
 
 use super::context::Context;
 use super::ledger_coverage;
 use crate::Session;
-use crate::engine::error::Error;
-use crate::engine::ledger::SplitRecord;
-use crate::engine::pipeline::{expectations, file_checks};
-use crate::engine::plan::identity;
 use crate::ledger::SplitChoice;
 
 /// About how many splits are read at a time.
@@ -90,7 +90,7 @@ pub async fn check(
                 })
             };
             file_checks::check(flow, ends, &own).await?;
-            expectations::check_promises(flow, &own)?;
+            file_checks::check_promises(flow, &own)?;
         }
     }
     Ok(())

@@ -6,10 +6,11 @@
 
 use std::collections::BTreeMap;
 
+use inrush_engine::ledger::Account;
+use inrush_engine::native::ledger::SplitRecord;
+use inrush_engine::native::plan::KeyStart;
 use inrush_rows::ids::{FileKey, SplitKey, UnitKey};
 
-use crate::engine::ledger::{Account, SplitRecord};
-use crate::engine::plan::KeyStart;
 use crate::ledger::UnitAccounts;
 
 /// The splits of an earlier attempt, by the keys of their units.

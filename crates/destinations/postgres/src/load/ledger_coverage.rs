@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
+use inrush_engine::native::ledger::SplitRecord;
+use inrush_engine::native::plan::identity;
+use inrush_engine::native::run::file_checks::check_file;
+use inrush_engine::verify::VerifyError;
 use inrush_source::Input;
 
 use super::prepared::PostgresRun;
-use crate::engine::ledger::SplitRecord;
-use crate::engine::pipeline::coverage::check_file;
-use crate::engine::plan::identity;
-use crate::engine::verify::VerifyError;
 use crate::plan::FlowPlan;
 
 /// Checks the fed files of a shared unit. The end of their text is known only while their feed exists.

@@ -2,15 +2,13 @@
 
 use std::time::Duration;
 
+use inrush_engine::error::Error;
+use inrush_engine::native::plan::UnitPlace;
+use inrush_engine::native::run::{CommittedUnits, Gathering, UnitEnd};
 use inrush_rows::ids::UnitKey;
 
 use super::context::Context;
 use super::prepared::PostgresRun;
-use crate::engine::error::Error;
-use crate::engine::plan::UnitPlace;
-use crate::engine::run::account::CommittedUnits;
-use crate::engine::run::gathering::Gathering;
-use crate::engine::run::unit_reports::UnitEnd;
 use crate::ledger::{LedgerError, UnitAccounts, UnitRow};
 
 /// The longest wait for the ledger at the end.

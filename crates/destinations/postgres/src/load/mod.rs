@@ -36,6 +36,15 @@ mod verifying;
 
 use std::sync::Arc;
 
+use inrush_engine::error::Error;
+use inrush_engine::native::load::Gauge;
+use inrush_engine::native::plan::ContentChecks;
+use inrush_engine::native::run::work_items::WorkItem;
+use inrush_engine::native::run::{
+    self, Gathering, KeptRecord, LoadSteps, LostRejects, Preparation, PublishEnd, RunContext,
+    StreamResult, runtime,
+};
+use inrush_engine::pipeline::{Failure, RunOptions, Success};
 use inrush_package::Package;
 use tokio::runtime::Runtime;
 
@@ -47,17 +56,6 @@ use self::prepared::PostgresRun;
 use super::plan::routing::KeyScans;
 use super::plan::{self, Plan};
 use super::{DatabaseAddress, Session};
-use crate::engine::error::Error;
-use crate::engine::gauge::Gauge;
-use crate::engine::pipeline::results::StreamResult;
-use crate::engine::pipeline::work_items::WorkItem;
-use crate::engine::pipeline::{Failure, RunOptions, Success, plan_options, runtime};
-use crate::engine::plan::ContentChecks;
-use crate::engine::run;
-use crate::engine::run::context::RunContext;
-use crate::engine::run::gathering::Gathering;
-use crate::engine::run::prepared::KeptRecord;
-use crate::engine::run::steps::{LoadSteps, LostRejects, Preparation, PublishEnd};
 
 /// Plans a package without running it.
 pub fn check(
@@ -71,7 +69,7 @@ pub fn check(
         let sources = options.sources();
         let key_scans = KeyScans::default();
         let contents = ContentChecks::default();
-        let plan_options = plan_options(options, &*sources, &contents, false);
+        let plan_options = options.plan_options(&*sources, &contents, false);
         let plan = plan::build(&session, address, package, &plan_options, &key_scans).await?;
         session.close().await;
         Ok(plan)
@@ -167,6 +165,16 @@ impl LoadSteps for PostgresSteps<'_> {
         gathering: &mut Gathering,
     ) -> Result<(), Error> {
         streams::run(&self.context(context), work, gauges, gathering)
+    }
+
+    fn finish_units(
+        &self,
+        context: &RunContext<'_, PostgresRun>,
+        gathering: &mut Gathering,
+    ) -> Result<(), Error> {
+        let context = self.context(context);
+        let finishing = streams::finish_units(&context, gathering);
+        context.runtime.block_on(context.unless_stopped(finishing))
     }
 
     fn committed(&self, context: &RunContext<'_, PostgresRun>) -> Result<LedgerUnits, Error> {

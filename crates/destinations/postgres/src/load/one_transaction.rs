@@ -6,13 +6,13 @@
 
 use std::sync::Arc;
 
+use inrush_engine::error::Error;
+use inrush_engine::native::load::{Gauge, LoadRun, Loader};
+use inrush_engine::native::run::StreamResult;
+use inrush_engine::native::run::work_items::WorkItem;
+
 use super::context::Context;
 use super::stream::SessionStream;
-use crate::engine::error::Error;
-use crate::engine::gauge::Gauge;
-use crate::engine::load::{LoadRun, Loader};
-use crate::engine::pipeline::results::StreamResult;
-use crate::engine::pipeline::work_items::WorkItem;
 use crate::plan::begin_steps::{self, AllFlowsStep};
 use crate::plan::{FlowPlan, Plan};
 use crate::switch::{SwitchError, deferred, order};

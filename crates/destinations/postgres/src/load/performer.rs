@@ -1,14 +1,15 @@
 //! Performs the steps of a unit's transactions, as [`unit_steps`](crate::plan::unit_steps) lists them. A
 //! [`Piece`](super::piece::Piece) performs the steps that send rows.
 
+use inrush_destination::sums::ExactSum;
+use inrush_engine::error::Error;
+use inrush_engine::verify::VerifyError;
 use inrush_verdict::Phase;
 
 use super::prepared::PostgresRun;
 use super::ready::{check_keys, record};
 use super::{one_transaction, verifying};
 use crate::Session;
-use crate::engine::error::Error;
-use crate::engine::verify::{ExactSum, VerifyError};
 use crate::plan::unit_steps::Step;
 use crate::plan::{FlowPlan, UnitPlan};
 use crate::transaction::Transaction;

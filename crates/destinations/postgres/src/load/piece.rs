@@ -1,17 +1,14 @@
 //! A piece of work in one transaction: the plan's steps, from BEGIN through the rows to the ledger and COMMIT.
 
+use inrush_engine::error::Error;
+use inrush_engine::fault::{self, FaultPoint};
+use inrush_engine::native::load::{Gathered, Method, RowLoop, UnitTransaction, Work};
+use inrush_engine::native::plan::UnitPlace;
 use inrush_verdict::Phase;
 
 use super::context::Context;
 use super::performer::Performer;
 use super::rows::CopyRows;
-use crate::engine::error::Error;
-use crate::engine::fault::{self, FaultPoint};
-use crate::engine::load::{Method, UnitTransaction};
-use crate::engine::pipeline::gathered::Gathered;
-use crate::engine::pipeline::row_loop::RowLoop;
-use crate::engine::pipeline::work::Work;
-use crate::engine::plan::UnitPlace;
 use crate::plan::additions::Additions;
 use crate::plan::unit_steps::{self, Step};
 use crate::{Session, unit_transaction};

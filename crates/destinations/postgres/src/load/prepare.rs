@@ -1,20 +1,19 @@
 //! Connects, plans, and enters the run into the ledger.
 
+use inrush_engine::error::Error;
+use inrush_engine::ledger::Account;
+use inrush_engine::native::ledger::LedgerRun;
+use inrush_engine::native::plan::{ContentChecks, RunPlan};
+use inrush_engine::native::run::{
+    AlreadyLoaded, KeptRecord, Preparation, announcements, new_run_name,
+};
+use inrush_engine::pipeline::RunOptions;
 use inrush_package::Package;
 use inrush_rows::plural::counted;
 
 use super::entry::{Entry, drop_units};
 use super::prepared::PostgresRun;
 use super::shared_unit;
-use crate::engine::error::Error;
-use crate::engine::ledger::{Account, LedgerRun};
-use crate::engine::pipeline::naming::new_run_name;
-use crate::engine::pipeline::{RunOptions, plan_options};
-use crate::engine::plan::ContentChecks;
-use crate::engine::run::announcements;
-use crate::engine::run::plan::RunPlan;
-use crate::engine::run::prepared::KeptRecord;
-use crate::engine::run::steps::{AlreadyLoaded, Preparation};
 use crate::ledger::{Ledger, LedgerError, UnitRow};
 use crate::plan::begin_steps::{self, PrepareStep};
 use crate::plan::routing::KeyScans;
@@ -35,7 +34,7 @@ pub async fn prepare(
     let contents = ContentChecks::default();
     let control = Session::open(address, "inrush plan").await?;
     let plan = async |control: &Session, unlocked| {
-        let plan_options = plan_options(options, &*sources, &contents, unlocked);
+        let plan_options = options.plan_options(&*sources, &contents, unlocked);
         plan::build(control, address, package, &plan_options, &key_scans).await
     };
     let first = match plan(&control, true).await {

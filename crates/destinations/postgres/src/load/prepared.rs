@@ -2,20 +2,19 @@
 
 use std::collections::BTreeMap;
 use std::ops::{Deref, DerefMut, Range};
-use std::path::PathBuf;
 
 use inrush_convert::RunStamp;
+use inrush_engine::ledger::Account;
+use inrush_engine::native::ledger::LedgerRun;
+use inrush_engine::native::plan::{SplitPlace, UnitPlace, identity};
+use inrush_engine::native::run::work_items::Committed;
+use inrush_engine::native::run::{DriverRun, KeptRecord, LostRejects, PreparedRun};
 use inrush_rows::ids::UnitKey;
 
 use super::kept_splits::KeptSplits;
 use super::stored_ways::StoredWays;
 use super::unit_reject_files;
 use crate::Session;
-use crate::engine::ledger::{Account, LedgerRun};
-use crate::engine::pipeline::work_items::Committed;
-use crate::engine::plan::{SplitPlace, UnitPlace, identity};
-use crate::engine::run::prepared::{DriverRun, KeptRecord, PreparedRun};
-use crate::engine::run::steps::LostRejects;
 use crate::ledger::{Fence, Ledger, UnitRow};
 use crate::plan::{FlowPlan, Plan, UnitPlan};
 
@@ -66,11 +65,6 @@ impl PostgresRun {
             run_id: self.record.run_id,
             started_at_microseconds: self.record.started_at_microseconds,
         }
-    }
-
-    /// The folder of the rejects.
-    pub fn rejects_folder(&self) -> PathBuf {
-        self.folder.rejects()
     }
 
     /// The end of the note on a unit whose rejects are lost. Rows that were written directly to a target cannot be loaded

@@ -1,12 +1,13 @@
 //! Loads committed units again, because a target refused one of their rows at the switch.
 
+use inrush_engine::error::Error;
+use inrush_engine::native::load::Loader;
+use inrush_engine::native::run::StreamResult;
+use inrush_engine::native::run::work_items::WorkItem;
+
 use super::context::Context;
 use super::stream::SessionStream;
 use crate::Session;
-use crate::engine::error::Error;
-use crate::engine::load::Loader;
-use crate::engine::pipeline::results::StreamResult;
-use crate::engine::pipeline::work_items::WorkItem;
 use crate::plan::UnitPlan;
 use crate::plan::additions::Additions;
 use crate::plan::switch_steps::lock_timeout;

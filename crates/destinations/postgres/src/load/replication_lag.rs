@@ -2,13 +2,13 @@
 
 use std::time::Duration;
 
+use inrush_engine::error::Error;
+use inrush_engine::event::{Event, Observer};
 use inrush_rows::cancel::StopReason;
 use inrush_rows::quantity::bytes;
 use tokio::sync::Notify;
 
 use super::context::Context;
-use crate::engine::error::Error;
-use crate::engine::event::{Event, Observer};
 use crate::{Session, server_facts};
 
 /// The time between two checks. What the streams send meanwhile may exceed the limit.

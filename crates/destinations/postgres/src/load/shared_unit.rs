@@ -3,6 +3,11 @@
 
 use std::collections::BTreeSet;
 
+use inrush_destination::sums::ExactSum;
+use inrush_engine::error::Error;
+use inrush_engine::fault::{self, FaultPoint};
+use inrush_engine::native::ledger::SplitRecord;
+use inrush_engine::native::plan::{UnitPlace, identity};
 use inrush_rows::ids::FileKey;
 use inrush_verdict::Phase;
 
@@ -11,11 +16,6 @@ use super::performer::Performer;
 use super::prepared::PostgresRun;
 use super::{ledger_coverage, verifying};
 use crate::Session;
-use crate::engine::error::Error;
-use crate::engine::fault::{self, FaultPoint};
-use crate::engine::ledger::SplitRecord;
-use crate::engine::plan::{UnitPlace, identity};
-use crate::engine::verify::ExactSum;
 use crate::plan::unit_steps::{self, Step};
 
 /// Creates the tables of shared units that do not exist yet.

@@ -3,8 +3,9 @@
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
 
-use crate::engine::plan::UnitPlace;
-use crate::engine::report::ServerCopyReport;
+use inrush_engine::native::plan::UnitPlace;
+use inrush_engine::report::ServerCopyReport;
+
 use crate::fast_copy::Way;
 use crate::plan::FlowCopy;
 

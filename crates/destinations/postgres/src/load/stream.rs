@@ -1,15 +1,14 @@
 //! A session for the engine's loader: transactions that fill load units.
 
+use inrush_engine::error::Error;
+use inrush_engine::native::load::{Gauge, Method, Part, Transactions};
+use inrush_engine::native::plan::UnitPlace;
 use inrush_source::SourceError;
 
 use super::context::Context;
 use super::piece::Piece;
 use super::{shared_unit, unit_reject_files};
 use crate::Session;
-use crate::engine::error::Error;
-use crate::engine::gauge::Gauge;
-use crate::engine::load::{Method, Part, Transactions};
-use crate::engine::plan::UnitPlace;
 use crate::plan::FlowPlan;
 use crate::plan::additions::Additions;
 

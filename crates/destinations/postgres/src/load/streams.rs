@@ -2,6 +2,12 @@
 
 use std::sync::Arc;
 
+use inrush_engine::error::Error;
+use inrush_engine::native::load::{Gauge, LoadRun};
+use inrush_engine::native::plan::UnitPlace;
+use inrush_engine::native::run::stream_threads::{self, Queue, StopOnPanic, worse};
+use inrush_engine::native::run::work_items::WorkItem;
+use inrush_engine::native::run::{Gathering, StreamResult};
 use inrush_verdict::Phase;
 use tokio::sync::Notify;
 
@@ -9,16 +15,8 @@ use super::backends::ServerBackends;
 use super::context::Context;
 use super::one_transaction;
 use super::replication_lag::Replicas;
-use super::shared_unit;
 use super::stream::SessionStream;
 use crate::Session;
-use crate::engine::error::Error;
-use crate::engine::gauge::Gauge;
-use crate::engine::load::{LoadRun, Loader};
-use crate::engine::pipeline::results::StreamResult;
-use crate::engine::pipeline::stream_threads::{self, Queue, StopOnPanic, worse};
-use crate::engine::pipeline::work_items::WorkItem;
-use crate::engine::run::gathering::Gathering;
 use crate::plan::FlowPlan;
 
 /// Runs all streams to their ends, beside the task that watches the replicas.
@@ -78,45 +76,37 @@ pub fn run(
     match worse(watched.err(), error) {
         Some(error) => Err(error),
         None if context.stop.asked().is_some() => Err(Error::Interrupted),
-        None => {
-            runtime.block_on(context.unless_stopped(finish_shared(context, &load_run, gathering)))
-        }
+        None => Ok(()),
     }
 }
 
-/// Finishes a shared unit whose stream was killed right after the last split was committed: all of its splits are
-/// loaded, but the unit was not marked as ready.
-async fn finish_shared(
-    context: &Context<'_>,
-    load_run: &LoadRun<'_, FlowPlan>,
-    gathering: &mut Gathering,
-) -> Result<(), Error> {
+/// Finishes shared units whose stream was killed right after the last split was committed: all of their splits are loaded,
+/// but they were not marked as ready.
+pub async fn finish_units(context: &Context<'_>, gathering: &mut Gathering) -> Result<(), Error> {
     let run = context.run;
-    let records = run.ledger.units(&run.control, run.fence.run_id).await?;
-    for (flow_index, unit_index) in run.sharing.keys() {
-        let (_, unit) = run.unit(*flow_index, *unit_index);
-        let finished = records
-            .iter()
-            .any(|record| record.unit_key == unit.key && record.finished);
-        if finished {
-            continue;
-        }
-        let place = (*flow_index, *unit_index);
-        let done = shared_unit::finish(context, &run.control, place).await;
-        if let Err(error) = done {
-            let item = WorkItem::whole(place, unit);
-            let mut result = StreamResult::default();
-            let target = SessionStream {
-                context,
-                session: &run.control,
-            };
-            Loader::new(load_run, &target, 0, &item)
-                .after_refusal(error, &mut result)
-                .await?;
-            gathering.loaded.add_all(result.loaded);
-        }
+    if run.sharing.is_empty() {
+        return Ok(());
     }
-    Ok(())
+    let records = run.ledger.units(&run.control, run.fence.run_id).await?;
+    let is_finished = |place: &UnitPlace| {
+        let (_, unit) = run.unit(place.0, place.1);
+        let mut own = records.iter().filter(|record| record.unit_key == unit.key);
+        own.any(|record| record.finished)
+    };
+    let places = run.sharing.keys().copied();
+    let unfinished: Vec<UnitPlace> = places.filter(|place| !is_finished(place)).collect();
+    let target = SessionStream {
+        context,
+        session: &run.control,
+    };
+    let mut result = StreamResult::default();
+    let load_run = context.load_run();
+    let finished = load_run
+        .finish_units(&target, &unfinished, &mut result)
+        .await;
+    gathering.loaded.add_all(result.loaded);
+    gathering.rejected(result.rejects);
+    finished
 }
 
 async fn work_off(

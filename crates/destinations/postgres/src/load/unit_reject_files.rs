@@ -9,11 +9,10 @@
 //! has a key, so a split is named by its number, also if it is the only one of its unit. The names must not change: a resumed
 //! run looks for the files of its earlier attempts.
 
+use inrush_engine::native::load::{Part, of_key, reject_file_name};
+use inrush_engine::native::plan::identity;
+
 use super::kept_splits::KeptSplit;
-use crate::engine::load::Part;
-use crate::engine::pipeline::reject_files::of_key;
-use crate::engine::plan::identity;
-use crate::engine::report::reject_file_name;
 use crate::ledger::UnitRow;
 use crate::plan::{FlowPlan, UnitPlan};
 

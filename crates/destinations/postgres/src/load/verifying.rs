@@ -1,12 +1,13 @@
 //! Before the COMMIT of a unit: compares the database's sums over its rows with those of the loader.
 
+use inrush_destination::sums::ExactSum;
+use inrush_engine::error::Error;
+use inrush_engine::native::ledger::SplitRecord;
+use inrush_engine::verify::VerifyError;
 use inrush_package::Verify;
 use inrush_verdict::Phase;
 
 use super::prepared::PostgresRun;
-use crate::engine::error::Error;
-use crate::engine::ledger::SplitRecord;
-use crate::engine::verify::{ExactSum, VerifyError};
 use crate::ledger::SplitChoice;
 use crate::plan::{FlowPlan, Plan, UnitPlan};
 use crate::quote::qualified;

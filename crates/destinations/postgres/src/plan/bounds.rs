@@ -5,6 +5,7 @@
 //! rejects. The server compares keys, because the order of texts depends on the collation.
 
 use inrush_convert::{KeyBounds, KeyValue, convert_one};
+use inrush_engine::plan::PlanError;
 use inrush_package::{BoundValue, Bounds, BoundsStep};
 use inrush_rows::column::{Column, ColumnType};
 use inrush_rows::column_policy::{ColumnPolicies, ValueSource};
@@ -14,7 +15,6 @@ use jiff::civil::{Date, DateTime, Time};
 
 use super::{KeyKind, KeyPlan};
 use crate::Session;
-use crate::engine::plan::error::PlanError;
 use crate::plan::failure::PlanFailure;
 use crate::quote::literal;
 use crate::staging::{UnitBounds, Upper};

@@ -1,5 +1,10 @@
 //! Makes a plan: reads files and catalog, changes nothing.
 
+use inrush_engine::native::plan::since::sentences_if_all;
+use inrush_engine::native::plan::{
+    MemoryBound, PlanFacts, PlanOptions, abilities, identity, share_among,
+};
+use inrush_engine::plan::PlanError;
 use inrush_package::{LoadOrder, Package, ServerCopy};
 use inrush_rows::ids::RunKey;
 
@@ -10,12 +15,6 @@ use super::{
     DiskFacts, Earlier, FED_TRANSACTION_BYTES, FlowPlan, Plan, disk, earlier, flow, index_rebuild,
     is_all_straight, limits, obstacles, replace_mode, target,
 };
-use crate::engine::plan::error::PlanError;
-use crate::engine::plan::long_units::share_among;
-use crate::engine::plan::options::PlanOptions;
-use crate::engine::plan::since::sentences_if_all;
-use crate::engine::plan::{MemoryBound, abilities, identity};
-use crate::engine::run::plan::PlanFacts;
 use crate::plan::failure::PlanFailure;
 use crate::quote::qualified;
 use crate::server_facts::{self, ServerFacts};

@@ -2,6 +2,9 @@
 
 use std::collections::BTreeMap;
 
+use inrush_destination::sums::ColumnForm;
+use inrush_engine::native::plan::columns::{KnownColumns, Match, TargetColumns, column};
+use inrush_engine::plan::PlanError;
 use inrush_pgclient::native_types;
 use inrush_pgcopy::{NativeShape, PgType};
 use inrush_rows::column::{Column, ColumnType, SpecialType};
@@ -9,9 +12,6 @@ use inrush_rows::native_type::NativeType;
 
 use super::WireForm;
 use crate::catalog::{CatalogColumn, TableFacts};
-use crate::engine::plan::columns::{KnownColumns, Match, TargetColumns, column};
-use crate::engine::plan::error::PlanError;
-use crate::engine::verify::ColumnForm;
 use crate::plan::failure::PlanFailure;
 use crate::staging::NewColumn;
 use crate::types::{self, PostgresType};

@@ -3,12 +3,12 @@
 
 use std::path::PathBuf;
 
+use inrush_engine::plan::PlanError;
 use inrush_rows::quantity::bytes;
 use inrush_system::free_space::free_bytes;
 use tokio_postgres::config::Host;
 
 use super::{FlowPlan, Publish};
-use crate::engine::plan::error::PlanError;
 use crate::plan::failure::PlanFailure;
 use crate::{DatabaseAddress, Session, server_facts};
 

@@ -3,20 +3,17 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use inrush_engine::native::ledger::{LedgerRun, LedgerRunState, SplitRecord, SwitchedFile};
+use inrush_engine::native::plan::changed::{self, FilesBefore, PlannedFiles};
+use inrush_engine::native::plan::earlier::{self, EarlierRun, PackageRuns};
+use inrush_engine::native::plan::{LoadedFiles, PlanOptions, WantedFiles, identity, since};
+use inrush_engine::plan::PlanError;
 use inrush_package::Mode;
 use inrush_rows::ids::{FileKey, RunId, RunKey, RunName, SplitKey, UnitKey};
 use inrush_source::Input;
 
 use super::{Earlier, FlowPlan, UnitPlan};
 use crate::Session;
-use crate::engine::ledger::{LedgerRun, LedgerRunState, SplitRecord, SwitchedFile};
-use crate::engine::plan::changed::{self, FilesBefore, PlannedFiles};
-use crate::engine::plan::earlier::{self, EarlierRun, PackageRuns};
-use crate::engine::plan::error::PlanError;
-use crate::engine::plan::identity;
-use crate::engine::plan::loaded::{LoadedFiles, WantedFiles};
-use crate::engine::plan::options::PlanOptions;
-use crate::engine::plan::since;
 use crate::ledger::{self, Ledger, SplitChoice, UnitRow, mark};
 use crate::plan::failure::PlanFailure;
 

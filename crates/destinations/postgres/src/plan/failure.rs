@@ -1,11 +1,11 @@
 //! The error of planning, typed inside this crate.
 
+use inrush_engine::error::Error;
+use inrush_engine::native::plan::PlanRefusal;
+use inrush_engine::plan::PlanError;
 use inrush_package::PackageError;
 
 use crate::PostgresError;
-use crate::engine::error::Error;
-use crate::engine::plan::PlanRefusal;
-use crate::engine::plan::error::PlanError;
 use crate::ledger::LedgerError;
 
 /// A plan could not be made.

@@ -1,6 +1,8 @@
 //! Makes the plan of one flow in stages; the type of each stage has the facts that are known after it.
 
-use inrush_package::Bounds;
+use inrush_engine::native::plan::Reading;
+use inrush_engine::plan::PlanError;
+use inrush_package::{Bounds, OneOrMany};
 
 use super::bounds::Interval;
 use super::flow_checks::FlowChecks;
@@ -14,9 +16,6 @@ use super::units::UnitPlanner;
 use super::{
     FlowCopy, FlowPlan, Publish, UnitPlan, intervals, routed_units, routing, server_copy, target,
 };
-use crate::engine::plan::Reading;
-use crate::engine::plan::error::PlanError;
-use crate::engine::plan::user_sql::statements;
 use crate::plan::failure::PlanFailure;
 
 /// The plan of a flow; notes for the user are added to `notes`.
@@ -135,8 +134,8 @@ impl Stages<'_> {
             mode: flow.mode,
             publish: self.publishing.publish,
             replace: self.replacement.plan,
-            pre_sql: statements(&flow.pre_sql),
-            post_sql: statements(&flow.post_sql),
+            pre_sql: OneOrMany::statements(&flow.pre_sql),
+            post_sql: OneOrMany::statements(&flow.post_sql),
             model: self.publishing.model,
             default_grants: self.publishing.default_grants,
             new_indexes: self.publishing.new_indexes,

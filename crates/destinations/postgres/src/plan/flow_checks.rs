@@ -2,6 +2,9 @@
 
 use std::sync::Arc;
 
+use inrush_engine::native::plan::expect::{self, ExpectPlan};
+use inrush_engine::native::sums::VerifyPlan;
+use inrush_engine::plan::PlanError;
 use inrush_package::Verify;
 
 use super::Publish;
@@ -10,9 +13,6 @@ use super::flow_columns::FlowColumns;
 use super::flow_request::FlowRequest;
 use super::flow_target::FlowTarget;
 use super::publishing::Publishing;
-use crate::engine::plan::error::PlanError;
-use crate::engine::plan::expect::{self, ExpectPlan};
-use crate::engine::verify::VerifyPlan;
 use crate::plan::failure::PlanFailure;
 use crate::verify::{self, ComparedColumn, Comparison};
 

@@ -2,6 +2,9 @@
 
 use std::sync::Arc;
 
+use inrush_engine::native::plan::columns::KnownColumns;
+use inrush_engine::plan::PlanError;
+use inrush_engine::plan::flow_inputs::{FlowAsked, FlowInputs};
 use inrush_package::{Bounds, Flow, Mode};
 use inrush_rows::column::ColumnType;
 use inrush_source::{Source, TablePartitioning};
@@ -10,9 +13,6 @@ use super::columns::{self, ResolvedColumns};
 use super::flow_request::FlowRequest;
 use super::flow_target::{Arrival, FlowTarget};
 use super::{KeyKind, KeyPlan, bounds, own_source, passing, unchecked_types};
-use crate::engine::plan::columns::KnownColumns;
-use crate::engine::plan::error::PlanError;
-use crate::engine::plan::flow_inputs::{FlowAsked, FlowInputs};
 use crate::ledger::Ledger;
 use crate::plan::failure::PlanFailure;
 

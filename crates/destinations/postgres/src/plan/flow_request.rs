@@ -1,12 +1,12 @@
 //! The inputs of a flow's plan.
 
+use inrush_engine::native::plan::PlanOptions;
 use inrush_package::{Flow, Package};
 use inrush_rows::ids::RunKey;
 
 use super::Commit;
 use super::routing::KeyScans;
 use crate::Session;
-use crate::engine::plan::options::PlanOptions;
 use crate::server_facts::ServerFacts;
 
 /// One flow, and the inputs for its plan.

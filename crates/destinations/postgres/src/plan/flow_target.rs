@@ -1,11 +1,11 @@
 //! First stage of a flow's plan: the existing target, and how rows are brought into it.
 
+use inrush_engine::plan::PlanError;
 use inrush_package::Mode;
 
 use super::flow_request::FlowRequest;
 use super::{Commit, routing};
 use crate::catalog::{self, TableFacts};
-use crate::engine::plan::error::PlanError;
 use crate::partition_tree::PartitionTree;
 use crate::plan::failure::PlanFailure;
 use crate::quote::qualified;

@@ -1,5 +1,6 @@
 //! Describes all settings that affect the rows and the staging tables of a flow's units, for the units' keys.
 
+use inrush_engine::native::plan::identity::description::{self, Description};
 use inrush_package::{Trailer, Verify};
 use inrush_rows::column::Column;
 use inrush_scan::Dialect;
@@ -8,7 +9,6 @@ use serde_json::{Value, json};
 use super::routing::{Becomes, RouteNode, RoutePlan};
 use super::{Commit, NewIndex, Publish, WireForm};
 use crate::catalog::IndexFacts;
-use crate::engine::plan::identity::description::{self, Description};
 use crate::staging::{Model, NewColumn, Storage, UnitBounds, Upper};
 
 /// The settings that affect the rows and the staging tables of a flow's units. If any of them has changed, units of a
@@ -193,11 +193,11 @@ fn unit_bounds(bounds: &UnitBounds) -> Value {
 
 #[cfg(test)]
 mod tests {
+    use inrush_engine::native::plan::identity::golden::assert_golden;
     use inrush_pgcopy::PgType;
     use inrush_rows::column::ColumnType;
 
     use super::*;
-    use crate::engine::plan::identity::golden::assert_golden;
 
     fn text_column(name: &str) -> NewColumn {
         NewColumn {

@@ -1,6 +1,7 @@
 //! Fifth stage of a flow's plan: the partitions that its bounds declare, and the files of each.
 
 use inrush_convert::{KeyValue, convert_first};
+use inrush_engine::plan::PlanError;
 use inrush_package::Bounds;
 use inrush_rows::column::Column;
 use inrush_source::Source;
@@ -9,7 +10,6 @@ use super::bounds::{self, Interval};
 use super::flow_columns::FlowColumns;
 use super::flow_request::FlowRequest;
 use super::flow_target::FlowTarget;
-use crate::engine::plan::error::PlanError;
 use crate::plan::failure::PlanFailure;
 
 /// The declared partitions, with the files of each by the key of their first row; `None` if units are not partitions,

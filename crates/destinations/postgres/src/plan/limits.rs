@@ -1,12 +1,12 @@
 //! Memory, connections and locks that a plan needs.
 
+use inrush_engine::native::plan::{LoadMemory, MemoryBound};
+use inrush_engine::plan::PlanError;
 use inrush_package::RunSettings;
 use inrush_rows::plural::counted_do;
 
 use super::{FlowPlan, Publish, RoutePlan};
 use crate::block_socket::BLOCK_BYTES;
-use crate::engine::plan::error::PlanError;
-use crate::engine::plan::memory::{LoadMemory, MemoryBound};
 use crate::server_facts::ServerFacts;
 
 /// Blocks of a stream in memory at a time if the driver sends them, as on an encrypted connection: one being filled,

@@ -57,6 +57,10 @@ use std::sync::Arc;
 
 use inrush_convert::{KeyBounds, KeySet};
 use inrush_destination::Filling;
+use inrush_engine::native::ledger::{LedgerRun, TouchedFile};
+use inrush_engine::native::plan::since::NothingNew;
+use inrush_engine::native::plan::{PlanFacts, PlannedFlow, PlannedUnit, Reading, RunPlan};
+use inrush_engine::report::ServerReport;
 use inrush_package::{IndexPolicy, Mode, Package};
 use inrush_pgcopy::{NativeShape, PgType};
 use inrush_rows::ids::{FileKey, RunName, SplitKey, UnitKey};
@@ -64,11 +68,6 @@ use inrush_source::{Source, SourceError, Split};
 
 use crate::catalog::TableFacts;
 use crate::default_grants::DefaultGrant;
-use crate::engine::ledger::{LedgerRun, TouchedFile};
-use crate::engine::plan::since::NothingNew;
-use crate::engine::plan::{PlannedFlow, PlannedUnit, Reading};
-use crate::engine::report::ServerReport;
-use crate::engine::run::plan::{PlanFacts, RunPlan};
 use crate::ledger::mark::Mark;
 use crate::server_facts::ServerFacts;
 use crate::staging::{Model, NewColumn, UnitBounds};

@@ -2,10 +2,10 @@
 
 use std::collections::BTreeSet;
 
+use inrush_engine::plan::PlanError;
 use inrush_package::Package;
 
 use super::{Earlier, FlowPlan};
-use crate::engine::plan::error::PlanError;
 use crate::plan::failure::PlanFailure;
 use crate::quote::qualified;
 use crate::server_facts::ServerFacts;

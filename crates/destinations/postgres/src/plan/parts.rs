@@ -8,6 +8,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use inrush_convert::{KeyBounds, KeyValue, convert_first};
+use inrush_engine::plan::PlanError;
 use inrush_rows::column::Column;
 use inrush_rows::plural::counted;
 use inrush_scan::{Dialect, Records, decode_field};
@@ -17,7 +18,6 @@ use inrush_source::{
 
 use super::bounds::key_text;
 use super::{KeyKind, KeyPlan, UnitPlan};
-use crate::engine::plan::error::PlanError;
 
 /// Bytes that are read at a time to find a change of the key.
 const LOOK_BYTES: usize = 64 << 10;

@@ -2,6 +2,10 @@
 
 use std::fmt;
 
+use inrush_engine::native::plan::PlannedFlow;
+use inrush_engine::native::plan::plan_text::{
+    fmt_memory, fmt_notes, fmt_order, fmt_package, kept_words,
+};
 use inrush_rows::quantity::bytes;
 use inrush_rows::told;
 
@@ -9,8 +13,6 @@ use super::print_flow::fmt_flow;
 use super::statements::shortened;
 use super::{DiskFacts, Earlier, Plan};
 use crate::abilities::abilities;
-use crate::engine::plan::PlannedFlow;
-use crate::engine::plan::plan_text::{fmt_memory, fmt_notes, fmt_order, fmt_package, kept_words};
 use inrush_pgclient::SETTINGS;
 
 impl fmt::Display for Plan {

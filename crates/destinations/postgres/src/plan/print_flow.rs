@@ -3,6 +3,10 @@
 use std::fmt::{self, Write};
 use std::sync::Arc;
 
+use inrush_engine::native::plan::PlannedFlow;
+use inrush_engine::native::plan::plan_text::{
+    TARGET_LOADED, dialect_words, fmt_reading, reject_limit, size_words, split_words,
+};
 use inrush_rows::plural::counted;
 use inrush_rows::told;
 use inrush_source::Input;
@@ -10,10 +14,6 @@ use inrush_source::Input;
 use super::{
     Commit, Earlier, FlowCopy, FlowPlan, Plan, Publish, UnitPlan, WireForm, replace_mode,
     unit_steps,
-};
-use crate::engine::plan::PlannedFlow;
-use crate::engine::plan::plan_text::{
-    TARGET_LOADED, dialect_words, fmt_reading, reject_limit, size_words, split_words,
 };
 use crate::quote::identifier;
 

@@ -1,9 +1,9 @@
 //! Privileges that a plan needs, and those that the role has.
 
+use inrush_engine::plan::PlanError;
 use inrush_package::Package;
 
 use super::{FlowPlan, is_all_straight};
-use crate::engine::plan::error::PlanError;
 use crate::plan::failure::PlanFailure;
 use crate::quote::{identifier, qualified};
 use crate::server_facts::ServerFacts;

@@ -1,11 +1,11 @@
 //! The rows and partitions that a flow takes out of its target before its own rows replace them.
 
+use inrush_engine::native::plan::identity;
+use inrush_engine::plan::PlanError;
 use inrush_package::{Keep, NAME_BYTES_MAX, Replace, ReplaceBy, ReplaceScope};
 
 use super::{FlowPlan, KeyPlan, Publish};
 use crate::catalog::{self, TableFacts};
-use crate::engine::plan::error::PlanError;
-use crate::engine::plan::identity;
 use crate::ledger::{self, Ledger, SwitchedTable};
 use crate::old_tables::{self, OldTable};
 use crate::plan::failure::PlanFailure;

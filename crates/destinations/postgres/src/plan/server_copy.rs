@@ -6,6 +6,7 @@
 //! COPY. Nothing changes in the middle of a unit, and a unit that is loaded again because the server refused a row is
 //! loaded by COPY.
 
+use inrush_engine::plan::PlanError;
 use inrush_package::{RunSettings, ServerCopy};
 use inrush_rows::column::Column;
 
@@ -15,7 +16,6 @@ use super::flow_target::FlowTarget;
 use super::publishing::Publishing;
 use super::{FlowPlan, KeyKind, KeyPlan, Publish, UnitPlan, WireForm};
 use crate::catalog::TableFacts;
-use crate::engine::plan::error::PlanError;
 use crate::fast_copy::{self, FastCopy, Way};
 use crate::plan::failure::PlanFailure;
 use crate::quote::qualified;

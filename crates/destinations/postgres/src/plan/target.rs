@@ -1,11 +1,11 @@
 //! Checks whether a target can be loaded as it is, and collects notes about it.
 
+use inrush_engine::plan::PlanError;
 use inrush_package::{Flow, IndexPolicy, Mode, TriggerPolicy};
 
 use super::Commit;
 use super::flow_target::{Arrival, FlowTarget};
 use crate::catalog::TableFacts;
-use crate::engine::plan::error::PlanError;
 use crate::quote::identifier;
 
 /// Refuses a target that cannot be loaded, and returns notes about one that can.

@@ -1,11 +1,11 @@
 //! `unchecked_types`: what to do about columns whose text only the server reads, so that it may change their values
 //! silently.
 
+use inrush_engine::plan::PlanError;
 use inrush_package::UncheckedTypes;
 
 use super::flow_request::FlowRequest;
 use super::flow_target::FlowTarget;
-use crate::engine::plan::error::PlanError;
 
 /// The note, or the refusal, about columns whose values the server may change silently.
 pub fn answer(

@@ -1,6 +1,8 @@
 //! Load units: their files, the names of their staging tables, and the statements that create, fill and prepare these.
 
 use inrush_destination::{Filling, PublishesInto, UnitLayout};
+use inrush_engine::native::plan::{identity, pieces, work_bytes};
+use inrush_engine::plan::PlanError;
 use inrush_rows::ids::UnitKey;
 use inrush_source::{Source, SourceError, Split};
 
@@ -15,10 +17,6 @@ use super::partition_names::PartitionNames;
 use super::parts::{self, Part};
 use super::publishing::Publishing;
 use super::{Publish, UnitPlan, WireForm, layout};
-use crate::engine::plan::error::PlanError;
-use crate::engine::plan::identity;
-use crate::engine::plan::long_units::work_bytes;
-use crate::engine::plan::pieces::pieces;
 use crate::quote::{cut, qualified};
 use crate::staging::{self, CopyForm, UnitBounds};
 use crate::verify;

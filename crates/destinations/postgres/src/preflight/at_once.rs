@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use inrush_engine::native::preflight::on_a_thread_each;
 use inrush_pgclient::local_backend::is_backend;
 use inrush_rows::cancel::Stop;
 use inrush_rows::pace::Pace;
@@ -11,7 +12,6 @@ use tokio::runtime::Runtime;
 use tokio_postgres::config::Host;
 
 use super::trial::{Ground, Trial};
-use crate::engine::preflight::at_once::on_a_thread_each;
 use crate::plan::Plan;
 use crate::rows_error::RowsError;
 use crate::{DatabaseAddress, PostgresError, Session};

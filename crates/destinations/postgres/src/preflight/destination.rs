@@ -2,12 +2,13 @@
 
 use std::time::Instant;
 
+use inrush_engine::native::preflight::Throughput;
+use inrush_engine::native::preflight::decode::Encoded;
+
 use super::at_once::TrialServer;
 use super::trial::Trial;
 use crate::Session;
 use crate::copy::{BlockPool, CopyWriter};
-use crate::engine::preflight::decode::Encoded;
-use crate::engine::preflight::throughput::Throughput;
 use crate::load::encoder::Encoder;
 use crate::rows_error::RowsError;
 

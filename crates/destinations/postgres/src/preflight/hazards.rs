@@ -2,12 +2,10 @@
 
 use std::collections::BTreeMap;
 
+use inrush_engine::native::preflight::findings::{loaded_already, of_error, of_refusal, tells};
+use inrush_engine::preflight::{Finding, Weight};
 use inrush_pgclient::connections_left::{CONNECTIONS_LEFT, ConnectionsLeft, LackOfConnections};
 
-use crate::engine::preflight::findings::{
-    hurts, loaded_already, of_error, of_refusal, stops, tells,
-};
-use crate::engine::preflight::result::Finding;
 use crate::ledger::{Ledger, LedgerError};
 use crate::plan::switch_statements::lock_mode;
 use crate::plan::{Earlier, FlowPlan, Plan};
@@ -256,6 +254,24 @@ pub fn of_disk(plan: &Plan, table_bytes: f64, wal_bytes: f64) -> Option<Finding>
         return Some(stops(what, "free space there".to_owned()));
     }
     (needed > DISK_SHARE * free).then(|| hurts(what, "free space there"))
+}
+
+/// A finding that slows down the run or disturbs others.
+fn hurts(what: String, hint: &str) -> Finding {
+    Finding {
+        weight: Weight::Hurts,
+        what,
+        hint: Some(hint.to_owned()),
+    }
+}
+
+/// A finding that stops the run.
+fn stops(what: String, hint: String) -> Finding {
+    Finding {
+        weight: Weight::Stops,
+        what,
+        hint: Some(hint),
+    }
 }
 
 #[cfg(test)]

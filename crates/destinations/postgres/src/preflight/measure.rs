@@ -3,6 +3,15 @@
 use std::time::Duration;
 
 use arrow_array::RecordBatch;
+use inrush_engine::error::Error;
+use inrush_engine::native::preflight::decode::{self, EncodeRows, Ways};
+use inrush_engine::native::preflight::flow_found::FlowFound;
+use inrush_engine::native::preflight::sample_batches::{self, stamped};
+use inrush_engine::native::preflight::{
+    Client, MeasuredDestination, MeasuringTime, ReadFound, measure,
+};
+use inrush_engine::pipeline::RunOptions;
+use inrush_engine::preflight::{Finding, PreflightOptions, PreflightReport, StepFound};
 use tokio::runtime::Runtime;
 
 use super::predict::{self, MeasuredPlan};
@@ -10,16 +19,6 @@ use super::server::ServerFound;
 use super::steps as server_steps;
 use super::work_left::WorkLeft;
 use crate::block_socket::BLOCK_BYTES;
-use crate::engine::error::Error;
-use crate::engine::pipeline::RunOptions;
-use crate::engine::preflight::client::Client;
-use crate::engine::preflight::decode::{self, EncodeRows, Ways};
-use crate::engine::preflight::flow_found::FlowFound;
-use crate::engine::preflight::measure::{MeasuredDestination, measure};
-use crate::engine::preflight::read::ReadFound;
-use crate::engine::preflight::result::{Finding, PreflightReport, StepFound};
-use crate::engine::preflight::sample_batches::{self, stamped};
-use crate::engine::preflight::{MeasuringTime, PreflightOptions};
 use crate::load::encoder::Encoder;
 use crate::load::rows;
 use crate::plan::Plan;

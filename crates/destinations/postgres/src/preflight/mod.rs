@@ -20,16 +20,18 @@ mod work_left;
 
 use std::time::Instant;
 
+use inrush_engine::error::Error;
+use inrush_engine::native::plan::PlanOptions;
+use inrush_engine::native::preflight::{findings, planning, record_input_error};
+use inrush_engine::native::run::runtime;
+use inrush_engine::pipeline::RunOptions;
+use inrush_engine::plan::PlanError;
+use inrush_engine::plan::flow_inputs::FlowAsked;
+use inrush_engine::preflight::{Finding, PreflightOptions, PreflightReport};
 use inrush_package::Package;
 use inrush_pgclient::ClientError;
 
 use self::measure::Preflight;
-use crate::engine::error::Error;
-use crate::engine::pipeline::{RunOptions, runtime};
-use crate::engine::plan::flow_inputs::FlowAsked;
-use crate::engine::plan::{PlanError, PlanOptions};
-use crate::engine::preflight::result::{Finding, PreflightReport};
-use crate::engine::preflight::{PreflightOptions, findings, planning, record_input_error};
 use crate::plan::routing::KeyScans;
 use crate::plan::{self, Earlier, Plan};
 use crate::{DatabaseAddress, PostgresError, Session};

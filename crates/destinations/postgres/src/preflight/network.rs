@@ -5,10 +5,11 @@
 
 use std::time::Instant;
 
+use inrush_engine::native::preflight::on_a_thread_each;
+
 use super::at_once::TrialServer;
 use crate::block_socket::BLOCK_BYTES;
 use crate::copy::{BlockPool, CopyWriter};
-use crate::engine::preflight::at_once::on_a_thread_each;
 use crate::rows_error::RowsError;
 use crate::{PostgresError, Session};
 

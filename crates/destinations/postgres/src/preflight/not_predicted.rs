@@ -1,7 +1,8 @@
 //! The parts of a run that a prediction does not cover, because no trial can show them.
 
+use inrush_engine::native::preflight::model::Schedule;
+
 use crate::catalog::TableFacts;
-use crate::engine::preflight::model::Schedule;
 use crate::plan::{FlowPlan, Plan, Publish};
 
 /// A load longer than this has effects that a trial of a few seconds does not show.

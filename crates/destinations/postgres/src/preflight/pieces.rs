@@ -1,8 +1,9 @@
 //! The pieces of work for the model, each with its time beside its rows.
 
+use inrush_engine::native::preflight::Together;
+use inrush_engine::native::preflight::model::{Beside, WorkPiece};
+
 use super::predict::MeasuredPlan;
-use crate::engine::preflight::model::{Beside, WorkPiece};
-use crate::engine::preflight::together::Together;
 use crate::plan::{FlowPlan, UnitPlan, statistics};
 
 /// Round trips of a transaction beside its rows: BEGIN, the fence, settings, COPY, the ledger's rows, COMMIT.

@@ -1,17 +1,18 @@
 //! Predicts the duration of the run from the measurements.
 
+use inrush_engine::native::plan::source_paces;
+use inrush_engine::native::preflight::flow_found::FlowFound;
+use inrush_engine::native::preflight::model::{self, ObservedLoad, SharedSeconds};
+use inrush_engine::native::preflight::predict::{self, LeftToRead, PredictedPhases};
+use inrush_engine::native::preflight::{ReadFound, findings};
+use inrush_engine::preflight::PreflightReport;
+use inrush_system::threads::cores;
+
 use super::measure::Preflight;
 use super::server::ServerFound;
 use super::volume::Volume;
 use super::work_left::WorkLeft;
-use super::{not_predicted, pieces, time_around_load};
-use crate::engine::plan::source_paces;
-use crate::engine::preflight::flow_found::{self, FlowFound};
-use crate::engine::preflight::model::{self, ObservedLoad, SharedSeconds};
-use crate::engine::preflight::predict::{self, LeftToRead, PredictedPhases};
-use crate::engine::preflight::read::ReadFound;
-use crate::engine::preflight::result::PreflightReport;
-use crate::engine::preflight::{cores, findings};
+use super::{not_predicted, pieces, steps, time_around_load};
 use crate::plan::{Earlier, Plan};
 
 /// All measurements.
@@ -88,7 +89,7 @@ pub fn predict(
     );
     report.costs = costs.map(|costs| {
         costs.with_server(
-            1.0 / flow_found::text_of_sent(measured.flows),
+            1.0 / steps::text_of_sent(measured.flows),
             server.network.map(|network| network.all_bytes_s),
             server.wal.map(|wal| wal.all_bytes_s),
         )
@@ -128,7 +129,7 @@ fn shared(measured: &MeasuredPlan<'_>, volume: &Volume, text_bytes: f64) -> Shar
         plan, left, server, ..
     } = *measured;
     let log_bytes_s = server.wal.map_or(0.0, |wal| wal.all_bytes_s);
-    let sent_bytes = text_bytes / flow_found::text_of_sent(measured.flows);
+    let sent_bytes = text_bytes / steps::text_of_sent(measured.flows);
     let stored = left.items.iter().map(|item| left.stored_bytes(item));
     let to_read = LeftToRead {
         stored_bytes: stored.sum(),
@@ -152,7 +153,7 @@ fn shared(measured: &MeasuredPlan<'_>, volume: &Volume, text_bytes: f64) -> Shar
 
 /// The observations of the network and of the server alone, in addition to those of every destination.
 fn seen<'a>(measured: &MeasuredPlan<'_>, largest: &'a FlowFound) -> ObservedLoad<'a> {
-    let text_of_sent = flow_found::text_of_sent(measured.flows);
+    let text_of_sent = steps::text_of_sent(measured.flows);
     let network = measured.server.network;
     ObservedLoad {
         network: network.map(|network| network.all_bytes_s * text_of_sent),

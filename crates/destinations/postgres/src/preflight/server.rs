@@ -2,6 +2,9 @@
 
 use std::time::Duration;
 
+use inrush_engine::native::preflight::flow_found::FlowFound;
+use inrush_engine::native::preflight::{MeasuringTime, STEP_TIME, findings};
+use inrush_engine::preflight::{Finding, PreflightStep, Weight};
 use inrush_pgclient::ClientError;
 
 use super::at_once::TrialServer;
@@ -13,9 +16,6 @@ use super::together::{self, TrialWork};
 use super::trial::Ground;
 use super::wal::{self, Wal};
 use crate::Session;
-use crate::engine::preflight::flow_found::FlowFound;
-use crate::engine::preflight::result::{Finding, PreflightStep, Weight};
-use crate::engine::preflight::{MeasuringTime, STEP_TIME, findings};
 use crate::plan::{FlowPlan, Publish};
 use crate::rows_error::RowsError;
 

@@ -1,9 +1,10 @@
 //! Measurements of the server, as one line for each step.
 
+use inrush_engine::native::preflight::flow_found::FlowFound;
+use inrush_engine::native::preflight::steps;
+use inrush_engine::preflight::{PreflightStep, StepFound};
+
 use super::server::ServerFound;
-use crate::engine::preflight::flow_found::{self, FlowFound};
-use crate::engine::preflight::result::{PreflightStep, StepFound};
-use crate::engine::preflight::steps;
 use crate::plan::Plan;
 
 /// The steps from the network on.
@@ -13,7 +14,7 @@ pub fn server(plan: &Plan, flows: &[FlowFound], server: &ServerFound) -> Vec<Ste
         all.find(|(of, _)| *of == step)
             .map_or("no row of the sample came so far", |(_, why)| why.as_str())
     };
-    let text_of_sent = flow_found::text_of_sent(flows);
+    let text_of_sent = text_of_sent(flows);
     let network = match server.network {
         Some(network) => StepFound {
             step: PreflightStep::Network,
@@ -60,4 +61,17 @@ fn text_of_table(flows: &[FlowFound]) -> Option<f64> {
         )
     });
     (table > 0).then(|| text as f64 / table as f64)
+}
+
+/// Bytes of text for each byte that is sent, of all flows.
+pub fn text_of_sent(flows: &[FlowFound]) -> f64 {
+    let text: f64 = flows.iter().map(FlowFound::text_bytes_left).sum();
+    let sent: f64 = flows
+        .iter()
+        .map(|flow| flow.text_bytes_left() / flow.text_of_sent())
+        .sum();
+    match sent > 0.0 {
+        true => text / sent,
+        false => 1.0,
+    }
 }

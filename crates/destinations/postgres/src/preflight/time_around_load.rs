@@ -1,8 +1,9 @@
 //! The time of a run before its streams begin, and after the last of them has ended.
 
+use inrush_engine::native::preflight::flow_found::{self, FlowFound};
+use inrush_system::threads::cores;
+
 use super::predict::MeasuredPlan;
-use crate::engine::preflight::cores;
-use crate::engine::preflight::flow_found::{self, FlowFound};
 use crate::plan::statistics;
 
 /// Statements of the ledger before the streams begin and at the switch, in all.

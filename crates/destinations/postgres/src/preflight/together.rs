@@ -7,21 +7,20 @@
 use std::sync::Arc;
 use std::time::Instant;
 
+use inrush_engine::error::Error;
+use inrush_engine::meter::Meter;
+use inrush_engine::native::preflight::flow_found::FlowFound;
+use inrush_engine::native::preflight::sample::Portion;
+use inrush_engine::native::preflight::sample_batches::{
+    self, Making, Portions, SampleBatches, SampleWork, stamped,
+};
+use inrush_engine::native::preflight::{BesideRows, Together, own_cpu_s};
 use inrush_source::{ShareSettings, SharedSplit, Split};
 use inrush_verdict::Phase;
 
 use super::at_once::TrialServer;
 use super::trial::Trial;
 use crate::copy::BlockPool;
-use crate::engine::error::Error;
-use crate::engine::meter::Meter;
-use crate::engine::preflight::at_once::own_cpu_s;
-use crate::engine::preflight::flow_found::FlowFound;
-use crate::engine::preflight::sample::Portion;
-use crate::engine::preflight::sample_batches::{
-    self, Making, Portions, SampleBatches, SampleWork, stamped,
-};
-use crate::engine::preflight::together::{BesideRows, Together};
 use crate::load::copying::Copying;
 use crate::load::expected_keys::ExpectedKeys;
 use crate::load::ready::check_keys;

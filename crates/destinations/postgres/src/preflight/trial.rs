@@ -6,7 +6,8 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use crate::engine::run::plan::PlanFacts;
+use inrush_engine::native::plan::PlanFacts;
+
 use crate::plan::unit_steps;
 use crate::plan::{FlowCopy, FlowPlan, Plan, UnitPlan, WireForm};
 use crate::quote::{identifier, literal, qualified};

@@ -1,8 +1,9 @@
 //! Estimates how much the run writes on the server, to its WAL and its disk.
 
+use inrush_engine::preflight::Finding;
+
 use super::hazards::{self, WalSettings};
 use super::predict::MeasuredPlan;
-use crate::engine::preflight::result::Finding;
 use crate::plan::Plan;
 
 /// Bytes that a run writes on the server.

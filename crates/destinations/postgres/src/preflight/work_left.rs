@@ -1,11 +1,11 @@
 //! The work of the next run (all of it, or the rest of a stopped run), and the flows that are measured for it.
 
+use inrush_engine::error::Error;
+use inrush_engine::native::plan::RunPlan;
+use inrush_engine::native::preflight::flow_found::{self, FlowFound};
+use inrush_engine::native::run::work_items::{self, Committed, WorkItem};
 use inrush_source::Split;
 
-use crate::engine::error::Error;
-use crate::engine::pipeline::work_items::{self, Committed, WorkItem};
-use crate::engine::preflight::flow_found::{self, FlowFound};
-use crate::engine::run::plan::RunPlan;
 use crate::plan::{Earlier, FlowPlan, Plan, UnitPlan};
 
 /// The part of a plan that is left to load.

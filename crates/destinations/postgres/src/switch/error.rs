@@ -1,10 +1,10 @@
 //! Errors of a switch. The targets are as they were.
 
+use inrush_engine::verify::VerifyError;
 use inrush_pgclient::ClientError;
 use tokio_postgres::error::SqlState;
 
 use crate::PostgresError;
-use crate::engine::verify::VerifyError;
 use crate::ledger::LedgerError;
 
 /// The server function that accepts one statement, and reports several as a syntax error. It raises no other one.
@@ -28,7 +28,7 @@ pub enum SwitchError {
     },
     /// Rows could not be copied carefully.
     #[error(transparent)]
-    Careful(Box<crate::engine::error::Error>),
+    Careful(Box<inrush_engine::error::Error>),
     /// The ledger refused.
     #[error(transparent)]
     Ledger(#[from] LedgerError),

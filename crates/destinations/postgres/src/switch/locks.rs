@@ -1,10 +1,10 @@
 //! The locks of the switch: their order, their modes, and the sessions that prevented a lock.
 
+use inrush_engine::verify::VerifyError;
 use inrush_package::Mode;
 
 use super::error::SwitchError;
 use super::run::SwitchTask;
-use crate::engine::verify::VerifyError;
 use crate::ledger::UnitRow;
 use crate::plan::{FlowPlan, switch_steps};
 use crate::quote::qualified;

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use inrush_engine::fault::{self, Fault, FaultPoint};
 use inrush_rows::ids::UnitKey;
 
 use super::careful::CarefulRows;
@@ -11,7 +12,6 @@ use super::take_out;
 use super::target_copy::TargetCopy;
 use super::tasks::TargetTask;
 use super::{deferred, order, routed, search_path};
-use crate::engine::fault::{self, Fault, FaultPoint};
 use crate::ledger::mark::{self, Mark};
 use crate::ledger::{Fence, Ledger, SwitchedTable, UnitRow, What};
 use crate::plan::partition_names::PartitionNames;

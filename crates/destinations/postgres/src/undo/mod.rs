@@ -8,16 +8,17 @@
 mod error;
 mod target;
 
+use inrush_engine::error::Error;
+use inrush_engine::fault::{self, FaultPoint};
+use inrush_engine::native::ledger::{LedgerRun, LedgerRunState};
+use inrush_engine::native::run::runtime;
+use inrush_engine::undo::{UndoOptions, Undone, UndoneTarget};
+
 pub use error::UndoError;
 
 use self::target::{TargetUndo, UndoMethod};
 use super::ledger::{self, Ledger, mark};
 use super::switch::{PAUSE_BETWEEN_TRIES, TRIES};
-use crate::engine::error::Error;
-use crate::engine::fault::{self, FaultPoint};
-use crate::engine::ledger::{LedgerRun, LedgerRunState};
-use crate::engine::pipeline::runtime;
-use crate::engine::undo::{UndoOptions, Undone, UndoneTarget};
 use crate::transaction::Transaction;
 use crate::{DatabaseAddress, Session};
 

@@ -2,12 +2,12 @@
 
 use std::collections::BTreeSet;
 
+use inrush_engine::native::ledger::LedgerRun;
+use inrush_engine::native::plan::identity;
+use inrush_engine::undo::UndoneTarget;
 use inrush_package::NAME_BYTES_MAX;
 
 use super::error::UndoError;
-use crate::engine::ledger::LedgerRun;
-use crate::engine::plan::identity;
-use crate::engine::undo::UndoneTarget;
 use crate::ledger::{Ledger, Original, SwitchedTable, What};
 use crate::old_tables::{self, OldTable};
 use crate::quote::{cut, identifier, qualified};

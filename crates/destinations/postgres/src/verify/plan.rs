@@ -3,14 +3,13 @@
 use std::sync::Arc;
 
 use arrow_array::RecordBatch;
+use inrush_destination::sums::{ColumnForm, ExactSum};
+use inrush_engine::native::sums::{BatchSums, ColumnSums, Difference, DriverSums, VerifyPlan};
 use inrush_package::Verify;
 use inrush_rows::column::Column;
 
 use super::hash::of_row_hash;
 use super::rows;
-use crate::engine::verify::{
-    BatchSums, ColumnForm, ColumnSums, Difference, DriverSums, ExactSum, VerifyPlan,
-};
 
 /// The comparison of each unit before its COMMIT.
 #[derive(Clone, Debug)]

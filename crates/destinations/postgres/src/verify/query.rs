@@ -1,10 +1,10 @@
 //! The server's side of the verification: one query over a staging table, whose answer is an array of numbers as text.
 
+use inrush_destination::sums::{ColumnForm, SumForm};
 use inrush_package::Verify;
 
 use super::hash::hash_of_test;
 use super::plan::{ComparedColumn, Comparison};
-use crate::engine::verify::{ColumnForm, SumForm};
 use crate::quote::identifier;
 
 /// The query for the server's sums over a table, for [`Comparison::differences`]; `None` if rows are only counted.

@@ -7,12 +7,12 @@ use arrow_array::types::{
     Time64MicrosecondType, TimestampMicrosecondType,
 };
 use arrow_array::{Array, ArrayRef};
+use inrush_destination::sums::{ColumnForm, SumForm};
 use inrush_rows::timestamp;
 
 use super::hash::{of_bytes, of_row, of_u32};
 use super::jsonb;
 use super::numeric;
-use crate::engine::verify::{ColumnForm, SumForm};
 
 /// Days from 1970-01-01 to 2000-01-01, PostgreSQL's first day.
 const DAYS_1970_TO_2000: i32 = 10_957;

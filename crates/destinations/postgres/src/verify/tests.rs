@@ -4,10 +4,11 @@
 use std::sync::Arc;
 
 use arrow_array::{ArrayRef, Int32Array, RecordBatch, StringViewArray};
+use inrush_destination::sums::{ColumnForm, SumForm};
+use inrush_engine::native::sums::Tally;
 use inrush_package::Verify;
 
 use super::*;
-use crate::engine::verify::{ColumnForm, SumForm, Tally};
 
 fn plan(level: Verify) -> Arc<Comparison> {
     let column = |name: &str, form| ComparedColumn {

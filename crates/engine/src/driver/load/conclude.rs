@@ -144,7 +144,7 @@ pub fn switched(
 }
 
 /// Makes a call of the destination that may take long, and cancels it when the run is asked to stop.
-fn stopped_by<T>(context: &ContractContext<'_>, call: impl FnOnce() -> T) -> Result<T, Error> {
+pub fn stopped_by<T>(context: &ContractContext<'_>, call: impl FnOnce() -> T) -> Result<T, Error> {
     let cancel = context.run.open.cancel_handle();
     let done = Notify::new();
     std::thread::scope(|scope| {

@@ -132,6 +132,14 @@ impl LoadSteps for ContractSteps<'_> {
         streams::run(context, work, gauges, gathering)
     }
 
+    fn finish_units(
+        &self,
+        context: &ContractContext<'_>,
+        gathering: &mut Gathering,
+    ) -> Result<(), Error> {
+        streams::finish_units(context, gathering)
+    }
+
     fn joins(&self) -> Option<&dyn JoinSteps<ContractRun>> {
         let can = &self.destination.abilities().can;
         can.contains(&Ability::SeveralHosts).then_some(self as _)

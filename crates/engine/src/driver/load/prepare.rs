@@ -1,25 +1,31 @@
 //! Opens the destination, plans, and enters the run into its ledger.
 
-use inrush_destination::{Address, Destination, NewRun, OpenRun, RunState, TargetPlan};
+use std::sync::Mutex;
+
+use inrush_destination::{Address, Destination, NewRun, OpenRun, PastRun, RunState, TargetPlan};
 use inrush_package::{Connection, Package};
 use inrush_rows::calendar::now_microseconds;
-use inrush_rows::ids::{RunId, RunKey, RunName, UnitKey};
+use inrush_rows::ids::{RunName, UnitKey};
 
 use super::kept::KeptUnits;
 use super::prepared::ContractRun;
 use crate::driver::OpenDestination;
 use crate::driver::plan::{
     self, ContractEarlier, ContractFlow, ContractPlan, UnitAccounts, UnitIndex, each_record,
+    switched,
 };
 use crate::error::Error;
+use crate::pipeline::RunOptions;
 use crate::pipeline::naming::{holder, new_run_name};
-use crate::pipeline::{RunOptions, plan_options};
 use crate::plan::{ContentChecks, UnitPlace, identity};
 use crate::report::RunFolder;
 use crate::run::announcements;
 use crate::run::prepared::PreparedRun;
 use crate::run::steps::{AlreadyLoaded, Preparation};
 use crate::shares::SentPlan;
+
+/// Plans of a package whose other runs end meanwhile, before the command gives up.
+const TRIES: u32 = 3;
 
 /// Opens the destination that a package names.
 pub fn reach(
@@ -55,7 +61,7 @@ pub async fn plan(
 ) -> Result<ContractPlan, Error> {
     let sources = options.sources();
     let contents = ContentChecks::default();
-    let plan_options = plan_options(options, &*sources, &contents, false);
+    let plan_options = options.plan_options(&*sources, &contents, false);
     Ok(plan::build(destination, package, &plan_options).await?)
 }
 
@@ -65,29 +71,45 @@ pub async fn prepare(
     package: &Package,
     options: &RunOptions<'_>,
 ) -> Result<Preparation<ContractRun>, Error> {
-    let name = new_run_name(&package.name);
-    let planning = plan(destination, package, options);
-    let mut plan = options.unless_stopped(planning).await?;
-    if let ContractEarlier::Loaded { run, accounts } = &mut plan.earlier {
-        return Ok(Preparation::AlreadyLoaded(Box::new(AlreadyLoaded {
-            run: run.name.clone(),
-            accounts: std::mem::take(accounts),
-            plan,
-        })));
-    }
-    announcements::planned(&plan, options);
-    if let Some(run) = &options.replays {
-        refuse_unswitched(destination, run)?;
-    }
+    let mut tries = 0;
+    let (plan, begun) = loop {
+        let planning = plan(destination, package, options);
+        let mut plan = options.unless_stopped(planning).await?;
+        if let ContractEarlier::Loaded { run, accounts } = &mut plan.earlier {
+            return Ok(Preparation::AlreadyLoaded(Box::new(AlreadyLoaded {
+                run: run.name.clone(),
+                accounts: std::mem::take(accounts),
+                plan,
+            })));
+        }
+        if let Some(run) = &options.replays {
+            refuse_unswitched(destination, run)?;
+        }
+        tries += 1;
+        match begin(destination, &mut plan, new_run_name(&package.name))? {
+            Some(begun) => break (plan, begun),
+            None if tries < TRIES => {}
+            None => {
+                return Err(Error::from(inrush_destination::Error::Held {
+                    what: format!(
+                        "{TRIES} times another run of this package ended while this run was planned"
+                    ),
+                    hint: "run the same command again: it plans from the current state".to_owned(),
+                }));
+            }
+        }
+    };
     let BegunRun {
         open,
         resumed,
         wanted,
-    } = begin(destination, &mut plan, name)?;
+    } = begun;
+    announcements::planned(&plan, options);
     let name = open.record().name.clone();
     let folder = RunFolder::open(&options.runs_folder, &name)?;
     let mut run = ContractRun {
         kept: KeptUnits::none(&plan.flows),
+        finished: Mutex::default(),
         prepared: PreparedRun::new(plan, name, resumed, folder),
         open,
     };
@@ -118,6 +140,7 @@ pub async fn join(
     announcements::planned(&plan, options);
     let mut run = ContractRun {
         kept: KeptUnits::none(&plan.flows),
+        finished: Mutex::default(),
         prepared: PreparedRun::new(plan, sent.run.name.clone(), true, folder),
         open,
     };
@@ -147,17 +170,17 @@ struct BegunRun {
     wanted: UnitAccounts,
 }
 
-/// Enters the run into the ledger. The units of an earlier attempt move from the plan to the new run.
+/// Enters the run into the ledger. The units of an earlier attempt move from the plan to the new run. `None` if another
+/// process has run the package since the plan was begun: then the plan is outdated, and the run is given up again.
 fn begin(
     destination: &dyn Destination,
     plan: &mut ContractPlan,
     name: RunName,
-) -> Result<BegunRun, Error> {
+) -> Result<Option<BegunRun>, Error> {
     let (takes_over, wanted) = match &mut plan.earlier {
         ContractEarlier::Stopped { run, kept, .. } => (Some(run.run_id), std::mem::take(kept)),
         _ => (None, UnitAccounts::default()),
     };
-    let before = switched(destination, &plan.run_key)?;
     let targets = targets(plan);
     let open = destination.begin(
         &NewRun {
@@ -171,18 +194,24 @@ fn begin(
         },
         &targets,
     )?;
-    // Another process may have run the package between the plan and the lock.
-    if switched(destination, &plan.run_key)? != before {
-        return Err(Error::from(inrush_destination::Error::Held {
-            what: "another run of this package ended while this run was planned".to_owned(),
-            hint: "run the same command again: it plans from the current state".to_owned(),
+    let resumed = takes_over.is_some();
+    if switched(destination, &plan.run_key)? == plan.switched_before {
+        return Ok(Some(BegunRun {
+            open,
+            resumed,
+            wanted,
         }));
     }
-    Ok(BegunRun {
-        open,
-        resumed: takes_over.is_some(),
-        wanted,
-    })
+    let record = open.record().clone();
+    drop(open);
+    // The next plan finds a stopped run again.
+    if !resumed {
+        destination.discard(&PastRun {
+            record,
+            gone: Vec::new(),
+        })?;
+    }
+    Ok(None)
 }
 
 /// Keeps the units that the plan can use, and drops the others from the destination.
@@ -205,6 +234,7 @@ fn sort_out(
         prepared,
         open,
         kept,
+        ..
     } = run;
     let index = UnitIndex::new(&prepared.plan.flows);
     let mut unwanted = Vec::new();
@@ -221,19 +251,11 @@ fn sort_out(
     Ok(unwanted)
 }
 
-/// The numbers of a package's runs that were switched.
-fn switched(destination: &dyn Destination, run_key: &RunKey) -> Result<Vec<RunId>, Error> {
-    let runs = destination.runs(Some(run_key))?.into_iter();
-    let switched = runs.filter(|run| run.record.state == RunState::Switched);
-    Ok(switched.map(|run| run.record.run_id).collect())
-}
-
 /// Refuses to replay the rejects of a run that is not switched: the run's own command still loads all of its rows.
 fn refuse_unswitched(destination: &dyn Destination, name: &RunName) -> Result<(), Error> {
     let runs = destination.runs(None)?;
-    let is_switched = |run: &inrush_destination::PastRun| {
-        run.record.name == *name && run.record.state == RunState::Switched
-    };
+    let is_switched =
+        |run: &PastRun| run.record.name == *name && run.record.state == RunState::Switched;
     match runs.iter().find(|run| is_switched(run)) {
         None => Err(Error::NotSwitched {
             run: name.to_owned(),

@@ -1,6 +1,8 @@
 //! A prepared run into a destination of the contract, with the units that it keeps of earlier attempts.
 
+use std::collections::BTreeSet;
 use std::ops::{Deref, DerefMut, Range};
+use std::sync::{Mutex, PoisonError};
 
 use inrush_destination::OpenRun;
 use inrush_rows::ids::UnitKey;
@@ -25,6 +27,8 @@ pub struct ContractRun {
     pub open: Box<dyn OpenRun>,
     /// The units that are kept.
     pub kept: KeptUnits,
+    /// Units that this process has finished.
+    pub finished: Mutex<BTreeSet<UnitPlace>>,
 }
 
 impl Deref for ContractRun {
@@ -87,6 +91,20 @@ impl DriverRun for ContractRun {
 }
 
 impl ContractRun {
+    /// Notes that a unit is finished.
+    pub fn finished(&self, place: UnitPlace) {
+        let mut finished = self.finished.lock().unwrap_or_else(PoisonError::into_inner);
+        finished.insert(place);
+    }
+
+    /// Units that several streams have filled and that are committed completely, but that this process has not finished.
+    pub fn unfinished(&self) -> Vec<UnitPlace> {
+        let finished = self.finished.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_left = |place: &UnitPlace| !finished.contains(place) && !self.kept.is_whole(*place);
+        let complete = self.sharing.iter().filter(|(_, sharing)| sharing.is_done());
+        complete.map(|(place, _)| *place).filter(is_left).collect()
+    }
+
     /// Removes records from the destination, together with records that depend on them.
     pub fn forget(&mut self, keys: Vec<UnitKey>) -> Result<(), Error> {
         if keys.is_empty() {

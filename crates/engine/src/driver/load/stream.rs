@@ -65,7 +65,7 @@ impl<'a> Transactions for ContractStream<'a> {
         let flow = &self.context.run.plan.flows[place.0];
         RecordTransaction {
             target: self,
-            flow_index: place.0,
+            place,
             flow,
             unit: &flow.units[place.1],
             part,
@@ -82,8 +82,13 @@ impl<'a> Transactions for ContractStream<'a> {
         reject_files::of_record(&flow.reading.name, &self.record_key(place, part))
     }
 
-    /// Nothing is left to do after the last split: each record is complete by itself.
-    async fn finish_shared(&self, _: UnitPlace) -> Result<(), Error> {
+    async fn finish_shared(&self, place: UnitPlace) -> Result<(), Error> {
+        let unit = &self.context.run.plan.flows[place.0].units[place.1];
+        let waiting = self.gauge.enter(Phase::ServerWait);
+        let finished = self.stream.borrow_mut().finish(place.0, &unit.key);
+        finished.map_err(not_of_rows)?;
+        drop(waiting);
+        self.context.run.finished(place);
         Ok(())
     }
 
@@ -95,10 +100,27 @@ impl<'a> Transactions for ContractStream<'a> {
     }
 }
 
+/// An error of a finished unit, which cannot be loaded again while other streams load units of its target.
+fn not_of_rows(error: inrush_destination::Error) -> inrush_destination::Error {
+    match error {
+        inrush_destination::Error::RowsRefused {
+            doing,
+            message,
+            hint,
+            ..
+        } => inrush_destination::Error::Refused {
+            doing,
+            message,
+            hint,
+        },
+        other => other,
+    }
+}
+
 /// The rows that one record commits.
 pub struct RecordTransaction<'t, 'a> {
     target: &'t ContractStream<'a>,
-    flow_index: usize,
+    place: UnitPlace,
     flow: &'t ContractFlow,
     unit: &'t RangeUnit,
     part: Part,
@@ -122,7 +144,7 @@ impl UnitTransaction for RecordTransaction<'_, '_> {
         let (context, gauge, stream) = (target.context, target.gauge, &target.stream);
         let waiting = gauge.enter(Phase::ServerWait);
         let part = UnitPart {
-            target: self.flow_index,
+            target: self.place.0,
             record_key: key,
             unit_key: &unit.key,
             publishes_into: &unit.publishes_into,
@@ -161,6 +183,9 @@ impl UnitTransaction for RecordTransaction<'_, '_> {
         let waiting = gauge.enter(Phase::ServerWait);
         stream.borrow_mut().commit(&record)?;
         drop(waiting);
+        if self.part == Part::Whole {
+            context.run.finished(self.place);
+        }
         fault::reach(context.fault, FaultPoint::UnitCommitSent);
         Ok(gathered)
     }

@@ -4,6 +4,7 @@ use std::cell::RefCell;
 use std::sync::Arc;
 
 use super::ContractContext;
+use super::conclude::stopped_by;
 use super::stream::ContractStream;
 use crate::driver::plan::ContractFlow;
 use crate::error::Error;
@@ -36,6 +37,35 @@ pub fn run(
         None if context.stop.asked().is_some() => Err(Error::Interrupted),
         None => Ok(()),
     }
+}
+
+/// Finishes units that an earlier attempt has committed completely, and may not have finished.
+pub fn finish_units(context: &ContractContext<'_>, gathering: &mut Gathering) -> Result<(), Error> {
+    let unfinished = context.run.unfinished();
+    if unfinished.is_empty() {
+        return Ok(());
+    }
+    let load_run = context.load_run();
+    let gauge = Gauge::default();
+    let mut result = StreamResult::default();
+    let finished = stopped_by(context, || {
+        let mut stream = context.run.open.open_stream()?;
+        let target = ContractStream {
+            context,
+            gauge: &gauge,
+            stream: RefCell::new(stream.as_mut()),
+        };
+        let finishing = load_run.finish_units(&target, &unfinished, &mut result);
+        let finished = row_loop::blocking(finishing);
+        if finished.is_err() {
+            // The first error is reported; an error of the rollback adds nothing to it.
+            let _ = stream.abort();
+        }
+        finished
+    })?;
+    gathering.loaded.add_all(result.loaded);
+    gathering.rejected(result.rejects);
+    finished
 }
 
 fn work_off(

@@ -9,6 +9,7 @@ const USED: &[Ability] = &[
     Ability::Replace,
     Ability::ReplaceByRows,
     Ability::ReplacePartitions,
+    Ability::KeepReplaced,
     Ability::RejectRefused,
     Ability::Partitions,
     Ability::Routing,

@@ -98,6 +98,16 @@ pub async fn find(
     })
 }
 
+/// The numbers of a package's runs that are switched.
+pub fn switched(
+    destination: &dyn Destination,
+    run_key: &RunKey,
+) -> inrush_destination::Result<Vec<RunId>> {
+    let runs = destination.runs(Some(run_key))?;
+    let switched = runs.iter().filter(|run| is_switched(run));
+    Ok(switched.map(|run| run.record.run_id).collect())
+}
+
 /// The marks in a target: those of the newest switched run that has some.
 pub fn since_marks(
     destination: &dyn Destination,

@@ -2,8 +2,10 @@
 
 use std::sync::Arc;
 
-use inrush_destination::{Abilities, ColumnPlan, Destination, TargetName, TargetPlan};
-use inrush_package::{Flow, Package, Verify};
+use inrush_destination::{
+    Abilities, ColumnPlan, Destination, ReplacedRows, TargetName, TargetPlan,
+};
+use inrush_package::{Flow, Keep, OneOrMany, Package, Verify};
 use inrush_rows::ids::RunKey;
 
 use super::columns::{self, Resolved};
@@ -12,7 +14,6 @@ use super::units::UnitPlanner;
 use super::{ContractFlow, refuse};
 use crate::plan::flow_inputs::FlowAsked;
 use crate::plan::identity::description::{self, Description};
-use crate::plan::user_sql::statements;
 use crate::plan::{PlanError, PlanOptions, Reading, abilities, expect};
 use crate::verify::{ColumnSums, DriverSums, VerifyPlan};
 
@@ -117,10 +118,11 @@ impl ContractFlowPlanner<'_> {
             name: self.name.clone(),
             columns: resolved.planned,
             mode,
+            replaced: replaced_rows(&self.flow.replace.keep),
             partition_by,
             shape: shape.clone().into_text(),
-            pre_sql: statements(&self.flow.pre_sql),
-            post_sql: statements(&self.flow.post_sql),
+            pre_sql: OneOrMany::statements(&self.flow.pre_sql),
+            post_sql: OneOrMany::statements(&self.flow.post_sql),
         };
         let sums = match level {
             Verify::Count => None,
@@ -203,6 +205,14 @@ impl ContractFlowPlanner<'_> {
             Some(has) => Ok(has.clone()),
             None => Ok(asked),
         }
+    }
+}
+
+fn replaced_rows(keep: &Keep) -> ReplacedRows {
+    match keep {
+        Keep::Whether(false) => ReplacedRows::Removed,
+        Keep::Whether(true) => ReplacedRows::KeptUntilNext,
+        Keep::Name(name) => ReplacedRows::KeptAs(name.clone()),
     }
 }
 

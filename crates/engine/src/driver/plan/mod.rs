@@ -22,9 +22,10 @@ use inrush_destination::{
     Abilities, Destination, OwnMemory, RunRecord, Streams, TargetFacts, TargetName, TargetPlan,
 };
 use inrush_package::{LoadOrder, Mode, Package, RunSettings};
+use inrush_rows::ids::RunId;
 use inrush_source::{Input, Split};
 
-pub use self::earlier::since_marks_of;
+pub use self::earlier::{since_marks_of, switched};
 use self::flow::ContractFlowPlanner;
 pub use self::unit_index::{LedgerRecord, UnitAccounts, UnitIndex, each_record};
 pub use self::units::RangeUnit;
@@ -54,6 +55,9 @@ pub struct ContractPlan {
     pub flows: Vec<ContractFlow>,
     /// The units and rows of earlier runs of the same package.
     pub earlier: ContractEarlier,
+    /// The runs of the package that were switched before anything was planned. If there are others when the run holds its
+    /// lock, the plan is outdated.
+    pub switched_before: Vec<RunId>,
 }
 
 /// Most callers need the facts that every plan has.
@@ -202,6 +206,8 @@ pub async fn build(
     let targets = names.iter().map(|name| folded(&abilities, &name.sql));
     let targets: Vec<String> = targets.collect();
     let run_key = identity::run_key(&package.name, &targets);
+    // Marks and earlier runs are read after this.
+    let switched_before = switched(destination, &run_key)?;
     let mut notes = Vec::new();
     let mut flows = Vec::new();
     for (flow, name) in package.flows.iter().zip(&names) {
@@ -268,6 +274,7 @@ pub async fn build(
         abilities,
         flows,
         earlier,
+        switched_before,
     };
     plan.facts.plan_hash = identity::digest(plan.steps().iter().map(String::as_str));
     Ok(plan)

@@ -3,6 +3,8 @@
 use std::ops::Range;
 
 use arrow_array::RecordBatch;
+use inrush_engine::error::Error;
+use inrush_engine::native::load::{RowFault, Written};
 use inrush_package::RunSettings;
 use inrush_rows::cancel::Stop;
 use inrush_verdict::Phase;
@@ -13,8 +15,6 @@ use super::isolate::{Isolator, RowRefusal, RowSink};
 use super::savepoint::Savepoint;
 use crate::block_socket::BLOCK_BYTES;
 use crate::copy::{BlockPool, CopyStop, CopyWriter};
-use crate::engine::error::Error;
-use crate::engine::pipeline::row_loop::{RowFault, Written};
 use crate::load::encoder::Encoder;
 use crate::plan::additions::Additions;
 use crate::plan::{FlowPlan, Publish, UnitPlan};

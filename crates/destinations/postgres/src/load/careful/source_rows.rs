@@ -8,6 +8,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use inrush_convert::Converter;
+use inrush_engine::error::Error;
+use inrush_engine::native::ledger::SplitRecord;
+use inrush_engine::native::plan::{PlannedUnit, identity};
+use inrush_engine::native::sums::Tally;
 use inrush_package::RunSettings;
 use inrush_rows::ids::SplitKey;
 use inrush_rows::reject::Reject;
@@ -15,10 +19,6 @@ use inrush_scan::Records;
 use inrush_source::{ReadSettings, Split};
 
 use super::cause::RefusalCause;
-use crate::engine::error::Error;
-use crate::engine::ledger::SplitRecord;
-use crate::engine::plan::{PlannedUnit, identity};
-use crate::engine::verify::Tally;
 use crate::plan::{FlowPlan, UnitPlan};
 
 /// A row of a staging table that the target's server refuses.

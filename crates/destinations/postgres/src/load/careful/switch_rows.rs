@@ -5,6 +5,10 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::Arc;
 
+use inrush_engine::error::Error;
+use inrush_engine::native::load::{KeptRejects, RejectFile};
+use inrush_engine::native::sums::Tally;
+use inrush_engine::verify::VerifyError;
 use inrush_rows::reject::Reject;
 
 use super::cause::{RefusedTable, cause};
@@ -14,10 +18,6 @@ use super::package_keys::RefusedStaged;
 use super::savepoint::Savepoint;
 use super::source_rows::{self, RefusedStagingRow};
 use super::staged_row_order::Order;
-use crate::engine::error::Error;
-use crate::engine::pipeline::kept_rejects::KeptRejects;
-use crate::engine::report::RejectFile;
-use crate::engine::verify::{Tally, VerifyError};
 use crate::load::context::Context;
 use crate::load::{rows, unit_reject_files};
 use crate::plan::switch_statements::CopyRows;
@@ -103,7 +103,7 @@ impl<'a> SwitchRows<'a> {
             undone.take_back()?;
         }
         let file = RejectFile::new(
-            &run.rejects_folder(),
+            run.folder.rejects(),
             &unit_reject_files::of_unit(flow, unit, unit_reject_files::OF_SWITCH),
             &flow.dialect,
             flow.header.as_deref(),

@@ -11,6 +11,8 @@ use arrow_array::types::{Date32Type, Int16Type, Int32Type, Int64Type, TimestampM
 use arrow_array::{Array, ArrayRef};
 use arrow_schema::{DataType, TimeUnit};
 use inrush_convert::{Converter, KeyType, KeyValue};
+use inrush_engine::native::plan::{identity, wanted_bytes};
+use inrush_engine::plan::PlanError;
 use inrush_package::BoundsStep;
 use inrush_rows::column::Column;
 use inrush_rows::timestamp;
@@ -18,9 +20,6 @@ use inrush_scan::{Dialect, Records};
 use inrush_source::{Input, ReadSettings, Source, SourceSplit};
 use inrush_system::threads::on_threads;
 
-use crate::engine::plan::error::PlanError;
-use crate::engine::plan::identity;
-use crate::engine::plan::pieces::wanted_bytes;
 use crate::plan::bounds::{self, Interval};
 use crate::plan::{KeyKind, KeyPlan};
 

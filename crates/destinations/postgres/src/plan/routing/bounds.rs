@@ -1,5 +1,6 @@
 //! The partitions for routed rows: those of the target, and those that the flow's bounds add.
 
+use inrush_engine::plan::PlanError;
 use inrush_package::{Bounds, TriggerPolicy};
 use inrush_pgclient::foreign_sql::{bound_values, is_part_of_statement};
 use inrush_source::TablePartitioning;
@@ -7,7 +8,6 @@ use inrush_source::TablePartitioning;
 use super::all_keys;
 use super::route::RoutePlan;
 use crate::PostgresError;
-use crate::engine::plan::error::PlanError;
 use crate::partition_tree::PartitionTree;
 use crate::plan::KeyPlan;
 use crate::plan::bounds::{self, Interval};

@@ -16,12 +16,12 @@ pub use bounds::{copied, route};
 pub use fits::key_set;
 pub use route::{Becomes, RouteNode, RoutePlan};
 
+use inrush_engine::plan::PlanError;
 use inrush_package::Mode;
 
 use super::FlowPlan;
 use super::flow_target::FlowTarget;
 use crate::catalog::TableFacts;
-use crate::engine::plan::error::PlanError;
 use crate::partition_tree::{self, PartitionTree};
 use crate::{PostgresError, Session};
 

@@ -1,0 +1,210 @@
+//! What a publish has done to each target: a table of the ledger, for the undo of a run.
+//!
+//! It is made by the first publish that needs it, so a ledger of an earlier version has none, and its runs cannot be
+//! undone.
+
+use inrush_destination::{Error, Result};
+use inrush_rows::ids::{RunId, RunKey};
+use serde::{Deserialize, Serialize};
+
+use crate::catalog;
+use crate::ledger::{AdbcLedger, Row, json};
+use crate::quirks::Quirks;
+use crate::session::AdbcSession;
+use crate::sql;
+
+/// What a publish has done to a target.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum What {
+    /// It made the table.
+    Made,
+    /// It filled a table without rows.
+    Filled,
+    /// It replaced all rows.
+    Replaced,
+    /// It added rows to those of the table.
+    Added,
+}
+
+/// The change of a target.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Change {
+    pub what: What,
+    /// Rows of the target before; 0 if they were not counted because they stay.
+    pub rows_before: u64,
+    /// The table that keeps the replaced rows, quoted; `None` if they are not kept.
+    pub kept: Option<String>,
+    /// That table is dropped when the same package replaces rows of the target, and keeps these, again.
+    pub until_next: bool,
+    /// Earlier runs that lost their rows in the target, and the numbers of these rows.
+    pub gone: Vec<(RunId, u64)>,
+}
+
+impl Change {
+    /// A change that leaves nothing to put back.
+    pub fn of(what: What) -> Change {
+        Change {
+            what,
+            rows_before: 0,
+            kept: None,
+            until_next: false,
+            gone: Vec::new(),
+        }
+    }
+}
+
+impl AdbcLedger {
+    fn changes_exist(&self, session: &mut AdbcSession, quirks: &Quirks) -> Result<bool> {
+        let (schema, name) = self.change_name();
+        Ok(catalog::kind(session, quirks, schema, &name)?.is_some())
+    }
+
+    /// Records the change of a target, in the transaction of the publish.
+    pub fn enter_change(
+        &self,
+        session: &mut AdbcSession,
+        run_id: RunId,
+        target: &str,
+        change: &Change,
+    ) -> Result<()> {
+        let doing = "cannot record a change of a target in the ledger";
+        let create = format!(
+            "CREATE TABLE IF NOT EXISTS {} (run_id BIGINT NOT NULL, target TEXT NOT NULL, what TEXT NOT NULL, \
+             rows_before BIGINT NOT NULL, kept TEXT, until_next BIGINT NOT NULL, gone TEXT NOT NULL)",
+            self.change
+        );
+        session.run(doing, &create)?;
+        let insert = format!(
+            "INSERT INTO {} (run_id, target, what, rows_before, kept, until_next, gone) \
+             VALUES ({run_id}, {}, {}, {}, {}, {}, {})",
+            self.change,
+            sql::text(target),
+            sql::text(json(&change.what).trim_matches('"')),
+            change.rows_before,
+            change.kept.as_deref().map_or("NULL".to_owned(), sql::text),
+            u8::from(change.until_next),
+            sql::text(&json(&change.gone)),
+        );
+        session.run(doing, &insert)?;
+        Ok(())
+    }
+
+    /// The changes of a run, each with its target.
+    pub fn changes(
+        &self,
+        session: &mut AdbcSession,
+        quirks: &Quirks,
+        run_id: RunId,
+    ) -> Result<Vec<(String, Change)>> {
+        if !self.changes_exist(session, quirks)? {
+            return Ok(Vec::new());
+        }
+        let statement = format!(
+            "SELECT target, what, rows_before, kept, until_next, gone FROM {} WHERE run_id = {run_id}",
+            self.change
+        );
+        let rows = session.rows("cannot read the ledger", &statement)?;
+        let parse = |row| {
+            let mut row = Row::of(&self.change, row);
+            let target = row.text("target")?;
+            let change = Change {
+                what: row.json_word("what")?,
+                rows_before: row.number("rows_before")?,
+                kept: row.text_or_null(),
+                until_next: row.number::<u8>("until_next")? != 0,
+                gone: row.json("gone")?,
+            };
+            Ok((target, change))
+        };
+        rows.into_iter().map(parse).collect()
+    }
+
+    /// Drops the tables that keep rows of a target until the same package replaces it again.
+    pub fn drop_kept(
+        &self,
+        session: &mut AdbcSession,
+        quirks: &Quirks,
+        run_key: &RunKey,
+        target: &str,
+    ) -> Result<()> {
+        if !self.changes_exist(session, quirks)? {
+            return Ok(());
+        }
+        let doing = "cannot drop the rows that an earlier run of this package kept";
+        let kept = format!(
+            "kept IS NOT NULL AND until_next = 1 AND target = {} AND run_id IN (SELECT run_id FROM {} WHERE run_key = {})",
+            sql::text(target),
+            self.run,
+            sql::text(run_key.as_str())
+        );
+        let tables = session.rows(
+            doing,
+            &format!("SELECT kept FROM {} WHERE {kept}", self.change),
+        )?;
+        for table in tables.into_iter().flatten().flatten() {
+            session.run(doing, &format!("DROP TABLE IF EXISTS {table}"))?;
+        }
+        session.run(
+            doing,
+            &format!("UPDATE {} SET kept = NULL WHERE {kept}", self.change),
+        )?;
+        Ok(())
+    }
+
+    /// Marks a run as undone: earlier runs have the rows again that it had replaced.
+    pub fn mark_undone(
+        &self,
+        session: &mut AdbcSession,
+        run_id: RunId,
+        changes: &[(String, Change)],
+    ) -> Result<()> {
+        let doing = "cannot mark the run as undone";
+        for (target, change) in changes {
+            for (earlier, rows) in &change.gone {
+                self.put_back(session, *earlier, target, *rows)?;
+            }
+        }
+        for statement in [
+            format!("DELETE FROM {} WHERE run_id = {run_id}", self.change),
+            format!("DELETE FROM {} WHERE run_id = {run_id}", self.unit),
+            format!(
+                "UPDATE {} SET state = 'undone' WHERE run_id = {run_id}",
+                self.run
+            ),
+        ] {
+            session.run(doing, &statement)?;
+        }
+        Ok(())
+    }
+
+    /// Notes that a target has the rows of an earlier run again.
+    fn put_back(
+        &self,
+        session: &mut AdbcSession,
+        run_id: RunId,
+        target: &str,
+        rows: u64,
+    ) -> Result<()> {
+        let Some(stored) = self.run(session, run_id)? else {
+            return Ok(());
+        };
+        let mut loaded = stored.loaded;
+        for (place, name) in stored.record.targets.iter().enumerate() {
+            if name == target
+                && let Some(own) = loaded.get_mut(place)
+            {
+                *own = Some(rows);
+            }
+        }
+        self.set_loaded(session, run_id, &loaded)
+    }
+}
+
+/// The error of a run that cannot be undone exactly.
+pub fn impossible(run: &str, what: String, hint: &str) -> Error {
+    Error::Unsuitable {
+        what: format!("run {run} cannot be undone: {what}; nothing was changed"),
+        hint: hint.to_owned(),
+    }
+}

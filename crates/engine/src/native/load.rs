@@ -1,0 +1,10 @@
+//! The transactions of a load: their traits, and the parts that take rows from their source to a writer.
+
+pub use crate::gauge::Gauge;
+pub use crate::load::{LoadRun, Loader, Method, Part, Transactions, UnitTransaction};
+pub use crate::pipeline::gathered::Gathered;
+pub use crate::pipeline::kept_rejects::KeptRejects;
+pub use crate::pipeline::reject_files::of_key;
+pub use crate::pipeline::row_loop::{RowFault, RowLoop, RowWriter, Written};
+pub use crate::pipeline::work::{FileWriter, Work};
+pub use crate::report::reject_writer::{RejectFile, reject_file_name};

@@ -1,0 +1,27 @@
+//! The engine's surface for a destination that is reached natively: one that implements the driver's own traits, and not
+//! the contract of `inrush_destination`. `docs/design/one-driver.md` says when that is necessary.
+//!
+//! The driver is the sequence of a run, its transactions and its row loop. It is written once, and the translator of the
+//! contract (`crate::driver`) uses the same traits and parts. Such a destination implements:
+//!
+//! | trait | of |
+//! |---|---|
+//! | [`plan::RunPlan`], [`plan::PlannedFlow`], [`plan::PlannedUnit`], [`plan::earlier::PackageRuns`] | its plan |
+//! | [`run::LoadSteps`], [`run::DriverRun`], [`run::CommittedUnits`] | the steps of a run, from the lock to the publish |
+//! | [`load::Transactions`], [`load::UnitTransaction`], [`load::RowWriter`], [`load::FileWriter`] | the transactions that load a unit, and the writing of rows |
+//! | [`sums::DriverSums`], [`sums::BatchSums`] | its own comparison of what was sent with what it has stored |
+//! | [`run::Backends`] | samples of its server, for the meters and the verdict |
+//! | [`preflight::MeasuredDestination`], [`preflight::decode::EncodeRows`] | the measurements of a preflight |
+//!
+//! Then [`run::run`] loads with these, and [`crate::driver_trait::Driver`] is what a caller sees.
+//!
+//! The other names here are parts that its implementation works with. Nothing else of the engine is public for its sake:
+//! the modules beside this one are public for those who call the engine (errors, events, options, reports), and a test
+//! holds both (`crates/inrush/tests/knowledge/native_surface.rs`).
+
+pub mod ledger;
+pub mod load;
+pub mod plan;
+pub mod preflight;
+pub mod run;
+pub mod sums;

@@ -1,0 +1,59 @@
+//! The plan of a package: its traits, and what a destination's own plan is made of.
+
+pub use crate::plan::contents::ContentChecks;
+pub use crate::plan::key_start::KeyStart;
+pub use crate::plan::loaded::{LoadedFiles, WantedFiles};
+pub use crate::plan::long_units::{share_among, work_bytes};
+pub use crate::plan::memory::{LoadMemory, MemoryBound};
+pub use crate::plan::options::{PlanOptions, PlanRefusal};
+pub use crate::plan::pieces::{pieces, wanted_bytes};
+pub use crate::plan::planned::{PlannedFlow, PlannedUnit, SplitPlace, UnitPlace};
+pub use crate::plan::reading::Reading;
+pub use crate::plan::source_paces::source_paces;
+pub use crate::run::plan::{PlanFacts, RunPlan};
+
+/// The abilities that a package asks for.
+pub mod abilities {
+    pub use crate::plan::abilities::require;
+}
+
+/// Files that have changed since a stopped run loaded a part of them.
+pub mod changed {
+    pub use crate::plan::changed::{FilesBefore, PlannedFiles, refuse};
+}
+
+/// The fields that fill the columns of a target.
+pub mod columns {
+    pub use crate::plan::columns::{KnownColumns, Match, TargetColumns, column};
+}
+
+/// The earlier run that a plan continues, or that leaves it nothing to do.
+pub mod earlier {
+    pub use crate::plan::earlier::{EarlierRun, PackageRuns, find};
+}
+
+/// Counts and sums that were promised with the files.
+pub mod expect {
+    pub use crate::plan::expect::{ExpectPlan, places, plan, summed};
+}
+
+/// The keys of packages, files, splits and units.
+pub mod identity {
+    pub use crate::plan::identity::{
+        another_version, description, digest, digest_of_lines, file_key, golden,
+        is_of_another_version, run_key, split_key, unit_key,
+    };
+}
+
+/// The parts of a printed plan that all destinations have.
+pub mod plan_text {
+    pub use crate::plan::plan_text::{
+        TARGET_LOADED, dialect_words, fmt_memory, fmt_notes, fmt_order, fmt_package, fmt_reading,
+        kept_words, reject_limit, size_words, split_words,
+    };
+}
+
+/// Rows that are new since a mark.
+pub mod since {
+    pub use crate::plan::since::{Marks, NothingNew, SinceMark, run_if_all, sentences_if_all};
+}

@@ -1,0 +1,38 @@
+//! The sequence of a run: its traits, its state, and the checks before the publish.
+
+pub use crate::pipeline::metering::{Backends, Looking};
+pub use crate::pipeline::naming::{holder, new_run_name};
+pub use crate::pipeline::results::StreamResult;
+pub use crate::pipeline::threads::runtime;
+pub use crate::report::folder::RunFolder;
+pub use crate::run::account::CommittedUnits;
+pub use crate::run::context::RunContext;
+pub use crate::run::gathering::Gathering;
+pub use crate::run::prepared::{DriverRun, KeptRecord, PreparedRun};
+pub use crate::run::run;
+pub use crate::run::steps::{
+    AlreadyLoaded, LoadSteps, LostRejects, Preparation, PublishEnd, SwitchedTarget,
+};
+pub use crate::run::unit_reports::UnitEnd;
+
+/// Notes for the user about the plan.
+pub mod announcements {
+    pub use crate::run::announcements::planned;
+}
+
+/// The ledger's records compared with the files, before anything is published.
+pub mod file_checks {
+    pub use crate::pipeline::coverage::check_file;
+    pub use crate::pipeline::expectations::check_promises;
+    pub use crate::pipeline::file_checks::check;
+}
+
+/// The threads of streams.
+pub mod stream_threads {
+    pub use crate::pipeline::stream_threads::{Queue, StopOnPanic, run, worse};
+}
+
+/// The pieces of work that streams take.
+pub mod work_items {
+    pub use crate::pipeline::work_items::{Committed, WorkItem, left};
+}

@@ -1,0 +1,62 @@
+//! Two commands with the same package at the same time: while one plans, the other loads everything. The rows are loaded
+//! once, whatever the first one has read of the ledger before.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
+
+use inrush::RunOptions;
+use inrush::open_files;
+use inrush::report::Outcome;
+use inrush_destination::Filling;
+use inrush_engine::driver::ContractDriver;
+use inrush_engine::driver_trait::Driver;
+
+use super::laid_out::{self, open};
+use super::{Files, Row, package_text, pairs, parsed, scene};
+
+/// Adds the rows of all files to the table, and returns the outcome.
+fn append(folder: &Path) -> Outcome {
+    let options = RunOptions {
+        folder: folder.to_owned(),
+        runs_folder: folder.join("runs"),
+        open_sources: &open_files,
+        ..RunOptions::default()
+    };
+    let package = parsed(&package_text("appending", "append", 2, "count"));
+    let ended = ContractDriver { open }.run(&package, &options);
+    ended.expect("it is loaded").report.outcome
+}
+
+#[test]
+fn a_run_that_ends_while_another_is_planned_is_not_repeated() {
+    // The ledger is read before the plan, and in it.
+    for turn in [1, 2] {
+        let files = Files::new(false);
+        let scene = laid_out::set(
+            files.path(),
+            scene(|splits| pairs(splits, Filling::OneStream)),
+        );
+        files.run(2).expect("the table is made");
+        let folder: PathBuf = files.path().to_owned();
+        let others = Arc::new(AtomicUsize::new(0));
+        let counted = Arc::clone(&others);
+        let meanwhile = move || {
+            // As in another process: a runtime cannot run in another one's thread.
+            let other = thread::spawn(move || append(&folder));
+            assert_eq!(other.join().expect("no panic"), Outcome::Loaded);
+            counted.fetch_add(1, Ordering::SeqCst);
+        };
+        *scene.meanwhile.lock().expect("nobody has it") = Some((turn, Box::new(meanwhile)));
+        let outcome = append(files.path());
+        assert_eq!(others.load(Ordering::SeqCst), 1, "the other run has ended");
+        assert_eq!(outcome, Outcome::AlreadyLoaded, "turn {turn}");
+        let mut twice: Vec<Row> = [files.rows.clone(), files.rows.clone()].concat();
+        twice.sort();
+        assert!(
+            files.loaded() == twice,
+            "turn {turn}: the rows were made and added once"
+        );
+    }
+}
