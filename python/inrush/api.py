@@ -116,7 +116,8 @@ def load(
         rows: Anything with `__arrow_c_stream__`: a table or reader of pyarrow, a data frame of
             polars or pandas, a relation of DuckDB.
         to: The destination, as `--to` of `inrush load` takes it: postgresql://USER@HOST/DATABASE,
-            FILE.duckdb, parquet:FOLDER, adbc:DRIVER, `embedded` or embedded:FOLDER.
+            FILE.duckdb, parquet:FOLDER, adbc:DRIVER, mssql://USER@HOST/DATABASE, `embedded` or
+            embedded:FOLDER.
         table: TABLE or SCHEMA.TABLE. If it does not exist, it gets the columns of the rows.
         mode: How rows are added to the table.
         columns: The columns of the table, as in "id bigint not null, name text"; "x skip" leaves

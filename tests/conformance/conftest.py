@@ -19,6 +19,7 @@ from conformance.destinations import (
     PostgreSql,
     PostgreSql15,
     PostgreSql18,
+    SqlServerDouble,
 )
 from conformance.job import Job
 from conformance.measured import Measure, Measured, Measuring
@@ -26,6 +27,7 @@ from conformance.values import Type
 from conftest import SharedServer
 from harness.command import Inrush
 from harness.servers import Database, Server
+from sqlserver.double import Double
 
 # Makes an empty destination of a kind; its files are in the folder.
 MakePlace = Callable[[type[Place], Path], Place]
@@ -63,6 +65,10 @@ def make_place(request: pytest.FixtureRequest) -> MakePlace:
             return AdbcDuckDb(folder / "results.duckdb")
         if kind is AdbcSqlite:
             return AdbcSqlite(folder / "results.sqlite")
+        if kind is SqlServerDouble:
+            double = Double()
+            request.addfinalizer(lambda: double.__exit__())
+            return SqlServerDouble(double.__enter__())
         assert kind is Parquet
         return Parquet(folder / "lake")
 
@@ -76,6 +82,9 @@ def place(request: pytest.FixtureRequest, make_place: MakePlace, tmp_path: Path)
     yield made
     if isinstance(made, PostgreSql):
         made.database.server.done_with(made.database)
+    if isinstance(made, SqlServerDouble):
+        made.double.__exit__()
+        assert made.double.unknown == []
 
 
 @pytest.fixture

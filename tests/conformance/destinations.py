@@ -9,6 +9,7 @@ silently.
 from __future__ import annotations
 
 import json
+import re
 import shutil
 import sqlite3
 from abc import ABC, abstractmethod
@@ -26,6 +27,7 @@ import pyarrow.dataset as pads
 from conformance.canonical import Row, canonical
 from harness.packages import Value, package
 from harness.servers import Database
+from sqlserver.double import Double, SqlError
 
 
 class KeptOutError(Exception):
@@ -473,6 +475,84 @@ class Parquet(Place):
         return sorted(path.name for path in self.path(table).iterdir() if path.is_dir())
 
 
+class SqlServerDouble(Place):
+    """The double of SQL Server, read without a connection: it is no SQL Server.
+
+    `sqlserver.double` says which rules it enforces.
+    """
+
+    name = "sql_server_double"
+    title = "SQL Server (double)"
+    exceptions: ClassVar[dict[str, str]] = {
+        "D-13": "the switch locks its targets until it is committed: who begins to read in that "
+        "moment waits, unless the rows are appended and the database has READ_COMMITTED_SNAPSHOT "
+        "on",
+    }
+    # Types of the tests that are something else in T-SQL.
+    _TYPES = re.compile(r"\btext\b")
+
+    def __init__(self, double: Double) -> None:
+        super().__init__(double.url)
+        self.double = double
+
+    def _rows(self, query: str) -> list[list[Any]]:
+        session = self.double.session()
+        # A server notices within this time that a client is gone.
+        session.lock_timeout = 2
+        try:
+            return session.rows(query)
+        except SqlError as error:
+            if error.number == 1222:
+                raise KeptOutError(str(error)) from error
+            raise
+        finally:
+            session.close()
+
+    def tables(self) -> set[str]:
+        # The tables of a schema are listed while another one is locked.
+        query = "SELECT name FROM sys.tables WHERE schema_id <> N'inrush'"
+        return {name for (name,) in self._rows(query)}
+
+    def column_types(self, table: str) -> dict[str, str]:
+        table_id = f"OBJECT_ID(N'{quoted(table).replace(chr(39), chr(39) * 2)}')"
+        found = self._rows(
+            "SELECT name, TYPE_NAME(system_type_id), max_length, precision, scale FROM sys.columns "
+            f"WHERE object_id = {table_id} ORDER BY column_id"
+        )
+        return {name: self._written(*kind) for name, *kind in found}
+
+    @staticmethod
+    def _written(kind: str, length: int, digits: int, scale: int) -> str:
+        if kind in ("char", "varchar", "binary", "varbinary", "nchar", "nvarchar"):
+            unit = 2 if kind.startswith("n") else 1
+            return f"{kind}(max)" if length == -1 else f"{kind}({length // unit})"
+        if kind in ("decimal", "numeric"):
+            return f"{kind}({digits},{scale})"
+        if kind in ("time", "datetime2", "datetimeoffset"):
+            return f"{kind}({scale})"
+        return kind
+
+    def values(self, table: str) -> Iterator[tuple[Any, ...]]:
+        for row in self._rows(f"SELECT * FROM {quoted(table)}"):
+            # The offset of a moment follows a blank in T-SQL.
+            yield tuple(
+                value.removesuffix(" +00:00") if isinstance(value, str) else value for value in row
+            )
+
+    def drop(self, table: str) -> None:
+        self.execute(f"DROP TABLE {quoted(table)}")
+
+    def execute(self, statement: str) -> None:
+        session = self.double.session()
+        try:
+            session.execute(self._TYPES.sub("nvarchar(400)", statement))
+        finally:
+            session.close()
+
+    def view(self, name: str) -> list[tuple[Any, ...]]:
+        return [tuple(row) for row in self._rows(f"SELECT * FROM {quoted(name)}")]
+
+
 # All of them, in the order of the matrix of types.
 PLACES: tuple[type[Place], ...] = (
     PostgreSql18,
@@ -482,4 +562,5 @@ PLACES: tuple[type[Place], ...] = (
     AdbcSqlite,
     AdbcPostgreSql,
     Parquet,
+    SqlServerDouble,
 )

@@ -35,6 +35,9 @@ NOWHERE: dict[str, list[str]] = {
     "no_lake": ["--to", "parquet:notes.duckdb"],
     "no_codec": ["--to", "parquet:lake", "--option", "codec=nonesuch"],
     "no_parquet_option": ["--to", "parquet:lake", "--option", "nonesuch=1"],
+    "no_sql_server": ["--to", "mssql://nobody@127.0.0.1:1/nothing?encrypt=off"],
+    "no_sql_server_user": ["--to", "mssql://127.0.0.1:1/nothing"],
+    "no_sql_server_option": ["--to", "mssql://nobody@127.0.0.1:1/nothing", "--option", "codec=x"],
     "nothing": ["--to", "nonsense"],
 }
 

@@ -16,12 +16,30 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from .table import COLUMNS, CP1252, CP1252_NAME, UTF8_NAME, Column
+from .tokens import (
+    ATTENTION,
+    BULK_LOAD,
+    DONE_ATTENTION,
+    DONE_COUNT,
+    DONE_FINAL,
+    DONE_MORE,
+    LOGIN7,
+    PRELOGIN,
+    REPLY,
+    RPC,
+    SQL_BATCH,
+    TRANSACTION,
+    UTF8_SUPPORT,
+    b_varchar,
+    description,
+    done,
+    env_change,
+    features,
+    login_ack,
+    rowset,
+    single,
+)
 
-SQL_BATCH, RPC, BULK_LOAD, ATTENTION, TRANSACTION, LOGIN7, PRELOGIN = 1, 3, 7, 6, 14, 16, 18
-_REPLY = 4
-# DONE: the last result; more results follow; with a count; the answer to ATTENTION.
-_DONE_FINAL, _DONE_MORE, _DONE_COUNT, _DONE_ATTENTION = 0x00, 0x01, 0x10, 0x20
-_UTF8_SUPPORT = 0x0A
 _PACKET_BYTES = 4096
 
 
@@ -80,7 +98,7 @@ class _Session:
             RPC: self._rpc,
             BULK_LOAD: self._bulk_load,
             TRANSACTION: self._transaction,
-            ATTENTION: lambda _: done(_DONE_ATTENTION),
+            ATTENTION: lambda _: done(DONE_ATTENTION),
         }
         with self._connection:
             while (message := self._read()) is not None:
@@ -115,7 +133,7 @@ class _Session:
         pieces = [payload[at : at + room] for at in range(0, len(payload), room)]
         for index, piece in enumerate(pieces):
             status = 1 if index == len(pieces) - 1 else 0
-            header = struct.pack(">BBHHBB", _REPLY, status, len(piece) + 8, 0, index + 1 & 255, 0)
+            header = struct.pack(">BBHHBB", REPLY, status, len(piece) + 8, 0, index + 1 & 255, 0)
             self._connection.sendall(header + piece)
 
     def _prelogin(self, _: bytes) -> bytes:
@@ -145,8 +163,8 @@ class _Session:
             login_ack(),
             env_change(4, b_varchar(str(self._packet_bytes)) + b_varchar(str(before))),
         ]
-        if _UTF8_SUPPORT in features(payload):
-            replies.append(b"\xae" + bytes([_UTF8_SUPPORT]) + struct.pack("<I", 1) + b"\x01\xff")
+        if UTF8_SUPPORT in features(payload):
+            replies.append(b"\xae" + bytes([UTF8_SUPPORT]) + struct.pack("<I", 1) + b"\x01\xff")
         return b"".join(replies) + done()
 
     def _batch(self, payload: bytes) -> bytes:
@@ -157,7 +175,7 @@ class _Session:
         text = payload.decode("utf-16-le", "replace")
         self._server.statements.append(f"rpc: {text}")
         # DONEPROC with a return status of 0.
-        return b"\x79" + struct.pack("<i", 0) + b"\xfe" + struct.pack("<HHQ", _DONE_FINAL, 0, 0)
+        return b"\x79" + struct.pack("<i", 0) + b"\xfe" + struct.pack("<HHQ", DONE_FINAL, 0, 0)
 
     def _answer(self, statement: str) -> bytes:
         self._server.statements.append(statement)
@@ -175,11 +193,11 @@ class _Session:
             kinds = [("colid", int), ("name", str), ("tds_collation", str), ("collation", str)]
             return (
                 single("", 0)
-                + done(_DONE_COUNT | _DONE_MORE, 1)
+                + done(DONE_COUNT | DONE_MORE, 1)
                 + description(COLUMNS)
-                + done(_DONE_COUNT | _DONE_MORE)
+                + done(DONE_COUNT | DONE_MORE)
                 + rowset(kinds, collations)
-                + done(_DONE_COUNT, len(collations))
+                + done(DONE_COUNT, len(collations))
             )
         if "sys.columns" in lower or "sys.all_columns" in lower or "syscolumns" in lower:
             return columns_of_catalog(lower)
@@ -187,15 +205,15 @@ class _Session:
             r"select\s+top\s*\(?\s*0", lower
         )
         if asks_columns:
-            return description(COLUMNS) + done(_DONE_COUNT)
+            return description(COLUMNS) + done(DONE_COUNT)
         if "@@trancount" in lower:
-            return single("", 1) + done(_DONE_COUNT, 1)
+            return single("", 1) + done(DONE_COUNT, 1)
         return done()
 
     def _bulk_load(self, payload: bytes) -> bytes:
         recording = Recording(self._statement, payload, self._packet_bytes)
         self._server.recordings.append(recording)
-        return done(_DONE_COUNT, 4)
+        return done(DONE_COUNT, 4)
 
     def _transaction(self, payload: bytes) -> bytes:
         request = struct.unpack_from("<H", payload, struct.unpack_from("<I", payload)[0])[0]
@@ -207,72 +225,6 @@ class _Session:
         }
         change = env_change(*changes[request]) if request in changes else b""
         return change + done()
-
-
-def done(status: int = _DONE_FINAL, count: int = 0) -> bytes:
-    """Return DONE."""
-    return b"\xfd" + struct.pack("<HHQ", status, 0, count)
-
-
-def b_varchar(text: str) -> bytes:
-    """Return a text with a length of one byte."""
-    return bytes([len(text)]) + text.encode("utf-16-le")
-
-
-def env_change(kind: int, data: bytes) -> bytes:
-    """Return ENVCHANGE."""
-    return b"\xe3" + struct.pack("<HB", len(data) + 1, kind) + data
-
-
-def login_ack() -> bytes:
-    """Return LOGINACK of TDS 7.4 and version 16.0."""
-    data = b"\x01" + b"\x74\x00\x00\x04" + b_varchar("Microsoft SQL Server") + b"\x10\x00\x03\xe8"
-    return b"\xad" + struct.pack("<H", len(data)) + data
-
-
-def features(login: bytes) -> set[int]:
-    """Return the numbers of the features that a LOGIN7 asks for."""
-    if not login[27] & 0x10:
-        return set()
-    at = struct.unpack_from("<I", login, struct.unpack_from("<H", login, 56)[0])[0]
-    found = set()
-    while login[at] != 0xFF:
-        found.add(login[at])
-        at += 5 + struct.unpack_from("<I", login, at + 1)[0]
-    return found
-
-
-def description(columns: list[Column]) -> bytes:
-    """Return COLMETADATA."""
-    data = b"\x81" + struct.pack("<H", len(columns))
-    for column in columns:
-        flags = 0x0008 | int(column.nullable)
-        data += struct.pack("<IH", 0, flags) + column.type_info + b_varchar(column.name)
-    return data
-
-
-def rowset(columns: list[tuple[str, type]], rows: list[list[str | int | None]]) -> bytes:
-    """Return a rowset of numbers and texts."""
-    data = b"\x81" + struct.pack("<H", len(columns))
-    for name, kind in columns:
-        info = b"\x26\x04" if kind is int else b"\xe7" + struct.pack("<H", 512) + CP1252
-        data += struct.pack("<IH", 0, 0x0009) + info + b_varchar(name)
-    for row in rows:
-        data += b"\xd1"
-        for value, (_, kind) in zip(row, columns, strict=True):
-            if kind is int:
-                data += b"\x00" if value is None else b"\x04" + struct.pack("<i", value)
-            elif value is None:
-                data += b"\xff\xff"
-            else:
-                text = str(value).encode("utf-16-le")
-                data += struct.pack("<H", len(text)) + text
-    return data
-
-
-def single(name: str, value: int) -> bytes:
-    """Return a rowset of one number."""
-    return rowset([(name, int)], [[value]])
 
 
 def columns_of_catalog(statement: str) -> bytes:
@@ -292,7 +244,7 @@ def columns_of_catalog(statement: str) -> bytes:
     texts = ("name", "collation_name")
     kinds: list[tuple[str, type]] = [(name, str if name in texts else int) for name in names]
     rows = [[known[name](index, column) for name in names] for index, column in enumerate(COLUMNS)]
-    return rowset(kinds, rows) + done(_DONE_COUNT, len(rows))
+    return rowset(kinds, rows) + done(DONE_COUNT, len(rows))
 
 
 __all__ = ["CP1252_NAME", "UTF8_NAME", "Recording", "RecordingServer"]

@@ -7,8 +7,8 @@ import json
 import pytest
 
 from sqlserver.capture import CAPTURES, CLIENTS_OF, Client
-from sqlserver.recording_server import description
 from sqlserver.table import COLUMNS, as_json
+from sqlserver.tokens import description
 
 
 def test_the_table_is_the_one_that_clients_load() -> None:

@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 /// The URL of a connection, with its options.
 #[derive(Clone, Debug)]
 pub struct Address<'a> {
-    /// `sales.duckdb`, `duckdb:FILE`, `adbc:DRIVER`, `parquet:FOLDER`.
+    /// `sales.duckdb`, `duckdb:FILE`, `adbc:DRIVER`, `parquet:FOLDER`, `mssql://USER@HOST/DATABASE`.
     pub url: &'a str,
     /// Options, as the destination understands them.
     pub options: &'a BTreeMap<String, String>,
@@ -34,6 +34,8 @@ pub enum DestinationKind {
     Adbc(String),
     /// A folder of Parquet files.
     Parquet(PathBuf),
+    /// A database of SQL Server. Its URL may contain a password, so it is not kept here.
+    SqlServer,
 }
 
 impl DestinationKind {
@@ -48,6 +50,9 @@ impl DestinationKind {
         }
         if let Some(folder) = url.strip_prefix("parquet:") {
             return Some(DestinationKind::Parquet(path(folder)));
+        }
+        if url.starts_with("mssql://") {
+            return Some(DestinationKind::SqlServer);
         }
         let is_path = !url.contains("://");
         let lower = url.to_lowercase();
@@ -74,7 +79,7 @@ impl DestinationKind {
                         || lower == "custom_extension_repository"
                         || lower == "extension_directory"
                 }
-                DestinationKind::Parquet(_) => false,
+                DestinationKind::Parquet(_) | DestinationKind::SqlServer => false,
             };
             (loads && is_set(&value.to_lowercase())).then(|| LoadedCode::Option(name.clone()))
         };
@@ -142,6 +147,8 @@ impl DestinationKind {
                 )),
                 _ => None,
             },
+            // The server is asked for.
+            DestinationKind::SqlServer => None,
         }
     }
 
@@ -188,7 +195,8 @@ impl DestinationKind {
     pub fn has_tables(url: &str) -> bool {
         match Self::of(url) {
             Some(DestinationKind::DuckDb(_) | DestinationKind::Adbc(_)) => true,
-            Some(DestinationKind::Parquet(_)) | None => false,
+            // Tables of SQL Server are not read yet.
+            Some(DestinationKind::Parquet(_) | DestinationKind::SqlServer) | None => false,
         }
     }
 
@@ -197,11 +205,11 @@ impl DestinationKind {
         Self::of(url)?.path().map(Path::to_owned)
     }
 
-    /// Its local path, as it is written; `None` if it names a driver.
+    /// Its local path, as it is written; `None` if it names a driver or a server.
     pub fn path(&self) -> Option<&Path> {
         match self {
             DestinationKind::DuckDb(path) | DestinationKind::Parquet(path) => Some(path),
-            DestinationKind::Adbc(_) => None,
+            DestinationKind::Adbc(_) | DestinationKind::SqlServer => None,
         }
     }
 
@@ -210,7 +218,7 @@ impl DestinationKind {
         match self {
             DestinationKind::DuckDb(file) => Some(format!("duckdb:{}", other(file))),
             DestinationKind::Parquet(folder) => Some(format!("parquet:{}", other(folder))),
-            DestinationKind::Adbc(_) => None,
+            DestinationKind::Adbc(_) | DestinationKind::SqlServer => None,
         }
     }
 }
@@ -335,6 +343,7 @@ mod tests {
             ("adbc:sqlite", None),
             ("adbc:./drivers/x:y.so", None),
             ("adbc:sqlite?uri=x.db&key=secret", Some("parameters")),
+            ("mssql://u:secret@h/d", None),
         ] {
             let fault = DestinationKind::of(url)
                 .expect(url)

@@ -157,9 +157,9 @@ fn open(address: &Address<'_>) -> Result<Box<dyn Destination>> {
     let Some(kind) = DestinationKind::of(address.url) else {
         return Err(inrush_destination::Error::Address {
             what: "the URL names no destination".to_owned(),
-            hint:
-                "write FILE.duckdb, parquet:FOLDER, adbc:DRIVER, or postgresql://USER@HOST/DATABASE"
-                    .to_owned(),
+            hint: "write FILE.duckdb, parquet:FOLDER, adbc:DRIVER, mssql://USER@HOST/DATABASE, or \
+                 postgresql://USER@HOST/DATABASE"
+                .to_owned(),
         });
     };
     if let Some((what, hint)) = kind.fault(address.folder) {
@@ -173,6 +173,7 @@ fn open(address: &Address<'_>) -> Result<Box<dyn Destination>> {
         DestinationKind::Parquet(folder) => {
             inrush_parquet::open(address, &address.folder.join(folder))
         }
+        DestinationKind::SqlServer => inrush_sqlserver::open(address),
     }
 }
 
@@ -197,6 +198,7 @@ mod tests {
             "x.duckdb",
             "parquet:lake",
             "adbc:sqlite",
+            "mssql://sa@h/d",
         ] {
             assert_eq!(unknown(url), None, "{url}");
         }

@@ -139,7 +139,7 @@ fn check_parameters(package: &Package, faults: &mut Faults<'_>) {
 
 /// The kinds of destinations.
 pub const URLS: &str = "write \"postgresql://user@host/database\", \"embedded\", \"embedded:FOLDER\", \"FILE.duckdb\", \
-                        \"parquet:FOLDER\" or \"adbc:DRIVER\"";
+                        \"parquet:FOLDER\", \"adbc:DRIVER\" or \"mssql://user@host/database\"";
 
 fn check_connections(package: &Package, faults: &mut Faults<'_>) {
     if package.connections.is_empty() {

@@ -16,7 +16,7 @@ use crate::secrets::{masked, note_secret};
 #[serde(deny_unknown_fields)]
 pub struct Connection {
     /// `postgresql://user@host/database`, `embedded`, `embedded:DIR`, `FILE.duckdb`, `duckdb:FILE`,
-    /// `parquet:DIR`, `adbc:DRIVER`, or `${env:NAME}`.
+    /// `parquet:DIR`, `adbc:DRIVER`, `mssql://user@host/database`, or `${env:NAME}`.
     pub url: String,
     /// The URL as it is written, if it contains an environment variable. It is shown in place of the URL with the
     /// variable's value.

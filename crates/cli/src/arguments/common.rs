@@ -105,8 +105,8 @@ pub struct DestinationArguments {
     #[arg(value_name = "PACKAGE", value_parser = local_path())]
     pub package: Option<PathBuf>,
 
-    /// The database: postgresql://USER@HOST/DATABASE, embedded:FOLDER, FILE.duckdb, parquet:FOLDER or
-    /// adbc:DRIVER
+    /// The database: postgresql://USER@HOST/DATABASE, embedded:FOLDER, FILE.duckdb, parquet:FOLDER,
+    /// adbc:DRIVER or mssql://USER@HOST/DATABASE
     #[arg(long, value_name = "URL")]
     pub to: Option<String>,
 }

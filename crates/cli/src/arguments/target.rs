@@ -9,7 +9,7 @@ use inrush::package::Verify;
 #[derive(Clone, Debug, Args)]
 pub struct ToArguments {
     /// The destination: postgresql://USER@HOST/DATABASE, `embedded`, embedded:FOLDER, FILE.duckdb,
-    /// parquet:FOLDER or adbc:DRIVER
+    /// parquet:FOLDER, adbc:DRIVER or mssql://USER@HOST/DATABASE
     ///
     /// Parts that the URL leaves out come from a service (`?service=NAME` or PGSERVICE), from PGHOST,
     /// PGPORT, PGUSER, PGDATABASE, PGPASSWORD and others, and from ~/.pgpass, as in psql. If the URL

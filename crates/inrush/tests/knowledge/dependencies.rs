@@ -13,7 +13,7 @@ struct Departure {
 }
 
 /// Clients of a database, which its source and its destination share.
-const CLIENTS: &[&str] = &["inrush-pgclient", "inrush-adbcclient"];
+const CLIENTS: &[&str] = &["inrush-pgclient", "inrush-adbcclient", "inrush-tdsclient"];
 
 /// This list may only get shorter.
 const DEPARTURES: &[Departure] = &[

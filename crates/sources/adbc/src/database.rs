@@ -222,7 +222,7 @@ pub fn file_of(address: &Address<'_>) -> Option<PathBuf> {
             let path = options.get("path").map(PathBuf::from);
             path.or_else(|| options.get("uri").map(|uri| read_only_uri(uri).0))?
         }
-        DestinationKind::Parquet(_) => return None,
+        DestinationKind::Parquet(_) | DestinationKind::SqlServer => return None,
     };
     file.canonicalize().ok()
 }

@@ -1,0 +1,272 @@
+//! Existing tables, read from the catalog.
+
+use inrush_destination::{Error, Result, TargetColumn, TargetFacts, TargetName};
+
+use crate::connection::SqlSession;
+use crate::sql;
+use crate::types::CatalogType;
+
+const DOING: &str = "cannot read the catalog";
+
+/// An object of the database.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CatalogEntry {
+    /// Its kind in words; `table` for a table of rows.
+    pub kind: String,
+    /// Its name as the catalog spells it.
+    pub name: String,
+}
+
+/// The object of this name; `None` if there is none.
+pub fn entry(session: &mut SqlSession, schema: &str, name: &str) -> Result<Option<CatalogEntry>> {
+    let question = format!(
+        "SELECT o.name, o.type FROM sys.objects o WHERE o.object_id = OBJECT_ID({})",
+        sql::text(&sql::table(schema, name))
+    );
+    let Some(row) = session.rows(DOING, &question)?.into_iter().next() else {
+        return Ok(None);
+    };
+    let mut values = row.into_iter().map(Option::unwrap_or_default);
+    let (name, kind) = (
+        values.next().unwrap_or_default(),
+        values.next().unwrap_or_default(),
+    );
+    let kind = match kind.trim_end() {
+        "U" => "table",
+        "V" => "view",
+        "SN" => "synonym",
+        "IF" | "TF" | "FT" => "function",
+        "P" | "PC" => "procedure",
+        "ET" => "external table",
+        _ => "object of another kind",
+    };
+    Ok(Some(CatalogEntry {
+        kind: kind.to_owned(),
+        name,
+    }))
+}
+
+/// The schema of this name, as the catalog spells it; `None` if there is none.
+pub fn schema(session: &mut SqlSession, name: &str) -> Result<Option<String>> {
+    let question = format!(
+        "SELECT name FROM sys.schemas WHERE name = {}",
+        sql::text(name)
+    );
+    Ok(session
+        .rows(DOING, &question)?
+        .into_iter()
+        .flatten()
+        .next()
+        .flatten())
+}
+
+/// The table; `None` if there is none.
+pub fn target(session: &mut SqlSession, name: &TargetName) -> Result<Option<TargetFacts>> {
+    let schema = schema_of(name)?;
+    let Some(found) = entry(session, schema, &name.name)? else {
+        return Ok(None);
+    };
+    if found.kind != "table" {
+        return Ok(Some(TargetFacts {
+            columns: Vec::new(),
+            has_rows: false,
+            partitioned_by: Vec::new(),
+            obstacle: Some((
+                format!("{} is a {}, not a table", name.sql, found.kind),
+                "name a table, or a table that does not exist yet".to_owned(),
+            )),
+            notes: Vec::new(),
+        }));
+    }
+    Ok(Some(TargetFacts {
+        columns: columns(session, name)?,
+        has_rows: has_rows(session, name)?,
+        partitioned_by: Vec::new(),
+        obstacle: obstacle(session, name)?,
+        notes: notes(session, name)?,
+    }))
+}
+
+/// The schema of a target, which names of this destination always have.
+pub fn schema_of(name: &TargetName) -> Result<&str> {
+    name.schema.as_deref().ok_or_else(|| Error::Unsuitable {
+        what: format!("the table {} has no schema", name.sql),
+        hint: "write SCHEMA.TABLE".to_owned(),
+    })
+}
+
+/// True if the table has a row. For a plan: rows that another session is changing do not count, and are not waited for.
+pub fn has_rows(session: &mut SqlSession, name: &TargetName) -> Result<bool> {
+    look_for_rows(session, name, " WITH (READCOMMITTEDLOCK, READPAST)")
+}
+
+/// True if the table has a row; waits for transactions that change it.
+pub fn has_rows_for_certain(session: &mut SqlSession, name: &TargetName) -> Result<bool> {
+    look_for_rows(session, name, "")
+}
+
+fn look_for_rows(session: &mut SqlSession, name: &TargetName, hint: &str) -> Result<bool> {
+    let doing = format!("cannot look whether {} has rows", name.sql);
+    Ok(session
+        .number(&doing, &format!("SELECT TOP (1) 1 FROM {}{hint}", name.sql))?
+        .is_some())
+}
+
+/// Bytes that a table takes; 0 if there is no such table.
+pub fn table_bytes(session: &mut SqlSession, schema: &str, name: &str) -> Result<u64> {
+    let question = format!(
+        "SELECT COALESCE(SUM(a.total_pages), 0) * 8192 FROM sys.partitions p JOIN sys.allocation_units a ON a.container_id = \
+         p.hobt_id WHERE p.object_id = OBJECT_ID({})",
+        sql::text(&sql::table(schema, name))
+    );
+    let bytes = session.number("cannot measure a staging table", &question)?;
+    Ok(bytes
+        .and_then(|bytes| u64::try_from(bytes).ok())
+        .unwrap_or(0))
+}
+
+/// What keeps the table from being loaded, and how to fix it.
+fn obstacle(session: &mut SqlSession, name: &TargetName) -> Result<Option<(String, String)>> {
+    let question = format!(
+        "SELECT is_memory_optimized, temporal_type FROM sys.tables WHERE object_id = OBJECT_ID({})",
+        sql::text(&name.sql)
+    );
+    let row = session
+        .rows(DOING, &question)?
+        .into_iter()
+        .next()
+        .unwrap_or_default();
+    let is = |index: usize, value: &str| row.get(index).and_then(Option::as_deref) == Some(value);
+    Ok(if is(0, "1") {
+        Some((
+            format!(
+                "{} is memory-optimized, and cannot be part of the transaction of the switch",
+                name.sql
+            ),
+            "load into a table on disk, and copy the rows yourself".to_owned(),
+        ))
+    } else if is(1, "1") {
+        Some((
+            format!("{} is the history of a temporal table", name.sql),
+            "load into the current table".to_owned(),
+        ))
+    } else {
+        None
+    })
+}
+
+fn notes(session: &mut SqlSession, name: &TargetName) -> Result<Vec<String>> {
+    let question = format!(
+        "SELECT name FROM sys.triggers WHERE parent_id = OBJECT_ID({}) AND is_disabled = 0 ORDER BY name",
+        sql::text(&name.sql)
+    );
+    let triggers = session.rows(DOING, &question)?;
+    let triggers: Vec<String> = triggers.into_iter().flatten().flatten().collect();
+    Ok(match triggers.is_empty() {
+        true => Vec::new(),
+        false => vec![format!(
+            "{} has triggers, which run once for all rows in the switch: {}",
+            name.sql,
+            triggers.join(", ")
+        )],
+    })
+}
+
+/// A column as the catalog has it.
+struct CatalogColumn {
+    name: String,
+    catalog_type: CatalogType,
+    is_nullable: bool,
+    is_identity: bool,
+    is_computed: bool,
+    has_default: bool,
+    is_encrypted: bool,
+}
+
+/// The columns of a table.
+pub fn columns(session: &mut SqlSession, name: &TargetName) -> Result<Vec<TargetColumn>> {
+    let found = catalog_columns(session, &name.sql)?;
+    let column = |column: CatalogColumn| {
+        let is_loaded = !column.is_encrypted;
+        TargetColumn {
+            column_type: column.catalog_type.column_type().filter(|_| is_loaded),
+            sql: column.catalog_type.sql(),
+            not_null: !column.is_nullable,
+            has_default: (column.has_default || column.is_identity) && !column.is_computed,
+            generated: column.is_computed,
+            name: column.name,
+        }
+    };
+    Ok(found.into_iter().map(column).collect())
+}
+
+/// The collations of a table's columns, as INSERT BULK repeats them, in their order.
+pub fn collations(session: &mut SqlSession, table: &str) -> Result<Vec<Option<String>>> {
+    let found = catalog_columns(session, table)?;
+    Ok(found
+        .into_iter()
+        .map(|column| column.catalog_type.collation)
+        .collect())
+}
+
+/// The identity column of a table.
+pub fn identity(session: &mut SqlSession, table: &str) -> Result<Option<String>> {
+    let found = catalog_columns(session, table)?;
+    Ok(found
+        .into_iter()
+        .find(|column| column.is_identity)
+        .map(|column| column.name))
+}
+
+fn catalog_columns(session: &mut SqlSession, table: &str) -> Result<Vec<CatalogColumn>> {
+    let question = format!(
+        "SELECT c.name, TYPE_NAME(c.system_type_id), c.max_length, c.precision, c.scale, c.collation_name, c.is_nullable, \
+         c.is_identity, CASE WHEN c.is_computed = 1 OR c.generated_always_type <> 0 OR TYPE_NAME(c.system_type_id) = \
+         N'timestamp' THEN 1 ELSE 0 END, CASE WHEN c.default_object_id <> 0 THEN 1 ELSE 0 END, CASE WHEN c.encryption_type IS \
+         NULL THEN 0 ELSE 1 END FROM sys.columns c WHERE c.object_id = OBJECT_ID({}) ORDER BY c.column_id",
+        sql::text(table)
+    );
+    let rows = session.rows(DOING, &question)?;
+    rows.into_iter()
+        .map(|row| {
+            let [
+                name,
+                type_name,
+                max_length,
+                precision,
+                scale,
+                collation,
+                nullable,
+                identity,
+                computed,
+                default,
+                encrypted,
+            ] = <[Option<String>; 11]>::try_from(row).map_err(|row| Error::Refused {
+                doing: DOING.to_owned(),
+                message: format!("{} values came for a column, instead of 11", row.len()),
+                hint: None,
+            })?;
+            let number = |text: &Option<String>| {
+                text.as_deref()
+                    .and_then(|text| text.parse::<i64>().ok())
+                    .unwrap_or(0)
+            };
+            let is = |text: &Option<String>| text.as_deref() == Some("1");
+            Ok(CatalogColumn {
+                name: name.unwrap_or_default(),
+                catalog_type: CatalogType {
+                    name: type_name.unwrap_or_default(),
+                    max_length: number(&max_length),
+                    precision: number(&precision) as u8,
+                    scale: number(&scale) as u8,
+                    collation,
+                },
+                is_nullable: is(&nullable),
+                is_identity: is(&identity),
+                is_computed: is(&computed),
+                has_default: is(&default),
+                is_encrypted: is(&encrypted),
+            })
+        })
+        .collect()
+}

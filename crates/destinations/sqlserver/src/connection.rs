@@ -1,0 +1,224 @@
+//! A session of this destination: its settings, and its errors as errors of the contract.
+
+use std::sync::Arc;
+
+use inrush_destination::{CancelRun, Error, Result};
+use inrush_tdsclient::{Answer, Interrupt, Session, SessionError, SessionFacts, SessionOptions};
+
+/// The longest wait for a lock while a package is planned. Somebody may switch or change the table for hours.
+const PLANNING_LOCK_MILLISECONDS: u32 = 5_000;
+/// The longest wait for a lock in a run.
+pub const RUN_LOCK_MILLISECONDS: u32 = 60_000;
+
+/// Numbers of errors that are told apart.
+pub mod number {
+    /// A unique key is there already: of a constraint, of an index.
+    pub const DUPLICATE_KEYS: [i32; 2] = [2627, 2601];
+    /// A CHECK or FOREIGN KEY is broken; a NULL is not allowed.
+    pub const CONSTRAINT: i32 = 547;
+    /// NULL into a column that is NOT NULL.
+    pub const NOT_NULL: i32 = 515;
+    /// The lock timeout has passed.
+    pub const LOCK_TIMEOUT: i32 = 1222;
+    /// This session was chosen to end a deadlock.
+    pub const DEADLOCK: i32 = 1205;
+    /// Filegroup, log and database are full.
+    pub const NO_SPACE: [i32; 4] = [1105, 9002, 1101, 40544];
+    /// Rights are missing.
+    pub const NO_RIGHTS: [i32; 5] = [229, 230, 262, 297, 1088];
+}
+
+/// What a session is for: how long it waits for locks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Purpose {
+    /// Planning, status, cleanup.
+    Planning,
+    /// A run, or a stream of it.
+    Run,
+}
+
+/// Ends the sessions of a run.
+#[derive(Debug, Default)]
+pub struct RunInterrupt(pub Arc<Interrupt>);
+
+impl CancelRun for RunInterrupt {
+    fn cancel(&self) {
+        self.0.raise();
+    }
+}
+
+/// A session with the server.
+#[derive(Debug)]
+pub struct SqlSession {
+    session: Session,
+}
+
+impl SqlSession {
+    /// Connects. `number` counts the sessions of a run.
+    pub fn connect(
+        options: &SessionOptions,
+        number: usize,
+        purpose: Purpose,
+        interrupt: &Arc<Interrupt>,
+    ) -> Result<SqlSession> {
+        let session = Session::connect(options, number, interrupt).map_err(address_error)?;
+        let mut session = SqlSession { session };
+        let lock_timeout = match purpose {
+            Purpose::Planning => PLANNING_LOCK_MILLISECONDS,
+            Purpose::Run => RUN_LOCK_MILLISECONDS,
+        };
+        // XACT_ABORT: an error rolls the whole transaction back. ARITHABORT: rows go into indexed views.
+        let settings = format!(
+            "SET XACT_ABORT ON; SET ARITHABORT ON; SET NOCOUNT OFF; SET TRANSACTION ISOLATION LEVEL READ COMMITTED; SET \
+             LOCK_TIMEOUT {lock_timeout}"
+        );
+        session.run("cannot set a session up", &settings)?;
+        Ok(session)
+    }
+
+    /// What the login agreed on.
+    pub fn facts(&self) -> &SessionFacts {
+        self.session.facts()
+    }
+
+    /// Runs a batch.
+    pub fn run(&mut self, doing: &str, sql: &str) -> Result<Answer> {
+        self.session.run(sql).map_err(|error| refused(doing, error))
+    }
+
+    /// Runs a query with few rows.
+    pub fn rows(&mut self, doing: &str, sql: &str) -> Result<Vec<Vec<Option<String>>>> {
+        Ok(self.run(doing, sql)?.into_rows())
+    }
+
+    /// Queries one number; `None` if there is no row, or NULL.
+    pub fn number(&mut self, doing: &str, sql: &str) -> Result<Option<i64>> {
+        let Some(text) = self
+            .rows(doing, sql)?
+            .into_iter()
+            .flatten()
+            .next()
+            .flatten()
+        else {
+            return Ok(None);
+        };
+        text.parse().map(Some).map_err(|_| Error::Refused {
+            doing: doing.to_owned(),
+            message: format!("{text:?} came instead of a number"),
+            hint: None,
+        })
+    }
+
+    /// Sets the longest wait for a lock.
+    pub fn limit_lock_waits(&mut self, milliseconds: u32) -> Result<()> {
+        let statement = format!("SET LOCK_TIMEOUT {milliseconds}");
+        self.run("cannot set a session up", &statement).map(drop)
+    }
+
+    /// Begins a transaction.
+    pub fn begin(&mut self) -> Result<()> {
+        self.run("cannot begin a transaction", "BEGIN TRANSACTION")
+            .map(drop)
+    }
+
+    /// Commits the transaction.
+    pub fn commit(&mut self, doing: &str) -> Result<()> {
+        self.run(doing, "COMMIT TRANSACTION").map(drop)
+    }
+
+    /// Rolls the transaction back, if there is one.
+    pub fn roll_back(&mut self) -> Result<()> {
+        self.session
+            .roll_back()
+            .map_err(|error| refused("cannot take a transaction back", error))
+    }
+
+    /// Does the work in a transaction: commits it, or rolls back and returns the first error.
+    pub fn in_transaction<T>(
+        &mut self,
+        doing: &str,
+        work: impl FnOnce(&mut SqlSession) -> Result<T>,
+    ) -> Result<T> {
+        self.begin()?;
+        match work(self).and_then(|done| self.commit(doing).map(|()| done)) {
+            Ok(done) => Ok(done),
+            Err(error) => {
+                // The first error is reported; a connection that cannot roll back is closed.
+                let _ = self.roll_back();
+                Err(error)
+            }
+        }
+    }
+
+    /// True if a transaction is open.
+    pub fn is_in_transaction(&self) -> bool {
+        self.session.is_in_transaction()
+    }
+
+    /// True if the connection can be used.
+    pub fn is_open(&self) -> bool {
+        self.session.is_open()
+    }
+
+    /// The session itself, for bulk loads.
+    pub fn bulk(&mut self) -> &mut Session {
+        &mut self.session
+    }
+}
+
+/// An error of a session as an error of the contract.
+pub fn refused(doing: &str, error: SessionError) -> Error {
+    if matches!(error, SessionError::Interrupted) {
+        return Error::Interrupted;
+    }
+    let hint = error.number().and_then(hint).or(error.hint());
+    Error::Refused {
+        doing: doing.to_owned(),
+        message: error.to_string(),
+        hint: hint.map(str::to_owned),
+    }
+}
+
+/// An error of connecting as an error of the contract.
+pub fn address_error(error: SessionError) -> Error {
+    match error {
+        SessionError::Interrupted => Error::Interrupted,
+        error => Error::Address {
+            hint: error
+                .hint()
+                .unwrap_or("see the server's message")
+                .to_owned(),
+            what: error.to_string(),
+        },
+    }
+}
+
+/// True if the server reports that a lock was not granted in time.
+pub fn is_lock_timeout(error: &Error) -> bool {
+    matches!(error, Error::Refused { message, .. } if message.contains(&format!("(error {})", number::LOCK_TIMEOUT)))
+}
+
+fn hint(number: i32) -> Option<&'static str> {
+    Some(match number {
+        number::CONSTRAINT | number::NOT_NULL => {
+            "a constraint of the target refuses rows: fix or leave out those rows, or drop the constraint and create it again \
+             after the load"
+        }
+        number if number::DUPLICATE_KEYS.contains(&number) => {
+            "a key of the target refuses rows: fix or leave out those rows, or drop the key and create it again after the load"
+        }
+        number::LOCK_TIMEOUT => {
+            "another session holds a lock: sys.dm_tran_locks shows which one. Run the same command again once it is done"
+        }
+        number::DEADLOCK => {
+            "another session waited for this one as well: run the same command again, which resumes the load"
+        }
+        number if number::NO_SPACE.contains(&number) => {
+            "make room on the server, or let its files grow, then run the same command again: it resumes the load"
+        }
+        number if number::NO_RIGHTS.contains(&number) => {
+            "the login may not do that: grant the right, or connect as another user"
+        }
+        _ => return None,
+    })
+}

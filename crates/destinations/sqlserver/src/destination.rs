@@ -1,0 +1,223 @@
+//! A database of a server as a destination.
+
+use std::path::Path;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use inrush_destination::{
+    Abilities, Address, Destination, Error, NewRun, OpenRun, PastRun, ResolvedType, Result,
+    RunRecord, RunState, TargetFacts, TargetName, TargetPlan, UnitRecord,
+};
+use inrush_rows::ids::RunKey;
+use inrush_tdsclient::Interrupt;
+
+use crate::catalog;
+use crate::connection::{self, Purpose, SqlSession};
+use crate::ledger::{Ledger, StoredRun};
+use crate::lock;
+use crate::options::Options;
+use crate::run::SqlRun;
+use crate::server::Server;
+use crate::sql;
+use crate::staging;
+use crate::types;
+
+/// A database as a destination.
+pub struct SqlServer {
+    control: Mutex<SqlSession>,
+    options: Arc<Options>,
+    server: Server,
+    abilities: Abilities,
+    ledger: Ledger,
+    described: String,
+}
+
+impl SqlServer {
+    /// Connects.
+    pub fn open(address: &Address<'_>) -> Result<SqlServer> {
+        let options = Arc::new(Options::read(address)?);
+        let interrupt = Arc::new(Interrupt::default());
+        let mut control = SqlSession::connect(&options.session, 0, Purpose::Planning, &interrupt)?;
+        let server = Server::ask(&mut control)?;
+        let facts = control.facts();
+        let described = format!(
+            "{} at {}, database {}, user {}, {}, packets of {} bytes",
+            server.product,
+            facts.endpoint,
+            facts.database,
+            options.session.user,
+            if facts.is_encrypted {
+                "encrypted"
+            } else {
+                "not encrypted"
+            },
+            facts.packet_size.bytes(),
+        );
+        Ok(SqlServer {
+            control: Mutex::new(control),
+            abilities: server.abilities(),
+            server,
+            ledger: Ledger::new(address.ledger_schema),
+            options,
+            described,
+        })
+    }
+
+    fn control(&self) -> MutexGuard<'_, SqlSession> {
+        self.control.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Does the work. If another session holds a lock that it needs, the error names who loads.
+    fn asking<T>(&self, work: impl FnOnce(&mut SqlSession) -> Result<T>) -> Result<T> {
+        let mut session = self.control();
+        match work(&mut session) {
+            Err(error) if connection::is_lock_timeout(&error) => {
+                Err(match lock::held(&mut session, &self.ledger, None) {
+                    Error::Held { what, hint } => Error::Held {
+                        what: format!("{error}: {what}"),
+                        hint,
+                    },
+                    other => other,
+                })
+            }
+            other => other,
+        }
+    }
+
+    /// The targets of a switched run that do not have its rows any more.
+    fn gone(session: &mut SqlSession, stored: &StoredRun) -> Result<Vec<String>> {
+        let mut gone = Vec::new();
+        if stored.record.state != RunState::Switched {
+            return Ok(gone);
+        }
+        for (target, loaded) in stored.record.targets.iter().zip(&stored.loaded) {
+            let holds = match (sql::parse_names(target), loaded) {
+                // Other rows have replaced them, or somebody changed the ledger.
+                (None, _) | (_, None) => false,
+                (Some((schema, name)), Some(loaded)) => {
+                    let is_table = catalog::entry(session, &schema, &name)?
+                        .is_some_and(|found| found.kind == "table");
+                    let target = TargetName {
+                        schema: Some(schema),
+                        name,
+                        sql: target.clone(),
+                    };
+                    is_table && (*loaded == 0 || catalog::has_rows(session, &target)?)
+                }
+            };
+            if !holds {
+                gone.push(target.clone());
+            }
+        }
+        Ok(gone)
+    }
+}
+
+impl Destination for SqlServer {
+    fn describe(&self) -> String {
+        self.described.clone()
+    }
+
+    fn abilities(&self) -> &Abilities {
+        &self.abilities
+    }
+
+    fn target_name(&self, schema: Option<&str>, name: &str) -> Result<TargetName> {
+        staging::check_name("table", name)?;
+        let schema = match schema {
+            Some(schema) => {
+                staging::check_name("schema", schema)?;
+                schema
+            }
+            None => &self.server.schema,
+        };
+        self.asking(|session| {
+            let Some(schema) = catalog::schema(session, schema)? else {
+                return Err(Error::Unsuitable {
+                    what: format!("the schema {schema} of the table {name} is not there"),
+                    hint: format!("make it: CREATE SCHEMA {}", sql::identifier(schema)),
+                });
+            };
+            let name = match self.server.folds_names {
+                true => catalog::entry(session, &schema, name)?
+                    .map_or_else(|| name.to_owned(), |found| found.name),
+                false => name.to_owned(),
+            };
+            Ok(TargetName {
+                sql: sql::table(&schema, &name),
+                schema: Some(schema),
+                name,
+            })
+        })
+    }
+
+    fn resolve_type(&self, type_name: &str) -> Result<ResolvedType> {
+        types::resolve(type_name)
+    }
+
+    fn target(&self, name: &TargetName) -> Result<Option<TargetFacts>> {
+        self.asking(|session| catalog::target(session, name))
+    }
+
+    fn runs(&self, run_key: Option<&RunKey>) -> Result<Vec<PastRun>> {
+        self.asking(|session| {
+            if !self.ledger.exists(session)? {
+                return Ok(Vec::new());
+            }
+            let stored = self.ledger.runs(session, run_key)?;
+            let past = stored.into_iter().map(|stored| {
+                Ok(PastRun {
+                    gone: SqlServer::gone(session, &stored)?,
+                    record: stored.record,
+                })
+            });
+            past.collect()
+        })
+    }
+
+    fn units(&self, run: &RunRecord, see: &mut dyn FnMut(UnitRecord)) -> Result<()> {
+        self.asking(|session| self.ledger.units(session, run.run_id, see))
+    }
+
+    fn staged_bytes(&self, run: &RunRecord) -> Result<Option<u64>> {
+        self.asking(|session| {
+            let Some(stored) = self.ledger.run(session, run.run_id)? else {
+                return Ok(None);
+            };
+            let mut all = 0;
+            for (schema, table) in &stored.staging {
+                all += catalog::table_bytes(session, schema, table)?;
+            }
+            Ok(Some(all))
+        })
+    }
+
+    fn begin(&self, run: &NewRun, targets: &[TargetPlan]) -> Result<Box<dyn OpenRun>> {
+        Ok(Box::new(SqlRun::begin(
+            &self.options,
+            &self.ledger,
+            run,
+            targets,
+        )?))
+    }
+
+    fn discard(&self, run: &PastRun) -> Result<()> {
+        let (ledger, run) = (&self.ledger, &run.record);
+        let interrupt = Arc::new(Interrupt::default());
+        let mut session = SqlSession::connect(&self.options.session, 0, Purpose::Run, &interrupt)?;
+        lock::take(&mut session, ledger, &run.run_key)?;
+        session.in_transaction("cannot give the run up", |session| {
+            ledger.fence(session, run)?;
+            if let Some(stored) = ledger.run(session, run.run_id)? {
+                for (schema, table) in &stored.staging {
+                    staging::remove(session, schema, table)?;
+                }
+            }
+            ledger.mark_discarded(session, run.run_id)
+        })
+    }
+
+    /// A server has no second database that could be used.
+    fn scratch(&self, _: &Path) -> Option<String> {
+        None
+    }
+}

@@ -1,0 +1,38 @@
+//! SQL Server as a destination: bulk loads over TDS into staging tables, then a switch in one transaction.
+//!
+//! Each target gets one staging table, a heap in the schema of the target, and all streams fill it by `INSERT BULK` with
+//! TABLOCK, whose lock they share. A unit is one transaction: its rows, the server's count of them, and the unit's row
+//! in the ledger. [`publish`] renames staging to a target that is new, or copies the rows into one that exists, for all
+//! targets in one transaction.
+//!
+//! | file | what it owns |
+//! |---|---|
+//! | [`destination`] | the server before a run: abilities, names, earlier runs |
+//! | [`run`], [`stream`], [`publish`] | a run, its streams, its last step |
+//! | [`ledger`], [`ledger_row`], [`lock`] | runs and units in the database; the lock of a run |
+//! | [`staging`], [`catalog`], [`types`] | tables of a run; existing tables; types |
+//! | [`connection`], [`server`], [`options`] | sessions with their errors; what the server is; options of a load |
+//!
+//! Not yet run against a real SQL Server by this project: `docs/sql-server.md` says what stands in for one.
+
+mod catalog;
+mod connection;
+mod destination;
+mod ledger;
+mod ledger_row;
+mod lock;
+mod options;
+mod publish;
+mod run;
+mod server;
+mod sql;
+mod staging;
+mod stream;
+mod types;
+
+use inrush_destination::{Address, Destination, Result};
+
+/// Connects to the server of an `mssql://` address. Nothing is changed there.
+pub fn open(address: &Address<'_>) -> Result<Box<dyn Destination>> {
+    Ok(Box::new(destination::SqlServer::open(address)?))
+}

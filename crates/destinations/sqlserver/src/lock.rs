@@ -1,0 +1,76 @@
+//! Locks by `sp_getapplock`. The lock of a run belongs to its session, and ends with it, however its process ends.
+
+use inrush_destination::{Error, Result};
+use inrush_rows::ids::RunKey;
+
+use crate::connection::SqlSession;
+use crate::ledger::Ledger;
+use crate::sql;
+
+/// The longest wait for the lock of a run. A session that was killed holds it until the server has seen its end.
+const RUN_LOCK_MILLISECONDS: u32 = 3_000;
+/// The longest wait for the lock under which runs are entered into the ledger.
+const LEDGER_LOCK_MILLISECONDS: u32 = 60_000;
+
+/// Takes the lock of a run, or fails with the name of its holder.
+pub fn take(session: &mut SqlSession, ledger: &Ledger, run_key: &RunKey) -> Result<()> {
+    let resource = format!("inrush run {run_key}");
+    if is_granted(session, &resource, "Session", RUN_LOCK_MILLISECONDS)? {
+        return Ok(());
+    }
+    Err(held(session, ledger, Some(run_key)))
+}
+
+/// Takes the lock under which runs are entered, until the transaction ends.
+pub fn take_ledger(session: &mut SqlSession, ledger: &Ledger) -> Result<()> {
+    let resource = format!("inrush ledger {}", ledger.run);
+    if is_granted(session, &resource, "Transaction", LEDGER_LOCK_MILLISECONDS)? {
+        return Ok(());
+    }
+    Err(held(session, ledger, None))
+}
+
+/// The error of a run, or of a ledger, that another session holds.
+pub fn held(session: &mut SqlSession, ledger: &Ledger, run_key: Option<&RunKey>) -> Error {
+    // Without the holder's name the error still says what is wrong.
+    let holders = ledger.holders(session, run_key).unwrap_or_default();
+    let what = if run_key.is_some() {
+        "this package is being loaded"
+    } else {
+        "another load changes the ledger or a table"
+    };
+    Error::Held {
+        what: match holders.is_empty() {
+            true => format!("{what} by another session with the database"),
+            false => format!("{what} by {}", holders.join(", or by ")),
+        },
+        hint: "wait until it is done, or stop it, then run the same command again".to_owned(),
+    }
+}
+
+fn is_granted(
+    session: &mut SqlSession,
+    resource: &str,
+    owner: &str,
+    timeout_milliseconds: u32,
+) -> Result<bool> {
+    let statement = format!(
+        "EXEC sp_getapplock @Resource = {}, @LockMode = N'Exclusive', @LockOwner = N'{owner}', @LockTimeout = \
+         {timeout_milliseconds}",
+        sql::text(resource)
+    );
+    let answer = session.run("cannot ask for the run's lock", &statement)?;
+    // 0 and 1: granted, at once or after a wait. -1: not in time.
+    match answer.return_status {
+        Some(status) if status >= 0 => Ok(true),
+        Some(-1) => Ok(false),
+        other => Err(Error::Refused {
+            doing: "cannot ask for the run's lock".to_owned(),
+            message: match other {
+                Some(status) => format!("sp_getapplock returned {status}"),
+                None => "sp_getapplock returned nothing".to_owned(),
+            },
+            hint: Some("grant the right to run sp_getapplock, which the role public has unless somebody took it away".to_owned()),
+        }),
+    }
+}

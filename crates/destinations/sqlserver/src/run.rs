@@ -1,0 +1,264 @@
+//! A run into a database.
+//!
+//! This module, [`publish`](crate::publish) and [`stream`](crate::stream) depend on each other: a run opens streams and
+//! publishes, and both are steps of a run that they get as an argument.
+
+use std::collections::{BTreeMap, HashSet};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use inrush_destination::{
+    CancelRun, Error, NewRun, OpenRun, PublishStep, Published, Result, RunRecord, RunState,
+    TargetPlan, UnitStream,
+};
+use inrush_rows::ids::{RunId, RunKey, UnitKey};
+use inrush_tdsclient::Interrupt;
+
+use crate::connection::{Purpose, RUN_LOCK_MILLISECONDS, RunInterrupt, SqlSession};
+use crate::ledger::{Ledger, StoredRun};
+use crate::lock;
+use crate::options::Options;
+use crate::publish;
+use crate::staging::{self, BulkTarget, Staging};
+use crate::stream::Stream;
+
+/// The longest wait for a lock while a run begins.
+const BEGIN_LOCK_MILLISECONDS: u32 = 600_000;
+
+/// A running load. Its control session holds the run's lock.
+pub struct SqlRun {
+    control: Mutex<SqlSession>,
+    interrupt: Arc<RunInterrupt>,
+    /// The run as the ledger has it.
+    pub record: RunRecord,
+    /// Targets with their staging tables, in the plan's order.
+    pub stagings: Vec<Staging>,
+    /// How rows are sent into each staging table. The server is asked before the streams begin: a question would wait for
+    /// the locks of bulk loads.
+    pub bulk_targets: Vec<BulkTarget>,
+    /// The ledger.
+    pub ledger: Ledger,
+    /// The connection's options.
+    pub options: Arc<Options>,
+    streams: AtomicUsize,
+}
+
+impl SqlRun {
+    /// Begins a run, or resumes a stopped one.
+    pub fn begin(
+        options: &Arc<Options>,
+        ledger: &Ledger,
+        run: &NewRun,
+        targets: &[TargetPlan],
+    ) -> Result<SqlRun> {
+        let interrupt = Arc::new(RunInterrupt::default());
+        let mut control = SqlSession::connect(&options.session, 0, Purpose::Run, &interrupt.0)?;
+        lock::take(&mut control, ledger, &run.run_key)?;
+        // The server may still be rolling back transactions of a process that was killed.
+        control.limit_lock_waits(BEGIN_LOCK_MILLISECONDS)?;
+        let (record, stagings) = control.in_transaction("cannot begin the run", |session| {
+            lock::take_ledger(session, ledger)?;
+            ledger.create(session)?;
+            enter(ledger, session, run, targets)
+        })?;
+        let bulk_targets = stagings
+            .iter()
+            .map(|staging| staging.bulk_target(&mut control, options))
+            .collect::<Result<_>>()?;
+        control.limit_lock_waits(RUN_LOCK_MILLISECONDS)?;
+        Ok(SqlRun {
+            control: Mutex::new(control),
+            interrupt,
+            record,
+            stagings,
+            bulk_targets,
+            ledger: ledger.clone(),
+            options: Arc::clone(options),
+            streams: AtomicUsize::new(0),
+        })
+    }
+
+    /// A session for the stream with this number.
+    pub fn connect(&self, number: usize) -> Result<SqlSession> {
+        SqlSession::connect(
+            &self.options.session,
+            number,
+            Purpose::Run,
+            &self.interrupt.0,
+        )
+    }
+
+    /// Fails if the run was interrupted.
+    pub fn refuse_interrupted(&self) -> Result<()> {
+        match self.interrupt.0.is_raised() {
+            true => Err(Error::Interrupted),
+            false => Ok(()),
+        }
+    }
+
+    fn control(&self) -> MutexGuard<'_, SqlSession> {
+        self.control.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Enters a run into the ledger and creates its staging tables.
+fn enter(
+    ledger: &Ledger,
+    session: &mut SqlSession,
+    run: &NewRun,
+    targets: &[TargetPlan],
+) -> Result<(RunRecord, Vec<Staging>)> {
+    let stored = match run.takes_over {
+        Some(run_id) => Some(stopped(ledger, session, run_id, &run.run_key)?),
+        None => None,
+    };
+    let run_id = match &stored {
+        Some(stored) => stored.record.run_id,
+        None => ledger.next_id(session)?,
+    };
+    let stagings: Vec<Staging> = targets
+        .iter()
+        .map(|plan| Staging::new(&run.run_key, run_id, plan))
+        .collect::<Result<_>>()?;
+    // The number of rows of each target, from the ledger's units.
+    let mut rows_of_units: BTreeMap<String, u64> = BTreeMap::new();
+    let mut left = Vec::new();
+    if let Some(stored) = &stored {
+        ledger.units(session, run_id, &mut |unit| {
+            *rows_of_units.entry(unit.target).or_default() += unit.rows_loaded;
+        })?;
+        // Staging tables that no target of the plan uses any more.
+        left.extend(
+            stored
+                .staging
+                .iter()
+                .filter(|table| stagings.iter().all(|staging| staging.stored() != **table)),
+        );
+    }
+    for (schema, table) in left {
+        staging::remove(session, schema, table)?;
+    }
+    let is_target = |name: &&String| {
+        stagings
+            .iter()
+            .any(|staging| staging.plan.name.sql == **name)
+    };
+    let mut forgotten: Vec<String> = rows_of_units
+        .keys()
+        .filter(|name| !is_target(name))
+        .cloned()
+        .collect();
+    for staging in &stagings {
+        let target = &staging.plan.name.sql;
+        let rows = rows_of_units.get(target).copied();
+        let stands = staging.stands(session)?;
+        // A staging table of this name cannot be used if another run has left it or somebody has changed it.
+        if stands && stored.is_some() && staging.count(session)? == rows.unwrap_or(0) {
+            continue;
+        }
+        if stands {
+            staging.remove(session)?;
+        }
+        staging.create(session)?;
+        if rows.is_some() {
+            forgotten.push(target.clone());
+        }
+    }
+    for target in forgotten {
+        ledger.forget_target(session, run_id, &target)?;
+    }
+    let names = targets.iter().map(|plan| plan.name.sql.clone()).collect();
+    let tables: Vec<_> = stagings.iter().map(Staging::stored).collect();
+    let record = match &stored {
+        Some(stored) => ledger.take_over(session, stored, run, names, &tables)?,
+        None => ledger.enter(session, run, run_id, names, &tables)?,
+    };
+    Ok((record, stagings))
+}
+
+/// The stopped run, if it can be resumed.
+fn stopped(
+    ledger: &Ledger,
+    session: &mut SqlSession,
+    run_id: RunId,
+    run_key: &RunKey,
+) -> Result<StoredRun> {
+    let found = ledger.run(session, run_id)?;
+    found
+        .filter(|stored| {
+            stored.record.state == RunState::Loading && stored.record.run_key == *run_key
+        })
+        .ok_or_else(|| Error::Ledger {
+            what: format!("run {run_id} in {} cannot be resumed", ledger.run),
+            hint: "somebody ended it meanwhile: run the same command again".to_owned(),
+        })
+}
+
+impl OpenRun for SqlRun {
+    fn record(&self) -> &RunRecord {
+        &self.record
+    }
+
+    /// All units of a target share its staging table, so they are removed together.
+    fn forget(&self, keys: &[UnitKey]) -> Result<Vec<UnitKey>> {
+        let (ledger, run_id) = (&self.ledger, self.record.run_id);
+        let mut session = self.control();
+        let asked: HashSet<&str> = keys.iter().map(UnitKey::as_str).collect();
+        let mut targets: HashSet<String> = HashSet::new();
+        ledger.units(&mut session, run_id, &mut |unit| {
+            if asked.contains(unit.key.as_str()) {
+                targets.insert(unit.target);
+            }
+        })?;
+        let mut gone = Vec::new();
+        ledger.units(&mut session, run_id, &mut |unit| {
+            if targets.contains(&unit.target) {
+                gone.push(unit.key);
+            }
+        })?;
+        session.in_transaction("cannot take units out of staging", |session| {
+            ledger.fence(session, &self.record)?;
+            for staging in self
+                .stagings
+                .iter()
+                .filter(|staging| targets.contains(&staging.plan.name.sql))
+            {
+                staging.remove(session)?;
+                staging.create(session)?;
+                ledger.forget_target(session, run_id, &staging.plan.name.sql)?;
+            }
+            Ok(())
+        })?;
+        Ok(gone)
+    }
+
+    fn open_stream(&self) -> Result<Box<dyn UnitStream + '_>> {
+        let number = self.streams.fetch_add(1, Ordering::Relaxed);
+        let session = self.connect(number)?;
+        Ok(Box::new(Stream::new(self, number, session)))
+    }
+
+    fn staged_rows(&self) -> Result<Vec<u64>> {
+        let mut session = self.control();
+        self.stagings
+            .iter()
+            .map(|staging| staging.count(&mut session))
+            .collect()
+    }
+
+    fn publish(&self, reached: &dyn Fn(PublishStep)) -> Result<Published> {
+        publish::publish(self, &mut self.control(), reached)
+    }
+
+    fn is_switched(&self) -> Result<bool> {
+        // The run's own connection may be lost, so this needs another one.
+        let interrupt = Arc::new(Interrupt::default());
+        let mut session = SqlSession::connect(&self.options.session, 0, Purpose::Run, &interrupt)?;
+        let stored = self.ledger.run(&mut session, self.record.run_id)?;
+        Ok(stored.is_some_and(|stored| stored.record.state == RunState::Switched))
+    }
+
+    fn cancel_handle(&self) -> Arc<dyn CancelRun> {
+        self.interrupt.clone()
+    }
+}

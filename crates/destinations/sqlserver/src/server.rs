@@ -1,0 +1,114 @@
+//! What the server is, and what it can do.
+
+use std::collections::BTreeSet;
+
+use inrush_destination::{
+    Abilities, Ability, Error, OwnMemory, PublishedTogether, Result, Streams,
+};
+
+use crate::connection::SqlSession;
+
+/// A unit should have so much text that its transaction does not count.
+const UNIT_BYTES: u64 = 32 << 20;
+/// Rows of a batch: its encoded rows are one block or a few.
+const BATCH_ROWS: u32 = 4096;
+/// What a stream's encoder holds: the packets of a batch.
+const STREAM_BUFFER_BYTES: u64 = 4 << 20;
+
+/// Editions by SERVERPROPERTY('EngineEdition') that are not loaded.
+const SYNAPSE: i64 = 6;
+const FABRIC: i64 = 11;
+const AZURE_DATABASE: i64 = 5;
+
+/// A server and its database.
+#[derive(Clone, Debug)]
+pub struct Server {
+    /// Product and version.
+    pub product: String,
+    /// The schema of tables that a package names without one.
+    pub schema: String,
+    /// Names that differ only in case are one name: the collation of the database.
+    pub folds_names: bool,
+    /// Readers see the last committed rows and do not wait for writers.
+    pub reads_snapshots: bool,
+}
+
+impl Server {
+    /// Asks the server.
+    pub fn ask(session: &mut SqlSession) -> Result<Server> {
+        let doing = "cannot ask the server what it is";
+        let question = "SELECT CAST(SERVERPROPERTY('ProductVersion') AS nvarchar(128)), \
+                        CAST(SERVERPROPERTY('EngineEdition') AS bigint), SCHEMA_NAME(), \
+                        CASE WHEN N'a' = N'A' THEN 1 ELSE 0 END, \
+                        (SELECT is_read_committed_snapshot_on FROM sys.databases WHERE name = DB_NAME())";
+        let row: Vec<Option<String>> = session
+            .rows(doing, question)?
+            .into_iter()
+            .next()
+            .unwrap_or_default();
+        let mut values = row.into_iter().map(Option::unwrap_or_default);
+        let mut next = || values.next().unwrap_or_default();
+        let (version, edition, schema, folds, snapshots) = (next(), next(), next(), next(), next());
+        let product = match edition.parse() {
+            Ok(SYNAPSE) => return Err(unsupported("Azure Synapse")),
+            Ok(FABRIC) => return Err(unsupported("a warehouse of Fabric")),
+            Ok(AZURE_DATABASE) => "Azure SQL Database",
+            _ => "SQL Server",
+        };
+        if schema.is_empty() {
+            return Err(Error::Unsuitable {
+                what: "the login has no default schema in this database".to_owned(),
+                hint: "map the login to a user of the database: CREATE USER ... WITH DEFAULT_SCHEMA = dbo".to_owned(),
+            });
+        }
+        Ok(Server {
+            product: format!("{product} {version}"),
+            schema,
+            folds_names: folds == "1",
+            reads_snapshots: snapshots == "1",
+        })
+    }
+
+    /// The abilities of a load into this database.
+    pub fn abilities(&self) -> Abilities {
+        let mut not_promised = Vec::new();
+        let who_waits = match self.reads_snapshots {
+            true => {
+                "Statements that begin to read a target during the switch wait until it is committed, if its rows are replaced."
+            }
+            false => {
+                "Statements that begin to read a target during the switch wait until it is committed, because the database \
+                 has READ_COMMITTED_SNAPSHOT off."
+            }
+        };
+        not_promised.push(who_waits.to_owned());
+        not_promised.push(
+            "This destination was not yet run against a real SQL Server by its project: try it on a copy first.".to_owned(),
+        );
+        Abilities {
+            streams: Streams::Many,
+            published_together: PublishedTogether::Run,
+            can: BTreeSet::from([
+                Ability::Create,
+                Ability::Append,
+                Ability::Replace,
+                Ability::ReplaceByRows,
+                Ability::UserSql,
+                Ability::StagedBytes,
+            ]),
+            folds_names: self.folds_names,
+            unit_bytes: UNIT_BYTES,
+            batch_rows: BATCH_ROWS,
+            stream_buffer_bytes: STREAM_BUFFER_BYTES,
+            own_memory: OwnMemory::None,
+            not_promised,
+        }
+    }
+}
+
+fn unsupported(what: &str) -> Error {
+    Error::Unsuitable {
+        what: format!("the server is {what}, which this destination does not load into"),
+        hint: "load into SQL Server 2016 or later, or Azure SQL".to_owned(),
+    }
+}

@@ -1,0 +1,251 @@
+//! Staging tables: one heap for each target, in the schema of the target, with the columns that are filled.
+
+use inrush_destination::{Error, Result, TargetPlan, WriteMode};
+use inrush_rows::hexadecimal::hexadecimal;
+use inrush_rows::ids::{RunId, RunKey};
+use inrush_tds::RowMetadata;
+use sha2::{Digest, Sha256};
+
+use crate::catalog;
+use crate::connection::SqlSession;
+use crate::options::Options;
+use crate::sql;
+
+/// UTF-16 units of a name.
+const NAME_UNITS_MAX: usize = 128;
+/// Columns of a table.
+const COLUMNS_MAX: usize = 1024;
+
+/// A target with its staging table.
+#[derive(Clone, Debug)]
+pub struct Staging {
+    /// The target as the plan has it.
+    pub plan: TargetPlan,
+    /// The schema of both.
+    pub schema: String,
+    /// The name of the staging table.
+    pub name: String,
+    /// The staging table, as statements name it.
+    pub sql: String,
+}
+
+/// How rows are sent into a staging table.
+#[derive(Clone, Debug)]
+pub struct BulkTarget {
+    /// The columns as the server describes them.
+    pub columns: RowMetadata,
+    /// The INSERT BULK statement.
+    pub statement: String,
+}
+
+impl Staging {
+    /// The staging table of a target, in the run with this number. Fails if the target cannot be loaded.
+    pub fn new(run_key: &RunKey, run_id: RunId, plan: &TargetPlan) -> Result<Staging> {
+        let unsuitable = |what: String, hint: &str| Error::Unsuitable {
+            what,
+            hint: hint.to_owned(),
+        };
+        let table = &plan.name.sql;
+        if plan.mode == WriteMode::ReplacePartitions || !plan.partition_by.is_empty() {
+            return Err(unsuitable(
+                format!("{table}: single partitions of SQL Server are not loaded yet"),
+                "load the whole table, with mode create, append or replace; the server puts each row into its partition",
+            ));
+        }
+        if plan.columns.len() > COLUMNS_MAX {
+            return Err(unsuitable(
+                format!(
+                    "{table}: {} columns are filled, and a table of SQL Server has at most {COLUMNS_MAX} columns",
+                    plan.columns.len()
+                ),
+                "leave columns out, or load them into several tables",
+            ));
+        }
+        for column in &plan.columns {
+            check_name("column", &column.name)?;
+        }
+        let digest = Sha256::digest(
+            [run_key.as_str(), &run_id.to_string(), table, &plan.shape]
+                .join("\0")
+                .as_bytes(),
+        );
+        let name = format!("inrush_staging_{}", hexadecimal(&digest[..8]));
+        let schema = catalog::schema_of(&plan.name)?.to_owned();
+        Ok(Staging {
+            plan: plan.clone(),
+            sql: sql::table(&schema, &name),
+            schema,
+            name,
+        })
+    }
+
+    /// True if the staging table exists.
+    pub fn stands(&self, session: &mut SqlSession) -> Result<bool> {
+        Ok(catalog::entry(session, &self.schema, &self.name)?.is_some())
+    }
+
+    /// Creates the staging table.
+    pub fn create(&self, session: &mut SqlSession) -> Result<()> {
+        let columns = self.plan.columns.iter().map(|column| {
+            let null = if column.nullable { "NULL" } else { "NOT NULL" };
+            format!("{} {} {null}", sql::identifier(&column.name), column.sql)
+        });
+        let columns: Vec<String> = columns.collect();
+        let doing = format!("cannot make the staging table of {}", self.plan.name.sql);
+        session.run(
+            &doing,
+            &format!("CREATE TABLE {} ({})", self.sql, columns.join(", ")),
+        )?;
+        Ok(())
+    }
+
+    /// Removes the staging table.
+    pub fn remove(&self, session: &mut SqlSession) -> Result<()> {
+        remove(session, &self.schema, &self.name)
+    }
+
+    /// The number of its rows, counted by the server.
+    pub fn count(&self, session: &mut SqlSession) -> Result<u64> {
+        let doing = format!("cannot count the staged rows of {}", self.plan.name.sql);
+        let rows = session.number(&doing, &format!("SELECT COUNT_BIG(*) FROM {}", self.sql))?;
+        Ok(rows.and_then(|rows| u64::try_from(rows).ok()).unwrap_or(0))
+    }
+
+    /// The names of the columns that are filled, as statements list them.
+    pub fn column_names(&self) -> String {
+        sql::names(self.plan.columns.iter().map(|column| column.name.as_str()))
+    }
+
+    /// The staging table as the ledger names it.
+    pub fn stored(&self) -> (String, String) {
+        (self.schema.clone(), self.name.clone())
+    }
+
+    /// Asks the server how it describes the columns. A bulk load repeats the description, so types, collations and
+    /// nullability agree (errors 4815 and 4816 otherwise).
+    pub fn bulk_target(&self, session: &mut SqlSession, options: &Options) -> Result<BulkTarget> {
+        let doing = format!(
+            "cannot ask for the columns of the staging table of {}",
+            self.plan.name.sql
+        );
+        let question = format!("SELECT TOP (0) {} FROM {}", self.column_names(), self.sql);
+        let described = session.run(&doing, &question)?.rowsets.into_iter().next();
+        let columns = described
+            .map(|rowset| rowset.columns)
+            .ok_or_else(|| Error::Refused {
+                doing: doing.clone(),
+                message: "the server described no columns".to_owned(),
+                hint: None,
+            })?;
+        let collations = catalog::collations(session, &self.sql)?;
+        let is_word = |text: &&String| text.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
+        let listed = columns.columns().iter().enumerate().map(|(place, column)| {
+            let name = sql::identifier(&column.name);
+            match collations
+                .get(place)
+                .and_then(Option::as_ref)
+                .filter(is_word)
+            {
+                Some(collation) => format!("{name} {} COLLATE {collation}", column.type_info),
+                None => format!("{name} {}", column.type_info),
+            }
+        });
+        let listed: Vec<String> = listed.collect();
+        let mut hints = vec!["KEEP_NULLS"];
+        if options.table_lock {
+            hints.push("TABLOCK");
+        }
+        Ok(BulkTarget {
+            statement: format!(
+                "INSERT BULK {} ({}) WITH ({})",
+                self.sql,
+                listed.join(", "),
+                hints.join(", ")
+            ),
+            columns,
+        })
+    }
+}
+
+/// Removes a staging table, if it is there.
+pub fn remove(session: &mut SqlSession, schema: &str, name: &str) -> Result<()> {
+    let statement = format!("DROP TABLE IF EXISTS {}", sql::table(schema, name));
+    session.run("cannot remove a staging table", &statement)?;
+    Ok(())
+}
+
+/// Refuses a name that SQL Server does not take.
+pub fn check_name(what: &str, name: &str) -> Result<()> {
+    let wrong = if name.is_empty() {
+        "is empty".to_owned()
+    } else if name.contains('\0') {
+        "has a NUL in it".to_owned()
+    } else if name.encode_utf16().count() > NAME_UNITS_MAX {
+        format!("has more than {NAME_UNITS_MAX} characters")
+    } else {
+        return Ok(());
+    };
+    Err(Error::Unsuitable {
+        what: format!("SQL Server has no {what} with this name, which {wrong}: {name:?}"),
+        hint: "give it another name".to_owned(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use inrush_destination::{ColumnPlan, ReplacedRows, TargetName};
+    use inrush_rows::column_type::ColumnType;
+
+    use super::*;
+
+    fn plan(columns: usize) -> TargetPlan {
+        let column = |number: usize| ColumnPlan {
+            name: format!("c{number}"),
+            sql: "int".to_owned(),
+            column_type: ColumnType::Int32,
+            nullable: true,
+        };
+        TargetPlan {
+            name: TargetName {
+                schema: Some("dbo".to_owned()),
+                name: "t".to_owned(),
+                sql: sql::table("dbo", "t"),
+            },
+            columns: (0..columns).map(column).collect(),
+            mode: WriteMode::Create,
+            partition_by: Vec::new(),
+            replaced: ReplacedRows::default(),
+            shape: "shape".to_owned(),
+            pre_sql: Vec::new(),
+            post_sql: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn another_shape_is_another_table() {
+        let staging = |plan: &TargetPlan| {
+            Staging::new(&RunKey::new("k"), RunId::FIRST, plan).expect("suitable")
+        };
+        let (one, mut other) = (plan(1), plan(1));
+        other.shape = "other".to_owned();
+        assert_eq!(staging(&one).sql, staging(&one).sql);
+        assert_ne!(staging(&one).sql, staging(&other).sql);
+        assert!(staging(&one).sql.starts_with("\"dbo\".\"inrush_staging_"));
+    }
+
+    #[test]
+    fn targets_that_cannot_be_loaded_are_refused() {
+        let mut partitioned = plan(1);
+        partitioned.partition_by = vec!["c0".to_owned()];
+        let mut long = plan(1);
+        long.columns[0].name = "😀".repeat(65);
+        for (wrong, said) in [
+            (partitioned, "partitions"),
+            (long, "128 characters"),
+            (plan(1025), "1025 columns"),
+        ] {
+            let error = Staging::new(&RunKey::new("k"), RunId::FIRST, &wrong).expect_err(said);
+            assert!(error.to_string().contains(said), "{error}");
+        }
+    }
+}

@@ -1,0 +1,36 @@
+//! Sessions with SQL Server over TDS: addresses, TLS, login, statements with their answers, and bulk loads.
+//!
+//! | file | what it has |
+//! |---|---|
+//! | [`address`] | URL and options of a connection |
+//! | [`session`] | the session: connect, run statements, send a bulk load, roll back |
+//! | `prelogin`, `login` | the two messages before the first statement |
+//! | `tls` | TLS by rustls, within PRELOGIN packets (TDS 7.4) or before them (TDS 8.0) |
+//! | `transport` | packets on a socket; waits that end when the run is interrupted |
+//! | [`answer`], `tokens`, `values`, `reader` | what a server answers |
+//!
+//! All calls block. A session belongs to one thread at a time; another thread ends its wait by [`Interrupt`]. Memory is
+//! one answer, or one block of packets of a bulk load, which the caller encodes (`inrush-tds`).
+//!
+//! The crate knows nothing of tables, ledgers or the engine. Why it is here, and no client from the registry:
+//! `docs/design/sqlserver.md`. [MS-TDS] is Microsoft's description of the protocol.
+
+pub mod address;
+pub mod answer;
+pub mod error;
+mod interrupt;
+mod login;
+mod packets;
+mod prelogin;
+mod reader;
+pub mod session;
+mod tls;
+mod tokens;
+mod transport;
+mod values;
+
+pub use address::{Encryption, Endpoint, SessionOptions, Trust};
+pub use answer::{Answer, Rowset, Value};
+pub use error::{Result, ServerMessage, SessionError};
+pub use interrupt::Interrupt;
+pub use session::{Session, SessionFacts};

@@ -1,0 +1,389 @@
+//! A session with SQL Server.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use inrush_tds::PacketSize;
+
+use crate::address::{Encryption, Endpoint, SessionOptions};
+use crate::answer::Answer;
+use crate::error::{Result, ServerMessage, SessionError};
+use crate::interrupt::Interrupt;
+use crate::login::Login;
+use crate::packets::{FIRST_PACKET_BYTES, kind, message};
+use crate::prelogin::{self, PreloginEncryption};
+use crate::tls;
+use crate::tokens::{self, Changes, Message};
+use crate::transport::Transport;
+
+/// From this severity on, the server ends the connection.
+const CLASS_FATAL: u8 = 20;
+/// Redirections of a login that are followed.
+const ROUTES_MAX: usize = 3;
+/// The longest wait for a rollback. If the server does not answer, the connection ends, which rolls back as well.
+const ROLLBACK_TIMEOUT: Duration = Duration::from_secs(30);
+
+/// What the login agreed on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SessionFacts {
+    /// Where the session is: after redirections, not where the address says.
+    pub endpoint: Endpoint,
+    /// The server's program: `Microsoft SQL Server`.
+    pub program: String,
+    /// Its version: major, minor and build number.
+    pub version: (u8, u8, u16),
+    /// The database.
+    pub database: String,
+    /// The size of packets that it granted.
+    pub packet_size: PacketSize,
+    /// Everything is encrypted.
+    pub is_encrypted: bool,
+    /// It takes UTF-8 in columns of `_UTF8` collations.
+    pub takes_utf8: bool,
+}
+
+/// A session: one connection, used by one thread at a time. When it is dropped, the server rolls its transaction back.
+pub struct Session {
+    transport: Transport,
+    facts: SessionFacts,
+    /// The open transaction's descriptor; 0 if there is none.
+    transaction: u64,
+    /// A bulk load is open: only its packets may be sent.
+    in_bulk_load: bool,
+}
+
+impl fmt::Debug for Session {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter
+            .debug_struct("Session")
+            .field("facts", &self.facts)
+            .field("transaction", &self.transaction)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Session {
+    /// Connects and logs in. `number` counts the sessions of a caller from 0: endpoints are dealt to them in turn. Fails
+    /// with [`SessionError::Interrupted`] soon after `interrupt` is raised, as all calls of the session do.
+    pub fn connect(
+        options: &SessionOptions,
+        number: usize,
+        interrupt: &Arc<Interrupt>,
+    ) -> Result<Session> {
+        let mut endpoint = options.endpoints[number % options.endpoints.len()].clone();
+        for _ in 0..ROUTES_MAX {
+            match log_in(options, &endpoint, interrupt)? {
+                LoggedIn::Here(session) => return Ok(session),
+                LoggedIn::Elsewhere(other) => endpoint = other,
+            }
+        }
+        Err(SessionError::Connect {
+            server: endpoint.to_string(),
+            reason: format!("the login was redirected more than {ROUTES_MAX} times"),
+            hint: "name the server itself in the URL".to_owned(),
+        })
+    }
+
+    /// What the login agreed on.
+    pub fn facts(&self) -> &SessionFacts {
+        &self.facts
+    }
+
+    /// True if a transaction is open.
+    pub fn is_in_transaction(&self) -> bool {
+        self.transaction != 0
+    }
+
+    /// True if the connection can be used.
+    pub fn is_open(&self) -> bool {
+        self.transport.is_open()
+    }
+
+    /// Runs a batch of statements.
+    pub fn run(&mut self, sql: &str) -> Result<Answer> {
+        let text: Vec<u8> = sql.encode_utf16().flat_map(u16::to_le_bytes).collect();
+        let mut payload = Vec::with_capacity(HEADERS_BYTES + text.len());
+        payload.extend_from_slice(&headers(self.transaction));
+        payload.extend_from_slice(&text);
+        let packets = message(kind::SQL_BATCH, &payload, self.facts.packet_size.bytes());
+        if let Err(error) = self.transport.send(&packets) {
+            self.close();
+            return Err(error);
+        }
+        self.receive()
+    }
+
+    /// Begins a bulk load: runs an `INSERT BULK` statement. The packets of the load follow by [`send`](Self::send), and
+    /// [`end_bulk_load`](Self::end_bulk_load) reads the answer.
+    pub fn begin_bulk_load(&mut self, statement: &str) -> Result<()> {
+        self.run(statement)?;
+        self.in_bulk_load = true;
+        Ok(())
+    }
+
+    /// Sends whole packets of a bulk load. If the server has refused it meanwhile, fails with the server's message, and
+    /// the connection ends: half a message was sent.
+    pub fn send(&mut self, packets: &[u8]) -> Result<()> {
+        debug_assert!(self.in_bulk_load, "packets belong to a bulk load");
+        if self.transport.has_input()? {
+            return Err(self.early_answer());
+        }
+        match self.transport.send(packets) {
+            Ok(()) => Ok(()),
+            // A server that closes the connection may have said why before.
+            Err(lost @ SessionError::Lost { .. }) => match self.early_answer() {
+                said @ SessionError::Server(_) => Err(said),
+                _ => Err(lost),
+            },
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Reads the answer after the last packet of a bulk load: the server's count of its rows.
+    pub fn end_bulk_load(&mut self) -> Result<u64> {
+        self.in_bulk_load = false;
+        let answer = self.receive()?;
+        answer.count().ok_or_else(|| {
+            self.transport
+                .garbage("the answer to a bulk load has no count of rows")
+        })
+    }
+
+    /// Rolls the transaction back, if there is one, even if the run is interrupted. A connection that cannot do it is
+    /// closed, which rolls back as well.
+    pub fn roll_back(&mut self) -> Result<()> {
+        if self.in_bulk_load {
+            // Only packets may follow.
+            self.transport.close();
+        }
+        if self.transaction == 0 || !self.transport.is_open() {
+            self.transaction = 0;
+            return Ok(());
+        }
+        self.transport.heed_interrupt(false);
+        self.transport.limit(Some(ROLLBACK_TIMEOUT));
+        let rolled_back = self.run("IF @@TRANCOUNT > 0 ROLLBACK TRANSACTION");
+        self.transport.limit(None);
+        self.transport.heed_interrupt(true);
+        if rolled_back.is_err() {
+            self.transport.close();
+        }
+        self.transaction = 0;
+        rolled_back.map(drop)
+    }
+
+    /// Ends the connection.
+    pub fn close(&mut self) {
+        self.transport.close();
+        self.transaction = 0;
+    }
+
+    /// The answer of the server to the message that was sent.
+    fn receive(&mut self) -> Result<Answer> {
+        let mut read = self.receive_message()?;
+        if self.transport.take_attention() {
+            // The answer to ATTENTION comes with the interrupted answer or after it.
+            while !read.answers_attention {
+                read = self.receive_message()?;
+            }
+            self.transport.limit(None);
+            return Err(SessionError::Interrupted);
+        }
+        match first_error(&read.errors) {
+            None => Ok(read.answer),
+            Some(error) => {
+                if read.errors.iter().any(|error| error.class >= CLASS_FATAL) {
+                    self.close();
+                }
+                Err(SessionError::Server(error.clone()))
+            }
+        }
+    }
+
+    fn receive_message(&mut self) -> Result<Message> {
+        let payload = self.transport.receive()?;
+        let read = tokens::read(&payload).map_err(|what| self.transport.garbage(&what))?;
+        self.note(&read.changes);
+        Ok(read)
+    }
+
+    fn note(&mut self, changes: &Changes) {
+        if let Some(transaction) = changes.transaction {
+            self.transaction = transaction;
+        }
+        if let Some(database) = &changes.database {
+            self.facts.database.clone_from(database);
+        }
+    }
+
+    /// The refusal that came before the end of a bulk load.
+    fn early_answer(&mut self) -> SessionError {
+        self.in_bulk_load = false;
+        let error = match self.receive() {
+            Ok(_) => self
+                .transport
+                .garbage("it came before the end of the bulk load, without an error"),
+            Err(error) => error,
+        };
+        self.close();
+        error
+    }
+}
+
+/// The error that says the cause. Others that follow say only that the statement ended.
+fn first_error(errors: &[ServerMessage]) -> Option<&ServerMessage> {
+    errors.first()
+}
+
+const HEADERS_BYTES: usize = 22;
+
+/// ALL_HEADERS of a batch: the transaction that it belongs to, and the number of open requests.
+fn headers(transaction: u64) -> [u8; HEADERS_BYTES] {
+    let mut headers = [0; HEADERS_BYTES];
+    headers[..4].copy_from_slice(&22u32.to_le_bytes());
+    headers[4..8].copy_from_slice(&18u32.to_le_bytes());
+    headers[8..10].copy_from_slice(&2u16.to_le_bytes());
+    headers[10..18].copy_from_slice(&transaction.to_le_bytes());
+    headers[18..].copy_from_slice(&1u32.to_le_bytes());
+    headers
+}
+
+enum LoggedIn {
+    Here(Session),
+    Elsewhere(Endpoint),
+}
+
+fn log_in(
+    options: &SessionOptions,
+    endpoint: &Endpoint,
+    interrupt: &Arc<Interrupt>,
+) -> Result<LoggedIn> {
+    let mut transport = Transport::connect(endpoint, options.login_timeout, interrupt)?;
+    let fail = |reason: String, hint: &str| SessionError::Connect {
+        server: endpoint.to_string(),
+        reason,
+        hint: hint.to_owned(),
+    };
+    let tls = || -> Result<_> {
+        let config = tls::config(options).map_err(|reason| fail(reason, tls::HINT))?;
+        let name =
+            tls::server_name(options, &endpoint.host).map_err(|reason| fail(reason, tls::HINT))?;
+        Ok((config, name))
+    };
+    let is_strict = options.encryption == Encryption::Strict;
+    if is_strict {
+        let (config, name) = tls()?;
+        transport.begin_tls(config, name)?;
+    }
+    let wanted = match options.encryption {
+        // Under TLS there is nothing left to agree on.
+        Encryption::Off | Encryption::Strict => PreloginEncryption::NotSupported,
+        Encryption::Optional => PreloginEncryption::Off,
+        Encryption::Mandatory => PreloginEncryption::On,
+    };
+    transport.send(&message(
+        kind::PRELOGIN,
+        &prelogin::request(wanted),
+        FIRST_PACKET_BYTES,
+    ))?;
+    let payload = transport.receive()?;
+    let answer = prelogin::answer(&payload).map_err(|what| transport.garbage(&what))?;
+    let mut is_encrypted = is_strict;
+    let mut only_login = false;
+    if !is_strict {
+        use PreloginEncryption::{NotSupported, Off, On, Required};
+        match (options.encryption, answer.encryption) {
+            (Encryption::Off, Required | On) => {
+                return Err(fail(
+                    "the server accepts encrypted connections only".to_owned(),
+                    "write encrypt=mandatory, or leave encrypt out",
+                ));
+            }
+            (Encryption::Off, _) | (Encryption::Optional, NotSupported) => {}
+            (Encryption::Optional, Off) => only_login = true,
+            (_, On | Required) => is_encrypted = true,
+            (_, Off | NotSupported) => {
+                return Err(fail(
+                    "the server does not encrypt".to_owned(),
+                    "give it a certificate. On a network that nobody listens to, write encrypt=off: then the password \
+                     crosses it readable",
+                ));
+            }
+        }
+        if is_encrypted || only_login {
+            let (config, name) = tls()?;
+            transport.begin_tls_in_packets(config, name)?;
+        }
+    }
+    // A name for the server's lists of sessions; without it, the list has none.
+    let host = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
+    let login = Login {
+        is_strict,
+        packet_bytes: options.packet_size.bytes() as u32,
+        client_host: host.trim(),
+        user: &options.user,
+        password: &options.password,
+        application: &options.application_name,
+        server: &endpoint.host,
+        database: &options.database,
+    };
+    transport.send(&message(kind::LOGIN7, &login.payload(), FIRST_PACKET_BYTES))?;
+    if only_login {
+        transport.drop_tls();
+    }
+    let payload = transport.receive()?;
+    let read = tokens::read(&payload).map_err(|what| transport.garbage(&what))?;
+    if let Some(message) = first_error(&read.errors) {
+        return Err(SessionError::Login {
+            server: endpoint.to_string(),
+            message: message.clone(),
+            hint: login_hint(message.number).to_owned(),
+        });
+    }
+    let changes = read.changes;
+    if let Some((host, port)) = changes.routing {
+        return Ok(LoggedIn::Elsewhere(Endpoint { host, port }));
+    }
+    let Some(acknowledged) = changes.logged_in else {
+        return Err(transport.garbage("the login is neither accepted nor refused"));
+    };
+    let granted = changes.packet_bytes.unwrap_or(FIRST_PACKET_BYTES as u32);
+    let Some(packet_size) = PacketSize::new(granted) else {
+        return Err(transport.garbage(&format!(
+            "it grants packets of {granted} bytes; they have 512 to 32767"
+        )));
+    };
+    transport.limit(None);
+    Ok(LoggedIn::Here(Session {
+        facts: SessionFacts {
+            endpoint: endpoint.clone(),
+            program: acknowledged.program,
+            version: acknowledged.version,
+            database: changes.database.unwrap_or_default(),
+            packet_size,
+            is_encrypted,
+            takes_utf8: changes.takes_utf8,
+        },
+        transport,
+        transaction: changes.transaction.unwrap_or(0),
+        in_bulk_load: false,
+    }))
+}
+
+fn login_hint(number: i32) -> &'static str {
+    match number {
+        18456 => {
+            "check user and password; options = { password = \"${env:NAME}\" } takes the password from the environment. The \
+             server's error log has the reason. Windows and Entra logins are not supported"
+        }
+        18452 => {
+            "the server takes Windows logins only: enable SQL Server authentication, and use such a login"
+        }
+        4060 | 911 => "check the name of the database, and that the login may use it",
+        18470 => "the login is disabled: enable it, or use another one",
+        18487 | 18488 => "the password has expired: change it with another client first",
+        40532 | 40615 => "let this machine through the firewall of the server",
+        _ => "see the server's message",
+    }
+}

@@ -1,0 +1,444 @@
+//! Packets on a socket, plain or encrypted. Every wait ends when the run is interrupted, or when a deadline passes.
+//!
+//! The socket's calls return after [`TICK`] at the latest, so that no thread must be woken from outside. If an interrupt
+//! comes while an answer is awaited, ATTENTION is sent, and the server gets [`ATTENTION_TIMEOUT`] to end its work. A
+//! write that was interrupted leaves the connection with half a packet: it is not used any more.
+
+use std::io::{self, ErrorKind, Read, Write};
+use std::net::{TcpStream, ToSocketAddrs};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustls::pki_types::ServerName;
+use rustls::{ClientConfig, ClientConnection, StreamOwned};
+use socket2::{SockRef, TcpKeepalive};
+
+use crate::address::Endpoint;
+use crate::error::{Result, SessionError};
+use crate::interrupt::Interrupt;
+use crate::packets::{FIRST_PACKET_BYTES, HEADER_BYTES, Header, kind, message};
+
+/// The longest that a call of the socket blocks.
+const TICK: Duration = Duration::from_millis(100);
+/// The longest wait for the answer to ATTENTION.
+const ATTENTION_TIMEOUT: Duration = Duration::from_secs(10);
+/// A connection whose peer says nothing is asked whether it is there.
+const KEEPALIVE_IDLE: Duration = Duration::from_secs(30);
+const KEEPALIVE_INTERVAL: Duration = Duration::from_secs(10);
+/// Bytes of an answer. A page of the ledger's units has a few megabytes at most.
+const ANSWER_BYTES_MAX: usize = 256 << 20;
+const READ_BYTES: usize = 32 << 10;
+
+enum Stream {
+    Plain(TcpStream),
+    Tls(Box<StreamOwned<ClientConnection, TcpStream>>),
+    /// Ended here.
+    Closed,
+}
+
+/// A connection with a server.
+pub(crate) struct Transport {
+    stream: Stream,
+    server: Endpoint,
+    interrupt: Arc<Interrupt>,
+    /// Bytes that were received and are not yet read.
+    input: Vec<u8>,
+    /// The wait fails then.
+    deadline: Option<Instant>,
+    heeds_interrupt: bool,
+    attention_is_sent: bool,
+}
+
+impl Transport {
+    /// Connects to the first address of the endpoint that answers.
+    pub(crate) fn connect(
+        endpoint: &Endpoint,
+        timeout: Duration,
+        interrupt: &Arc<Interrupt>,
+    ) -> Result<Transport> {
+        let deadline = Instant::now() + timeout;
+        let fail = |reason: String| {
+            SessionError::Connect {
+            server: endpoint.to_string(),
+            reason,
+            hint: "check host and port. Is the server running, is TCP/IP on in its configuration, and does a firewall let \
+                   this machine through?"
+                .to_owned(),
+        }
+        };
+        let addresses = (endpoint.host.as_str(), endpoint.port)
+            .to_socket_addrs()
+            .map_err(|error| fail(error.to_string()))?;
+        let mut last = "the name has no address".to_owned();
+        for address in addresses {
+            if interrupt.is_raised() {
+                return Err(SessionError::Interrupted);
+            }
+            let left = deadline.saturating_duration_since(Instant::now()).max(TICK);
+            match TcpStream::connect_timeout(&address, left).and_then(prepared) {
+                Ok(socket) => {
+                    return Ok(Transport {
+                        stream: Stream::Plain(socket),
+                        server: endpoint.clone(),
+                        interrupt: Arc::clone(interrupt),
+                        input: Vec::new(),
+                        deadline: Some(deadline),
+                        heeds_interrupt: true,
+                        attention_is_sent: false,
+                    });
+                }
+                Err(error) => last = error.to_string(),
+            }
+        }
+        Err(fail(last))
+    }
+
+    /// From now on waits fail after this time, or never.
+    pub(crate) fn limit(&mut self, timeout: Option<Duration>) {
+        self.deadline = timeout.map(|timeout| Instant::now() + timeout);
+    }
+
+    /// Whether an interrupt ends waits.
+    pub(crate) fn heed_interrupt(&mut self, heeds: bool) {
+        self.heeds_interrupt = heeds;
+    }
+
+    /// True if ATTENTION was sent since the last call; its answer must be read.
+    pub(crate) fn take_attention(&mut self) -> bool {
+        std::mem::take(&mut self.attention_is_sent)
+    }
+
+    /// Ends the connection. The server undoes the open transaction.
+    pub(crate) fn close(&mut self) {
+        self.stream = Stream::Closed;
+        self.input.clear();
+    }
+
+    /// True if it was not ended here.
+    pub(crate) fn is_open(&self) -> bool {
+        !matches!(self.stream, Stream::Closed)
+    }
+
+    /// TLS around all bytes that follow.
+    pub(crate) fn begin_tls(
+        &mut self,
+        config: ClientConfig,
+        name: ServerName<'static>,
+    ) -> Result<()> {
+        let mut connection = self.tls_connection(config, name)?;
+        while connection.is_handshaking() {
+            self.write_records(&mut connection, false)?;
+            if connection.is_handshaking() {
+                let bytes = self.take_input()?;
+                self.read_records(&mut connection, &bytes)?;
+            }
+        }
+        self.write_records(&mut connection, false)?;
+        self.encrypt(connection)
+    }
+
+    /// TLS whose handshake is in PRELOGIN packets; bytes that follow are in no packets but those in TLS (TDS 7.4).
+    pub(crate) fn begin_tls_in_packets(
+        &mut self,
+        config: ClientConfig,
+        name: ServerName<'static>,
+    ) -> Result<()> {
+        let mut connection = self.tls_connection(config, name)?;
+        while connection.is_handshaking() {
+            self.write_records(&mut connection, true)?;
+            if connection.is_handshaking() {
+                let bytes = self.receive()?;
+                self.read_records(&mut connection, &bytes)?;
+            }
+        }
+        self.write_records(&mut connection, true)?;
+        self.encrypt(connection)
+    }
+
+    /// Ends encryption without a word, as a login that alone is encrypted does.
+    pub(crate) fn drop_tls(&mut self) {
+        self.stream = match std::mem::replace(&mut self.stream, Stream::Closed) {
+            Stream::Tls(stream) => Stream::Plain(stream.sock),
+            other => other,
+        };
+    }
+
+    fn tls_connection(
+        &self,
+        config: ClientConfig,
+        name: ServerName<'static>,
+    ) -> Result<ClientConnection> {
+        ClientConnection::new(Arc::new(config), name)
+            .map_err(|error| self.tls_fault(&error.to_string()))
+    }
+
+    fn tls_fault(&self, reason: &str) -> SessionError {
+        SessionError::Connect {
+            server: self.server.to_string(),
+            reason: format!("TLS failed: {reason}"),
+            hint: crate::tls::HINT.to_owned(),
+        }
+    }
+
+    fn write_records(&mut self, connection: &mut ClientConnection, in_packets: bool) -> Result<()> {
+        let mut records = Vec::new();
+        while connection.wants_write() {
+            connection
+                .write_tls(&mut records)
+                .map_err(|error| self.tls_fault(&error.to_string()))?;
+        }
+        match records.is_empty() {
+            true => Ok(()),
+            false if in_packets => {
+                self.send(&message(kind::PRELOGIN, &records, FIRST_PACKET_BYTES))
+            }
+            false => self.send(&records),
+        }
+    }
+
+    fn read_records(&mut self, connection: &mut ClientConnection, bytes: &[u8]) -> Result<()> {
+        let mut rest = bytes;
+        while !rest.is_empty() {
+            connection
+                .read_tls(&mut rest)
+                .map_err(|error| self.tls_fault(&error.to_string()))?;
+            if let Err(error) = connection.process_new_packets() {
+                // The alert tells the server why.
+                let _ = self.write_records(connection, false);
+                return Err(self.tls_fault(&error.to_string()));
+            }
+        }
+        Ok(())
+    }
+
+    fn encrypt(&mut self, connection: ClientConnection) -> Result<()> {
+        match std::mem::replace(&mut self.stream, Stream::Closed) {
+            Stream::Plain(socket) => {
+                self.stream = Stream::Tls(Box::new(StreamOwned::new(connection, socket)));
+                Ok(())
+            }
+            _ => Err(self.lost("it was closed during the handshake of TLS")),
+        }
+    }
+
+    /// Sends bytes, which are whole packets. If the connection is lost, what the server said before can still be read.
+    pub(crate) fn send(&mut self, bytes: &[u8]) -> Result<()> {
+        let mut rest = bytes;
+        while !rest.is_empty() {
+            let written = match &mut self.stream {
+                Stream::Plain(socket) => socket.write(rest),
+                Stream::Tls(stream) => stream.write(rest),
+                Stream::Closed => return Err(self.lost("it was closed after an earlier error")),
+            };
+            match written {
+                Ok(0) => return Err(self.lost("the server closed it")),
+                Ok(count) => rest = &rest[count..],
+                Err(error) if is_tick(&error) => {
+                    if self.is_interrupted() {
+                        self.close();
+                        return Err(SessionError::Interrupted);
+                    }
+                    self.check_deadline()?;
+                }
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                Err(error) => return Err(self.lost(&error.to_string())),
+            }
+        }
+        self.flush()
+    }
+
+    /// Sends what TLS still holds.
+    fn flush(&mut self) -> Result<()> {
+        loop {
+            let flushed = match &mut self.stream {
+                Stream::Tls(stream) => stream.flush(),
+                Stream::Plain(_) | Stream::Closed => return Ok(()),
+            };
+            match flushed {
+                Ok(()) => return Ok(()),
+                Err(error) if is_tick(&error) => {
+                    if self.is_interrupted() {
+                        self.close();
+                        return Err(SessionError::Interrupted);
+                    }
+                    self.check_deadline()?;
+                }
+                Err(error) => return Err(self.lost(&error.to_string())),
+            }
+        }
+    }
+
+    /// Receives a message: the payload of its packets.
+    pub(crate) fn receive(&mut self) -> Result<Vec<u8>> {
+        let mut payload = Vec::new();
+        loop {
+            let header = self.header()?;
+            while self.input.len() < header.bytes {
+                self.fill()?;
+            }
+            payload.extend_from_slice(&self.input[HEADER_BYTES..header.bytes]);
+            self.input.drain(..header.bytes);
+            if payload.len() > ANSWER_BYTES_MAX {
+                return Err(
+                    self.garbage(&format!("it has more than {} MiB", ANSWER_BYTES_MAX >> 20))
+                );
+            }
+            if header.is_last() {
+                return Ok(payload);
+            }
+        }
+    }
+
+    fn header(&mut self) -> Result<Header> {
+        loop {
+            if let Some(bytes) = self.input.first_chunk::<HEADER_BYTES>() {
+                let header = Header::read(bytes);
+                let is_answer = header.kind == kind::ANSWER || header.kind == kind::PRELOGIN;
+                return match is_answer && header.bytes > HEADER_BYTES || header.bytes == HEADER_BYTES && header.is_last() {
+                    true => Ok(header),
+                    false => Err(self.garbage(&format!(
+                        "a packet begins with the bytes 0x{:02x}{:02x}{:04x}, which no answer of TDS begins with",
+                        header.kind, header.status, header.bytes
+                    ))),
+                };
+            }
+            self.fill()?;
+        }
+    }
+
+    /// True if the server has sent something that is not yet read, or closed the connection.
+    pub(crate) fn has_input(&mut self) -> Result<bool> {
+        if !self.input.is_empty() {
+            return Ok(true);
+        }
+        let socket = match &self.stream {
+            Stream::Plain(socket) => socket,
+            Stream::Tls(stream) => &stream.sock,
+            Stream::Closed => return Ok(true),
+        };
+        let mut ready = [PollFd::new(socket, PollFlags::IN)];
+        let now = Timespec {
+            tv_sec: 0,
+            tv_nsec: 0,
+        };
+        let count = poll(&mut ready, Some(&now)).map_err(|error| self.lost(&error.to_string()))?;
+        if count == 0 {
+            return Ok(false);
+        }
+        let Stream::Tls(stream) = &mut self.stream else {
+            return Ok(true);
+        };
+        // The bytes may be a ticket for the next session, and no data.
+        let read = stream.conn.read_tls(&mut stream.sock);
+        let state = stream.conn.process_new_packets();
+        match (read, state) {
+            (Ok(0), _) => Ok(true),
+            (Ok(_), Ok(state)) => Ok(state.plaintext_bytes_to_read() > 0),
+            (Err(error), _) if is_tick(&error) => Ok(false),
+            (Err(error), _) => Err(self.end(&error.to_string())),
+            (_, Err(error)) => Err(self.end(&error.to_string())),
+        }
+    }
+
+    fn take_input(&mut self) -> Result<Vec<u8>> {
+        if self.input.is_empty() {
+            self.fill()?;
+        }
+        Ok(std::mem::take(&mut self.input))
+    }
+
+    /// Waits for bytes.
+    fn fill(&mut self) -> Result<()> {
+        let mut bytes = [0; READ_BYTES];
+        loop {
+            let read = match &mut self.stream {
+                Stream::Plain(socket) => socket.read(&mut bytes),
+                Stream::Tls(stream) => stream.read(&mut bytes),
+                Stream::Closed => return Err(self.lost("it was closed after an earlier error")),
+            };
+            match read {
+                Ok(0) => return Err(self.end("the server closed it")),
+                Ok(count) => {
+                    self.input.extend_from_slice(&bytes[..count]);
+                    return Ok(());
+                }
+                Err(error) if is_tick(&error) => {
+                    if self.is_interrupted() && !self.attention_is_sent {
+                        self.attend()?;
+                    }
+                    self.check_deadline()?;
+                }
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                Err(error) => return Err(self.end(&error.to_string())),
+            }
+        }
+    }
+
+    /// Asks the server to end what it does.
+    fn attend(&mut self) -> Result<()> {
+        let heeds = std::mem::replace(&mut self.heeds_interrupt, false);
+        self.limit(Some(ATTENTION_TIMEOUT));
+        let sent = self.send(&message(kind::ATTENTION, &[], FIRST_PACKET_BYTES));
+        self.heeds_interrupt = heeds;
+        self.attention_is_sent = sent.is_ok();
+        sent
+    }
+
+    fn is_interrupted(&self) -> bool {
+        self.heeds_interrupt && self.interrupt.is_raised()
+    }
+
+    fn check_deadline(&mut self) -> Result<()> {
+        if self
+            .deadline
+            .is_none_or(|deadline| Instant::now() < deadline)
+        {
+            return Ok(());
+        }
+        if self.attention_is_sent {
+            self.close();
+            return Err(SessionError::Interrupted);
+        }
+        Err(self.end("the server did not answer in time"))
+    }
+
+    fn end(&mut self, reason: &str) -> SessionError {
+        self.close();
+        match self.attention_is_sent || self.is_interrupted() {
+            true => SessionError::Interrupted,
+            false => self.lost(reason),
+        }
+    }
+
+    /// Ends the connection, because the peer does not speak TDS.
+    pub(crate) fn garbage(&mut self, what: &str) -> SessionError {
+        self.close();
+        SessionError::Protocol {
+            server: self.server.to_string(),
+            what: what.to_owned(),
+        }
+    }
+
+    fn lost(&self, reason: &str) -> SessionError {
+        SessionError::Lost {
+            server: self.server.to_string(),
+            reason: reason.to_owned(),
+        }
+    }
+}
+
+fn prepared(socket: TcpStream) -> io::Result<TcpStream> {
+    socket.set_nodelay(true)?;
+    socket.set_read_timeout(Some(TICK))?;
+    socket.set_write_timeout(Some(TICK))?;
+    let keepalive = TcpKeepalive::new()
+        .with_time(KEEPALIVE_IDLE)
+        .with_interval(KEEPALIVE_INTERVAL);
+    SockRef::from(&socket).set_tcp_keepalive(&keepalive)?;
+    Ok(socket)
+}
+
+fn is_tick(error: &io::Error) -> bool {
+    matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut)
+}

@@ -1,0 +1,23 @@
+"""A strict double of SQL Server for tests: it speaks TDS, keeps tables, and enforces rules.
+
+It is not SQL Server. It knows the part of T-SQL that the destination and the tests write, and
+refuses all else (`NotInDoubleError`). It enforces the rules of `errors.py`, each with the number of
+the error and the page that describes it, and these, without a number:
+
+- a transaction and the locks of a session end with its socket;
+- locks are compatible as in the table of `locks.py`, so that a plan that serialises waits in a test
+  as it would wait for a server, up to its LOCK_TIMEOUT;
+- readers wait for the rows of open transactions (READ COMMITTED without snapshots);
+- statements run in a transaction are undone with it, definitions as well;
+- packets have the size that the login granted, and a message ends with its end mark.
+
+What passes on the double may fail on a server: it shows that the destination keeps these rules, and
+nothing else. No speed is measured with it.
+"""
+
+from .errors import NotInDoubleError, SqlError
+from .server import Double
+from .session import Session
+from .storage import Database
+
+__all__ = ["Database", "Double", "NotInDoubleError", "Session", "SqlError"]

@@ -1,0 +1,103 @@
+"""What all statements of a session share: its transaction, locks, and the names of objects."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from .errors import SqlError
+from .parser import Name
+from .storage import Database, Table, Transaction, View
+from .types import Column
+
+_numbers = itertools.count(51)
+
+
+@dataclass
+class Result:
+    """What a statement answers."""
+
+    # The rows of a query, and the columns of a table if they are described exactly.
+    names: list[str] | None = None
+    rows: list[list[Any]] = field(default_factory=list)
+    columns: list[Column] | None = None
+    count: int | None = None
+    status: int | None = None
+    # The transaction that began, or 0 if one ended.
+    transaction: int | None = None
+    rolled_back: bool = False
+    # INSERT BULK was run: a message of rows follows.
+    awaits_rows: bool = False
+
+
+class SessionBase:
+    """What all statements of a session share. `look` raises if its client wants it to end."""
+
+    def __init__(self, database: Database, look: Callable[[], None] = lambda: None) -> None:
+        self.database = database
+        self.number = next(_numbers)
+        self._look = look
+        self._transaction: Transaction | None = None
+        # The transaction of a statement without BEGIN TRANSACTION.
+        self._of_statement: Transaction | None = None
+        self.lock_timeout: float | None = None
+        self._xact_abort = False
+        self._identity_insert: Table | None = None
+
+    @property
+    def transaction_count(self) -> int:
+        """Return @@TRANCOUNT."""
+        return int(self._transaction is not None)
+
+    @property
+    def transaction(self) -> Transaction:
+        """Return the transaction of the statement that runs."""
+        assert self._of_statement is not None
+        return self._of_statement
+
+    def lock(self, resource: Any, mode: str, owner: Any = None) -> None:
+        """Take a lock until the transaction ends."""
+        locks = self.database.locks
+        locks.take(owner or self.transaction, resource, mode, self.lock_timeout, self._look)
+
+    def _pass(self, resource: Any, mode: str) -> None:
+        """Wait until a lock would be granted, and do not keep it."""
+        locks = self.database.locks
+        own = self.transaction
+        blockers = lambda: locks.blockers(own, resource, mode)  # noqa: E731
+        locks.wait(blockers, own, self.lock_timeout, self._look)
+
+    def _key(self, name: Name) -> tuple[str, str]:
+        schema = (name.schema or "dbo").lower()
+        return schema, name.name.lower()
+
+    def find(self, name: Name) -> Table | View | None:
+        """Return the object of a name, once nobody else is changing it."""
+        key = self._key(name)
+        self._pass(("name", *key), "Sch-S")
+        return self.database.objects.get(key)
+
+    def table(self, name: Name, mode: str) -> Table:
+        """Return a table, locked (error 208)."""
+        found = self.find(name)
+        if not isinstance(found, Table):
+            raise SqlError(208, name.name)
+        self.lock(("table", found.object_id), mode)
+        return found
+
+    def _change_name(self, name: Name, new: Table | View | None) -> None:
+        key = self._key(name)
+        self.lock(("name", *key), "Sch-M")
+        objects = self.database.objects
+        old = objects.pop(key, None)
+        if new is not None:
+            objects[key] = new
+
+        def undo() -> None:
+            objects.pop(key, None)
+            if old is not None:
+                objects[key] = old
+
+        self.transaction.undo.append(undo)

@@ -1,0 +1,103 @@
+"""The catalog of the double: the views of `sys` that are asked for, as rows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from .errors import NotInDoubleError
+from .parser import Name
+from .storage import Table
+from .storage import View as TableView
+from .types import TEXT, Column
+
+if TYPE_CHECKING:
+    from .base import SessionBase
+
+_PAGE_BYTES = 8192
+_OF_OBJECTS = ("objects", "tables", "columns", "partitions", "allocation_units")
+_DIGITS = {"tinyint": 3, "smallint": 5, "int": 10, "bigint": 19, "real": 24, "float": 53}
+
+
+@dataclass
+class View:
+    """The columns and rows of a view."""
+
+    columns: list[Column]
+    rows: list[list[Any]]
+
+
+def _view(names: str, rows: list[list[Any]]) -> View:
+    return View([Column(name, TEXT) for name in names.split()], rows)
+
+
+def catalog_view(session: SessionBase, name: str, object_id: int | None) -> View:
+    """Return a view of `sys`, of one object or of all.
+
+    It waits for objects that another session is changing.
+    """
+    database = session.database
+    name = name.lower()
+    objects: list[Table | TableView] = []
+    if name in _OF_OBJECTS:
+        for (schema, own), known in list(database.objects.items()):
+            if object_id in (None, known.object_id):
+                found = session.find(Name(schema, own))
+                objects += [] if found is None else [found]
+    tables = [one for one in objects if isinstance(one, Table)]
+    if name == "schemas":
+        return _view("name schema_id", [[own, own] for own in database.schemas.values()])
+    if name == "objects":
+        kinds = [[one.object_id, one.name, one.schema, _kind(one)] for one in objects]
+        return _view("object_id name schema_id type", kinds)
+    if name == "tables":
+        listed = [[one.object_id, one.name, one.schema, 0, 0] for one in tables]
+        return _view("object_id name schema_id is_memory_optimized temporal_type", listed)
+    if name == "columns":
+        return _columns(tables)
+    if name == "partitions":
+        return _view(
+            "object_id hobt_id index_id rows",
+            [[one.object_id, one.object_id, 0, 0] for one in tables],
+        )
+    if name == "allocation_units":
+        pages = [[one.object_id, -(-one.bytes // _PAGE_BYTES)] for one in tables]
+        return _view("container_id total_pages", pages)
+    if name == "databases":
+        snapshots = int(database.reads_snapshots)
+        return _view("name is_read_committed_snapshot_on", [[database.name, snapshots]])
+    empty = {
+        "triggers": "name parent_id is_disabled",
+        "foreign_keys": "name referenced_object_id",
+        "sql_expression_dependencies": "referenced_id is_schema_bound_reference referencing_id",
+        "views": "object_id name",
+    }
+    if name not in empty:
+        raise NotInDoubleError(f"sys.{name}")
+    return _view(empty[name], [])
+
+
+def _kind(one: Any) -> str:
+    return "U " if isinstance(one, Table) else "V "
+
+
+def _columns(tables: list[Table]) -> View:
+    names = (
+        "object_id name column_id system_type_id max_length precision scale collation_name "
+        "is_nullable is_identity is_computed generated_always_type default_object_id "
+        "encryption_type"
+    )
+    rows = []
+    for table in tables:
+        for number, column in enumerate(table.columns, start=1):
+            kind = column.kind
+            digits = kind.precision or _DIGITS.get(kind.name, 0)
+            rows.append(
+                [
+                    *(table.object_id, column.name, number, kind.name),
+                    *(kind.length if kind.length else kind.max_length, digits, kind.scale),
+                    *(kind.collation, int(column.nullable), int(column.identity), 0, 0),
+                    *(int(column.default is not None), None),
+                ]
+            )
+    return _view(names, rows)

@@ -1,0 +1,226 @@
+"""Values of expressions, and the collations by which texts are compared."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any
+
+from .errors import NotInDoubleError, SqlError
+from .parser import Node
+from .types import TEXTS, Column, SqlType
+
+if TYPE_CHECKING:
+    from .queries import Queries
+
+_COMPARISONS: dict[str, Callable[[Any, Any], bool]] = {
+    "=": operator.eq,
+    "<>": operator.ne,
+    "<": operator.lt,
+    ">": operator.gt,
+    "<=": operator.le,
+    ">=": operator.ge,
+}
+AGGREGATES = ("COUNT_BIG", "COUNT", "MAX", "MIN", "SUM")
+
+
+class Scope:
+    """The columns of the row of each source, by the source's alias."""
+
+    def __init__(self) -> None:
+        self.sources: list[tuple[str, list[Column], list[Any]]] = []
+
+    def find(self, alias: str | None, name: str) -> tuple[Column, Any]:
+        """Return a column and its value (error 207)."""
+        wanted = name.lower()
+        for own, columns, values in self.sources:
+            if alias is not None and own.lower() != alias.lower():
+                continue
+            for place, column in enumerate(columns):
+                if column.name.lower() == wanted:
+                    return column, values[place]
+        raise SqlError(207, name)
+
+
+def aggregates(node: Any) -> bool:
+    """Return whether an expression has a function of all rows."""
+    if not isinstance(node, (tuple, list)):
+        return False
+    if isinstance(node, tuple) and node and node[0] == "call" and node[1] in AGGREGATES:
+        return True
+    if isinstance(node, tuple) and node and node[0] in ("query", "exists", "in_query"):
+        return False
+    return any(aggregates(part) for part in node)
+
+
+class Evaluator:
+    """Evaluates expressions for a session."""
+
+    def __init__(self, session: Queries) -> None:
+        self._session = session
+
+    def value(self, node: Node, scope: Scope, group: list[Scope] | None = None) -> Any:
+        """Return the value of an expression; a comparison with NULL is None."""
+        kind = node[0]
+        method: Callable[[Node, Scope, list[Scope] | None], Any] | None
+        method = getattr(self, f"_{kind}", None)
+        if method is None:
+            raise NotInDoubleError(f"expression {kind}")
+        return method(node, scope, group)
+
+    def _literal(self, node: Node, *_: Any) -> Any:
+        return node[1]
+
+    def _column(self, node: Node, scope: Scope, _: Any) -> Any:
+        return scope.find(node[1], node[2])[1]
+
+    def _variable(self, node: Node, *_: Any) -> Any:
+        if node[1] == "@@TRANCOUNT":
+            return self._session.transaction_count
+        if node[1] == "@@SPID":
+            return self._session.number
+        raise NotInDoubleError(node[1])
+
+    def _and(self, node: Node, scope: Scope, group: Any) -> Any:
+        values = [self.value(part, scope, group) for part in node[1:]]
+        if False in values:
+            return False
+        return None if None in values else True
+
+    def _or(self, node: Node, scope: Scope, group: Any) -> Any:
+        values = [self.value(part, scope, group) for part in node[1:]]
+        if True in values:
+            return True
+        return None if None in values else False
+
+    def _not(self, node: Node, scope: Scope, group: Any) -> Any:
+        value = self.value(node[1], scope, group)
+        return None if value is None else not value
+
+    def _is_null(self, node: Node, scope: Scope, group: Any) -> bool:
+        return self.value(node[1], scope, group) is None
+
+    def _compare(self, node: Node, scope: Scope, group: Any) -> Any:
+        left, right = self.value(node[2], scope, group), self.value(node[3], scope, group)
+        return self.compared(node[1], left, right, self.is_binary(scope, node[2], node[3]))
+
+    def compared(self, mark: str, left: Any, right: Any, is_binary: bool) -> Any:
+        """Compare two values as the server does; trailing blanks of texts do not count."""
+        if left is None or right is None:
+            return None
+        if isinstance(left, str) and isinstance(right, str):
+            left, right = left.rstrip(" "), right.rstrip(" ")
+            if not is_binary:
+                left, right = left.casefold(), right.casefold()
+        elif isinstance(left, str) != isinstance(right, str):
+            left, right = Decimal(str(left)), Decimal(str(right))
+        return _COMPARISONS[mark](left, right)
+
+    def is_binary(self, scope: Scope, *nodes: Node) -> bool:
+        """Return whether texts are compared by their codes: a column has such a collation."""
+        for node in nodes:
+            if node[0] == "column":
+                kind = scope.find(node[1], node[2])[0].kind
+                if kind.collation is not None and kind.collation.endswith("BIN2"):
+                    return True
+        return False
+
+    def _arithmetic(self, node: Node, scope: Scope, group: Any) -> Any:
+        left, right = self.value(node[2], scope, group), self.value(node[3], scope, group)
+        if left is None or right is None:
+            return None
+        return {"+": operator.add, "-": operator.sub, "*": operator.mul}[node[1]](left, right)
+
+    def _in(self, node: Node, scope: Scope, group: Any) -> Any:
+        left = self.value(node[1], scope, group)
+        is_binary = self.is_binary(scope, node[1])
+        values = [self.value(part, scope, group) for part in node[2]]
+        return self._is_among(left, values, is_binary)
+
+    def _in_query(self, node: Node, scope: Scope, group: Any) -> Any:
+        left = self.value(node[1], scope, group)
+        rows = self._session.query_rows(node[2])
+        return self._is_among(left, [row[0] for row in rows], self.is_binary(scope, node[1]))
+
+    def _is_among(self, left: Any, values: list[Any], is_binary: bool) -> Any:
+        found = [self.compared("=", left, value, is_binary) for value in values]
+        if True in found:
+            return True
+        return None if None in found else False
+
+    def _exists(self, node: Node, *_: Any) -> bool:
+        return bool(self._session.query_rows(node[1]))
+
+    def _query(self, node: Node, *_: Any) -> Any:
+        rows = self._session.query_rows(node[1])
+        return rows[0][0] if rows else None
+
+    def _case(self, node: Node, scope: Scope, group: Any) -> Any:
+        for condition, result in node[1]:
+            if self.value(condition, scope, group):
+                return self.value(result, scope, group)
+        return self.value(node[2], scope, group)
+
+    def _cast(self, node: Node, scope: Scope, group: Any) -> Any:
+        return converted(self.value(node[1], scope, group), node[2])
+
+    def _call(self, node: Node, scope: Scope, group: list[Scope] | None) -> Any:
+        name, arguments = node[1], node[2]
+        if name in AGGREGATES:
+            if group is None:
+                raise NotInDoubleError(f"{name} in this place")
+            return self._aggregate(name, arguments, group)
+        values = [self.value(argument, scope, group) for argument in arguments]
+        if name == "COALESCE" or name == "ISNULL":
+            return next((value for value in values if value is not None), None)
+        if name == "REPLACE":
+            return None if None in values else values[0].replace(values[1], values[2])
+        return self._session.function(name, values)
+
+    def _aggregate(self, name: str, arguments: list[Node], group: list[Scope]) -> Any:
+        if arguments[0] == ("star",):
+            return len(group)
+        values = [self.value(arguments[0], scope) for scope in group]
+        values = [value for value in values if value is not None]
+        if name in ("COUNT_BIG", "COUNT"):
+            return len(values)
+        if not values:
+            return None
+        whole: dict[str, Callable[[list[Any]], Any]] = {"MAX": max, "MIN": min, "SUM": sum}
+        return whole[name](values)
+
+
+def converted(value: Any, kind: SqlType) -> Any:
+    """Return a value as a type has it."""
+    if value is None:
+        return None
+    if kind.name in ("tinyint", "smallint", "int", "bigint", "bit"):
+        return int(value)
+    if kind.name in TEXTS:
+        return str(value)
+    if kind.name in ("decimal", "numeric"):
+        return Decimal(str(value)).quantize(Decimal(1).scaleb(-kind.scale))
+    if kind.name in ("real", "float"):
+        return float(value)
+    return value
+
+
+def stored(value: Any, column: Column, table: str) -> Any:
+    """Return a value as a column stores it (errors 515 and 2628)."""
+    if value is None:
+        if not column.nullable:
+            raise SqlError(515, column.name, table)
+        return None
+    value = converted(value, column.kind)
+    if column.kind.name in TEXTS and column.kind.length > 0:
+        used = len(str(value).encode(column.kind.encoding, "replace"))
+        if used > column.kind.length and str(value).rstrip(" ") != str(value):
+            value = str(value).rstrip(" ")
+            used = len(value.encode(column.kind.encoding, "replace"))
+        if used > column.kind.length:
+            raise SqlError(2628, table, column.name)
+        if column.kind.name in ("char", "nchar"):
+            unit = 2 if column.kind.name == "nchar" else 1
+            value += " " * ((column.kind.length - used) // unit)
+    return value

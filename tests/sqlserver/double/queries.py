@@ -1,0 +1,232 @@
+"""Queries of a session: which rows a statement sees, and for which it waits."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from .base import Result, SessionBase
+from .catalog import View as CatalogView
+from .catalog import catalog_view
+from .errors import NotInDoubleError, SqlError
+from .expressions import Evaluator, Scope, aggregates
+from .parser import Name, Node, Parser, Select, Source
+from .storage import Chunk, Database, Row, Table, View
+from .types import TEXT, Column
+
+
+class Queries(SessionBase):
+    """A session that reads."""
+
+    def __init__(self, database: Database, look: Callable[[], None] = lambda: None) -> None:
+        super().__init__(database, look)
+        self._evaluator = Evaluator(self)
+
+    def query_rows(self, query: Select) -> list[list[Any]]:
+        """Return the rows of a query."""
+        return self._query(query)[1]
+
+    def _do_select(self, query: Select) -> Result:
+        names, found = self._query(query)
+        columns = None
+        if len(query.sources) == 1 and all(item[0][0] == "column" for item in query.items):
+            source = self.find(query.sources[0].name)
+            if isinstance(source, Table):
+                places = [source.place(name) for name in names]
+                columns = [source.columns[place] for place in places if place is not None]
+        return Result(names=names, rows=found, columns=columns, count=len(found))
+
+    def _query(self, query: Select) -> tuple[list[str], list[list[Any]]]:
+        top = None
+        if query.top is not None:
+            top = self._evaluator.value(query.top, Scope())
+        is_count = [item[0] for item in query.items] == [("call", "COUNT_BIG", [("star",)])]
+        if is_count and query.where is None and len(query.sources) == 1:
+            counted = self._count(query.sources[0])
+            if counted is not None:
+                return [""], [[counted]]
+        self._lock_sources(query.sources)
+        scopes = self._scopes(query)
+        if any(aggregates(item[0]) for item in query.items):
+            group = list(scopes)
+            empty = group[0] if group else Scope()
+            row = [self._evaluator.value(item[0], empty, group) for item in query.items]
+            return [alias for _, alias in query.items], [row]
+        if top is not None and not query.order:
+            scopes = itertools.islice(scopes, top)
+        if query.order:
+            scopes = iter(self._ordered(list(scopes), query.order)[:top])
+        names: list[str] = []
+        found = []
+        first = True
+        for scope in scopes:
+            row = []
+            for node, alias in query.items:
+                if node[0] == "star":
+                    for _, columns, values in scope.sources:
+                        row += values
+                        if first:
+                            names += [column.name for column in columns]
+                else:
+                    row.append(self._evaluator.value(node, scope))
+                    if first:
+                        names.append(alias)
+            first = False
+            found.append(row)
+        if first:
+            names = [alias for node, alias in query.items if node[0] != "star"]
+        return names, found
+
+    def _count(self, source: Source) -> int | None:
+        found = self.find(source.name) if (source.name.schema or "").lower() != "sys" else None
+        if not isinstance(found, Table):
+            return None
+        table = self.table(source.name, "IS")
+        self._await_rows(table, source.hints)
+        rows = sum(1 for row in table.rows if not row.deleted)
+        return rows + sum(chunk.count for chunk in table.chunks)
+
+    def _await_rows(self, table: Table, hints: set[str]) -> None:
+        """Wait for the rows of other transactions."""
+        if "NOLOCK" in hints:
+            return
+        parts: list[Row | Chunk] = [*table.chunks, *table.rows]
+        for part in parts:
+            self._await(part)
+
+    def _await(self, part: Row | Chunk) -> None:
+        own = self.transaction
+        blockers = lambda: {part.owner} - {None, own}  # noqa: E731
+        self.database.locks.wait(blockers, own, self.lock_timeout, self._look)
+
+    def _lock_sources(self, sources: list[Source]) -> None:
+        """Take the locks of a query when it begins, even if it reads no row."""
+        for source in sources:
+            is_system = (source.name.schema or "").lower() == "sys"
+            if not is_system and isinstance(self.find(source.name), Table):
+                self.table(source.name, "Sch-S" if "NOLOCK" in source.hints else "IS")
+            if "READPAST" in source.hints and "READCOMMITTEDLOCK" not in source.hints:
+                # The server refuses it with READ_COMMITTED_SNAPSHOT on; the double always does.
+                raise SqlError(650)
+
+    def _scopes(self, query: Select) -> Iterator[Scope]:
+        if not query.sources:
+            if query.where is None or self._evaluator.value(query.where, Scope()):
+                yield Scope()
+            return
+        for scope in self._joined(query.sources, Scope(), query.where):
+            if query.where is None or self._evaluator.value(query.where, scope):
+                yield scope
+
+    def _joined(self, sources: list[Source], before: Scope, where: Node | None) -> Iterator[Scope]:
+        source, rest = sources[0], sources[1:]
+        columns, found = self._source_rows(source, where if len(sources) == 1 else None)
+        for values in found:
+            scope = Scope()
+            scope.sources = [*before.sources, (source.alias, columns, values)]
+            if source.on is not None and not self._evaluator.value(source.on, scope):
+                continue
+            if rest:
+                yield from self._joined(rest, scope, where)
+            else:
+                yield scope
+
+    def _source_rows(
+        self, source: Source, where: Node | None
+    ) -> tuple[list[Column], Iterator[list[Any]]]:
+        if (source.name.schema or "").lower() == "sys":
+            sought = self._sought_object(where)
+            view: CatalogView = catalog_view(self, source.name.name, sought)
+            return view.columns, iter(view.rows)
+        found = self.find(source.name)
+        if isinstance(found, View):
+            names, rows = self._query(found.query)
+            columns = [Column(name, TEXT) for name in names]
+            return columns, iter(rows)
+        mode = "Sch-S" if "NOLOCK" in source.hints else "IS"
+        table = self.table(source.name, mode)
+        return table.columns, self._rows(table, source.hints, where)
+
+    def _rows(self, table: Table, hints: set[str], where: Node | None) -> Iterator[list[Any]]:
+        for row in self._visible(table, hints, where):
+            yield row.values
+        for chunk in list(table.chunks):
+            if "NOLOCK" not in hints:
+                self._await(chunk)
+            if chunk in table.chunks:
+                yield from chunk.rows(table.columns)
+
+    def _visible(self, table: Table, hints: set[str], where: Node | None) -> Iterator[Row]:
+        """Return the rows that a statement sees; those of other transactions once they end."""
+        place, wanted = self._sought(table, where)
+        own = self.transaction
+        for row in list(table.rows):
+            if place is not None and row.values[place] != wanted:
+                continue
+            if row.owner not in (None, own) and "NOLOCK" not in hints:
+                if "READPAST" in hints:
+                    continue
+                self._await(row)
+            if row.deleted:
+                continue
+            if hints & {"REPEATABLEREAD", "HOLDLOCK", "SERIALIZABLE"}:
+                row.shares.add(own)
+                own.rows.append(row)
+            yield row
+
+    def _sought(self, table: Table, where: Node | None) -> tuple[int | None, Any]:
+        """Return the key that a condition asks for: other rows of the index are not looked at."""
+        if where is None:
+            return None, None
+        if where[0] == "and":
+            place, wanted = self._sought(table, where[1])
+            return (place, wanted) if place is not None else self._sought(table, where[2])
+        if where[:2] == ("compare", "=") and where[2][0] == "column" and where[3][0] == "literal":
+            place = table.place(where[2][2])
+            if place is not None and place == table.leading_key:
+                return place, where[3][1]
+        return None, None
+
+    def _sought_object(self, where: Node | None) -> int | None:
+        """Return the object that a condition on the catalog asks for."""
+        if where is None:
+            return None
+        if where[0] == "and":
+            found = self._sought_object(where[1])
+            return self._sought_object(where[2]) if found is None else found
+        is_equal = where[:2] == ("compare", "=") and where[2][0] == "column"
+        if not is_equal or where[2][2].lower() != "object_id":
+            return None
+        # No object has the number 0.
+        return int(self._evaluator.value(where[3], Scope()) or 0)
+
+    def _ordered(self, scopes: list[Scope], order: list[tuple[Node, bool]]) -> list[Scope]:
+        for node, descending in reversed(order):
+            binary = bool(scopes) and self._evaluator.is_binary(scopes[0], node)
+
+            def key(scope: Scope, node: Node = node, binary: bool = binary) -> Any:
+                value = self._evaluator.value(node, scope)
+                if isinstance(value, str) and not binary:
+                    value = value.casefold()
+                return (value is not None, value)
+
+            scopes.sort(key=key, reverse=descending)
+        return scopes
+
+    def function(self, name: str, values: list[Any]) -> Any:
+        """Return the value of a function of the system."""
+        if name == "OBJECT_ID":
+            parts = [token.text for token in Parser(values[0])._tokens if token.text != "."]
+            found = self.find(Name(parts[0], parts[1]) if len(parts) > 1 else Name(None, parts[0]))
+            return None if found is None else found.object_id
+        properties: dict[str, Any] = {"PRODUCTVERSION": "16.0.1000.6", "ENGINEEDITION": 3}
+        simple: dict[str, Callable[[], Any]] = {
+            "SCHEMA_NAME": lambda: "dbo",
+            "DB_NAME": lambda: self.database.name,
+            "TYPE_NAME": lambda: values[0],
+            "SERVERPROPERTY": lambda: properties[values[0].upper()],
+        }
+        if name not in simple:
+            raise NotInDoubleError(f"function {name}")
+        return simple[name]()

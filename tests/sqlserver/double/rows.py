@@ -1,0 +1,215 @@
+"""Rows that statements of a session add, change and remove."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+from .base import Result
+from .errors import SqlError
+from .expressions import Scope, stored
+from .parser import Name, Node, Select
+from .queries import Queries
+from .storage import Chunk, Index, Row, Table
+
+
+class Rows(Queries):
+    """A session that changes rows."""
+
+    def add(self, table: Table, values: list[Any]) -> None:
+        """Add a row."""
+        row = Row(values, self.transaction)
+        table.rows.append(row)
+        self.transaction.rows.append(row)
+        self.transaction.tables.add(table)
+        self.transaction.undo.append(partial(setattr, row, "deleted", True))
+
+    def add_chunk(self, table: Table, chunk: Chunk) -> None:
+        """Add rows of a bulk load."""
+        table.chunks.append(chunk)
+        self.transaction.chunks.append(chunk)
+
+        def undo() -> None:
+            if chunk in table.chunks:
+                table.chunks.remove(chunk)
+            for row in chunk.decoded:
+                row.deleted = True
+
+        self.transaction.undo.append(undo)
+
+    def check_rows(self, table: Table, new: list[list[Any]]) -> None:
+        """Check new rows against CHECKs and unique indexes (errors 547, 2601 and 2627)."""
+        for check in table.checks:
+            for values in new:
+                scope = Scope()
+                scope.sources = [(table.name, table.columns, values)]
+                if self._evaluator.value(check.condition, scope) is False:
+                    raise SqlError(547, check.name)
+        for index in table.indexes:
+            if index.unique:
+                self._check_unique(table, index, new)
+
+    def _check_unique(self, table: Table, index: Index, new: list[list[Any]]) -> None:
+        places = [table.place(name) for name in index.columns]
+        assert None not in places
+
+        def key(values: list[Any]) -> tuple[Any, ...]:
+            parts = [values[place] for place in places if place is not None]
+            folds = [part.rstrip().casefold() if isinstance(part, str) else part for part in parts]
+            return tuple(
+                part if table.columns[place].kind.collation == "Latin1_General_BIN2" else fold
+                for part, fold, place in zip(parts, folds, places, strict=True)
+                if place is not None
+            )
+
+        there = {key(row.values) for row in table.rows if not row.deleted}
+        for chunk in table.chunks:
+            there |= {key(values) for values in chunk.rows(table.columns)}
+        for values in new:
+            if key(values) in there:
+                number = 2627 if index.is_constraint else 2601
+                raise SqlError(number, f"{table.schema}.{table.name}", index.name)
+            there.add(key(values))
+
+    def _do_insert(
+        self,
+        name: Name,
+        hints: set[str],
+        names: list[str] | None,
+        rows: list[list[Node]],
+        query: Select | None,
+    ) -> Result:
+        table = self.table(name, "X" if "TABLOCK" in hints else "IX")
+        if query is not None and self._move(table, names, query):
+            return Result(count=self._moved)
+        if query is not None:
+            given = self._query(query)[1]
+        else:
+            given = [[self._evaluator.value(node, Scope()) for node in row] for row in rows]
+        wanted = (
+            [column.name for column in table.columns if not column.identity]
+            if names is None
+            else names
+        )
+        places = []
+        for column in wanted:
+            place = table.place(column)
+            if place is None:
+                raise SqlError(207, column)
+            if table.columns[place].identity and self._identity_insert is not table:
+                raise SqlError(544, table.name)
+            places.append(place)
+        new = [self._new_row(table, places, values) for values in given]
+        self.check_rows(table, new)
+        for values in new:
+            self.add(table, values)
+        return Result(count=len(new))
+
+    def _new_row(self, table: Table, places: list[int], given: list[Any]) -> list[Any]:
+        if len(places) != len(given):
+            raise SqlError(213)
+        values: list[Any] = [None] * len(table.columns)
+        for place, column in enumerate(table.columns):
+            if column.identity and place not in places:
+                table.identity += 1
+                values[place] = table.identity
+            elif column.default is not None and place not in places:
+                values[place] = self._evaluator.value(column.default, Scope())
+        for place, value in zip(places, given, strict=True):
+            values[place] = value
+        return [
+            stored(value, column, table.name)
+            for value, column in zip(values, table.columns, strict=True)
+        ]
+
+    def _move(self, table: Table, names: list[str] | None, query: Select) -> bool:
+        """Move chunks as they are, if the rows would be the same bytes."""
+        if table.checks or any(index.unique for index in table.indexes):
+            return False
+        if len(query.sources) != 1 or query.where is not None or query.top is not None:
+            return False
+        source = self.find(query.sources[0].name)
+        if not isinstance(source, Table) or source.rows:
+            return False
+        wanted = [item[0][2] for item in query.items if item[0][0] == "column"]
+        if [column.name for column in source.columns] != wanted or names != wanted:
+            return False
+        same = [(column.name, column.kind, column.nullable) for column in source.columns]
+        if same != [(column.name, column.kind, column.nullable) for column in table.columns]:
+            return False
+        self.lock(("table", source.object_id), "IS")
+        self._await_rows(source, set())
+        self._moved = 0
+        for chunk in source.chunks:
+            copy = Chunk(b"", chunk.count, self.transaction)
+            copy.data, copy.bytes = chunk.data, chunk.bytes
+            copy.is_compressed = chunk.is_compressed
+            self.add_chunk(table, copy)
+            self._moved += chunk.count
+        return True
+
+    def _decoded(self, table: Table) -> None:
+        """Turn chunks into rows, so that single rows can be changed."""
+        for chunk in list(table.chunks):
+            self._await(chunk)
+            table.chunks.remove(chunk)
+            rows = [Row(values, chunk.owner) for values in chunk.rows(table.columns)]
+            chunk.decoded = rows
+            if chunk.owner is not None:
+                chunk.owner.rows += rows
+                chunk.owner.tables.add(table)
+            table.rows += rows
+
+    def _changed(self, table: Table, where: Node | None) -> list[Row]:
+        self._decoded(table)
+        found = []
+        for row in self._visible(table, set(), where):
+            scope = Scope()
+            scope.sources = [(table.name, table.columns, row.values)]
+            if where is None or self._evaluator.value(where, scope):
+                found.append(row)
+        own = self.transaction
+        for row in found:
+            blockers = lambda row=row: row.shares - {own}  # noqa: E731
+            self.database.locks.wait(blockers, own, self.lock_timeout, self._look)
+            row.owner = own
+            own.rows.append(row)
+        own.tables.add(table)
+        return found
+
+    def _do_update(
+        self, name: Name, hints: set[str], changes: list[tuple[str, Node]], where: Node | None
+    ) -> Result:
+        table = self.table(name, "X" if "TABLOCK" in hints else "IX")
+        found = self._changed(table, where)
+        for row in found:
+            scope = Scope()
+            scope.sources = [(table.name, table.columns, row.values)]
+            old, new = row.values, list(row.values)
+            for column, node in changes:
+                place = table.place(column)
+                if place is None:
+                    raise SqlError(207, column)
+                value = self._evaluator.value(node, scope)
+                new[place] = stored(value, table.columns[place], table.name)
+            row.values = new
+            self.transaction.undo.append(partial(setattr, row, "values", old))
+        return Result(count=len(found))
+
+    def _do_delete(self, name: Name, hints: set[str], where: Node | None) -> Result:
+        table = self.table(name, "X" if "TABLOCK" in hints else "IX")
+        found = self._changed(table, where)
+        for row in found:
+            row.deleted = True
+            self.transaction.undo.append(partial(setattr, row, "deleted", False))
+        return Result(count=len(found))
+
+    def _do_truncate(self, name: Name) -> None:
+        table = self.table(name, "Sch-M")
+        rows, chunks = table.rows, table.chunks
+        table.rows, table.chunks = [], []
+
+        def undo() -> None:
+            table.rows, table.chunks = rows, chunks
+
+        self.transaction.undo.append(undo)

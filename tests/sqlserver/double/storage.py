@@ -1,0 +1,169 @@
+"""Tables, rows and transactions of the double.
+
+A transaction keeps the locks that it took and a list of steps that undo it. Rows of bulk loads are
+kept as their bytes, and are decoded when somebody reads them.
+"""
+
+from __future__ import annotations
+
+import itertools
+import zlib
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from .locks import Locks
+from .parser import Node, Select
+from .types import Column, rows, walker
+
+# Chunks of rows that are larger are compressed: tests load some hundred megabytes.
+_COMPRESSED_BYTES = 1 << 20
+
+
+class Transaction:
+    """A transaction of a session."""
+
+    def __init__(self, descriptor: int) -> None:
+        self.descriptor = descriptor
+        self.undo: list[Callable[[], None]] = []
+        self.rows: list[Row] = []
+        self.chunks: list[Chunk] = []
+        self.tables: set[Table] = set()
+
+
+@dataclass(eq=False)
+class Row:
+    """A row, with the transaction that changed it."""
+
+    values: list[Any]
+    owner: Transaction | None = None
+    deleted: bool = False
+    # Transactions that keep what they have read (REPEATABLEREAD).
+    shares: set[Transaction] = field(default_factory=set)
+
+
+class Chunk:
+    """Rows of a bulk load."""
+
+    def __init__(self, data: bytes, count: int, owner: Transaction | None) -> None:
+        self.is_compressed = len(data) > _COMPRESSED_BYTES
+        self.data = zlib.compress(data, 1) if self.is_compressed else data
+        self.bytes = len(data)
+        self.count = count
+        self.owner = owner
+        # The rows, once a statement has changed one of them.
+        self.decoded: list[Row] = []
+
+    def rows(self, columns: list[Column]) -> list[list[Any]]:
+        """Return the decoded rows."""
+        data = zlib.decompress(self.data) if self.is_compressed else self.data
+        return rows(data, columns)
+
+
+@dataclass
+class Index:
+    """An index, or a key."""
+
+    name: str
+    columns: list[str]
+    unique: bool
+    clustered: bool = False
+    is_constraint: bool = False
+
+
+@dataclass
+class Check:
+    """A CHECK; without trust it proves nothing to SWITCH."""
+
+    name: str
+    condition: Node
+    is_trusted: bool = True
+
+
+@dataclass(eq=False)
+class Table:
+    """A table."""
+
+    object_id: int
+    schema: str
+    name: str
+    columns: list[Column]
+    indexes: list[Index] = field(default_factory=list)
+    checks: list[Check] = field(default_factory=list)
+    rows: list[Row] = field(default_factory=list)
+    chunks: list[Chunk] = field(default_factory=list)
+    identity: int = 0
+
+    def place(self, name: str) -> int | None:
+        """Return the index of a column."""
+        wanted = name.lower()
+        places = (at for at, column in enumerate(self.columns) if column.name.lower() == wanted)
+        return next(places, None)
+
+    @property
+    def leading_key(self) -> int | None:
+        """Return the place of the first column of the clustered index."""
+        keys = [index for index in self.indexes if index.clustered]
+        return self.place(keys[0].columns[0]) if keys else None
+
+    @property
+    def bytes(self) -> int:
+        """Return about how many bytes its rows take."""
+        return sum(chunk.bytes for chunk in self.chunks) + 100 * len(self.rows)
+
+    def walker(self) -> Callable[[Any, int, int], tuple[int, int]]:
+        """Return the function that walks over rows of a bulk load."""
+        return walker(self.columns, self.name)
+
+
+@dataclass(eq=False)
+class View:
+    """A view."""
+
+    object_id: int
+    schema: str
+    name: str
+    query: Select
+
+
+class Database:
+    """A database: schemas with their tables and views, and locks."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.locks = Locks()
+        self.schemas: dict[str, str] = {"dbo": "dbo"}
+        self.objects: dict[tuple[str, str], Table | View] = {}
+        self.reads_snapshots = False
+        self._ids = itertools.count(100)
+        self._descriptors = itertools.count(1)
+
+    def next_id(self) -> int:
+        """Return a new number of an object."""
+        return next(self._ids)
+
+    def begin(self) -> Transaction:
+        """Return a new transaction."""
+        return Transaction(next(self._descriptors))
+
+    def commit(self, transaction: Transaction) -> None:
+        """Make the changes of a transaction final."""
+        self._end(transaction)
+
+    def roll_back(self, transaction: Transaction, mark: int = 0) -> None:
+        """Undo a transaction, or its steps after the mark."""
+        while len(transaction.undo) > mark:
+            transaction.undo.pop()()
+        if not mark:
+            self._end(transaction)
+
+    def _end(self, transaction: Transaction) -> None:
+        for row in transaction.rows:
+            if row.owner is transaction:
+                row.owner = None
+            row.shares.discard(transaction)
+        for chunk in transaction.chunks:
+            chunk.owner = None
+        for table in transaction.tables:
+            table.rows = [row for row in table.rows if row.owner or not row.deleted]
+        self.locks.release(transaction)

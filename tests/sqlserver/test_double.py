@@ -1,0 +1,359 @@
+"""The double keeps the rules that it claims: each with the number of its error."""
+
+from __future__ import annotations
+
+import struct
+import threading
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from sqlserver.double import Database, Double, NotInDoubleError, Session, SqlError
+from sqlserver.double.errors import RULES
+from sqlserver.double.types import description
+
+# Opens a session that waits for nothing.
+OpenSession = Callable[[], Session]
+
+
+@pytest.fixture
+def database() -> Database:
+    """Return an empty database."""
+    return Database("test")
+
+
+@pytest.fixture
+def open_session(database: Database) -> Iterator[OpenSession]:
+    """Return a function that opens sessions which wait for nothing."""
+    opened: list[Session] = []
+
+    def make() -> Session:
+        session = Session(database)
+        session.lock_timeout = 0
+        opened.append(session)
+        return session
+
+    yield make
+    for session in opened:
+        session.close()
+
+
+def fails(session: Session, number: int, statement: str) -> None:
+    """Fail unless a statement fails with this error."""
+    with pytest.raises(SqlError) as raised:
+        session.execute(statement)
+    assert raised.value.number == number, raised.value
+
+
+TABLE = "CREATE TABLE t (id int NOT NULL, note nvarchar(4) NULL)"
+
+RULES_OF_STATEMENTS = {
+    "syntax": (102, ["SELECTED 1"]),
+    "readpast": (650, [TABLE, "SELECT id FROM t WITH (READPAST)"]),
+    "column": (207, [TABLE, "SELECT other FROM t; INSERT INTO t (id) VALUES (1); SELECT x FROM t"]),
+    "object": (208, ["SELECT * FROM missing"]),
+    "null": (515, [TABLE, "INSERT INTO t VALUES (NULL, N'a')"]),
+    "identity": (
+        544,
+        ["CREATE TABLE i (n int IDENTITY(1,1), v int)", "INSERT INTO i (n, v) VALUES (1, 1)"],
+    ),
+    "check": (547, ["CREATE TABLE c (n int CHECK (n > 0))", "INSERT INTO c VALUES (0)"]),
+    "index": (
+        2601,
+        [TABLE, "CREATE UNIQUE INDEX u ON t (id)", "INSERT INTO t VALUES (1, NULL), (1, NULL)"],
+    ),
+    "key": (2627, ["CREATE TABLE k (n int PRIMARY KEY)", "INSERT INTO k VALUES (1), (1)"]),
+    "length": (2628, [TABLE, "INSERT INTO t VALUES (1, N'12345')"]),
+    "units": (2628, [TABLE, "INSERT INTO t VALUES (1, N'12😀😀')"]),
+    "name_is_taken": (2714, [TABLE, TABLE]),
+    "schema_is_there": (2759, ["CREATE SCHEMA s", "CREATE SCHEMA s"]),
+    "nothing_to_drop": (3701, ["DROP TABLE missing"]),
+    "nothing_to_commit": (3902, ["COMMIT"]),
+    "nothing_to_roll_back": (3903, ["ROLLBACK"]),
+    "rename_nothing": (15225, ["EXEC sp_rename N'missing', N'x'"]),
+    "rename_to_a_name": (15335, [TABLE, "CREATE TABLE x (n int)", "EXEC sp_rename N't', N'x'"]),
+    "switch_into_rows": (
+        4904,
+        [
+            TABLE,
+            "CREATE TABLE s (id int NOT NULL, note nvarchar(4) NULL)",
+            "INSERT INTO t VALUES (1, NULL)",
+            "ALTER TABLE s SWITCH TO t",
+        ],
+    ),
+    "switch_other_columns": (
+        4943,
+        [TABLE, "CREATE TABLE s (id int NULL, note nvarchar(4) NULL)", "ALTER TABLE s SWITCH TO t"],
+    ),
+    "switch_without_the_index": (
+        4947,
+        [
+            TABLE,
+            "CREATE TABLE s (id int NOT NULL, note nvarchar(4) NULL)",
+            "CREATE INDEX i ON t (id)",
+            "ALTER TABLE s SWITCH TO t",
+        ],
+    ),
+    "switch_without_the_check": (
+        4982,
+        [
+            "CREATE TABLE t (id int CHECK (id > 0))",
+            "CREATE TABLE s (id int)",
+            "ALTER TABLE s SWITCH TO t",
+        ],
+    ),
+    "switch_with_an_untrusted_check": (
+        4982,
+        [
+            "CREATE TABLE t (id int CHECK (id > 0))",
+            "CREATE TABLE s (id int)",
+            "ALTER TABLE s WITH NOCHECK ADD CONSTRAINT c CHECK (id > 0)",
+            "ALTER TABLE s SWITCH TO t",
+        ],
+    ),
+}
+
+
+@pytest.mark.parametrize("rule", RULES_OF_STATEMENTS)
+def test_a_rule_is_enforced(open_session: OpenSession, rule: str) -> None:
+    number, statements = RULES_OF_STATEMENTS[rule]
+    session: Session = open_session()
+    for statement in statements[:-1]:
+        session.execute(statement)
+    fails(session, number, statements[-1])
+    assert number in RULES
+
+
+def test_what_it_does_not_know_is_not_answered(open_session: OpenSession) -> None:
+    session: Session = open_session()
+    for statement in ("EXEC sp_who", "SELECT NEWID()", "SELECT * FROM sys.dm_os_wait_stats"):
+        with pytest.raises(NotInDoubleError):
+            session.execute(statement)
+
+
+def test_a_switch_moves_the_rows_of_a_trusted_table(open_session: OpenSession) -> None:
+    session: Session = open_session()
+    for name in ("s", "t"):
+        session.execute(f"CREATE TABLE {name} (id int CHECK (id > 0))")
+    session.execute("INSERT INTO s VALUES (1), (2)")
+    session.execute("BEGIN TRANSACTION; ALTER TABLE s SWITCH TO t; ROLLBACK")
+    assert session.rows("SELECT COUNT_BIG(*) FROM t") == [[0]]
+    session.execute("ALTER TABLE s SWITCH TO t")
+    assert session.rows("SELECT id FROM t ORDER BY id DESC") == [[2], [1]]
+
+
+def test_all_of_a_transaction_is_undone(open_session: OpenSession) -> None:
+    session: Session = open_session()
+    session.execute(TABLE)
+    session.execute("INSERT INTO t VALUES (1, N'a'), (2, N'b')")
+    session.execute(
+        "BEGIN TRANSACTION; UPDATE t SET note = N'x' WHERE id = 1; DELETE FROM t WHERE id = 2; "
+        "INSERT INTO t VALUES (3, NULL); CREATE TABLE u (n int); EXEC sp_rename N't', N'v'; "
+        "CREATE SCHEMA s"
+    )
+    assert session.rows("SELECT id, note FROM v") == [[1, "x"], [3, None]]
+    session.execute("ROLLBACK")
+    assert session.rows("SELECT id, note FROM t") == [[1, "a"], [2, "b"]]
+    assert session.rows("SELECT name FROM sys.tables") == [["t"]]
+    assert session.rows("SELECT COUNT_BIG(*) FROM sys.schemas") == [[1]]
+    # TRUNCATE is part of a transaction as well.
+    session.execute("BEGIN TRANSACTION; TRUNCATE TABLE t; ROLLBACK")
+    assert session.rows("SELECT COUNT_BIG(*) FROM t") == [[2]]
+
+
+def test_with_xact_abort_an_error_undoes_the_transaction(open_session: OpenSession) -> None:
+    session: Session = open_session()
+    session.execute("CREATE TABLE k (n int PRIMARY KEY)")
+    session.execute("BEGIN TRANSACTION; INSERT INTO k VALUES (1)")
+    fails(session, 2627, "INSERT INTO k VALUES (2), (1)")
+    assert session.rows("SELECT n, @@TRANCOUNT FROM k") == [[1, 1]]
+    session.execute("SET XACT_ABORT ON")
+    fails(session, 2627, "INSERT INTO k VALUES (1)")
+    assert session.transaction_count == 0
+    assert session.rows("SELECT COUNT_BIG(*) FROM k") == [[0]]
+
+
+def test_readers_wait_for_writers(open_session: OpenSession) -> None:
+    one: Session = open_session()
+    other: Session = open_session()
+    one.execute("CREATE TABLE r (n int PRIMARY KEY, v int)")
+    one.execute("INSERT INTO r VALUES (1, 1), (2, 2)")
+    one.execute("BEGIN TRANSACTION; UPDATE r SET v = 9 WHERE n = 1")
+    fails(other, 1222, "SELECT * FROM r")
+    # The row of another key is not waited for, and hints pass by.
+    assert other.rows("SELECT v FROM r WHERE n = 2") == [[2]]
+    assert other.rows("SELECT v FROM r WITH (READCOMMITTEDLOCK, READPAST)") == [[2]]
+    assert other.rows("SELECT v FROM r WITH (NOLOCK) ORDER BY n") == [[9], [2]]
+    one.close()
+    assert other.rows("SELECT v FROM r ORDER BY n") == [[1], [2]]
+
+
+def test_who_changes_a_row_waits_for_those_who_keep_it(open_session: OpenSession) -> None:
+    one: Session = open_session()
+    other: Session = open_session()
+    one.execute("CREATE TABLE r (n int PRIMARY KEY, v int); INSERT INTO r VALUES (1, 1), (2, 2)")
+    for session in (one, other):
+        session.execute("BEGIN TRANSACTION")
+        session.rows("SELECT v FROM r WITH (REPEATABLEREAD) WHERE n = 1")
+    other.execute("UPDATE r SET v = 3 WHERE n = 2")
+    fails(other, 1222, "UPDATE r SET v = 3 WHERE n = 1")
+    one.execute("COMMIT")
+    other.execute("UPDATE r SET v = 3 WHERE n = 1")
+
+
+def test_definitions_lock_their_names(open_session: OpenSession) -> None:
+    one: Session = open_session()
+    other: Session = open_session()
+    one.execute(TABLE)
+    one.execute("BEGIN TRANSACTION; EXEC sp_rename N't', N'u'")
+    for statement in ("SELECT * FROM t", "SELECT OBJECT_ID(N'u')", "SELECT name FROM sys.objects"):
+        fails(other, 1222, statement)
+
+
+def test_a_deadlock_ends_one_of_its_sessions(database: Database) -> None:
+    one, other = Session(database), Session(database)
+    one.execute("CREATE TABLE a (n int); CREATE TABLE b (n int)")
+    one.execute("BEGIN TRANSACTION; INSERT INTO a WITH (TABLOCK) VALUES (1)")
+    other.execute("BEGIN TRANSACTION; INSERT INTO b WITH (TABLOCK) VALUES (1)")
+    errors: list[int] = []
+
+    def take(session: Session, table: str) -> None:
+        try:
+            session.execute(f"INSERT INTO {table} WITH (TABLOCK) VALUES (2)")
+        except SqlError as error:
+            errors.append(error.number)
+            session.close()
+
+    threads = [threading.Thread(target=take, args=pair) for pair in ((one, "b"), (other, "a"))]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(10)
+    assert errors == [1205]
+    one.close()
+    other.close()
+
+
+APPLICATION_LOCK = (
+    "EXEC sp_getapplock @Resource = N'r', @LockMode = N'Exclusive', @LockOwner = N'Session', "
+    "@LockTimeout = 0"
+)
+
+
+def status(session: Session) -> int | None:
+    return next(result.status for result in session.run(APPLICATION_LOCK))
+
+
+def test_an_application_lock_dies_with_its_session(open_session: OpenSession) -> None:
+    one: Session = open_session()
+    other: Session = open_session()
+    assert status(one) == 0
+    # It belongs to the session and not to its transaction.
+    one.execute("BEGIN TRANSACTION; ROLLBACK")
+    assert status(other) == -1
+    one.close()
+    assert status(other) == 0
+
+
+class Bulk:
+    """Rows of (int NOT NULL, nvarchar(4) NULL) as a client sends them."""
+
+    def __init__(self, session: Session, hints: str = "TABLOCK") -> None:
+        self.session = session
+        session.execute(
+            f"INSERT BULK t (id int, note nvarchar(4) COLLATE SQL_Latin1_General_CP1_CI_AS) WITH "
+            f"({hints})"
+        )
+        columns = session.database.objects[("dbo", "t")].columns  # type: ignore[union-attr]
+        self.start = description(columns)
+
+    @staticmethod
+    def row(number: int, note: str | None) -> bytes:
+        if note is None:
+            return b"\xd1" + struct.pack("<i", number) + b"\xff\xff"
+        text = note.encode("utf-16-le")
+        return b"\xd1" + struct.pack("<iH", number, len(text)) + text
+
+    def load(self, *payloads: bytes) -> int | None:
+        for payload in payloads:
+            self.session.feed(payload)
+        return self.session.end_bulk().count
+
+
+DONE = b"\xfd" + bytes(12)
+
+
+def test_rows_of_a_bulk_load_are_counted_and_kept(open_session: OpenSession) -> None:
+    session: Session = open_session()
+    session.execute(TABLE)
+    bulk = Bulk(session)
+    message = bulk.start + bulk.row(1, "ä😀") + bulk.row(-2, None) + bulk.row(3, "") + DONE
+    # A packet may end anywhere.
+    assert bulk.load(*(message[at : at + 7] for at in range(0, len(message), 7))) == 3
+    assert session.rows("SELECT * FROM t") == [[1, "ä😀"], [-2, None], [3, ""]]
+    session.execute("UPDATE t SET note = N'x' WHERE id = 3; DELETE FROM t WHERE id = 1")
+    assert session.rows("SELECT * FROM t") == [[-2, None], [3, "x"]]
+
+
+def test_bulk_loads_into_a_heap_share_its_lock(open_session: OpenSession) -> None:
+    one: Session = open_session()
+    other: Session = open_session()
+    one.execute(TABLE)
+    one.execute("BEGIN TRANSACTION")
+    first = Bulk(one)
+    other.execute("BEGIN TRANSACTION")
+    second = Bulk(other)
+    assert first.load(first.start, first.row(1, None), DONE) == 1
+    assert second.load(second.start, second.row(2, None), DONE) == 1
+    third: Session = open_session()
+    fails(third, 1222, "SELECT COUNT_BIG(*) FROM t")
+    one.execute("COMMIT")
+    other.close()
+    assert third.rows("SELECT id FROM t") == [[1]]
+
+
+def test_bulk_loads_into_an_indexed_table_do_not(open_session: OpenSession) -> None:
+    one: Session = open_session()
+    other: Session = open_session()
+    one.execute(TABLE + "; CREATE INDEX i ON t (id); BEGIN TRANSACTION")
+    Bulk(one)
+    with pytest.raises(SqlError, match="1222"):
+        Bulk(other)
+
+
+WRONG_STREAMS: dict[str, tuple[int, Callable[[Bulk], list[bytes]]]] = {
+    "another_type": (4816, lambda b: [b.start.replace(b"\x38", b"\x7f", 1), DONE]),
+    "fewer_columns": (4816, lambda b: [b"\x81\x01\x00" + b.start[3:], DONE]),
+    "too_long": (4815, lambda b: [b.start, b.row(1, "12345"), DONE]),
+    "cut_row": (4804, lambda b: [b.start, b.row(1, "1234")[:-1]]),
+    "no_done": (4804, lambda b: [b.start, b.row(1, "1234")]),
+    "row_with_bitmap": (4804, lambda b: [b.start, b"\xd2\x02" + struct.pack("<i", 1), DONE]),
+}
+
+
+@pytest.mark.parametrize("wrong", WRONG_STREAMS)
+def test_a_wrong_stream_is_refused(open_session: OpenSession, wrong: str) -> None:
+    number, payloads = WRONG_STREAMS[wrong]
+    session: Session = open_session()
+    session.execute(TABLE)
+    bulk = Bulk(session)
+    with pytest.raises(SqlError) as raised:
+        bulk.load(*payloads(bulk))
+    assert raised.value.number == number
+    assert session.rows("SELECT COUNT_BIG(*) FROM t") == [[0]]
+
+
+def test_a_bulk_load_without_the_hint_makes_checks_untrusted(open_session: OpenSession) -> None:
+    for hints, is_trusted in (("TABLOCK", False), ("CHECK_CONSTRAINTS", True)):
+        session: Session = open_session()
+        session.execute("CREATE TABLE t (id int NOT NULL, note nvarchar(4) NULL, CHECK (id > 0))")
+        bulk = Bulk(session, hints)
+        bulk.load(bulk.start, bulk.row(1, None), DONE)
+        table = session.database.objects[("dbo", "t")]
+        assert [check.is_trusted for check in table.checks] == [is_trusted]  # type: ignore[union-attr]
+        session.execute("DROP TABLE t")
+
+
+def test_the_double_listens_until_it_is_closed() -> None:
+    with Double() as double:
+        assert double.port and double.url.endswith("/test?encrypt=off")
