@@ -7,7 +7,7 @@ import signal
 import pytest
 
 from harness.command import Inrush
-from harness.packages import flow, package
+from harness.packages import flow, package, step
 from harness.plans import larger_code_kib, promised_kib, write_many_files
 from harness.servers import Database
 
@@ -54,6 +54,30 @@ def test_memory_stays_within_the_figure_of_the_plan(
     assert peak <= promised + larger_code_kib(inrush), (count, peak, promised)
     found = newest_database.rows("SELECT count(*), sum(id)::int8, count(DISTINCT id) FROM many")
     assert found == [(count, count * (count - 1) // 2, count)]
+
+
+def test_steps_stay_within_the_figure_of_the_plan(
+    newest_database: Database, inrush: Inrush
+) -> None:
+    """DuckDB, a reference of a lookup, and rows that fail for every batch."""
+    numbers = range(200_000)
+    inrush.write("words.csv", "no,word\n" + "".join(f"{n},word {n}\n" for n in numbers))
+    for part in range(2):
+        inrush.write(f"rows.tbl.{part}", "".join(map(LINE.format, range(600_000))))
+    derived = {"half": "price / (id % 1000)", "number": "id % 200000"}
+    steps = (
+        step(derive=derived)
+        + step(where="id % 2 = 0")
+        + step(lookup={"files": "words.csv"}, on={"number": "no"}, take={"word": "word"})
+        + step(check="word LIKE 'word %' AND half < 1e9")
+    )
+    limit = {"rejects": {"rows_max": 10_000}}
+    target = flow("loaded", "rows.tbl.*", columns=COLUMNS, **limit) + steps
+    path = inrush.write("steps.toml", package(newest_database.url, target))
+    promised = promised_kib(inrush("check", path).expect(0).said)
+    peak = inrush.peak_kib("run", path, status=3)
+    assert peak <= promised + larger_code_kib(inrush), (peak, promised)
+    assert newest_database.value("SELECT count(*) FROM loaded") == 2 * (300_000 - 600)
 
 
 def test_a_resumed_run_stays_within_the_figure_of_the_plan(

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from functools import cache
 
 from harness.command import CLEAN, LOADED_WITH_REJECTS
-from harness.packages import flow
+from harness.packages import flow, step
 
 COLUMNS = "id int not null, k int not null, note text"
 COLUMN_LIST = [column.strip() for column in COLUMNS.split(",")]
@@ -143,6 +143,17 @@ def bad_files() -> dict[str, bytes]:
         for bad in range(10):
             note = b"no number " * 4096
             lines.insert(100 * bad + 7, b"x%d|1|%s|\n" % (bad, note))
+        files[f"rows.tbl.{part}"] = b"".join(lines)
+    return files
+
+
+def _files_for_steps() -> dict[str, bytes]:
+    """Return files with ten rows each for which an expression fails."""
+    files = {}
+    for part in range(3):
+        lines = text_of(part_rows(part)).splitlines(keepends=True)
+        for bad in range(10):
+            lines.insert(100 * bad + 7, b"x%d|1|no number|\n" % bad)
         files[f"rows.tbl.{part}"] = b"".join(lines)
     return files
 
@@ -306,3 +317,23 @@ LOADS = [
         is_atomic=False,
     ),
 ]
+
+# Rows that pass steps. It is no part of `LOADS`: with it, each seed would mean another scenario.
+STEPS_LOAD = Load(
+    "steps",
+    _files_for_steps,
+    (
+        flow(
+            "journal",
+            "rows.tbl.*",
+            columns=[{"name": "text", "type": "text", "load": False}, "k int", "note text"],
+            mode="append",
+            rejects={"rows_max": 100},
+        )
+        + step(where="k % 5 <> 4")
+        + step(derive={"id": "CAST(text AS INTEGER)"}),
+    ),
+    lambda: {"journal": sorted(old_rows() + [row for row in parts(3) if row[1] % 5 != 4])},
+    setup=_APPENDED_PLAIN,
+    rejected_rows=30,
+)

@@ -32,6 +32,12 @@ def flow(table: str, files: str | Path | list[str], **more: Value) -> str:
     return "\n[[flow]]\n" + settings({"table": table, "files": files, **more})
 
 
+def step(**settings_of_step: Value) -> str:
+    """Return a step of the flow before it; `where_` and `else_` stand for words of Python."""
+    said = {name.removesuffix("_"): value for name, value in settings_of_step.items()}
+    return "\n[[flow.step]]\n" + settings(said)
+
+
 def package(
     connection: str | Mapping[str, Value],
     *flows: str,

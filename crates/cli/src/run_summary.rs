@@ -5,7 +5,7 @@ use std::path::Path;
 
 use inrush::column_policy::ColumnChanges;
 use inrush::printable::{self, one_line};
-use inrush::report::{Outcome, PAGE_FILE, REPORT_FILE, RunReport};
+use inrush::report::{Outcome, PAGE_FILE, REPORT_FILE, RunReport, StepReport};
 
 use crate::names::readable;
 use crate::numbers::{bytes, count, counted, seconds};
@@ -89,6 +89,11 @@ pub fn account(report: &RunReport, report_path: Option<&Path>) -> String {
             ));
         }
     }
+    for table in &report.tables {
+        for (step, number) in table.steps.iter().zip(1..) {
+            line(step_line(&table.flow, number, step));
+        }
+    }
     for note in report.notes.iter().take(NOTES_MAX) {
         line(format!("note: {note}"));
     }
@@ -108,6 +113,26 @@ pub fn account(report: &RunReport, report_path: Option<&Path>) -> String {
         line(report_line(path));
     }
     text
+}
+
+/// The rows of a step: `orders, step 2: where a > 0: 10 in = 7 out + 3 filtered`.
+fn step_line(flow: &str, number: usize, step: &StepReport) -> String {
+    let mut line = format!(
+        "{flow}, step {number}: {} {}: {} in = {} out",
+        step.step,
+        one_line(&step.what),
+        count(step.rows_in),
+        count(step.rows_out)
+    );
+    for (rows, word) in [(step.filtered, "filtered"), (step.rejected, "rejected")] {
+        if rows > 0 {
+            line.push_str(&format!(" + {} {word}", count(rows)));
+        }
+    }
+    if step.warned > 0 {
+        line.push_str(&format!("; {} fail the check", count(step.warned)));
+    }
+    line
 }
 
 /// The line with the path of the report: of its page if there is one, because it is for people.

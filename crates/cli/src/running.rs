@@ -200,7 +200,8 @@ fn stoppable<T>(
     };
     let defaults = credentials::connection_defaults().map_err(|error| (error, None))?;
     let of_package = inrush::open_sources(&defaults, reached.site_packages.as_deref());
-    let of_program = setup.rows.as_ref().map(inrush::open_row_stream);
+    let of_rows = |rows| inrush::open_row_stream(rows, reached.site_packages.as_deref());
+    let of_program = setup.rows.as_ref().map(of_rows);
     let options = RunOptions {
         open_sources: match &of_program {
             Some(of_program) => of_program,

@@ -7,7 +7,7 @@ use arrow_array::{ArrayRef, RecordBatch, RecordBatchOptions};
 use arrow_schema::SchemaRef;
 use inrush_rows::chunk::Chunk;
 use inrush_rows::column::{Column, schema};
-use inrush_rows::column_policy::ColumnChanges;
+use inrush_rows::column_policy::{ColumnChanges, ColumnPolicies};
 use inrush_rows::location::Location;
 use inrush_rows::reject::{Reject, RejectCode};
 use inrush_scan::{Dialect, MissingFields, Records};
@@ -66,6 +66,17 @@ pub(super) enum StateSource {
         policy: Option<Box<FieldPolicy>>,
     },
     Made(Provenance),
+    /// This column of typed rows, as it is: it has the column's type already.
+    Taken(usize),
+}
+
+/// How a column is filled from rows that have passed the steps of a flow.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AfterSteps {
+    /// By this column of the rows, as it is: it has the column's type already.
+    Taken(usize),
+    /// By this column of the rows, with the checks of typed rows.
+    Converted(usize),
 }
 
 impl ColumnState {
@@ -115,7 +126,7 @@ impl ColumnState {
     /// The number of that field.
     pub(super) fn field_index(&self) -> Option<usize> {
         match self.source {
-            StateSource::Field { index, .. } => Some(index),
+            StateSource::Field { index, .. } | StateSource::Taken(index) => Some(index),
             StateSource::Made(_) => None,
         }
     }
@@ -134,7 +145,7 @@ impl ColumnState {
             StateSource::Made(provenance) => {
                 return provenance.output(&self.converter, gatherer, input, origin, faults);
             }
-            StateSource::Field { policy: None, .. } => {
+            StateSource::Field { policy: None, .. } | StateSource::Taken(_) => {
                 (gatherer.gather(input, index, faults), None)
             }
             StateSource::Field {
@@ -207,6 +218,38 @@ impl Converter {
             pending: Vec::new(),
             stamp: None,
         })
+    }
+
+    /// A converter for rows that have passed the steps of a flow. `from` says for each column how it is filled. Its chunks
+    /// are typed rows with `field_count` columns.
+    pub fn after_steps(
+        columns: &[Column],
+        from: &[AfterSteps],
+        field_count: usize,
+    ) -> Result<Converter, ConvertError> {
+        let field = |from: &AfterSteps| match from {
+            AfterSteps::Taken(index) | AfterSteps::Converted(index) => *index,
+        };
+        let read: Vec<Column> = columns
+            .iter()
+            .zip(from)
+            .map(|(column, from)| Column {
+                nullable: column.nullable,
+                policies: match from {
+                    // The policies were applied when the column was made.
+                    AfterSteps::Taken(_) => ColumnPolicies::default(),
+                    AfterSteps::Converted(_) => column.policies.clone(),
+                },
+                ..Column::new(&column.name, column.column_type.clone(), field(from))
+            })
+            .collect();
+        let mut converter = Converter::new(&read, &Dialect::csv(), field_count)?;
+        for (state, from) in converter.columns.iter_mut().zip(from) {
+            if let AfterSteps::Taken(index) = from {
+                state.source = StateSource::Taken(*index);
+            }
+        }
+        Ok(converter)
     }
 
     /// Uses these instructions from now on, instead of the fastest ones of the machine.
@@ -408,7 +451,7 @@ impl Converter {
             let record = self.rows[cut.row].record;
             let takes_it = |column: &&ColumnState| match column.source {
                 StateSource::Field { index, .. } => index == cut.field_index,
-                StateSource::Made(_) => false,
+                StateSource::Made(_) | StateSource::Taken(_) => false,
             };
             let column = self.columns.iter().find(takes_it);
             let at = column.map(|column| (&column.name, column.field_of(batch.records, record)));
@@ -483,7 +526,8 @@ pub(super) fn all_columns(
     arrays
 }
 
-fn null_error(dialect: &Dialect) -> ValueError {
+/// The error of a NULL in a column that allows none.
+pub(super) fn null_error(dialect: &Dialect) -> ValueError {
     let is_one = dialect.nulls.len() == 1;
     let marker = match dialect.nulls.first().map(String::as_str) {
         _ if dialect.missing_fields == MissingFields::Null => {

@@ -83,7 +83,7 @@ mod view_array;
 mod views;
 mod zone;
 
-pub use converter::Converter;
+pub use converter::{AfterSteps, Converter};
 pub use error::{ConvertError, ValueError};
 pub use key::{KeyBounds, KeyType, KeyValue, convert_first, convert_one};
 pub use key_set::{KeySet, KeyValues};

@@ -59,6 +59,13 @@ impl Provenance {
         let is_count = matches!(column.column_type, ColumnType::Int32 | ColumnType::Int64);
         let (provenance, is_right, reason) = match &column.source {
             ValueSource::Field(_) => return Ok(None),
+            ValueSource::Derived => {
+                return Err(ConvertError::SourceType {
+                    column: column.name.clone(),
+                    source_word: column.source.word(),
+                    reason: "its values come from a step, and not from the records",
+                });
+            }
             ValueSource::Constant(text) => {
                 return constant(column, text, converter, policy).map(Some);
             }

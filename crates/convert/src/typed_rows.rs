@@ -14,7 +14,7 @@ use inrush_rows::reject::{Reject, RejectCode};
 use inrush_rows::typed_rows::{Cells, TypedColumn, TypedRows};
 use inrush_scan::{Dialect, Record, Records};
 
-use super::converter::{BadRow, ColumnState, Converter, StateSource, all_columns};
+use super::converter::{BadRow, ColumnState, Converter, StateSource, all_columns, null_error};
 use super::direct;
 use super::exact_float::ExactFloat;
 use super::fields::{GatherInput, Gatherer};
@@ -138,6 +138,18 @@ impl Converter {
             stamp: *stamp,
         };
         let make = |column: &mut ColumnState, faults: &mut Vec<Fault>| {
+            if let StateSource::Taken(index) = column.source
+                && let Some(array) = &typed.columns[index].values
+            {
+                if !column.nullable && array.null_count() > 0 {
+                    let nulls = (0..array.len()).filter(|row| array.is_null(*row));
+                    faults.extend(nulls.map(|row| Fault {
+                        row,
+                        error: null_error(dialect),
+                    }));
+                }
+                return Arc::clone(array);
+            }
             let StateSource::Field { index, .. } = column.source else {
                 let input = GatherInput {
                     text: chunk.text.with_padding(),

@@ -9,6 +9,7 @@ use inrush_package::{Connection, Package};
 
 use crate::error::Error;
 use crate::pipeline::{Failure, RunOptions, Success};
+use crate::plan::Reading;
 use crate::preflight::{PreflightOptions, PreflightReport};
 use crate::shares::ShareLoaded;
 use crate::undo::{UndoOptions, Undone};
@@ -76,6 +77,9 @@ pub trait PastRuns {
 pub trait DriverPlan: fmt::Debug + fmt::Display {
     /// Refuses a plan that cannot be run, such as one without the privileges that it needs.
     fn require_runnable(&self) -> Result<(), Error>;
+
+    /// The readings of its flows, in their order.
+    fn readings(&self) -> Vec<&Reading>;
 }
 
 /// A package's plan, made by the driver of its destination.
@@ -91,6 +95,11 @@ impl Checked {
     /// Refuses a plan that cannot be run, such as one without the privileges that it needs.
     pub fn require_runnable(&self) -> Result<(), Error> {
         self.0.require_runnable()
+    }
+
+    /// The readings of its flows, in their order.
+    pub fn readings(&self) -> Vec<&Reading> {
+        self.0.readings()
     }
 }
 

@@ -98,6 +98,25 @@ pub enum Error {
         /// The reject that exceeded the limit, if a single reject did.
         reject: Option<Box<Reject>>,
     },
+    /// A row does not meet a check whose `else` is `"fail"`.
+    #[error(
+        "flow `{flow}`: a row fails the load, as the check says (else = \"fail\"); nothing was switched\n  {}",
+        reject.summary()
+    )]
+    CheckFailed {
+        /// The flow.
+        flow: String,
+        /// The row. Streams read at the same time, so it need not be the first in the order of the source.
+        reject: Box<Reject>,
+    },
+    /// The steps of a flow could not be evaluated.
+    #[error("flow `{flow}`: {source}; nothing was switched")]
+    Steps {
+        /// The flow.
+        flow: String,
+        /// The reason.
+        source: inrush_transform::error::RunError,
+    },
     /// A run that several processes load.
     #[error(transparent)]
     Share(#[from] ShareError),
@@ -265,6 +284,7 @@ impl Error {
             Error::RejectLimit { .. }
             | Error::RejectShare { .. }
             | Error::RejectBytes { .. }
+            | Error::CheckFailed { .. }
             | Error::RefusedFromPipe { limit: 0, .. } => ExitStatus::RejectLimit,
             Error::Verification { .. } | Error::Verify(_) => ExitStatus::Verification,
             Error::Interrupted => ExitStatus::Interrupted,
@@ -300,6 +320,15 @@ impl Error {
                 "fix the file and run the same command again, or accept more: --max-rejects {}",
                 (limit + 1).max(100)
             )),
+            Error::CheckFailed { .. } => Some(
+                "correct the row and run the same command again, or write else = \"reject\" or \"warn\" for the check"
+                    .to_owned(),
+            ),
+            Error::Steps { .. } => Some(
+                "run the same command again; if it fails again, take the steps out one by one to find the one that \
+                 fails, and report it"
+                    .to_owned(),
+            ),
             Error::RejectShare { .. } => Some(
                 "`inrush rejects show` shows why; fix the files and run the same command again, or \
                  accept more with a larger share_max"

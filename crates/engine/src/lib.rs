@@ -24,6 +24,7 @@ pub mod ledger;
 mod load;
 pub mod meter;
 pub mod native;
+pub mod peek;
 pub mod pipeline;
 pub mod plan;
 pub mod preflight;

@@ -82,7 +82,7 @@ pub fn typed_inputs(
 ) -> Result<FlowInputs, PlanError> {
     let (dialect, format) = form_of_typed_rows(&asked.flow.format)?;
     let details = match takes_columns_of_source(asked)? {
-        true => columns,
+        true => columns.clone(),
         false => asked.flow.column_details()?,
     };
     let header = source.columns()?.into_iter().map(|column| column.name);
@@ -96,6 +96,7 @@ pub fn typed_inputs(
         first_field_count: None,
         primary_key: Vec::new(),
         structure: None,
+        own_columns: columns,
         nothing_new: None,
         opener: Box::new(Opened(source)),
     })

@@ -1,27 +1,34 @@
 //! A stream of Arrow batches that a program hands over, as the input of the only flow of a run. The flow names it as it names
 //! standard input, which is read once, too.
 
+use std::path::Path;
+use std::sync::Arc;
+
 use inrush_engine::plan::PlanError;
 use inrush_engine::plan::flow_inputs::{FlowAsked, FlowInputs, Sources};
 use inrush_rows::cancel::Stop;
 use inrush_source_adbc::RowStream;
+use inrush_transform::evaluator::{Evaluator, EvaluatorError};
 
 use crate::flow_databases::of_new_target;
 use crate::flow_source::typed_inputs;
+use crate::flow_steps::FlowSteps;
 
 /// The rows of a run's only flow.
 #[derive(Debug)]
 pub struct FlowStream {
     rows: RowStream,
     stop: Stop,
+    steps: FlowSteps,
 }
 
 impl FlowStream {
     /// Rows whose reads end when the run is asked to stop.
-    pub fn new(rows: &RowStream, stop: &Stop) -> FlowStream {
+    pub fn new(rows: &RowStream, site_packages: Option<&Path>, stop: &Stop) -> FlowStream {
         FlowStream {
             rows: rows.clone(),
             stop: stop.clone(),
+            steps: FlowSteps::new(site_packages),
         }
     }
 }
@@ -42,5 +49,9 @@ impl Sources for FlowStream {
 
     fn find(&self, _asked: &FlowAsked<'_>) -> Result<(), PlanError> {
         Ok(())
+    }
+
+    fn step_evaluator(&self) -> Result<Arc<Evaluator>, EvaluatorError> {
+        self.steps.evaluator()
     }
 }

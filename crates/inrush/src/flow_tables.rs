@@ -132,9 +132,14 @@ impl FlowTables {
         let of_connection = flows
             .filter_map(|flow| flow.source.as_ref())
             .filter(|other| other.connection == source.connection);
+        let lookups = asked.package.flows.iter().flat_map(|flow| &flow.steps);
+        let lookups = lookups.filter_map(|step| step.lookup.as_ref()?.flow("", Vec::new()).source);
+        let lookups: Vec<FlowSource> = lookups
+            .filter(|other| other.connection == source.connection)
+            .collect();
         // The rows of this flow come first. A fault of another flow is reported when that flow is planned.
         let mut wanted = vec![settings.wanted()];
-        for other in of_connection {
+        for other in of_connection.chain(&lookups) {
             if let Ok(rows) = rows_of(asked.name, other) {
                 let bound_by = other.since.as_ref().map(flow_since::bound_by);
                 let other = Wanted { rows, bound_by };

@@ -11,6 +11,7 @@ mod flow_databases;
 mod flow_files;
 mod flow_since;
 mod flow_source;
+mod flow_steps;
 mod flow_stream;
 mod flow_tables;
 mod operations;
@@ -26,8 +27,8 @@ pub use inrush_engine::driver_trait::{Checked, DriverPlan, PastRuns};
 pub use inrush_engine::error::Error;
 pub use inrush_engine::pipeline::{Failure, Hint, RunOptions, Success};
 pub use inrush_engine::{
-    event, fault, ledger, meter, plan, preflight, reject_replay, report, shares, undo, upkeep,
-    verify,
+    event, fault, ledger, meter, peek, plan, preflight, reject_replay, report, shares, undo,
+    upkeep, verify,
 };
 pub use inrush_files as source;
 pub use inrush_package as package;

@@ -18,9 +18,11 @@ use inrush_postgres::{ConnectionDefaults, Postgres, PostgresClients};
 use inrush_rows::cancel::Stop;
 use inrush_rows::exit_status::ExitStatus;
 use inrush_source_adbc::RowStream;
+use inrush_transform::evaluator::{Evaluator, EvaluatorError};
 
 use crate::flow_databases::FlowDatabases;
 use crate::flow_files::FlowFiles;
+use crate::flow_steps::FlowSteps;
 use crate::flow_stream::FlowStream;
 use crate::flow_tables::FlowTables;
 
@@ -37,14 +39,20 @@ pub fn open_sources(
             files: FlowFiles::new(stop),
             tables: FlowTables::new(&defaults, stop),
             databases: FlowDatabases::new(site_packages.as_deref(), stop),
+            steps: FlowSteps::new(site_packages.as_deref()),
         })
     }
 }
 
-/// Opens the source of a run whose only flow loads these rows of a program.
-pub fn open_row_stream(rows: &RowStream) -> impl Fn(&Stop) -> Arc<dyn Sources> + Sync + use<> {
+/// Opens the source of a run whose only flow loads these rows of a program. DuckDB, which evaluates steps, is looked for in
+/// `site_packages`.
+pub fn open_row_stream(
+    rows: &RowStream,
+    site_packages: Option<&Path>,
+) -> impl Fn(&Stop) -> Arc<dyn Sources> + Sync + use<> {
     let rows = rows.clone();
-    move |stop| Arc::new(FlowStream::new(&rows, stop))
+    let site_packages = site_packages.map(Path::to_owned);
+    move |stop| Arc::new(FlowStream::new(&rows, site_packages.as_deref(), stop))
 }
 
 /// Opens the sources of a run for a caller that has only files.
@@ -58,6 +66,7 @@ struct FlowSources {
     files: FlowFiles,
     tables: FlowTables,
     databases: FlowDatabases,
+    steps: FlowSteps,
 }
 
 impl FlowSources {
@@ -91,6 +100,10 @@ impl Sources for FlowSources {
             Some(connection) => self.databases.open(asked, source, connection).map(drop),
             None => self.tables.open(asked, source).map(drop),
         }
+    }
+
+    fn step_evaluator(&self) -> std::result::Result<Arc<Evaluator>, EvaluatorError> {
+        self.steps.evaluator()
     }
 }
 

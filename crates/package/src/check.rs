@@ -12,6 +12,7 @@ use super::error::{PackageError, PackageFaultKind};
 use super::faults::Faults;
 use super::flow_source::check_flow_source;
 use super::local_path::not_local;
+use super::lookup::check_lookup_connections;
 use super::name::{NameFault, TableName, valid};
 use super::place::Place;
 use super::schema::range;
@@ -39,6 +40,7 @@ impl Package {
         for (index, flow) in self.flows.iter().enumerate() {
             check_flow(index, flow, &mut faults);
             check_flow_source(self, index, flow, &mut faults);
+            check_lookup_connections(self, index, flow, &mut faults);
         }
         check_staging(self, &mut faults);
         check_flow_connections(self, &mut faults);
@@ -94,9 +96,26 @@ impl Package {
                     let mut sources = self.flows.iter().filter_map(|flow| flow.source.as_ref());
                     sources.any(|source| source.connection == name)
                 };
-                let mut others = self.connections.keys().filter(|name| !is_read(name));
-                match (others.next(), others.next()) {
-                    (Some(only), None) => Ok(only),
+                let is_looked_up = |name: &str| {
+                    let mut steps = self.flows.iter().flat_map(|flow| &flow.steps);
+                    steps.any(|step| {
+                        let lookup = step.lookup.as_ref();
+                        lookup.is_some_and(|lookup| lookup.connection.as_deref() == Some(name))
+                    })
+                };
+                let others: Vec<&String> = self
+                    .connections
+                    .keys()
+                    .filter(|name| !is_read(name))
+                    .collect();
+                let mut not_looked_up = others.iter().filter(|name| !is_looked_up(name));
+                match (
+                    others.as_slice(),
+                    not_looked_up.next(),
+                    not_looked_up.next(),
+                ) {
+                    ([only], _, _) => Ok(only),
+                    (_, Some(only), None) => Ok(only),
                     _ => Err(PackageFaultKind::ConnectionNotNamed {
                         known: self.connections.keys().cloned().collect(),
                     }),

@@ -12,6 +12,7 @@ use super::error::PackageFaultKind;
 use super::faults::Faults;
 use super::local_path::not_local;
 use super::name::{TableName, quoted_where_needed};
+use super::step::check_steps;
 use super::{BoundValue, Bounds, ColumnDetail, Flow, OneOrMany, SourceWord};
 
 /// Checks one flow.
@@ -33,6 +34,7 @@ pub(super) fn check_flow(index: usize, flow: &Flow, faults: &mut Faults<'_>) {
     check_routing(flow, &at, faults);
     check_expect(flow, &at, faults);
     check_mode(flow, &at, faults);
+    check_steps(flow, columns.as_deref().unwrap_or_default(), &at, faults);
 }
 
 fn check_files(flow: &Flow, at: &dyn Fn(&str) -> String, faults: &mut Faults<'_>) {
@@ -228,6 +230,8 @@ fn check_partitions(
     };
     match flow.partition_column_checked() {
         Err(kind) => faults.add(&at("partition_by"), kind),
+        // A step may derive the key.
+        Ok(Some(column)) if flow.derives(&column) => {}
         Ok(Some(column)) => check_key(text, &column, columns.unwrap_or_default(), at, faults),
         Ok(None) => {}
     }

@@ -112,6 +112,7 @@ fn check_skip(detail: &ColumnDetail, at: &dyn Fn(&str) -> String, faults: &mut F
     let mut keys: Vec<&str> = [
         ("type", detail.type_name.is_some()),
         ("nullable", !detail.nullable),
+        ("load", !detail.load),
         ("source", detail.source.is_some()),
         ("value", detail.value.is_some()),
         ("field", detail.field.is_some() && detail.name == ALL_OTHERS),

@@ -55,6 +55,7 @@ impl Flow {
             source: None,
             format: Format::default(),
             columns: Vec::new(),
+            steps: Vec::new(),
             table: table.to_owned(),
             partition_by: None,
             bounds: Bounds::default(),

@@ -95,6 +95,13 @@ pub struct Format {
     pub encoding: Option<String>,
 }
 
+impl Format {
+    /// True if it says nothing.
+    pub(super) fn is_default(&self) -> bool {
+        *self == Format::default()
+    }
+}
+
 /// A starting point of a format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]

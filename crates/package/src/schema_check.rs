@@ -379,6 +379,7 @@ fn table_name(path: &str) -> String {
         "" => "the package".to_owned(),
         _ if !path.starts_with("flow[") => format!("[{path}]"),
         _ if path.ends_with(']') && !path.contains('.') => "[[flow]]".to_owned(),
+        _ if path.ends_with(']') && path.contains(".step[") => "[[flow.step]]".to_owned(),
         _ if path.ends_with(']') => "the column".to_owned(),
         _ => format!("`{}`", setting(path)),
     }
@@ -390,6 +391,7 @@ fn belongs(key: &str) -> Option<String> {
         ("RunSettings", "[run]"),
         ("Flow", "a [[flow]]"),
         ("Connection", "[connections.NAME]"),
+        ("Step", "a [[flow.step]]"),
         ("Format", "`format = { ... }` of a flow"),
         ("ColumnDetail", "a column, { name = ..., ... }"),
         ("RejectLimit", "`rejects = { ... }` of a flow"),

@@ -8,7 +8,8 @@ use std::collections::BTreeMap;
 
 use super::{
     BoundValue, Bounds, BoundsEvery, ColumnDetail, ColumnSpec, Connection, ControlFile, Expect,
-    FieldChoice, Flow, FlowSource, Keep, OneOrMany, Package, Replace, RunSettings, Since, Trailer,
+    FieldChoice, Flow, FlowSource, Keep, LookupSource, OneOrMany, Package, Replace, RunSettings,
+    Since, Step, Trailer, Unmatched, UnmatchedDefault,
 };
 
 /// The kind of a text, which decides which placeholders are allowed.
@@ -131,6 +132,7 @@ impl EachText for Flow {
             // The format is not visited: braces in it are ordinary characters, which may be delimiters.
             format: _,
             columns,
+            steps,
             table,
             partition_by,
             bounds,
@@ -155,6 +157,7 @@ impl EachText for Flow {
         files.each_text(&at("files"), TextKind::Files, visit);
         source.each_text(&at("source"), kind, visit);
         columns.each_text(&at("columns"), kind, visit);
+        steps.each_text(&at("step"), kind, visit);
         table.each_text(&at("table"), kind, visit);
         partition_by.each_text(&at("partition_by"), kind, visit);
         trailer.each_text(&at("trailer"), kind, visit);
@@ -206,6 +209,60 @@ impl EachText for FlowSource {
     }
 }
 
+impl EachText for Step {
+    fn each_text(&mut self, at: &str, kind: TextKind, visit: Visit<'_>) {
+        let Step {
+            derive,
+            filter,
+            check,
+            name,
+            otherwise: _,
+            load: _,
+            lookup,
+            on,
+            take,
+            unmatched,
+        } = self;
+        let at = |setting: &str| format!("{at}.{setting}");
+        if let Some(lookup) = lookup {
+            lookup.each_text(&at("lookup"), kind, visit);
+        }
+        on.each_text(&at("on"), kind, visit);
+        take.each_text(&at("take"), kind, visit);
+        if let Some(Unmatched::Default(UnmatchedDefault { default })) = unmatched {
+            default.each_text(&at("unmatched.default"), kind, visit);
+        }
+        derive.each_text(&at("derive"), TextKind::Sql, visit);
+        filter.each_text(&at("where"), TextKind::Sql, visit);
+        check.each_text(&at("check"), TextKind::Sql, visit);
+        name.each_text(&at("name"), kind, visit);
+    }
+}
+
+impl EachText for LookupSource {
+    fn each_text(&mut self, at: &str, kind: TextKind, visit: Visit<'_>) {
+        let LookupSource {
+            connection,
+            table,
+            query,
+            filter,
+            files,
+            format: _,
+            columns,
+            first,
+            memory_bytes_max: _,
+        } = self;
+        let at = |setting: &str| format!("{at}.{setting}");
+        connection.each_text(&at("connection"), kind, visit);
+        table.each_text(&at("table"), kind, visit);
+        query.each_text(&at("query"), TextKind::Sql, visit);
+        filter.each_text(&at("where"), TextKind::Sql, visit);
+        files.each_text(&at("files"), TextKind::Files, visit);
+        columns.each_text(&at("columns"), kind, visit);
+        first.each_text(&at("first"), kind, visit);
+    }
+}
+
 impl EachText for OneOrMany {
     fn each_text(&mut self, at: &str, kind: TextKind, visit: Visit<'_>) {
         match self {
@@ -232,6 +289,7 @@ impl EachText for ColumnDetail {
             nullable: _,
             field,
             skip: _,
+            load: _,
             source: _,
             value,
             format,
@@ -398,7 +456,9 @@ mod tests {
                     visited.push(at.to_owned());
                 }
             });
-            match literal.get(path) {
+            // The files of a lookup are described as those of a flow.
+            let of_flow = path.replace(".step[0].lookup", "");
+            match literal.get(of_flow.as_str()) {
                 Some(literal) => {
                     literal_seen.insert(*literal);
                     assert!(visited.is_empty(), "{path} is visited, and listed too");

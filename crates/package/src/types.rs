@@ -13,6 +13,7 @@ use super::flow_source::FlowSource;
 use super::format_settings::Format;
 use super::place::PackageOrigin;
 use super::replace::Replace;
+use super::step::Step;
 
 /// A package: connections, parameters and flows; the unit a user runs.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -165,6 +166,9 @@ pub struct Flow {
     /// has all columns of the files.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub columns: Vec<ColumnSpec>,
+    /// Steps that each row passes before it is loaded, in their order.
+    #[serde(rename = "step", default, skip_serializing_if = "Vec::is_empty")]
+    pub steps: Vec<Step>,
     /// The target, `table` or `schema.table`; unusual names in double quotes.
     pub table: String,
     /// The column by whose ranges the target is partitioned, written as in SQL (unusual names in double
@@ -339,6 +343,9 @@ pub struct ColumnDetail {
     /// Do not load the field; the name `*` stands for all fields that no other column takes.
     #[serde(default, skip_serializing_if = "is_no")]
     pub skip: bool,
+    /// `false`: the field is read for the steps of the flow, and is no column of the target.
+    #[serde(default = "yes", skip_serializing_if = "is_yes")]
+    pub load: bool,
     /// The source of the column's values, if it is not a field.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub source: Option<SourceWord>,
@@ -418,6 +425,7 @@ impl ColumnDetail {
             nullable: true,
             field: None,
             skip: false,
+            load: true,
             source: None,
             value: None,
             format: None,

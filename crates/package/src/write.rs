@@ -9,9 +9,10 @@ use serde::Serialize;
 use super::url_passwords::names_secret;
 use super::url_passwords::url_without_password;
 use super::{
-    BoundValue, Bounds, BoundsWord, ColumnDetail, ColumnNull, ColumnSpec, FieldChoice, Flow,
-    Format, IndexPolicy, Keep, LoadOrder, Mode, NullMarker, OneOrMany, Package, RejectLimit,
-    Replace, ReplaceBy, ReplaceScope, RunSettings, ServerCopy, TriggerPolicy, Verify,
+    BoundValue, Bounds, BoundsWord, CheckElse, ColumnDetail, ColumnNull, ColumnSpec, FieldChoice,
+    Flow, Format, IndexPolicy, Keep, LoadOrder, Mode, NullMarker, OneOrMany, Package, RejectLimit,
+    Replace, ReplaceBy, ReplaceScope, RunSettings, ServerCopy, Step, TriggerPolicy, Unmatched,
+    UnmatchedWord, Verify,
 };
 
 /// The most columns that are written in one line.
@@ -242,6 +243,52 @@ fn flow(out: &mut String, flow: &Flow, comments: &Comments) {
     if let Some(expect) = &flow.expect {
         setting(out, "expect", &inline(expect));
     }
+    // Settings that follow would be those of the step.
+    for one in &flow.steps {
+        step(out, one);
+    }
+}
+
+fn step(out: &mut String, step: &Step) {
+    out.push_str("\n[[flow.step]]\n");
+    if let Some(derive) = &step.derive {
+        setting(out, "derive", &inline(derive));
+    }
+    let texts = [
+        ("where", &step.filter),
+        ("check", &step.check),
+        ("name", &step.name),
+    ];
+    for (name, own) in texts {
+        if let Some(own) = own {
+            setting(out, name, &text(own));
+        }
+    }
+    if let Some(otherwise) = step.otherwise {
+        let word = match otherwise {
+            CheckElse::Reject => "reject",
+            CheckElse::Warn => "warn",
+            CheckElse::Fail => "fail",
+        };
+        setting(out, "else", &text(word));
+    }
+    if let Some(lookup) = &step.lookup {
+        setting(out, "lookup", &inline(lookup));
+    }
+    for (name, columns) in [("on", &step.on), ("take", &step.take)] {
+        if let Some(columns) = columns {
+            setting(out, name, &inline(columns));
+        }
+    }
+    match &step.unmatched {
+        None => {}
+        Some(Unmatched::Word(UnmatchedWord::Reject)) => setting(out, "unmatched", &text("reject")),
+        Some(Unmatched::Word(UnmatchedWord::Null)) => setting(out, "unmatched", &text("null")),
+        Some(Unmatched::Default(default)) => setting(out, "unmatched", &inline(default)),
+    }
+    if let Some(load) = step.load {
+        setting(out, "load", &load.to_string());
+    }
 }
 
 /// One text, or a list of them.
@@ -469,6 +516,7 @@ fn column_settings(detail: &ColumnDetail) -> Vec<String> {
         }),
     );
     add("skip", detail.skip.then(|| "true".to_owned()));
+    add("load", (!detail.load).then(|| "false".to_owned()));
     add("source", detail.source.map(word));
     add("value", detail.value.as_deref().map(text));
     add(

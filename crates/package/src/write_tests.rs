@@ -134,7 +134,7 @@ fn column() -> impl Strategy<Value = ColumnSpec> {
             text().prop_map(FieldChoice::Name),
             (1u32..=10_000).prop_map(FieldChoice::Number)
         ]),
-        any::<bool>(),
+        (any::<bool>(), any::<bool>()),
         option::of(select(vec![
             SourceWord::File,
             SourceWord::ByteOffset,
@@ -171,7 +171,7 @@ fn column() -> impl Strategy<Value = ColumnSpec> {
         ),
     );
     let detail = (base, policies).prop_map(|(base, policies)| {
-        let ((name, type_name, nullable), format, zone, field, skip, source, value) = base;
+        let ((name, type_name, nullable), format, zone, field, (skip, load), source, value) = base;
         let (year_pivot, default, trim, null, separators, numbers, words, lossy) = policies;
         ColumnSpec::Long(Box::new(ColumnDetail {
             name,
@@ -179,6 +179,7 @@ fn column() -> impl Strategy<Value = ColumnSpec> {
             nullable,
             field,
             skip,
+            load,
             source,
             value,
             format,
@@ -230,6 +231,82 @@ fn texts() -> impl Strategy<Value = OneOrMany> {
     ]
 }
 
+fn step() -> impl Strategy<Value = Step> {
+    (
+        option::of(btree_map(text(), text(), 0..4)),
+        option::of(text()),
+        option::of(text()),
+        option::of(text()),
+        option::of(select(vec![
+            CheckElse::Reject,
+            CheckElse::Warn,
+            CheckElse::Fail,
+        ])),
+        option::of(any::<bool>()),
+        lookup(),
+    )
+        .prop_map(|(derive, filter, check, name, otherwise, load, lookup)| {
+            let (lookup, on, take, unmatched) = lookup;
+            Step {
+                derive,
+                filter,
+                check,
+                name,
+                otherwise,
+                load,
+                lookup,
+                on,
+                take,
+                unmatched,
+            }
+        })
+}
+
+type LookupSettings = (
+    Option<Box<LookupSource>>,
+    Option<BTreeMap<String, String>>,
+    Option<BTreeMap<String, String>>,
+    Option<Unmatched>,
+);
+
+fn lookup() -> impl Strategy<Value = LookupSettings> {
+    let source = (
+        option::of(text()),
+        option::of(text()),
+        option::of(text()),
+        option::of(text()),
+        texts(),
+        option::of(1u64..1 << 40),
+    );
+    let source = source.prop_map(|(connection, table, query, filter, files, memory)| {
+        Box::new(LookupSource {
+            connection,
+            table,
+            query,
+            filter,
+            files,
+            format: Format::default(),
+            columns: Vec::new(),
+            first: memory.map(|memory| format!("c{memory} desc")),
+            memory_bytes_max: memory,
+        })
+    });
+    let unmatched = prop_oneof![
+        Just(Unmatched::Word(UnmatchedWord::Reject)),
+        Just(Unmatched::Word(UnmatchedWord::Null)),
+        btree_map(text(), bound(), 0..3)
+            .prop_map(|default| Unmatched::Default(UnmatchedDefault { default })),
+    ];
+    let columns = || option::of(btree_map(text(), text(), 0..3));
+    (
+        option::of(source.boxed()),
+        columns(),
+        columns(),
+        option::of(unmatched.boxed()),
+    )
+        .boxed()
+}
+
 fn flow() -> impl Strategy<Value = Flow> {
     let bounds = prop_oneof![
         Just(Bounds::default()),
@@ -245,6 +322,7 @@ fn flow() -> impl Strategy<Value = Flow> {
         (option::of(text()), option::of(text()), files, format()),
         (
             vec(column(), 0..6),
+            vec(step().boxed(), 0..4).boxed(),
             text(),
             option::of(text()),
             bounds,
@@ -284,7 +362,7 @@ fn flow() -> impl Strategy<Value = Flow> {
         .prop_map(
             |(
                 (name, connection, files, format),
-                (columns, table, partition_by, bounds, routing),
+                (columns, steps, table, partition_by, bounds, routing),
                 (
                     mode,
                     (replace, key, pre_sql, post_sql),
@@ -301,6 +379,7 @@ fn flow() -> impl Strategy<Value = Flow> {
                 source: None,
                 format,
                 columns,
+                steps,
                 table,
                 partition_by,
                 bounds,

@@ -23,6 +23,8 @@ pub enum ValueSource {
     Run,
     /// This text, read as a field of the column would be.
     Constant(String),
+    /// An expression of one of the flow's steps, or what a step takes from another table.
+    Derived,
 }
 
 impl ValueSource {
@@ -44,6 +46,7 @@ impl ValueSource {
             ValueSource::LoadTime => "load_time",
             ValueSource::Run => "run",
             ValueSource::Constant(_) => "constant",
+            ValueSource::Derived => "derived",
         }
     }
 }

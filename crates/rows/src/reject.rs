@@ -82,6 +82,12 @@ pub enum RejectCode {
     Raised,
     /// The row, or its entry in an index, is larger than the server can store.
     TooLarge,
+    /// An expression of a step that fails for the row, or whose result cannot be loaded.
+    StepFailed,
+    /// A check of a step that the row does not meet.
+    CheckFailed,
+    /// A key that is not in the reference of a lookup.
+    LookupUnmatched,
 }
 
 /// A row that could not be loaded.

@@ -123,9 +123,68 @@ impl TypeName {
     }
 }
 
+/// The name of a type for a new column of these values; `None` if no name means it everywhere.
+pub fn of_column(column_type: &ColumnType) -> Option<String> {
+    let seconds = |base: &str, digits: u8| match digits {
+        SECOND_FRACTION_DIGITS => base.to_owned(),
+        digits => format!("{base}({digits})"),
+    };
+    Some(match column_type {
+        ColumnType::Bool => "boolean".to_owned(),
+        ColumnType::Int16 => "smallint".to_owned(),
+        ColumnType::Int32 => "integer".to_owned(),
+        ColumnType::Int64 => "bigint".to_owned(),
+        ColumnType::Float32 => "real".to_owned(),
+        ColumnType::Float64 => "double precision".to_owned(),
+        ColumnType::Decimal { precision, scale } => format!("numeric({precision},{scale})"),
+        ColumnType::Text {
+            characters_max: None,
+            blank_padded: false,
+        } => "text".to_owned(),
+        ColumnType::Text {
+            characters_max: Some(characters),
+            blank_padded: false,
+        } => format!("varchar({characters})"),
+        ColumnType::Date => "date".to_owned(),
+        ColumnType::Time { fraction_digits } => seconds("time", *fraction_digits),
+        ColumnType::Timestamp { fraction_digits } => seconds("timestamp", *fraction_digits),
+        ColumnType::TimestampTz { fraction_digits } => seconds("timestamptz", *fraction_digits),
+        ColumnType::Uuid => "uuid".to_owned(),
+        ColumnType::Binary => "bytea".to_owned(),
+        ColumnType::Json => "json".to_owned(),
+        _ => return None,
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_name_of_a_type_means_this_type() {
+        for name in [
+            "boolean",
+            "smallint",
+            "integer",
+            "bigint",
+            "real",
+            "double precision",
+            "numeric(38,10)",
+            "text",
+            "varchar(7)",
+            "date",
+            "time(3)",
+            "timestamp",
+            "timestamptz(0)",
+            "uuid",
+            "bytea",
+            "json",
+        ] {
+            let column_type = of(name).expect("a type");
+            assert_eq!(of_column(&column_type).as_deref(), Some(name));
+        }
+        assert_eq!(of_column(&ColumnType::DecimalText { limit: None }), None);
+    }
 
     fn of(text: &str) -> Option<ColumnType> {
         TypeName::parse(text)?.column_type()

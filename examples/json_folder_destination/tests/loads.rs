@@ -65,6 +65,7 @@ impl Sources for JsonFolders {
             reject_hint: None,
             primary_key: Vec::new(),
             structure: None,
+            own_columns: Vec::new(),
             nothing_new: None,
             header: Some(
                 looked

@@ -11,6 +11,7 @@ mod format;
 mod init;
 mod join;
 mod load;
+mod peek;
 mod preflight;
 mod rejects;
 mod report;
@@ -39,6 +40,7 @@ pub use format::parse_format;
 pub use init::InitArguments;
 pub use join::JoinArguments;
 pub use load::LoadArguments;
+pub use peek::PeekArguments;
 pub use preflight::{PreflightArguments, WhatIf};
 pub use rejects::{RejectsArguments, RejectsCommand, ReplayArguments, ShowArguments};
 pub use report::ReportArguments;
@@ -82,6 +84,7 @@ pub enum Command {
     #[command(hide = true)]
     Join(JoinArguments),
     Check(CheckArguments),
+    Peek(PeekArguments),
     Preflight(PreflightArguments),
     Verify(VerifyArguments),
     Status(StatusArguments),
@@ -109,6 +112,7 @@ impl Command {
             Command::Rejects(arguments) => matches!(arguments.command, RejectsCommand::Replay(_)),
             Command::Init(_)
             | Command::Check(_)
+            | Command::Peek(_)
             | Command::Preflight(_)
             | Command::Verify(_)
             | Command::Status(_)

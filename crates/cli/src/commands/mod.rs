@@ -10,6 +10,7 @@ mod files;
 mod init;
 mod join;
 pub mod load;
+mod peek;
 mod preflight;
 mod rejects;
 mod report;
@@ -35,6 +36,7 @@ pub fn run(arguments: Arguments, surroundings: &Surroundings) -> Result<ExitStat
         Command::Run(arguments) => run::run(&arguments, surroundings),
         Command::Join(arguments) => join::join(&arguments, surroundings),
         Command::Check(arguments) => check::check(&arguments, surroundings),
+        Command::Peek(arguments) => peek::peek(&arguments, surroundings),
         Command::Preflight(arguments) => preflight::preflight(&arguments, surroundings),
         Command::Verify(arguments) => verify::verify(&arguments, surroundings),
         Command::Status(arguments) => status::status(&arguments, surroundings),

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use inrush_engine::driver_trait::{Checked, Driver, DriverPlan, PastRuns};
 use inrush_engine::error::Error;
 use inrush_engine::pipeline::{Failure, RunOptions, Success};
+use inrush_engine::plan::Reading;
 use inrush_engine::preflight::{PreflightOptions, PreflightReport};
 use inrush_engine::upkeep::LedgerOptions;
 use inrush_package::{Connection, Package};
@@ -71,5 +72,9 @@ impl Driver for Postgres<'_> {
 impl DriverPlan for Plan {
     fn require_runnable(&self) -> Result<(), Error> {
         Ok(self.require_privileges()?)
+    }
+
+    fn readings(&self) -> Vec<&Reading> {
+        self.flows.iter().map(|flow| &flow.reading).collect()
     }
 }

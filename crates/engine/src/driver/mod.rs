@@ -21,6 +21,7 @@ use self::upkeep::LedgerOfDestination;
 use crate::driver_trait::{Checked, Driver, DriverPlan, PastRuns};
 use crate::error::Error;
 use crate::pipeline::{Failure, RunOptions, Success};
+use crate::plan::Reading;
 use crate::preflight::{PreflightOptions, PreflightReport};
 use crate::shares::ShareLoaded;
 use crate::upkeep::LedgerOptions;
@@ -102,5 +103,9 @@ impl DriverPlan for ContractPlan {
     /// A plan that cannot be run is refused while it is made.
     fn require_runnable(&self) -> Result<(), Error> {
         Ok(())
+    }
+
+    fn readings(&self) -> Vec<&Reading> {
+        self.flows.iter().map(|flow| &flow.reading).collect()
     }
 }

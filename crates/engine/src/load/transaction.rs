@@ -16,6 +16,7 @@ use crate::pipeline::results::StreamResult;
 use crate::pipeline::row_loop::RowLoop;
 use crate::pipeline::sharing::Sharing;
 use crate::pipeline::split_evidence::SplitEvidence;
+use crate::pipeline::step_tally::StepTally;
 use crate::pipeline::work::Work;
 use crate::plan::{PlannedFlow, PlannedUnit};
 use crate::report::RejectFile;
@@ -132,6 +133,7 @@ impl<'a, T: Transactions> Loader<'a, T> {
             rejects: KeptRejects::new(event_sink, reading, count, sharing, file),
             fed: SourceMeter::default(),
             changes: BTreeMap::new(),
+            steps: StepTally::default(),
         })
     }
 }

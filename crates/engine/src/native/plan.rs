@@ -8,7 +8,6 @@ pub use crate::plan::memory::{LoadMemory, MemoryBound};
 pub use crate::plan::options::{PlanOptions, PlanRefusal};
 pub use crate::plan::pieces::{pieces, wanted_bytes};
 pub use crate::plan::planned::{PlannedFlow, PlannedUnit, SplitPlace, UnitPlace};
-pub use crate::plan::reading::Reading;
 pub use crate::plan::source_paces::source_paces;
 pub use crate::run::plan::{PlanFacts, RunPlan};
 
@@ -34,7 +33,7 @@ pub mod earlier {
 
 /// Counts and sums that were promised with the files.
 pub mod expect {
-    pub use crate::plan::expect::{ExpectPlan, places, plan, summed};
+    pub use crate::plan::expect::{ExpectPlan, places, plan, refuse_sums_with_steps, summed};
 }
 
 /// The keys of packages, files, splits and units.
@@ -56,4 +55,9 @@ pub mod plan_text {
 /// Rows that are new since a mark.
 pub mod since {
     pub use crate::plan::since::{Marks, NothingNew, SinceMark, run_if_all, sentences_if_all};
+}
+
+/// The steps that rows pass before they are loaded.
+pub mod steps {
+    pub use crate::plan::steps::{AskedSteps, BoundSteps, DerivedTarget, StepPlan};
 }

@@ -53,7 +53,7 @@ pub mod sample {
 /// Batches of rows of the sample.
 pub mod sample_batches {
     pub use crate::preflight::sample_batches::{
-        Making, Portions, SampleBatches, SampleWork, converter, portion, stamped, stream,
+        Making, Portions, SampleBatches, SampleWork, portion, row_maker, stamp, stream,
     };
 }
 

@@ -102,9 +102,10 @@ fn check_trailer(flow: &Reading, file: &str, splits: &[&SplitRecord]) -> Result<
     hold(flow, &promise, splits)
 }
 
-/// Rows of a split, including rejected ones.
+/// Rows of a split, including rejected and filtered ones.
 fn rows_of(split: &SplitRecord) -> u64 {
-    split.account.rows_loaded + split.account.rows_rejected
+    let account = &split.account;
+    account.rows_loaded + account.rows_rejected + account.rows_filtered
 }
 
 /// Compares a promise with the splits that it is about.

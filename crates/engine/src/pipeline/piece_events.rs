@@ -9,6 +9,7 @@ use super::event_sink::EventSink;
 use super::kept_rejects::KeptRejects;
 use super::results::{Loaded, StreamResult};
 use super::row_loop::RowLoop;
+use super::step_tally::StepTally;
 use crate::event::Event;
 use crate::ledger::Account;
 use crate::meter::Meter;
@@ -42,6 +43,8 @@ pub struct EndedPiece<'a> {
     pub rejects: KeptRejects<'a>,
     /// Values that were changed, by column.
     pub changes: BTreeMap<String, ColumnChanges>,
+    /// What the steps of the flow have counted.
+    pub steps: StepTally,
     /// The cost of the thread that read for it; a part of `meter`.
     pub fed: SourceMeter,
     /// The time that it spent in each phase.
@@ -54,6 +57,7 @@ impl<'a> EndedPiece<'a> {
         let RowLoop {
             rejects,
             changes,
+            steps,
             fed,
             ..
         } = rows;
@@ -63,6 +67,7 @@ impl<'a> EndedPiece<'a> {
             is_careful: false,
             rejects,
             changes,
+            steps,
             fed,
             meter,
         }
@@ -115,6 +120,7 @@ impl PieceEvents<'_> {
             account,
             meter: ended.meter,
             changes: ended.changes,
+            steps: ended.steps,
             rejects: ended
                 .rejects
                 .told()

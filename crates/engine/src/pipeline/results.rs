@@ -6,6 +6,7 @@ use inrush_rows::column_policy::ColumnChanges;
 use inrush_rows::reject::Reject;
 use serde::{Deserialize, Serialize};
 
+use super::step_tally::StepTally;
 use crate::error::Error;
 use crate::ledger::Account;
 use crate::meter::Meter;
@@ -98,6 +99,7 @@ impl Loaded {
         for (column, changes) in other.changes {
             self.changes.entry(column).or_default().add(&changes);
         }
+        self.steps.add(&other.steps);
         let room = REJECTS_SHOWN.saturating_sub(self.rejects.len());
         self.rejects.extend(other.rejects.into_iter().take(room));
     }
@@ -120,6 +122,9 @@ pub struct Loaded {
     pub meter: Meter,
     /// Values that were changed, by column.
     pub changes: BTreeMap<String, ColumnChanges>,
+    /// What the steps of the flow have counted; empty without steps.
+    #[serde(default, skip_serializing_if = "StepTally::is_empty")]
+    pub steps: StepTally,
     /// Its first rejects.
     pub rejects: Vec<RejectReport>,
 }

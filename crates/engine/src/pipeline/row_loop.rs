@@ -11,9 +11,7 @@ use std::pin::pin;
 use std::task::{Context, Poll, Waker};
 
 use arrow_array::RecordBatch;
-use inrush_convert::Converter;
 use inrush_rows::cancel::Stop;
-use inrush_rows::chunk::Chunk;
 use inrush_rows::column_policy::ColumnChanges;
 use inrush_rows::reject::{Reject, RejectCode};
 use inrush_scan::Records;
@@ -25,7 +23,9 @@ use super::event_sink::EventSink;
 use super::kept_rejects::KeptRejects;
 use super::metering::FlowCount;
 use super::reading_meter::ReadingMeter;
+use super::row_maker::{MadeRows, RowMaker};
 use super::split_evidence::SplitEvidence;
+use super::step_tally::StepTally;
 use crate::error::Error;
 use crate::event::Event;
 use crate::fault::{self, Fault, FaultPoint};
@@ -118,13 +118,16 @@ pub struct RowLoop<'a> {
     pub fed: SourceMeter,
     /// Values that were changed, by column.
     pub changes: BTreeMap<String, ColumnChanges>,
+    /// What the steps of the flow have counted.
+    pub steps: StepTally,
 }
 
-/// A batch, and the chunk of text that it was made of.
-struct Origin<'a> {
-    converter: &'a Converter,
-    chunk: &'a Chunk,
-    records: &'a Records,
+/// Rows that are written together: some of those that were made together.
+struct Batch<'a> {
+    rows: RecordBatch,
+    /// The number of rows before them.
+    first: usize,
+    made: &'a MadeRows<'a>,
 }
 
 impl RowLoop<'_> {
@@ -133,7 +136,7 @@ impl RowLoop<'_> {
         &mut self,
         source: &mut dyn SplitReader,
         file: &str,
-        converter: &mut Converter,
+        maker: &mut RowMaker,
         writer: &mut impl RowWriter,
     ) -> Result<Account, Error> {
         if !damage::is_wished(self.fault)
@@ -152,16 +155,12 @@ impl RowLoop<'_> {
             self.refuse_stopped()?;
             let mut at = 0;
             while at < records.len() {
-                let end = records.len().min(at + self.batch_rows);
+                let end = maker.end(at, records.len(), self.batch_rows);
                 let converting = gauge.enter(Phase::Convert);
-                let batch = converter.convert(&chunk, &records, at..end, &mut rejects);
+                let made = maker.make(&chunk, &records, at..end, &mut rejects)?;
                 drop(converting);
-                let origin = Origin {
-                    converter,
-                    chunk: &chunk,
-                    records: &records,
-                };
-                self.write(&batch, &origin, writer, &mut rejects, &mut account)
+                account.rows_filtered += made.rows_filtered;
+                self.write_all(&made, writer, &mut rejects, &mut account)
                     .await?;
                 at = end;
             }
@@ -220,15 +219,54 @@ impl RowLoop<'_> {
         Ok(account)
     }
 
-    /// Writes a batch. `rejects` has the rows of its records that could not be converted.
-    async fn write(
+    /// Writes the rows that were made together, in batches. `rejects` has those of their records that did not become rows.
+    async fn write_all(
         &mut self,
-        batch: &RecordBatch,
-        origin: &Origin<'_>,
+        made: &MadeRows<'_>,
         writer: &mut impl RowWriter,
         rejects: &mut Vec<Reject>,
         account: &mut Account,
     ) -> Result<(), Error> {
+        let row_count = made.batch.num_rows();
+        let mut first = 0;
+        loop {
+            let end = row_count.min(first + self.batch_rows);
+            let batch = Batch {
+                rows: made.batch.slice(first, end - first),
+                first,
+                made,
+            };
+            // Rejects are kept in the order of the file.
+            let later = match end < row_count {
+                true => {
+                    let next = made.location(end).byte_offset;
+                    let before = |reject: &Reject| reject.location.byte_offset < next;
+                    rejects.split_off(rejects.partition_point(before))
+                }
+                false => Vec::new(),
+            };
+            self.write(&batch, writer, rejects, account).await?;
+            *rejects = later;
+            first = end;
+            if first >= row_count {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Writes a batch.
+    async fn write(
+        &mut self,
+        batch: &Batch<'_>,
+        writer: &mut impl RowWriter,
+        rejects: &mut Vec<Reject>,
+        account: &mut Account,
+    ) -> Result<(), Error> {
+        let Batch {
+            rows: batch,
+            first,
+            made,
+        } = batch;
         if let Some(parts) = damage::harmed(self.fault, batch) {
             for part in parts {
                 writer.write(&part, 0, 1).await?;
@@ -242,7 +280,7 @@ impl RowLoop<'_> {
             let refused_max = self.rejects.left().saturating_sub(rejects.len() as u64) + 1;
             let written = writer.write(batch, from, refused_max).await?;
             let end = written.end;
-            let not_taken = self.reject(written, origin, rejects);
+            let not_taken = self.reject(written, (made, *first), rejects);
             account.rows_loaded += (end - from - not_taken.len()) as u64;
             self.add_taken(batch, from..end, &not_taken);
             self.keep(rejects, account)?;
@@ -258,7 +296,7 @@ impl RowLoop<'_> {
     fn reject(
         &mut self,
         written: Written,
-        origin: &Origin<'_>,
+        (made, first): (&MadeRows<'_>, usize),
         rejects: &mut Vec<Reject>,
     ) -> Vec<usize> {
         let Written {
@@ -267,28 +305,18 @@ impl RowLoop<'_> {
         if misfits.is_empty() && refused.is_empty() {
             return Vec::new();
         }
-        let Origin {
-            converter,
-            chunk,
-            records,
-        } = *origin;
         let mut refused_rows: Vec<usize> = refused.iter().map(|fault| fault.row).collect();
         refused_rows.sort_unstable();
         for row in refused_rows {
-            let place = converter.row_location(chunk, records, row);
+            let place = made.location(first + row);
             self.evidence.refused(place.byte_offset);
         }
         let mut rows = Vec::with_capacity(misfits.len() + refused.len());
         for fault in misfits.into_iter().chain(refused) {
             rows.push(fault.row);
-            rejects.push(converter.reject_row(
-                chunk,
-                records,
-                fault.row,
-                fault.column.as_deref(),
-                fault.code,
-                fault.reason,
-            ));
+            let row = first + fault.row;
+            let column = fault.column.as_deref();
+            rejects.push(made.reject(row, column, fault.code, fault.reason));
         }
         rejects.sort_by_key(|reject| reject.location.byte_offset);
         rows.sort_unstable();
@@ -346,14 +374,15 @@ impl RowLoop<'_> {
         self.fed.add(cost);
     }
 
-    /// Adds the numbers of values that a converter has changed.
-    pub fn note_changes(&mut self, converter: &Converter) {
-        for (column, changes) in converter.changes() {
+    /// Adds the numbers of values that were changed, and of rows that each step has seen.
+    pub fn note_made(&mut self, maker: &RowMaker) {
+        for (column, changes) in maker.changes() {
             if changes.total() > 0 {
                 let sum = self.changes.entry(column.to_owned()).or_default();
                 sum.add(&changes);
             }
         }
+        self.steps.add(&maker.step_tally());
     }
 }
 

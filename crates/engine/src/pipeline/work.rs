@@ -2,7 +2,6 @@
 
 use std::ops::Range;
 
-use inrush_convert::Converter;
 use inrush_rows::ids::UnitKey;
 use inrush_source::{
     ReadSettings, SharedPart, SharedSplit, SourceError, SourceMeter, SourceStream, Split, SplitEnd,
@@ -12,6 +11,7 @@ use inrush_verdict::Phase;
 use super::feeding::{FedFile, TakenRanges};
 use super::gathered::Gathered;
 use super::row_loop::{RowLoop, RowWriter};
+use super::row_maker::RowMaker;
 use crate::error::Error;
 use crate::ledger::Account;
 
@@ -61,8 +61,8 @@ impl Work<'_> {
 
 /// Writes the rows of one file after the other to a destination.
 pub trait FileWriter: RowWriter {
-    /// A converter for the records of the next file.
-    fn converter(&self) -> Result<Converter, Error>;
+    /// What makes rows of the records of the next file.
+    fn row_maker(&self) -> Result<RowMaker, Error>;
 
     /// Called before the rows of a file.
     fn begin_file(&mut self, file: &str) -> impl Future<Output = Result<(), Error>>;
@@ -130,14 +130,12 @@ impl RowLoop<'_> {
         drop(opening);
         self.gauge.reads_from(reader.session());
         let path = split.input.name().display().to_string();
-        let mut converter = writer.converter()?;
+        let mut maker = writer.row_maker()?;
         writer.begin_file(&path).await?;
-        let account = self
-            .send(&mut *reader, &path, &mut converter, writer)
-            .await?;
+        let account = self.send(&mut *reader, &path, &mut maker, writer).await?;
         self.gauge.reads_from(None);
         writer.end_file().await?;
-        self.note_changes(&converter);
+        self.note_made(&maker);
         Ok((account, reader.end()))
     }
 
@@ -158,14 +156,14 @@ impl RowLoop<'_> {
             taken,
         } = fed;
         let path = split.input.name().display().to_string();
-        let mut converter = writer.converter()?;
+        let mut maker = writer.row_maker()?;
         writer.begin_file(&path).await?;
         let mut text_bytes = 0;
         let mut next = first.take();
         while let Some(mut part) = next {
             taken.ranges.push(part.range.clone());
             let reader = &mut *part.reader;
-            let account = self.send(reader, &path, &mut converter, writer).await?;
+            let account = self.send(reader, &path, &mut maker, writer).await?;
             self.note_fed(&file.new_cost(*feed));
             taken.stored_bytes = self.fed.stored_bytes;
             text_bytes += account.bytes_read;
@@ -179,7 +177,7 @@ impl RowLoop<'_> {
             };
         }
         writer.end_file().await?;
-        self.note_changes(&converter);
+        self.note_made(&maker);
         Ok(())
     }
 
@@ -193,7 +191,7 @@ impl RowLoop<'_> {
     ) -> Result<(), Error> {
         let path = split.input.name().display().to_string();
         let feed = file.again(self.flow, split)?;
-        let mut converter = writer.converter()?;
+        let mut maker = writer.row_maker()?;
         writer.begin_file(&path).await?;
         for wanted in &taken.ranges {
             let mut part = loop {
@@ -209,11 +207,11 @@ impl RowLoop<'_> {
                 }
             };
             let reader = &mut *part.reader;
-            let account = self.send(reader, &path, &mut converter, writer).await?;
+            let account = self.send(reader, &path, &mut maker, writer).await?;
             self.gather_part(unit_key, split, part, account, gathered);
         }
         writer.end_file().await?;
-        self.note_changes(&converter);
+        self.note_made(&maker);
         // The progress of the first attempt does not count any more.
         self.note_fed(&SourceMeter {
             stored_bytes: taken.stored_bytes,

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-use inrush_package::{ColumnDetail, ColumnNull, Format, quoted_where_needed};
+use inrush_package::{ColumnDetail, ColumnNull, FieldChoice, Format, quoted_where_needed};
 use inrush_rows::column::{Column, ColumnType, SpecialType};
 use inrush_rows::column_policy::{
     BooleanWords, ColumnPolicies, FieldDefault, NumberForm, ValueSource,
@@ -12,6 +12,7 @@ use inrush_rows::column_policy::{
 use super::error::PlanError;
 use super::fields::{self, Assigned, Assignment, FieldOrigin};
 use super::name_index::NameIndex;
+use super::steps::AskedSteps;
 
 /// The facts of a flow's columns that are known before the catalog is read.
 pub struct KnownColumns<'a> {
@@ -35,6 +36,10 @@ pub struct KnownColumns<'a> {
     pub target_columns: Option<&'a TargetColumns>,
     /// The columns of the partition key, which are never NULL.
     pub key: Option<&'a str>,
+    /// The steps of the flow, if it has any.
+    pub steps: Option<&'a AskedSteps<'a>>,
+    /// The columns that the source itself declares, for those that only steps use.
+    pub own_columns: &'a [ColumnDetail],
 }
 
 /// The names of a target's columns.
@@ -60,14 +65,16 @@ pub struct Match {
     pub detail: ColumnDetail,
     /// The source of its values.
     pub source: ValueSource,
-    /// Its index among all columns of the target; `None` if the target does not exist yet.
+    /// Its index among all columns of the target; `None` if the target does not have it, or does not exist yet.
     pub place: Option<usize>,
+    /// False if only the steps of the flow use it.
+    pub is_loaded: bool,
 }
 
 impl Matches {
     /// The names of the columns that are filled.
     pub fn names(&self) -> BTreeSet<&str> {
-        let columns = self.columns.iter();
+        let columns = self.columns.iter().filter(|it| it.is_loaded);
         columns.map(|it| it.detail.name.as_str()).collect()
     }
 }
@@ -87,13 +94,16 @@ impl KnownColumns<'_> {
         let places = places(columns.iter().map(|it| it.detail.name.as_str()), names);
         let columns = columns.into_iter().zip(places);
         let columns = columns.map(|(Assigned { detail, source }, place)| {
-            if let (None, Some(target)) = (place, self.target_columns) {
+            let is_missing = place.is_none() && self.target_columns.is_some();
+            let is_for_steps = !detail.load || is_missing && self.is_used(&detail.name);
+            if let (true, false, Some(target)) = (is_missing, is_for_steps, self.target_columns) {
                 return Err(self.no_column(&detail.name, target));
             }
             Ok(Match {
                 detail,
                 source,
                 place,
+                is_loaded: !is_for_steps,
             })
         });
         Ok(Matches {
@@ -136,6 +146,41 @@ impl KnownColumns<'_> {
         }
     }
 
+    /// True if a step of the flow names this column.
+    fn is_used(&self, column: &str) -> bool {
+        self.steps.is_some_and(|steps| steps.uses(column))
+    }
+
+    /// The type that the source declares for a column of which the package says none.
+    fn own_type<'d>(&'d self, detail: &ColumnDetail) -> Option<&'d str> {
+        fn field(detail: &ColumnDetail) -> &str {
+            match &detail.field {
+                Some(FieldChoice::Name(name)) => name,
+                _ => &detail.name,
+            }
+        }
+        let mut own = self.own_columns.iter();
+        let own = own.find(|own| field(own) == field(detail))?;
+        own.type_name.as_deref()
+    }
+
+    /// The name of the type of a column that only the steps use.
+    pub fn type_name_for_steps<'d>(
+        &'d self,
+        detail: &'d ColumnDetail,
+    ) -> Result<&'d str, PlanError> {
+        let declared = detail.type_name.as_deref();
+        declared.or_else(|| self.own_type(detail)).ok_or_else(|| {
+            self.mismatch(
+                format!(
+                    "column `{}` is used by steps, {} does not have it, and nothing declares its type",
+                    detail.name, self.target
+                ),
+                "list the columns, and write \"name type\" for this one",
+            )
+        })
+    }
+
     /// The name of the type that a column of a new target gets.
     pub fn type_name<'d>(&self, detail: &'d ColumnDetail) -> Result<&'d str, PlanError> {
         detail.type_name.as_deref().ok_or_else(|| {
@@ -169,14 +214,17 @@ impl KnownColumns<'_> {
                     .iter()
                     .map(|field| match index.places(field.trim()) {
                         [place] => Ok(ColumnDetail::named(&target.all[*place])),
+                        _ if self.is_used(field.trim()) => Ok(ColumnDetail::named(field.trim())),
                         _ => Err(self.no_column(field, target)),
                     })
                     .collect::<Result<_, _>>()
                     .map(in_order)
             }
             ([], None, Some(target)) => {
-                let details = target.filled.iter().map(|name| ColumnDetail::named(name));
-                Ok(in_order(details.collect()))
+                let is_derived =
+                    |name: &&String| self.steps.is_some_and(|steps| steps.derives(name));
+                let filled = target.filled.iter().filter(|name| !is_derived(name));
+                Ok(in_order(filled.map(|name| ColumnDetail::named(name)).collect()))
             }
             ([], _, None) => Err(self.mismatch(
                 format!("{} does not exist, and no columns are given to create it", self.target),

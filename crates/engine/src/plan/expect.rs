@@ -91,6 +91,19 @@ pub fn summed(flow: &Flow) -> Vec<String> {
     names
 }
 
+/// Refuses promised sums of a flow with steps: its rows are summed up after the steps, and the promise is about the files.
+pub fn refuse_sums_with_steps(flow: &Flow, name: &str) -> Result<(), PlanError> {
+    if flow.steps.is_empty() || summed(flow).is_empty() {
+        return Ok(());
+    }
+    Err(PlanError::Mismatch {
+        flow: name.to_owned(),
+        what: "sums are promised for its files, but its steps may change and filter rows before they are summed up"
+            .to_owned(),
+        hint: "promise the number of rows alone, or load the files without steps".to_owned(),
+    })
+}
+
 /// Reads the promises for the files.
 pub fn plan(
     flow: &Flow,

@@ -16,11 +16,13 @@ use inrush_rows::column::Column;
 use inrush_rows::native_type::NativeType;
 use inrush_scan::Dialect;
 use inrush_source::{Source, TableStructure};
+use inrush_transform::evaluator::{Evaluator, EvaluatorError};
 
 use super::columns::{KnownColumns, TargetColumns};
 use super::error::PlanError;
 use super::fields::FieldOrigin;
 use super::since::{NothingNew, SinceAsked};
+use super::steps::AskedSteps;
 use super::typed_rows;
 
 /// Makes the sources of one run. Their reads end when the run is asked to stop.
@@ -34,6 +36,15 @@ pub trait Sources: fmt::Debug + Send + Sync {
 
     /// Finds the inputs of a flow, and refuses those that cannot be read.
     fn find(&self, asked: &FlowAsked<'_>) -> Result<(), PlanError>;
+
+    /// What evaluates the steps of flows: the same for all plans and streams of a run.
+    fn step_evaluator(&self) -> Result<Arc<Evaluator>, EvaluatorError> {
+        Err(EvaluatorError {
+            what: "nothing evaluates its steps: the sources of the program have no evaluator"
+                .to_owned(),
+            hint: "set RunOptions::open_sources to inrush::open_sources, for example".to_owned(),
+        })
+    }
 }
 
 /// No sources at all, for a caller that has none.
@@ -101,6 +112,8 @@ pub struct FlowInputs {
     pub structure: Option<TableStructure>,
     /// The number of fields of the first row, if it is needed.
     pub first_field_count: Option<usize>,
+    /// The columns that the inputs declare themselves, with their types; none of text.
+    pub own_columns: Vec<ColumnDetail>,
     /// Why there is nothing to load, if the flow has a mark and nothing above it.
     pub nothing_new: Option<NothingNew>,
     /// Makes a source of them.
@@ -159,6 +172,7 @@ impl FlowInputs {
         name: &'a str,
         target: &'a str,
         target_columns: Option<&'a TargetColumns>,
+        steps: Option<&'a AskedSteps<'a>>,
     ) -> KnownColumns<'a> {
         KnownColumns {
             flow: name,
@@ -174,6 +188,8 @@ impl FlowInputs {
             format: &flow.format,
             target_columns,
             key: None,
+            steps,
+            own_columns: &self.own_columns,
         }
     }
 

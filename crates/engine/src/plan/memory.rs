@@ -3,12 +3,14 @@
 use inrush_rows::plural::counted;
 use inrush_rows::quantity::bytes;
 use inrush_source::{PART_BYTES, PARTS_AHEAD, Split};
+use inrush_transform::evaluator::{BUFFER_BYTES_MAX, LIBRARY_BYTES};
 
 use super::long_units::work_bytes;
 use super::planned::PlannedFlow;
+use super::reading::Reading;
 
 /// The resident memory of the program, Python's interpreter and all libraries, and of everything that every load has:
-/// tables of time zones, threads, the session of the ledger, and the ledger rows that are read at a time. Measured: 26
+/// tables of time zones, threads, the evaluator of the ledger, and the ledger rows that are read at a time. Measured: 26
 /// MiB.
 const PROGRAM_BYTES: u64 = 32 << 20;
 /// The memory for each file of an earlier attempt: keys, counts and, for a file whose time has changed, the hashes of
@@ -82,6 +84,8 @@ pub struct MemoryBound {
     pub row_group_bytes: u64,
     /// Bytes of the destination's own library; zero if it has none.
     pub library_bytes: u64,
+    /// Bytes of DuckDB, which evaluates the steps of flows; zero if there are none.
+    pub steps_bytes: u64,
     /// Bytes by which each stream may grow for one very long record.
     pub long_record_bytes: u64,
 }
@@ -96,6 +100,7 @@ impl MemoryBound {
             + self.feed_bytes
             + self.row_group_bytes
             + self.library_bytes
+            + self.steps_bytes
     }
 
     /// The bound of a load of these flows.
@@ -103,12 +108,19 @@ impl MemoryBound {
         let readings = || flows.iter().map(PlannedFlow::reading);
         let splits = || flows.iter().flat_map(PlannedFlow::all_splits);
         let columns_max = readings().map(|reading| reading.columns.len()).max();
+        let has_steps = readings().any(|reading| reading.steps.is_some());
+        let references = readings().filter_map(|reading| reading.steps.as_ref());
+        let references = references
+            .map(|steps| steps.planned.reference_bytes())
+            .sum::<u64>();
         let record_bytes_max = readings().map(|reading| reading.dialect.record_bytes_max);
         let (chunk_bytes, streams) = (u64::from(load.chunk_bytes), load.streams as u64);
         let batch_rows = load.batch_rows as u64;
         let columns_max = columns_max.unwrap_or(0) as u64;
-        let stream_bytes =
-            text_and_batch(chunk_bytes, batch_rows, columns_max) + load.own_stream_bytes;
+        let of_steps = readings().map(|reading| stepped_bytes(reading, chunk_bytes));
+        let stream_bytes = text_and_batch(chunk_bytes, batch_rows, columns_max)
+            + of_steps.max().unwrap_or(0)
+            + load.own_stream_bytes;
         let cost = FileCost {
             engine_bytes: load.file_bytes,
             is_resumed: load.is_resumed,
@@ -120,6 +132,10 @@ impl MemoryBound {
             feed_bytes: feed_bytes(splits(), chunk_bytes, streams),
             row_group_bytes: row_group_bytes(splits()) * streams,
             library_bytes: load.library_bytes,
+            steps_bytes: match has_steps {
+                true => LIBRARY_BYTES + BUFFER_BYTES_MAX + references,
+                false => 0,
+            },
             // Up to four copies of the record: as text, as the tail carried into the next chunk, and as a value or as the
             // bytes that are sent.
             long_record_bytes: 4 * record_bytes_max.max().unwrap_or(0) as u64,
@@ -143,6 +159,7 @@ impl MemoryBound {
             feed_bytes: 0,
             row_group_bytes: 0,
             library_bytes: 0,
+            steps_bytes: 0,
             long_record_bytes: 0,
         };
         let mut decoder_bytes_max = 0;
@@ -186,6 +203,12 @@ impl MemoryBound {
                 bytes(self.library_bytes)
             ));
         }
+        if self.steps_bytes > 0 {
+            words.push_str(&format!(
+                ", {} for the steps: DuckDB and references",
+                bytes(self.steps_bytes)
+            ));
+        }
         if self.decoder_bytes > 0 {
             words.push_str(&format!(
                 ", {} for decompressors",
@@ -210,6 +233,17 @@ fn text_and_batch(chunk_bytes: u64, batch_rows: u64, columns_max: u64) -> u64 {
     // sixteen for each record, if every field is empty.
     let text = 2 * chunk_bytes + chunk_bytes * 4 + chunk_bytes / 2 * 16;
     text + batch_rows * columns_max * 17
+}
+
+/// The memory of a stream for the rows of a chunk that pass the steps together: each column that is read, each that is
+/// derived, and both again for the rows that are left. A row has at least two bytes of text.
+fn stepped_bytes(reading: &Reading, chunk_bytes: u64) -> u64 {
+    let Some(steps) = &reading.steps else {
+        return 0;
+    };
+    let columns = steps.read.len() + steps.planned.derived.len();
+    let row_text_bytes = 2 * reading.field_count.max(1) as u64;
+    2 * chunk_bytes / row_text_bytes * columns as u64 * 17
 }
 
 /// The memory of the text that is read ahead for the streams: one file is fed at a time.

@@ -29,6 +29,7 @@ pub(crate) mod planned;
 pub(crate) mod reading;
 pub mod since;
 pub(crate) mod source_paces;
+pub(crate) mod steps;
 #[cfg(test)]
 pub(crate) mod test_source;
 pub(crate) mod typed_rows;
@@ -40,4 +41,4 @@ pub(crate) use key_start::KeyStart;
 pub(crate) use memory::MemoryBound;
 pub(crate) use options::{Obstacles, PlanOptions};
 pub(crate) use planned::{PlannedFlow, PlannedUnit, UnitPlace};
-pub(crate) use reading::Reading;
+pub use reading::Reading;

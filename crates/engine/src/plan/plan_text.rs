@@ -13,7 +13,7 @@ use inrush_source::Split;
 use super::abilities::lacking_names;
 use super::memory::MemoryBound;
 use super::reading::Reading;
-use super::{column_text, typed_rows};
+use super::{column_text, steps, typed_rows};
 use crate::run::plan::PlanFacts;
 
 /// The package, its destination, and what this destination lacks.
@@ -71,11 +71,29 @@ pub fn kept_words(kept: usize, dropped: usize) -> String {
 
 /// What is special about columns of a flow, and about rows that have types already.
 pub fn fmt_reading(f: &mut fmt::Formatter<'_>, reading: &Reading) -> fmt::Result {
-    for line in column_text::lines(&reading.columns, reading.field_count) {
+    for line in column_text::lines(reading.read_columns(), reading.field_count) {
         told!(f, "    {line}")?;
     }
     for line in typed_rows::words(reading) {
         told!(f, "    {line}")?;
+    }
+    if let Some(steps) = &reading.steps {
+        let read = reading.read_columns().iter();
+        let is_loaded = |name: &str| reading.columns.iter().any(|loaded| loaded.name == name);
+        let for_steps: Vec<&str> = read
+            .map(|column| column.name.as_str())
+            .filter(|name| !is_loaded(name))
+            .collect();
+        if !for_steps.is_empty() {
+            told!(
+                f,
+                "    read for the steps, and not loaded: {}",
+                for_steps.join(", ")
+            )?;
+        }
+        for line in steps::lines(steps) {
+            told!(f, "  {line}")?;
+        }
     }
     Ok(())
 }

@@ -2,14 +2,16 @@
 
 use std::sync::Arc;
 
-use inrush_convert::Converter;
+use inrush_convert::{ConvertError, RunStamp};
 use inrush_package::{Format, RejectLimit};
 use inrush_rows::column::Column;
 use inrush_scan::Dialect;
 use inrush_source::Source;
 
 use super::expect::ExpectPlan;
+use super::steps::StepPlan;
 use crate::error::Error;
+use crate::pipeline::row_maker::RowMaker;
 use crate::verify::VerifyPlan;
 
 /// The reading of a flow's files: columns, dialect, limits and sums.
@@ -21,8 +23,10 @@ pub struct Reading {
     pub target: String,
     /// The source of its rows.
     pub source: Arc<dyn Source>,
-    /// The columns that the files fill.
+    /// The columns that are loaded.
     pub columns: Vec<Column>,
+    /// The steps that rows pass before they are loaded, if there are any.
+    pub steps: Option<Arc<StepPlan>>,
     /// Fields of a record.
     pub field_count: usize,
     /// The header that each file must have.
@@ -42,13 +46,24 @@ pub struct Reading {
 }
 
 impl Reading {
-    /// A converter of its records. Fails if its columns do not fit its fields.
-    pub fn converter(&self) -> Result<Converter, Error> {
-        Converter::new(&self.columns, &self.dialect, self.field_count).map_err(|source| {
-            Error::Convert {
-                flow: self.name.clone(),
-                source,
-            }
-        })
+    /// The columns that are read from the source: with steps, those before the first step.
+    pub fn read_columns(&self) -> &[Column] {
+        match &self.steps {
+            Some(steps) => &steps.read,
+            None => &self.columns,
+        }
+    }
+
+    /// What makes rows of the target from the records of the source. Fails if the columns do not fit the fields.
+    pub fn row_maker(&self, stamp: RunStamp) -> Result<RowMaker, Error> {
+        RowMaker::new(self, stamp)
+    }
+
+    /// The error of a column that cannot be converted.
+    pub fn convert_error(&self, source: ConvertError) -> Error {
+        Error::Convert {
+            flow: self.name.clone(),
+            source,
+        }
     }
 }

@@ -99,7 +99,7 @@ fn unchanged(flow: &Reading) -> Option<String> {
             ColumnType::Special(SpecialType::Native { .. })
         )
     };
-    let natives = flow.columns.iter().filter(is_native);
+    let natives = flow.read_columns().iter().filter(is_native);
     let names: Vec<&str> = natives.map(|column| column.name.as_str()).collect();
     (!names.is_empty()).then(|| {
         format!(
@@ -118,7 +118,8 @@ fn by_text(flow: &Reading) -> Option<String> {
     let columns = flow.source.columns().ok()?.into_iter();
     let types = columns.map(|column| Some((column.data_type?, column.is_uuid)));
     let types: Vec<_> = types.collect::<Option<_>>()?;
-    let mut converter = Converter::new(&flow.columns, &flow.dialect, flow.field_count).ok()?;
+    let columns = flow.read_columns();
+    let mut converter = Converter::new(columns, &flow.dialect, flow.field_count).ok()?;
     let names = converter.columns_by_text(&types);
     (!names.is_empty()).then(|| {
         format!(

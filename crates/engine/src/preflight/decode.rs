@@ -4,7 +4,6 @@ use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use arrow_array::RecordBatch;
-use inrush_convert::Converter;
 use inrush_rows::cancel::Stop;
 use inrush_system::threads::on_threads;
 
@@ -12,6 +11,7 @@ use super::sample::Portion;
 use super::sample_batches::{self, Making, SampleWork};
 use crate::error::Error;
 use crate::meter::nanoseconds;
+use crate::pipeline::row_maker::RowMaker;
 
 /// The least text that a thread reads, however long it takes. Small files are read completely, so that the findings
 /// about their rows do not depend on the clock.
@@ -29,12 +29,12 @@ pub trait EncodeRows {
     fn encode(&mut self, batch: &RecordBatch, block: &mut Vec<u8>) -> Result<(), Error>;
 }
 
-/// Makes a converter; each thread has its own.
-pub type MakeConverter<'a> = &'a (dyn Fn() -> Result<Converter, Error> + Sync);
+/// Makes what makes rows; each thread has its own.
+pub type MakeRows<'a> = &'a (dyn Fn() -> Result<RowMaker, Error> + Sync);
 /// Makes an encoder; `None` if rows are encoded elsewhere.
 pub type MakeEncoder<'a> = &'a (dyn Fn() -> Option<Box<dyn EncodeRows>> + Sync);
 /// The functions that make rows.
-pub type Ways<'a> = (MakeConverter<'a>, MakeEncoder<'a>);
+pub type Ways<'a> = (MakeRows<'a>, MakeEncoder<'a>);
 
 /// Encoded rows, as they are in a COPY without its header and end.
 #[derive(Clone, Debug, Default)]
@@ -75,7 +75,7 @@ pub fn measure(
     portions: &[Portion],
     threads: usize,
     measuring_time: Duration,
-    (make_converter, make_encoder): Ways<'_>,
+    (make_rows, make_encoder): Ways<'_>,
     stop: &Stop,
 ) -> Result<Decoded, Error> {
     let next = Mutex::new(portions.iter());
@@ -87,7 +87,7 @@ pub fn measure(
     let begun = Instant::now();
     let work = || -> Result<Vec<Decoded>, Error> {
         let mut own = Decoded::default();
-        let mut converter = make_converter()?;
+        let mut maker = make_rows()?;
         let mut stream = sample_batches::stream(making)?;
         let mut encoder = make_encoder();
         let is_over =
@@ -95,8 +95,7 @@ pub fn measure(
         while !is_over(own.work.meter.text_bytes) {
             let portion = next.lock().unwrap_or_else(PoisonError::into_inner).next();
             let Some(portion) = portion else { break };
-            let mut batches =
-                sample_batches::portion(making, &mut *stream, &mut converter, portion)?;
+            let mut batches = sample_batches::portion(making, &mut *stream, &mut maker, portion)?;
             let mut block = Vec::new();
             let mut encode_ns = 0;
             while let Some(batch) = batches.next_batch()? {

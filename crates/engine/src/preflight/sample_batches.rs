@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use arrow_array::RecordBatch;
-use inrush_convert::{Converter, RunStamp};
+use inrush_convert::RunStamp;
 use inrush_rows::chunk::Chunk;
 use inrush_rows::ids::RunId;
 use inrush_rows::reject::Reject;
@@ -16,6 +16,7 @@ use super::sample::Portion;
 use crate::error::Error;
 use crate::gauge::Gauge;
 use crate::meter::{Meter, nanoseconds};
+use crate::pipeline::row_maker::RowMaker;
 use crate::pipeline::split_evidence::SplitEvidence;
 use crate::plan::Reading;
 
@@ -84,29 +85,31 @@ impl SampleWork {
     }
 }
 
-/// A converter as a run makes it.
-pub fn converter(reading: &Reading) -> Result<Converter, Error> {
-    Ok(stamped(reading.converter()?))
+/// What makes rows, as a run has it.
+pub fn row_maker(reading: &Reading) -> Result<RowMaker, Error> {
+    reading.row_maker(stamp())
 }
 
-/// Fills the columns of provenance as a run does.
-pub fn stamped(converter: Converter) -> Converter {
-    converter.with_run(RunStamp {
+/// A run for the columns of provenance.
+pub fn stamp() -> RunStamp {
+    RunStamp {
         run_id: RunId::new(0),
         started_at_microseconds: 0,
-    })
+    }
 }
 
 /// Reads a source and makes batches of its rows.
 pub struct SampleBatches<'a> {
     source: Box<dyn SplitReader + 'a>,
-    converter: &'a mut Converter,
+    maker: &'a mut RowMaker,
     batch_rows: usize,
     stored_bytes_max: u64,
     evidence: SplitEvidence,
     records: Records,
     chunk: Option<Chunk>,
     at: usize,
+    /// Rows that were made together with those of the last batch.
+    left: Option<RecordBatch>,
     rejects: Vec<Reject>,
     work: SampleWork,
     /// Includes the sums in the work.
@@ -158,12 +161,12 @@ pub fn stream<'a>(making: &Making<'a>) -> Result<Box<dyn SourceStream + 'a>, Sou
 pub fn portion<'a>(
     making: &Making<'_>,
     stream: &'a mut dyn SourceStream,
-    converter: &'a mut Converter,
+    maker: &'a mut RowMaker,
     portion: &Portion,
 ) -> Result<SampleBatches<'a>, Error> {
     let reader = stream.open(&portion.split.in_source())?;
     let session = reader.session();
-    let mut batches = SampleBatches::new(making, converter, reader);
+    let mut batches = SampleBatches::new(making, maker, reader);
     match &portion.place {
         None => batches.database = Some(DatabasePortion::begin(making, portion, session)),
         // A file whose beginning covers all of it is read to its end, where a cut-off file shows as an error.
@@ -179,18 +182,19 @@ impl<'a> SampleBatches<'a> {
     /// Begins to read a source.
     pub fn new(
         making: &Making<'_>,
-        converter: &'a mut Converter,
+        maker: &'a mut RowMaker,
         source: Box<dyn SplitReader + 'a>,
     ) -> SampleBatches<'a> {
         SampleBatches {
             source,
-            converter,
+            maker,
             batch_rows: making.batch_rows,
             stored_bytes_max: u64::MAX,
             evidence: SplitEvidence::new(making.reading),
             records: Records::default(),
             chunk: None,
             at: 0,
+            left: None,
             rejects: Vec::new(),
             work: SampleWork::default(),
             gauge: Gauge::default(),
@@ -202,6 +206,9 @@ impl<'a> SampleBatches<'a> {
     /// The next rows; `None` at the end of the portion. Drop the previous batch first: its texts are views into a chunk
     /// that is filled again.
     pub fn next_batch(&mut self) -> Result<Option<RecordBatch>, Error> {
+        if let Some(left) = self.left.take() {
+            return Ok(Some(self.batch_of(left)));
+        }
         while self.at >= self.records.len() || self.chunk.is_none() {
             if let Some(chunk) = self.chunk.take() {
                 self.source.recycle(chunk);
@@ -229,12 +236,13 @@ impl<'a> SampleBatches<'a> {
             self.chunk = Some(chunk);
         }
         let chunk = self.chunk.as_ref().expect("the loop ends with one");
-        let end = self.records.len().min(self.at + self.batch_rows);
+        let end = self.maker.end(self.at, self.records.len(), self.batch_rows);
         let started = Instant::now();
         let rows = self.at..end;
-        let batch = self
-            .converter
-            .convert(chunk, &self.records, rows, &mut self.rejects);
+        let made = self
+            .maker
+            .make(chunk, &self.records, rows, &mut self.rejects)?;
+        let made = made.batch;
         self.work.meter.convert_ns += nanoseconds(started.elapsed());
         self.work.rows_rejected += self.rejects.len() as u64;
         if self.work.first_reject.is_none() {
@@ -242,9 +250,19 @@ impl<'a> SampleBatches<'a> {
         }
         self.rejects.clear();
         self.at = end;
+        Ok(Some(self.batch_of(made)))
+    }
+
+    /// The first rows of those that were made together; the others are left for the next batches.
+    fn batch_of(&mut self, made: RecordBatch) -> RecordBatch {
+        let count = made.num_rows().min(self.batch_rows);
+        let batch = made.slice(0, count);
+        if count < made.num_rows() {
+            self.left = Some(made.slice(count, made.num_rows() - count));
+        }
         self.evidence.add(&batch, &self.gauge);
         self.work.meter.rows += batch.num_rows() as u64;
-        Ok(Some(batch))
+        batch
     }
 
     /// Bytes of text that were read so far.

@@ -5,8 +5,13 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use inrush_package::secrets::masked;
-use inrush_package::{Bounds, Flow, Mode, OneOrMany, Package, PackageOrigin, Preset, Replace};
+use inrush_package::{
+    Bounds, ColumnDetail, ColumnSpec, Flow, Mode, OneOrMany, Package, PackageOrigin, Preset,
+    Replace,
+};
+use inrush_rows::column::Column;
 use inrush_rows::compression::Compression;
+use inrush_rows::type_name;
 
 use super::error::ReplayError;
 use super::kept::{count, files, flow_of};
@@ -54,6 +59,9 @@ pub fn to_save<'a>(
             // The rejects are files, and another connection than the target's is not needed for them.
             flow.connection = target.clone();
         }
+        if flow.columns.is_empty() {
+            flow.columns = columns_for_steps(planned);
+        }
         // People read these fields, and replay does not use them: values of variables are not shown.
         each_text(&mut flow.files);
         for texts in [&mut flow.pre_sql, &mut flow.post_sql] {
@@ -72,6 +80,21 @@ pub fn to_save<'a>(
     }
     package.escape();
     package.to_toml()
+}
+
+/// The columns that the steps of a flow read, if it lists none: the target says nothing of those that only steps use.
+fn columns_for_steps(planned: &Reading) -> Vec<ColumnSpec> {
+    let Some(steps) = &planned.steps else {
+        return Vec::new();
+    };
+    let spec = |column: &Column| {
+        let detail = ColumnDetail {
+            type_name: type_name::of_column(&column.column_type),
+            ..ColumnDetail::named(&column.name)
+        };
+        ColumnSpec::short(&detail).unwrap_or_else(|| ColumnSpec::Long(Box::new(detail)))
+    };
+    steps.read.iter().map(spec).collect()
 }
 
 /// The package that loads the rejects in the folder of a run; `None` if it has none.

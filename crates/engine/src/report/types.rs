@@ -7,6 +7,7 @@ use inrush_rows::column_policy::ColumnChanges;
 use inrush_rows::exit_status::ExitStatus;
 use inrush_rows::ids::RunName;
 use inrush_rows::location::Location;
+use inrush_transform::stages::StagedStep;
 use inrush_verdict::{Measurements, Verdict};
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize};
@@ -15,6 +16,10 @@ use super::kept_prediction::Prediction;
 use super::machine::MachineReport;
 use crate::ledger::Account;
 use crate::meter::Meter;
+use crate::pipeline::step_tally::StepTally;
+
+/// Keys that a lookup did not find which a report names.
+const UNMATCHED_KEYS_SHOWN: usize = 10;
 
 /// The version of the report's format. A change of meaning raises it.
 pub const REPORT_VERSION: u32 = 1;
@@ -141,6 +146,64 @@ pub struct TableReport {
     /// attempt committed.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub changes: Vec<ColumnChangesReport>,
+    /// The steps of the flow, with the rows that this attempt has passed through each and committed.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub steps: Vec<StepReport>,
+}
+
+/// A step of a flow, and the rows that it saw: `rows_in = rows_out + filtered + rejected`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct StepReport {
+    /// `derive`, `where`, `check` or `lookup`.
+    pub step: String,
+    /// The derived columns, the condition, the name of the check, or the reference.
+    pub what: String,
+    /// Rows that reached the step.
+    pub rows_in: u64,
+    /// Rows that left it.
+    pub rows_out: u64,
+    /// Rows that a condition did not keep.
+    pub filtered: u64,
+    /// Rows that became rejects: by a check, or because an expression failed.
+    pub rejected: u64,
+    /// Rows that failed a check with `else = "warn"`, and are loaded.
+    #[serde(default)]
+    pub warned: u64,
+    /// Rows whose key is not in the reference of a lookup.
+    #[serde(default)]
+    pub unmatched: u64,
+    /// The keys that a lookup did not find most often, the most frequent first. Of more than a thousand different keys, some are
+    /// not counted.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub unmatched_keys: Vec<UnmatchedKey>,
+}
+
+/// A key that a lookup did not find.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct UnmatchedKey {
+    /// The values of the key.
+    pub key: String,
+    /// Rows with this key.
+    pub rows: u64,
+}
+
+impl StepReport {
+    /// The step at this place, with its counts.
+    pub fn of(step: &StagedStep, at: usize, tally: &StepTally) -> StepReport {
+        let count = tally.counts[at];
+        let keys = tally.most_frequent(at, UNMATCHED_KEYS_SHOWN).into_iter();
+        StepReport {
+            step: step.word().to_owned(),
+            what: step.what(),
+            rows_in: count.rows_in,
+            rows_out: count.rows_out(),
+            filtered: count.filtered,
+            rejected: count.rejected,
+            warned: count.warned,
+            unmatched: count.unmatched,
+            unmatched_keys: keys.map(|(key, rows)| UnmatchedKey { key, rows }).collect(),
+        }
+    }
 }
 
 /// The values of a column that were changed, as its policies allow.

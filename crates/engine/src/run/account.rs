@@ -82,7 +82,7 @@ fn check<R: DriverRun>(run: &R, committed: &impl CommittedUnits<R>) -> Result<()
         run.rejects[flow_at].judge_share(
             &reading.name,
             whole.rows_rejected,
-            whole.rows_loaded + whole.rows_rejected,
+            whole.rows_loaded + whole.rows_rejected + whole.rows_filtered,
         )?;
     }
     Ok(())

@@ -8,6 +8,7 @@ use inrush_rows::exit_status::ExitStatus;
 use inrush_rows::ids::{RunKey, RunName};
 use inrush_rows::pace::Pace;
 use inrush_rows::reject::Reject;
+use inrush_transform::outcome::StepCount;
 use inrush_verdict::Measurements;
 
 use super::plan::PlanFacts;
@@ -16,10 +17,12 @@ use crate::event::Event;
 use crate::ledger::Account;
 use crate::pipeline::RunOptions;
 use crate::pipeline::results::{Loaded, LoadedPieces, REJECTS_SHOWN, StreamResult};
+use crate::pipeline::step_tally::StepTally;
 use crate::pipeline::stream_threads::StreamsOutcome;
+use crate::plan::Reading;
 use crate::report::{
     self, ColumnChangesReport, Outcome, Phases, Prediction, REPORT_VERSION, RejectReport,
-    RunReport, ServerReport, StreamReport, TableReport, UnitReport,
+    RunReport, ServerReport, StepReport, StreamReport, TableReport, UnitReport,
 };
 use crate::shares::share_result::ShareResult;
 
@@ -185,6 +188,24 @@ impl Gathering {
             changes,
         };
         changes.into_iter().map(report).collect()
+    }
+
+    /// The row flow of a flow's steps, in the rows that this attempt committed.
+    pub fn steps(&self, flow: usize, reading: &Reading) -> Vec<StepReport> {
+        let Some(steps) = &reading.steps else {
+            return Vec::new();
+        };
+        let mut tally = StepTally {
+            counts: vec![StepCount::default(); steps.planned.steps.len()],
+            ..StepTally::default()
+        };
+        for loaded in self.pieces().filter(|loaded| loaded.flow == flow) {
+            tally.add(&loaded.steps);
+        }
+        let steps = steps.planned.steps.iter().enumerate();
+        steps
+            .map(|(at, step)| StepReport::of(step, at, &tally))
+            .collect()
     }
 
     fn rejects_shown(&self) -> Vec<RejectReport> {

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use inrush_rows::exit_status::ExitStatus;
+use inrush_rows::plural::counted;
 
 use super::account::CommittedUnits;
 use super::context::RunContext;
@@ -13,8 +14,8 @@ use super::unit_reports::{self, UnitEnd};
 use crate::error::Error;
 use crate::ledger::Account;
 use crate::pipeline::RunOptions;
-use crate::plan::UnitPlace;
-use crate::report::{RunReport, TableReport};
+use crate::plan::{PlannedFlow, UnitPlace};
+use crate::report::{RunReport, StepReport, TableReport};
 
 /// The report of a run that has loaded something or was stopped. `committed` has its rows.
 pub fn of_run<S: LoadSteps>(
@@ -49,20 +50,48 @@ pub fn of_run<S: LoadSteps>(
             partitions: switched.partitions,
             rows_updated: switched.rows_updated,
             changes: gathering.changes(index),
+            steps: gathering.steps(index, flow.reading()),
             ..unit_reports::of_target(flow, account)
         }
     });
+    let tables: Vec<TableReport> = tables.collect();
+    for note in tables.iter().flat_map(step_notes).collect::<Vec<_>>() {
+        gathering.note(note);
+    }
     let facts = run.plan.facts();
     let done = Done {
         run: run.name.clone(),
         run_key: &facts.run_key,
         streams: facts.streams,
         resumed: run.resumed,
-        tables: tables.collect(),
+        tables,
         units,
         error,
     };
     gathering.report(facts, run.plan.server(), options, done)
+}
+
+/// What a user should know of the steps of a flow: rows that are loaded although a check fails, and a condition that no row
+/// meets.
+fn step_notes(table: &TableReport) -> Vec<String> {
+    let mut notes = Vec::new();
+    for (step, number) in table.steps.iter().zip(1..) {
+        let StepReport { what, .. } = step;
+        let of_step = format!("flow {}, step {number}", table.flow);
+        if step.warned > 0 {
+            notes.push(format!(
+                "{of_step}: the check `{what}` fails for {}, and else = \"warn\" loads them",
+                counted(step.warned, "row")
+            ));
+        }
+        if step.filtered > 0 && step.filtered == step.rows_in {
+            notes.push(format!(
+                "{of_step}: no row meets `{what}`, so all are filtered: {}",
+                counted(step.filtered, "row")
+            ));
+        }
+    }
+    notes
 }
 
 /// The report of a run that had nothing left to do.

@@ -91,5 +91,6 @@ pub fn of_target<F: PlannedFlow>(flow: &F, account: Account) -> TableReport {
         partitions: Vec::new(),
         rows_updated: None,
         changes: Vec::new(),
+        steps: Vec::new(),
     }
 }

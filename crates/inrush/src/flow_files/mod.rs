@@ -22,6 +22,9 @@ use inrush_rows::plural::counted;
 use inrush_scan::Dialect;
 use inrush_sniff::SniffError;
 use inrush_source::Source;
+use inrush_transform::evaluator::{Evaluator, EvaluatorError};
+
+use crate::flow_steps::FlowSteps;
 
 /// Empty files that notes name one by one.
 const EMPTY_FILES_NAMED: usize = 20;
@@ -31,6 +34,8 @@ const EMPTY_FILES_NAMED: usize = 20;
 pub struct FlowFiles {
     /// Standard input and named pipes: the same ones for each plan of the run.
     pipes: Pipes,
+    /// For a caller that has only files.
+    steps: FlowSteps,
 }
 
 impl FlowFiles {
@@ -38,6 +43,7 @@ impl FlowFiles {
     pub fn new(stop: &Stop) -> FlowFiles {
         FlowFiles {
             pipes: Pipes::new(stop.clone()),
+            steps: FlowSteps::default(),
         }
     }
 
@@ -102,6 +108,7 @@ impl Sources for FlowFiles {
             details,
             primary_key: Vec::new(),
             structure: None,
+            own_columns: sniffed.own_columns,
             nothing_new: None,
             opener: Box::new(LookedAt(files)),
         })
@@ -109,6 +116,10 @@ impl Sources for FlowFiles {
 
     fn find(&self, asked: &FlowAsked<'_>) -> Result<(), PlanError> {
         self.resolve(asked).map(drop)
+    }
+
+    fn step_evaluator(&self) -> Result<Arc<Evaluator>, EvaluatorError> {
+        self.steps.evaluator()
     }
 }
 

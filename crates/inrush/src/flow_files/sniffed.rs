@@ -24,6 +24,8 @@ pub struct Sniffed {
     pub format: Format,
     /// The columns, if they were guessed.
     pub columns: Vec<ColumnDetail>,
+    /// The columns that files of typed rows declare themselves.
+    pub own_columns: Vec<ColumnDetail>,
     /// Notes about the guesses, for the plan.
     pub notes: Vec<String>,
     /// A hint for the reasons of rejects, if types were guessed.
@@ -47,6 +49,7 @@ pub fn of(
             dialect: flow.format.dialect(&first_name)?,
             format,
             columns: Vec::new(),
+            own_columns: Vec::new(),
             notes: Vec::new(),
             reject_hint: None,
         })
@@ -58,7 +61,10 @@ pub fn of(
     if let Some(table) = inrush_sniff::tables::told(files, &flow.format).map_err(of_sniff)? {
         return match flow.columns.is_empty() && target_columns.is_none() {
             true => guessed(&table),
-            false => of_table(&flow.format),
+            false => Ok(Sniffed {
+                own_columns: guessed(&table).map_or_else(|_| Vec::new(), |own| own.columns),
+                ..of_table(&flow.format)?
+            }),
         };
     }
     if !flow.columns.is_empty() {
@@ -140,6 +146,7 @@ pub fn of_table(declared: &Format) -> Result<Sniffed, PlanError> {
         dialect: format.dialect("")?,
         format,
         columns: Vec::new(),
+        own_columns: Vec::new(),
         notes: Vec::new(),
         reject_hint: None,
     })
@@ -206,6 +213,7 @@ fn guessed(guess: &Guess) -> Result<Sniffed, PlanError> {
         dialect: guess.dialect(),
         format: guess.format(),
         columns,
+        own_columns: Vec::new(),
         notes,
         reject_hint: Some(guess.reject_hint()),
     })

@@ -15,6 +15,7 @@ const FOR_CALLERS: &[&str] = &[
     "fault",
     "ledger",
     "meter",
+    "peek",
     "pipeline",
     "plan",
     "plan::flow_inputs",

@@ -1,194 +1,15 @@
-//! A connection to DuckDB.
-//!
-//! # Why it is sound
-//!
-//! Each handle belongs to DuckDB, was made by the function that its comment names, and is destroyed once, when its
-//! owner is dropped. DuckDB allows all threads to use a connection; its statements wait for each other, and
-//! `duckdb_interrupt` may be called from another thread.
-#![expect(unsafe_code, reason = "functions of C")]
+//! A connection to DuckDB for a session.
 
-use std::ffi::{CStr, CString, c_char};
-use std::sync::{Arc, Weak};
+use std::sync::Arc;
 
 use adbc_core::CancelHandle;
-use adbc_core::error::{Error as AdbcError, Result as AdbcResult, Status};
-use arrow_array::ffi::{FFI_ArrowArray, FFI_ArrowSchema, from_ffi};
-use arrow_array::{RecordBatch, StructArray};
-use arrow_schema::ArrowError;
-use inrush_adbcclient::answer;
+use adbc_core::error::Result as AdbcResult;
+use inrush_adbcclient::duckdb::connection::Link;
+use inrush_adbcclient::duckdb::table_function::Source;
 
-use super::database::Instance;
-use super::functions::{self, Functions, Opaque, QueryResult};
-use super::table_function::Source;
 use crate::connection::{AdbcConnection, IngestName, Taker};
 use crate::queue::QueueReader;
 use crate::sql;
-
-/// A connection. It keeps the database open.
-pub struct Link {
-    handle: Opaque,
-    instance: Arc<Instance>,
-}
-
-// SAFETY: see the head of this file.
-unsafe impl Send for Link {}
-// SAFETY: see the head of this file.
-unsafe impl Sync for Link {}
-
-impl Link {
-    /// Connects.
-    pub fn open(instance: Arc<Instance>) -> AdbcResult<Arc<Link>> {
-        let mut handle = std::ptr::null_mut();
-        // SAFETY: the database is open; `duckdb_connect` sets the handle.
-        let state = unsafe { (instance.functions.connect)(instance.handle(), &mut handle) };
-        match state {
-            0 => Ok(Arc::new(Link { handle, instance })),
-            _ => Err(refused("DuckDB makes no connection")),
-        }
-    }
-
-    /// The functions of its library.
-    pub fn functions(&self) -> &'static Functions {
-        self.instance.functions
-    }
-
-    /// DuckDB's handle.
-    pub fn handle(&self) -> Opaque {
-        self.handle
-    }
-
-    fn query(&self, sql: &str) -> AdbcResult<Answer> {
-        let sql = c_text(sql)?;
-        let mut answer = Answer {
-            functions: self.functions(),
-            result: QueryResult::EMPTY,
-        };
-        // SAFETY: the connection is open; `duckdb_query` sets the result, even if it fails.
-        let state =
-            unsafe { (self.functions().query)(self.handle, sql.as_ptr(), &mut answer.result) };
-        match state {
-            0 => Ok(answer),
-            _ => Err(answer.error()),
-        }
-    }
-}
-
-impl Drop for Link {
-    fn drop(&mut self) {
-        // SAFETY: made by `duckdb_connect`.
-        unsafe { (self.functions().disconnect)(&mut self.handle) };
-    }
-}
-
-/// The result of a statement.
-struct Answer {
-    functions: &'static Functions,
-    result: QueryResult,
-}
-
-impl Answer {
-    fn error(&mut self) -> AdbcError {
-        // SAFETY: the text lives as long as the result.
-        let message = unsafe { text((self.functions.result_error)(&mut self.result)) };
-        let message = message.as_deref().unwrap_or("DuckDB does not say why");
-        // SAFETY: the result was set.
-        let kind = unsafe { (self.functions.result_error_type)(&mut self.result) };
-        match kind {
-            functions::ERROR_CONSTRAINT => {
-                AdbcError::with_message_and_status(message, Status::Integrity)
-            }
-            _ => refused(message),
-        }
-    }
-
-    fn rows_changed(&mut self) -> Option<i64> {
-        // SAFETY: the result was set.
-        i64::try_from(unsafe { (self.functions.rows_changed)(&mut self.result) }).ok()
-    }
-
-    fn rows(&mut self) -> AdbcResult<Vec<Vec<Option<String>>>> {
-        let schema = self.schema()?;
-        let mut rows = Vec::new();
-        loop {
-            // SAFETY: the result was set; it is passed by value, as in the header.
-            let mut chunk = unsafe { (self.functions.fetch_chunk)(self.result) };
-            if chunk.is_null() {
-                return Ok(rows);
-            }
-            let batch = self.batch(chunk, &schema);
-            // SAFETY: made by `duckdb_fetch_chunk`.
-            unsafe { (self.functions.destroy_data_chunk)(&mut chunk) };
-            answer::add_rows(&batch?, &mut rows)?;
-        }
-    }
-
-    fn schema(&mut self) -> AdbcResult<FFI_ArrowSchema> {
-        let mut schema = FFI_ArrowSchema::empty();
-        // SAFETY: the result was set, and has as many columns as it says; `types` and `options` are made and destroyed
-        // here.
-        let error = unsafe {
-            let functions = self.functions;
-            let columns = (functions.column_count)(&mut self.result);
-            let names: Vec<*const c_char> = (0..columns)
-                .map(|column| (functions.column_name)(&mut self.result, column))
-                .collect();
-            let mut types: Vec<Opaque> = (0..columns)
-                .map(|column| (functions.column_logical_type)(&mut self.result, column))
-                .collect();
-            let mut options = (functions.result_get_arrow_options)(&mut self.result);
-            let (of, called) = (types.as_mut_ptr(), names.as_ptr());
-            let error = (functions.to_arrow_schema)(options, of, called, columns, &mut schema);
-            (functions.destroy_arrow_options)(&mut options);
-            for column_type in &mut types {
-                (functions.destroy_logical_type)(column_type);
-            }
-            error
-        };
-        self.functions.check(error)?;
-        Ok(schema)
-    }
-
-    fn batch(&mut self, chunk: Opaque, schema: &FFI_ArrowSchema) -> AdbcResult<RecordBatch> {
-        let mut array = FFI_ArrowArray::empty();
-        // SAFETY: the chunk belongs to the result.
-        let error = unsafe {
-            let mut options = (self.functions.result_get_arrow_options)(&mut self.result);
-            let error = (self.functions.data_chunk_to_arrow)(options, chunk, &mut array);
-            (self.functions.destroy_arrow_options)(&mut options);
-            error
-        };
-        self.functions.check(error)?;
-        // SAFETY: DuckDB made both, with the same columns.
-        let data = unsafe { from_ffi(array, schema) }.map_err(odd)?;
-        Ok(RecordBatch::from(StructArray::from(data)))
-    }
-}
-
-impl Drop for Answer {
-    fn drop(&mut self) {
-        // SAFETY: DuckDB ignores an empty handle, and made all others.
-        unsafe { (self.functions.destroy_result)(&mut self.result) };
-    }
-}
-
-impl Functions {
-    /// Checks the result of one of the Arrow functions: a null handle means success.
-    pub fn check(&self, mut error: Opaque) -> AdbcResult<()> {
-        if error.is_null() {
-            return Ok(());
-        }
-        // SAFETY: made by the function that was called.
-        unsafe {
-            let failed = (self.error_data_has_error)(error);
-            let message = text((self.error_data_message)(error));
-            (self.destroy_error_data)(&mut error);
-            match failed {
-                true => Err(refused(message.as_deref().unwrap_or_default())),
-                false => Ok(()),
-            }
-        }
-    }
-}
 
 /// A connection of a session.
 pub struct DuckDbConnection(pub Arc<Link>);
@@ -203,14 +24,14 @@ impl AdbcConnection for DuckDbConnection {
     }
 
     fn ingest(&mut self, into: &IngestName, rows: QueueReader) -> AdbcResult<Taker> {
-        let source = Source::new(&self.0, rows)?;
+        let source = Source::new(&self.0, Box::new(rows))?;
         let schema = into.schema.iter();
         let table: Vec<String> = schema
             .chain([&into.table])
             .map(|name| sql::identifier(name))
             .collect();
         let columns = sql::names(source.names());
-        let from = self.0.instance.sources.lend(source);
+        let from = self.0.lend(source);
         let insert = format!(
             "INSERT INTO {} ({columns}) SELECT * FROM {}",
             table.join("."),
@@ -238,48 +59,6 @@ impl AdbcConnection for DuckDbConnection {
     }
 
     fn cancel_handle(&self) -> Box<dyn CancelHandle> {
-        Box::new(Canceller(Arc::downgrade(&self.0)))
+        self.0.cancel_handle()
     }
-}
-
-/// Cancels the statement of a connection, if the connection still exists.
-struct Canceller(Weak<Link>);
-
-impl CancelHandle for Canceller {
-    fn try_cancel(&self) -> AdbcResult<()> {
-        if let Some(link) = self.0.upgrade() {
-            // SAFETY: the connection is open.
-            unsafe { (link.functions().interrupt)(link.handle) };
-        }
-        Ok(())
-    }
-}
-
-/// DuckDB's message as an error.
-pub fn refused(message: &str) -> AdbcError {
-    AdbcError::with_message_and_status(message, Status::Internal)
-}
-
-/// An error of Arrow's.
-pub fn odd(error: ArrowError) -> AdbcError {
-    refused(&error.to_string())
-}
-
-/// A text for C.
-pub fn c_text(text: &str) -> AdbcResult<CString> {
-    CString::new(text).map_err(|_| refused("a text has a NUL byte, which DuckDB refuses"))
-}
-
-/// A text from C; `None` if it is NULL.
-///
-/// # Safety
-///
-/// It is NULL, or ends with a NUL byte.
-pub unsafe fn text(text: *const c_char) -> Option<String> {
-    if text.is_null() {
-        return None;
-    }
-    // SAFETY: the caller guarantees it.
-    let text = unsafe { CStr::from_ptr(text) };
-    Some(text.to_string_lossy().into_owned())
 }

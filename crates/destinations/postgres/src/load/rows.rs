@@ -3,11 +3,11 @@
 use std::borrow::Cow;
 
 use arrow_array::RecordBatch;
-use inrush_convert::Converter;
+use inrush_convert::RunStamp;
 use inrush_engine::error::Error;
 use inrush_engine::event::Event;
 use inrush_engine::fault::{self, FaultPoint};
-use inrush_engine::native::load::{FileWriter, Method, RowWriter, Written};
+use inrush_engine::native::load::{FileWriter, Method, RowMaker, RowWriter, Written};
 use inrush_engine::native::plan::UnitPlace;
 use inrush_package::ServerCopy;
 use inrush_source::SourceError;
@@ -233,8 +233,8 @@ impl RowWriter for CopyRows<'_> {
 }
 
 impl FileWriter for CopyRows<'_> {
-    fn converter(&self) -> Result<Converter, Error> {
-        Ok(converter(self.flow, self.unit)?.with_run(self.context.run.stamp()))
+    fn row_maker(&self) -> Result<RowMaker, Error> {
+        row_maker(self.flow, self.unit, self.context.run.stamp())
     }
 
     async fn begin_file(&mut self, file: &str) -> Result<(), Error> {
@@ -289,15 +289,15 @@ impl FileWriter for CopyRows<'_> {
     }
 }
 
-/// The converter for a unit's records.
-pub fn converter(flow: &FlowPlan, unit: &UnitPlan) -> Result<Converter, Error> {
-    let converter = flow.converter()?;
-    let converter = match &unit.key_set {
-        Some(set) => converter.with_key_set(set.clone()),
-        None => converter,
+/// What makes rows of a unit's records: those whose key is outside of the unit become rejects.
+pub fn row_maker(flow: &FlowPlan, unit: &UnitPlan, stamp: RunStamp) -> Result<RowMaker, Error> {
+    let maker = flow.row_maker(stamp)?;
+    let maker = match &unit.key_set {
+        Some(set) => maker.with_target(|target| target.with_key_set(set.clone())),
+        None => maker,
     };
     Ok(match &unit.key_bounds {
-        Some(bounds) => converter.with_key_bounds(bounds.clone()),
-        None => converter,
+        Some(bounds) => maker.with_target(|target| target.with_key_bounds(bounds.clone())),
+        None => maker,
     })
 }

@@ -1,9 +1,11 @@
 //! The columns of a flow, resolved by the catalog and the server's types.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use inrush_destination::sums::ColumnForm;
 use inrush_engine::native::plan::columns::{KnownColumns, Match, TargetColumns, column};
+use inrush_engine::native::plan::steps::{BoundSteps, DerivedTarget, StepPlan};
 use inrush_engine::plan::PlanError;
 use inrush_pgclient::native_types;
 use inrush_pgcopy::{NativeShape, PgType};
@@ -19,7 +21,7 @@ use crate::{PostgresError, Session};
 
 /// The columns of a flow, resolved.
 pub struct ResolvedColumns {
-    /// The columns that are loaded, in the package's order, or else in that of the files.
+    /// The columns that are loaded, in the package's order, or else in that of the files; derived ones behind the others.
     pub columns: Vec<Column>,
     /// Fields of a record, including those that are skipped.
     pub field_count: usize,
@@ -37,6 +39,40 @@ pub struct ResolvedColumns {
     pub forms: Vec<ColumnForm>,
     /// Columns whose values the server may change silently, with their types.
     pub unchecked: Vec<String>,
+    /// The columns that are read, if the flow has steps.
+    read: Option<ReadColumns>,
+}
+
+/// The columns before the steps of a flow.
+struct ReadColumns {
+    columns: Vec<Column>,
+    /// Indexes of those that are loaded as they are. They are the first of the loaded columns.
+    passed: Vec<usize>,
+    steps: BoundSteps,
+}
+
+impl ResolvedColumns {
+    /// The columns that the source fills.
+    pub fn filled_by_source(&mut self) -> &mut [Column] {
+        match &mut self.read {
+            Some(read) => &mut read.columns,
+            None => &mut self.columns,
+        }
+    }
+
+    /// The plan of the steps, once the columns that are read have their policies.
+    pub fn steps(&mut self) -> Result<Option<Arc<StepPlan>>, PlanError> {
+        let Some(ReadColumns {
+            columns,
+            passed,
+            steps,
+        }) = self.read.take()
+        else {
+            return Ok(None);
+        };
+        let plan = steps.plan(columns, &passed, &mut self.columns)?;
+        Ok(Some(Arc::new(plan)))
+    }
 }
 
 /// Resolves the columns of a flow against the catalog. `fields_native` has the forms of fields whose values are in a source's
@@ -48,43 +84,34 @@ pub async fn resolve(
     fields_native: &[Option<NativeType>],
 ) -> Result<ResolvedColumns, PlanFailure> {
     let matches = known.matches(false)?;
-    let count = matches.columns.len();
-    let mut columns: Vec<Column> = Vec::with_capacity(count);
-    let mut type_sql = Vec::with_capacity(count);
-    let mut catalog_types = Vec::with_capacity(count);
-    let mut wire = Vec::with_capacity(count);
-    let mut new_columns = Vec::with_capacity(count);
-    let mut unchecked = Vec::new();
-    // Wide tables have few types.
-    let mut named: BTreeMap<&str, PostgresType> = BTreeMap::new();
+    let mut read: Vec<Column> = Vec::with_capacity(matches.columns.len());
+    let mut passed = Vec::with_capacity(matches.columns.len());
+    let mut loaded = Loaded::default();
+    let mut new = NewTypes {
+        session,
+        known,
+        named: BTreeMap::new(),
+    };
     let mut natives = Vec::new();
-    let mut native_shapes = Vec::new();
-    for Match {
-        detail,
-        source,
-        place,
-    } in &matches.columns
-    {
-        let is_key = known.key == Some(detail.name.as_str());
-        let target = place.and_then(|place| facts?.columns.get(place));
-        let (mut resolved, nullable) = match target {
+    let target = |place: Option<usize>| place.and_then(|place| facts?.columns.get(place));
+    for (index, found) in matches.columns.iter().enumerate() {
+        let Match { detail, source, .. } = found;
+        let (mut resolved, nullable) = match target(found.place) {
             Some(column) => existing(known, column)?,
             None => {
-                let type_name = known.type_name(detail)?;
-                let resolved = match named.get(type_name) {
-                    Some(resolved) => PostgresType::clone(resolved),
-                    None => types::resolve_name(session, type_name, &detail.name)
-                        .await
-                        .map_err(PostgresError::from)?,
+                let type_name = match found.is_loaded {
+                    true => known.type_name(detail)?,
+                    false => known.type_name_for_steps(detail)?,
                 };
-                named.insert(type_name, resolved.clone());
+                let resolved = new.resolve(type_name, &detail.name).await?;
                 let nullable = detail.nullable && !resolved.not_null;
                 (resolved, nullable)
             }
         };
-        let nullable = nullable && !is_key;
+        let nullable = nullable && known.key != Some(detail.name.as_str());
         let field = source.field_index();
         let sent = field.and_then(|index| fields_native.get(index)?.as_ref());
+        let mut shape = None;
         if let Some(sent) = sent {
             let key = (sent, resolved.catalog_type);
             let passing = match natives.iter().find(|(known, _)| *known == key) {
@@ -94,40 +121,68 @@ pub async fn resolve(
                     .map_err(PostgresError::from)?,
             };
             natives.push((key, passing.clone()));
-            if let Some(shape) = passing {
+            if passing.is_some() {
                 pass_unchanged(&mut resolved, sent);
-                if !shape.is_plain() {
-                    native_shapes.push((columns.len(), shape));
-                }
             }
+            shape = passing;
         }
-        new_columns.push(NewColumn {
-            name: detail.name.clone(),
-            type_sql: resolved.sql.clone(),
-            not_null: !nullable,
-        });
-        if resolved.may_change {
-            unchecked.push(format!("`{}` ({})", detail.name, resolved.sql));
-        }
-        catalog_types.push(resolved.catalog_type);
-        wire.push(resolved.wire);
-        columns.push(column(
+        let own = column(
             known,
             detail,
             source,
-            resolved.column_type,
+            resolved.column_type.clone(),
             nullable,
-        ));
-        type_sql.push(resolved.sql);
+        );
+        read.push(own.clone());
+        if found.is_loaded {
+            passed.push(index);
+            loaded.push(own, resolved, shape);
+        }
+    }
+    let read = match known.steps {
+        None => None,
+        Some(asked) => {
+            let target_columns = facts.map(names);
+            let steps = asked.bind(&read, target_columns.as_ref(), known.target)?;
+            for derived in steps.derived() {
+                let (resolved, nullable) = match target(derived.place) {
+                    Some(column) => existing(known, column)?,
+                    None => (new.derived(derived).await?, true),
+                };
+                let nullable = nullable && known.key != Some(derived.name.as_str());
+                let own = BoundSteps::column(derived, resolved.column_type.clone(), nullable);
+                loaded.push(own, resolved, None);
+            }
+            Some(ReadColumns {
+                columns: read,
+                passed,
+                steps,
+            })
+        }
+    };
+    let Loaded {
+        columns,
+        type_sql,
+        catalog_types,
+        wire,
+        native_shapes,
+        new_columns,
+        unchecked,
+    } = loaded;
+    if columns.is_empty() && read.is_some() {
+        return Err(known
+            .mismatch(
+                "no column is loaded".to_owned(),
+                "derive a column of the target, or load one of the source",
+            )
+            .into());
     }
     if let Some(facts) = facts {
         let required = facts.columns.iter().filter(|column| {
             column.not_null && !column.has_default && !column.generated && !column.identity
         });
-        known.require(
-            required.map(|column| column.name.as_str()),
-            &matches.names(),
-        )?;
+        let filled = columns.iter().map(|column| column.name.as_str()).collect();
+        known.require(required.map(|column| column.name.as_str()), &filled)?;
     }
     let forms = columns
         .iter()
@@ -145,7 +200,82 @@ pub async fn resolve(
         native_shapes,
         new_columns,
         unchecked,
+        read,
     })
+}
+
+/// The columns that are loaded, as far as they are resolved.
+#[derive(Default)]
+struct Loaded {
+    columns: Vec<Column>,
+    type_sql: Vec<String>,
+    catalog_types: Vec<(u32, i32)>,
+    wire: Vec<Option<PgType>>,
+    native_shapes: Vec<(usize, NativeShape)>,
+    new_columns: Vec<NewColumn>,
+    unchecked: Vec<String>,
+}
+
+impl Loaded {
+    /// Adds a column. `shape` is the form of its values, if they come in the binary form of another database.
+    fn push(&mut self, column: Column, resolved: PostgresType, shape: Option<NativeShape>) {
+        if let Some(shape) = shape.filter(|shape| !shape.is_plain()) {
+            self.native_shapes.push((self.columns.len(), shape));
+        }
+        self.new_columns.push(NewColumn {
+            name: column.name.clone(),
+            type_sql: resolved.sql.clone(),
+            not_null: !column.nullable,
+        });
+        if resolved.may_change {
+            let unchecked = format!("`{}` ({})", column.name, resolved.sql);
+            self.unchecked.push(unchecked);
+        }
+        self.catalog_types.push(resolved.catalog_type);
+        self.wire.push(resolved.wire);
+        self.type_sql.push(resolved.sql);
+        self.columns.push(column);
+    }
+}
+
+/// Types of columns that the target does not have. Wide tables have few types.
+struct NewTypes<'a> {
+    session: &'a Session,
+    known: &'a KnownColumns<'a>,
+    named: BTreeMap<String, PostgresType>,
+}
+
+impl NewTypes<'_> {
+    async fn resolve(
+        &mut self,
+        type_name: &str,
+        column: &str,
+    ) -> Result<PostgresType, PlanFailure> {
+        if let Some(resolved) = self.named.get(type_name) {
+            return Ok(resolved.clone());
+        }
+        let resolved = types::resolve_name(self.session, type_name, column)
+            .await
+            .map_err(PostgresError::from)?;
+        self.named.insert(type_name.to_owned(), resolved.clone());
+        Ok(resolved)
+    }
+
+    async fn derived(&mut self, derived: &DerivedTarget) -> Result<PostgresType, PlanFailure> {
+        match &derived.type_name {
+            Some(type_name) => self.resolve(type_name, &derived.name).await,
+            None => Err(self
+                .known
+                .mismatch(
+                    format!(
+                        "a new target cannot have the derived column `{}`: no type holds its values",
+                        derived.name
+                    ),
+                    "CAST it AS VARCHAR",
+                )
+                .into()),
+        }
+    }
 }
 
 fn existing(

@@ -1,7 +1,7 @@
 //! Makes the plan of one flow in stages; the type of each stage has the facts that are known after it.
 
-use inrush_engine::native::plan::Reading;
 use inrush_engine::plan::PlanError;
+use inrush_engine::plan::Reading;
 use inrush_package::{Bounds, OneOrMany};
 
 use super::bounds::Interval;
@@ -117,6 +117,7 @@ impl Stages<'_> {
                 target: self.target.sql,
                 source: self.columns.source,
                 columns: resolved.columns,
+                steps: self.columns.steps,
                 field_count: resolved.field_count,
                 header: files.header,
                 dialect: files.dialect,

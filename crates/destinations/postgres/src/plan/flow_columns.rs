@@ -3,10 +3,13 @@
 use std::sync::Arc;
 
 use inrush_engine::native::plan::columns::KnownColumns;
+use inrush_engine::native::plan::expect;
+use inrush_engine::native::plan::steps::{AskedSteps, StepPlan};
 use inrush_engine::plan::PlanError;
 use inrush_engine::plan::flow_inputs::{FlowAsked, FlowInputs};
 use inrush_package::{Bounds, Flow, Mode};
 use inrush_rows::column::ColumnType;
+use inrush_rows::column_policy::ValueSource;
 use inrush_source::{Source, TablePartitioning};
 
 use super::columns::{self, ResolvedColumns};
@@ -32,10 +35,12 @@ pub struct FlowColumns {
     pub files: FlowInputs,
     /// The files as a source.
     pub source: Arc<dyn Source>,
-    /// The columns that they fill.
+    /// The columns that are loaded.
     pub resolved: ResolvedColumns,
     /// The source sends rows in the form that the columns take.
     pub rows_pass: bool,
+    /// The steps of the flow, if it has any.
+    pub steps: Option<Arc<StepPlan>>,
     /// The column of the range partition key of the target, or of the future target.
     pub key_name: Option<String>,
     /// How its ranges are used.
@@ -53,7 +58,11 @@ impl FlowColumns {
         let name = &target.flow_name;
         let facts = target.facts.as_ref();
         let target_columns = facts.map(columns::names);
-        let filled = target_columns.as_ref().map(|names| names.filled.as_slice());
+        let steps = AskedSteps::of(request.package, flow, name, request.options)?;
+        let filled = target_columns.as_ref().map(|names| match &steps {
+            Some(steps) => steps.filled_by_source(names),
+            None => names.filled.clone(),
+        });
         let since = match flow
             .source
             .as_ref()
@@ -74,7 +83,7 @@ impl FlowColumns {
             name,
             folder: request.options.folder,
             package: request.package,
-            filled,
+            filled: filled.as_deref(),
             since: since.as_ref(),
         };
         let mut files = request.options.sources.look(&asked, notes)?;
@@ -84,14 +93,23 @@ impl FlowColumns {
             key: key_name
                 .as_deref()
                 .filter(|_| !target.is_routed() || facts.is_none()),
-            ..files.known(flow, name, &target.sql, target_columns.as_ref())
+            ..files.known(
+                flow,
+                name,
+                &target.sql,
+                target_columns.as_ref(),
+                steps.as_ref(),
+            )
         };
         let mut resolved =
             columns::resolve(request.session, &known, facts, &files.natives()).await?;
         let field_count = resolved.field_count;
-        let source = files.settle(flow, name, &mut resolved.columns, field_count)?;
+        let source = files.settle(flow, name, resolved.filled_by_source(), field_count)?;
+        let steps = resolved.steps()?;
+        expect::refuse_sums_with_steps(flow, name)?;
         own_source::refuse(request, target, &*source).await?;
-        let rows_pass = passing::rows_pass(request.session, &*source, &resolved).await?;
+        let rows_pass =
+            passing::rows_pass(request.session, &*source, &resolved, steps.is_some()).await?;
         notes.extend(unchecked_types::answer(
             request,
             target,
@@ -103,6 +121,7 @@ impl FlowColumns {
             source,
             resolved,
             rows_pass,
+            steps,
             key_name,
             range_key,
         })
@@ -186,6 +205,21 @@ fn key_plan(
                 "partition_by names one of the columns of the files",
             )
         })?;
+    let is_read_before = matches!(
+        (target.is_routed(), &flow.bounds),
+        (true, Bounds::Every(_)) | (false, Bounds::List(_) | Bounds::Every(_) | Bounds::Parts(_))
+    );
+    if is_read_before && resolved.columns[column_index].source == ValueSource::Derived {
+        return Err(target.mismatch(
+            format!(
+                "the partition key `{column}` is derived by a step, and these bounds are planned from the keys in the files"
+            ),
+            match target.is_routed() {
+                true => "list the bounds: bounds = [\"2024-01-01\", \"2024-02-01\"]; or create the partitions before",
+                false => "write routing = true and list the bounds, so that each row goes to the partition of its key",
+            },
+        ));
+    }
     let kind = match &resolved.columns[column_index].column_type {
         ColumnType::Int16 | ColumnType::Int32 | ColumnType::Int64 => KeyKind::Integer,
         ColumnType::Date => KeyKind::Date,

@@ -1,6 +1,7 @@
 //! Describes all settings that affect the rows and the staging tables of a flow's units, for the units' keys.
 
 use inrush_engine::native::plan::identity::description::{self, Description};
+use inrush_engine::native::plan::steps::StepPlan;
 use inrush_package::{Trailer, Verify};
 use inrush_rows::column::Column;
 use inrush_scan::Dialect;
@@ -43,6 +44,8 @@ pub struct Shape<'a> {
     pub summed: &'a [usize],
     /// Indexes of a new target beside its primary key.
     pub new_indexes: &'a [NewIndex],
+    /// The steps that rows pass before they are loaded.
+    pub steps: Option<&'a StepPlan>,
 }
 
 impl Shape<'_> {
@@ -89,6 +92,7 @@ impl Shape<'_> {
         }
         said.say_word("verify", self.level);
         description::sums(&mut said, self.trailer, self.summed);
+        description::steps(&mut said, self.steps);
         said.into_text()
     }
 }
@@ -227,6 +231,7 @@ mod tests {
             trailer: None,
             summed: &[],
             new_indexes: &[],
+            steps: None,
         };
         let indexes = [IndexFacts {
             name: "orders_pkey".to_owned(),

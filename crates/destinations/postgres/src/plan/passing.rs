@@ -10,23 +10,18 @@ use super::WireForm;
 use super::columns::ResolvedColumns;
 use crate::{PostgresError, Session};
 
-/// True if each column takes the source's field in the same place, and the bytes of its values mean the same there.
+/// True if each column takes the source's field in the same place, and the bytes of its values mean the same there. The rows of
+/// a flow with steps never pass: a step may change, leave out or refuse each of them.
 pub async fn rows_pass(
     session: &Session,
     source: &dyn Source,
     resolved: &ResolvedColumns,
+    has_steps: bool,
 ) -> Result<bool, PostgresError> {
     let Some(forms) = source.native_forms() else {
         return Ok(false);
     };
-    let columns = &resolved.columns;
-    let are_in_place = columns.len() == forms.len()
-        && columns
-            .iter()
-            .enumerate()
-            .all(|(index, column)| column.source.field_index() == Some(index));
-    let is_binary = matches!(resolved.wire, WireForm::Binary(_));
-    if !are_in_place || !is_binary || !columns.iter().all(is_read_plainly) {
+    if !may_pass(forms.len(), &resolved.columns, &resolved.wire, has_steps) {
         return Ok(false);
     }
     let pairs = forms
@@ -39,7 +34,54 @@ pub async fn rows_pass(
         .all(|shape| shape.as_ref().is_some_and(|shape| shape.is_plain())))
 }
 
+/// True if nothing but the types of its columns can keep the rows of a source with so many fields from passing.
+fn may_pass(field_count: usize, columns: &[Column], wire: &WireForm, has_steps: bool) -> bool {
+    let are_in_place = columns.len() == field_count
+        && columns
+            .iter()
+            .enumerate()
+            .all(|(index, column)| column.source.field_index() == Some(index));
+    let is_binary = matches!(wire, WireForm::Binary(_));
+    !has_steps && are_in_place && is_binary && columns.iter().all(is_read_plainly)
+}
+
 /// No setting changes or refuses a value of the column.
 fn is_read_plainly(column: &Column) -> bool {
     column.policies == ColumnPolicies::default() && column.formats.is_empty()
+}
+
+#[cfg(test)]
+mod tests {
+    use inrush_pgcopy::PgType;
+    use inrush_rows::column_type::ColumnType;
+
+    use super::*;
+
+    #[test]
+    fn rows_of_a_flow_with_steps_never_pass() {
+        let columns = [
+            Column::new("a", ColumnType::Int32, 0),
+            Column::new("b", ColumnType::Int32, 1),
+        ];
+        let binary = WireForm::Binary(vec![PgType::Int4; 2]);
+        assert!(may_pass(2, &columns, &binary, false));
+        assert!(!may_pass(2, &columns, &binary, true));
+    }
+
+    #[test]
+    fn rows_pass_only_with_all_fields_in_their_places_and_in_binary_form() {
+        let columns = [
+            Column::new("a", ColumnType::Int32, 1),
+            Column::new("b", ColumnType::Int32, 0),
+        ];
+        let binary = WireForm::Binary(vec![PgType::Int4; 2]);
+        assert!(!may_pass(2, &columns, &binary, false));
+        let first = [Column::new("a", ColumnType::Int32, 0)];
+        assert!(may_pass(1, &first, &binary, false));
+        assert!(!may_pass(2, &first, &binary, false));
+        let text = WireForm::Text {
+            reason: "a test".to_owned(),
+        };
+        assert!(!may_pass(1, &first, &text, false));
+    }
 }

@@ -66,6 +66,7 @@ impl<'a> UnitPlanner<'a> {
             trailer: request.flow.trailer.as_ref(),
             summed: &checks.verify.summed,
             new_indexes: &publishing.new_indexes,
+            steps: columns.steps.as_deref(),
         };
         UnitPlanner {
             request,

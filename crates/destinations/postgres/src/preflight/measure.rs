@@ -6,7 +6,7 @@ use arrow_array::RecordBatch;
 use inrush_engine::error::Error;
 use inrush_engine::native::preflight::decode::{self, EncodeRows, Ways};
 use inrush_engine::native::preflight::flow_found::FlowFound;
-use inrush_engine::native::preflight::sample_batches::{self, stamped};
+use inrush_engine::native::preflight::sample_batches;
 use inrush_engine::native::preflight::{
     Client, MeasuredDestination, MeasuringTime, ReadFound, measure,
 };
@@ -103,12 +103,12 @@ impl MeasuredDestination for MeasuredServer<'_> {
         let unit = &flow.units[*unit];
         let is_one = found.works.len() == 1;
         // A sample over several units has rows with several bounds, and rows of one unit are not rejects of another.
-        let converter = || match is_one {
-            true => Ok(stamped(rows::converter(flow, unit)?)),
-            false => sample_batches::converter(&flow.reading),
+        let row_maker = || match is_one {
+            true => rows::row_maker(flow, unit, sample_batches::stamp()),
+            false => sample_batches::row_maker(&flow.reading),
         };
         let encoder = || Some(Box::new(Encoder::new(flow)) as Box<dyn EncodeRows>);
-        let ways: Ways<'_> = (&converter, &encoder);
+        let ways: Ways<'_> = (&row_maker, &encoder);
         client.decode(found, &flow.reading, ways, measuring_time)
     }
 

@@ -12,7 +12,7 @@ use inrush_engine::meter::Meter;
 use inrush_engine::native::preflight::flow_found::FlowFound;
 use inrush_engine::native::preflight::sample::Portion;
 use inrush_engine::native::preflight::sample_batches::{
-    self, Making, Portions, SampleBatches, SampleWork, stamped,
+    self, Making, Portions, SampleBatches, SampleWork,
 };
 use inrush_engine::native::preflight::{BesideRows, Together, own_cpu_s};
 use inrush_source::{ShareSettings, SharedSplit, Split};
@@ -166,7 +166,7 @@ async fn stream(
     making: &Making<'_>,
     source: &Source,
 ) -> Result<Ran, RowsError> {
-    let mut converter = stamped(rows::converter(&trial.flow, &trial.unit)?);
+    let mut maker = rows::row_maker(&trial.flow, &trial.unit, sample_batches::stamp())?;
     let mut sending = Sending::begin(server, session, trial).await?;
     let cpu_before = server.backend_cpu_s(session);
     let began = Instant::now();
@@ -176,8 +176,7 @@ async fn stream(
         Source::Portions(portions) => {
             let mut reading = sample_batches::stream(making)?;
             while let Some(portion) = portions.take() {
-                let batches =
-                    sample_batches::portion(making, &mut *reading, &mut converter, portion)?;
+                let batches = sample_batches::portion(making, &mut *reading, &mut maker, portion)?;
                 let more;
                 (sending, more) = sending.all_of(batches).await?;
                 work.add(more);
@@ -191,7 +190,7 @@ async fn stream(
             let next = feed.next_part().await?;
             drop(waiting);
             let Some(part) = next else { break };
-            let batches = SampleBatches::new(making, &mut converter, part.reader);
+            let batches = SampleBatches::new(making, &mut maker, part.reader);
             let more;
             (sending, more) = sending.all_of(batches).await?;
             work.add(more);

@@ -5,7 +5,7 @@
 use std::cell::RefCell;
 
 use arrow_array::RecordBatch;
-use inrush_convert::{Converter, RunStamp};
+use inrush_convert::RunStamp;
 use inrush_destination::{LoadMethod, Misfit, RefusedRow, UnitPart, UnitRecord, UnitStream};
 use inrush_rows::ids::UnitKey;
 use inrush_rows::pace::value_bytes;
@@ -23,6 +23,7 @@ use crate::load::{Method, Part, Transactions, UnitTransaction};
 use crate::pipeline::gathered::Gathered;
 use crate::pipeline::reject_files;
 use crate::pipeline::row_loop::{RowFault, RowLoop, RowWriter, Written};
+use crate::pipeline::row_maker::RowMaker;
 use crate::pipeline::work::{FileWriter, Work};
 use crate::plan::{PlannedUnit, UnitPlace};
 
@@ -233,13 +234,13 @@ impl RowWriter for StreamWriter<'_, '_> {
 }
 
 impl FileWriter for StreamWriter<'_, '_> {
-    fn converter(&self) -> Result<Converter, Error> {
+    fn row_maker(&self) -> Result<RowMaker, Error> {
         let record = self.target.context.run.open.record();
         let stamp = RunStamp {
             run_id: record.run_id,
             started_at_microseconds: record.started_at_microseconds,
         };
-        Ok(self.flow.reading.converter()?.with_run(stamp))
+        self.flow.reading.row_maker(stamp)
     }
 
     /// The rows of a unit's files follow each other.

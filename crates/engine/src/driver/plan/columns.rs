@@ -1,21 +1,60 @@
 //! The columns of a flow, resolved by the destination's types.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use inrush_destination::{ColumnPlan, Destination, ResolvedType, TargetColumn, TargetFacts};
 use inrush_rows::column::Column;
 
 use crate::plan::PlanError;
 use crate::plan::columns::{KnownColumns, Match, TargetColumns, column};
+use crate::plan::steps::{BoundSteps, DerivedTarget, StepPlan};
 
 /// The columns of a flow, resolved.
 pub struct Resolved {
-    /// The columns as the files are read.
+    /// The columns that are loaded.
     pub columns: Vec<Column>,
     /// The columns as the destination gets them.
     pub planned: Vec<ColumnPlan>,
     /// Fields of a record, including those that are skipped.
     pub field_count: usize,
+    /// The columns that are read, if the flow has steps.
+    pub read: Option<ReadColumns>,
+}
+
+/// The columns before the steps of a flow.
+pub struct ReadColumns {
+    /// The columns.
+    pub columns: Vec<Column>,
+    /// Indexes of those that are loaded as they are. They are the first of the loaded columns.
+    pub passed: Vec<usize>,
+    /// The steps.
+    pub steps: BoundSteps,
+}
+
+impl Resolved {
+    /// The columns that the source fills.
+    pub fn filled_by_source(&mut self) -> &mut [Column] {
+        match &mut self.read {
+            Some(read) => &mut read.columns,
+            None => &mut self.columns,
+        }
+    }
+
+    /// The plan of the steps, once the columns that are read have their policies.
+    pub fn steps(&mut self) -> Result<Option<Arc<StepPlan>>, PlanError> {
+        let Some(read) = self.read.take() else {
+            return Ok(None);
+        };
+        let ReadColumns {
+            columns,
+            passed,
+            steps,
+        } = read;
+        steps
+            .plan(columns, &passed, &mut self.columns)
+            .map(|steps| Some(Arc::new(steps)))
+    }
 }
 
 /// The names of a target's columns.
@@ -35,42 +74,38 @@ pub fn resolve(
     facts: Option<&TargetFacts>,
 ) -> Result<Resolved, PlanError> {
     let matches = known.matches(destination.abilities().folds_names)?;
-    let mut columns: Vec<Column> = Vec::with_capacity(matches.columns.len());
+    let mut read: Vec<Column> = Vec::with_capacity(matches.columns.len());
+    let mut passed = Vec::with_capacity(matches.columns.len());
     let mut planned = Vec::with_capacity(matches.columns.len());
-    // Wide tables have few types, and many columns.
-    let mut types: BTreeMap<&str, ResolvedType> = BTreeMap::new();
-    for Match {
-        detail,
-        source,
-        place,
-    } in &matches.columns
-    {
-        let target = place.and_then(|place| facts?.columns.get(place));
-        let (resolved, nullable) = match target {
+    let mut new = NewTypes {
+        destination,
+        known,
+        types: BTreeMap::new(),
+    };
+    let target = |place: Option<usize>| place.and_then(|place| facts?.columns.get(place));
+    for (index, found) in matches.columns.iter().enumerate() {
+        let Match { detail, source, .. } = found;
+        let (resolved, nullable) = match target(found.place) {
             Some(target) => (existing(known, target)?, !target.not_null),
+            None if found.is_loaded => {
+                let resolved = new.resolve(&detail.name, known.type_name(detail)?)?;
+                (resolved, detail.nullable)
+            }
             None => {
-                let type_name = known.type_name(detail)?;
-                let resolved = match types.get(type_name) {
-                    Some(resolved) => resolved.clone(),
-                    None => {
-                        let resolved = destination.resolve_type(type_name).map_err(|error| {
-                            let hint = error.hint().unwrap_or("name another type").to_owned();
-                            known.mismatch(format!("column `{}`: {error}", detail.name), &hint)
-                        })?;
-                        types.insert(type_name, resolved.clone());
-                        resolved
-                    }
-                };
+                let resolved = new.resolve(&detail.name, known.type_name_for_steps(detail)?)?;
                 (resolved, detail.nullable)
             }
         };
-        planned.push(ColumnPlan {
-            name: detail.name.clone(),
-            sql: resolved.sql,
-            column_type: resolved.column_type.clone(),
-            nullable,
-        });
-        columns.push(column(
+        if found.is_loaded {
+            passed.push(index);
+            planned.push(ColumnPlan {
+                name: detail.name.clone(),
+                sql: resolved.sql,
+                column_type: resolved.column_type.clone(),
+                nullable,
+            });
+        }
+        read.push(column(
             known,
             detail,
             source,
@@ -78,22 +113,87 @@ pub fn resolve(
             nullable,
         ));
     }
+    let mut filled: BTreeSet<&str> = matches.names();
+    let (columns, read) = match known.steps {
+        None => (read, None),
+        Some(asked) => {
+            let target_columns = facts.map(names);
+            let steps = asked.bind(&read, target_columns.as_ref(), known.target)?;
+            let mut columns: Vec<Column> = passed.iter().map(|at| read[*at].clone()).collect();
+            for derived in steps.derived() {
+                let (resolved, nullable) = match target(derived.place) {
+                    Some(target) => (existing(known, target)?, !target.not_null),
+                    None => (new.derived(derived)?, true),
+                };
+                planned.push(ColumnPlan {
+                    name: derived.name.clone(),
+                    sql: resolved.sql,
+                    column_type: resolved.column_type.clone(),
+                    nullable,
+                });
+                columns.push(BoundSteps::column(derived, resolved.column_type, nullable));
+            }
+            let read = ReadColumns {
+                columns: read,
+                passed,
+                steps,
+            };
+            (columns, Some(read))
+        }
+    };
     if columns.is_empty() {
         return Err(known.mismatch(
             "no column is loaded".to_owned(),
             "list at least one column that is not skipped",
         ));
     }
+    filled.extend(columns.iter().map(|column| column.name.as_str()));
     let must = facts.iter().flat_map(|facts| &facts.columns);
     let required = must
         .filter(|column| column.not_null && !column.has_default && !column.generated)
         .map(|column| column.name.as_str());
-    known.require(required, &matches.names())?;
+    known.require(required, &filled)?;
     Ok(Resolved {
         columns,
         planned,
         field_count: matches.field_count,
+        read,
     })
+}
+
+/// Types of columns that the target does not have. Wide tables have few types, and many columns.
+struct NewTypes<'a> {
+    destination: &'a dyn Destination,
+    known: &'a KnownColumns<'a>,
+    types: BTreeMap<String, ResolvedType>,
+}
+
+impl NewTypes<'_> {
+    fn resolve(&mut self, column: &str, type_name: &str) -> Result<ResolvedType, PlanError> {
+        if let Some(resolved) = self.types.get(type_name) {
+            return Ok(resolved.clone());
+        }
+        let resolved = self.destination.resolve_type(type_name).map_err(|error| {
+            let hint = error.hint().unwrap_or("name another type").to_owned();
+            self.known
+                .mismatch(format!("column `{column}`: {error}"), &hint)
+        })?;
+        self.types.insert(type_name.to_owned(), resolved.clone());
+        Ok(resolved)
+    }
+
+    fn derived(&mut self, derived: &DerivedTarget) -> Result<ResolvedType, PlanError> {
+        match &derived.type_name {
+            Some(type_name) => self.resolve(&derived.name, type_name),
+            None => Err(self.known.mismatch(
+                format!(
+                    "a new target cannot have the derived column `{}`: no type holds its values",
+                    derived.name
+                ),
+                "CAST it AS VARCHAR",
+            )),
+        }
+    }
 }
 
 fn existing(known: &KnownColumns<'_>, column: &TargetColumn) -> Result<ResolvedType, PlanError> {

@@ -14,6 +14,7 @@ use super::units::UnitPlanner;
 use super::{ContractFlow, refuse};
 use crate::plan::flow_inputs::FlowAsked;
 use crate::plan::identity::description::{self, Description};
+use crate::plan::steps::AskedSteps;
 use crate::plan::{PlanError, PlanOptions, Reading, abilities, expect};
 use crate::verify::{ColumnSums, DriverSums, VerifyPlan};
 
@@ -56,7 +57,11 @@ impl ContractFlowPlanner<'_> {
         }
         notes.extend(facts.iter().flat_map(|facts| facts.notes.iter().cloned()));
         let target_columns = facts.as_ref().map(columns::names);
-        let filled = target_columns.as_ref().map(|names| names.filled.as_slice());
+        let steps = AskedSteps::of(self.package, self.flow, &name, self.options)?;
+        let filled = target_columns.as_ref().map(|names| match &steps {
+            Some(steps) => steps.filled_by_source(names),
+            None => names.filled.clone(),
+        });
         let since = match self.flow.source.as_ref().and_then(|it| it.since.as_ref()) {
             Some(_) => {
                 let (destination, target) = (self.destination, &self.name.sql);
@@ -71,7 +76,7 @@ impl ContractFlowPlanner<'_> {
             name: &name,
             folder: self.options.folder,
             package: self.package,
-            filled,
+            filled: filled.as_deref(),
             since: since.as_ref(),
         };
         let mut read = self.options.sources.look(&asked, notes)?;
@@ -82,15 +87,20 @@ impl ContractFlowPlanner<'_> {
                 read.primary_key.join(", ")
             ));
         }
-        let known = read.known(self.flow, &name, &self.name.sql, target_columns.as_ref());
-        read.refuse_native(&name)?;
-        let mut resolved = columns::resolve(self.destination, &known, facts.as_ref())?;
-        let source = read.settle(
+        let target_columns = target_columns.as_ref();
+        let known = read.known(
             self.flow,
             &name,
-            &mut resolved.columns,
-            resolved.field_count,
-        )?;
+            &self.name.sql,
+            target_columns,
+            steps.as_ref(),
+        );
+        read.refuse_native(&name)?;
+        let mut resolved = columns::resolve(self.destination, &known, facts.as_ref())?;
+        let field_count = resolved.field_count;
+        let source = read.settle(self.flow, &name, resolved.filled_by_source(), field_count)?;
+        let steps = resolved.steps()?;
+        expect::refuse_sums_with_steps(self.flow, &name)?;
         let partition_by = self.partition_by(&name, &resolved, facts.as_ref())?;
         let types = resolved.planned.iter().map(|planned| &planned.sql);
         let mut verify = VerifyPlan::new(&resolved.columns, types, None);
@@ -112,6 +122,7 @@ impl ContractFlowPlanner<'_> {
             .say("types", types_of(&resolved.planned))
             .say_unless("partition_by", partition_by.clone(), &Vec::new());
         description::sums(&mut shape, self.flow.trailer.as_ref(), &verify.summed);
+        description::steps(&mut shape, steps.as_deref());
         // Units that were loaded without sums have none to compare.
         shape.say_word("verify", level);
         let target = TargetPlan {
@@ -146,7 +157,8 @@ impl ContractFlowPlanner<'_> {
             target: self.name.sql.clone(),
             source,
             columns: resolved.columns,
-            field_count: resolved.field_count,
+            steps,
+            field_count,
             header: read.header,
             dialect: read.dialect,
             format: read.format,

@@ -30,7 +30,7 @@ pub struct Batches {
 pub fn of_sample(preflight: &ContractPreflight<'_>, found: &FlowFound) -> Result<Batches, Error> {
     let reading = &preflight.plan.flows[found.index].reading;
     let making = preflight.client().making(reading, found);
-    let mut converter = sample_batches::converter(reading)?;
+    let mut maker = sample_batches::row_maker(reading)?;
     let mut stream = sample_batches::stream(&making)?;
     let mut batches = Vec::new();
     let mut text_bytes = 0;
@@ -38,7 +38,7 @@ pub fn of_sample(preflight: &ContractPreflight<'_>, found: &FlowFound) -> Result
         if text_bytes >= KEPT_TEXT_BYTES {
             break;
         }
-        let mut sampled = sample_batches::portion(&making, &mut *stream, &mut converter, &portion)?;
+        let mut sampled = sample_batches::portion(&making, &mut *stream, &mut maker, &portion)?;
         while let Some(batch) = sampled.next_batch()? {
             batches.push(batch);
             if text_bytes + sampled.text_bytes() >= KEPT_TEXT_BYTES {

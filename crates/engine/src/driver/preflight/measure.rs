@@ -84,8 +84,8 @@ impl MeasuredDestination for ContractPreflight<'_> {
         measuring_time: Duration,
     ) -> Result<(), Error> {
         let reading = &self.plan.flows[found.index].reading;
-        let converter = || sample_batches::converter(reading);
-        let ways: Ways<'_> = (&converter, &|| None);
+        let rows = || sample_batches::row_maker(reading);
+        let ways: Ways<'_> = (&rows, &|| None);
         client.decode(found, reading, ways, measuring_time)
     }
 

@@ -36,14 +36,13 @@ pub fn measure(
     let cpu_before = own_cpu_s();
     let begun = Instant::now();
     let load = |target: &str, number: usize, stream: &mut dyn UnitStream| -> Result<Ran, Error> {
-        let mut converter = sample_batches::converter(reading)?;
+        let mut maker = sample_batches::row_maker(reading)?;
         let mut reading = sample_batches::stream(&making)?;
         let mut ran = Ran::default();
         let begun = Instant::now();
         let mut refused = 0;
         'all: while let Some(portion) = portions.take() {
-            let mut batches =
-                sample_batches::portion(&making, &mut *reading, &mut converter, portion)?;
+            let mut batches = sample_batches::portion(&making, &mut *reading, &mut maker, portion)?;
             while let Some(batch) = batches.next_batch()? {
                 let writing = Instant::now();
                 refused += stream.write(&batch)?.not_taken() as u64;

@@ -21,6 +21,8 @@ use inrush_scan::{
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
+use crate::plan::steps::StepPlan;
+
 /// A description under construction: pairs of a name and a value, in the order in which they are added.
 #[derive(Clone, Debug, Default)]
 pub struct Description(Map<String, Value>);
@@ -193,6 +195,11 @@ pub fn sums(said: &mut Description, trailer: Option<&Trailer>, summed: &[usize])
     .say_unless("summed", summed.to_vec(), &Vec::new());
 }
 
+/// The steps of a flow, if it has any. Rows that have passed other steps cannot be used.
+pub fn steps(said: &mut Description, steps: Option<&StepPlan>) {
+    said.say_some("steps", steps.map(|steps| steps.description.clone()));
+}
+
 /// A delimiter may have any bytes, but JSON has only characters.
 fn short_text(text: &ShortText) -> Vec<u8> {
     text.as_bytes().to_vec()
@@ -226,7 +233,8 @@ fn column(column: &Column) -> Description {
                 | ValueSource::Line
                 | ValueSource::ByteOffset
                 | ValueSource::LoadTime
-                | ValueSource::Run => json!(source.word()),
+                | ValueSource::Run
+                | ValueSource::Derived => json!(source.word()),
             },
         )
         .say_unless("formats", formats.clone(), &Vec::new())

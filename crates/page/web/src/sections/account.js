@@ -109,7 +109,29 @@ export function accountOfRows(report) {
           ),
         ]
       : null;
-  return section("account", "Account of rows", checks(report), table("Rows by table", columns, rows, footer), changes(report), partitions(report));
+  return section("account", "Account of rows", checks(report), table("Rows by table", columns, rows, footer), steps(report), changes(report), partitions(report));
+}
+
+/** The rows that each step of a flow has passed on. */
+function steps(report) {
+  const rows = report.tables.flatMap((each) =>
+    (each.steps ?? []).map((step, index) => [
+      each.flow,
+      `${index + 1}: ${step.step}`,
+      step.what,
+      ...["rows_in", "rows_out", "filtered", "rejected", "warned"].map((name) => count(step[name] ?? 0)),
+    ]),
+  );
+  if (rows.length === 0) return null;
+  const right = true;
+  return [
+    h("h3", null, "Rows through the steps"),
+    table(
+      "Rows through the steps",
+      [{ name: "Flow" }, { name: "Step" }, { name: "Condition or columns" }, ...["In", "Out", "Filtered", "Rejected", "Warned"].map((name) => ({ name, right }))],
+      rows,
+    ),
+  ];
 }
 
 function changes(report) {

@@ -7,9 +7,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use inrush_convert::Converter;
 use inrush_engine::error::Error;
 use inrush_engine::native::ledger::SplitRecord;
+use inrush_engine::native::load::RowMaker;
 use inrush_engine::native::plan::{PlannedUnit, identity};
 use inrush_engine::native::sums::Tally;
 use inrush_package::RunSettings;
@@ -44,7 +44,7 @@ pub struct SplitRejects {
 pub fn find(
     flow: &FlowPlan,
     unit: &UnitPlan,
-    mut converter: Converter,
+    mut maker: RowMaker,
     settings: &RunSettings,
     records: &[SplitRecord],
     refused: &[RefusedStagingRow],
@@ -74,22 +74,20 @@ pub fn find(
         {
             let mut at = 0;
             while at < scanned.len() {
-                let end = scanned.len().min(at + batch_rows);
-                let batch = converter.convert(&chunk, &scanned, at..end, &mut rejects);
+                let end = maker.end(at, scanned.len(), batch_rows);
+                let made = maker.make(&chunk, &scanned, at..end, &mut rejects)?;
                 rejects.clear();
-                for row in 0..batch.num_rows() {
+                for row in 0..made.batch.num_rows() {
                     if !refused_before.is_empty() {
-                        let place = converter.row_location(&chunk, &scanned, row);
+                        let place = made.location(row);
                         if refused_before.remove(&place.byte_offset) {
                             continue;
                         }
                     }
                     if let Some(refused) = left.next_if(|refused| refused.number == number) {
                         let cause = refused.cause.clone();
-                        tally.add(&batch.slice(row, 1));
-                        found.entry(index).or_default().push(converter.reject_row(
-                            &chunk,
-                            &scanned,
+                        tally.add(&made.batch.slice(row, 1));
+                        found.entry(index).or_default().push(made.reject(
                             row,
                             cause.column.as_deref(),
                             cause.code,

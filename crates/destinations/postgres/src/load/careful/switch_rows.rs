@@ -130,15 +130,13 @@ impl<'a> SwitchRows<'a> {
             });
         }
         let refused = told(session, flow, &copied.refused).await?;
-        let converter = rows::converter(flow, unit)?.with_run(run.stamp());
+        let maker = rows::row_maker(flow, unit, run.stamp())?;
         let settings = &run.plan.settings;
         let splits = run.ledger.splits(session, run.fence.run_id).await;
         let splits = splits.map_err(Error::from)?;
         let rows = Arc::new(flow.comparison.of_rows(&flow.columns));
         let mut tally = Tally::new(&rows.alone()).expect("rows are summed up by their hashes");
-        let found = source_rows::find(
-            flow, unit, converter, settings, &splits, &refused, &mut tally,
-        )?;
+        let found = source_rows::find(flow, unit, maker, settings, &splits, &refused, &mut tally)?;
         let is_same = match found {
             None => false,
             Some(_) => are_same(session, &rows, &staging, order, &copied.refused, tally).await?,

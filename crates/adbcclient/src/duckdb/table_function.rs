@@ -1,7 +1,8 @@
 //! The table function from which DuckDB reads rows: `SELECT * FROM inrush_rows(7)`.
 //!
 //! DuckDB binds it to its columns, and calls it for one vector of rows at a time, on one thread, until it returns none.
-//! Each call waits for the stream that sends the rows.
+//! Each call waits for the reader that has the rows. A source can get rows more than once: a statement reads those that
+//! it has when the statement begins.
 //!
 //! # Why it is sound
 //!
@@ -21,11 +22,13 @@ use arrow_array::{Array, RecordBatch, RecordBatchReader, StructArray};
 
 use super::connection::{Link, c_text, odd, refused};
 use super::functions::{self, BIGINT, Functions, Opaque};
-use crate::queue::QueueReader;
 
 const NAME: &str = "inrush_rows";
 
-/// Rows that are being loaded into a table.
+/// Where the rows come from.
+type Reader = Box<dyn RecordBatchReader + Send>;
+
+/// Rows that a statement reads.
 pub struct Source {
     link: Arc<Link>,
     /// DuckDB's description of the Arrow columns.
@@ -38,8 +41,8 @@ pub struct Source {
 }
 
 struct State {
-    /// The queue of batches; `None` if the statement has ended.
-    reader: Option<QueueReader>,
+    /// The batches; `None` if nobody reads them any more.
+    reader: Option<Reader>,
     /// The rest of a batch with more rows than a vector.
     rest: Option<RecordBatch>,
 }
@@ -51,7 +54,7 @@ unsafe impl Sync for Source {}
 
 impl Source {
     /// For the rows of a reader.
-    pub fn new(link: &Arc<Link>, reader: QueueReader) -> AdbcResult<Source> {
+    pub fn new(link: &Arc<Link>, reader: Reader) -> AdbcResult<Source> {
         let schema = reader.schema();
         let mut source = Source {
             link: link.clone(),
@@ -173,9 +176,9 @@ impl Drop for Chunk {
     }
 }
 
-/// The sources that are being loaded into a database, by number.
+/// The sources that statements of a database read, by number.
 #[derive(Default)]
-pub struct Sources {
+pub(super) struct Sources {
     lent: Mutex<(i64, HashMap<i64, Arc<Source>>)>,
 }
 
@@ -211,6 +214,13 @@ impl Lent {
     pub fn call(&self) -> String {
         format!("{NAME}({})", self.number)
     }
+
+    /// The rows for the next statement, with the columns of the source.
+    pub fn refill(&self, reader: Reader) {
+        let mut state = self.source.state();
+        state.rest = None;
+        state.reader = Some(reader);
+    }
 }
 
 impl Drop for Lent {
@@ -224,7 +234,7 @@ impl Drop for Lent {
 }
 
 /// Registers the table function in a database.
-pub fn register(link: &Link, sources: &Arc<Sources>) -> AdbcResult<()> {
+pub(super) fn register(link: &Link, sources: &Arc<Sources>) -> AdbcResult<()> {
     let functions = link.functions();
     let name = c_text(NAME)?;
     // SAFETY: everything made here is destroyed here; DuckDB copies the name, and releases the reference.

@@ -12,26 +12,27 @@ use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
 use arrow_array::ffi::{FFI_ArrowArray, FFI_ArrowSchema};
-use inrush_adbcclient::driver_library;
 use inrush_destination::{Error, Result};
 use libloading::Library;
 
+use crate::driver_library;
+
 /// A handle whose contents only DuckDB knows.
-pub type Opaque = *mut c_void;
+pub(super) type Opaque = *mut c_void;
 
 /// The result of most functions: 0 means success.
-pub type State = i32;
+pub(super) type State = i32;
 
 /// `DUCKDB_ERROR_CONSTRAINT`.
-pub const ERROR_CONSTRAINT: i32 = 18;
+pub(super) const ERROR_CONSTRAINT: i32 = 18;
 
 /// `DUCKDB_TYPE_BIGINT`.
-pub const BIGINT: i32 = 5;
+pub(super) const BIGINT: i32 = 5;
 
 /// `duckdb_result`.
 #[repr(C)]
 #[derive(Clone, Copy)]
-pub struct QueryResult {
+pub(super) struct QueryResult {
     deprecated: [u64; 3],
     deprecated_columns: Opaque,
     deprecated_error_message: *mut c_char,
@@ -52,7 +53,7 @@ macro_rules! functions {
     ($($name:ident($($type:ty),*) $(-> $answer:ty)?;)*) => {
         /// The functions that are called, without the prefix `duckdb_` of their names.
         pub struct Functions {
-            $(pub $name: unsafe extern "C" fn($($type),*) $(-> $answer)?,)*
+            $(pub(super) $name: unsafe extern "C" fn($($type),*) $(-> $answer)?,)*
             _library: ManuallyDrop<Library>,
         }
 
@@ -138,7 +139,7 @@ functions! {
 
 static LOADED: OnceLock<(PathBuf, Functions)> = OnceLock::new();
 
-/// The functions of the loaded library.
+/// The functions of the loaded library; `None` if this process has loaded none.
 pub fn loaded() -> Option<&'static Functions> {
     LOADED.get().map(|(_, functions)| functions)
 }

@@ -1,0 +1,189 @@
+//! Shows rows of a flow as they leave one of its steps, and why others do not. Nothing is loaded.
+
+use std::sync::Arc;
+
+use arrow_array::{Array, ArrayRef, RecordBatch};
+use inrush_convert::{Converter, RunStamp};
+use inrush_rows::cancel::Stop;
+use inrush_rows::ids::RunId;
+use inrush_rows::location::Location;
+use inrush_rows::reject::Reject;
+use inrush_rows::typed_rows::Cells;
+use inrush_scan::{Dialect, Records, decode_field};
+use inrush_source::{ReadSettings, SourceSplit};
+use inrush_transform::stages::StagedRunner;
+use inrush_transform::types::sql_name;
+
+use crate::error::Error;
+use crate::pipeline::row_maker::{reject_of_step, steps_error};
+use crate::pipeline::step_tally::StepTally;
+use crate::plan::Reading;
+
+/// Bytes of text that are read at a time.
+const CHUNK_BYTES: usize = 256 << 10;
+
+/// The most rejected rows that are shown.
+const REJECTS_SHOWN: usize = 5;
+
+/// Rows as they leave a step.
+#[derive(Clone, Debug)]
+pub struct Peeked {
+    /// The flow.
+    pub flow: String,
+    /// The number of the step, counted from 1; 0 before the first step.
+    pub step: usize,
+    /// The columns, each with its type.
+    pub columns: Vec<(String, String)>,
+    /// The rows, each with its place; NULL is `None`.
+    pub rows: Vec<(Location, Vec<Option<String>>)>,
+    /// Rows that were read to find them.
+    pub rows_read: u64,
+    /// What the steps have counted.
+    pub tally: StepTally,
+    /// The last rejected rows among those that were read.
+    pub rejects: Vec<Reject>,
+}
+
+/// Reads a flow from its beginning until `row_count` rows have left the step. `step` is counted from 1, and 0 means the rows
+/// before the first step.
+pub fn peek(
+    reading: &Reading,
+    step: usize,
+    row_count: usize,
+    stop: &Stop,
+) -> Result<Peeked, Error> {
+    let convert_error = |error| reading.convert_error(error);
+    let columns = reading.read_columns();
+    let mut converter = Converter::new(columns, &reading.dialect, reading.field_count)
+        .map_err(convert_error)?
+        .with_run(RunStamp {
+            run_id: RunId::new(0),
+            started_at_microseconds: 0,
+        });
+    let mut shown = Vec::new();
+    let runner = match &reading.steps {
+        Some(steps) if step > 0 => {
+            let prefix = steps.planned.prefix(step);
+            let all = prefix.columns.iter().chain(&prefix.derived);
+            shown.extend(all.map(|own| (own.name.clone(), sql_name(&own.column_type))));
+            let runner = StagedRunner::new(&steps.evaluator, &prefix);
+            Some(runner.map_err(|error| steps_error(&reading.name, error))?)
+        }
+        _ => {
+            shown.extend(
+                columns
+                    .iter()
+                    .map(|own| (own.name.clone(), sql_name(&own.column_type))),
+            );
+            None
+        }
+    };
+    let mut peeked = Peeked {
+        flow: reading.name.clone(),
+        step,
+        columns: shown,
+        rows: Vec::new(),
+        rows_read: 0,
+        tally: StepTally::default(),
+        rejects: Vec::new(),
+    };
+    let source = &reading.source;
+    let mut stream = source.open_stream(ReadSettings {
+        chunk_bytes: CHUNK_BYTES,
+    })?;
+    let mut records = Records::default();
+    for input in 0..source.input_count() {
+        for split in source.splits(input, u64::MAX)? {
+            let whole = SourceSplit {
+                is_shared: false,
+                ..split
+            };
+            let mut reader = stream.open(&whole)?;
+            while let Some(chunk) = reader.next_chunk(&mut records)? {
+                if stop.asked().is_some() {
+                    return Err(Error::Interrupted);
+                }
+                let mut rejects = Vec::new();
+                let all = 0..records.len();
+                let batch = converter.convert(&chunk, &records, all, &mut rejects);
+                peeked.rows_read += records.len() as u64;
+                let (batch, kept) = match &runner {
+                    None => (batch, None),
+                    Some(runner) => {
+                        let stepped = runner.run(&batch);
+                        let stepped = stepped.map_err(|error| steps_error(&reading.name, error))?;
+                        peeked.tally.add_batch(&stepped);
+                        let faults = stepped.faults.into_iter();
+                        rejects.extend(
+                            faults.map(|fault| reject_of_step(&converter, &chunk, &records, fault)),
+                        );
+                        (stepped.batch, stepped.kept)
+                    }
+                };
+                let left = row_count - peeked.rows.len();
+                let numbers: Vec<usize> = match &kept {
+                    None => (0..batch.num_rows()).collect(),
+                    Some(kept) => kept.values().set_indices().collect(),
+                };
+                let places = numbers
+                    .iter()
+                    .take(left)
+                    .map(|row| converter.row_location(&chunk, &records, *row));
+                let texts = texts(&batch, numbers.len().min(left));
+                peeked.rows.extend(places.zip(texts));
+                // Rows behind the last one that is shown were not asked for.
+                if let Some((last, _)) = peeked
+                    .rows
+                    .last()
+                    .filter(|_| peeked.rows.len() == row_count)
+                {
+                    rejects.retain(|reject| reject.location.byte_offset < last.byte_offset);
+                }
+                rejects.sort_by_key(|reject| reject.location.byte_offset);
+                peeked.rejects.extend(rejects);
+                let more = peeked.rejects.len().saturating_sub(REJECTS_SHOWN);
+                peeked.rejects.drain(..more);
+                if peeked.rows.len() == row_count {
+                    return Ok(peeked);
+                }
+                drop(batch);
+                reader.recycle(chunk);
+            }
+        }
+    }
+    Ok(peeked)
+}
+
+/// The first rows of a batch as texts.
+fn texts(batch: &RecordBatch, row_count: usize) -> Vec<Vec<Option<String>>> {
+    let columns: Vec<Vec<Option<String>>> = batch
+        .columns()
+        .iter()
+        .map(|column| column_texts(&column.slice(0, row_count)))
+        .collect();
+    (0..row_count)
+        .map(|row| columns.iter().map(|column| column[row].clone()).collect())
+        .collect()
+}
+
+fn column_texts(column: &ArrayRef) -> Vec<Option<String>> {
+    let is_uuid = matches!(
+        column.data_type(),
+        arrow_schema::DataType::FixedSizeBinary(16)
+    );
+    let cells = Cells::of(&Arc::clone(column), is_uuid);
+    let text = |row: usize| {
+        if column.is_null(row) {
+            return None;
+        }
+        let Some(cells) = &cells else {
+            return Some("(has no text)".to_owned());
+        };
+        let mut written = Vec::new();
+        cells.append(row, &mut written);
+        let mut unquoted = Vec::new();
+        let decoded = decode_field(&written, &Dialect::csv(), &mut unquoted);
+        Some(String::from_utf8_lossy(decoded.text().unwrap_or_default()).into_owned())
+    };
+    (0..column.len()).map(text).collect()
+}

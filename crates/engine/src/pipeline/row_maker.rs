@@ -1,0 +1,340 @@
+//! Makes rows of the target from the records of a source: by one converter or, for a flow with steps, by a converter, the
+//! steps, and a converter behind them.
+//!
+//! ```text
+//! records ─> first converter ─> batch ─> steps ─> rows that are left ─> last converter ─> batch of the target
+//!             columns read                        and derived columns    columns loaded
+//! ```
+//!
+//! The first converter gives each column its type; NULL is allowed there, because a step may filter such rows. The last one
+//! takes the columns that go through as they are, converts the derived ones that fill another type, and checks NULL and the
+//! keys of partitions. Each row of the target is traced back to its record, so that its rejects have its place and its text.
+//!
+//! All records of a chunk pass the steps together: a statement of DuckDB costs as much as a hundred rows.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use arrow_array::{BooleanArray, RecordBatch};
+use inrush_convert::{Converter, RunStamp};
+use inrush_rows::chunk::{Chunk, RowNumbers};
+use inrush_rows::column::{Column, ColumnType};
+use inrush_rows::column_policy::ColumnChanges;
+use inrush_rows::location::Location;
+use inrush_rows::reject::{Reject, RejectCode, VALUE_BYTES_MAX};
+use inrush_rows::typed_rows::{TypedColumn, TypedRows};
+use inrush_scan::Records;
+use inrush_transform::error::RunError;
+use inrush_transform::outcome::{FaultKind, RowFault};
+use inrush_transform::stages::StagedRunner;
+
+use super::step_tally::StepTally;
+use crate::error::Error;
+use crate::plan::Reading;
+use crate::plan::steps::StepPlan;
+
+/// Makes rows of the target, for one stream.
+pub struct RowMaker {
+    flow: String,
+    /// Makes the columns that are read.
+    first: Converter,
+    after: Option<AfterFirst>,
+}
+
+/// The steps of a flow, and the converter behind them.
+struct AfterFirst {
+    runner: StagedRunner,
+    last: Converter,
+    /// The columns of the rows that leave the steps which hold UUIDs.
+    are_uuids: Vec<bool>,
+    /// What the steps have counted so far.
+    tally: StepTally,
+}
+
+/// Rows of the target, and the way back to their records.
+pub struct MadeRows<'a> {
+    /// The rows.
+    pub batch: RecordBatch,
+    /// Records that the steps have filtered.
+    pub rows_filtered: u64,
+    first: &'a Converter,
+    chunk: &'a Chunk,
+    records: &'a Records,
+    /// For each row, its number among the rows that the first converter has made; `None` if they are the same.
+    origins: Option<Vec<u32>>,
+}
+
+impl RowMaker {
+    /// What makes the rows of a flow. Fails if its columns do not fit its fields.
+    pub fn new(reading: &Reading, stamp: RunStamp) -> Result<RowMaker, Error> {
+        let convert_error = |error| reading.convert_error(error);
+        let nullable: Vec<Column>;
+        let columns = match &reading.steps {
+            None => &reading.columns,
+            Some(steps) => {
+                let nulls_pass = |column: &Column| Column {
+                    nullable: true,
+                    ..column.clone()
+                };
+                nullable = steps.read.iter().map(nulls_pass).collect();
+                &nullable
+            }
+        };
+        let first = Converter::new(columns, &reading.dialect, reading.field_count);
+        Ok(RowMaker {
+            flow: reading.name.clone(),
+            first: first.map_err(convert_error)?.with_run(stamp),
+            after: match &reading.steps {
+                None => None,
+                Some(steps) => Some(AfterFirst::new(reading, steps)?),
+            },
+        })
+    }
+
+    /// Changes the converter that makes the columns of the target: its key bounds, for example.
+    pub fn with_target(mut self, change: impl FnOnce(Converter) -> Converter) -> RowMaker {
+        match self.after {
+            None => self.first = change(self.first),
+            Some(after) => {
+                self.after = Some(AfterFirst {
+                    last: change(after.last),
+                    ..after
+                });
+            }
+        }
+        self
+    }
+
+    /// The end of the records that are made into rows together, from `at` on.
+    pub fn end(&self, at: usize, record_count: usize, batch_rows: usize) -> usize {
+        match &self.after {
+            None => record_count.min(at + batch_rows),
+            Some(_) => record_count,
+        }
+    }
+
+    /// Makes rows of the records `range`. Those that do not become rows are counted, or appended to `rejects` in the order of
+    /// their records.
+    pub fn make<'m>(
+        &'m mut self,
+        chunk: &'m Chunk,
+        records: &'m Records,
+        range: Range<usize>,
+        rejects: &mut Vec<Reject>,
+    ) -> Result<MadeRows<'m>, Error> {
+        let batch = self.first.convert(chunk, records, range, rejects);
+        let mut made = MadeRows {
+            batch,
+            rows_filtered: 0,
+            first: &self.first,
+            chunk,
+            records,
+            origins: None,
+        };
+        if let Some(after) = &mut self.after {
+            after.pass(&self.flow, &mut made, rejects)?;
+        }
+        Ok(made)
+    }
+
+    /// The number of values of each column that policies have changed so far.
+    pub fn changes(&self) -> impl Iterator<Item = (&str, ColumnChanges)> {
+        self.first.changes()
+    }
+
+    /// What the steps have counted so far; empty without steps.
+    pub fn step_tally(&self) -> StepTally {
+        let after = self.after.as_ref();
+        after.map_or_else(StepTally::default, |after| after.tally.clone())
+    }
+}
+
+impl AfterFirst {
+    fn new(reading: &Reading, steps: &Arc<StepPlan>) -> Result<AfterFirst, Error> {
+        let runner = StagedRunner::new(&steps.evaluator, &steps.planned);
+        let runner = runner.map_err(|error| steps_error(&reading.name, error))?;
+        let field_count = steps.read.len() + steps.planned.derived.len();
+        let last = Converter::after_steps(&reading.columns, &steps.after, field_count);
+        let is_uuid = |column: &Column| column.column_type == ColumnType::Uuid;
+        let mut are_uuids: Vec<bool> = steps.read.iter().map(is_uuid).collect();
+        are_uuids.resize(field_count, false);
+        Ok(AfterFirst {
+            runner,
+            last: last.map_err(|error| reading.convert_error(error))?,
+            are_uuids,
+            tally: StepTally::default(),
+        })
+    }
+
+    /// Passes the rows through the steps and the last converter.
+    fn pass(
+        &mut self,
+        flow: &str,
+        made: &mut MadeRows<'_>,
+        rejects: &mut Vec<Reject>,
+    ) -> Result<(), Error> {
+        let stepped = self.runner.run(&made.batch);
+        let stepped = stepped.map_err(|error| steps_error(flow, error))?;
+        self.tally.add_batch(&stepped);
+        made.rows_filtered = stepped.counts.iter().map(|count| count.filtered).sum();
+        for fault in stepped.faults {
+            let is_fatal = fault.kind == FaultKind::FatalCheck;
+            let reject = reject_of_step(made.first, made.chunk, made.records, fault);
+            if is_fatal {
+                return Err(Error::CheckFailed {
+                    flow: flow.to_owned(),
+                    reject: Box::new(reject),
+                });
+            }
+            rejects.push(reject);
+        }
+        made.origins = stepped.kept.as_ref().map(kept_rows);
+        self.convert(made, &stepped.batch, rejects);
+        rejects.sort_by_key(|reject| reject.location.byte_offset);
+        Ok(())
+    }
+
+    /// Makes the columns of the target. A row that cannot have them is a reject.
+    fn convert(
+        &mut self,
+        made: &mut MadeRows<'_>,
+        stepped: &RecordBatch,
+        rejects: &mut Vec<Reject>,
+    ) {
+        let columns = stepped.columns().iter().zip(&self.are_uuids);
+        let rows = TypedRows {
+            columns: columns
+                .map(|(values, is_uuid)| TypedColumn {
+                    values: Some(Arc::clone(values)),
+                    is_uuid: *is_uuid,
+                })
+                .collect(),
+            row_count: stepped.num_rows(),
+            content: Vec::new(),
+            bytes_count: 0,
+            faults: Vec::new(),
+        };
+        let mut numbers = Records::default();
+        let chunk = Chunk::of_rows(
+            &made.chunk.file,
+            0,
+            rows,
+            Arc::new(RowNumbers),
+            &mut numbers,
+        );
+        let mut misfits = Vec::new();
+        let all = 0..stepped.num_rows();
+        let batch = self.last.convert(&chunk, &numbers, all, &mut misfits);
+        rejects.extend(misfits.into_iter().map(|misfit| {
+            // The place of a row of the steps is its number among them.
+            let row = misfit.location.byte_offset as usize;
+            let reason = match misfit.code {
+                RejectCode::NullNotAllowed => NULL_AFTER_STEPS.to_owned(),
+                _ => misfit.reason,
+            };
+            let own = made.reject(row, None, misfit.code, reason);
+            Reject {
+                column: misfit.column,
+                value: misfit.value,
+                ..own
+            }
+        }));
+        if batch.num_rows() < stepped.num_rows() {
+            let left = 0..batch.num_rows();
+            let number = |row| self.last.row_location(&chunk, &numbers, row).byte_offset as usize;
+            made.origins = Some(left.map(|row| made.origin(number(row)) as u32).collect());
+        }
+        made.batch = batch;
+    }
+}
+
+const NULL_AFTER_STEPS: &str = "the value is NULL after the steps, and the column does not allow it; filter such rows by a \
+                                `where`, give the column a value with coalesce(...), or allow NULL in the target";
+
+impl MadeRows<'_> {
+    /// The place of a row.
+    pub fn location(&self, row: usize) -> Location {
+        let row = self.origin(row);
+        self.first.row_location(self.chunk, self.records, row)
+    }
+
+    /// A reject of a row, for a reason that was found after it was made.
+    pub fn reject(
+        &self,
+        row: usize,
+        column: Option<&str>,
+        code: RejectCode,
+        reason: String,
+    ) -> Reject {
+        let row = self.origin(row);
+        let own = self
+            .first
+            .reject_row(self.chunk, self.records, row, column, code, reason);
+        match (&own.column, column) {
+            // The column is derived, so the record has no field of it.
+            (None, Some(column)) => Reject {
+                column: Some(column.into()),
+                ..own
+            },
+            _ => own,
+        }
+    }
+
+    /// The number of a row among those that the first converter has made.
+    fn origin(&self, row: usize) -> usize {
+        match &self.origins {
+            None => row,
+            Some(origins) => origins[row] as usize,
+        }
+    }
+}
+
+/// The reject of a row that a step refuses. `first` has made the rows that went into the steps.
+pub fn reject_of_step(
+    first: &Converter,
+    chunk: &Chunk,
+    records: &Records,
+    fault: RowFault,
+) -> Reject {
+    let code = match fault.kind {
+        FaultKind::Check | FaultKind::FatalCheck => RejectCode::CheckFailed,
+        FaultKind::Expression => RejectCode::StepFailed,
+        FaultKind::OutOfRange => RejectCode::OutOfRange,
+        FaultKind::NulByte => RejectCode::NulByte,
+        FaultKind::Unmatched => RejectCode::LookupUnmatched,
+    };
+    let own = first.reject_row(chunk, records, fault.row, None, code, fault.reason);
+    Reject {
+        column: fault.column.map(Into::into),
+        value: fault.value.map(shortened),
+        ..own
+    }
+}
+
+/// The numbers of the rows that are left.
+fn kept_rows(kept: &BooleanArray) -> Vec<u32> {
+    let rows = 0..kept.len() as u32;
+    rows.filter(|row| kept.value(*row as usize)).collect()
+}
+
+fn shortened(mut value: String) -> String {
+    if value.len() > VALUE_BYTES_MAX {
+        let mut end = VALUE_BYTES_MAX;
+        while !value.is_char_boundary(end) {
+            end -= 1;
+        }
+        value.truncate(end);
+    }
+    value
+}
+
+/// The error of steps that could not be evaluated.
+pub fn steps_error(flow: &str, source: RunError) -> Error {
+    match source {
+        RunError::Interrupted => Error::Interrupted,
+        source => Error::Steps {
+            flow: flow.to_owned(),
+            source,
+        },
+    }
+}

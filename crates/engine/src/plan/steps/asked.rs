@@ -1,0 +1,246 @@
+//! The steps of a flow before its columns have types: which columns their expressions name, and which they derive.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use inrush_package::{CheckElse, Flow, Package, Step};
+use inrush_rows::column::{Column, ColumnType};
+use inrush_rows::suggest::{listed, suggestion};
+use inrush_transform::evaluator::Evaluator;
+use inrush_transform::plan::Steps;
+use inrush_transform::spec::{Derivation, InputColumn, Otherwise, StepSpec};
+use inrush_transform::stages::{FlowStep, Staged};
+
+use super::bound::BoundSteps;
+use super::faults;
+use super::reference::{self, ReadReference};
+use crate::plan::columns::TargetColumns;
+use crate::plan::error::PlanError;
+use crate::plan::options::PlanOptions;
+
+/// The steps of a flow whose columns have no types yet.
+pub struct AskedSteps<'a> {
+    evaluator: Arc<Evaluator>,
+    package: &'a Package,
+    flow: &'a Flow,
+    flow_name: &'a str,
+    specs: Vec<FlowStep>,
+    /// The columns that steps name, in lower case.
+    named: BTreeSet<String>,
+}
+
+/// A derived column that is loaded.
+pub struct DerivedTarget {
+    /// Its index among the derived columns.
+    pub index: usize,
+    /// Its name.
+    pub name: String,
+    /// Its type after the steps.
+    pub column_type: ColumnType,
+    /// The name of a type that any destination understands, for a new column; `None` if the type has none.
+    pub type_name: Option<String>,
+    /// Its index among all columns of the target; `None` if the target does not exist yet.
+    pub place: Option<usize>,
+}
+
+impl<'a> AskedSteps<'a> {
+    /// The steps of a flow; `None` if it has none.
+    pub fn of(
+        package: &'a Package,
+        flow: &'a Flow,
+        flow_name: &'a str,
+        options: &PlanOptions<'_>,
+    ) -> Result<Option<AskedSteps<'a>>, PlanError> {
+        if flow.steps.is_empty() {
+            return Ok(None);
+        }
+        let evaluator = options.sources.step_evaluator();
+        let evaluator = evaluator.map_err(|error| PlanError::Mismatch {
+            flow: flow_name.to_owned(),
+            what: error.what,
+            hint: error.hint,
+        })?;
+        let expressions: Vec<StepSpec> = flow.steps.iter().filter_map(spec).collect();
+        let steps =
+            Steps::new(&evaluator).map_err(|error| failed(flow_name, &error.to_string()))?;
+        let mut named = steps.names(&expressions);
+        drop(steps);
+        let keys = flow.steps.iter().filter_map(|step| step.on.as_ref());
+        named.extend(
+            keys.flat_map(|on| on.keys())
+                .map(|name| name.to_ascii_lowercase()),
+        );
+        let mut specs = Vec::with_capacity(flow.steps.len());
+        for (at, step) in flow.steps.iter().enumerate() {
+            let reading = ReadReference {
+                package,
+                flow_name,
+                step: at,
+                evaluator: &evaluator,
+                options,
+            };
+            specs.extend(match &step.lookup {
+                Some(lookup) => Some(FlowStep::Lookup(reference::read(&reading, step, lookup)?)),
+                None => spec(step).map(FlowStep::Expressions),
+            });
+        }
+        Ok(Some(AskedSteps {
+            evaluator,
+            package,
+            flow,
+            flow_name,
+            specs,
+            named,
+        }))
+    }
+
+    /// True if an expression names this column.
+    pub fn uses(&self, column: &str) -> bool {
+        self.named.contains(&column.to_ascii_lowercase())
+    }
+
+    /// True if a step derives this column.
+    pub fn derives(&self, column: &str) -> bool {
+        self.flow.derives(column)
+    }
+
+    /// The target's columns that the source fills: not the derived ones.
+    pub fn filled_by_source(&self, target: &TargetColumns) -> Vec<String> {
+        let filled = target.filled.iter();
+        filled.filter(|name| !self.derives(name)).cloned().collect()
+    }
+
+    /// Binds the steps to the columns that are read. `target` are those of the target, if it exists.
+    pub fn bind(
+        &self,
+        read: &[Column],
+        target: Option<&TargetColumns>,
+        target_name: &str,
+    ) -> Result<BoundSteps, PlanError> {
+        let columns: Vec<InputColumn> = read
+            .iter()
+            .map(|column| InputColumn {
+                name: column.name.clone(),
+                column_type: column.column_type.clone(),
+            })
+            .collect();
+        let steps = Steps::new(&self.evaluator);
+        let steps = steps.map_err(|error| failed(self.flow_name, &error.to_string()))?;
+        let planned = Staged::plan(&steps, &columns, &self.specs)
+            .map_err(|errors| faults::of_package(self.package, self.flow, errors))?;
+        let loaded = self.loaded(&planned, target, target_name)?;
+        Ok(BoundSteps::new(
+            self.flow_name,
+            Arc::clone(&self.evaluator),
+            planned,
+            loaded,
+            self.flow,
+        ))
+    }
+
+    /// The derived columns that are loaded. A column that the target lacks must be for a later step.
+    fn loaded(
+        &self,
+        planned: &Staged,
+        target: Option<&TargetColumns>,
+        target_name: &str,
+    ) -> Result<Vec<DerivedTarget>, PlanError> {
+        let mut loaded = Vec::new();
+        let mut index = 0;
+        for (at, (step, declared)) in planned.steps.iter().zip(&self.flow.steps).enumerate() {
+            for column in step.added() {
+                let own = index;
+                index += 1;
+                if declared.load == Some(false) {
+                    continue;
+                }
+                let place = match target {
+                    None => None,
+                    Some(target) => {
+                        let place = target.all.iter().position(|name| *name == column.name);
+                        let later = planned.steps[at + 1..].iter();
+                        let is_used = later
+                            .flat_map(|step| step.named())
+                            .any(|name| *name == column.name);
+                        match place {
+                            None if is_used => continue,
+                            None => {
+                                return Err(self.no_column(
+                                    &column.name,
+                                    at + 1,
+                                    target,
+                                    target_name,
+                                ));
+                            }
+                            place => place,
+                        }
+                    }
+                };
+                loaded.push(DerivedTarget {
+                    index: own,
+                    name: column.name.clone(),
+                    column_type: column.column_type.clone(),
+                    type_name: inrush_rows::type_name::of_column(&column.column_type),
+                    place,
+                });
+            }
+        }
+        Ok(loaded)
+    }
+
+    fn no_column(
+        &self,
+        column: &str,
+        step: usize,
+        target: &TargetColumns,
+        target_name: &str,
+    ) -> PlanError {
+        let names = || target.filled.iter().map(String::as_str);
+        PlanError::Mismatch {
+            flow: self.flow_name.to_owned(),
+            what: format!(
+                "step {step} derives `{column}`, but {target_name} has no such column, and no later step uses it; the \
+                 columns of the target are {}",
+                listed(names())
+            ),
+            hint: match suggestion(column, names()) {
+                Some(near) => format!("did you mean `{near}`?"),
+                None => "add the column to the target, or take it out of `derive`".to_owned(),
+            },
+        }
+    }
+}
+
+/// A step with expressions; `None` if it has none.
+fn spec(step: &Step) -> Option<StepSpec> {
+    if let Some(columns) = &step.derive {
+        let columns = columns.iter().map(|(name, expression)| Derivation {
+            name: name.clone(),
+            expression: expression.clone(),
+        });
+        return Some(StepSpec::Derive(columns.collect()));
+    }
+    if let Some(condition) = &step.filter {
+        return Some(StepSpec::Where {
+            condition: condition.clone(),
+        });
+    }
+    step.check.as_ref().map(|condition| StepSpec::Check {
+        name: step.name.clone(),
+        condition: condition.clone(),
+        otherwise: match step.otherwise.unwrap_or_default() {
+            CheckElse::Reject => Otherwise::Reject,
+            CheckElse::Warn => Otherwise::Warn,
+            CheckElse::Fail => Otherwise::Fail,
+        },
+    })
+}
+
+fn failed(flow: &str, what: &str) -> PlanError {
+    PlanError::Mismatch {
+        flow: flow.to_owned(),
+        what: what.to_owned(),
+        hint: "run the same command again; if it fails again, report it with this message"
+            .to_owned(),
+    }
+}

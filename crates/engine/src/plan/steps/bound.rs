@@ -1,0 +1,161 @@
+//! Steps that are bound to the columns that are read, and the columns that are loaded after them.
+
+use std::sync::Arc;
+
+use inrush_convert::AfterSteps;
+use inrush_package::{Flow, Step};
+use inrush_rows::column::{Column, ColumnType};
+use inrush_rows::column_policy::ValueSource;
+use inrush_transform::evaluator::Evaluator;
+use inrush_transform::stages::{Staged, StagedStep};
+use serde_json::{Value, json};
+
+use super::{DerivedTarget, StepPlan};
+use crate::plan::error::PlanError;
+use crate::plan::fields::FieldOrigin;
+use crate::plan::flow_inputs::{TypedField, TypedInputs};
+use crate::plan::identity::description::Description;
+use crate::plan::typed_rows;
+
+/// Steps whose expressions have types.
+pub struct BoundSteps {
+    flow_name: String,
+    evaluator: Arc<Evaluator>,
+    planned: Staged,
+    derived: Vec<DerivedTarget>,
+    description: Description,
+}
+
+impl BoundSteps {
+    /// `derived` are the derived columns that are loaded.
+    pub(super) fn new(
+        flow_name: &str,
+        evaluator: Arc<Evaluator>,
+        planned: Staged,
+        derived: Vec<DerivedTarget>,
+        flow: &Flow,
+    ) -> BoundSteps {
+        BoundSteps {
+            description: describe(flow, &planned, &evaluator),
+            flow_name: flow_name.to_owned(),
+            evaluator,
+            planned,
+            derived,
+        }
+    }
+
+    /// The derived columns that are loaded, in the order of their steps.
+    pub fn derived(&self) -> &[DerivedTarget] {
+        &self.derived
+    }
+
+    /// A derived column as the target has it.
+    pub fn column(derived: &DerivedTarget, column_type: ColumnType, nullable: bool) -> Column {
+        Column {
+            nullable,
+            source: ValueSource::Derived,
+            ..Column::new(&derived.name, column_type, 0)
+        }
+    }
+
+    /// The plan. `read` are the columns that are read; `passed` the indexes among them of the columns that are loaded as they
+    /// are; `loaded` are these columns, and behind them the derived ones. Refuses a derived column that cannot go into that
+    /// of the target.
+    pub fn plan(
+        self,
+        read: Vec<Column>,
+        passed: &[usize],
+        loaded: &mut [Column],
+    ) -> Result<StepPlan, PlanError> {
+        let BoundSteps {
+            flow_name,
+            evaluator,
+            planned,
+            derived,
+            mut description,
+        } = self;
+        let mut after: Vec<AfterSteps> = passed
+            .iter()
+            .map(|index| AfterSteps::Taken(*index))
+            .collect();
+        let inputs = TypedInputs {
+            kind: "steps",
+            origin: FieldOrigin::Database,
+            columns: planned
+                .columns
+                .iter()
+                .chain(&planned.derived)
+                .map(|column| TypedField {
+                    name: column.name.clone(),
+                    data_type: column.column_type.arrow(),
+                    is_uuid: false,
+                    native: None,
+                })
+                .collect(),
+        };
+        for (column, derived) in loaded[passed.len()..].iter_mut().zip(&derived) {
+            let index = read.len() + derived.index;
+            if column.column_type == derived.column_type {
+                after.push(AfterSteps::Taken(index));
+                continue;
+            }
+            let mut checked = [Column {
+                source: ValueSource::Field(index),
+                ..column.clone()
+            }];
+            typed_rows::check(&flow_name, &inputs, &mut checked)?;
+            column.policies = checked[0].policies.clone();
+            after.push(AfterSteps::Converted(index));
+        }
+        description.say("read", crate::plan::identity::description::columns(&read));
+        Ok(StepPlan {
+            evaluator,
+            planned: Arc::new(planned),
+            read,
+            after,
+            description,
+        })
+    }
+}
+
+/// The steps in fixed names, for the identity of units. The version of DuckDB is a part of it, because functions may change; so
+/// are the keys and values of references.
+fn describe(flow: &Flow, planned: &Staged, evaluator: &Evaluator) -> Description {
+    let mut said = Description::default();
+    let steps = flow.steps.iter().zip(&planned.steps);
+    said.say("duckdb", evaluator.version())
+        .say("steps", steps.map(step).collect::<Vec<Value>>());
+    said
+}
+
+fn step((step, planned): (&Step, &StagedStep)) -> Value {
+    let Step {
+        derive,
+        filter,
+        check,
+        // A name changes no row.
+        name: _,
+        otherwise,
+        load,
+        // Its rows are described by their digest.
+        lookup: _,
+        on,
+        take,
+        unmatched,
+    } = step;
+    let digest = match planned {
+        StagedStep::Lookup(lookup) => Some(lookup.spec.reference.digest()),
+        StagedStep::Expressions(_) => None,
+    };
+    let mut said = Description::default();
+    said.say_some("derive", derive.as_ref().map(|columns| json!(columns)))
+        .say_some("where", filter.clone())
+        .say_some("check", check.clone())
+        .say_word("else", otherwise.unwrap_or_default())
+        .say_unless("load", load.unwrap_or(true), &true)
+        .say_some("reference", digest)
+        .say_some("on", on.as_ref().map(|on| json!(on)))
+        .say_some("take", take.as_ref().map(|take| json!(take)))
+        .say_some("unmatched", unmatched.as_ref().map(|it| json!(it)));
+    said.into()
+}

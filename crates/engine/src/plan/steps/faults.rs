@@ -1,0 +1,56 @@
+//! Faults of expressions, told with their place in the package.
+
+use inrush_package::{Flow, Package, PackageError, PackageFault, PackageFaultKind, Place};
+use inrush_transform::error::StepError;
+
+use crate::plan::error::PlanError;
+
+/// All faults, each with its line in the package, and the part that is meant marked.
+pub fn of_package(package: &Package, flow: &Flow, errors: Vec<StepError>) -> PlanError {
+    let is_it = |other: &Flow| std::ptr::eq(other, flow);
+    let flow = package.flows.iter().position(is_it).unwrap_or(0);
+    let faults = errors.into_iter().map(|error| {
+        let path = format!("flow[{flow}].step[{}].{}", error.step - 1, error.setting);
+        fault(package.origin.place(&path), &error)
+    });
+    match PackageError::of(faults.collect()) {
+        Err(error) => PlanError::Package(error),
+        Ok(()) => unreachable!("planning fails with at least one fault"),
+    }
+}
+
+fn fault(mut place: Place, error: &StepError) -> PackageFault {
+    let mut conflict = format!("step {}: {}", error.step, error.kind);
+    if let Some(range) = &error.range
+        && !mark(&mut place, &error.expression, range.clone())
+    {
+        conflict.push('\n');
+        conflict.push_str(error.excerpt().trim_end());
+    }
+    PackageFault {
+        place,
+        kind: PackageFaultKind::Conflict {
+            conflict,
+            mend: error.kind.hint(),
+        },
+    }
+}
+
+/// Marks a part of the expression in its line of the package. False if the line does not have the expression as it is: it
+/// has several lines, escapes or parameters.
+fn mark(place: &mut Place, expression: &str, range: std::ops::Range<usize>) -> bool {
+    let Some(line) = &mut place.line else {
+        return false;
+    };
+    let (Some(at), false) = (line.text.find(expression), expression.is_empty()) else {
+        return false;
+    };
+    let (Some(before), Some(part)) = (expression.get(..range.start), expression.get(range.start..))
+    else {
+        return false;
+    };
+    let part = &part[..part.len().min(range.len())];
+    line.column = line.text[..at].chars().count() + before.chars().count() + 1;
+    line.width = part.chars().count().max(1);
+    true
+}

@@ -1,0 +1,40 @@
+//! The steps of a flow in its plan: their expressions are read before the columns have types ([`AskedSteps`]), and bound to
+//! the columns afterwards ([`StepPlan`]).
+//!
+//! A flow with steps has two lists of columns. Those that are read come from the source; each has the type of the target's
+//! column of the same name, or else the one that the package or the source declares. Those that are loaded follow the
+//! steps: columns that go through unchanged, and derived ones.
+
+mod asked;
+mod bound;
+mod faults;
+mod print;
+mod reference;
+
+use std::sync::Arc;
+
+use inrush_convert::AfterSteps;
+use inrush_rows::column::Column;
+use inrush_transform::evaluator::Evaluator;
+use inrush_transform::stages::Staged;
+
+pub use asked::{AskedSteps, DerivedTarget};
+pub use bound::BoundSteps;
+pub use print::lines;
+
+use super::identity::description::Description;
+
+/// The steps of a flow, ready to run.
+#[derive(Clone, Debug)]
+pub struct StepPlan {
+    /// DuckDB, which evaluates their expressions, for all streams.
+    pub evaluator: Arc<Evaluator>,
+    /// The steps, bound to the columns that are read.
+    pub planned: Arc<Staged>,
+    /// The columns that are read.
+    pub read: Vec<Column>,
+    /// For each column that is loaded, how it is filled.
+    pub after: Vec<AfterSteps>,
+    /// What the package says of them, for the identity of units.
+    pub description: Description,
+}

@@ -1,0 +1,104 @@
+//! The steps of a flow as `inrush check` prints them: each expression with the types of the columns that it names, and of its
+//! result.
+
+use inrush_rows::plural::counted;
+use inrush_rows::quantity::bytes;
+use inrush_transform::plan::StepAction;
+use inrush_transform::spec::Otherwise;
+use inrush_transform::stages::{PlannedLookup, StagedStep};
+use inrush_transform::types::sql_name;
+
+use super::StepPlan;
+
+/// A line for each step, and for each derived column.
+pub fn lines(steps: &StepPlan) -> Vec<String> {
+    let planned = &steps.planned;
+    let typed = |names: &[String]| {
+        let all = || planned.columns.iter().chain(&planned.derived);
+        let named = names.iter().filter_map(|name| {
+            let column = all().find(|column| column.name == *name)?;
+            Some(format!("{name} {}", sql_name(&column.column_type)))
+        });
+        let named: Vec<String> = named.collect();
+        match named.is_empty() {
+            true => String::new(),
+            false => format!("  [{}]", named.join(", ")),
+        }
+    };
+    let mut lines = Vec::new();
+    for (step, number) in planned.steps.iter().zip(1..) {
+        let step = match step {
+            StagedStep::Expressions(step) => step,
+            StagedStep::Lookup(lookup) => {
+                lines.push(format!("step {number}: {}", lookup_words(lookup)));
+                continue;
+            }
+        };
+        match &step.action {
+            StepAction::Derive(columns) => {
+                for column in columns {
+                    lines.push(format!(
+                        "step {number}: derive {} {} = {}{}",
+                        column.name,
+                        column.found,
+                        one_line(&column.text),
+                        typed(&column.named)
+                    ));
+                }
+            }
+            StepAction::Where { text, .. } => lines.push(format!(
+                "step {number}: where {}{}: other rows are filtered",
+                one_line(text),
+                typed(&step.named)
+            )),
+            StepAction::Check {
+                name,
+                text,
+                otherwise,
+                ..
+            } => {
+                let called = match name == text {
+                    true => String::new(),
+                    false => format!("{name}: "),
+                };
+                lines.push(format!(
+                    "step {number}: check {called}{}{}: {}",
+                    one_line(text),
+                    typed(&step.named),
+                    match otherwise {
+                        Otherwise::Reject => "other rows are rejected",
+                        Otherwise::Warn => "other rows are loaded and counted",
+                        Otherwise::Fail => "another row fails the load",
+                    }
+                ));
+            }
+        }
+    }
+    lines
+}
+
+fn lookup_words(lookup: &PlannedLookup) -> String {
+    let spec = &lookup.spec;
+    let on = spec
+        .on
+        .iter()
+        .map(|(name, own)| format!("{name} = {} {}", own.name, sql_name(&own.column_type)));
+    let take = spec
+        .take
+        .iter()
+        .map(|column| format!("{} {}", column.name, sql_name(&column.column_type)));
+    format!(
+        "lookup {} on {}: take {}; {}; {} in {}",
+        spec.name,
+        on.collect::<Vec<_>>().join(", "),
+        take.collect::<Vec<_>>().join(", "),
+        spec.unmatched.words(),
+        counted(spec.reference.key_count() as u64, "key"),
+        bytes(spec.reference.bytes())
+    )
+}
+
+/// An expression without its line ends.
+fn one_line(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}

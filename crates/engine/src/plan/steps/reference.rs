@@ -1,0 +1,332 @@
+//! Reads the reference of a lookup into memory, through the sources of flows.
+
+use std::sync::Arc;
+
+use arrow_array::ArrayRef;
+use inrush_convert::{Converter, RunStamp};
+use inrush_package::{
+    BoundValue, LookupSource, Package, REFERENCE_BYTES_MAX, Step, Unmatched, UnmatchedWord,
+};
+use inrush_rows::chunk::{Chunk, RowNumbers};
+use inrush_rows::column::Column;
+use inrush_rows::column_policy::ValueSource;
+use inrush_rows::ids::RunId;
+use inrush_rows::plural::counted;
+use inrush_rows::quantity::bytes;
+use inrush_rows::suggest::{listed, suggestion};
+use inrush_rows::type_name::TypeName;
+use inrush_rows::typed_rows::TypedRows;
+use inrush_scan::{Dialect, Records};
+use inrush_source::{ReadSettings, SourceSplit};
+use inrush_transform::evaluator::Evaluator;
+use inrush_transform::lookup::{First, KeyClass, Reference, ReferenceBuilder, ReferenceFault};
+use inrush_transform::spec::InputColumn;
+use inrush_transform::stages::LookupSpec;
+
+use crate::plan::columns::{self, Match};
+use crate::plan::error::PlanError;
+use crate::plan::flow_inputs::FlowAsked;
+use crate::plan::options::PlanOptions;
+
+/// Bytes of text that are read at a time.
+const CHUNK_BYTES: usize = 512 << 10;
+
+/// The lookup whose reference is read.
+pub struct ReadReference<'a> {
+    /// The package.
+    pub package: &'a Package,
+    /// The flow's name.
+    pub flow_name: &'a str,
+    /// The index of the step.
+    pub step: usize,
+    /// Keeps the reference for the next plan of the run.
+    pub evaluator: &'a Evaluator,
+    /// Opens the source.
+    pub options: &'a PlanOptions<'a>,
+}
+
+/// The lookup of a step, with its reference.
+pub fn read(
+    reading: &ReadReference<'_>,
+    step: &Step,
+    source: &LookupSource,
+) -> Result<LookupSpec, PlanError> {
+    let pairs = |map: &Option<std::collections::BTreeMap<String, String>>| {
+        let pairs = map.iter().flatten();
+        pairs
+            .map(|(own, other)| (own.clone(), other.clone()))
+            .collect::<Vec<_>>()
+    };
+    let (on, take) = (pairs(&step.on), pairs(&step.take));
+    let declaration = serde_json::to_string(&(source, &on, &take)).unwrap_or_default();
+    let name = source.shown_name();
+    let reference = reading
+        .evaluator
+        .reference(&declaration, || reading.read(source, &name, &on, &take))?;
+    let (keys, taken) = reference.columns().split_at(on.len());
+    let on = on
+        .into_iter()
+        .zip(keys)
+        .map(|((own, _), key)| (own, key.clone()));
+    let take: Vec<InputColumn> = take
+        .into_iter()
+        .zip(taken)
+        .map(|((own, _), column)| InputColumn {
+            name: own,
+            column_type: column.column_type.clone(),
+        })
+        .collect();
+    let unmatched = match &step.unmatched {
+        None | Some(Unmatched::Word(UnmatchedWord::Reject)) => {
+            inrush_transform::lookup::Unmatched::Reject
+        }
+        Some(Unmatched::Word(UnmatchedWord::Null)) => inrush_transform::lookup::Unmatched::Null,
+        Some(Unmatched::Default(values)) => {
+            let values = take.iter().map(|column| {
+                let value = values.default.get(&column.name);
+                reading.default_value(column, value.map(text_of).unwrap_or_default())
+            });
+            inrush_transform::lookup::Unmatched::Default(values.collect::<Result<_, _>>()?)
+        }
+    };
+    Ok(LookupSpec {
+        name,
+        on: on.collect(),
+        take,
+        unmatched,
+        reference,
+    })
+}
+
+fn text_of(value: &BoundValue) -> String {
+    match value {
+        BoundValue::Integer(number) => number.to_string(),
+        BoundValue::Text(text) => text.clone(),
+    }
+}
+
+impl ReadReference<'_> {
+    fn refused(&self, name: &str, what: &str, hint: &str) -> PlanError {
+        PlanError::Mismatch {
+            flow: self.flow_name.to_owned(),
+            what: format!("step {}, the lookup in {name}: {what}", self.step + 1),
+            hint: hint.to_owned(),
+        }
+    }
+
+    /// Reads all rows of the reference.
+    fn read(
+        &self,
+        source: &LookupSource,
+        name: &str,
+        on: &[(String, String)],
+        take: &[(String, String)],
+    ) -> Result<Reference, PlanError> {
+        let mut wanted: Vec<String> = on.iter().chain(take).map(|(_, own)| own.clone()).collect();
+        let first_by = source.first_by();
+        wanted.extend(first_by.map(|(column, _)| column.to_owned()));
+        let mut asked_for: Vec<String> = Vec::new();
+        for own in &wanted {
+            if !asked_for.contains(own) {
+                asked_for.push(own.clone());
+            }
+        }
+        let flow_name = format!("step {} of {}", self.step + 1, self.flow_name);
+        let flow = source.flow(&flow_name, asked_for);
+        // All that is read from a connection is opened at one snapshot, so the package has the reference, too.
+        let mut package = self.package.clone();
+        package.flows.push(flow.clone());
+        let asked = FlowAsked {
+            flow: &flow,
+            name: &flow_name,
+            folder: self.options.folder,
+            package: &package,
+            filled: None,
+            since: None,
+        };
+        let mut notes = Vec::new();
+        let mut inputs = self.options.sources.look(&asked, &mut notes)?;
+        let known = inputs.known(&flow, &flow_name, name, None, None);
+        let matches = known.matches(false)?;
+        let mut columns: Vec<Column> = Vec::new();
+        let mut places = Vec::with_capacity(wanted.len());
+        for own in &wanted {
+            let found = matches
+                .columns
+                .iter()
+                .find(|found| found.detail.name == *own);
+            let Some(Match { detail, source, .. }) = found else {
+                let names = || {
+                    matches
+                        .columns
+                        .iter()
+                        .map(|found| found.detail.name.as_str())
+                };
+                let what = format!(
+                    "it has no column `{own}`; its columns are {}",
+                    listed(names())
+                );
+                let hint = match suggestion(own, names()) {
+                    Some(near) => format!("did you mean `{near}`?"),
+                    None => "name a column of the reference in `on` and `take`".to_owned(),
+                };
+                return Err(self.refused(name, &what, &hint));
+            };
+            let place = columns.iter().position(|column| column.name == *own);
+            places.push(place.unwrap_or(columns.len()));
+            if place.is_none() {
+                let type_name = known.type_name(detail)?;
+                let column_type = TypeName::parse(type_name).and_then(|it| it.column_type());
+                let column_type = column_type.ok_or_else(|| {
+                    let what = format!("`{own}` has the type {type_name}, which steps do not know");
+                    self.refused(
+                        name,
+                        &what,
+                        "read it by a `query` that casts it, to text for example",
+                    )
+                })?;
+                columns.push(columns::column(&known, detail, source, column_type, true));
+            }
+        }
+        let field_count = matches.field_count;
+        let opened = inputs.settle(&flow, &flow_name, &mut columns, field_count)?;
+        let mut keys = Vec::with_capacity(on.len());
+        for place in &places[..on.len()] {
+            let column = &columns[*place];
+            let class = KeyClass::of(&column.column_type).ok_or_else(|| {
+                let what = format!("`{}` has a type whose values cannot be keys", column.name);
+                self.refused(
+                    name,
+                    &what,
+                    "compare integers, decimals, texts, dates, times, booleans or uuids",
+                )
+            })?;
+            keys.push((*place, class));
+        }
+        let bytes_max = source.memory_bytes_max.unwrap_or(REFERENCE_BYTES_MAX);
+        let taken = on.len()..on.len() + take.len();
+        let mut builder = ReferenceBuilder::new(keys, places[taken.clone()].to_vec(), bytes_max);
+        if let Some((column, is_descending)) = first_by {
+            let place = places[taken.end];
+            if !First::orders(&columns[place].column_type) {
+                let what = format!("`first` names `{column}`, whose type has no order here");
+                return Err(self.refused(
+                    name,
+                    &what,
+                    "order by a number, a text, a date or a time",
+                ));
+            }
+            builder = builder.with_first(First {
+                column: place,
+                is_descending,
+            });
+        }
+        let converter = Converter::new(&columns, &inputs.dialect, field_count);
+        let converter = converter.map_err(|error| {
+            self.refused(
+                name,
+                &error.to_string(),
+                "correct the columns of the reference",
+            )
+        })?;
+        let mut converter = converter.with_run(RunStamp {
+            run_id: RunId::new(0),
+            started_at_microseconds: 0,
+        });
+        let mut stream = opened.open_stream(ReadSettings {
+            chunk_bytes: CHUNK_BYTES,
+        })?;
+        let mut records = Records::default();
+        let mut rejects = Vec::new();
+        for input in 0..opened.input_count() {
+            for split in opened.splits(input, u64::MAX)? {
+                let whole = SourceSplit {
+                    is_shared: false,
+                    ..split
+                };
+                let mut reader = stream.open(&whole)?;
+                while let Some(chunk) = reader.next_chunk(&mut records)? {
+                    let all = 0..records.len();
+                    let batch = converter.convert(&chunk, &records, all, &mut rejects);
+                    if let Some(reject) = rejects.first() {
+                        return Err(self.refused(
+                            name,
+                            &format!("a row cannot be read: {}", reject.summary()),
+                            "correct the row, or leave it out by a condition",
+                        ));
+                    }
+                    builder
+                        .add(&batch)
+                        .map_err(|fault| self.fault(name, &fault))?;
+                    drop(batch);
+                    reader.recycle(chunk);
+                }
+            }
+        }
+        let columns = places[..taken.end].iter().map(|place| InputColumn {
+            name: columns[*place].name.clone(),
+            column_type: columns[*place].column_type.clone(),
+        });
+        let reference = builder.build(columns.collect());
+        let reference = reference.map_err(|fault| self.fault(name, &fault))?;
+        match reference.key_count() {
+            0 => Err(self.refused(
+                name,
+                "it has no row with a key",
+                "fill it first: with an empty reference no row has a match",
+            )),
+            _ => Ok(reference),
+        }
+    }
+
+    fn fault(&self, name: &str, fault: &ReferenceFault) -> PlanError {
+        let (what, hint) = match fault {
+            ReferenceFault::Duplicate { .. } => (
+                fault.to_string(),
+                "a row has one match at most: compare more columns in `on`, leave rows out by `where`, or say which row \
+                 counts, as in first = \"changed_at desc\"",
+            ),
+            ReferenceFault::TooLarge { limit, rows } => (
+                format!(
+                    "it needs more than {} of memory: {} were read",
+                    bytes(*limit),
+                    counted(*rows, "row")
+                ),
+                "take fewer columns, leave rows out by `where`, or set memory_bytes_max of the lookup higher",
+            ),
+            ReferenceFault::Engine { .. } => (
+                fault.to_string(),
+                "run the same command again; if it fails again, report it",
+            ),
+        };
+        self.refused(name, &what, hint)
+    }
+
+    /// One value of a type, read as a field would be.
+    fn default_value(&self, column: &InputColumn, text: String) -> Result<ArrayRef, PlanError> {
+        let own = Column {
+            source: ValueSource::Constant(text),
+            ..Column::new(&column.name, column.column_type.clone(), 0)
+        };
+        let mut converter = Converter::new(&[own], &Dialect::csv(), 0).map_err(|error| {
+            let what = format!("the default of `{}`: {error}", column.name);
+            self.refused(
+                "its reference",
+                &what,
+                "write a value of the type of the taken column",
+            )
+        })?;
+        let row = TypedRows {
+            columns: Vec::new(),
+            row_count: 1,
+            content: Vec::new(),
+            bytes_count: 0,
+            faults: Vec::new(),
+        };
+        let mut records = Records::default();
+        let name = Arc::from(std::path::Path::new("default"));
+        let chunk = Chunk::of_rows(&name, 0, row, Arc::new(RowNumbers), &mut records);
+        let batch = converter.convert(&chunk, &records, 0..1, &mut Vec::new());
+        Ok(Arc::clone(batch.column(0)))
+    }
+}

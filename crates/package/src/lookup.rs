@@ -1,0 +1,256 @@
+//! A lookup of a step: `lookup = { connection = "warehouse", table = "dim_customer" }`.
+
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::error::PackageFaultKind;
+use super::faults::Faults;
+use super::name::TableName;
+use super::step::Step;
+use super::{BoundValue, ColumnSpec, Flow, FlowSource, Format, OneOrMany, Package};
+
+/// Bytes of memory of a reference, if a lookup does not say.
+pub const REFERENCE_BYTES_MAX: u64 = 256 << 20;
+
+/// The reference of a lookup: a table or a query of a database, or files. It is read once, and kept in memory for all streams.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct LookupSource {
+    /// The name of the connection that is read.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub connection: Option<String>,
+    /// The table or view, `table` or `schema.table`; unusual names in double quotes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub table: Option<String>,
+    /// A SELECT whose rows are read, instead of a table.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub query: Option<String>,
+    /// A condition of the rows that are read, as in SQL.
+    #[serde(rename = "where", skip_serializing_if = "Option::is_none")]
+    pub filter: Option<String>,
+    /// A path or glob, or a list of them, instead of a connection.
+    #[serde(skip_serializing_if = "OneOrMany::is_empty")]
+    pub files: OneOrMany,
+    /// The format of the files.
+    #[serde(skip_serializing_if = "Format::is_default")]
+    pub format: Format,
+    /// The columns of the files, as those of a flow. Default: they are guessed.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub columns: Vec<ColumnSpec>,
+    /// Of several rows with the same key the first in this order counts: a column of the reference, or `"COLUMN desc"`. NULL
+    /// comes last. Default: a key that is there twice is refused.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub first: Option<String>,
+    /// The most memory for keys and taken values, in bytes. A larger reference is refused. Default: 256 MiB.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub memory_bytes_max: Option<u64>,
+}
+
+/// What happens to rows whose key is not in the reference.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(untagged)]
+pub enum Unmatched {
+    /// The row is rejected, or the taken columns are NULL.
+    Word(UnmatchedWord),
+    /// The taken columns get these values.
+    Default(UnmatchedDefault),
+}
+
+/// A word for [`Unmatched`].
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum UnmatchedWord {
+    /// The row is rejected.
+    #[default]
+    Reject,
+    /// The taken columns are NULL.
+    Null,
+}
+
+/// Values of taken columns for rows whose key is not in the reference.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct UnmatchedDefault {
+    /// For each taken column its value.
+    pub default: BTreeMap<String, BoundValue>,
+}
+
+impl LookupSource {
+    /// A flow that reads the reference. `columns` are those that a table is read for.
+    pub fn flow(&self, name: &str, columns: Vec<String>) -> Flow {
+        Flow {
+            name: Some(name.to_owned()),
+            format: self.format.clone(),
+            columns: self.columns.clone(),
+            source: self.connection.as_ref().map(|connection| FlowSource {
+                connection: connection.clone(),
+                table: self.table.clone(),
+                query: self.query.clone(),
+                filter: self.filter.clone(),
+                columns: match self.query {
+                    Some(_) => Vec::new(),
+                    None => columns,
+                },
+                ..FlowSource::default()
+            }),
+            ..Flow::new(self.files.clone(), "reference")
+        }
+    }
+
+    /// The column by which rows with the same key are ordered, and whether the largest value comes first.
+    pub fn first_by(&self) -> Option<(&str, bool)> {
+        let text = self.first.as_deref()?.trim();
+        let is_word = |word: &str| {
+            let start = text.len().checked_sub(word.len())?;
+            let end = text.get(start..)?;
+            let is_it = end.eq_ignore_ascii_case(word);
+            is_it.then(|| text[..start].trim_end())
+        };
+        Some(match (is_word(" desc"), is_word(" asc")) {
+            (Some(column), _) => (column, true),
+            (None, Some(column)) => (column, false),
+            (None, None) => (text, false),
+        })
+    }
+
+    /// What is looked up, for people.
+    pub fn shown_name(&self) -> String {
+        match (&self.connection, &self.table) {
+            (Some(connection), Some(table)) => format!("{connection}.{table}"),
+            (Some(connection), None) => format!("a query of {connection}"),
+            (None, _) => self.files.patterns().join(", "),
+        }
+    }
+}
+
+/// Checks the lookup of a step at `path`.
+pub(super) fn check_lookup(step: &Step, path: &str, faults: &mut Faults<'_>) {
+    let mut conflict = |setting: &str, conflict: &str, mend: &str| {
+        let kind = PackageFaultKind::Conflict {
+            conflict: conflict.to_owned(),
+            mend: mend.to_owned(),
+        };
+        faults.add(&format!("{path}.{setting}"), kind);
+    };
+    let is_empty =
+        |map: &Option<BTreeMap<String, String>>| map.as_ref().is_none_or(BTreeMap::is_empty);
+    let Some(lookup) = &step.lookup else {
+        for (setting, is_there) in [
+            ("on", step.on.is_some()),
+            ("take", step.take.is_some()),
+            ("unmatched", step.unmatched.is_some()),
+        ] {
+            if is_there {
+                conflict(
+                    setting,
+                    &format!("`{setting}` belongs to a `lookup`, and this step has none"),
+                    &format!("take `{setting}` out, or write a `lookup`"),
+                );
+            }
+        }
+        return;
+    };
+    if is_empty(&step.on) {
+        conflict(
+            "lookup",
+            "a lookup needs the columns that are compared",
+            "write on = { COLUMN = \"COLUMN OF THE REFERENCE\" }",
+        );
+    }
+    if is_empty(&step.take) {
+        conflict(
+            "lookup",
+            "a lookup needs the columns that it takes",
+            "write take = { NEW_COLUMN = \"COLUMN OF THE REFERENCE\" }",
+        );
+    }
+    let has_files = !lookup.files.patterns().is_empty();
+    match (&lookup.connection, has_files) {
+        (None, false) => conflict(
+            "lookup",
+            "a lookup needs a `connection` or `files`",
+            "write lookup = { connection = \"NAME\", table = \"TABLE\" }, or lookup = { files = \"FILE\" }",
+        ),
+        (Some(_), true) => conflict(
+            "lookup.files",
+            "the rows of a lookup come from `files` or from a `connection`, not from both",
+            "take one of them out",
+        ),
+        (Some(_), false) if lookup.table.is_some() == lookup.query.is_some() => conflict(
+            "lookup",
+            "a lookup in a database needs a `table` or a `query`",
+            "name one of them",
+        ),
+        (None, true)
+            if lookup.table.is_some() || lookup.query.is_some() || lookup.filter.is_some() =>
+        {
+            conflict(
+                "lookup",
+                "`table`, `query` and `where` belong to a `connection`, and the rows of this lookup come from files",
+                "take them out",
+            );
+        }
+        _ => {}
+    }
+    if let Some(Unmatched::Default(values)) = &step.unmatched {
+        let taken: Vec<&String> = step.take.iter().flat_map(BTreeMap::keys).collect();
+        let given: Vec<&String> = values.default.keys().collect();
+        if taken != given {
+            conflict(
+                "unmatched",
+                "`default` has not exactly the columns that the lookup takes",
+                "write a value for each column of `take`",
+            );
+        }
+    }
+    if let Some(table) = &lookup.table
+        && let Err(kind) = TableName::parse(table)
+    {
+        faults.add(&format!("{path}.lookup.table"), kind);
+    }
+}
+
+/// Checks that the connections of a flow's lookups exist.
+pub(super) fn check_lookup_connections(
+    package: &Package,
+    index: usize,
+    flow: &Flow,
+    faults: &mut Faults<'_>,
+) {
+    for (at, step) in flow.steps.iter().enumerate() {
+        let lookup = step.lookup.as_ref();
+        let connection = lookup.and_then(|lookup| lookup.connection.as_ref());
+        if let Some(connection) = connection
+            && !package.connections.contains_key(connection)
+        {
+            let path = format!("flow[{index}].step[{at}].lookup.connection");
+            faults.add(&path, package.unknown_connection(connection));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_order_is_a_column_and_a_direction() {
+        for (text, expected) in [
+            ("changed", ("changed", false)),
+            ("changed desc", ("changed", true)),
+            (" changed  DESC ", ("changed", true)),
+            ("changed asc", ("changed", false)),
+            ("desc", ("desc", false)),
+            ("\u{e4}", ("\u{e4}", false)),
+        ] {
+            let lookup = LookupSource {
+                first: Some(text.to_owned()),
+                ..LookupSource::default()
+            };
+            assert_eq!(lookup.first_by(), Some(expected), "{text}");
+        }
+        assert_eq!(LookupSource::default().first_by(), None);
+    }
+}

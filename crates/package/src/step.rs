@@ -1,0 +1,197 @@
+//! Steps of a flow: `[[flow.step]]` with `derive`, `where`, `check` or `lookup`.
+
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::error::PackageFaultKind;
+use super::faults::Faults;
+use super::lookup::{LookupSource, Unmatched, check_lookup};
+use super::name::quoted_where_needed;
+use super::{ColumnDetail, Flow};
+
+/// A step that each row passes before it is loaded: one of `derive`, `where`, `check` and `lookup`. Expressions are DuckDB's SQL over
+/// the columns of the flow and those that the steps before have derived.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Step {
+    /// Columns that are added, each with its expression.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub derive: Option<BTreeMap<String, String>>,
+    /// A condition: rows for which it is not true are filtered, and counted.
+    #[serde(rename = "where", skip_serializing_if = "Option::is_none")]
+    pub filter: Option<String>,
+    /// A condition: rows for which it is false are handled as `else` says. NULL passes, as in a CHECK of SQL.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub check: Option<String>,
+    /// The name of the check in rejects and reports. Default: its condition.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+    /// The consequence for rows that fail the check. Default: `"reject"`.
+    #[serde(rename = "else", skip_serializing_if = "Option::is_none")]
+    pub otherwise: Option<CheckElse>,
+    /// `false`: the columns that the step adds are for later steps, and are no columns of the target. Default: `true`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub load: Option<bool>,
+    /// A table in which the keys of rows are looked up.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub lookup: Option<Box<LookupSource>>,
+    /// The key of a lookup: columns of the flow, each with the column of the reference that it is compared with.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub on: Option<BTreeMap<String, String>>,
+    /// The columns that a lookup adds, each with the column of the reference that it is taken from.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub take: Option<BTreeMap<String, String>>,
+    /// What happens to rows whose key is not in the reference. Default: `"reject"`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub unmatched: Option<Unmatched>,
+}
+
+impl Flow {
+    /// True if a step adds a column of this name.
+    pub fn derives(&self, column: &str) -> bool {
+        let added = |step: &Step| [step.derive.clone(), step.take.clone()];
+        let mut added = self.steps.iter().flat_map(added).flatten();
+        added.any(|columns| columns.contains_key(column))
+    }
+}
+
+/// The consequence for a row that fails a check.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum CheckElse {
+    /// The row is rejected.
+    #[default]
+    Reject,
+    /// The row is loaded, and counted.
+    Warn,
+    /// The load fails.
+    Fail,
+}
+
+/// Checks the form of a flow's steps. Their expressions are checked by the plan, which knows the columns.
+pub(super) fn check_steps(
+    flow: &Flow,
+    columns: &[ColumnDetail],
+    at: &dyn Fn(&str) -> String,
+    faults: &mut Faults<'_>,
+) {
+    check_unused(flow, columns, at, faults);
+    for (index, step) in flow.steps.iter().enumerate() {
+        let path = at(&format!("step[{index}]"));
+        let mut conflict = |path: &str, conflict: &str, mend: &str| {
+            let kind = PackageFaultKind::Conflict {
+                conflict: conflict.to_owned(),
+                mend: mend.to_owned(),
+            };
+            faults.add(path, kind);
+        };
+        let kinds = [
+            step.derive.is_some(),
+            step.filter.is_some(),
+            step.check.is_some(),
+            step.lookup.is_some(),
+        ];
+        match kinds.iter().filter(|is_there| **is_there).count() {
+            0 => conflict(
+                &path,
+                "the step does nothing",
+                "write one of `derive`, `where`, `check` and `lookup`, as in where = \"l_quantity > 0\"",
+            ),
+            1 => {}
+            _ => conflict(
+                &path,
+                "a step does one thing, and this one has several of `derive`, `where`, `check` and `lookup`",
+                "write a [[flow.step]] for each of them, in the order in which rows pass them",
+            ),
+        }
+        for (setting, is_there) in [
+            ("name", step.name.is_some()),
+            ("else", step.otherwise.is_some()),
+        ] {
+            if is_there && step.check.is_none() {
+                conflict(
+                    &format!("{path}.{setting}"),
+                    &format!("`{setting}` belongs to a `check`, and this step has none"),
+                    &format!("take `{setting}` out, or write the condition as `check`"),
+                );
+            }
+        }
+        if step.load.is_some() && step.derive.is_none() && step.lookup.is_none() {
+            conflict(
+                &format!("{path}.load"),
+                "`load` is about columns that a step adds, and this step adds none",
+                "take `load` out",
+            );
+        }
+        check_lookup(step, &path, faults);
+        check_texts(step, &path, faults);
+    }
+}
+
+/// Columns that are read only for steps, in a flow without steps.
+fn check_unused(
+    flow: &Flow,
+    columns: &[ColumnDetail],
+    at: &dyn Fn(&str) -> String,
+    faults: &mut Faults<'_>,
+) {
+    if !flow.steps.is_empty() {
+        return;
+    }
+    for (item, detail) in columns.iter().enumerate() {
+        if !detail.load && !detail.skip {
+            let kind = PackageFaultKind::Conflict {
+                conflict: "`load = false` reads a field for steps, and the flow has none"
+                    .to_owned(),
+                mend: format!(
+                    "write \"{} skip\", or add a step",
+                    quoted_where_needed(&detail.name)
+                ),
+            };
+            faults.add(&at(&format!("columns[{item}].load")), kind);
+        }
+    }
+}
+
+/// Expressions and names that are empty.
+fn check_texts(step: &Step, path: &str, faults: &mut Faults<'_>) {
+    let conditions = [("where", &step.filter), ("check", &step.check)];
+    let derived = step.derive.iter().flatten();
+    let derived = derived.map(|(name, text)| (format!("derive.{name}"), text));
+    let conditions = conditions.iter().filter_map(|(setting, text)| {
+        let text = text.as_ref()?;
+        Some(((*setting).to_owned(), text))
+    });
+    for (setting, text) in derived.chain(conditions) {
+        if text.trim().is_empty() {
+            faults.value(
+                &format!("{path}.{setting}"),
+                text,
+                "it is empty",
+                "write an expression of SQL over the columns of the flow",
+            );
+        }
+    }
+    if step.derive.as_ref().is_some_and(BTreeMap::is_empty) {
+        faults.value(
+            &format!("{path}.derive"),
+            "{}",
+            "it names no column",
+            "write a name and an expression: derive = { total = \"price * quantity\" }",
+        );
+    }
+    if step
+        .name
+        .as_ref()
+        .is_some_and(|name| name.trim().is_empty())
+    {
+        faults.value(
+            &format!("{path}.name"),
+            "",
+            "it is empty",
+            "write what the check expects, or take `name` out",
+        );
+    }
+}

@@ -1,0 +1,317 @@
+//! Errors of steps: what is wrong with an expression, where, and how to fix it.
+
+use std::fmt;
+use std::ops::Range;
+
+use inrush_rows::suggest::listed;
+
+/// An expression that cannot be used, and its place among the steps.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StepError {
+    /// The number of the step, counted from 1.
+    pub step: usize,
+    /// The setting in the step: `where`, `check` or `derive.NAME`.
+    pub setting: String,
+    /// The expression.
+    pub expression: String,
+    /// The bytes of the expression that are meant, if only a part of it is.
+    pub range: Option<Range<usize>>,
+    /// What is wrong.
+    pub kind: StepErrorKind,
+}
+
+/// What is wrong with an expression.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum StepErrorKind {
+    /// It has no text.
+    #[error("the expression is empty")]
+    Empty,
+    /// DuckDB cannot read it.
+    #[error("the expression cannot be read: {message}")]
+    Syntax {
+        /// DuckDB's message.
+        message: String,
+    },
+    /// It has clauses of a query: FROM, WHERE, ORDER BY, several results, a name for its result.
+    #[error("this is more than one expression")]
+    NotOneExpression,
+    /// It has a part that steps do not take.
+    #[error("{what} cannot be used in a step")]
+    NotAllowed {
+        /// The part: `a subquery`.
+        what: &'static str,
+        /// How to do without it.
+        instead: &'static str,
+    },
+    /// It is nested too deeply.
+    #[error("the expression is nested too deeply")]
+    TooDeep,
+    /// A column that the flow does not have here.
+    #[error("there is no column `{name}`")]
+    UnknownColumn {
+        /// The name as written.
+        name: String,
+        /// The column that was likely meant.
+        suggestion: Option<String>,
+        /// The columns that there are at this step.
+        known: Vec<String>,
+    },
+    /// A column that the same step derives.
+    #[error("`{name}` is derived in the same step")]
+    SameStep {
+        /// The column.
+        name: String,
+    },
+    /// Two columns whose names differ only in upper and lower case.
+    #[error("`{name}` is ambiguous: the flow has the columns {}", listed(columns.iter().map(String::as_str)))]
+    AmbiguousColumn {
+        /// The name as written.
+        name: String,
+        /// The columns.
+        columns: Vec<String>,
+    },
+    /// A column whose values DuckDB does not have.
+    #[error("`{name}` is a {type_name}, which expressions cannot use")]
+    ColumnCannotTravel {
+        /// The column.
+        name: String,
+        /// Its type, in words.
+        type_name: &'static str,
+        /// How to use its values.
+        instead: &'static str,
+    },
+    /// No function has that name.
+    #[error("there is no function `{name}`")]
+    UnknownFunction {
+        /// The name as written.
+        name: String,
+        /// The function that was likely meant.
+        suggestion: Option<String>,
+    },
+    /// A function of DuckDB that steps may not call.
+    #[error("the function `{name}` cannot be used in a step: {reason}")]
+    ForbiddenFunction {
+        /// The name as written.
+        name: String,
+        /// Why not.
+        reason: &'static str,
+        /// How to do without it.
+        instead: &'static str,
+    },
+    /// The types do not fit.
+    #[error("{message}")]
+    Types {
+        /// DuckDB's message.
+        message: String,
+    },
+    /// A condition that is not true or false.
+    #[error("a condition is true or false, but this has the type {found}")]
+    NotBoolean {
+        /// Its type as DuckDB writes it.
+        found: String,
+    },
+    /// A derived column of a type that batches do not carry.
+    #[error("the result has the type {found}, which cannot be loaded")]
+    ResultCannotTravel {
+        /// Its type as DuckDB writes it.
+        found: String,
+        /// The cast that helps.
+        instead: &'static str,
+    },
+    /// A derived column with the name of another column.
+    #[error("the flow has a column `{name}` already")]
+    HidesColumn {
+        /// The name.
+        name: String,
+    },
+    /// A derived column without a name, or with a name that is reserved.
+    #[error("a derived column cannot be called `{name}`")]
+    Name {
+        /// The name.
+        name: String,
+    },
+    /// Columns of a lookup whose values cannot be equal.
+    #[error(
+        "`{column}` is a {column_type}, and `{reference}` of the reference a {reference_type}: no values are equal"
+    )]
+    KeyTypes {
+        /// The column of the flow.
+        column: String,
+        /// Its type.
+        column_type: String,
+        /// The column of the reference.
+        reference: String,
+        /// Its type.
+        reference_type: String,
+    },
+    /// DuckDB itself failed.
+    #[error("DuckDB cannot plan the step: {message}")]
+    Engine {
+        /// DuckDB's message.
+        message: String,
+    },
+}
+
+impl StepErrorKind {
+    /// How to fix it.
+    pub fn hint(&self) -> String {
+        match self {
+            StepErrorKind::Empty => {
+                "write an expression of SQL, such as \"l_quantity > 0\"".to_owned()
+            }
+            StepErrorKind::Syntax { .. } => {
+                "write it as in the SQL of DuckDB; names with blanks or capital letters in double quotes".to_owned()
+            }
+            StepErrorKind::NotOneExpression => {
+                "write one expression over the columns of a row, without SELECT, FROM, WHERE, AS or `;`".to_owned()
+            }
+            StepErrorKind::NotAllowed { instead, .. }
+            | StepErrorKind::ForbiddenFunction { instead, .. }
+            | StepErrorKind::ColumnCannotTravel { instead, .. }
+            | StepErrorKind::ResultCannotTravel { instead, .. } => (*instead).to_owned(),
+            StepErrorKind::TooDeep => {
+                "derive a part of it in a step before, and use that column here".to_owned()
+            }
+            StepErrorKind::UnknownColumn {
+                suggestion: Some(near),
+                ..
+            }
+            | StepErrorKind::UnknownFunction {
+                suggestion: Some(near),
+                ..
+            } => format!("did you mean `{near}`?"),
+            StepErrorKind::UnknownColumn { known, .. } => format!(
+                "the columns here are {}",
+                listed(known.iter().map(String::as_str))
+            ),
+            StepErrorKind::UnknownFunction { .. } => {
+                "use a function of DuckDB that the documentation of steps lists".to_owned()
+            }
+            StepErrorKind::SameStep { name } => {
+                format!("derive `{name}` in a step of its own before this one")
+            }
+            StepErrorKind::AmbiguousColumn { .. } => {
+                "DuckDB does not tell upper from lower case in names: rename one of the columns".to_owned()
+            }
+            StepErrorKind::Types { .. } => {
+                "cast one of the values, as in CAST(a AS INTEGER)".to_owned()
+            }
+            StepErrorKind::KeyTypes { reference_type, .. } => format!(
+                "derive the key in a step before, as in CAST(a AS {reference_type}), and name that column"
+            ),
+            StepErrorKind::NotBoolean { .. } => "compare it, as in `a > 0` or `a = 'x'`".to_owned(),
+            StepErrorKind::HidesColumn { .. } => "give the derived column another name".to_owned(),
+            StepErrorKind::Name { .. } => {
+                "a name has at least one character, and does not begin with inrush_step_".to_owned()
+            }
+            StepErrorKind::Engine { .. } => {
+                "run the same command again; if it fails again, report it with this message".to_owned()
+            }
+        }
+    }
+}
+
+impl StepError {
+    /// The line of the expression in which the fault is, with carets below the part that is meant.
+    pub fn excerpt(&self) -> String {
+        excerpt(&self.expression, self.range.clone())
+    }
+}
+
+impl fmt::Display for StepError {
+    /// The sentence, the expression with carets under the part that is meant, and the fix.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "step {}, `{}`: {}", self.step, self.setting, self.kind)?;
+        f.write_str(&self.excerpt())?;
+        write!(f, "hint: {}", self.kind.hint())
+    }
+}
+
+impl std::error::Error for StepError {}
+
+/// The line of an expression in which a range begins, with carets below the range; the first line if there is no range.
+fn excerpt(expression: &str, range: Option<Range<usize>>) -> String {
+    let expression = expression.trim_end();
+    let start = range
+        .as_ref()
+        .map_or(0, |range| range.start.min(expression.len()));
+    let line_start = expression
+        .as_bytes()
+        .get(..start)
+        .and_then(|before| before.iter().rposition(|byte| *byte == b'\n'))
+        .map_or(0, |at| at + 1);
+    let line_end = expression[line_start..]
+        .find('\n')
+        .map_or(expression.len(), |at| line_start + at);
+    // The width of a tab depends on the terminal.
+    let line = expression[line_start..line_end].replace(['\t', '\r'], " ");
+    let mut excerpt = format!("  {line}\n");
+    if let Some(range) = range {
+        let count = |from: usize, to: usize| {
+            let part = expression.get(from..to.min(line_end)).unwrap_or_default();
+            part.chars().count()
+        };
+        let width = count(start, range.end).max(1);
+        excerpt.push_str(&format!(
+            "  {}{}\n",
+            " ".repeat(count(line_start, start)),
+            "^".repeat(width)
+        ));
+    }
+    excerpt
+}
+
+/// An error of a batch, after which a stream cannot continue.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum RunError {
+    /// The run was asked to stop while DuckDB evaluated a batch.
+    #[error("the steps were interrupted")]
+    Interrupted,
+    /// DuckDB failed for another reason than a row.
+    #[error("DuckDB cannot evaluate the steps: {message}")]
+    Engine {
+        /// DuckDB's message.
+        message: String,
+    },
+    /// DuckDB returned another number of rows than it was given. No row of the batch is used.
+    #[error("DuckDB returned {returned} rows for {given} rows")]
+    RowCount {
+        /// The rows of the batch.
+        given: usize,
+        /// The rows of the result.
+        returned: usize,
+    },
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn carets_stand_under_what_is_meant() {
+        for (expression, range, expected) in [
+            ("a + nope", Some(4..8), "  a + nope\n      ^^^^\n"),
+            (
+                "'\u{e4}' || nope",
+                Some(8..12),
+                "  '\u{e4}' || nope\n         ^^^^\n",
+            ),
+            ("a\n+ nope\n+ b", Some(4..8), "  + nope\n    ^^^^\n"),
+            ("a +", Some(3..3), "  a +\n     ^\n"),
+            ("a + b", None, "  a + b\n"),
+            ("", Some(3..9), "  \n  ^\n"),
+        ] {
+            assert_eq!(excerpt(expression, range), expected, "{expression}");
+        }
+    }
+
+    #[test]
+    fn any_range_of_any_text_has_an_excerpt() {
+        let text = "a\n\u{20ac}\r\n\n";
+        for start in 0..text.len() + 3 {
+            for end in 0..text.len() + 3 {
+                excerpt(text, Some(start..end));
+            }
+        }
+    }
+}

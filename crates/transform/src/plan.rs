@@ -1,0 +1,535 @@
+//! The plan of a flow's steps: expressions that were read and bound to columns, with the types of their results.
+
+use std::collections::BTreeSet;
+use std::ops::Range;
+use std::sync::Arc;
+
+use arrow_schema::{Field, Schema, SchemaRef};
+use inrush_adbcclient::duckdb::connection::Link;
+use inrush_rows::column_type::ColumnType;
+use inrush_rows::sql_text::{identifier, in_parentheses};
+use inrush_rows::suggest::suggestion;
+
+use crate::error::{StepError, StepErrorKind};
+use crate::evaluator::Evaluator;
+use crate::expression::{Expression, Fault, Named};
+use crate::functions;
+use crate::spec::{Derivation, InputColumn, Otherwise, StepSpec};
+use crate::types::{Carried, carried, sql_type};
+
+/// Names that begin so are those of the statements.
+pub(crate) const RESERVED: &str = "inrush_step_";
+
+/// Words that SQL reads as functions without parentheses.
+const CLOCK_WORDS: [&str; 5] = [
+    "current_date",
+    "current_time",
+    "current_timestamp",
+    "localtime",
+    "localtimestamp",
+];
+
+/// Plans the steps of flows.
+pub struct Steps<'a> {
+    link: Arc<Link>,
+    evaluator: &'a Evaluator,
+}
+
+/// Steps that can run.
+#[derive(Clone, Debug)]
+pub struct Planned {
+    /// The columns of the flow before the first step.
+    pub columns: Vec<InputColumn>,
+    /// Indexes of those that travel into DuckDB, ascending.
+    pub travelling: Vec<usize>,
+    /// The derived columns, in the order of their steps.
+    pub derived: Vec<InputColumn>,
+    /// The steps.
+    pub steps: Vec<PlannedStep>,
+}
+
+/// A step that can run.
+#[derive(Clone, Debug)]
+pub struct PlannedStep {
+    /// What it does.
+    pub action: StepAction,
+    /// Columns that its expressions name, by their names.
+    pub named: Vec<String>,
+}
+
+/// What a step does.
+#[derive(Clone, Debug)]
+pub enum StepAction {
+    /// Adds columns.
+    Derive(Vec<DerivedColumn>),
+    /// Keeps rows.
+    Where {
+        /// The condition as the package has it.
+        text: String,
+        /// The condition as a part of a statement.
+        sql: String,
+    },
+    /// Looks at rows.
+    Check {
+        /// The name for people.
+        name: String,
+        /// The condition as the package has it.
+        text: String,
+        /// The condition as a part of a statement.
+        sql: String,
+        /// The consequence for a row that fails.
+        otherwise: Otherwise,
+    },
+}
+
+/// A derived column.
+#[derive(Clone, Debug)]
+pub struct DerivedColumn {
+    /// Its name.
+    pub name: String,
+    /// Its type in batches.
+    pub column_type: ColumnType,
+    /// Its type as DuckDB writes it, before a cast to a type that batches carry.
+    pub found: String,
+    /// Its expression as the package has it.
+    pub text: String,
+    /// Its expression as a part of a statement.
+    pub sql: String,
+    /// Columns that the expression names, by their names.
+    pub named: Vec<String>,
+    /// An infinite result may be one that the expression asks for, and not an overflow.
+    pub may_be_infinite: bool,
+}
+
+impl Planned {
+    /// The first steps, with the columns that they derive.
+    pub fn prefix(&self, step_count: usize) -> Planned {
+        let steps: Vec<PlannedStep> = self.steps.iter().take(step_count).cloned().collect();
+        let derived = steps.iter().map(|step| match &step.action {
+            StepAction::Derive(columns) => columns.len(),
+            StepAction::Where { .. } | StepAction::Check { .. } => 0,
+        });
+        let derived = derived.sum();
+        Planned {
+            derived: self.derived[..derived].to_vec(),
+            steps,
+            ..self.clone()
+        }
+    }
+
+    /// The schema of the batches after the steps.
+    pub fn schema(&self) -> SchemaRef {
+        let columns = self.columns.iter().chain(&self.derived);
+        let fields =
+            columns.map(|column| Field::new(&column.name, column.column_type.arrow(), true));
+        Arc::new(Schema::new(fields.collect::<Vec<_>>()))
+    }
+}
+
+impl StepAction {
+    /// The word of a package for it.
+    pub fn word(&self) -> &'static str {
+        match self {
+            StepAction::Derive(_) => "derive",
+            StepAction::Where { .. } => "where",
+            StepAction::Check { .. } => "check",
+        }
+    }
+}
+
+/// A column that an expression can name.
+struct Visible {
+    name: String,
+    column_type: ColumnType,
+    /// Its index among the columns of the flow; `None` if it is derived.
+    index: Option<usize>,
+}
+
+/// An expression that is bound to columns.
+struct Bound {
+    sql: String,
+    found: String,
+    named: Vec<usize>,
+}
+
+impl<'a> Steps<'a> {
+    /// For flows whose steps run in this evaluator.
+    pub fn new(evaluator: &'a Evaluator) -> Result<Steps<'a>, StepErrorKind> {
+        let link = evaluator.connect().map_err(engine)?;
+        Ok(Steps { link, evaluator })
+    }
+
+    /// The evaluator of the steps.
+    pub fn evaluator(&self) -> &'a Evaluator {
+        self.evaluator
+    }
+
+    /// The names of columns that expressions use, in lower case. An expression that cannot be read uses none: planning refuses
+    /// it.
+    pub fn names(&self, specs: &[StepSpec]) -> BTreeSet<String> {
+        let texts = specs.iter().flat_map(|spec| match spec {
+            StepSpec::Derive(derivations) => {
+                derivations.iter().map(|one| &one.expression).collect()
+            }
+            StepSpec::Where { condition } | StepSpec::Check { condition, .. } => vec![condition],
+        });
+        let read = texts.filter_map(|text| Expression::read(&self.link, text).ok());
+        read.flat_map(|expression| expression.columns)
+            .map(|column| column.name.to_ascii_lowercase())
+            .collect()
+    }
+
+    /// Plans the steps of a flow with these columns. All faults are found, in the order of the steps; a step after a
+    /// faulty one sees the columns of the sound ones.
+    pub fn plan(
+        &self,
+        columns: &[InputColumn],
+        specs: &[StepSpec],
+    ) -> Result<Planned, Vec<StepError>> {
+        let mut faults = Vec::new();
+        let mut visible: Vec<Visible> = Vec::with_capacity(columns.len());
+        for (index, column) in columns.iter().enumerate() {
+            visible.push(Visible {
+                name: column.name.clone(),
+                column_type: column.column_type.clone(),
+                index: Some(index),
+            });
+        }
+        let mut planned = Planned {
+            columns: columns.to_vec(),
+            travelling: Vec::new(),
+            derived: Vec::new(),
+            steps: Vec::new(),
+        };
+        for (index, spec) in specs.iter().enumerate() {
+            let mut named = Vec::new();
+            let error = |setting: String, text: &str, (range, kind): Fault| StepError {
+                step: index + 1,
+                setting,
+                expression: text.to_owned(),
+                range,
+                kind,
+            };
+            let action = match spec {
+                StepSpec::Derive(derivations) => {
+                    let mut made = Vec::new();
+                    for one in derivations {
+                        match self.derive(one, derivations, &visible, &made) {
+                            Ok((column, columns)) => {
+                                named.extend(columns);
+                                made.push(column);
+                            }
+                            Err(fault) => faults.push(error(
+                                format!("derive.{}", one.name),
+                                &one.expression,
+                                fault,
+                            )),
+                        }
+                    }
+                    StepAction::Derive(made)
+                }
+                StepSpec::Where { condition } => match self.condition(condition, &visible) {
+                    Ok(bound) => {
+                        named.extend(bound.named);
+                        StepAction::Where {
+                            text: condition.trim().to_owned(),
+                            sql: bound.sql,
+                        }
+                    }
+                    Err(fault) => {
+                        faults.push(error("where".to_owned(), condition, fault));
+                        continue;
+                    }
+                },
+                StepSpec::Check {
+                    name,
+                    condition,
+                    otherwise,
+                } => match self.condition(condition, &visible) {
+                    Ok(bound) => {
+                        named.extend(bound.named);
+                        StepAction::Check {
+                            name: name.clone().unwrap_or_else(|| condition.trim().to_owned()),
+                            text: condition.trim().to_owned(),
+                            sql: bound.sql,
+                            otherwise: *otherwise,
+                        }
+                    }
+                    Err(fault) => {
+                        faults.push(error("check".to_owned(), condition, fault));
+                        continue;
+                    }
+                },
+            };
+            named.sort_unstable();
+            named.dedup();
+            planned
+                .travelling
+                .extend(named.iter().filter_map(|at| visible[*at].index));
+            let names = named.iter().map(|at| visible[*at].name.clone()).collect();
+            if let StepAction::Derive(made) = &action {
+                for column in made {
+                    visible.push(Visible {
+                        name: column.name.clone(),
+                        column_type: column.column_type.clone(),
+                        index: None,
+                    });
+                    planned.derived.push(InputColumn {
+                        name: column.name.clone(),
+                        column_type: column.column_type.clone(),
+                    });
+                }
+            }
+            planned.steps.push(PlannedStep {
+                action,
+                named: names,
+            });
+        }
+        planned.travelling.sort_unstable();
+        planned.travelling.dedup();
+        match faults.is_empty() {
+            true => Ok(planned),
+            false => Err(faults),
+        }
+    }
+
+    /// A derived column, and the indexes of the columns that it names. `made` are those of the same step before it.
+    fn derive(
+        &self,
+        one: &Derivation,
+        all: &[Derivation],
+        visible: &[Visible],
+        made: &[DerivedColumn],
+    ) -> Result<(DerivedColumn, Vec<usize>), Fault> {
+        let name = one.name.clone();
+        let is_reserved = name.to_ascii_lowercase().starts_with(RESERVED);
+        if name.is_empty() || name.contains('\0') || is_reserved {
+            return Err((None, StepErrorKind::Name { name }));
+        }
+        let others = visible.iter().map(|column| &column.name);
+        let mut others = others.chain(made.iter().map(|column| &column.name));
+        if others.any(|other| other.eq_ignore_ascii_case(&name)) {
+            return Err((None, StepErrorKind::HidesColumn { name }));
+        }
+        let bound = self.bound(&one.expression, visible, all)?;
+        let Carried { column_type, cast } = carried(&bound.found).map_err(|kind| (None, kind))?;
+        let sql = match cast {
+            Some(cast) => format!("CAST({} AS {cast})", bound.sql),
+            None => bound.sql,
+        };
+        let named = bound.named.iter().map(|at| &visible[*at]);
+        let may_be_infinite = one.expression.to_ascii_lowercase().contains("inf")
+            || named.clone().any(|column| !column.column_type.is_number());
+        let column = DerivedColumn {
+            name,
+            column_type,
+            found: bound.found,
+            text: one.expression.trim().to_owned(),
+            sql,
+            named: named.map(|column| column.name.clone()).collect(),
+            may_be_infinite,
+        };
+        Ok((column, bound.named))
+    }
+
+    fn condition(&self, text: &str, visible: &[Visible]) -> Result<Bound, Fault> {
+        let bound = self.bound(text, visible, &[])?;
+        match bound.found.as_str() {
+            "BOOLEAN" => Ok(bound),
+            // NULL is a condition that no row meets.
+            "\"NULL\"" => Ok(Bound {
+                sql: format!("CAST({} AS BOOLEAN)", bound.sql),
+                ..bound
+            }),
+            _ => Err((None, StepErrorKind::NotBoolean { found: bound.found })),
+        }
+    }
+
+    /// Reads an expression, finds its columns and functions, and asks for its type.
+    fn bound(
+        &self,
+        text: &str,
+        visible: &[Visible],
+        siblings: &[Derivation],
+    ) -> Result<Bound, Fault> {
+        let expression = Expression::read(&self.link, text)?;
+        let mut named = Vec::with_capacity(expression.columns.len());
+        for column in &expression.columns {
+            named.push(self.column(column, visible, siblings)?);
+        }
+        named.sort_unstable();
+        named.dedup();
+        for function in &expression.functions {
+            if !functions::is_allowed(&function.name) {
+                let fault = functions::fault(&self.link, &function.name);
+                let fault = fault.unwrap_or_else(engine);
+                return Err((function.range.clone(), fault));
+            }
+        }
+        let mut values = Vec::with_capacity(named.len());
+        for at in &named {
+            let Visible {
+                name, column_type, ..
+            } = &visible[*at];
+            let travels = sql_type(column_type);
+            let sql = travels.map_err(|(type_name, instead)| {
+                let used = expression.columns.iter();
+                let mut used = used.filter(|used| used.name.eq_ignore_ascii_case(name));
+                let range = used.next().and_then(|used| used.range.clone());
+                let kind = StepErrorKind::ColumnCannotTravel {
+                    name: name.clone(),
+                    type_name,
+                    instead,
+                };
+                (range, kind)
+            })?;
+            values.push(format!("CAST(NULL AS {sql}) AS {}", identifier(name)));
+        }
+        let sql = in_parentheses(text);
+        let from = match values.is_empty() {
+            true => String::new(),
+            false => format!(" FROM (SELECT {})", values.join(", ")),
+        };
+        let rows = self
+            .link
+            .query(&format!("DESCRIBE SELECT {sql} AS x{from}"))
+            .and_then(|mut answer| answer.rows())
+            .map_err(|error| types_fault(&error.message, text))?;
+        let found = rows
+            .into_iter()
+            .next()
+            .and_then(|row| row.into_iter().nth(1)?);
+        let found = found.ok_or_else(|| (None, engine_says("it tells no type")))?;
+        Ok(Bound { sql, found, named })
+    }
+
+    /// The index of a column that an expression names.
+    fn column(
+        &self,
+        used: &Named,
+        visible: &[Visible],
+        siblings: &[Derivation],
+    ) -> Result<usize, Fault> {
+        let is_it = |name: &str| name.eq_ignore_ascii_case(&used.name);
+        let found: Vec<usize> = (0..visible.len())
+            .filter(|at| is_it(&visible[*at].name))
+            .collect();
+        let name = used.name.clone();
+        let kind = match found.as_slice() {
+            [only] => return Ok(*only),
+            [] if siblings.iter().any(|one| is_it(&one.name)) => StepErrorKind::SameStep { name },
+            [] if CLOCK_WORDS.iter().any(|word| is_it(word)) => StepErrorKind::ForbiddenFunction {
+                name,
+                reason: "its value differs from run to run, so a run that is resumed would load other rows",
+                instead: "use a column with source = \"load_time\", or a parameter of the package",
+            },
+            [] => {
+                let known = visible.iter().map(|column| column.name.as_str());
+                StepErrorKind::UnknownColumn {
+                    suggestion: suggestion(&name, known.clone()),
+                    known: known.map(str::to_owned).collect(),
+                    name,
+                }
+            }
+            several => StepErrorKind::AmbiguousColumn {
+                name,
+                columns: several.iter().map(|at| visible[*at].name.clone()).collect(),
+            },
+        };
+        Err((used.range.clone(), kind))
+    }
+}
+
+fn engine(error: adbc_core::error::Error) -> StepErrorKind {
+    engine_says(&error.message)
+}
+
+fn engine_says(message: &str) -> StepErrorKind {
+    StepErrorKind::Engine {
+        message: message.to_owned(),
+    }
+}
+
+/// DuckDB's message about an expression that it cannot bind. The expression begins in the second line of the statement.
+fn types_fault(message: &str, text: &str) -> Fault {
+    let range = carets(message, text);
+    let message = message_without_place(message);
+    let message = message.split(". You might need").next().unwrap_or(&message);
+    (
+        range,
+        StepErrorKind::Types {
+            message: message.to_owned(),
+        },
+    )
+}
+
+/// The first sentence of a message of DuckDB: without its kind, its place and advice about settings.
+pub(crate) fn message_without_place(message: &str) -> String {
+    let message = message.split("\n\nLINE ").next().unwrap_or(message);
+    let message = message.split(". Use TRY(").next().unwrap_or(message);
+    let message = match message.split_once(" Error: ") {
+        // The kinds have one or two words: `Conversion`, `Invalid Input`.
+        Some((kind, rest)) if kind.split(' ').count() <= 3 => rest,
+        _ => message,
+    };
+    message.lines().next().unwrap_or_default().trim().to_owned()
+}
+
+/// The part of an expression under which DuckDB's message has carets.
+fn carets(message: &str, text: &str) -> Option<Range<usize>> {
+    let mut lines = message
+        .lines()
+        .skip_while(|line| !line.starts_with("LINE "));
+    let (shown, marks) = (lines.next()?, lines.next()?);
+    let (number, line) = shown.strip_prefix("LINE ")?.split_once(": ")?;
+    let number: usize = number.parse().ok()?;
+    let before: usize = shown.len() - line.len();
+    let column = marks.find('^')?.checked_sub(before)?;
+    let width = marks.chars().filter(|mark| *mark == '^').count();
+    let mut start = 0;
+    let mut own = text.split('\n');
+    for _ in 0..number.checked_sub(2)? {
+        start += own.next()?.len() + 1;
+    }
+    // A long line is shortened, and then its columns are not those of the expression.
+    let own = own.next().filter(|own| *own == line)?;
+    let at = |column: usize| {
+        own.char_indices()
+            .nth(column)
+            .map_or(own.len(), |(at, _)| at)
+    };
+    Some(start + at(column)..start + at(column + width))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_carets_of_duckdb_are_found_in_the_expression() {
+        let message = "Binder Error: no\n\nLINE 3: + b\n          ^";
+        assert_eq!(carets(message, "a\n+ b"), Some(4..5));
+        assert_eq!(carets(message, "a\n+ c"), None);
+        assert_eq!(carets("no place", "a"), None);
+        let umlaut = "Binder Error: no\n\nLINE 2: \u{e4} + b\n            ^";
+        assert_eq!(carets(umlaut, "\u{e4} + b"), Some(5..6));
+    }
+
+    #[test]
+    fn messages_are_one_sentence() {
+        for (message, sentence) in [
+            (
+                "Conversion Error: Could not convert string 'b' to INT32\n\nLINE 2: x::int\n         ^",
+                "Could not convert string 'b' to INT32",
+            ),
+            (
+                "Invalid Input Error: Division by zero in expression (1 // 0). Use TRY(...) to return NULL",
+                "Division by zero in expression (1 // 0)",
+            ),
+            ("Out of Range Error: Overflow!", "Overflow!"),
+            ("something", "something"),
+        ] {
+            assert_eq!(message_without_place(message), sentence);
+        }
+    }
+}

@@ -1,0 +1,561 @@
+//! Passes the batches of a stream through the steps.
+//!
+//! A runner has one connection, and evaluates on the thread that calls it. It keeps nothing between batches, so any split
+//! of the rows gives the same result.
+
+use std::sync::Arc;
+
+use adbc_core::CancelHandle;
+use adbc_core::error::{Error as AdbcError, Result as AdbcResult};
+use arrow_array::cast::AsArray;
+use arrow_array::types::{Float32Type, Float64Type};
+use arrow_array::{
+    Array, ArrayRef, BooleanArray, Int8Array, RecordBatch, RecordBatchIterator, RecordBatchOptions,
+    RecordBatchReader, new_empty_array,
+};
+use arrow_buffer::BooleanBuffer;
+use arrow_schema::{ArrowError, DataType, Field, Schema, SchemaRef};
+use arrow_select::concat::concat;
+use arrow_select::filter::filter_record_batch;
+use inrush_adbcclient::duckdb::connection::Link;
+use inrush_adbcclient::duckdb::table_function::{Lent, Source};
+use inrush_rows::typed_rows::Cells;
+
+use crate::error::RunError;
+use crate::evaluator::Evaluator;
+use crate::outcome::{FaultKind, RowFault, StepCount, Stepped};
+use crate::plan::{Planned, RESERVED, StepAction, message_without_place};
+use crate::spec::{InputColumn, Otherwise};
+use crate::statement;
+use crate::travel;
+
+/// Runs the steps of a flow for one stream.
+pub struct StepRunner {
+    planned: Arc<Planned>,
+    /// The schema of the rows that travel.
+    travelling: SchemaRef,
+    /// The schema of the batches after the steps.
+    schema: SchemaRef,
+    quick: String,
+    careful: String,
+    /// The rows of the batch, for the statements. Dropped before the connection.
+    lent: Lent,
+    link: Arc<Link>,
+}
+
+/// The results of one expression for the rows of a batch.
+struct Values {
+    array: ArrayRef,
+    /// Rows for which the expression failed; none after a quick statement.
+    failed: Option<BooleanArray>,
+}
+
+/// The rows of a batch on their way through the steps.
+struct Rows {
+    /// Rows that are left.
+    alive: Vec<bool>,
+    alive_count: u64,
+    faults: Vec<RowFault>,
+}
+
+impl Rows {
+    /// Drops a row, if it is still there.
+    fn drop(&mut self, row: usize) -> bool {
+        let was_alive = std::mem::replace(&mut self.alive[row], false);
+        self.alive_count -= u64::from(was_alive);
+        was_alive
+    }
+}
+
+impl StepRunner {
+    /// Opens a connection for the steps.
+    pub fn new(evaluator: &Evaluator, planned: &Arc<Planned>) -> Result<StepRunner, RunError> {
+        let link = evaluator.connect().map_err(engine_error)?;
+        let mut fields: Vec<Field> = planned
+            .travelling
+            .iter()
+            .map(|at| &planned.columns[*at])
+            .map(|column| Field::new(&column.name, column.column_type.arrow(), true))
+            .collect();
+        if fields.is_empty() {
+            // DuckDB counts the rows by a column.
+            fields.push(Field::new(format!("{RESERVED}row"), DataType::Int8, true));
+        }
+        let travelling = Arc::new(Schema::new(fields));
+        let nothing = one_batch(RecordBatch::new_empty(Arc::clone(&travelling)));
+        let source = Source::new(&link, nothing).map_err(engine_error)?;
+        let lent = link.lend(source);
+        let from = lent.call();
+        Ok(StepRunner {
+            planned: Arc::clone(planned),
+            travelling,
+            schema: planned.schema(),
+            quick: statement::quick(planned, &from),
+            careful: statement::careful(planned, &from),
+            lent,
+            link,
+        })
+    }
+
+    /// A handle that ends the evaluation from another thread.
+    pub fn cancel_handle(&self) -> Box<dyn CancelHandle> {
+        self.link.cancel_handle()
+    }
+
+    /// Passes a batch through the steps. Its columns are those of the plan, in their order.
+    ///
+    /// # Panics
+    ///
+    /// If the batch has other columns than the plan.
+    pub fn run(&self, batch: &RecordBatch) -> Result<Stepped, RunError> {
+        let own = self.planned.columns.len();
+        assert_eq!(
+            batch.num_columns(),
+            own,
+            "a batch has the columns of the plan"
+        );
+        let row_count = batch.num_rows();
+        let mut rows = Rows {
+            alive: vec![true; row_count],
+            alive_count: row_count as u64,
+            faults: Vec::new(),
+        };
+        let mut counts = vec![StepCount::default(); self.planned.steps.len()];
+        let travelling = self.travelling(batch, &mut rows)?;
+        let values = match row_count {
+            0 => self.no_values(),
+            _ => self.evaluate(&travelling)?,
+        };
+        let mut derived: Vec<ArrayRef> = Vec::with_capacity(self.planned.derived.len());
+        let mut next = 0;
+        for (index, step) in self.planned.steps.iter().enumerate() {
+            // Values that cannot travel are faults of the first step.
+            let lost = rows.faults.len() as u64 * u64::from(index == 0);
+            counts[index].rows_in = rows.alive_count + lost;
+            let before = rows.alive_count + lost;
+            match &step.action {
+                StepAction::Derive(columns) => {
+                    for (at, column) in columns.iter().enumerate() {
+                        let value = &values[next + at];
+                        let shown = Shown {
+                            planned: &self.planned,
+                            batch,
+                            derived: &derived,
+                            step: index,
+                            column: Some(&column.name),
+                            named: &column.named,
+                        };
+                        self.reject_failed(next + at, &shown, value, &travelling, &mut rows)?;
+                        let made = taken(&shown, &value.array, &mut rows);
+                        if !column.may_be_infinite {
+                            reject_overflows(&shown, &made, &mut rows);
+                        }
+                        derived.push(made);
+                    }
+                    next += columns.len();
+                }
+                StepAction::Where { .. } => {
+                    let value = &values[next];
+                    let shown = Shown::of_condition(&self.planned, batch, &derived, index);
+                    self.reject_failed(next, &shown, value, &travelling, &mut rows)?;
+                    let holds = value.array.as_boolean();
+                    if holds.true_count() < row_count {
+                        for row in 0..row_count {
+                            let is_kept = holds.is_valid(row) && holds.value(row);
+                            counts[index].filtered += u64::from(!is_kept && rows.drop(row));
+                        }
+                    }
+                    next += 1;
+                }
+                StepAction::Check {
+                    name, otherwise, ..
+                } => {
+                    let value = &values[next];
+                    let shown = Shown::of_condition(&self.planned, batch, &derived, index);
+                    self.reject_failed(next, &shown, value, &travelling, &mut rows)?;
+                    counts[index].warned = check(
+                        &shown,
+                        name,
+                        *otherwise,
+                        value.array.as_boolean(),
+                        &mut rows,
+                    );
+                    next += 1;
+                }
+            }
+            counts[index].rejected = before - rows.alive_count - counts[index].filtered;
+        }
+        self.finish(batch, derived, rows, counts)
+    }
+
+    /// The columns that travel, with NULL for values that cannot: their rows are dropped.
+    fn travelling(&self, batch: &RecordBatch, rows: &mut Rows) -> Result<RecordBatch, RunError> {
+        let mut arrays: Vec<ArrayRef> = Vec::with_capacity(self.travelling.fields().len());
+        for at in &self.planned.travelling {
+            let crossed = travel::into_duckdb(batch.column(*at));
+            for row in crossed.lost {
+                if rows.drop(row) {
+                    rows.faults.push(RowFault {
+                        row,
+                        step: 0,
+                        column: Some(self.planned.columns[*at].name.clone()),
+                        value: value_text(batch.column(*at), row),
+                        kind: FaultKind::OutOfRange,
+                        reason: "the steps use this column, and their timestamps end in the year 294247; load the \
+                                 row without steps, or correct its value"
+                            .to_owned(),
+                    });
+                }
+            }
+            arrays.push(crossed.array);
+        }
+        if arrays.is_empty() {
+            arrays.push(Arc::new(Int8Array::from(vec![0; batch.num_rows()])));
+        }
+        RecordBatch::try_new(Arc::clone(&self.travelling), arrays).map_err(|error| {
+            RunError::Engine {
+                message: error.to_string(),
+            }
+        })
+    }
+
+    /// The values of all expressions. A row that fails is found by the careful statement.
+    fn evaluate(&self, travelling: &RecordBatch) -> Result<Vec<Values>, RunError> {
+        match self.ask(&self.quick, travelling).map_err(engine_error) {
+            Ok(batches) => {
+                let values = whole(batches?)?.into_iter();
+                return Ok(values
+                    .map(|array| Values {
+                        array,
+                        failed: None,
+                    })
+                    .collect());
+            }
+            Err(RunError::Interrupted) => return Err(RunError::Interrupted),
+            // Likely a row; if not, the careful statement fails as well.
+            Err(_) => {}
+        }
+        let arrays = whole(
+            self.ask(&self.careful, travelling)
+                .map_err(engine_error)??,
+        )?;
+        let mut arrays = arrays.into_iter();
+        let mut values = Vec::new();
+        while let (Some(array), Some(failed)) = (arrays.next(), arrays.next()) {
+            values.push(Values {
+                array,
+                failed: Some(failed.as_boolean().clone()),
+            });
+        }
+        Ok(values)
+    }
+
+    /// The result of a statement: the error of DuckDB outside, the fault of a result inside.
+    fn ask(
+        &self,
+        sql: &str,
+        travelling: &RecordBatch,
+    ) -> AdbcResult<Result<Vec<RecordBatch>, RunError>> {
+        self.lent.refill(one_batch(travelling.clone()));
+        let batches = self.link.query(sql)?.batches()?;
+        let given = travelling.num_rows();
+        let returned = batches.iter().map(RecordBatch::num_rows).sum();
+        Ok(match given == returned {
+            true => Ok(batches),
+            false => Err(RunError::RowCount { given, returned }),
+        })
+    }
+
+    /// The values of no rows.
+    fn no_values(&self) -> Vec<Values> {
+        let mut values = Vec::new();
+        for step in &self.planned.steps {
+            match &step.action {
+                StepAction::Derive(columns) => values.extend(
+                    columns
+                        .iter()
+                        .map(|column| new_empty_array(&column.column_type.arrow())),
+                ),
+                StepAction::Where { .. } | StepAction::Check { .. } => {
+                    values.push(new_empty_array(&DataType::Boolean));
+                }
+            }
+        }
+        let values = values.into_iter();
+        values
+            .map(|array| Values {
+                array,
+                failed: None,
+            })
+            .collect()
+    }
+
+    /// Rejects the rows for which an expression failed, with DuckDB's reason for each.
+    fn reject_failed(
+        &self,
+        expression: usize,
+        shown: &Shown<'_>,
+        values: &Values,
+        travelling: &RecordBatch,
+        rows: &mut Rows,
+    ) -> Result<(), RunError> {
+        let Some(failed) = &values.failed else {
+            return Ok(());
+        };
+        for row in failed.values().set_indices() {
+            if failed.is_null(row) || !rows.drop(row) {
+                continue;
+            }
+            let sql = statement::only(&self.planned, &self.lent.call(), expression);
+            let reason = match self.ask(&sql, &travelling.slice(row, 1)) {
+                Err(error) => message_without_place(&error.message),
+                Ok(_) => "it fails among other rows, but not alone".to_owned(),
+            };
+            let number = shown.step + 1;
+            let reason = format!("the expression of step {number} failed: {reason}");
+            rows.faults
+                .push(shown.fault(row, FaultKind::Expression, reason));
+        }
+        Ok(())
+    }
+
+    /// The batch of the rows that are left.
+    fn finish(
+        &self,
+        batch: &RecordBatch,
+        derived: Vec<ArrayRef>,
+        rows: Rows,
+        counts: Vec<StepCount>,
+    ) -> Result<Stepped, RunError> {
+        let Rows {
+            alive,
+            alive_count,
+            mut faults,
+        } = rows;
+        let columns = batch.columns().iter().cloned().chain(derived).collect();
+        let options = RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
+        let all = RecordBatch::try_new_with_options(Arc::clone(&self.schema), columns, &options);
+        let odd = |error: ArrowError| RunError::Engine {
+            message: error.to_string(),
+        };
+        let all = all.map_err(odd)?;
+        let kept = (alive_count < batch.num_rows() as u64)
+            .then(|| BooleanArray::new(BooleanBuffer::from(alive), None));
+        let batch = match &kept {
+            None => all,
+            Some(kept) => filter_record_batch(&all, kept).map_err(odd)?,
+        };
+        faults.sort_by_key(|fault| fault.row);
+        Ok(Stepped {
+            batch,
+            kept,
+            faults,
+            counts,
+            unmatched_keys: Vec::new(),
+        })
+    }
+}
+
+/// What a fault tells of an expression.
+struct Shown<'a> {
+    planned: &'a Planned,
+    /// The rows before the steps.
+    batch: &'a RecordBatch,
+    /// The columns that were derived so far.
+    derived: &'a [ArrayRef],
+    /// The index of the step.
+    step: usize,
+    /// The derived column; `None` for a condition.
+    column: Option<&'a str>,
+    /// The columns that the expression names.
+    named: &'a [String],
+}
+
+impl<'a> Shown<'a> {
+    fn of_condition(
+        planned: &'a Planned,
+        batch: &'a RecordBatch,
+        derived: &'a [ArrayRef],
+        step: usize,
+    ) -> Shown<'a> {
+        let named = planned.steps[step].named.as_slice();
+        Shown {
+            planned,
+            batch,
+            derived,
+            step,
+            column: match named {
+                [only] => Some(only),
+                _ => None,
+            },
+            named,
+        }
+    }
+
+    fn fault(&self, row: usize, kind: FaultKind, reason: String) -> RowFault {
+        RowFault {
+            row,
+            step: self.step,
+            column: self.column.map(str::to_owned),
+            value: self.value(row),
+            kind,
+            reason,
+        }
+    }
+
+    /// The values that the expression saw: of one column the value alone, of several with their names.
+    fn value(&self, row: usize) -> Option<String> {
+        let array = |name: &String| {
+            let is_it = |column: &InputColumn| column.name == *name;
+            let own = self.planned.columns.iter().position(is_it);
+            let own = own.map(|at| self.batch.column(at));
+            own.or_else(|| {
+                self.derived
+                    .get(self.planned.derived.iter().position(is_it)?)
+            })
+        };
+        if let [only] = self.named {
+            return value_text(array(only)?, row);
+        }
+        let values = self.named.iter().filter_map(|name| {
+            let value = value_text(array(name)?, row).unwrap_or_else(|| "NULL".to_owned());
+            Some(format!("{name} = {value}"))
+        });
+        let values: Vec<String> = values.collect();
+        (!values.is_empty()).then(|| values.join(", "))
+    }
+}
+
+/// A value as text; `None` for NULL, and for types that have no text.
+fn value_text(array: &ArrayRef, row: usize) -> Option<String> {
+    if array.is_null(row) {
+        return None;
+    }
+    if let Some(texts) = array.as_string_view_opt() {
+        return Some(texts.value(row).to_owned());
+    }
+    let mut text = Vec::new();
+    Cells::of(&array.slice(row, 1), false)?.append(0, &mut text);
+    Some(String::from_utf8_lossy(&text).into_owned())
+}
+
+/// Drops rows whose result is infinite, although no value that went in is: an overflow, which DuckDB does not report.
+fn reject_overflows(shown: &Shown<'_>, made: &ArrayRef, rows: &mut Rows) {
+    let is_infinite: Box<dyn Fn(usize) -> bool> = match made.data_type() {
+        DataType::Float32 => {
+            let values = made.as_primitive::<Float32Type>();
+            Box::new(move |row| values.is_valid(row) && values.value(row).is_infinite())
+        }
+        DataType::Float64 => {
+            let values = made.as_primitive::<Float64Type>();
+            Box::new(move |row| values.is_valid(row) && values.value(row).is_infinite())
+        }
+        _ => return,
+    };
+    for row in 0..made.len() {
+        if !is_infinite(row) || !rows.alive[row] {
+            continue;
+        }
+        let value = shown.value(row).unwrap_or_default();
+        if value.contains("inf") || value.contains("Inf") {
+            continue;
+        }
+        rows.drop(row);
+        let reason = format!(
+            "the result of step {} is outside the range of its type, DOUBLE or FLOAT",
+            shown.step + 1
+        );
+        rows.faults
+            .push(shown.fault(row, FaultKind::Expression, reason));
+    }
+}
+
+/// A derived column in the form of batches. Rows whose values batches cannot have are dropped.
+fn taken(shown: &Shown<'_>, array: &ArrayRef, rows: &mut Rows) -> ArrayRef {
+    let crossed = travel::out_of_duckdb(array);
+    let is_text = crossed.array.data_type() == &DataType::Utf8View;
+    for row in crossed.lost {
+        if rows.drop(row) {
+            let (kind, reason) = match is_text {
+                true => (
+                    FaultKind::NulByte,
+                    "the result has a NUL byte, which text in a database cannot hold; take it out with replace(...)",
+                ),
+                false => (
+                    FaultKind::OutOfRange,
+                    "the result is before 4714 BC, where no timestamp can be loaded",
+                ),
+            };
+            rows.faults.push(shown.fault(row, kind, reason.to_owned()));
+        }
+    }
+    crossed.array
+}
+
+/// Looks at the rows that are left. Returns how many failed, and are loaded nevertheless.
+fn check(
+    shown: &Shown<'_>,
+    name: &str,
+    otherwise: Otherwise,
+    holds: &BooleanArray,
+    rows: &mut Rows,
+) -> u64 {
+    let false_count = holds.len() - holds.null_count() - holds.true_count();
+    if false_count == 0 {
+        return 0;
+    }
+    let mut warned = 0;
+    for row in 0..holds.len() {
+        if !rows.alive[row] || holds.is_null(row) || holds.value(row) {
+            continue;
+        }
+        let kind = match otherwise {
+            Otherwise::Warn => {
+                warned += 1;
+                continue;
+            }
+            Otherwise::Reject => FaultKind::Check,
+            Otherwise::Fail => FaultKind::FatalCheck,
+        };
+        rows.drop(row);
+        let reason = format!("the check `{name}` (step {}) is not met", shown.step + 1);
+        rows.faults.push(shown.fault(row, kind, reason));
+    }
+    warned
+}
+
+/// Columns over all batches of a result.
+fn whole(batches: Vec<RecordBatch>) -> Result<Vec<ArrayRef>, RunError> {
+    let Some(first) = batches.first() else {
+        return Ok(Vec::new());
+    };
+    if batches.len() == 1 {
+        return Ok(first.columns().to_vec());
+    }
+    (0..first.num_columns())
+        .map(|column| {
+            let parts: Vec<&dyn Array> = batches
+                .iter()
+                .map(|batch| batch.column(column).as_ref())
+                .collect();
+            concat(&parts)
+        })
+        .collect::<Result<_, _>>()
+        .map_err(|error| RunError::Engine {
+            message: error.to_string(),
+        })
+}
+
+fn one_batch(batch: RecordBatch) -> Box<dyn RecordBatchReader + Send> {
+    let schema = batch.schema();
+    Box::new(RecordBatchIterator::new([Ok(batch)], schema))
+}
+
+fn engine_error(error: AdbcError) -> RunError {
+    match error.message.to_lowercase().contains("interrupted") {
+        true => RunError::Interrupted,
+        false => RunError::Engine {
+            message: message_without_place(&error.message),
+        },
+    }
+}

@@ -1,0 +1,54 @@
+//! Steps as a package declares them.
+
+use inrush_rows::column_type::ColumnType;
+
+/// A column of the flow before the first step.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct InputColumn {
+    /// Its name, unquoted.
+    pub name: String,
+    /// Its type in batches.
+    pub column_type: ColumnType,
+}
+
+/// A step. Steps are applied to each row in their order, until one of them drops the row.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum StepSpec {
+    /// Adds columns. Each expression sees the columns before this step.
+    Derive(Vec<Derivation>),
+    /// Keeps the rows for which the condition is true. All others, NULL included, are filtered, and counted.
+    Where {
+        /// A boolean expression.
+        condition: String,
+    },
+    /// Looks at each row. As with a CHECK of SQL, a row fails if the condition is false; NULL passes.
+    Check {
+        /// The name of the check in messages and reports; its condition if it has none.
+        name: Option<String>,
+        /// A boolean expression.
+        condition: String,
+        /// The consequence for a row that fails.
+        otherwise: Otherwise,
+    },
+}
+
+/// A derived column.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Derivation {
+    /// Its name, unquoted.
+    pub name: String,
+    /// Its values.
+    pub expression: String,
+}
+
+/// The consequence for a row that fails a check.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Otherwise {
+    /// The row is rejected.
+    #[default]
+    Reject,
+    /// The row is loaded, and counted.
+    Warn,
+    /// The load fails.
+    Fail,
+}

