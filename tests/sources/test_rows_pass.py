@@ -10,6 +10,7 @@ import pytest
 
 from conftest import SharedServer
 from harness.command import CLEAN, LOADED_WITH_REJECTS, Inrush
+from harness.packages import step
 from harness.servers import Database, Server
 from sources.test_postgres_tables import TYPES, package, read
 
@@ -98,6 +99,36 @@ def test_where_they_are_converted(database: Database, target: Database, inrush: 
     assert PASSES in inrush("check", "copy.toml").expect(CLEAN).said
     inrush("run", "copy.toml").expect(CLEAN)
     assert target.rows(shown) == database.rows(shown)
+
+
+# A step, and the rows that it lets through. The columns are loaded as they are.
+STEPS = {
+    "a condition": (step(where_="id % 2 = 0"), "id % 2 = 0"),
+    "a check": (step(check="id > 0", else_="warn"), "true"),
+    "a column of steps alone": (
+        step(derive={"half": "id / 2"}, load=False) + step(where_="half > 100"),
+        "id > 200",
+    ),
+}
+
+
+@pytest.mark.parametrize(("steps", "chosen"), STEPS.values(), ids=STEPS)
+def test_rows_of_a_flow_with_steps_do_not_pass(
+    database: Database, target: Database, inrush: Inrush, steps: str, chosen: str
+) -> None:
+    """Source and target have the same columns, but each row must go through the steps."""
+    database.execute(
+        "CREATE TABLE t (id int, v text);"
+        "INSERT INTO t SELECT n, 'v' || n FROM generate_series(1, 500) AS n"
+    )
+    without = package(database, target, "t", 'table = "t"')
+    inrush.write("copy.toml", without)
+    assert PASSES in inrush("check", "copy.toml").expect(CLEAN).said
+    inrush.write("copy.toml", without + steps)
+    assert PASSES not in inrush("check", "copy.toml").expect(CLEAN).said
+    inrush("run", "copy.toml").expect(CLEAN)
+    wanted = database.rows(f"SELECT id, v FROM t WHERE {chosen} ORDER BY id")
+    assert target.rows("SELECT id, v FROM t ORDER BY id") == wanted
 
 
 def test_rows_that_the_target_refuses_are_rejects(

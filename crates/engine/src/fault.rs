@@ -188,6 +188,11 @@ fn wait_until_asked(stop: Option<&Stop>) {
     }
 }
 
+/// True if the fault is one of this point, whether it was reached as often as wished or not.
+pub fn is_for(fault: Option<&Fault>, point: FaultPoint) -> bool {
+    fault.is_some_and(|fault| fault.point == point)
+}
+
 /// True if the process is to end at this step now.
 pub fn wished(fault: Option<&Fault>, point: FaultPoint) -> bool {
     let Some(fault) = fault.filter(|fault| fault.point == point) else {

@@ -58,6 +58,12 @@ class CopiedFlow:
         return self.mode != "create"
 
     @property
+    def target_tables(self) -> set[str]:
+        """The tables of its target: itself, and the partitions that it gets of its source."""
+        parts = self.table.partition_names if self.is_like_source else []
+        return {self.target, *parts}
+
+    @property
     def made_target(self) -> str:
         """Statements that make its target, with two rows whose keys the source does not have."""
         columns = self.table.definition(self.columns)

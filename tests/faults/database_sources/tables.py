@@ -142,11 +142,16 @@ class SourceTable:
                 ends = [self.row_count * at // self.partitions for at in (part, part + 1)]
                 last = part == self.partitions - 1
                 bounds = f"FROM ({ends[0]}) TO ({'MAXVALUE' if last else ends[1]})"
-            of = quoted(f"{self.name}_{part}")
+            of = quoted(self.partition_names[part])
             made += f"CREATE TABLE {of} PARTITION OF {name} FOR VALUES {bounds};"
         made += f"CREATE INDEX ON {name} (v, id) WHERE v >= 0;"
         made += f"CREATE VIEW {quoted(self.view)} AS SELECT * FROM {name};"
         return made + self.filling(f"SELECT generate_series(0::bigint, {self.row_count - 1})")
+
+    @property
+    def partition_names(self) -> list[str]:
+        """The names of its partitions."""
+        return [f"{self.name}_{part}" for part in range(self.partitions)]
 
     def made_in_duckdb(self) -> list[str]:
         """Return statements that make and fill it."""

@@ -15,7 +15,7 @@ pub fn is_wished(fault: Option<&Fault>) -> bool {
         FaultPoint::ValuesExchanged,
     ]
     .into_iter()
-    .any(|point| fault::wished(fault, point))
+    .any(|point| fault::is_for(fault, point))
 }
 
 /// The batches that are sent instead of this batch, if the fault asks for damage; otherwise `None`.

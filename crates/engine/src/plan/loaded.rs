@@ -341,18 +341,30 @@ mod tests {
         }
     }
 
+    /// A flow with one input.
+    fn wanted<'a>(
+        target: &str,
+        source: &'a TestSource,
+        input: &'a Arc<dyn Input>,
+    ) -> WantedFiles<'a> {
+        WantedFiles {
+            target: target.to_owned(),
+            source,
+            replaces: false,
+            merges: false,
+            files: vec![input],
+            holds: Box::new(|_| true),
+        }
+    }
+
     /// The run that has loaded the files of two flows, of which the second has another size now.
     fn run_of_two(sizes: [u64; 2], replaces: [bool; 2]) -> Result<Option<RunId>, PlanError> {
         let input = |name, size| Arc::new(TestInput::new(name, size)) as Arc<dyn Input>;
         let files = [input("a.csv", sizes[0]), input("b.csv", sizes[1])];
         let source = no_source();
         let flow = |at: usize| WantedFiles {
-            target: ["a", "b"][at].to_owned(),
-            source: &source,
             replaces: replaces[at],
-            merges: false,
-            files: vec![&files[at]],
-            holds: Box::new(|_| true),
+            ..wanted(["a", "b"][at], &source, &files[at])
         };
         let flows = [flow(0), flow(1)];
         let mut loaded = LoadedFiles::new(&flows);
@@ -385,12 +397,9 @@ mod tests {
         let file = Arc::new(input) as Arc<dyn Input>;
         let source = no_source();
         let flows = [WantedFiles {
-            target: "t".to_owned(),
-            source: &source,
             replaces,
             merges,
-            files: vec![&file],
-            holds: Box::new(|_| true),
+            ..wanted("t", &source, &file)
         }];
         let mut loaded = LoadedFiles::new(&flows);
         loaded.see(&switched("t", &*file, state));
@@ -434,14 +443,7 @@ mod tests {
         ] {
             let file = Arc::new(input) as Arc<dyn Input>;
             let source = no_source();
-            let flows = [WantedFiles {
-                target: "t".to_owned(),
-                source: &source,
-                replaces: false,
-                merges: false,
-                files: vec![&file],
-                holds: Box::new(|_| true),
-            }];
+            let flows = [wanted("t", &source, &file)];
             let run = |mut loaded: LoadedFiles<'_>| {
                 loaded.see(&switched("t", &*file, ""));
                 loaded.run().expect("no files to refuse")
