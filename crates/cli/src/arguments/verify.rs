@@ -16,7 +16,7 @@ If a package (NAME.toml) is given, the files of its flows are read in the format
 declares. This way you can check fixed width and other formats that --format cannot express.
 
 With --compare, both PostgreSQL servers hash the rows of each flow of a package, by partitions of
-the source or by ranges of the key. Each of these that differs is printed with its rows and sums on
+the source or by ranges of the key. Each part that differs is printed with its rows and sums on
 both sides, and up to ten keys. Nothing is changed.",
     after_long_help = VERIFY_HELP
 )]
