@@ -90,7 +90,8 @@ pub struct TargetPlan {
     /// How it is filled.
     pub mode: WriteMode,
     /// What becomes of the rows that a `Replace` takes out. Kept rows are only asked of a destination with
-    /// [`Ability::KeepReplaced`](crate::Ability::KeepReplaced).
+    /// [`Ability::KeepReplaced`](crate::Ability::KeepReplaced). Plans that an earlier version wrote into a ledger lack it.
+    #[serde(default)]
     pub replaced: ReplacedRows,
     /// Its partition columns.
     pub partition_by: Vec<String>,
