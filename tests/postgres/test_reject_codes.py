@@ -11,7 +11,7 @@ import pytest
 
 from harness.checkout import DOCS
 from harness.command import LOADED_WITH_REJECTS, Inrush
-from harness.packages import flow, package
+from harness.packages import flow, package, step
 from harness.servers import Database
 from postgres.refusing import PLAIN_CODES
 
@@ -129,6 +129,7 @@ class Form:
     format: dict[str, Any] = field(default_factory=dict)
     more: dict[str, Any] = field(default_factory=dict)
     loaded: int = 1
+    steps: tuple[str, ...] = ()
 
 
 TSV = {"preset": "tsv"}
@@ -166,6 +167,12 @@ FORMS = [
     Form("zone_missing", ("at timestamptz",), b"2024-06-01 00:00:00Z\n2024-06-01 00:00:00\n",
          ("zone",), CSV),
     Form("outside_partition", ("id int not null",), b"1\n50\n", ("partition",), CSV, KEYED),
+    Form("step_failed", TWO, b"1,7\n2,x\n", ("Could not convert string 'x'",), CSV,
+         steps=(step(derive={"number": "note::INTEGER"}),)),
+    Form("check_failed", TWO, b"1,a\n2,a\n", ("first ones only",), CSV,
+         steps=(step(check="id < 2", name="first ones only"),)),
+    Form("lookup_unmatched", TWO, b"1,a\n2,b\n", ("reference.csv",), CSV,
+         steps=(step(lookup={"files": "reference.csv"}, on={"note": "key"}, take={"n": "name"}),)),
 ]  # fmt: skip
 
 
@@ -173,13 +180,14 @@ FORMS = [
 def test_each_form_is_told(newest_database: Database, inrush: Inrush, form: Form) -> None:
     newest_database.execute("CREATE TYPE mood AS ENUM ('good', 'bad')")
     inrush.write("rows.dat", form.rows)
+    inrush.write("reference.csv", "key,name\na,first\n")
     settings: dict[str, Any] = {
         "format": form.format,
         "columns": list(form.columns),
         "rejects": {"rows_max": 1},
         **form.more,
     }
-    text = package(newest_database.url, flow("t", "rows.dat", **settings))
+    text = package(newest_database.url, flow("t", "rows.dat", **settings), *form.steps)
     outcome = inrush("run", inrush.write("package.toml", text)).expect(LOADED_WITH_REJECTS)
     (reject,) = outcome.rejects()
     print(reject["reason"])
