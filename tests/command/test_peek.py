@@ -60,7 +60,7 @@ def test_it_tells_why_rows_are_not_there(inrush: Inrush, path: Path) -> None:
     assert "Division by zero" in said
     assert "the check `not too short` (step 3) is not met" in said
     assert "step 1: where word IS NOT NULL: 5 in, 1 filtered" in said
-    # The rows behind the last one that is shown say nothing.
+    # Rows after the last one that is shown have no effect.
     assert "Division by zero" not in inrush("peek", path, "--rows", "1").expect(CLEAN).output
 
 

@@ -166,8 +166,8 @@ class PostgreSql(Place):
     name = "postgresql"
     partitions = True
     exceptions: ClassVar[dict[str, str]] = {
-        "D-13": "`replace` of a table takes its lock in the switch, which is metadata alone: who "
-        "begins to read in that moment waits until it is done",
+        "D-13": "`replace` of a table takes its lock in the switch, which changes only metadata: "
+        "readers that begin meanwhile wait until it is done",
     }
 
     def __init__(self, database: Database, url: str, options: dict[str, str] | None = None) -> None:
@@ -484,9 +484,8 @@ class SqlServerDouble(Place):
     name = "sql_server_double"
     title = "SQL Server (double)"
     exceptions: ClassVar[dict[str, str]] = {
-        "D-13": "the switch locks its targets until it is committed: who begins to read in that "
-        "moment waits, unless the rows are appended and the database has READ_COMMITTED_SNAPSHOT "
-        "on",
+        "D-13": "the switch locks its targets until it is committed: readers that begin meanwhile "
+        "wait, unless the rows are appended and the database has READ_COMMITTED_SNAPSHOT on",
     }
     # Types of the tests that are something else in T-SQL.
     _TYPES = re.compile(r"\btext\b")

@@ -310,7 +310,8 @@ def _reject_files(outcome: Outcome) -> dict[str, bytes]:
 def test_a_share_that_nobody_loads_ends_the_run(hosts: Hosts) -> None:
     with hosts.begin("--shares-wait=3") as held:
         ended = held.wait()
-    ended.expect(FAILED, "no process has shown life for 3 s", "share 2 (no process has begun to")
+    silent = "no process has given a sign of life for 3 s"
+    ended.expect(FAILED, silent, "share 2 (no process has begun to")
     assert "`inrush join`" in ended.said
     assert hosts.found is None
     hosts.assert_done(hosts.inrush("run", hosts.package))
@@ -333,7 +334,7 @@ def test_a_process_that_is_suspended_is_not_waited_for(hosts: Hosts) -> None:
 
 @pytest.mark.clause("D-40")
 def test_a_process_that_is_slow_is_waited_for(hosts: Hosts) -> None:
-    """It shows life, and loads for longer than the run waits without a sign of life."""
+    """It gives signs of life, and loads for longer than the run waits without one."""
     wait_s = 4
     share_bytes = sum(
         len(_line(number)) for file in range(0, FILES, 2) for number in _numbers(file)

@@ -200,7 +200,7 @@ BAD_REFERENCES: dict[str, tuple[str, dict[str, Any], str]] = {
     "large": ("SELECT 1", {"memory_bytes_max": 1000}, "needs more than 1.0 kB of memory"),
     "no column": ("ALTER TABLE customers RENAME key TO kee", {}, "kee"),
     "no table": ("DROP TABLE customers", {}, "customers"),
-    "type": ("ALTER TABLE customers ALTER no TYPE text", {}, "no values are equal"),
+    "type": ("ALTER TABLE customers ALTER no TYPE text", {}, "such values are never equal"),
 }
 
 

@@ -43,7 +43,7 @@ def test_rows_that_differ_are_named(database: Database, inrush: Inrush) -> None:
     )
     told = inrush(*compare).expect(VERIFICATION, "not compared", "more").output
     assert "1 only in the source, 1 only in the target, 2 with other values" in told, told
-    assert re.search(r"differ in 1 of [2-9] splits; keys are \(id\)", told), told
+    assert re.search(r"differences are in 1 of [2-9] splits; the key is \(id\)", told), told
     assert '  "id" below ' in told, told
     for part in (
         "(7) is only in public.orders",

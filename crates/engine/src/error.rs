@@ -100,7 +100,7 @@ pub enum Error {
     },
     /// A row does not meet a check whose `else` is `"fail"`.
     #[error(
-        "flow `{flow}`: a row fails the load, as the check says (else = \"fail\"); nothing was switched\n  {}",
+        "flow `{flow}`: a row does not meet a check with else = \"fail\"; nothing was switched\n  {}",
         reject.summary()
     )]
     CheckFailed {
@@ -196,10 +196,8 @@ pub enum Error {
         /// The system's error.
         source: std::io::Error,
     },
-    /// The folder of rejects is not this process's own any more.
-    #[error(
-        "{folder} is another folder now: another process has resumed this run, or the folder was removed"
-    )]
+    /// The folder of rejects no longer belongs to this process.
+    #[error("{folder} was replaced or removed: another process has probably resumed this run")]
     RejectsTaken {
         /// The folder.
         folder: String,

@@ -37,10 +37,7 @@ mod tests {
         let folder = tempfile::tempdir().expect("a folder");
         let steps = FlowSteps::new(Some(folder.path()));
         let error = steps.evaluator().expect_err("no library is there");
-        assert!(
-            error.what.starts_with("DuckDB evaluates the steps"),
-            "{error}"
-        );
+        assert!(error.what.starts_with("steps need DuckDB"), "{error}");
         assert!(error.hint.contains("duckdb"), "{}", error.hint);
     }
 }

@@ -256,7 +256,7 @@ fn read(
         }
         (true, Some(_)) => {
             return Err(address(
-                "certificate_authority names whom to trust, and trust_server_certificate=yes trusts anybody",
+                "certificate_authority has no effect with trust_server_certificate=yes, which accepts any certificate",
                 "leave one of them out",
             ));
         }
@@ -311,7 +311,7 @@ fn endpoint(text: &str) -> Result<Endpoint> {
     };
     if host.contains('\\') {
         return Err(address(
-            &format!("{host}: instances are not found by their names"),
+            &format!("{host}: named instances are not looked up"),
             "write the port of the instance: mssql://USER@HOST:PORT/DATABASE",
         ));
     }

@@ -67,9 +67,9 @@ impl SessionError {
             SessionError::Address { hint, .. }
             | SessionError::Connect { hint, .. }
             | SessionError::Login { hint, .. } => Some(hint),
-            SessionError::Protocol { .. } => Some(
-                "is the port that of SQL Server, and nothing else between? Check host and port",
-            ),
+            SessionError::Protocol { .. } => {
+                Some("check host and port: another program, or a proxy, may answer there")
+            }
             SessionError::Lost { .. } => {
                 Some("is the server running, and the network up? The same command resumes the load")
             }

@@ -105,7 +105,7 @@ pub enum StepErrorKind {
         message: String,
     },
     /// A condition that is not true or false.
-    #[error("a condition is true or false, but this has the type {found}")]
+    #[error("a condition must be true or false, but this has the type {found}")]
     NotBoolean {
         /// Its type as DuckDB writes it.
         found: String,
@@ -132,7 +132,7 @@ pub enum StepErrorKind {
     },
     /// Columns of a lookup whose values cannot be equal.
     #[error(
-        "`{column}` is a {column_type}, and `{reference}` of the reference a {reference_type}: no values are equal"
+        "`{column}` has the type {column_type}, and `{reference}` of the reference the type {reference_type}: such values are never equal"
     )]
     KeyTypes {
         /// The column of the flow.
@@ -170,7 +170,7 @@ impl StepErrorKind {
             | StepErrorKind::ColumnCannotTravel { instead, .. }
             | StepErrorKind::ResultCannotTravel { instead, .. } => (*instead).to_owned(),
             StepErrorKind::TooDeep => {
-                "derive a part of it in a step before, and use that column here".to_owned()
+                "derive a part of it in an earlier step, and use that column here".to_owned()
             }
             StepErrorKind::UnknownColumn {
                 suggestion: Some(near),
@@ -197,7 +197,7 @@ impl StepErrorKind {
                 "cast one of the values, as in CAST(a AS INTEGER)".to_owned()
             }
             StepErrorKind::KeyTypes { reference_type, .. } => format!(
-                "derive the key in a step before, as in CAST(a AS {reference_type}), and name that column"
+                "derive the key in an earlier step, as in CAST(a AS {reference_type}), and name that column"
             ),
             StepErrorKind::NotBoolean { .. } => "compare it, as in `a > 0` or `a = 'x'`".to_owned(),
             StepErrorKind::HidesColumn { .. } => "give the derived column another name".to_owned(),

@@ -80,12 +80,12 @@ impl Evaluator {
                 .and_then(|library| functions::load(&library)),
         };
         let functions = functions.map_err(|error| EvaluatorError {
-            what: format!("DuckDB evaluates the steps, and its library cannot be used: {error}"),
+            what: format!("steps need DuckDB, and its library cannot be used: {error}"),
             hint: hint(error.hint()),
         })?;
         Evaluator::open(functions).map_err(|error| EvaluatorError {
             what: format!(
-                "DuckDB evaluates the steps, and cannot be opened: {}",
+                "steps need DuckDB, which cannot be opened: {}",
                 error.message
             ),
             hint: "use the version of DuckDB that Inrush is installed with: pip install -U inrush"

@@ -120,7 +120,7 @@ impl Expression {
                 if !is_plain {
                     return not_allowed(
                         "FILTER, DISTINCT or ORDER BY",
-                        "they belong to functions that add up rows, and a step sees one row at a time",
+                        "they belong to functions that aggregate rows, and a step sees one row at a time",
                     );
                 }
                 if part["schema"] != "" || part["catalog"] != "" {

@@ -89,7 +89,7 @@ pub fn fault(link: &Link, name: &str) -> AdbcResult<StepErrorKind> {
     };
     let (reason, instead) = if is(0, "aggregate") || is(0, "window") {
         (
-            "it adds up several rows, and a step sees one row at a time",
+            "it aggregates several rows, and a step sees one row at a time",
             "compute it in the source's query, or after the load",
         )
     } else if is(0, "table") || is(0, "table_macro") || is(0, "pragma") {

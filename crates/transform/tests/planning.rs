@@ -157,7 +157,7 @@ fn what_cannot_be_used_is_said_with_its_place_and_its_fix() {
         ("word collate nocase = 'a'", "COLLATE cannot be used"),
         (
             "sum(id) > 0",
-            "the function `sum` cannot be used in a step: it adds up several rows, and a step sees one row at a time\n  sum(id) > 0\n  ^^^^^^^\n",
+            "the function `sum` cannot be used in a step: it aggregates several rows, and a step sees one row at a time\n  sum(id) > 0\n  ^^^^^^^\n",
         ),
         ("count(*) > 0", "the function `count_star` cannot be used"),
         ("random() > 0", "its value differs from call to call"),
@@ -197,7 +197,7 @@ fn what_cannot_be_used_is_said_with_its_place_and_its_fix() {
         ("printf('%400000000d', id) = ''", "it is not on the list"),
         (
             "id + 1",
-            "a condition is true or false, but this has the type INTEGER\n  id + 1\nhint: compare it",
+            "a condition must be true or false, but this has the type INTEGER\n  id + 1\nhint: compare it",
         ),
         (
             "exact > '1'",

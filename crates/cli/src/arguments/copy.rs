@@ -5,17 +5,17 @@ use clap::Args;
 use super::common::RunArguments;
 use super::target::{TargetArguments, ToArguments};
 
-/// Copy tables of PostgreSQL or of a DuckDB file into another database or into files, without a package
+/// Copy tables of PostgreSQL, DuckDB, SQLite and other databases into another database or into files, without a package
 #[derive(Clone, Debug, Args)]
 #[command(
     long_about = "\
-Copies tables or the rows of a query from a PostgreSQL database or a DuckDB file into another
-destination, without a package.
+Copies tables or the rows of a query into another destination, without a package. The source is a
+PostgreSQL database, a DuckDB file, or a database with an ADBC driver, such as SQLite.
 
-All streams read at one snapshot: all tables are copied as they were at one moment, whatever is
-written meanwhile. A table is read in ranges of its pages, by as many streams as there are. A new
-table gets the columns of the source; if the table exists, columns are matched by their names.
-All rows of all tables become visible together, after everything is loaded and counted.
+In PostgreSQL all streams read at one snapshot: all tables are copied as they were at one moment,
+whatever is written meanwhile. A table is read in ranges of its pages, by all streams. A new table
+gets the columns of the source; if the table exists, columns are matched by their names. All rows
+of all tables become visible together, after everything is loaded and counted.
 
 To resume a copy that was stopped, run the same command again. Ranges that were loaded are read
 again and compared, unless --stable says that nothing has changed.
@@ -102,19 +102,20 @@ pub struct CopyArguments {
 
     /// Give new tables the indexes and unique constraints of the tables that are read
     ///
-    /// Both databases must be PostgreSQL. They are built after the rows, before the rows become visible.
-    /// Indexes that the new table cannot have are named.
+    /// Both databases must be PostgreSQL. The indexes are built once all rows are loaded, before the rows
+    /// become visible. Indexes that the new table cannot have are named.
     #[arg(long, conflicts_with = "query")]
     pub with_indexes: bool,
 
     /// Give new tables the partitions of the tables that are read, with their bounds and names
     ///
-    /// Both databases must be PostgreSQL. RANGE, LIST and HASH, on all levels.
+    /// Both databases must be PostgreSQL. Partitions by RANGE, LIST and HASH are copied, on all levels.
     #[arg(long, conflicts_with_all = ["query", "partition_by"])]
     pub with_partitions: bool,
+
     /// The most bytes that are read from the database per second, such as 20MB or 500KiB
     ///
-    /// All streams together. --max-rate limits what is sent to the destination instead.
+    /// The limit is for all streams together. --max-rate limits what is sent to the destination instead.
     #[arg(long, value_name = "RATE", value_parser = super::common::byte_count)]
     pub source_max_rate: Option<u64>,
 

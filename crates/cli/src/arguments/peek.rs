@@ -10,9 +10,9 @@ use super::common::OverrideArguments;
 #[derive(Clone, Debug, Args)]
 #[command(
     long_about = "\
-Reads the first rows of a flow, passes them through its steps, and shows them as they leave a
-step, each with its place in the source. Below them are the rows that each step has filtered and
-rejected among those that were read, and why the last ones were rejected. Nothing is loaded.",
+Reads the first rows of a flow, passes them through its steps, and shows the rows that leave a
+step, each with its place in the source. Below them it shows how many of the rows that were read
+each step filtered and rejected, and the last rejected rows with the reasons. Nothing is loaded.",
     after_long_help = PEEK_HELP
 )]
 pub struct PeekArguments {

@@ -42,7 +42,7 @@ pub struct RunCommandArguments {
     #[arg(long, value_name = "N", hide = true, value_parser = clap::value_parser!(u16).range(1..=1024))]
     pub shares: Option<u16>,
 
-    /// Give up if no process that loads a share shows life for so many seconds [default: 3600]
+    /// Fail if no process that loads a share gives a sign of life for this many seconds [default: 3600]
     #[arg(long, value_name = "SECONDS", hide = true, requires = "shares", value_parser = clap::value_parser!(u64).range(3..=31_536_000))]
     pub shares_wait: Option<u64>,
 }

@@ -104,7 +104,7 @@ fn result_lines(flow: &FlowCompared) -> Vec<String> {
                 count(found.changed()),
             ));
             lines.push(format!(
-                "  they differ in {} of {}; keys are ({})",
+                "  the differences are in {} of {}; the key is ({})",
                 count(found.splits.len() as u64),
                 counted(found.splits_all as u64, "split"),
                 flow.key.join(", ")

@@ -74,7 +74,7 @@ fn shown(peeked: &Peeked, reading: &Reading) -> String {
         peeked.flow,
         match peeked.step {
             0 => "before its first step".to_owned(),
-            step => format!("behind step {step}"),
+            step => format!("after step {step}"),
         },
         counted(peeked.rows.len() as u64, "row"),
         count(peeked.rows_read),

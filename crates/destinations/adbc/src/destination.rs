@@ -377,7 +377,7 @@ impl Destination for AdbcDestination {
             && !catalog::schema_exists(&mut self.control(), schema)?
         {
             return Err(Error::Unsuitable {
-                what: format!("the schema {schema} of the table {name} is not there"),
+                what: format!("the schema {schema} of the table {name} does not exist"),
                 hint: format!("make it: CREATE SCHEMA {}", sql::identifier(schema)),
             });
         }

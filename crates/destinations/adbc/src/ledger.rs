@@ -352,7 +352,7 @@ impl AdbcLedger {
             self.unit,
             sql::text(target)
         );
-        session.run("cannot take units out of the ledger", &statement)?;
+        session.run("cannot remove units from the ledger", &statement)?;
         Ok(())
     }
 

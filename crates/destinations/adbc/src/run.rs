@@ -221,7 +221,7 @@ impl OpenRun for AdbcRun {
             ledger.forget_target(&mut session, run_id, &staging.plan.name.sql)
         });
         match emptied {
-            Ok(()) => session.commit("cannot take units out of staging")?,
+            Ok(()) => session.commit("cannot remove units from staging")?,
             Err(error) => {
                 // The first error is reported.
                 let _ = session.rollback();

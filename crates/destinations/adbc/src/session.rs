@@ -137,7 +137,7 @@ impl AdbcSession {
         }
         self.in_transaction = false;
         let rolled_back = self.connection.rollback();
-        rolled_back.map_err(|error| self.refused("cannot take a transaction back", &error))
+        rolled_back.map_err(|error| self.refused("cannot roll back a transaction", &error))
     }
 
     /// Fails if the run was interrupted.

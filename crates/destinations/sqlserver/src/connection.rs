@@ -72,7 +72,7 @@ impl SqlSession {
             "SET XACT_ABORT ON; SET ARITHABORT ON; SET NOCOUNT OFF; SET TRANSACTION ISOLATION LEVEL READ COMMITTED; SET \
              LOCK_TIMEOUT {lock_timeout}"
         );
-        session.run("cannot set a session up", &settings)?;
+        session.run("cannot set up a session", &settings)?;
         Ok(session)
     }
 
@@ -112,7 +112,7 @@ impl SqlSession {
     /// Sets the longest wait for a lock.
     pub fn limit_lock_waits(&mut self, milliseconds: u32) -> Result<()> {
         let statement = format!("SET LOCK_TIMEOUT {milliseconds}");
-        self.run("cannot set a session up", &statement).map(drop)
+        self.run("cannot set up a session", &statement).map(drop)
     }
 
     /// Begins a transaction.
@@ -130,7 +130,7 @@ impl SqlSession {
     pub fn roll_back(&mut self) -> Result<()> {
         self.session
             .roll_back()
-            .map_err(|error| refused("cannot take a transaction back", error))
+            .map_err(|error| refused("cannot roll back a transaction", error))
     }
 
     /// Does the work in a transaction: commits it, or rolls back and returns the first error.

@@ -133,7 +133,7 @@ impl Destination for SqlServer {
         self.asking(|session| {
             let Some(schema) = catalog::schema(session, schema)? else {
                 return Err(Error::Unsuitable {
-                    what: format!("the schema {schema} of the table {name} is not there"),
+                    what: format!("the schema {schema} of the table {name} does not exist"),
                     hint: format!("make it: CREATE SCHEMA {}", sql::identifier(schema)),
                 });
             };

@@ -347,7 +347,7 @@ impl Ledger {
             self.unit,
             sql::text(target)
         );
-        session.run("cannot take units out of the ledger", &statement)?;
+        session.run("cannot remove units from the ledger", &statement)?;
         Ok(())
     }
 

@@ -87,7 +87,7 @@ fn fill(
     };
     if found.kind != "table" {
         return Err(Error::Unsuitable {
-            what: format!("{} is a {} by now", target.sql, found.kind),
+            what: format!("{} is a {} now", target.sql, found.kind),
             hint: "remove it, or name another table".to_owned(),
         });
     }

@@ -216,7 +216,7 @@ impl OpenRun for SqlRun {
                 gone.push(unit.key);
             }
         })?;
-        session.in_transaction("cannot take units out of staging", |session| {
+        session.in_transaction("cannot remove units from staging", |session| {
             ledger.fence(session, &self.record)?;
             for staging in self
                 .stagings

@@ -51,7 +51,7 @@ impl Server {
         let (version, edition, schema, folds, snapshots) = (next(), next(), next(), next(), next());
         let product = match edition.parse() {
             Ok(SYNAPSE) => return Err(unsupported("Azure Synapse")),
-            Ok(FABRIC) => return Err(unsupported("a warehouse of Fabric")),
+            Ok(FABRIC) => return Err(unsupported("a Fabric warehouse")),
             Ok(AZURE_DATABASE) => "Azure SQL Database",
             _ => "SQL Server",
         };
@@ -83,7 +83,8 @@ impl Server {
         };
         not_promised.push(who_waits.to_owned());
         not_promised.push(
-            "This destination was not yet run against a real SQL Server by its project: try it on a copy first.".to_owned(),
+            "Inrush has not been tested with a real SQL Server yet: try the load on a copy first."
+                .to_owned(),
         );
         Abilities {
             streams: Streams::Many,
@@ -108,7 +109,7 @@ impl Server {
 
 fn unsupported(what: &str) -> Error {
     Error::Unsuitable {
-        what: format!("the server is {what}, which this destination does not load into"),
+        what: format!("the server is {what}, and Inrush cannot load into it"),
         hint: "load into SQL Server 2016 or later, or Azure SQL".to_owned(),
     }
 }

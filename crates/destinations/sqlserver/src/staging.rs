@@ -179,14 +179,14 @@ pub fn check_name(what: &str, name: &str) -> Result<()> {
     let wrong = if name.is_empty() {
         "is empty".to_owned()
     } else if name.contains('\0') {
-        "has a NUL in it".to_owned()
+        "contains a NUL".to_owned()
     } else if name.encode_utf16().count() > NAME_UNITS_MAX {
         format!("has more than {NAME_UNITS_MAX} characters")
     } else {
         return Ok(());
     };
     Err(Error::Unsuitable {
-        what: format!("SQL Server has no {what} with this name, which {wrong}: {name:?}"),
+        what: format!("a {what} of SQL Server cannot have this name, because it {wrong}: {name:?}"),
         hint: "give it another name".to_owned(),
     })
 }

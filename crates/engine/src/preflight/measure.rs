@@ -118,7 +118,7 @@ fn hazards<F: PlannedFlow>(flows: &[F], expected: &ExpectedReading) -> Vec<Findi
         let own = match source.hazards(expected) {
             Ok(hazards) => hazards.into_iter().map(findings::of_hazard).collect(),
             Err(error) => vec![findings::tells(format!(
-                "{} did not tell its settings: {error}",
+                "the settings of {} could not be read: {error}",
                 source.describe()
             ))],
         };

@@ -56,7 +56,7 @@ pub fn coordinate<S: LoadSteps>(
     joins.shut_out(run)
 }
 
-/// Waits until the results of all shares are there, as long as a process shows life.
+/// Waits for the results of all shares, as long as a process gives signs of life.
 fn wait_for_results<R: DriverRun>(
     context: &RunContext<'_, R>,
     files: &ShareFiles,

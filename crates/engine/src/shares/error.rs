@@ -80,9 +80,9 @@ pub enum ShareError {
         /// The process.
         by: String,
     },
-    /// No process that loads a share has shown life for too long.
+    /// No process that loads a share has given a sign of life for too long.
     #[error(
-        "no process has shown life for {silence_s} s, and the run waits for {shares}; nothing was switched"
+        "no process has given a sign of life for {silence_s} s, and the run still waits for {shares}; nothing was switched"
     )]
     Silent {
         /// The limit, in seconds.

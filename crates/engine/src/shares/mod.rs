@@ -35,7 +35,7 @@ pub use sent_plan::SentPlan;
 pub struct Shares {
     /// The number of shares.
     pub count: NonZeroUsize,
-    /// The run ends if no process that loads a share shows life for this time.
+    /// The run fails if no process that loads a share gives a sign of life for this time.
     pub silence_max: Duration,
 }
 

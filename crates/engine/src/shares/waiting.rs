@@ -1,19 +1,18 @@
 //! The shares that a run still waits for, and how long it waits.
 //!
-//! A process that loads a share shows life every [`SHOW_LIFE_EVERY`]. A run does not wait for a share forever: if no
-//! process shows life for [`Shares::silence_max`](super::Shares::silence_max) and no result comes either, the run ends
-//! with the names of the shares and of their processes. Clocks of hosts differ, so a sign of life is a time that
-//! changes, whatever it is.
+//! A process that loads a share gives a sign of life every [`SHOW_LIFE_EVERY`]. A run does not wait for a share forever: if
+//! no process gives one for [`Shares::silence_max`](super::Shares::silence_max) and no result arrives, the run fails and
+//! names the shares and their processes. Clocks of hosts differ, so any change of the time counts as a sign of life.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant, SystemTime};
 
 use super::error::ShareError;
 
-/// Between two signs of life of a process that loads a share.
+/// The time between two signs of life of a process that loads a share.
 pub const SHOW_LIFE_EVERY: Duration = Duration::from_secs(1);
 
-/// After this time without a sign of life the user is told which share it is.
+/// After this time without a sign of life, a note names the share.
 const TELL_AFTER: Duration = Duration::from_secs(15);
 
 /// The last sign of life of a process that loads a share.
@@ -21,7 +20,7 @@ const TELL_AFTER: Duration = Duration::from_secs(15);
 pub struct Life {
     /// The process, in words.
     pub process: String,
-    /// When it showed life, by the clock of its host or of the file system.
+    /// The time of the sign, by the clock of its host or of the file system.
     pub at: SystemTime,
 }
 
@@ -30,7 +29,7 @@ pub struct Life {
 pub struct Waiting {
     shares: BTreeMap<usize, Watched>,
     silence_max: Duration,
-    /// When a process showed life last, or the wait began.
+    /// The last sign of life of any process, or the beginning of the wait.
     last_life: Instant,
 }
 
@@ -97,14 +96,14 @@ impl Waiting {
         }
         watched.is_told = true;
         Some(format!(
-            "share {share}: {} has shown no life for {} s; if it has ended, `inrush join ... --share {share}` loads the \
-             rest",
+            "share {share}: {} has given no sign of life for {} s; if it has ended, `inrush join ... --share {share}` \
+             loads the rest",
             life.process,
             TELL_AFTER.as_secs()
         ))
     }
 
-    /// Fails if no process has shown life for too long.
+    /// Fails if no process has given a sign of life for too long.
     pub fn require_life(&self, now: Instant) -> Result<(), ShareError> {
         if self.shares.is_empty() || now.duration_since(self.last_life) < self.silence_max {
             return Ok(());
@@ -172,7 +171,7 @@ mod tests {
         let told = waiting.look(1, life(10_000 - 999), now + TELL_AFTER);
         let told = told.expect("the process is silent");
         assert!(
-            told.starts_with("share 1: host b, process 7 has shown no life for 15 s"),
+            told.starts_with("share 1: host b, process 7 has given no sign of life for 15 s"),
             "{told}"
         );
         assert_eq!(

@@ -98,7 +98,7 @@ pub fn find(
     let [rows, with_key] = counts[..] else {
         return Err(input_error(
             asked.input,
-            "the database does not count its rows",
+            "the database returned no count of its rows",
             "leave `split_by` out",
         ));
     };
@@ -109,7 +109,7 @@ pub fn find(
                 "the column {}, which `split_by` names, is NULL in at least one row: such a row is in no range of the key",
                 identifier(asked.column)
             ),
-            "name a column without NULL, or say `split_nulls = true`: these rows are then read with the first range",
+            "name a column without NULL, or set `split_nulls = true`: these rows are then read with the first range",
         ));
     }
     let doing = "looking for the ranges of the key";

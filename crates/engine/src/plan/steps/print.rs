@@ -1,4 +1,4 @@
-//! The steps of a flow as `inrush check` prints them: each expression with the types of the columns that it names, and of its
+//! The steps of a flow as `inrush check` prints them: each expression with the types of the columns that it uses, and of its
 //! result.
 
 use inrush_rows::plural::counted;
@@ -66,9 +66,9 @@ pub fn lines(steps: &StepPlan) -> Vec<String> {
                     one_line(text),
                     typed(&step.named),
                     match otherwise {
-                        Otherwise::Reject => "other rows are rejected",
-                        Otherwise::Warn => "other rows are loaded and counted",
-                        Otherwise::Fail => "another row fails the load",
+                        Otherwise::Reject => "rows for which it is false are rejected",
+                        Otherwise::Warn => "rows for which it is false are counted, and loaded",
+                        Otherwise::Fail => "a row for which it is false fails the load",
                     }
                 ));
             }

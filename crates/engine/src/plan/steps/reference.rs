@@ -178,11 +178,11 @@ impl ReadReference<'_> {
                 let type_name = known.type_name(detail)?;
                 let column_type = TypeName::parse(type_name).and_then(|it| it.column_type());
                 let column_type = column_type.ok_or_else(|| {
-                    let what = format!("`{own}` has the type {type_name}, which steps do not know");
+                    let what = format!("`{own}` has the type {type_name}, which steps cannot use");
                     self.refused(
                         name,
                         &what,
-                        "read it by a `query` that casts it, to text for example",
+                        "read it with a `query` that casts it, for example to text",
                     )
                 })?;
                 columns.push(columns::column(&known, detail, source, column_type, true));
@@ -209,7 +209,8 @@ impl ReadReference<'_> {
         if let Some((column, is_descending)) = first_by {
             let place = places[taken.end];
             if !First::orders(&columns[place].column_type) {
-                let what = format!("`first` names `{column}`, whose type has no order here");
+                let what =
+                    format!("`first` names `{column}`, and rows cannot be ordered by its type");
                 return Err(self.refused(
                     name,
                     &what,
@@ -252,7 +253,7 @@ impl ReadReference<'_> {
                         return Err(self.refused(
                             name,
                             &format!("a row cannot be read: {}", reject.summary()),
-                            "correct the row, or leave it out by a condition",
+                            "correct the row, or exclude it with a condition",
                         ));
                     }
                     builder
@@ -273,7 +274,7 @@ impl ReadReference<'_> {
             0 => Err(self.refused(
                 name,
                 "it has no row with a key",
-                "fill it first: with an empty reference no row has a match",
+                "fill it first: no row has a match in an empty reference",
             )),
             _ => Ok(reference),
         }
@@ -283,8 +284,8 @@ impl ReadReference<'_> {
         let (what, hint) = match fault {
             ReferenceFault::Duplicate { .. } => (
                 fault.to_string(),
-                "a row has one match at most: compare more columns in `on`, leave rows out by `where`, or say which row \
-                 counts, as in first = \"changed_at desc\"",
+                "a row may have only one match: compare more columns in `on`, exclude rows with `where`, or say which row \
+                 is used, as in first = \"changed_at desc\"",
             ),
             ReferenceFault::TooLarge { limit, rows } => (
                 format!(
@@ -292,7 +293,7 @@ impl ReadReference<'_> {
                     bytes(*limit),
                     counted(*rows, "row")
                 ),
-                "take fewer columns, leave rows out by `where`, or set memory_bytes_max of the lookup higher",
+                "take fewer columns, exclude rows with `where`, or raise memory_bytes_max of the lookup",
             ),
             ReferenceFault::Engine { .. } => (
                 fault.to_string(),
