@@ -46,7 +46,7 @@ pub struct FlowSource {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_connections: Option<u16>,
     /// The most bytes that are read from the database in a second: of PostgreSQL's binary COPY, or of the values of other
-    /// databases. All flows that read the connection share them, and the smallest number counts.
+    /// databases. All flows that read the connection share the limit; the smallest number applies.
     #[schemars(range(min = 1_024, max = 1_000_000_000_000_i64))]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rate_bytes_max: Option<u64>,
@@ -179,7 +179,7 @@ pub(super) fn check_flow_source(
         );
     }
     let (minimum, maximum) = range("FlowSource", "rate_bytes_max");
-    // A number that does not fit is past every limit.
+    // A number that does not fit into i64 is above every limit.
     let rate = source.rate_bytes_max;
     let rate = rate.map(|rate| i64::try_from(rate).unwrap_or(i64::MAX));
     if let Some(rate) = rate.filter(|rate| !(minimum..=maximum).contains(rate)) {
@@ -193,7 +193,7 @@ pub(super) fn check_flow_source(
     }
 }
 
-/// Checks what a new target shall get of the table.
+/// Checks the settings for the indexes and partitions of a new target.
 fn check_structure(index: usize, flow: &Flow, source: &FlowSource, faults: &mut Faults<'_>) {
     let mut conflict = |setting: &str, conflict: String, mend: &str| {
         let kind = PackageFaultKind::Conflict {
@@ -210,7 +210,7 @@ fn check_structure(index: usize, flow: &Flow, source: &FlowSource, faults: &mut 
             conflict(
                 setting,
                 format!("a query has no {setting}"),
-                "read the table by `table`, with `where` and `columns`",
+                "name the table with `table`, and use `where` and `columns`",
             );
         }
         if is_set && !flow.columns.is_empty() {
@@ -219,7 +219,7 @@ fn check_structure(index: usize, flow: &Flow, source: &FlowSource, faults: &mut 
                 format!(
                     "`{setting}` are those of the source, but `columns` lists other columns for the target"
                 ),
-                "take `columns` of the flow out: a new target has the columns of the source",
+                "take `columns` out of the flow: a new target has the columns of the source",
             );
         }
     }
@@ -229,7 +229,7 @@ fn check_structure(index: usize, flow: &Flow, source: &FlowSource, faults: &mut 
     if flow.partition_by.is_some() {
         conflict(
             "partitions",
-            "`partition_by` and `partitions` both say how the target is partitioned".to_owned(),
+            "`partition_by` and `partitions` both define how the target is partitioned".to_owned(),
             "take one of them out",
         );
     }

@@ -11,7 +11,7 @@ use super::name::TableName;
 use super::step::Step;
 use super::{BoundValue, ColumnSpec, Flow, FlowSource, Format, OneOrMany, Package};
 
-/// Bytes of memory of a reference, if a lookup does not say.
+/// The default of `memory_bytes_max`.
 pub const REFERENCE_BYTES_MAX: u64 = 256 << 20;
 
 /// The reference of a lookup: a table or a query of a database, or files. It is read once, and kept in memory for all streams.
@@ -39,16 +39,16 @@ pub struct LookupSource {
     /// The columns of the files, as those of a flow. Default: they are guessed.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub columns: Vec<ColumnSpec>,
-    /// Of several rows with the same key the first in this order counts: a column of the reference, or `"COLUMN desc"`. NULL
-    /// comes last. Default: a key that is there twice is refused.
+    /// For each key the first row in this order is used: a column of the reference, or `"COLUMN desc"`. NULL comes last.
+    /// Default: a key that occurs twice is refused.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub first: Option<String>,
-    /// The most memory for keys and taken values, in bytes. A larger reference is refused. Default: 256 MiB.
+    /// The most memory for keys and values of the reference, in bytes. A larger reference is refused. Default: 256 MiB.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub memory_bytes_max: Option<u64>,
 }
 
-/// What happens to rows whose key is not in the reference.
+/// The consequence for rows whose key is not in the reference.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(untagged)]
 pub enum Unmatched {
@@ -58,7 +58,7 @@ pub enum Unmatched {
     Default(UnmatchedDefault),
 }
 
-/// A word for [`Unmatched`].
+/// The consequences for which a lookup needs no values.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum UnmatchedWord {
@@ -146,7 +146,7 @@ pub(super) fn check_lookup(step: &Step, path: &str, faults: &mut Faults<'_>) {
                 conflict(
                     setting,
                     &format!("`{setting}` belongs to a `lookup`, and this step has none"),
-                    &format!("take `{setting}` out, or write a `lookup`"),
+                    &format!("remove `{setting}`, or write a `lookup`"),
                 );
             }
         }
@@ -155,14 +155,14 @@ pub(super) fn check_lookup(step: &Step, path: &str, faults: &mut Faults<'_>) {
     if is_empty(&step.on) {
         conflict(
             "lookup",
-            "a lookup needs the columns that are compared",
+            "a lookup needs `on`, the columns that are compared",
             "write on = { COLUMN = \"COLUMN OF THE REFERENCE\" }",
         );
     }
     if is_empty(&step.take) {
         conflict(
             "lookup",
-            "a lookup needs the columns that it takes",
+            "a lookup needs `take`, the columns that it adds",
             "write take = { NEW_COLUMN = \"COLUMN OF THE REFERENCE\" }",
         );
     }
@@ -180,8 +180,8 @@ pub(super) fn check_lookup(step: &Step, path: &str, faults: &mut Faults<'_>) {
         ),
         (Some(_), false) if lookup.table.is_some() == lookup.query.is_some() => conflict(
             "lookup",
-            "a lookup in a database needs a `table` or a `query`",
-            "name one of them",
+            "a lookup in a database needs either a `table` or a `query`",
+            "write one of them",
         ),
         (None, true)
             if lookup.table.is_some() || lookup.query.is_some() || lookup.filter.is_some() =>
@@ -200,8 +200,8 @@ pub(super) fn check_lookup(step: &Step, path: &str, faults: &mut Faults<'_>) {
         if taken != given {
             conflict(
                 "unmatched",
-                "`default` has not exactly the columns that the lookup takes",
-                "write a value for each column of `take`",
+                "`default` must have the same columns as `take`",
+                "write a value for each column of `take`, and for no other",
             );
         }
     }

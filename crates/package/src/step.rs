@@ -11,8 +11,8 @@ use super::lookup::{LookupSource, Unmatched, check_lookup};
 use super::name::quoted_where_needed;
 use super::{ColumnDetail, Flow};
 
-/// A step that each row passes before it is loaded: one of `derive`, `where`, `check` and `lookup`. Expressions are DuckDB's SQL over
-/// the columns of the flow and those that the steps before have derived.
+/// A step that each row passes before it is loaded: one of `derive`, `where`, `check` and `lookup`. Expressions are written in DuckDB's
+/// SQL. They use the columns of the flow and those that earlier steps have derived.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Step {
@@ -31,7 +31,7 @@ pub struct Step {
     /// The consequence for rows that fail the check. Default: `"reject"`.
     #[serde(rename = "else", skip_serializing_if = "Option::is_none")]
     pub otherwise: Option<CheckElse>,
-    /// `false`: the columns that the step adds are for later steps, and are no columns of the target. Default: `true`.
+    /// `false`: the columns that the step adds are only for later steps, and are not columns of the target. Default: `true`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub load: Option<bool>,
     /// A table in which the keys of rows are looked up.
@@ -43,7 +43,7 @@ pub struct Step {
     /// The columns that a lookup adds, each with the column of the reference that it is taken from.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub take: Option<BTreeMap<String, String>>,
-    /// What happens to rows whose key is not in the reference. Default: `"reject"`.
+    /// The consequence for rows whose key is not in the reference. Default: `"reject"`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub unmatched: Option<Unmatched>,
 }

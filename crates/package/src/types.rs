@@ -343,7 +343,7 @@ pub struct ColumnDetail {
     /// Do not load the field; the name `*` stands for all fields that no other column takes.
     #[serde(default, skip_serializing_if = "is_no")]
     pub skip: bool,
-    /// `false`: the field is read for the steps of the flow, and is no column of the target.
+    /// `false`: the field is read only for the steps of the flow, and is not a column of the target.
     #[serde(default = "yes", skip_serializing_if = "is_yes")]
     pub load: bool,
     /// The source of the column's values, if it is not a field.

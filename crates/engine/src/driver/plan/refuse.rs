@@ -21,7 +21,7 @@ pub fn write_mode(name: &str, flow: &Flow) -> Result<WriteMode, PlanError> {
     }
 }
 
-/// Refuses what only a target in PostgreSQL gets of the table that is read.
+/// Refuses the indexes and partitions of the source: only a target in PostgreSQL can get them.
 pub fn structure_of_source(name: &str, flow: &Flow) -> Result<(), PlanError> {
     let Some(source) = &flow.source else {
         return Ok(());
@@ -33,10 +33,10 @@ pub fn structure_of_source(name: &str, flow: &Flow) -> Result<(), PlanError> {
     };
     Err(PlanError::Mismatch {
         flow: name.to_owned(),
-        what: format!("`{setting}` of the source can be made in PostgreSQL only"),
+        what: format!("only a target in PostgreSQL can get the `{setting}` of the source"),
         hint: match setting {
-            "indexes" => "take `indexes` of the source out (--with-indexes)",
-            _ => "take `partitions` of the source out (--with-partitions); `partition_by` partitions Parquet files",
+            "indexes" => "take `indexes` out of the source (--with-indexes)",
+            _ => "take `partitions` out of the source (--with-partitions); `partition_by` partitions Parquet files",
         }
         .to_owned(),
     })

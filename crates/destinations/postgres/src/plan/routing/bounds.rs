@@ -31,7 +31,7 @@ pub fn copied(
     let refuse = |what: String| {
         target.mismatch(
             format!("the target cannot have the partitions of the source: {what}"),
-            "create the target yourself, or leave `partitions` of the source out (--with-partitions)",
+            "create the target yourself, or take `partitions` out of the source (--with-partitions)",
         )
     };
     if let Some(object) = partitioning
