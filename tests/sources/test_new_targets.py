@@ -274,7 +274,9 @@ def test_other_databases_have_none(database: Database, inrush: Inrush) -> None:
     database.execute("CREATE TABLE t (id int); CREATE INDEX ON t (id); INSERT INTO t VALUES (1)")
     for option, setting in (("--with-indexes", "indexes"), ("--with-partitions", "partitions")):
         copy = ["copy", "--from", database.url, "--to", "x.duckdb", "--table", "t", option]
-        inrush(*copy).expect(USAGE, f"`{setting}` of the source can be made in PostgreSQL only")
+        inrush(*copy).expect(
+            USAGE, f"only a target in PostgreSQL can get the `{setting}` of the source"
+        )
     inrush("copy", "--from", database.url, "--to", "x.duckdb", "--table", "t").expect(CLEAN)
     back = ["copy", "--from", "x.duckdb", "--to", database.url, "--table", "t", "--into", "u"]
     inrush(*back, "--with-indexes").expect(USAGE, "`indexes` needs a source in PostgreSQL")
