@@ -89,8 +89,9 @@ pub struct TargetPlan {
     pub columns: Vec<ColumnPlan>,
     /// How it is filled.
     pub mode: WriteMode,
-    /// What becomes of the rows that a `Replace` takes out. Kept rows are only asked of a destination with
-    /// [`Ability::KeepReplaced`](crate::Ability::KeepReplaced). Plans that an earlier version wrote into a ledger lack it.
+    /// What becomes of the rows that a `Replace` removes. Only a destination with
+    /// [`Ability::KeepReplaced`](crate::Ability::KeepReplaced) is asked to keep them. Plans that an earlier version wrote into a
+    /// ledger lack it.
     #[serde(default)]
     pub replaced: ReplacedRows,
     /// Its partition columns.

@@ -188,7 +188,7 @@ fn wait_until_asked(stop: Option<&Stop>) {
     }
 }
 
-/// True if the fault is one of this point, whether it was reached as often as wished or not.
+/// True if the fault belongs to this point, however often the point was reached.
 pub fn is_for(fault: Option<&Fault>, point: FaultPoint) -> bool {
     fault.is_some_and(|fault| fault.point == point)
 }

@@ -131,7 +131,7 @@ pub fn peek(
                     .map(|row| converter.row_location(&chunk, &records, *row));
                 let texts = texts(&batch, numbers.len().min(left));
                 peeked.rows.extend(places.zip(texts));
-                // Rows behind the last one that is shown were not asked for.
+                // Only rows up to the last one that is shown count.
                 if let Some((last, _)) = peeked
                     .rows
                     .last()

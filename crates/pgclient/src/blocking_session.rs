@@ -175,12 +175,12 @@ impl BlockingSession {
         }
     }
 
-    /// The server's process that serves it, as the login said; behind a pooler it may be another one.
+    /// The server's process that serves it, as the login reported it; with a pooler it may be another one.
     pub fn backend_process_id(&self) -> i32 {
         self.raw.backend_process_id()
     }
 
-    /// The server's process that serves it, as that process itself said, if it was asked.
+    /// The server's process that serves it, as the process itself reported it, if it was asked.
     pub fn serving_process_id(&self) -> i32 {
         let asked = self.backend.map(|backend| backend.process_id);
         asked.unwrap_or_else(|| self.raw.backend_process_id())

@@ -65,21 +65,21 @@ pub enum Encryption {
     Strict,
 }
 
-/// Who is believed that a server is the one it says.
+/// The authorities by which the server's certificate is checked.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Trust {
     /// The certificate authorities of this machine.
     System,
     /// Those in a file (PEM).
     File(PathBuf),
-    /// Anybody: whoever sits in between can read everything.
+    /// Any certificate: an attacker on the way can read everything.
     Anybody,
 }
 
 /// Everything that a session needs to know.
 #[derive(Clone, PartialEq, Eq)]
 pub struct SessionOptions {
-    /// Addresses of the server, dealt to the sessions in turn. At least one.
+    /// Addresses of the server, which the sessions use in turn. At least one.
     pub endpoints: Vec<Endpoint>,
     /// A login of SQL Server.
     pub user: String,

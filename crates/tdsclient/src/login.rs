@@ -67,7 +67,7 @@ impl Login<'_> {
         ] {
             place(&mut fixed, &text, text.len() / 2);
         }
-        // The offset of the features stands here; it is known once all texts are placed.
+        // The offset of the features is written here; it is known once all texts are placed.
         let extension_at = fixed.len();
         place(&mut fixed, &[0; 4], 4);
         for text in [utf16("Inrush"), Vec::new(), utf16(self.database)] {

@@ -5,7 +5,7 @@ use inrush_tds::{Length, RowMetadata, SqlType, TextEncoding, TypeInfo};
 use crate::answer::Value;
 use crate::reader::{Reader, utf16_text};
 
-/// The length that stands for NULL in types of two length bytes, and the total that does in chunked ones.
+/// The length that means NULL in types with two length bytes, and the total that means NULL in chunked ones.
 const NULL_OF_SHORT_LENGTH: u16 = 0xffff;
 const NULL_OF_CHUNKS: u64 = u64::MAX;
 

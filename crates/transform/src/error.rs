@@ -14,7 +14,7 @@ pub struct StepError {
     pub setting: String,
     /// The expression.
     pub expression: String,
-    /// The bytes of the expression that are meant, if only a part of it is.
+    /// The bytes of the faulty part, if it is not the whole expression.
     pub range: Option<Range<usize>>,
     /// What is wrong.
     pub kind: StepErrorKind,
@@ -35,7 +35,7 @@ pub enum StepErrorKind {
     /// It has clauses of a query: FROM, WHERE, ORDER BY, several results, a name for its result.
     #[error("this is more than one expression")]
     NotOneExpression,
-    /// It has a part that steps do not take.
+    /// It has a part that steps do not allow.
     #[error("{what} cannot be used in a step")]
     NotAllowed {
         /// The part: `a subquery`.

@@ -1,4 +1,4 @@
-//! The DuckDB of a run: one instance in memory for all streams, whose settings cannot be changed by an expression.
+//! The DuckDB instance of a run: in memory, for all streams, with settings that no expression can change.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -67,8 +67,8 @@ pub struct EvaluatorError {
 }
 
 impl Evaluator {
-    /// Opens DuckDB with the library that this process uses already, or else with that of the wheel in `site_packages`, the
-    /// folder of installed Python packages.
+    /// Opens DuckDB with the library that this process uses already, or else with that of the wheel in `site_packages` (the
+    /// folder of installed Python packages).
     pub fn find(site_packages: Option<&Path>) -> Result<Evaluator, EvaluatorError> {
         let hint = |own: Option<&str>| {
             own.unwrap_or("install DuckDB for the Python that runs the command: pip install duckdb")

@@ -69,7 +69,7 @@ fn all() -> impl Iterator<Item = &'static str> {
         .flat_map(|group| group.split_ascii_whitespace())
 }
 
-/// The fault of a function that is not on the list: DuckDB tells what it is.
+/// The fault of a function that is not on the list; DuckDB's catalog has the reason.
 pub fn fault(link: &Link, name: &str) -> AdbcResult<StepErrorKind> {
     let text = name.replace('\'', "''");
     let rows = link

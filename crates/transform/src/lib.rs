@@ -1,15 +1,13 @@
-//! Steps of a flow: columns that are derived, conditions that rows must meet, and checks. DuckDB evaluates their
-//! expressions.
+//! Steps of a flow: derived columns, conditions, checks and lookups. DuckDB evaluates their expressions.
 //!
 //! How it works: [`Steps::plan`](plan::Steps::plan) reads the expressions ([`expression`]), finds the columns that they
-//! name, refuses functions that are not on the [list](functions), and asks DuckDB for the type of each expression. A
-//! [`StepRunner`](runner::StepRunner) then passes the rows of a stream batch by batch. Only the columns that expressions
-//! name travel into DuckDB; all others stay the arrays that they are.
+//! use, refuses functions that are not on the [list](functions), and asks DuckDB for the type of each expression. A
+//! [`StepRunner`](runner::StepRunner) then takes the rows of a stream batch by batch. Only the columns that expressions
+//! use are handed to DuckDB; all others stay the same arrays.
 //!
-//! A batch is evaluated quickly first: one statement has all expressions. If DuckDB refuses a row, the statement fails as
-//! a whole; then the batch is evaluated once more by a careful statement, which says for each row and each expression
-//! whether it failed. Both are made by [`statement`] from the same plan. A row that fails is a fault of this row, and
-//! never a NULL.
+//! First a quick statement with all expressions evaluates a batch. If DuckDB refuses a row, this statement fails as a
+//! whole. Then a careful statement evaluates the batch once more: it returns for each row and each expression whether it
+//! failed. [`statement`] makes both from the same plan. A row that fails becomes a fault of this row, never a NULL.
 //!
 //! Nothing here knows a source, a destination or the engine.
 

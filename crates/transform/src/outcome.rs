@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 /// The rows of a batch after all steps.
 #[derive(Debug)]
 pub struct Stepped {
-    /// The rows that are left, with the derived columns behind those of the flow.
+    /// The rows that are left, with the columns of the flow and then the derived ones.
     pub batch: RecordBatch,
     /// For each row that went in, whether it is left; `None` if all are.
     pub kept: Option<BooleanArray>,

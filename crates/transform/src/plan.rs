@@ -1,4 +1,4 @@
-//! The plan of a flow's steps: expressions that were read and bound to columns, with the types of their results.
+//! Plans the steps of a flow: reads their expressions, binds them to columns, and finds the types of their results.
 
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -17,7 +17,7 @@ use crate::functions;
 use crate::spec::{Derivation, InputColumn, Otherwise, StepSpec};
 use crate::types::{Carried, carried, sql_type};
 
-/// Names that begin so are those of the statements.
+/// The prefix of names that the statements use themselves.
 pub(crate) const RESERVED: &str = "inrush_step_";
 
 /// Words that SQL reads as functions without parentheses.
@@ -40,7 +40,7 @@ pub struct Steps<'a> {
 pub struct Planned {
     /// The columns of the flow before the first step.
     pub columns: Vec<InputColumn>,
-    /// Indexes of those that travel into DuckDB, ascending.
+    /// Indexes of those that are handed to DuckDB, ascending.
     pub travelling: Vec<usize>,
     /// The derived columns, in the order of their steps.
     pub derived: Vec<InputColumn>,
@@ -69,7 +69,7 @@ pub enum StepAction {
         /// The condition as a part of a statement.
         sql: String,
     },
-    /// Looks at rows.
+    /// Checks rows.
     Check {
         /// The name for people.
         name: String,
@@ -97,7 +97,7 @@ pub struct DerivedColumn {
     pub sql: String,
     /// Columns that the expression names, by their names.
     pub named: Vec<String>,
-    /// An infinite result may be one that the expression asks for, and not an overflow.
+    /// An infinite result may be intended by the expression, and is not taken for an overflow.
     pub may_be_infinite: bool,
 }
 
@@ -293,7 +293,7 @@ impl<'a> Steps<'a> {
         }
     }
 
-    /// A derived column, and the indexes of the columns that it names. `made` are those of the same step before it.
+    /// A derived column, and the indexes of the columns that it uses. `made` are the earlier ones of the same step.
     fn derive(
         &self,
         one: &Derivation,
@@ -450,7 +450,7 @@ fn engine_says(message: &str) -> StepErrorKind {
     }
 }
 
-/// DuckDB's message about an expression that it cannot bind. The expression begins in the second line of the statement.
+/// DuckDB's message about an expression that it cannot bind. The expression begins on the second line of the statement.
 fn types_fault(message: &str, text: &str) -> Fault {
     let range = carets(message, text);
     let message = message_without_place(message);

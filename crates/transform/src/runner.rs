@@ -1,4 +1,4 @@
-//! Passes the batches of a stream through the steps.
+//! Runs the steps for the batches of a stream.
 //!
 //! A runner has one connection, and evaluates on the thread that calls it. It keeps nothing between batches, so any split
 //! of the rows gives the same result.
@@ -32,7 +32,7 @@ use crate::travel;
 /// Runs the steps of a flow for one stream.
 pub struct StepRunner {
     planned: Arc<Planned>,
-    /// The schema of the rows that travel.
+    /// The schema of the columns that are handed to DuckDB.
     travelling: SchemaRef,
     /// The schema of the batches after the steps.
     schema: SchemaRef,
@@ -59,7 +59,7 @@ struct Rows {
 }
 
 impl Rows {
-    /// Drops a row, if it is still there.
+    /// Drops a row, if it was not dropped before.
     fn drop(&mut self, row: usize) -> bool {
         let was_alive = std::mem::replace(&mut self.alive[row], false);
         self.alive_count -= u64::from(was_alive);
@@ -129,7 +129,7 @@ impl StepRunner {
         let mut derived: Vec<ArrayRef> = Vec::with_capacity(self.planned.derived.len());
         let mut next = 0;
         for (index, step) in self.planned.steps.iter().enumerate() {
-            // Values that cannot travel are faults of the first step.
+            // Values that DuckDB does not have are faults of the first step.
             let lost = rows.faults.len() as u64 * u64::from(index == 0);
             counts[index].rows_in = rows.alive_count + lost;
             let before = rows.alive_count + lost;
@@ -188,7 +188,7 @@ impl StepRunner {
         self.finish(batch, derived, rows, counts)
     }
 
-    /// The columns that travel, with NULL for values that cannot: their rows are dropped.
+    /// The columns for DuckDB, with NULL for values that DuckDB does not have: their rows are dropped.
     fn travelling(&self, batch: &RecordBatch, rows: &mut Rows) -> Result<RecordBatch, RunError> {
         let mut arrays: Vec<ArrayRef> = Vec::with_capacity(self.travelling.fields().len());
         for at in &self.planned.travelling {
@@ -250,7 +250,7 @@ impl StepRunner {
         Ok(values)
     }
 
-    /// The result of a statement: the error of DuckDB outside, the fault of a result inside.
+    /// The result of a statement: the outer error is DuckDB's, the inner one the fault of a result.
     fn ask(
         &self,
         sql: &str,
@@ -356,7 +356,7 @@ impl StepRunner {
     }
 }
 
-/// What a fault tells of an expression.
+/// What a fault reports of an expression.
 struct Shown<'a> {
     planned: &'a Planned,
     /// The rows before the steps.
@@ -439,7 +439,7 @@ fn value_text(array: &ArrayRef, row: usize) -> Option<String> {
     Some(String::from_utf8_lossy(&text).into_owned())
 }
 
-/// Drops rows whose result is infinite, although no value that went in is: an overflow, which DuckDB does not report.
+/// Drops rows whose result is infinite although none of their arguments is: an overflow, which DuckDB does not report.
 fn reject_overflows(shown: &Shown<'_>, made: &ArrayRef, rows: &mut Rows) {
     let is_infinite: Box<dyn Fn(usize) -> bool> = match made.data_type() {
         DataType::Float32 => {
@@ -492,7 +492,7 @@ fn taken(shown: &Shown<'_>, array: &ArrayRef, rows: &mut Rows) -> ArrayRef {
     crossed.array
 }
 
-/// Looks at the rows that are left. Returns how many failed, and are loaded nevertheless.
+/// Checks the rows that are left. Returns the number of those that failed but are loaded.
 fn check(
     shown: &Shown<'_>,
     name: &str,

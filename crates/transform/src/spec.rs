@@ -14,14 +14,14 @@ pub struct InputColumn {
 /// A step. Steps are applied to each row in their order, until one of them drops the row.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum StepSpec {
-    /// Adds columns. Each expression sees the columns before this step.
+    /// Adds columns. Each expression uses the columns before this step.
     Derive(Vec<Derivation>),
     /// Keeps the rows for which the condition is true. All others, NULL included, are filtered, and counted.
     Where {
         /// A boolean expression.
         condition: String,
     },
-    /// Looks at each row. As with a CHECK of SQL, a row fails if the condition is false; NULL passes.
+    /// Checks each row. As with a CHECK constraint, a row fails if the condition is false; NULL passes.
     Check {
         /// The name of the check in messages and reports; its condition if it has none.
         name: Option<String>,

@@ -1,7 +1,7 @@
-//! All steps of a flow: expressions, which DuckDB evaluates, and lookups, which are made here.
+//! All steps of a flow: expressions, which DuckDB evaluates, and lookups, which this crate does itself.
 //!
-//! Steps of expressions that follow each other are one stage, with one statement; a lookup is a stage of its own. The rows that
-//! a stage leaves, with the columns that it adds, go into the next one.
+//! Consecutive steps with expressions are one stage, with one statement; a lookup is a stage of its own. The rows that
+//! a stage keeps, with the columns that it adds, go into the next one.
 
 use std::sync::Arc;
 

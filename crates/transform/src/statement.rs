@@ -10,8 +10,8 @@
 //! (SELECT *, (price * (1 - discount)) AS "revenue" FROM inrush_rows(7)))
 //! ```
 //!
-//! In the careful statement each expression stands in `TRY([...])`: NULL means that it failed, and a list with one NULL
-//! that its value is NULL. The column after a value says whether its expression failed.
+//! In the careful statement each expression is inside `TRY([...])`: NULL means that it failed, and a list with one NULL
+//! means that its value is NULL. The column after a value says whether its expression failed.
 
 use inrush_rows::sql_text::identifier;
 

@@ -1,4 +1,4 @@
-//! Values at the border of DuckDB: the numbers that mean infinity differ, and some values exist on one side only.
+//! Converts values for DuckDB and back: the numbers that mean infinity differ, and some values exist on one side only.
 //!
 //! ```text
 //!                 in batches                        in DuckDB
@@ -17,7 +17,7 @@ use arrow_array::{Array, ArrayRef, BinaryViewArray, PrimitiveArray, StringViewAr
 use arrow_schema::{DataType, TimeUnit};
 use inrush_rows::timestamp;
 
-/// An array on the other side, and the rows whose values do not exist there: NULL stands for them.
+/// An array on the other side, and the rows whose values do not exist there, which are NULL in it.
 pub struct Crossed {
     /// The values.
     pub array: ArrayRef,

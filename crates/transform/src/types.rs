@@ -1,4 +1,4 @@
-//! Types of DuckDB and types of columns: how a column travels into DuckDB, and what a result becomes.
+//! The type of DuckDB for the values of a column, and the type of a column for the results of DuckDB.
 
 use inrush_rows::column_type::ColumnType;
 

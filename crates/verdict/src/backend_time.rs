@@ -16,7 +16,7 @@ pub(crate) struct Process {
     pub cpu_at_disk: f64,
 }
 
-/// A backend's samples with the seconds that they stand for.
+/// A backend's samples, each with the seconds that it covers.
 pub(crate) struct BackendTime<'a> {
     /// The backend; `None` if it was not sampled.
     pub backend: Option<&'a BackendSeries>,

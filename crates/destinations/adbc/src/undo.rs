@@ -1,8 +1,8 @@
 //! Undoes a run, in one transaction: tables that it made go, tables that it filled are empty again, and rows that it
 //! replaced and kept are put back.
 //!
-//! Rows of one run cannot be told from others in the same table. So a run that added rows to others is refused, and so
-//! is a run whose target was loaded or changed since: then the target has not exactly the rows of the run.
+//! Rows of one run cannot be distinguished from others in the same table. So the undo refuses a run that added rows to
+//! others, and a run whose target was loaded or changed since: then the target does not have exactly the rows of the run.
 
 use inrush_destination::{
     Error, PublishStep, Result, RunState, TargetName, UndoRequest, UndoneRun, UndoneTarget,

@@ -10,7 +10,7 @@ const PLANNING_LOCK_MILLISECONDS: u32 = 5_000;
 /// The longest wait for a lock in a run.
 pub const RUN_LOCK_MILLISECONDS: u32 = 60_000;
 
-/// Numbers of errors that are told apart.
+/// Numbers of errors that are handled differently from others.
 pub mod number {
     /// A unique key is there already: of a constraint, of an index.
     pub const DUPLICATE_KEYS: [i32; 2] = [2627, 2601];

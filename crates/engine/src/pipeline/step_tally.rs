@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use inrush_transform::outcome::{StepCount, Stepped};
 use serde::{Deserialize, Serialize};
 
-/// Different keys that are counted for each lookup; further ones are not told from each other.
+/// The most different keys that are counted for each lookup.
 const KEYS_MAX: usize = 1_000;
 
 /// The counts of each step.

@@ -106,7 +106,7 @@ pub fn run(
             }
         };
         let joined: Vec<_> = threads.into_iter().map(|thread| thread.join()).collect();
-        // Before a panic goes on: the scope waits for the meters.
+        // Before a panic is resumed, because the scope waits for the meters.
         if let Some(source) = source {
             source.end();
         }
@@ -255,7 +255,7 @@ mod tests {
                 }
             })
         });
-        // It comes back at all only if no meter goes on.
+        // It returns only if no meter continues.
         let panic = std::panic::catch_unwind(run).err().expect("a panic");
         assert_eq!(panic.downcast_ref(), Some(&"a bug"));
         assert_eq!(stop.asked(), Some(StopReason::Failed));

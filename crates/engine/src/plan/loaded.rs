@@ -416,7 +416,7 @@ mod tests {
             let found = run_of_one(TestInput::table("t", 10), mode, "", false);
             assert_eq!(found.expect("it is not refused"), run, "{mode:?}");
         }
-        // A file has the state of its inode, and size and time tell whether it is another one.
+        // The state of a file is that of its inode; its size and time decide whether it is another file.
         let found = run_of_one(TestInput::new("t", 10), [false, false], "inode", false);
         assert_eq!(found.expect("it is not refused"), run);
     }

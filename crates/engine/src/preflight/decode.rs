@@ -29,7 +29,7 @@ pub trait EncodeRows {
     fn encode(&mut self, batch: &RecordBatch, block: &mut Vec<u8>) -> Result<(), Error>;
 }
 
-/// Makes what makes rows; each thread has its own.
+/// Makes a row maker; each thread has its own.
 pub type MakeRows<'a> = &'a (dyn Fn() -> Result<RowMaker, Error> + Sync);
 /// Makes an encoder; `None` if rows are encoded elsewhere.
 pub type MakeEncoder<'a> = &'a (dyn Fn() -> Option<Box<dyn EncodeRows>> + Sync);
@@ -79,7 +79,7 @@ pub fn measure(
     stop: &Stop,
 ) -> Result<Decoded, Error> {
     let next = Mutex::new(portions.iter());
-    // A database may be slow, and more rows of it tell no more.
+    // A database may be slow, and more of its rows would add no information.
     let text_bytes_min = match portions.iter().any(Portion::is_of_database) {
         true => 0,
         false => TEXT_BYTES_MIN,

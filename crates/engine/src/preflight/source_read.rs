@@ -20,7 +20,7 @@ use crate::pipeline::reading_meter::ReadingMeter;
 use crate::pipeline::{runtime, stream_threads};
 use crate::plan::Reading;
 
-/// With less, too few samples of the sessions tell what limits them.
+/// In less time, there are too few samples of the sessions to find what limits them.
 const LIMIT_SECONDS_MIN: f64 = 0.6;
 /// The least time for reading by all streams.
 const ALL_TIME_MIN: Duration = Duration::from_millis(700);

@@ -30,7 +30,7 @@ const FORMER: &str = "rejects.former";
 /// The folder of rejects of one attempt.
 #[derive(Debug)]
 pub struct RejectsFolder {
-    /// Its path, for messages. The folder of another attempt may stand there by now.
+    /// Its path, for messages. The folder of another attempt may be there now.
     path: PathBuf,
     folder: OwnedFd,
 }

@@ -28,7 +28,7 @@ pub struct HeldShare {
 }
 
 impl HeldShare {
-    /// The file whose time tells that the process is alive.
+    /// The file whose time shows that the process is alive.
     pub fn path(&self) -> &Path {
         &self.path
     }

@@ -40,7 +40,7 @@ struct Watched {
     life: Option<Life>,
     /// When that was first seen.
     seen: Instant,
-    /// The user was told that its process is silent.
+    /// A note about the silence of its process was written.
     is_told: bool,
 }
 

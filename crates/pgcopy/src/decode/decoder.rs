@@ -132,7 +132,7 @@ impl BinaryDecoder {
         Ok(Some(HEADER_BYTES))
     }
 
-    /// Refuses bytes behind the end of the stream.
+    /// Refuses bytes after the end of the stream.
     pub(super) fn refuse_after_end(&self, byte_count: usize) -> Result<(), DecodeError> {
         match self.is_at_end && byte_count > 0 {
             true => Err(DecodeError::AfterEnd { byte_count }),

@@ -11,7 +11,7 @@ const NULL: i32 = -1;
 pub(super) enum At {
     /// A whole row.
     Row {
-        /// The position behind it.
+        /// The position after it.
         end: usize,
     },
     /// The trailer: no row follows.

@@ -18,7 +18,7 @@ pub struct Passed {
 impl BinaryDecoder {
     /// Appends the whole rows of the next bytes of the stream to `block`, in the form of binary COPY, until it has at
     /// least `until` bytes. The first `left_out` fields of each row are left out. The bytes of values are not looked at: the
-    /// server that takes them checks them. Call it again with the bytes behind those that were used.
+    /// server that takes them checks them. Call it again with the bytes after those that were used.
     pub fn pass(
         &mut self,
         bytes: &[u8],

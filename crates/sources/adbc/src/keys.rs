@@ -186,7 +186,7 @@ fn written(asked: &KeyAsked<'_>, text: &str) -> Result<String, SourceError> {
     }
 }
 
-/// A word of a query that makes its rows depend on more than the tables, in databases that do not tell their plans.
+/// A word of a query that makes its rows depend on more than the tables, for databases whose plans cannot be read.
 pub fn unsteady_word(query: &str) -> Option<&'static str> {
     const WORDS: [&str; 11] = [
         "LIMIT",

@@ -9,7 +9,7 @@
 //!   shows the file at one moment, whatever is written meanwhile. If the file has no write-ahead log, this transaction keeps
 //!   every writer from its COMMIT, so further connections show the same moment, and the ranges of a key are read by several.
 //! - Of other databases nothing is known. They are read by one connection in one transaction; the plan says that Inrush cannot
-//!   tell whether it shows one moment. Ranges of a key are read by several only if `max_connections` says so.
+//!   tell whether it shows one moment. Several connections read ranges of a key only if `max_connections` is set.
 //!
 //! No file is ever created.
 //!

@@ -298,7 +298,7 @@ fn not_there(session: &mut Session, input: &Path) -> SourceError {
     input_error(input, "the file has no table or view of this name", fix)
 }
 
-/// The statement that reads all rows, after one row that tells the driver the types. A condition may follow.
+/// The statement that reads all rows, after one row from which the driver takes the types. A condition may follow.
 fn statement(columns: &[Column], kinds: &[Kind], from: &str, key: Option<&str>) -> String {
     let mut first = vec!["1".to_owned(), "0".to_owned(), "''".to_owned()];
     let mut numbers = String::new();

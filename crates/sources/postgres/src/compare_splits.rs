@@ -127,7 +127,7 @@ impl Splits {
     }
 }
 
-/// Splits that are the partitions of the source, if it has some that can be told by the columns in `orders`.
+/// Splits that are the partitions of the source, if their keys are among the columns in `orders`.
 fn of_partitions(
     source: &mut Side,
     orders: &BTreeMap<&str, KeyOrder>,

@@ -21,7 +21,7 @@ use crate::{PostgresError, Session};
 
 /// The columns of a flow, resolved.
 pub struct ResolvedColumns {
-    /// The columns that are loaded, in the package's order, or else in that of the files; derived ones behind the others.
+    /// The columns that are loaded, in the package's order, or else in that of the files; derived ones come last.
     pub columns: Vec<Column>,
     /// Fields of a record, including those that are skipped.
     pub field_count: usize,

@@ -1,5 +1,5 @@
-//! Samples the sessions of the source's servers from which the streams read, ten times a second. A source's calls may block,
-//! so this has a thread of its own. It only lasts as long as the streams; what it finds is part of the measurements.
+//! Samples the sessions from which the streams read, on the source's servers, ten times a second. A source's calls may block,
+//! so this has a thread of its own, which ends with the streams. Its results are part of the measurements.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};

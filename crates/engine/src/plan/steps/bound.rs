@@ -59,7 +59,7 @@ impl BoundSteps {
     }
 
     /// The plan. `read` are the columns that are read; `passed` the indexes among them of the columns that are loaded as they
-    /// are; `loaded` are these columns, and behind them the derived ones. Refuses a derived column that cannot go into that
+    /// are; `loaded` are these columns, then the derived ones. Refuses a derived column that cannot go into that
     /// of the target.
     pub fn plan(
         self,

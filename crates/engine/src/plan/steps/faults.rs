@@ -1,4 +1,4 @@
-//! Faults of expressions, told with their place in the package.
+//! Reports faults of expressions with their place in the package.
 
 use inrush_package::{Flow, Package, PackageError, PackageFault, PackageFaultKind, Place};
 use inrush_transform::error::StepError;
