@@ -68,7 +68,7 @@ def test_rows_are_routed_by_a_derived_key(inrush: Inrush, newest_database: Datab
     outcome = run(inrush, newest_database, rows, status=LOADED_WITH_REJECTS)
     assert totals(newest_database) == expected(newest_database, 200)
     rejects = outcome.rejects()
-    # The key is checked behind the steps, and the place is that of the record.
+    # The key is checked after the steps, and the place is that of the record.
     assert [reject["line"] for reject in rejects] == list(range(202, 302))
     assert {(reject["column"], reject["code"]) for reject in rejects} == {
         ("month", "outside_partition")

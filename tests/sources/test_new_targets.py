@@ -208,7 +208,7 @@ def test_partitions_by_the_flow_get_the_indexes(
 def test_a_row_that_an_index_refuses_is_a_reject(
     database: Database, target: Database, inrush: Inrush
 ) -> None:
-    """Two rows that the source holds apart by an order of its own are not both in the target."""
+    """A row of a child table may repeat a key of its parent; the index of the target rejects it."""
     database.execute(
         "CREATE TABLE base (id int, note text); CREATE UNIQUE INDEX once ON base (note);"
         "CREATE TABLE child () INHERITS (base);"

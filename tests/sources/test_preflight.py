@@ -1,4 +1,4 @@
-"""Preflight of loads whose rows come from a database: it is sampled, and its hazards are told."""
+"""Preflight of loads from a database: the database is sampled, and its hazards are reported."""
 
 from __future__ import annotations
 
@@ -254,7 +254,7 @@ def test_too_few_connections_stop_the_run(
 
 
 def test_row_security_stops_the_run(database: Database, target: Database, inrush: Inrush) -> None:
-    """It is told before anything is read."""
+    """It is reported before anything is read."""
     database.execute(FILLED + "; ALTER TABLE t ENABLE ROW LEVEL SECURITY")
     database.execute("DROP ROLE IF EXISTS reader; CREATE ROLE reader LOGIN")
     database.execute("GRANT SELECT ON t TO reader")

@@ -152,7 +152,7 @@ def test_rows_that_the_target_refuses_are_rejects(
 
 
 def test_text_that_is_not_utf8_is_refused(server: Server, target: Database, inrush: Inrush) -> None:
-    """The target's server checks each text, though nobody before it does."""
+    """Only the target's server checks the texts."""
     name = f"bytes_{next(_numbers)}"
     settings = "ENCODING 'SQL_ASCII' LC_COLLATE 'C' LC_CTYPE 'C' TEMPLATE template0"
     target.execute(f"CREATE DATABASE {name} {settings}")

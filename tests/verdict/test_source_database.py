@@ -1,4 +1,4 @@
-"""What holds a load back on the side of a source database."""
+"""The verdict on loads that a source database limits."""
 
 from __future__ import annotations
 
@@ -167,7 +167,7 @@ def test_who_holds_a_source_is_named(database: Database, target: Database, inrus
 
 
 def test_a_sampler_that_is_refused(database: Database, target: Database, inrush: Inrush) -> None:
-    """A role that may not look at sessions reads all rows at the snapshot nevertheless."""
+    """A role that may not see other sessions still reads all rows at the snapshot."""
     database.execute(BURN)
     each_ms = 1e3 * SECONDS / ROWS
     query = f"SELECT burn(n, {each_ms}) AS id FROM generate_series(1, {ROWS}) AS n"

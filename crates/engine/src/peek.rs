@@ -1,4 +1,4 @@
-//! Shows rows of a flow as they leave one of its steps, and why others do not. Nothing is loaded.
+//! Shows the rows that leave a step of a flow, and why others were rejected. Nothing is loaded.
 
 use std::sync::Arc;
 

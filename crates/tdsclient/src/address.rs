@@ -52,14 +52,14 @@ impl fmt::Display for Endpoint {
     }
 }
 
-/// What is encrypted, in the words of ODBC's `Encrypt`.
+/// The part of the session that is encrypted, with the names of ODBC's `Encrypt`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Encryption {
     /// Nothing, not even the password: for a trusted network, where a server accepts it.
     Off,
     /// The login; everything if the server asks for it.
     Optional,
-    /// Everything, or there is no session.
+    /// Everything; a server without encryption is refused.
     Mandatory,
     /// Everything, from the first byte on (TDS 8.0, SQL Server 2022 and later).
     Strict,
@@ -115,8 +115,8 @@ impl fmt::Debug for SessionOptions {
 }
 
 impl SessionOptions {
-    /// Reads a URL, and the options beside it, which come before those in the URL. Relative paths start in `folder`. Also
-    /// returns the options that are not of a connection, for the caller to understand or refuse. Messages contain no
+    /// Reads a URL, and the options beside it, which take precedence over those in the URL. Relative paths start in `folder`.
+    /// Also returns the options that do not belong to a connection; the caller uses or refuses them. Messages contain no
     /// secret.
     pub fn parse(
         url: &str,
@@ -169,7 +169,7 @@ impl SessionOptions {
     }
 }
 
-/// Refuses options that nobody knows. `also` are those of the caller.
+/// Refuses unknown options. `also` are those that the caller knows.
 pub fn refuse_unknown(options: &BTreeMap<String, String>, also: &[&str]) -> Result<()> {
     let known = || KNOWN.iter().chain(also).copied();
     let Some(unknown) = options

@@ -27,7 +27,7 @@ const ROLLBACK_TIMEOUT: Duration = Duration::from_secs(30);
 /// What the login agreed on.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SessionFacts {
-    /// Where the session is: after redirections, not where the address says.
+    /// The server of the session, after redirections.
     pub endpoint: Endpoint,
     /// The server's program: `Microsoft SQL Server`.
     pub program: String,
@@ -123,7 +123,7 @@ impl Session {
     }
 
     /// Sends whole packets of a bulk load. If the server has refused it meanwhile, fails with the server's message, and
-    /// the connection ends: half a message was sent.
+    /// closes the connection, because only a part of a message was sent.
     pub fn send(&mut self, packets: &[u8]) -> Result<()> {
         debug_assert!(self.in_bulk_load, "packets belong to a bulk load");
         if self.transport.has_input()? {
@@ -231,7 +231,7 @@ impl Session {
     }
 }
 
-/// The error that says the cause. Others that follow say only that the statement ended.
+/// The error with the cause. Those after it say only that the statement ended.
 fn first_error(errors: &[ServerMessage]) -> Option<&ServerMessage> {
     errors.first()
 }

@@ -23,7 +23,7 @@ pub(crate) const HINT: &str = "name the certificate authority of the server: cer
 pub(crate) fn config(options: &SessionOptions) -> Result<ClientConfig, String> {
     let provider = Arc::new(rustls::crypto::ring::default_provider());
     let is_strict = options.encryption == Encryption::Strict;
-    // Within PRELOGIN packets servers know TLS 1.2 alone.
+    // Within PRELOGIN packets servers support only TLS 1.2.
     let versions: &[_] = if is_strict {
         &[&TLS13, &TLS12]
     } else {
@@ -84,9 +84,9 @@ fn of_file(file: &Path) -> Result<RootCertStore, String> {
     }
 }
 
-/// Accepts any certificate, for `trust_server_certificate=yes`. Signatures are not checked either: whoever sits in between
-/// could sign with a key of their own, and certificates that servers make for themselves may be of version 1, which cannot
-/// be read here.
+/// Accepts any certificate, for `trust_server_certificate=yes`. Signatures are not checked either: an attacker on the way
+/// could sign with a key of their own, and certificates that servers make for themselves may be of version 1, which rustls
+/// cannot read.
 #[derive(Debug)]
 struct AnyCertificate {
     provider: Arc<CryptoProvider>,

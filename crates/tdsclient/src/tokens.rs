@@ -45,7 +45,7 @@ mod change {
 const DONE_COUNT: u16 = 0x0010;
 const DONE_ATTENTION: u16 = 0x0020;
 
-/// Everything that a message says.
+/// The content of a message.
 #[derive(Debug, Default)]
 pub(crate) struct Message {
     pub(crate) answer: Answer,
@@ -68,7 +68,7 @@ pub(crate) struct Changes {
     pub(crate) takes_utf8: bool,
 }
 
-/// Who answers the login.
+/// The server that answers the login.
 #[derive(Clone, Debug)]
 pub(crate) struct LoginAck {
     /// The program's name and version.

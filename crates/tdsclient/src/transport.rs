@@ -1,8 +1,8 @@
-//! Packets on a socket, plain or encrypted. Every wait ends when the run is interrupted, or when a deadline passes.
+//! Packets on a socket, plain or encrypted. Every wait ends when the run is interrupted or a deadline has passed.
 //!
 //! The socket's calls return after [`TICK`] at the latest, so that no thread must be woken from outside. If an interrupt
-//! comes while an answer is awaited, ATTENTION is sent, and the server gets [`ATTENTION_TIMEOUT`] to end its work. A
-//! write that was interrupted leaves the connection with half a packet: it is not used any more.
+//! comes while the session waits for an answer, ATTENTION is sent, and the server gets [`ATTENTION_TIMEOUT`] to end its
+//! work. After an interrupted write the connection is not used any more, because only a part of a packet was sent.
 
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::{TcpStream, ToSocketAddrs};
@@ -23,7 +23,7 @@ use crate::packets::{FIRST_PACKET_BYTES, HEADER_BYTES, Header, kind, message};
 const TICK: Duration = Duration::from_millis(100);
 /// The longest wait for the answer to ATTENTION.
 const ATTENTION_TIMEOUT: Duration = Duration::from_secs(10);
-/// A connection whose peer says nothing is asked whether it is there.
+/// The time of silence after which TCP probes the peer.
 const KEEPALIVE_IDLE: Duration = Duration::from_secs(30);
 const KEEPALIVE_INTERVAL: Duration = Duration::from_secs(10);
 /// Bytes of an answer. A page of the ledger's units has a few megabytes at most.
@@ -156,7 +156,7 @@ impl Transport {
         self.encrypt(connection)
     }
 
-    /// Ends encryption without a word, as a login that alone is encrypted does.
+    /// Continues without TLS and sends no alert, for sessions in which only the login is encrypted.
     pub(crate) fn drop_tls(&mut self) {
         self.stream = match std::mem::replace(&mut self.stream, Stream::Closed) {
             Stream::Tls(stream) => Stream::Plain(stream.sock),
@@ -222,7 +222,7 @@ impl Transport {
         }
     }
 
-    /// Sends bytes, which are whole packets. If the connection is lost, what the server said before can still be read.
+    /// Sends whole packets. If the connection is lost, messages that the server sent before can still be read.
     pub(crate) fn send(&mut self, bytes: &[u8]) -> Result<()> {
         let mut rest = bytes;
         while !rest.is_empty() {
@@ -248,7 +248,7 @@ impl Transport {
         self.flush()
     }
 
-    /// Sends what TLS still holds.
+    /// Sends the bytes that TLS has buffered.
     fn flush(&mut self) -> Result<()> {
         loop {
             let flushed = match &mut self.stream {
@@ -375,7 +375,7 @@ impl Transport {
         }
     }
 
-    /// Asks the server to end what it does.
+    /// Asks the server to end its current work.
     fn attend(&mut self) -> Result<()> {
         let heeds = std::mem::replace(&mut self.heeds_interrupt, false);
         self.limit(Some(ATTENTION_TIMEOUT));

@@ -67,9 +67,9 @@ RULES: dict[int, tuple[str, str]] = {
         "incoming data stream was interrupted when the server expected to see more data.",
         _BULK,
     ),
-    # Told by mssql-jdbc, issue 1486.
+    # Reported in issue 1486 of mssql-jdbc.
     4815: ("Received an invalid column length from the bcp client for colid {0}.", _BULK),
-    # Told by tiberius, issues 234 and 410.
+    # Reported in issues 234 and 410 of tiberius.
     4816: ("Invalid column type from bcp client for colid {0}.", _BULK),
     4904: ("ALTER TABLE SWITCH statement failed. The target table '{0}' is not empty.", _SWITCH),
     4943: (

@@ -87,7 +87,7 @@ pub fn target(session: &mut SqlSession, name: &TargetName) -> Result<Option<Targ
     }))
 }
 
-/// The schema of a target, which names of this destination always have.
+/// The schema of a target. Names of this destination always have one.
 pub fn schema_of(name: &TargetName) -> Result<&str> {
     name.schema.as_deref().ok_or_else(|| Error::Unsuitable {
         what: format!("the table {} has no schema", name.sql),
@@ -125,7 +125,7 @@ pub fn table_bytes(session: &mut SqlSession, schema: &str, name: &str) -> Result
         .unwrap_or(0))
 }
 
-/// What keeps the table from being loaded, and how to fix it.
+/// The reason why the table cannot be loaded, and the fix.
 fn obstacle(session: &mut SqlSession, name: &TargetName) -> Result<Option<(String, String)>> {
     let question = format!(
         "SELECT is_memory_optimized, temporal_type FROM sys.tables WHERE object_id = OBJECT_ID({})",

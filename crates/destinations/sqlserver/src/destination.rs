@@ -66,7 +66,7 @@ impl SqlServer {
         self.control.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Does the work. If another session holds a lock that it needs, the error names who loads.
+    /// Does the work. If another session holds a lock that it needs, the error names the process that loads.
     fn asking<T>(&self, work: impl FnOnce(&mut SqlSession) -> Result<T>) -> Result<T> {
         let mut session = self.control();
         match work(&mut session) {
@@ -91,7 +91,7 @@ impl SqlServer {
         }
         for (target, loaded) in stored.record.targets.iter().zip(&stored.loaded) {
             let holds = match (sql::parse_names(target), loaded) {
-                // Other rows have replaced them, or somebody changed the ledger.
+                // Other rows have replaced them, or the ledger was changed by hand.
                 (None, _) | (_, None) => false,
                 (Some((schema, name)), Some(loaded)) => {
                     let is_table = catalog::entry(session, &schema, &name)?

@@ -13,7 +13,7 @@
 //! | [`staging`], [`catalog`], [`types`] | tables of a run; existing tables; types |
 //! | [`connection`], [`server`], [`options`] | sessions with their errors; what the server is; options of a load |
 //!
-//! Not yet run against a real SQL Server by this project: `docs/sql-server.md` says what stands in for one.
+//! It has not been run against a real SQL Server yet: `docs/sql-server.md` describes what the tests use instead.
 
 mod catalog;
 mod connection;

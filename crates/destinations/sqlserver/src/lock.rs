@@ -7,7 +7,7 @@ use crate::connection::SqlSession;
 use crate::ledger::Ledger;
 use crate::sql;
 
-/// The longest wait for the lock of a run. A session that was killed holds it until the server has seen its end.
+/// The longest wait for the lock of a run. A killed session holds it until the server notices its end.
 const RUN_LOCK_MILLISECONDS: u32 = 3_000;
 /// The longest wait for the lock under which runs are entered into the ledger.
 const LEDGER_LOCK_MILLISECONDS: u32 = 60_000;

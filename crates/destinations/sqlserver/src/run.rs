@@ -33,8 +33,8 @@ pub struct SqlRun {
     pub record: RunRecord,
     /// Targets with their staging tables, in the plan's order.
     pub stagings: Vec<Staging>,
-    /// How rows are sent into each staging table. The server is asked before the streams begin: a question would wait for
-    /// the locks of bulk loads.
+    /// How rows are sent into each staging table. The server is asked before the streams begin, because a query would wait
+    /// for the locks of bulk loads.
     pub bulk_targets: Vec<BulkTarget>,
     /// The ledger.
     pub ledger: Ledger,

@@ -1,4 +1,4 @@
-//! What the server is, and what it can do.
+//! The server: its product and version, its settings, and its abilities.
 
 use std::collections::BTreeSet;
 
@@ -8,11 +8,11 @@ use inrush_destination::{
 
 use crate::connection::SqlSession;
 
-/// A unit should have so much text that its transaction does not count.
+/// Bytes of text of a unit: so many that the cost of its transaction is negligible.
 const UNIT_BYTES: u64 = 32 << 20;
 /// Rows of a batch: its encoded rows are one block or a few.
 const BATCH_ROWS: u32 = 4096;
-/// What a stream's encoder holds: the packets of a batch.
+/// Bytes that a stream's encoder holds: the packets of a batch.
 const STREAM_BUFFER_BYTES: u64 = 4 << 20;
 
 /// Editions by SERVERPROPERTY('EngineEdition') that are not loaded.
@@ -27,7 +27,7 @@ pub struct Server {
     pub product: String,
     /// The schema of tables that a package names without one.
     pub schema: String,
-    /// Names that differ only in case are one name: the collation of the database.
+    /// The collation of the database ignores the case of names.
     pub folds_names: bool,
     /// Readers see the last committed rows and do not wait for writers.
     pub reads_snapshots: bool,

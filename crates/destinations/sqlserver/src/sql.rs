@@ -3,7 +3,7 @@
 pub use inrush_rows::sql_text::identifier;
 use inrush_rows::sql_text::take_identifier;
 
-/// A literal of `nvarchar`. A backslash stands for itself, except before a line end, where T-SQL removes both.
+/// A literal of `nvarchar`. A backslash is an ordinary character, except before a line end, where T-SQL removes both.
 pub fn text(value: &str) -> String {
     let escaped = value.replace('\'', "''");
     match escaped.contains("\\\n") || escaped.contains("\\\r\n") {
@@ -37,7 +37,7 @@ pub fn parse_names(text: &str) -> Option<(String, String)> {
 }
 
 /// The word of a user's batch that cannot be part of the publishing transaction, with the reason; `None` if there is
-/// none. A batch that ends the transaction in another way is found when it has run.
+/// none. A batch that ends the transaction in another way is noticed after it has run.
 pub fn unsuitable_word(batch: &str) -> Option<(String, &'static str)> {
     let is_go = |line: &str| line.trim().eq_ignore_ascii_case("go");
     if batch.lines().any(is_go) {

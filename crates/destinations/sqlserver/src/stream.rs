@@ -12,13 +12,13 @@ use inrush_tds::{BulkEncoder, EncodeError};
 use crate::connection::{self, SqlSession};
 use crate::run::SqlRun;
 
-/// Packets are sent when so many bytes of them are whole.
+/// Packets are sent once this many bytes of them are complete.
 const SEND_BYTES: usize = 256 << 10;
 
 /// The connection of one thread to staging.
 pub struct Stream<'a> {
     run: &'a SqlRun,
-    /// It counts the sessions of the run: endpoints are dealt by it.
+    /// The number of the session in the run, which selects the endpoint.
     number: usize,
     /// None before the first unit, and after a unit that could not be rolled back.
     session: Option<SqlSession>,
@@ -69,7 +69,7 @@ impl<'a> Stream<'a> {
         (session, self.unit.as_mut().expect("a unit was begun"))
     }
 
-    /// Sends the packets that are whole; all of a message's at its end.
+    /// Sends the complete packets; at the end of a message, all of them.
     fn send(&mut self, is_end: bool) -> Result<()> {
         let target = self.unit.as_ref().expect("a unit was begun").target;
         let doing = self.doing(target);
@@ -118,7 +118,7 @@ impl<'a> Stream<'a> {
         let found = unit.encoder.misfits(batch).map_err(fault)?;
         let mut misfits: Vec<Misfit> = Vec::new();
         for misfit in found {
-            // One fault of a row is reported: the first.
+            // Only the first fault of a row is reported.
             if misfits.last().is_none_or(|last| last.row != misfit.row) {
                 misfits.push(Misfit {
                     row: misfit.row,

@@ -4,12 +4,12 @@ use inrush_destination::{Error, ResolvedType, Result};
 use inrush_rows::column_type::ColumnType;
 use inrush_rows::type_name::TypeName;
 
-/// Digits of the second's fraction that batches have.
+/// The digits of the fraction of a second in batches.
 const FRACTION_DIGITS: u8 = 6;
 const DECIMAL_DIGITS_MAX: u8 = 38;
 
-/// The type of a name in a package. Names of SQL Server mean its own types; `text`, `timestamp` and other names that
-/// mean something else in other databases have the meaning that Inrush gives them everywhere.
+/// The type of a name in a package. Names of SQL Server mean its own types, except `text`, `timestamp` and others that
+/// mean something else in other databases: these have the meaning that they have for every destination.
 pub fn resolve(type_name: &str) -> Result<ResolvedType> {
     let unknown = |hint: &str| Error::Unsuitable {
         what: format!(

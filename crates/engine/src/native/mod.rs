@@ -1,4 +1,4 @@
-//! The engine's surface for a destination that is reached natively: one that implements the driver's own traits, and not
+//! The engine's surface for a destination that is reached natively: it implements the driver's own traits instead of
 //! the contract of `inrush_destination`. `docs/design/one-driver.md` says when that is necessary.
 //!
 //! The driver is the sequence of a run, its transactions and its row loop. It is written once, and the translator of the
@@ -13,9 +13,9 @@
 //! | [`run::Backends`] | samples of its server, for the meters and the verdict |
 //! | [`preflight::MeasuredDestination`], [`preflight::decode::EncodeRows`] | the measurements of a preflight |
 //!
-//! Then [`run::run`] loads with these, and [`crate::driver_trait::Driver`] is what a caller sees.
+//! [`run::run`] loads with these, and callers use [`crate::driver_trait::Driver`].
 //!
-//! The other names here are parts that its implementation works with. Nothing else of the engine is public for its sake:
+//! The other names here are parts that its implementation uses. Nothing else of the engine is public for such a destination:
 //! the modules beside this one are public for those who call the engine (errors, events, options, reports), and a test
 //! holds both (`crates/inrush/tests/knowledge/native_surface.rs`).
 

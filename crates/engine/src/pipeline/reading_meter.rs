@@ -51,7 +51,7 @@ impl<'a> ReadingMeter<'a> {
         Ok(count)
     }
 
-    /// Waiting for a limited rate of reading is no part of [`Phase::Read`].
+    /// Waiting because of the rate limit does not count as [`Phase::Read`].
     fn keep_pace(&self, source: &mut (impl Chunks + ?Sized)) {
         let _waiting = self.gauge.enter(Phase::PaceWait);
         source.keep_pace();

@@ -122,7 +122,7 @@ pub struct Loaded {
     pub meter: Meter,
     /// Values that were changed, by column.
     pub changes: BTreeMap<String, ColumnChanges>,
-    /// What the steps of the flow have counted; empty without steps.
+    /// The counts of the flow's steps; empty without steps.
     #[serde(default, skip_serializing_if = "StepTally::is_empty")]
     pub steps: StepTally,
     /// Its first rejects.

@@ -1,6 +1,6 @@
 //! The row loop of all destinations: reads, converts and writes the rows of a source, and accounts for each of them.
 //!
-//! Where source and destination have the same columns in the same form, rows pass without being converted.
+//! If source and destination have the same columns in the same form, rows are passed on without conversion.
 //!
 //! A destination implements [`RowWriter`]. The loop keeps rejects in the order of the file, sums up only rows that the
 //! writer took, reports progress, checks the stop, and reaches the fault points.

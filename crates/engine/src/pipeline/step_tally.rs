@@ -1,4 +1,4 @@
-//! What the steps of a flow have counted for the rows of a piece of work.
+//! Counts of a flow's steps for the rows of a piece of work.
 
 use std::collections::BTreeMap;
 

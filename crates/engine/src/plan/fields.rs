@@ -67,7 +67,7 @@ pub fn place(file: Option<&Path>) -> String {
     file.map_or(String::new(), |file| format!("{}: ", file.display()))
 }
 
-/// The origin of the fields of rows, for the words of messages.
+/// The origin of the fields of rows, for messages.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum FieldOrigin {
     /// Files, whose header may name their fields.

@@ -37,7 +37,7 @@ pub trait Sources: fmt::Debug + Send + Sync {
     /// Finds the inputs of a flow, and refuses those that cannot be read.
     fn find(&self, asked: &FlowAsked<'_>) -> Result<(), PlanError>;
 
-    /// What evaluates the steps of flows: the same for all plans and streams of a run.
+    /// The evaluator of the steps of flows, for all plans and streams of a run.
     fn step_evaluator(&self) -> Result<Arc<Evaluator>, EvaluatorError> {
         Err(EvaluatorError {
             what: "nothing evaluates its steps: the sources of the program have no evaluator"
@@ -134,7 +134,7 @@ pub trait OpenInputs: Send {
 pub struct TypedInputs {
     /// What has the columns, as messages call it: `Parquet files`.
     pub kind: &'static str,
-    /// What messages call the origin of their fields.
+    /// The origin of their fields, for messages.
     pub origin: FieldOrigin,
     /// Their columns.
     pub columns: Vec<TypedField>,

@@ -40,7 +40,7 @@ pub struct PlanOptions<'a> {
 }
 
 impl PlanOptions<'_> {
-    /// What a flow with `since` has to know, beside the marks in its target and the ranges of a stopped run.
+    /// Further facts for a flow with `since`, apart from the marks in its target and the ranges of a stopped run.
     pub fn since(&self, mut marks: Vec<SinceMark>, stopped: Vec<SinceRange>) -> SinceAsked {
         for mark in &mut marks {
             mark.lacks_report = folder::lacks_report(self.runs_folder, &mark.run);

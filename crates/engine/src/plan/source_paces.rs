@@ -1,4 +1,4 @@
-//! The limits of the rates at which the databases of a plan are read.
+//! The rate limits for reading the databases of a plan.
 
 use std::sync::Arc;
 
@@ -6,7 +6,7 @@ use inrush_rows::pace::Pace;
 
 use super::PlannedFlow;
 
-/// The limited paces of a plan's sources, each once, with the indexes of the flows that share it.
+/// The pace of each source with a rate limit, each pace once, with the indexes of the flows that share it.
 pub fn source_paces<F: PlannedFlow>(flows: &[F]) -> Vec<(Vec<usize>, Arc<Pace>)> {
     let mut found: Vec<(Vec<usize>, Arc<Pace>)> = Vec::new();
     for (index, flow) in flows.iter().enumerate() {

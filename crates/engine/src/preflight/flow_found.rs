@@ -15,12 +15,12 @@ use crate::error::Error;
 /// The most flows that are measured.
 const FLOWS_MAX: usize = 4;
 
-/// A database that sends fewer chunks of a run in a second is slow.
+/// A database is slow if it sends fewer chunks (of the size of a run) than this in a second.
 const CHUNKS_A_SECOND: f64 = 4.0;
-/// Bytes of a chunk from a slow database, so that a measurement of a second has several.
+/// Bytes of a chunk from a slow database, small enough for several chunks in a second.
 pub const CHUNK_BYTES_SLOW: usize = 64 << 10;
 
-/// Bytes of a row of unknown length, for the order of flows alone.
+/// The assumed bytes of a row of unknown length; only the order of flows depends on it.
 const ROW_BYTES_GUESS: f64 = 100.0;
 
 /// The measurements of a flow.

@@ -127,7 +127,7 @@ fn hazards<F: PlannedFlow>(flows: &[F], expected: &ExpectedReading) -> Vec<Findi
     found
 }
 
-/// What reading a flow's sample from its database showed, where it is more than a speed.
+/// Findings from reading a flow's sample from its database, apart from its speed.
 fn of_reading<P: RunPlan>(plan: &P, found: &FlowFound) -> Vec<Finding> {
     let name = &plan.flows()[found.index].reading().name;
     let mut told = Vec::new();

@@ -1,4 +1,4 @@
-//! How long each measurement of a preflight takes.
+//! The time that each measurement of a preflight may take.
 
 use std::time::Duration;
 

@@ -42,7 +42,7 @@ pub struct SampleWork {
     pub rows_rejected: u64,
     /// The first rejected row.
     pub first_reject: Option<Reject>,
-    /// What is known only of rows of a database.
+    /// The work of a source database; all zero for files.
     pub of_database: DatabaseWork,
 }
 

@@ -1,5 +1,5 @@
-//! Measures how fast the rows of a database come, with the sessions and the meters of a run and without any later step: by one
-//! connection, and by as many as there are streams.
+//! Measures how fast the rows of a database are read, with the sessions and the meters of a run and without any later step: by
+//! one connection, and by as many as there are streams.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -22,7 +22,7 @@ use crate::plan::Reading;
 
 /// In less time, there are too few samples of the sessions to find what limits them.
 const LIMIT_SECONDS_MIN: f64 = 0.6;
-/// The least time for reading by all streams.
+/// The shortest time for which all streams read.
 const ALL_TIME_MIN: Duration = Duration::from_millis(700);
 
 /// If the first row takes longer, the rows are not read again for the steps after reading.
@@ -86,7 +86,7 @@ pub fn measure(
     };
     if client.streams > 1 && !found.is_slow_to_begin() {
         let measuring_time = measuring_time.max(ALL_TIME_MIN);
-        // Streams may wait for each other's connections: how long the first row takes is known from one.
+        // Streams may wait for each other's connections, so the time of the first row is measured with one.
         let (all, _, measured) = read(client, reading, portions, client.streams, measuring_time)?;
         found.all = all;
         found.limit = limit(&all, &measured);
@@ -125,7 +125,7 @@ fn read(
         backends: None,
     };
     let all: Mutex<Vec<StreamRead>> = Mutex::default();
-    // Not the run's own stop: if a stream fails, the findings are still asked for over the source's sessions.
+    // Not the run's own stop: after a failed stream, the source's sessions are still used to find hazards.
     let stop = Stop::default();
     let began = Instant::now();
     let ended = stream_threads::run(&runtime, &stop, subjects, |_, gauge, _| {
@@ -204,7 +204,7 @@ fn limit(speed: &RowSpeed, measured: &Measurements) -> Option<SourceLimit> {
     let verdict = inrush_verdict::verdict(measured);
     let first = verdict.causes.into_iter().next()?;
     Some(match first.cause {
-        // No later step takes the rows, so what is left over is the source itself.
+        // There are no later steps, so the source itself is the only cause left.
         Cause::Undecided | Cause::Coordination => SourceLimit {
             cause: Cause::SourceRead,
             because: "its rows come no faster".to_owned(),

@@ -94,7 +94,7 @@ impl RunFolder {
         &self.path
     }
 
-    /// The folder of the rejects, as this attempt of the run holds it.
+    /// The folder of rejects of this attempt.
     pub fn rejects(&self) -> &Arc<RejectsFolder> {
         &self.rejects
     }

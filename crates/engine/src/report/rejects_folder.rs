@@ -1,10 +1,9 @@
-//! The folder of a run's rejects, as one attempt of the run holds it.
+//! The folder of a run's rejects, for one attempt of the run.
 //!
 //! Every attempt writes into a folder of its own. An attempt that resumes a run moves the files that it keeps into a
 //! new folder, and puts it in the place of the old one ([`RejectsFolder::renew`]). A process of an earlier attempt may
-//! have been suspended meanwhile, for any time. It holds the old folder itself and not its path. So it cannot remove or
-//! overwrite a file of a unit that was committed without it, whatever it does before it learns that its run was
-//! resumed.
+//! have been suspended meanwhile, for any time. It has the old folder open and does not use its path. So it cannot remove
+//! or overwrite a file of a unit that another process has committed, even before it learns that its run was resumed.
 
 use std::collections::HashSet;
 use std::fs::{self, File};
@@ -52,8 +51,8 @@ impl RejectsFolder {
     }
 
     /// Puts a new folder in the place of this one, and moves the files into it whose names `is_kept` accepts. From then
-    /// on nothing that is done in this folder has an effect on the new one. If the process is killed on the way,
-    /// [`complete_renewal`] restores the folder. Fails if this is not the folder at its path any more.
+    /// on nothing that is done in this folder has an effect on the new one. If the process is killed meanwhile,
+    /// [`complete_renewal`] restores the folder. Fails if another folder is at its path now.
     pub fn renew(&self, is_kept: impl Fn(&str) -> bool) -> Result<RejectsFolder, Error> {
         let next_path = self.path.with_file_name(NEXT);
         let former_path = self.path.with_file_name(FORMER);
@@ -291,7 +290,7 @@ mod tests {
         assert_eq!(text(&own, "kept.rejects"), "kept.rejects");
         assert_eq!(text(&own, "left.rejects"), "loaded again");
         assert_eq!(text(&own, "open.rejects"), "loaded again");
-        // The late process has made this one, and the next attempt removes it.
+        // The late process made this one, and the next attempt removes it.
         complete_renewal(run.path()).expect("completed");
         assert_eq!(names_in(run.path()), [REJECTS]);
         assert_eq!(names_in(own.path()), before);

@@ -18,7 +18,7 @@ use crate::ledger::Account;
 use crate::meter::Meter;
 use crate::pipeline::step_tally::StepTally;
 
-/// Keys that a lookup did not find which a report names.
+/// The most keys without a match that a report names for a lookup.
 const UNMATCHED_KEYS_SHOWN: usize = 10;
 
 /// The version of the report's format. A change of meaning raises it.

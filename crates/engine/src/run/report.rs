@@ -71,8 +71,7 @@ pub fn of_run<S: LoadSteps>(
     gathering.report(facts, run.plan.server(), options, done)
 }
 
-/// What a user should know of the steps of a flow: rows that are loaded although a check fails, and a condition that no row
-/// meets.
+/// Notes about the steps of a flow: rows that are loaded although a check fails, and a condition that no row meets.
 fn step_notes(table: &TableReport) -> Vec<String> {
     let mut notes = Vec::new();
     for (step, number) in table.steps.iter().zip(1..) {

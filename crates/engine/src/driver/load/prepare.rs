@@ -24,7 +24,7 @@ use crate::run::prepared::PreparedRun;
 use crate::run::steps::{AlreadyLoaded, Preparation};
 use crate::shares::SentPlan;
 
-/// Plans of a package whose other runs end meanwhile, before the command gives up.
+/// The most plans that are made if other runs of the package end meanwhile.
 const TRIES: u32 = 3;
 
 /// Opens the destination that a package names.
@@ -171,7 +171,7 @@ struct BegunRun {
 }
 
 /// Enters the run into the ledger. The units of an earlier attempt move from the plan to the new run. `None` if another
-/// process has run the package since the plan was begun: then the plan is outdated, and the run is given up again.
+/// process has run the package since the plan was begun: then the plan is outdated, and the new run is discarded.
 fn begin(
     destination: &dyn Destination,
     plan: &mut ContractPlan,

@@ -13,7 +13,7 @@ use super::INTERVAL;
 use crate::gauge::Gauge;
 use crate::plan::PlannedFlow;
 
-/// A longer round trip is that of a network, whatever the address says: a proxy or a tunnel may begin on this machine.
+/// A longer round trip means a network, whatever the address is: a proxy or a tunnel may begin on this machine.
 const NETWORK_ROUND_TRIP_US: u32 = 1_000;
 
 /// The samplers of a plan's sources, one for each server.
@@ -106,7 +106,7 @@ impl<'a> SourceSide<'a> {
         self.cost_us.load(Ordering::Relaxed)
     }
 
-    /// Waits until the moment, or until the end; true at the end.
+    /// Waits until this moment, or until sampling ends; true if it has ended.
     fn is_over_at(&self, moment: Instant) -> bool {
         let mut is_over = lock(&self.is_over);
         loop {
@@ -135,7 +135,7 @@ impl<'a> SourceSide<'a> {
             return false;
         };
         for (gauge, side) in self.gauges.iter().zip(&self.streams) {
-            // A session may read for another stream by now.
+            // A session may read for another stream now.
             let Some(session) = gauge.reading_session() else {
                 continue;
             };

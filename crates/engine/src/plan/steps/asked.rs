@@ -1,4 +1,4 @@
-//! The steps of a flow before its columns have types: which columns their expressions name, and which they derive.
+//! The steps of a flow before its columns have types: the columns that their expressions use, and those that they derive.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;

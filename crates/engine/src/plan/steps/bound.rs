@@ -17,7 +17,7 @@ use crate::plan::flow_inputs::{TypedField, TypedInputs};
 use crate::plan::identity::description::Description;
 use crate::plan::typed_rows;
 
-/// Steps whose expressions have types.
+/// Steps whose expressions are bound to typed columns.
 pub struct BoundSteps {
     flow_name: String,
     evaluator: Arc<Evaluator>,
@@ -133,7 +133,7 @@ fn step((step, planned): (&Step, &StagedStep)) -> Value {
         derive,
         filter,
         check,
-        // A name changes no row.
+        // The name of a check changes no row.
         name: _,
         otherwise,
         load,

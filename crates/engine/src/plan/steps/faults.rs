@@ -5,7 +5,7 @@ use inrush_transform::error::StepError;
 
 use crate::plan::error::PlanError;
 
-/// All faults, each with its line in the package, and the part that is meant marked.
+/// All faults, each with its line in the package, in which the faulty part is marked.
 pub fn of_package(package: &Package, flow: &Flow, errors: Vec<StepError>) -> PlanError {
     let is_it = |other: &Flow| std::ptr::eq(other, flow);
     let flow = package.flows.iter().position(is_it).unwrap_or(0);
@@ -36,8 +36,8 @@ fn fault(mut place: Place, error: &StepError) -> PackageFault {
     }
 }
 
-/// Marks a part of the expression in its line of the package. False if the line does not have the expression as it is: it
-/// has several lines, escapes or parameters.
+/// Marks a part of the expression in its line of the package. False if the line does not have the expression literally: it
+/// may have several lines, escapes or parameters.
 fn mark(place: &mut Place, expression: &str, range: std::ops::Range<usize>) -> bool {
     let Some(line) = &mut place.line else {
         return false;

@@ -133,7 +133,7 @@ impl ReadReference<'_> {
         }
         let flow_name = format!("step {} of {}", self.step + 1, self.flow_name);
         let flow = source.flow(&flow_name, asked_for);
-        // All that is read from a connection is opened at one snapshot, so the package has the reference, too.
+        // Everything that is read from a connection is opened at one snapshot, so the reference is added to the package.
         let mut package = self.package.clone();
         package.flows.push(flow.clone());
         let asked = FlowAsked {
