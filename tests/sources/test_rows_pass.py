@@ -14,7 +14,7 @@ from harness.packages import step
 from harness.servers import Database, Server
 from sources.test_postgres_tables import TYPES, package, read
 
-PASSES = "rows pass in the binary form in which the source sends them"
+PASSES = "rows are sent on in the source's binary form, without decoding"
 
 # Types that a user has made have other OIDs in the target, so their rows are converted. A new
 # target has text in the place of two others.

@@ -1,4 +1,4 @@
-//! What sessions of a server do now: the questions to the server, and the few kinds of states that wait events are mapped
+//! What sessions of a server do now: the queries to the server, and the few kinds of states that wait events are mapped
 //! to. For destinations, sources and clients.
 
 use inrush_verdict::BackendState;

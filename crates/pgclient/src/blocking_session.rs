@@ -96,9 +96,9 @@ pub struct BlockingSession {
     filled: usize,
     seen: usize,
     waited_ns: u64,
-    /// When the answer to the present statement must be there.
+    /// The deadline for the answer to the present statement.
     deadline: Option<Instant>,
-    /// An answer was not waited for: it would be taken for that of the next statement.
+    /// An answer came too late, and could be mistaken for that of the next statement.
     is_behind: bool,
 }
 
@@ -500,7 +500,7 @@ impl BlockingSession {
             match poll(&mut wishes, timeout.as_ref()) {
                 Err(rustix::io::Errno::INTR) => {}
                 Err(error) => return Err(self.lost(doing, &error.into())),
-                // The time to answer is over, or nearly: this is looked at above.
+                // The deadline has passed, or nearly; it is checked above.
                 Ok(0) if until.is_some() => {}
                 Ok(0) => self.check_silence(doing)?,
                 Ok(_) if !wishes[0].revents().is_empty() => {

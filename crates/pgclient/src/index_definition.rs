@@ -1,4 +1,4 @@
-//! The definition of an index without its name and its table, so that one like it can be built on another table.
+//! The definition of an index without its name and its table, so that the same index can be built on another table.
 
 /// SQL for the text after `CREATE INDEX name ON table ` of an index: the method, the columns and the rest. It needs `i` of
 /// `pg_index`, `ic` of `pg_class` for the index, `tc` for its table and `n` of `pg_namespace` for the table's schema, and a

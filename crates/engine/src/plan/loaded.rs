@@ -295,8 +295,8 @@ fn changed(flow: &WantedFiles<'_>, file: &dyn Input) -> PlanError {
              would be loaded beside the old ones",
             name = file.name().display()
         ),
-        hint: "load them in place of the old ones by mode = \"replace\", or only what is new by `since`; with --again all are \
-               added once more"
+        hint: "replace the old rows with mode = \"replace\", load only the new ones with `since`, or add all rows once more with \
+               --again"
             .to_owned(),
     }
 }

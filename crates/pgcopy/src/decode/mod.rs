@@ -8,7 +8,7 @@
 //! 2. Each column is made from its fields by the kernel of its type ([`column`], [`numeric`], [`texts`]). Texts and bytes are
 //!    views into the block, and are not copied.
 //!
-//! Where the rows go to a server that has the same columns, only the first step is done ([`passing`]).
+//! For a target with the same columns, only the first step is done ([`passing`]).
 //!
 //! The arrays are those that [`BinaryEncoder`](crate::BinaryEncoder) takes for the same type, so that encoding and decoding
 //! cancel out. There is one exception: a block in which a number does not fit the declared decimal, such as `NaN`, has

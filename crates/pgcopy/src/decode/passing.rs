@@ -1,4 +1,4 @@
-//! Rows that are passed on as they came: only their borders are found.
+//! Rows that are passed on undecoded: only their borders are found.
 
 use super::decoder::BinaryDecoder;
 use super::error::DecodeError;
@@ -9,9 +9,9 @@ use super::fields::{At, row_at};
 pub struct Passed {
     /// Whole rows.
     pub row_count: u64,
-    /// Bytes that are done with: the stream's header, its rows, its end.
+    /// Bytes that were consumed: the stream's header, its rows, its end.
     pub used: usize,
-    /// The bytes that are left are not a whole row: more are needed.
+    /// The remaining bytes are not a whole row: more are needed.
     pub is_short: bool,
 }
 

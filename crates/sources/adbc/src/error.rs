@@ -42,8 +42,8 @@ pub fn of_driver(
     }
 }
 
-/// The fix that a message shows, and true if the user's words have to be changed: a statement that writes, its grammar, a column
-/// that there is not. Drivers return no codes for it.
+/// The fix for a driver's message, and true if the user's text has to be changed: a statement that writes, a syntax error, an
+/// unknown column. Drivers return no codes for these.
 fn fix_of(message: &str) -> (&'static str, bool) {
     let lower = message.to_lowercase();
     let says = |words: &[&str]| words.iter().any(|word| lower.contains(word));

@@ -133,7 +133,7 @@ impl AdbcSource {
                 }
                 notes.push(match sessions_max {
                     1 => format!(
-                        "Inrush does not know whether {} shows one moment to a transaction: let nobody write to {name} meanwhile",
+                        "Inrush does not know whether {} shows one moment to a transaction: make sure that nobody writes to {name} meanwhile",
                         database.described
                     ),
                     _ => format!(

@@ -34,9 +34,9 @@ pub struct Column {
     pub data_type: DataType,
     /// Its type in SQL, for a new target: `text` where the server's text is read.
     pub sql_type: String,
-    /// The form of its values in the stream; none if no other database could take them as they are.
+    /// The form of its values in the stream; none if no other database can take them unchanged.
     pub form: Option<NativeType>,
-    /// Its values are left in that form, because Arrow has no type for them.
+    /// Its values keep that form, because Arrow has no type for them.
     pub is_native: bool,
     /// It has no NULL.
     pub not_null: bool,

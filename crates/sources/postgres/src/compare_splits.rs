@@ -18,7 +18,7 @@ use crate::explained::Explained;
 use crate::keys::{self, KeyAsked};
 use crate::structure;
 
-/// The number of a row that is in none of the splits.
+/// The split number of rows that are in no split.
 const OTHERS: i64 = -1;
 /// About the number of rows in a range.
 const RANGE_ROWS: u64 = 10_000;

@@ -6,7 +6,7 @@ use inrush_pgclient::{ClientError, SessionError};
 use inrush_source::SourceError;
 pub use inrush_source::{input_error, unsuitable};
 
-/// The fix where policies of a table apply to the user.
+/// The fix if policies of a table apply to the user.
 pub const FIX_OF_ROW_SECURITY: &str = "a policy hides rows of the table from the user: read as its owner, or as a role with BYPASSRLS";
 
 /// What a session could not do for an input.
@@ -22,7 +22,7 @@ pub fn of_session(input: &Path, error: SessionError) -> SourceError {
     let code = error.code().map(|code| code.code().to_owned());
     let fix = fix_of(&error);
     match code.as_deref() {
-        // A statement that writes, its grammar, and a column that there is not: all of them are the user's words.
+        // A statement that writes, a syntax error, and an unknown column: the user's text has to be changed.
         Some("25006" | "42601" | "42703") => unsuitable(input, error.to_string(), fix),
         _ => input_error(input, error.to_string(), fix),
     }

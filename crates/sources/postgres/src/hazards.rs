@@ -1,4 +1,4 @@
-//! What would stop or disturb a run that reads from a server for as long as a load takes: for a preflight.
+//! Finds for a preflight what would stop or disturb a run that reads from a server during a whole load.
 //!
 //! Timeouts of the role are no hazards: every session sets them to 0 ([`inrush_pgclient::SETTINGS`]).
 

@@ -1,5 +1,5 @@
-//! Asks the server what the reading sessions do. The session that keeps the snapshot asks, so that sampling needs no
-//! connection beyond `max_connections`.
+//! Samples what the reading sessions do. The session that keeps the snapshot asks the server, so sampling needs no connection
+//! beyond `max_connections`.
 
 use std::path::Path;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! The indexes and partitions of a table, for a new target in PostgreSQL that shall get them.
+//! Reads the indexes and partitions of a table, for a new target in PostgreSQL.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -12,7 +12,7 @@ use crate::columns::Column;
 use crate::error::{input_error, of_session};
 use crate::relations::Table;
 
-/// What a new target shall get beside its columns and its primary key.
+/// The properties that a new target gets apart from its columns and its primary key.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct StructureAsked {
     /// The indexes and unique constraints.
@@ -229,7 +229,7 @@ impl Catalog<'_> {
         Ok(of_partitions)
     }
 
-    /// Why a definition cannot be run in another database, if that is known here.
+    /// The reason why a definition cannot be run in another database, as far as the source knows it.
     fn obstacle(&self, depends: &Depends, is_plain: bool) -> Option<String> {
         for name in &depends.columns {
             match self.columns.iter().find(|column| column.name == *name) {
@@ -368,7 +368,7 @@ impl Catalog<'_> {
     }
 }
 
-/// Objects that are not of every server, on which those that meet a condition on `pg_depend` (`d`) depend.
+/// A query for the objects that not every server has, and on which the objects chosen by a condition on `pg_depend` (`d`) depend.
 fn needed(condition: &str) -> String {
     format!(
         "SELECT DISTINCT d.objid, o.type, o.identity, \
@@ -394,7 +394,7 @@ fn object(kind: &str, identity: &str, extension: &str) -> NeededObject {
     }
 }
 
-/// Code of the source itself: an object of the same name may do something else in another database.
+/// The reason why an object made by users cannot be used in the target: one of the same name may do something else there.
 fn own_code(object: &NeededObject) -> Option<String> {
     let is_code = !matches!(
         object.kind.as_str(),

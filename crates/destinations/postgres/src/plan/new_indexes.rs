@@ -1,6 +1,6 @@
-//! The indexes that a new target gets of the table that is read: which of them it can have, and their statements.
+//! The indexes of the source's table that a new target gets: which of them it can have, and their statements.
 //!
-//! They are built on the staging table once it has its rows, as the primary key is, and get their names in the switch.
+//! Like the primary key they are built on the staging table once it has its rows, and get their names in the switch.
 
 use std::collections::BTreeSet;
 
@@ -19,7 +19,7 @@ const NULLS_NOT_DISTINCT_VERSION: i32 = 150_000;
 pub struct NewIndex {
     /// Counted from 1 over all indexes of the target; part of its name until the switch.
     pub number: usize,
-    /// Its name, which no relation of the target's schema has.
+    /// Its final name, which is free in the target's schema.
     pub name: String,
     /// It is UNIQUE.
     pub is_unique: bool,
@@ -69,7 +69,7 @@ impl NewIndex {
     }
 }
 
-/// Takes over indexes, one after the other.
+/// Plans the indexes, one after the other.
 pub struct IndexPlanner<'a> {
     /// The version of the target's server.
     pub version_number: i32,
@@ -130,7 +130,7 @@ impl<'a> IndexPlanner<'a> {
         self.take_over(&[key]).pop()
     }
 
-    /// A name that no relation of the schema has: this one, or one like it.
+    /// A name that is free in the schema: this one, or a similar one.
     pub fn free_name(&mut self, name: &str) -> String {
         let begin = cut(name, NAME_BYTES_MAX - 4);
         let other = |number: usize| match number {
@@ -182,7 +182,7 @@ impl<'a> IndexPlanner<'a> {
     }
 }
 
-/// What a target lacks, in words.
+/// A lacking object, in words.
 pub fn lacking(object: &NeededObject) -> String {
     let of = object.extension.as_ref();
     let of = of.map_or_else(String::new, |name| format!(" (extension {name})"));

@@ -1,4 +1,4 @@
-//! Whether the rows of another PostgreSQL server can be sent as they come.
+//! Decides whether the rows of another PostgreSQL server can be sent on without decoding.
 
 use inrush_pgclient::native_types;
 use inrush_rows::column::Column;
@@ -34,7 +34,7 @@ pub async fn rows_pass(
         .all(|shape| shape.as_ref().is_some_and(|shape| shape.is_plain())))
 }
 
-/// True if nothing but the types of its columns can keep the rows of a source with so many fields from passing.
+/// True if only the types of its columns can prevent the rows of a source with this number of fields from passing.
 fn may_pass(field_count: usize, columns: &[Column], wire: &WireForm, has_steps: bool) -> bool {
     let are_in_place = columns.len() == field_count
         && columns

@@ -137,7 +137,7 @@ fn fmt_rows(f: &mut fmt::Formatter<'_>, flow: &FlowPlan) -> fmt::Result {
     if flow.rows_pass {
         told!(
             f,
-            "  rows pass in the binary form in which the source sends them: all columns have the same types there"
+            "  rows are sent on in the source's binary form, without decoding: all columns have the same types there"
         )?;
     }
     told!(f, "  rejects: {}", reject_limit(&flow.reject_limit))?;
