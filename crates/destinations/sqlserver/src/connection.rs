@@ -5,14 +5,14 @@ use std::sync::Arc;
 use inrush_destination::{CancelRun, Error, Result};
 use inrush_tdsclient::{Answer, Interrupt, Session, SessionError, SessionFacts, SessionOptions};
 
-/// The longest wait for a lock while a package is planned, because others may lock a table for hours.
+/// The longest wait for a lock while a package is planned. Somebody may switch or change the table for hours.
 const PLANNING_LOCK_MILLISECONDS: u32 = 5_000;
 /// The longest wait for a lock in a run.
 pub const RUN_LOCK_MILLISECONDS: u32 = 60_000;
 
-/// Numbers of errors that are handled differently from others.
+/// Numbers of errors that are told apart.
 pub mod number {
-    /// A unique key exists already: of a constraint, of an index.
+    /// A unique key is there already: of a constraint, of an index.
     pub const DUPLICATE_KEYS: [i32; 2] = [2627, 2601];
     /// A CHECK or FOREIGN KEY is broken; a NULL is not allowed.
     pub const CONSTRAINT: i32 = 547;
@@ -24,11 +24,11 @@ pub mod number {
     pub const DEADLOCK: i32 = 1205;
     /// Filegroup, log and database are full.
     pub const NO_SPACE: [i32; 4] = [1105, 9002, 1101, 40544];
-    /// A permission is missing.
+    /// Rights are missing.
     pub const NO_RIGHTS: [i32; 5] = [229, 230, 262, 297, 1088];
 }
 
-/// The purpose of a session, on which its wait for locks depends.
+/// What a session is for: how long it waits for locks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Purpose {
     /// Planning, status, cleanup.
@@ -133,7 +133,7 @@ impl SqlSession {
             .map_err(|error| refused("cannot roll back a transaction", error))
     }
 
-    /// Does the work in a transaction, and commits it; after an error it rolls back, and returns the first error.
+    /// Does the work in a transaction: commits it, or rolls back and returns the first error.
     pub fn in_transaction<T>(
         &mut self,
         doing: &str,

@@ -15,12 +15,12 @@ use crate::sql;
 const VERSION: u64 = 1;
 /// Units that are read at a time: all units of a run may not fit into memory.
 const UNITS_AT_A_TIME: usize = 2_000;
-/// The collation of texts: they are compared by their code points.
+/// Bytes are compared, not words of a language.
 const COLLATION: &str = "COLLATE Latin1_General_BIN2";
 /// Leaves out rows that another session is changing. Without READCOMMITTEDLOCK it is refused (error 650) where the
 /// database has READ_COMMITTED_SNAPSHOT on.
 const PASSES_LOCKED: &str = "WITH (READCOMMITTEDLOCK, READPAST)";
-/// The step that errors of queries to the ledger name.
+/// The step of all questions to the ledger.
 const READING: &str = "cannot read the ledger";
 
 /// The names of the ledger's tables.
@@ -62,7 +62,7 @@ impl Ledger {
         Ok(catalog::entry(session, &self.schema, "run")?.is_some())
     }
 
-    /// Creates it if it does not exist. The session is in a transaction during which no other process can begin a run.
+    /// Creates it if it does not exist. The session is in a transaction that no other process begins a run in.
     pub fn create(&self, session: &mut SqlSession) -> Result<()> {
         if self.exists(session)? {
             return Ok(());
@@ -115,7 +115,7 @@ impl Ledger {
         Ok(found.into_iter().next())
     }
 
-    /// The holders of runs that are loading, or whose rows are being changed at this moment; of one package or of all.
+    /// Who holds the runs that are loading, or whose rows are being changed in this moment; of one package or of all.
     /// Uncommitted rows are read, so that this never waits.
     pub fn holders(
         &self,
@@ -292,7 +292,7 @@ impl Ledger {
     }
 
     /// Holds the run's row until the transaction ends, and fails if another process has taken over or ended the run.
-    /// Streams share the row; a process that takes the run over waits for their transactions.
+    /// Streams share the row; who takes the run over waits for their transactions.
     pub fn fence(&self, session: &mut SqlSession, record: &RunRecord) -> Result<()> {
         let question = format!(
             "SELECT epoch, state, holder FROM {} WITH (REPEATABLEREAD) WHERE run_id = {}",

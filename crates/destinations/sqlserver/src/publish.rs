@@ -1,8 +1,8 @@
 //! The switch: staged rows become part of all targets, in one transaction.
 //!
-//! For a new target the staging table is renamed, so no row is moved. An existing target gets the rows by
-//! `INSERT ... SELECT`, after TRUNCATE or DELETE if its rows are replaced. Readers wait for the transaction, unless
-//! READ_COMMITTED_SNAPSHOT is on and rows are only added. They never see a part of the rows.
+//! A target that is new is the staging table, renamed: no row is moved. A target that exists gets the rows by
+//! `INSERT ... SELECT`, after TRUNCATE or DELETE if its rows are replaced. Readers wait for the transaction; with
+//! READ_COMMITTED_SNAPSHOT on, those of a target that gets more rows do not. They never see a part.
 
 use inrush_destination::{Error, PublishStep, Published, Result, WriteMode};
 use inrush_rows::calendar::now_microseconds;

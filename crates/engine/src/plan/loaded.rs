@@ -1,8 +1,8 @@
-//! Finds out whether the inputs of a plan, files and tables of databases, are loaded already.
+//! Finds out whether the inputs of a plan are loaded already: files, and tables of databases.
 //!
-//! A file counts as loaded if its size and time are those that the run recorded. The state of a table changes with each write. If it
-//! is no longer the recorded one, the rows are read again, and must have the hashes that the run recorded. Tables whose rows
-//! are replaced or merged are loaded again instead.
+//! A file counts as loaded if its size and time are those of the run. A table is another one with each write, so its state must
+//! be that of the run, or else its rows are read again and must have the hashes that the run has recorded. Tables whose rows are
+//! replaced or merged are loaded again instead.
 
 use std::sync::Arc;
 
@@ -30,7 +30,7 @@ pub struct WantedFiles<'a> {
 }
 
 impl WantedFiles<'_> {
-    /// True if loading the rows once more leaves each of them in the target exactly once, with its present values.
+    /// True if loading the rows once more leaves each of them once in the target, as they are now.
     fn renews(&self) -> bool {
         self.replaces || (self.merges && self.has_snapshot())
     }
@@ -70,7 +70,7 @@ struct FoundFile {
     loaded_by: Option<RunId>,
     /// The last run seen that has loaded the file, and whether it has loaded all of it as it is now.
     seen_last: Option<(RunId, bool)>,
-    /// The newest run that loaded it as a table in another state, and whose rows are still in the target.
+    /// The newest run that has loaded it as a table in another state, and whose rows of it still exist.
     loaded_before_by: Option<RunId>,
     /// It is a table, and its rows differ from those of that run.
     is_changed: bool,
@@ -286,7 +286,7 @@ fn is_unchanged(file: &dyn Input, switched: &SwitchedFile) -> bool {
         && (!file.is_snapshot() || switched.file_state == file.mark())
 }
 
-/// The refusal to load a changed table once more.
+/// The refusal to load a table once more that has changed.
 fn changed(flow: &WantedFiles<'_>, file: &dyn Input) -> PlanError {
     PlanError::Target {
         target: flow.target.clone(),
@@ -295,8 +295,8 @@ fn changed(flow: &WantedFiles<'_>, file: &dyn Input) -> PlanError {
              would be loaded beside the old ones",
             name = file.name().display()
         ),
-        hint: "replace the old rows with mode = \"replace\", load only the new ones with `since`, or add all rows once more with \
-               --again"
+        hint: "load them in place of the old ones by mode = \"replace\", or only what is new by `since`; with --again all are \
+               added once more"
             .to_owned(),
     }
 }
@@ -416,7 +416,7 @@ mod tests {
             let found = run_of_one(TestInput::table("t", 10), mode, "", false);
             assert_eq!(found.expect("it is not refused"), run, "{mode:?}");
         }
-        // The state of a file is that of its inode; its size and time decide whether it is another file.
+        // A file has the state of its inode, and size and time tell whether it is another one.
         let found = run_of_one(TestInput::new("t", 10), [false, false], "inode", false);
         assert_eq!(found.expect("it is not refused"), run);
     }

@@ -1,9 +1,9 @@
-//! The steps of a flow in its plan. Their expressions are read before the columns have types ([`AskedSteps`]), and then bound
-//! to the columns ([`StepPlan`]).
+//! The steps of a flow in its plan: their expressions are read before the columns have types ([`AskedSteps`]), and bound to
+//! the columns afterwards ([`StepPlan`]).
 //!
 //! A flow with steps has two lists of columns. Those that are read come from the source; each has the type of the target's
-//! column of the same name, or else the one that the package or the source declares. Those that are loaded come after the
-//! steps: unchanged columns, and derived ones.
+//! column of the same name, or else the one that the package or the source declares. Those that are loaded follow the
+//! steps: columns that go through unchanged, and derived ones.
 
 mod asked;
 mod bound;
@@ -35,6 +35,6 @@ pub struct StepPlan {
     pub read: Vec<Column>,
     /// For each column that is loaded, how it is filled.
     pub after: Vec<AfterSteps>,
-    /// Their declaration in the package, for the identity of units.
+    /// What the package says of them, for the identity of units.
     pub description: Description,
 }
