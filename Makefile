@@ -120,7 +120,7 @@ bench-kernels: $(VENV)/.stamp-requirements ## each step on one core, and its tar
 	$(CARGO) bench --locked --workspace --bench scan --bench convert --bench encode -- $(BENCH)
 	$(if $(BENCH),,$(BIN)/python benchmarks/kernels.py)
 
-capture-tds: $(VENV)/.stamp-requirements $(VENV)/.stamp-harness ## how foreign clients send a bulk load, recorded anew (needs node, go, java and mvn)
+capture-tds: $(VENV)/.stamp-requirements $(VENV)/.stamp-harness ## how foreign clients send a bulk load, recorded anew (needs node, go, java, mvn and apt-get)
 	$(BIN)/python tests/sqlserver/capture.py
 
 lock: ## the requirements' .txt files anew, after a change of a .in file (needs uv)

@@ -19,6 +19,7 @@ from conformance.destinations import (
     PostgreSql,
     PostgreSql15,
     PostgreSql18,
+    RealSqlServer,
     SqlServerDouble,
 )
 from conformance.job import Job
@@ -28,6 +29,7 @@ from conftest import SharedServer
 from harness.command import Inrush
 from harness.servers import Database, Server
 from sqlserver.double import Double
+from sqlserver.real_server import RealDatabase
 
 # Makes an empty destination of a kind; its files are in the folder.
 MakePlace = Callable[[type[Place], Path], Place]
@@ -69,6 +71,10 @@ def make_place(request: pytest.FixtureRequest) -> MakePlace:
             double = Double()
             request.addfinalizer(lambda: double.__exit__())
             return SqlServerDouble(double.__enter__())
+        if kind is RealSqlServer:
+            real = RealDatabase(next(numbers))
+            request.addfinalizer(real.drop)
+            return RealSqlServer(real)
         assert kind is Parquet
         return Parquet(folder / "lake")
 
@@ -82,6 +88,8 @@ def place(request: pytest.FixtureRequest, make_place: MakePlace, tmp_path: Path)
     yield made
     if isinstance(made, PostgreSql):
         made.database.server.done_with(made.database)
+    if isinstance(made, RealSqlServer):
+        made.database.drop()
     if isinstance(made, SqlServerDouble):
         made.double.__exit__()
         assert made.double.unknown == []

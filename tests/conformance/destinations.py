@@ -27,7 +27,8 @@ import pyarrow.dataset as pads
 from conformance.canonical import Row, canonical
 from harness.packages import Value, package
 from harness.servers import Database
-from sqlserver.double import Double, SqlError
+from sqlserver import real_server
+from sqlserver.double import Double, Session, SqlError
 
 
 class KeptOutError(Exception):
@@ -475,13 +476,9 @@ class Parquet(Place):
         return sorted(path.name for path in self.path(table).iterdir() if path.is_dir())
 
 
-class SqlServerDouble(Place):
-    """The double of SQL Server, read without a connection: it is no SQL Server.
+class SqlServer(Place):
+    """What the double and a real SQL Server have in common."""
 
-    `sqlserver.double` says which rules it enforces.
-    """
-
-    name = "sql_server_double"
     title = "SQL Server (double)"
     exceptions: ClassVar[dict[str, str]] = {
         "D-13": "the switch locks its targets until it is committed: readers that begin meanwhile "
@@ -490,22 +487,9 @@ class SqlServerDouble(Place):
     # Types of the tests that are something else in T-SQL.
     _TYPES = re.compile(r"\btext\b")
 
-    def __init__(self, double: Double) -> None:
-        super().__init__(double.url)
-        self.double = double
-
+    @abstractmethod
     def _rows(self, query: str) -> list[list[Any]]:
-        session = self.double.session()
-        # A server notices within this time that a client is gone.
-        session.lock_timeout = 2
-        try:
-            return session.rows(query)
-        except SqlError as error:
-            if error.number == 1222:
-                raise KeptOutError(str(error)) from error
-            raise
-        finally:
-            session.close()
+        """Return the rows of a query; a lock of somebody else is a `KeptOutError` after a while."""
 
     def tables(self) -> set[str]:
         # The tables of a schema are listed while another one is locked.
@@ -541,8 +525,12 @@ class SqlServerDouble(Place):
     def drop(self, table: str) -> None:
         self.execute(f"DROP TABLE {quoted(table)}")
 
+    @abstractmethod
+    def _session(self) -> Session | real_server.RealSession:
+        """Return a session, not by Inrush."""
+
     def execute(self, statement: str) -> None:
-        session = self.double.session()
+        session = self._session()
         try:
             session.execute(self._TYPES.sub("nvarchar(400)", statement))
         finally:
@@ -550,6 +538,63 @@ class SqlServerDouble(Place):
 
     def view(self, name: str) -> list[tuple[Any, ...]]:
         return [tuple(row) for row in self._rows(f"SELECT * FROM {quoted(name)}")]
+
+
+class SqlServerDouble(SqlServer):
+    """The double of SQL Server, read without a connection: it is no SQL Server.
+
+    `sqlserver.double` says which rules it enforces.
+    """
+
+    name = "sql_server_double"
+
+    def __init__(self, double: Double) -> None:
+        super().__init__(double.url)
+        self.double = double
+
+    def _session(self) -> Session:
+        return self.double.session()
+
+    def _rows(self, query: str) -> list[list[Any]]:
+        session = self._session()
+        # A server notices within this time that a client is gone.
+        session.lock_timeout = 2
+        try:
+            return session.rows(query)
+        except SqlError as error:
+            if error.number == real_server.LOCK_TIMEOUT:
+                raise KeptOutError(str(error)) from error
+            raise
+        finally:
+            session.close()
+
+
+class RealSqlServer(SqlServer):
+    """A database of the server that `INRUSH_TEST_SQLSERVER` names, in place of the double.
+
+    Its column in the matrix of types must be that of the double.
+    """
+
+    name = "sql_server"
+
+    def __init__(self, database: real_server.RealDatabase) -> None:
+        super().__init__(database.url, {"password": "${env:" + real_server.PASSWORD + "}"})
+        self.database = database
+
+    def _session(self) -> real_server.RealSession:
+        return self.database.session()
+
+    def _rows(self, query: str) -> list[list[Any]]:
+        session = self.database.session()
+        try:
+            session.execute("SET LOCK_TIMEOUT 2000")
+            return session.rows(query)
+        except session.error as error:
+            if getattr(error, "number", None) == real_server.LOCK_TIMEOUT:
+                raise KeptOutError(str(error)) from error
+            raise
+        finally:
+            session.close()
 
 
 # All of them, in the order of the matrix of types.
@@ -561,5 +606,5 @@ PLACES: tuple[type[Place], ...] = (
     AdbcSqlite,
     AdbcPostgreSql,
     Parquet,
-    SqlServerDouble,
+    RealSqlServer if real_server.is_named() else SqlServerDouble,
 )

@@ -1,9 +1,9 @@
 """A server that speaks enough of TDS for a client to send a bulk load, and that keeps its bytes.
 
-It is not a SQL Server: it accepts any login, answers a query of columns with those of `table.py`,
-any
-other statement with success, and stores nothing. Nothing about SQL Server follows from its answers.
-It records the work of the clients, which are known to work with real servers.
+It is not a SQL Server: it accepts any login, answers a query of columns with those of `table.py`, a
+query of rows with the bytes that it was given, any other statement with success, and stores
+nothing. Nothing about SQL Server follows from its answers. It records the work of the clients,
+which are known to work with real servers.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import re
 import socket
 import struct
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from .table import COLUMNS, CP1252, CP1252_NAME, UTF8_NAME, Column
@@ -56,6 +56,8 @@ class Recording:
 class RecordingServer:
     """Listens on a port of this machine until it is closed."""
 
+    # The answer to a SELECT of the table's rows.
+    rows: bytes | None = None
     recordings: list[Recording] = field(default_factory=list)
     # Every statement of every client, to show what a new client asks.
     statements: list[str] = field(default_factory=list)
@@ -172,43 +174,16 @@ class _Session:
         return self._answer(payload[struct.unpack_from("<I", payload)[0] :].decode("utf-16-le"))
 
     def _rpc(self, payload: bytes) -> bytes:
-        text = payload.decode("utf-16-le", "replace")
-        self._server.statements.append(f"rpc: {text}")
-        # DONEPROC with a return status of 0.
-        return b"\x79" + struct.pack("<i", 0) + b"\xfe" + struct.pack("<HHQ", DONE_FINAL, 0, 0)
+        self._server.statements.append(f"rpc: {payload.decode('utf-16-le', 'replace')}")
+        return answer_to_call()
 
     def _answer(self, statement: str) -> bytes:
         self._server.statements.append(statement)
-        lower = statement.lower()
-        if "insert bulk" in lower:
+        if "insert bulk" in statement.lower():
             self._statement = statement
-            return done()
-        if "sp_tablecollations" in lower:
-            # As SqlClient and its relatives ask: open transactions, columns, and the names of
-            # collations.
-            collations = [
-                [index + 1, column.name, None, column.collation]
-                for index, column in enumerate(COLUMNS)
-            ]
-            kinds = [("colid", int), ("name", str), ("tds_collation", str), ("collation", str)]
-            return (
-                single("", 0)
-                + done(DONE_COUNT | DONE_MORE, 1)
-                + description(COLUMNS)
-                + done(DONE_COUNT | DONE_MORE)
-                + rowset(kinds, collations)
-                + done(DONE_COUNT, len(collations))
-            )
-        if "sys.columns" in lower or "sys.all_columns" in lower or "syscolumns" in lower:
-            return columns_of_catalog(lower)
-        asks_columns = ("fmtonly" in lower and "select" in lower) or re.search(
-            r"select\s+top\s*\(?\s*0", lower
-        )
-        if asks_columns:
-            return description(COLUMNS) + done(DONE_COUNT)
-        if "@@trancount" in lower:
-            return single("", 1) + done(DONE_COUNT, 1)
-        return done()
+        if statement.lower().lstrip().startswith("select * from") and self._server.rows is not None:
+            return self._server.rows
+        return answer_to_client(statement, COLUMNS)
 
     def _bulk_load(self, payload: bytes) -> bytes:
         recording = Recording(self._statement, payload, self._packet_bytes)
@@ -216,18 +191,60 @@ class _Session:
         return done(DONE_COUNT, 4)
 
     def _transaction(self, payload: bytes) -> bytes:
-        request = struct.unpack_from("<H", payload, struct.unpack_from("<I", payload)[0])[0]
-        descriptor = b"\x08" + struct.pack("<Q", 1)
-        changes = {
-            5: (8, descriptor + b"\x00"),
-            7: (9, b"\x00" + descriptor),
-            8: (10, b"\x00" + descriptor),
-        }
-        change = env_change(*changes[request]) if request in changes else b""
-        return change + done()
+        return answer_to_transaction(payload)
 
 
-def columns_of_catalog(statement: str) -> bytes:
+def answer_to_call() -> bytes:
+    """Return the answer to a procedure: DONEPROC with a return status of 0."""
+    return b"\x79" + struct.pack("<i", 0) + b"\xfe" + struct.pack("<HHQ", DONE_FINAL, 0, 0)
+
+
+def answer_to_transaction(payload: bytes) -> bytes:
+    """Return the answer to a request to begin or to end a transaction."""
+    request = struct.unpack_from("<H", payload, struct.unpack_from("<I", payload)[0])[0]
+    descriptor = b"\x08" + struct.pack("<Q", 1)
+    changes = {
+        5: (8, descriptor + b"\x00"),
+        7: (9, b"\x00" + descriptor),
+        8: (10, b"\x00" + descriptor),
+    }
+    change = env_change(*changes[request]) if request in changes else b""
+    return change + done()
+
+
+def answer_to_client(statement: str, columns: Sequence[Column]) -> bytes:
+    """Return the answer to what a client asks about a table before it loads it."""
+    lower = statement.lower()
+    if "insert bulk" in lower:
+        return done()
+    if "sp_tablecollations" in lower:
+        # As SqlClient and its relatives ask: open transactions, columns, and the names of
+        # collations.
+        collations: list[list[str | int | None]] = [
+            [index + 1, column.name, None, column.collation] for index, column in enumerate(columns)
+        ]
+        kinds = [("colid", int), ("name", str), ("tds_collation", str), ("collation", str)]
+        return (
+            single("", 0)
+            + done(DONE_COUNT | DONE_MORE, 1)
+            + description(columns)
+            + done(DONE_COUNT | DONE_MORE)
+            + rowset(kinds, collations)
+            + done(DONE_COUNT, len(collations))
+        )
+    if "sys.columns" in lower or "sys.all_columns" in lower or "syscolumns" in lower:
+        return columns_of_catalog(lower, columns)
+    asks_columns = ("fmtonly" in lower and "select" in lower) or re.search(
+        r"select\s+top\s*\(?\s*0", lower
+    )
+    if asks_columns:
+        return description(columns) + done(DONE_COUNT)
+    if "@@trancount" in lower:
+        return single("", 1) + done(DONE_COUNT, 1)
+    return done()
+
+
+def columns_of_catalog(statement: str, columns: Sequence[Column]) -> bytes:
     """Answer a query of the catalog's columns with those of the selected names that are known."""
     known: dict[str, Callable[[int, Column], str | int | None]] = {
         "name": lambda _, column: column.name,
@@ -243,7 +260,7 @@ def columns_of_catalog(statement: str) -> bytes:
     names = list(dict.fromkeys(names)) or ["name", "collation_name"]
     texts = ("name", "collation_name")
     kinds: list[tuple[str, type]] = [(name, str if name in texts else int) for name in names]
-    rows = [[known[name](index, column) for name in names] for index, column in enumerate(COLUMNS)]
+    rows = [[known[name](index, column) for name in names] for index, column in enumerate(columns)]
     return rowset(kinds, rows) + done(DONE_COUNT, len(rows))
 
 

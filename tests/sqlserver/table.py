@@ -222,6 +222,7 @@ def as_json() -> str:
             {
                 "name": column.name,
                 "sql": column.sql,
+                "type_info": column.type_info.hex(),
                 "collation": column.collation,
                 "nullable": column.nullable,
                 "texts": [text_of(row[index]) for row in rows()],

@@ -13,4 +13,5 @@ mod goldens;
 mod packets;
 mod plain;
 mod refusals;
+mod replay;
 mod round_trips;
