@@ -121,8 +121,12 @@ class Double:
             self._connections.add(connection)
             threading.Thread(target=self._serve, args=[connection], daemon=True).start()
 
+    def client(self, connection: socket.socket) -> Client:
+        """Return what serves a connection."""
+        return Client(self, connection)
+
     def _serve(self, connection: socket.socket) -> None:
-        client = _Client(self, connection)
+        client = self.client(connection)
         try:
             client.run()
         except (_GoneError, OSError, ssl.SSLError):
@@ -133,7 +137,7 @@ class Double:
             connection.close()
 
 
-class _Client:
+class Client:
     """One connection."""
 
     def __init__(self, server: Double, connection: socket.socket) -> None:
