@@ -1,5 +1,5 @@
-//! Encodes Arrow record batches as the bytes of a SQL Server bulk load (TDS message 0x07). There is no I/O: the
-//! destination sends the packets.
+//! Encodes Arrow record batches as the bytes of a SQL Server bulk load (TDS message 0x07), and decodes the rows of a
+//! result ([`result`]). There is no I/O: the session sends and receives the packets.
 //!
 //! The server describes the target's columns ([`RowMetadata`], parsed from its answer to a query of no rows). The
 //! stream begins with the same description, so types, collations and nullability agree by construction. [`BulkEncoder`]
@@ -11,6 +11,7 @@
 //! Where the bytes are described: [MS-TDS] 2.2.5 (types), 2.2.6.1 (bulk load), 2.2.7.4 (COLMETADATA).
 
 pub mod limits;
+pub mod result;
 
 mod bulk;
 mod code_page;

@@ -14,4 +14,5 @@ mod packets;
 mod plain;
 mod refusals;
 mod replay;
+mod results;
 mod round_trips;
