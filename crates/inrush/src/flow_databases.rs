@@ -72,7 +72,7 @@ impl FlowDatabases {
             return Err(PlanError::Mismatch {
                 flow: asked.name.to_owned(),
                 what: format!("{} is its source and its target", file.display()),
-                hint: "load into another file; within one file the database itself copies rows"
+                hint: "load into another file, or read a copy of it; within one file the database itself copies rows"
                     .to_owned(),
             });
         }

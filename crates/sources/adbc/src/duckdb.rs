@@ -114,7 +114,7 @@ impl DuckDbTable {
         let keys = match &settings.split_by {
             Some(column) => {
                 keys::refuse_unknown(input, column, &names)?;
-                refuse_chosen_rows(session, input, &plain, refused)?;
+                refuse_chosen_rows(session, input, &plain, &settings.rows, refused)?;
                 let kind = described.iter().find(|(name, _)| name == column);
                 let asked = KeyAsked {
                     input,
@@ -147,40 +147,109 @@ impl DuckDbTable {
 }
 
 /// Refuses rows that may be others when they are asked for again: those of a LIMIT or a sample, and values of functions such as
-/// random().
+/// random(). DuckDB's plan has the operators and the conditions, but only the names of computed columns; so the functions of the
+/// query and of the views that it names are looked at, too.
 fn refuse_chosen_rows(
     session: &mut Session,
     input: &Path,
     from: &str,
+    rows: &Rows,
     refused: Refused<'_>,
 ) -> Result<(), SourceError> {
     let doing = "asking for the plan of the query";
-    let plan = session.rows(&format!("EXPLAIN SELECT * FROM {from}"));
-    let plan = plan.map_err(|error| refused(doing, &error))?;
-    let plan: String = plan.into_iter().flatten().flatten().collect();
-    let upper = plan.to_uppercase();
-    for (word, what) in [
-        ("LIMIT", "a LIMIT"),
-        ("TOP_N", "a LIMIT"),
-        ("SAMPLE", "a sample"),
-    ] {
-        if upper.contains(word) {
-            return Err(keys::chosen_rows(input, what));
+    let mut ask = |sql: &str| {
+        let rows = session.rows(sql);
+        rows.map_err(|error| refused(doing, &error))
+    };
+    let plan = ask(&format!("EXPLAIN (FORMAT json) SELECT * FROM {from}"))?;
+    let plan: String = plan
+        .into_iter()
+        .filter_map(|row| row.into_iter().nth(1)?)
+        .collect();
+    let parts = ask(&format!(
+        "SELECT key, value->>'$' FROM json_tree({}) WHERE type = 'VARCHAR'",
+        literal(&plan)
+    ))?;
+    let mut called = String::new();
+    for part in parts {
+        let mut part = part.into_iter().map(Option::unwrap_or_default);
+        let key = part.next().unwrap_or_default();
+        let text = part.next().unwrap_or_default();
+        let is_operator = |word: &str| key == "name" && text.split('_').any(|own| own == word);
+        if is_operator("LIMIT") || is_operator("TOP") {
+            return Err(keys::chosen_rows(input, "a LIMIT"));
+        }
+        if is_operator("SAMPLE") || key == "Sample Method" {
+            return Err(keys::chosen_rows(input, "a sample"));
+        }
+        called.push_str(&text.to_lowercase());
+        called.push('\n');
+    }
+    let functions = ask(
+        "SELECT DISTINCT function_name, stability FROM duckdb_functions() \
+         WHERE function_type = 'scalar' AND stability <> 'CONSISTENT'",
+    )?;
+    let written = match rows {
+        Rows::Query(query) => ask(&format!(
+            "SELECT DISTINCT (value->>'$') || '(' FROM json_tree(json_serialize_sql({})) WHERE key = 'function_name'",
+            literal(query)
+        ))?,
+        Rows::Table { .. } => Vec::new(),
+    };
+    let written: Vec<String> = written.into_iter().flatten().flatten().collect();
+    let views = ask("SELECT view_name, sql FROM duckdb_views() WHERE NOT internal")?;
+    let written = with_views(rows, written.join("\n"), views);
+    for function in functions {
+        let mut function = function.into_iter().map(Option::unwrap_or_default);
+        let name = function.next().unwrap_or_default().to_lowercase();
+        let is_volatile = function.next().as_deref() == Some("VOLATILE");
+        if calls(&called, &name) || (is_volatile && calls(&written, &name)) {
+            return Err(keys::chosen_rows(input, &format!("the function {name}()")));
         }
     }
-    let sql = "SELECT DISTINCT function_name FROM duckdb_functions() \
-               WHERE function_type = 'scalar' AND stability <> 'CONSISTENT'";
-    let functions = session.rows(sql).map_err(|error| refused(doing, &error))?;
-    let lower = plan.to_lowercase();
-    let called = functions.into_iter().flatten().flatten().find(|name| {
-        let call = format!("{}(", name.to_lowercase());
-        let before = lower.split(call.as_str()).next().unwrap_or_default();
-        before.len() < lower.len() && !before.ends_with(|c: char| c.is_alphanumeric() || c == '_')
-    });
-    match called {
-        Some(name) => Err(keys::chosen_rows(input, &format!("the function {name}()"))),
-        None => Ok(()),
+    Ok(())
+}
+
+/// The functions that a query calls, and behind them the text of the views whose names stand in it or in another such view; in
+/// lower case.
+fn with_views(rows: &Rows, functions: String, views: Vec<Vec<Option<String>>>) -> String {
+    let mut views: Vec<(String, String)> = views
+        .into_iter()
+        .filter_map(|row| {
+            let mut row = row.into_iter().flatten();
+            Some((row.next()?.to_lowercase(), row.next()?.to_lowercase()))
+        })
+        .collect();
+    let mut names = match rows {
+        Rows::Table { name, .. } => name.to_lowercase(),
+        Rows::Query(query) => query.to_lowercase(),
+    };
+    let mut text = functions.to_lowercase();
+    while let Some(at) = views.iter().position(|(name, _)| has_word(&names, name)) {
+        let (_, sql) = views.swap_remove(at);
+        names.push_str(&sql);
+        text.push('\n');
+        text.push_str(&sql);
     }
+    text
+}
+
+/// True if a text calls a function; both are in lower case.
+fn calls(text: &str, name: &str) -> bool {
+    let call = format!("{name}(");
+    let mut found = text.match_indices(&call);
+    found.any(|(at, _)| !text[..at].ends_with(is_of_word))
+}
+
+/// True if a text has a word.
+fn has_word(text: &str, word: &str) -> bool {
+    text.match_indices(word).any(|(at, _)| {
+        !text[..at].ends_with(is_of_word) && !text[at + word.len()..].starts_with(is_of_word)
+    })
+}
+
+fn is_of_word(character: char) -> bool {
+    character.is_alphanumeric() || character == '_'
 }
 
 /// The rows of one SELECT. The text is a literal, so nothing in it can end it.

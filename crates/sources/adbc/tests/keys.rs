@@ -188,6 +188,55 @@ fn what_cannot_be_cut_is_refused() {
 }
 
 #[test]
+fn values_that_differ_each_time_are_found_wherever_they_are_computed() {
+    if !kinds().contains(&Kind::DuckDb) {
+        return;
+    }
+    let file = make(Kind::DuckDb, "INTEGER", "n");
+    file.run(&[
+        "CREATE VIEW chance AS SELECT n, (random() * 100)::INTEGER AS k FROM t",
+        "CREATE VIEW of_chance AS SELECT * FROM chance",
+    ]);
+    for settings in [
+        by_key(
+            query("SELECT n, (Random() * 100)::INTEGER AS k FROM t"),
+            "k",
+        ),
+        by_key(query("SELECT * FROM Of_Chance"), "k"),
+        by_key(table("chance"), "k"),
+    ] {
+        let error = numbers(&file, &settings).expect_err("ranges of a random key");
+        assert!(error.to_string().contains("random()"), "{error}");
+    }
+}
+
+#[test]
+fn names_that_look_like_a_limit_or_a_sample_are_none() {
+    for kind in kinds() {
+        let file = make(kind, "INTEGER", "n");
+        file.run(&[
+            "CREATE TABLE samples AS SELECT n, k, n AS credit_limit FROM t",
+            "CREATE TABLE random_limits AS SELECT * FROM samples",
+        ]);
+        for settings in [
+            by_key(table("samples"), "k"),
+            by_key(
+                query("SELECT n, k FROM samples WHERE credit_limit > 0"),
+                "k",
+            ),
+            by_key(
+                query("SELECT n, k FROM random_limits WHERE 'random()' <> ''"),
+                "k",
+            ),
+        ] {
+            let read = numbers(&file, &settings);
+            let read = read.unwrap_or_else(|error| panic!("{kind:?}: {error}"));
+            assert_eq!(read.0.len(), 200, "{kind:?}");
+        }
+    }
+}
+
+#[test]
 fn connections_of_sqlite_show_one_moment() {
     if !kinds().contains(&Kind::Sqlite) {
         return;
