@@ -128,14 +128,19 @@ pub fn refuse_password(argument: &str, url: &str) -> Result<(), CommandError> {
     if !url_has_password(url) {
         return Ok(());
     }
+    let from_environment = "write ${env:NAME} in its place, in single quotes, and set NAME";
     Err(CommandError::Usage {
         what: format!(
             "{argument}: the URL contains a password, and other users can read the arguments of a \
              command"
         ),
-        hint: "leave it out, and put it into PGPASSWORD or ~/.pgpass; or write ${env:NAME} in \
-               its place, in single quotes, and set NAME"
-            .to_owned(),
+        // Only libpq's variables and files are read.
+        hint: match url.trim_start().starts_with("postgres") {
+            true => format!(
+                "leave it out, and put it into PGPASSWORD or ~/.pgpass; or {from_environment}"
+            ),
+            false => from_environment.to_owned(),
+        },
     })
 }
 
@@ -198,6 +203,8 @@ mod tests {
         assert_eq!(error.exit_status(), ExitStatus::Usage);
         assert!(error.to_string().contains("PGPASSWORD"), "{error}");
         assert!(!error.to_string().contains("secret"), "{error}");
+        let error = refuse_password("--to", "mssql://etl:secret@dw/x").expect_err("it has one");
+        assert!(!error.to_string().contains("PGPASSWORD"), "{error}");
         assert!(refuse_password("--to", "postgresql://etl@dw/x").is_ok());
         assert!(refuse_password("--to", "postgresql://etl:${env:SECRET}@dw/x").is_ok());
     }
