@@ -1,15 +1,13 @@
 //! Shows the rows that leave a step of a flow, and why others were rejected. Nothing is loaded.
 
-use std::sync::Arc;
-
 use arrow_array::{Array, ArrayRef, RecordBatch};
 use inrush_convert::{Converter, RunStamp};
 use inrush_rows::cancel::Stop;
 use inrush_rows::ids::RunId;
 use inrush_rows::location::Location;
 use inrush_rows::reject::Reject;
-use inrush_rows::typed_rows::Cells;
-use inrush_scan::{Dialect, Records, decode_field};
+use inrush_rows::typed_rows::value_text;
+use inrush_scan::Records;
 use inrush_source::{ReadSettings, SourceSplit};
 use inrush_transform::stages::StagedRunner;
 use inrush_transform::types::sql_name;
@@ -171,19 +169,9 @@ fn column_texts(column: &ArrayRef) -> Vec<Option<String>> {
         column.data_type(),
         arrow_schema::DataType::FixedSizeBinary(16)
     );
-    let cells = Cells::of(&Arc::clone(column), is_uuid);
     let text = |row: usize| {
-        if column.is_null(row) {
-            return None;
-        }
-        let Some(cells) = &cells else {
-            return Some("(has no text)".to_owned());
-        };
-        let mut written = Vec::new();
-        cells.append(row, &mut written);
-        let mut unquoted = Vec::new();
-        let decoded = decode_field(&written, &Dialect::csv(), &mut unquoted);
-        Some(String::from_utf8_lossy(decoded.text().unwrap_or_default()).into_owned())
+        let text = value_text(column, row, is_uuid);
+        text.or_else(|| (!column.is_null(row)).then(|| "(has no text)".to_owned()))
     };
     (0..column.len()).map(text).collect()
 }

@@ -19,7 +19,7 @@ use arrow_schema::{ArrowError, DataType};
 use arrow_select::concat::concat;
 use arrow_select::take::take;
 use inrush_rows::column_type::ColumnType;
-use inrush_rows::typed_rows::Cells;
+use inrush_rows::typed_rows::{Cells, value_text};
 
 use crate::spec::InputColumn;
 
@@ -406,6 +406,14 @@ impl Lookup {
         columns.any(|column| column.is_null(row))
     }
 
+    /// The value of a row whose key is one column, as rejects show it; `None` if it is NULL, or if the key has several columns.
+    pub fn only_value(&self, batch: &RecordBatch, row: usize) -> Option<String> {
+        match self.keys.as_slice() {
+            [(index, _)] => plain_text(batch.column(*index), row),
+            _ => None,
+        }
+    }
+
     /// The key of a row in words, for a reject.
     pub fn key_text(&self, batch: &RecordBatch, row: usize) -> String {
         let keys: Vec<(&ArrayRef, KeyClass)> = self
@@ -496,14 +504,14 @@ fn key_text(keys: &[(&ArrayRef, KeyClass)], row: usize) -> String {
         if let Some(texts) = array.as_string_view_opt() {
             return format!("{:?}", texts.value(row));
         }
-        let mut text = Vec::new();
-        let is_uuid = matches!(array.data_type(), DataType::FixedSizeBinary(16));
-        if let Some(cells) = Cells::of(&array.slice(row, 1), is_uuid) {
-            cells.append(0, &mut text);
-        }
-        String::from_utf8_lossy(&text).into_owned()
+        plain_text(array, row).unwrap_or_default()
     });
     values.collect::<Vec<_>>().join(", ")
+}
+
+fn plain_text(array: &ArrayRef, row: usize) -> Option<String> {
+    let is_uuid = matches!(array.data_type(), DataType::FixedSizeBinary(16));
+    value_text(array, row, is_uuid)
 }
 
 /// The array without the memory that its text shares with the source.

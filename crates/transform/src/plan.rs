@@ -318,8 +318,7 @@ impl<'a> Steps<'a> {
             None => bound.sql,
         };
         let named = bound.named.iter().map(|at| &visible[*at]);
-        let may_be_infinite = one.expression.to_ascii_lowercase().contains("inf")
-            || named.clone().any(|column| !column.column_type.is_number());
+        let may_be_infinite = names_infinity(&one.expression);
         let column = DerivedColumn {
             name,
             column_type,
@@ -499,6 +498,12 @@ fn carets(message: &str, text: &str) -> Option<Range<usize>> {
             .map_or(own.len(), |(at, _)| at)
     };
     Some(start + at(column)..start + at(column + width))
+}
+
+/// True if a text has a word that a cast makes an infinite number of.
+pub(crate) fn names_infinity(text: &str) -> bool {
+    let mut words = text.split(|one: char| !one.is_ascii_alphanumeric() && one != '_');
+    words.any(|word| word.eq_ignore_ascii_case("inf") || word.eq_ignore_ascii_case("infinity"))
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use adbc_core::CancelHandle;
-use adbc_core::error::{Error as AdbcError, Result as AdbcResult};
+use adbc_core::error::{Error as AdbcError, Result as AdbcResult, Status};
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Float32Type, Float64Type};
 use arrow_array::{
@@ -19,12 +19,13 @@ use arrow_select::concat::concat;
 use arrow_select::filter::filter_record_batch;
 use inrush_adbcclient::duckdb::connection::Link;
 use inrush_adbcclient::duckdb::table_function::{Lent, Source};
-use inrush_rows::typed_rows::Cells;
+use inrush_rows::typed_rows;
 
 use crate::error::RunError;
 use crate::evaluator::Evaluator;
+use crate::isolate;
 use crate::outcome::{FaultKind, RowFault, StepCount, Stepped};
-use crate::plan::{Planned, RESERVED, StepAction, message_without_place};
+use crate::plan::{Planned, RESERVED, StepAction, message_without_place, names_infinity};
 use crate::spec::{InputColumn, Otherwise};
 use crate::statement;
 use crate::travel;
@@ -44,10 +45,10 @@ pub struct StepRunner {
 }
 
 /// The results of one expression for the rows of a batch.
-struct Values {
-    array: ArrayRef,
+pub(crate) struct Values {
+    pub(crate) array: ArrayRef,
     /// Rows for which the expression failed; none after a quick statement.
-    failed: Option<BooleanArray>,
+    pub(crate) failed: Option<BooleanArray>,
 }
 
 /// The rows of a batch on their way through the steps.
@@ -199,7 +200,7 @@ impl StepRunner {
                         row,
                         step: 0,
                         column: Some(self.planned.columns[*at].name.clone()),
-                        value: value_text(batch.column(*at), row),
+                        value: typed_rows::value_text(batch.column(*at), row, false),
                         kind: FaultKind::OutOfRange,
                         reason: "the steps use this column, and their timestamps end in the year 294247; load the \
                                  row without steps, or correct its value"
@@ -235,19 +236,30 @@ impl StepRunner {
             // Likely a row; if not, the careful statement fails as well.
             Err(_) => {}
         }
-        let arrays = whole(
-            self.ask(&self.careful, travelling)
-                .map_err(engine_error)??,
-        )?;
-        let mut arrays = arrays.into_iter();
-        let mut values = Vec::new();
-        while let (Some(array), Some(failed)) = (arrays.next(), arrays.next()) {
-            values.push(Values {
-                array,
-                failed: Some(failed.as_boolean().clone()),
-            });
+        self.evaluate_carefully(travelling)
+    }
+
+    /// The values of all expressions, and whether each failed. TRY does not catch all errors of DuckDB: an unknown time zone ends
+    /// the statement, for example. Then the rows are halved until the failing row is alone.
+    fn evaluate_carefully(&self, travelling: &RecordBatch) -> Result<Vec<Values>, RunError> {
+        let row_count = travelling.num_rows();
+        match self.ask(&self.careful, travelling).map_err(engine_error) {
+            Ok(batches) => Ok(with_failures(whole(batches?)?)),
+            Err(RunError::Interrupted) => Err(RunError::Interrupted),
+            Err(_) if row_count <= 1 => {
+                let evaluate = |sql: &str| {
+                    let batches = self.ask(sql, travelling).map_err(engine_error)??;
+                    whole(batches)?.pop().ok_or_else(no_result)
+                };
+                isolate::alone(&self.planned, &self.lent.call(), &evaluate)
+            }
+            Err(_) => {
+                let half = row_count / 2;
+                let first = self.evaluate_carefully(&travelling.slice(0, half))?;
+                let rest = travelling.slice(half, row_count - half);
+                isolate::joined(first, self.evaluate_carefully(&rest)?)
+            }
         }
-        Ok(values)
     }
 
     /// The result of a statement: the outer error is DuckDB's, the inner one the fault of a result.
@@ -403,40 +415,46 @@ impl<'a> Shown<'a> {
         }
     }
 
+    /// A column that the expression names.
+    fn array(&self, name: &str) -> Option<&ArrayRef> {
+        let is_it = |column: &InputColumn| column.name == name;
+        let own = self.planned.columns.iter().position(is_it);
+        let own = own.map(|at| self.batch.column(at));
+        own.or_else(|| {
+            self.derived
+                .get(self.planned.derived.iter().position(is_it)?)
+        })
+    }
+
     /// The values that the expression saw: of one column the value alone, of several with their names.
     fn value(&self, row: usize) -> Option<String> {
-        let array = |name: &String| {
-            let is_it = |column: &InputColumn| column.name == *name;
-            let own = self.planned.columns.iter().position(is_it);
-            let own = own.map(|at| self.batch.column(at));
-            own.or_else(|| {
-                self.derived
-                    .get(self.planned.derived.iter().position(is_it)?)
-            })
-        };
+        let text = |name: &String| typed_rows::value_text(self.array(name)?, row, false);
         if let [only] = self.named {
-            return value_text(array(only)?, row);
+            return text(only);
         }
-        let values = self.named.iter().filter_map(|name| {
-            let value = value_text(array(name)?, row).unwrap_or_else(|| "NULL".to_owned());
-            Some(format!("{name} = {value}"))
+        let values = self.named.iter().map(|name| {
+            let value = text(name).unwrap_or_else(|| "NULL".to_owned());
+            format!("{name} = {value}")
         });
         let values: Vec<String> = values.collect();
         (!values.is_empty()).then(|| values.join(", "))
     }
-}
 
-/// A value as text; `None` for NULL, and for types that have no text.
-fn value_text(array: &ArrayRef, row: usize) -> Option<String> {
-    if array.is_null(row) {
-        return None;
+    /// True if a value that the expression saw is infinite, or a text that names an infinite number.
+    fn sees_infinity(&self, row: usize) -> bool {
+        let arrays = self.named.iter().filter_map(|name| self.array(name));
+        arrays.into_iter().any(|array| {
+            let text = match array.data_type() {
+                DataType::Float32
+                | DataType::Float64
+                | DataType::Date32
+                | DataType::Timestamp(_, _)
+                | DataType::Utf8View => typed_rows::value_text(array, row, false),
+                _ => None,
+            };
+            text.is_some_and(|text| names_infinity(&text))
+        })
     }
-    if let Some(texts) = array.as_string_view_opt() {
-        return Some(texts.value(row).to_owned());
-    }
-    let mut text = Vec::new();
-    Cells::of(&array.slice(row, 1), false)?.append(0, &mut text);
-    Some(String::from_utf8_lossy(&text).into_owned())
 }
 
 /// Drops rows whose result is infinite although none of their arguments is: an overflow, which DuckDB does not report.
@@ -456,8 +474,7 @@ fn reject_overflows(shown: &Shown<'_>, made: &ArrayRef, rows: &mut Rows) {
         if !is_infinite(row) || !rows.alive[row] {
             continue;
         }
-        let value = shown.value(row).unwrap_or_default();
-        if value.contains("inf") || value.contains("Inf") {
+        if shown.sees_infinity(row) {
             continue;
         }
         rows.drop(row);
@@ -524,6 +541,25 @@ fn check(
     warned
 }
 
+/// The columns of a careful statement: each value, and behind it whether its expression failed.
+fn with_failures(arrays: Vec<ArrayRef>) -> Vec<Values> {
+    let mut arrays = arrays.into_iter();
+    let mut values = Vec::new();
+    while let (Some(array), Some(failed)) = (arrays.next(), arrays.next()) {
+        values.push(Values {
+            array,
+            failed: Some(failed.as_boolean().clone()),
+        });
+    }
+    values
+}
+
+fn no_result() -> RunError {
+    RunError::Engine {
+        message: "DuckDB returned no column".to_owned(),
+    }
+}
+
 /// Columns over all batches of a result.
 fn whole(batches: Vec<RecordBatch>) -> Result<Vec<ArrayRef>, RunError> {
     let Some(first) = batches.first() else {
@@ -552,7 +588,7 @@ fn one_batch(batch: RecordBatch) -> Box<dyn RecordBatchReader + Send> {
 }
 
 fn engine_error(error: AdbcError) -> RunError {
-    match error.message.to_lowercase().contains("interrupted") {
+    match error.status == Status::Cancelled {
         true => RunError::Interrupted,
         false => RunError::Engine {
             message: message_without_place(&error.message),

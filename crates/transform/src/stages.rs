@@ -473,7 +473,10 @@ fn unmatched_fault(
             }
             false => format!("{name} has no row with the key {key}"),
         },
-        value: (planned.named.len() > 1 || !is_null).then(|| key.to_owned()),
+        value: match planned.named.as_slice() {
+            [_] => planned.lookup.only_value(batch, row),
+            _ => Some(key.to_owned()),
+        },
         kind: FaultKind::Unmatched,
     }
 }

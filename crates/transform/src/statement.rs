@@ -30,6 +30,18 @@ pub fn careful(planned: &Planned, from: &str) -> String {
 
 /// The value of one expression alone, for a row that has passed the steps before it. Fails with its reason.
 pub fn only(planned: &Planned, from: &str, expression: usize) -> String {
+    let (sql, rows) = alone(planned, from, expression);
+    format!("SELECT {sql} FROM ({rows})")
+}
+
+/// NULL, in the type of an expression.
+pub fn null_of(planned: &Planned, from: &str, expression: usize) -> String {
+    let (sql, rows) = alone(planned, from, expression);
+    format!("SELECT CASE WHEN false THEN {sql} END FROM ({rows})")
+}
+
+/// An expression, and the statement of the rows with the columns that it may name.
+fn alone<'a>(planned: &'a Planned, from: &str, expression: usize) -> (&'a str, String) {
     let mut builder = Builder::new(from);
     let mut first = 0;
     for step in &planned.steps {
@@ -42,7 +54,7 @@ pub fn only(planned: &Planned, from: &str, expression: usize) -> String {
                 StepAction::Derive(columns) => &columns[expression - first].sql,
                 StepAction::Where { sql, .. } | StepAction::Check { sql, .. } => sql,
             };
-            return format!("SELECT {sql} FROM ({})", builder.sql);
+            return (sql, builder.sql);
         }
         // Conditions of these steps hold, so only their columns are needed.
         if let StepAction::Derive(columns) = &step.action {

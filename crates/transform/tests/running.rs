@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Date32Type, Decimal128Type, Int32Type, Int64Type};
-use arrow_array::{Array, ArrayRef, Date32Array, RecordBatch};
+use arrow_array::{Array, ArrayRef, Date32Array, RecordBatch, StringViewArray};
 use case::{check, columns, derive, evaluator, keep, plan, rows, run, word};
 use inrush_transform::outcome::{FaultKind, StepCount};
 use inrush_transform::runner::StepRunner;
@@ -395,4 +395,114 @@ fn an_infinite_result_of_finite_values_rejects_its_row() {
         (FaultKind::Expression, Some("large"), Some("18"))
     );
     assert_eq!(stepped.batch.num_rows(), 18);
+}
+
+/// [`rows`] with these words.
+fn rows_with_words(words: &[&str]) -> RecordBatch {
+    let batch = rows(0, words.len());
+    let mut arrays = batch.columns().to_vec();
+    arrays[2] = Arc::new(StringViewArray::from_iter_values(words));
+    RecordBatch::try_new(batch.schema(), arrays).expect("a batch")
+}
+
+#[test]
+fn a_value_that_says_interrupted_does_not_end_the_load() {
+    let Some(evaluator) = evaluator() else { return };
+    let words = ["0", "Interrupted!", "INTERRUPT Error: Interrupted!", "3"];
+    let steps = [derive(&[("x", "CAST(word AS integer)")])];
+    let stepped = run(evaluator, &steps, &rows_with_words(&words));
+    let lost: Vec<usize> = stepped.faults.iter().map(|fault| fault.row).collect();
+    assert_eq!(lost, [1, 2]);
+    assert!(
+        stepped.faults[0]
+            .reason
+            .contains("Could not convert string 'Interrupted!'")
+    );
+}
+
+#[test]
+fn an_overflow_is_found_beside_columns_that_are_no_numbers() {
+    let Some(evaluator) = evaluator() else { return };
+    let words = ["information", "b", "-Infinity", "d"];
+    let steps = [derive(&[
+        ("large", "1e308 * (id + 1) * length(word) * 9"),
+        ("asked", "CASE WHEN id = 2 THEN CAST(word AS DOUBLE) END"),
+    ])];
+    let stepped = run(evaluator, &steps, &rows_with_words(&words));
+    let lost: Vec<usize> = stepped.faults.iter().map(|fault| fault.row).collect();
+    // A word that is an infinite number may have been asked for.
+    assert_eq!(lost, [0, 1, 3]);
+    assert_eq!(
+        stepped.faults[0].value.as_deref(),
+        Some("id = 0, word = information")
+    );
+}
+
+#[test]
+fn a_reject_shows_infinite_dates_as_such() {
+    let Some(evaluator) = evaluator() else { return };
+    let batch = rows(0, 2);
+    let mut arrays = batch.columns().to_vec();
+    arrays[3] = Arc::new(Date32Array::from(vec![i32::MAX, i32::MIN]));
+    let batch = RecordBatch::try_new(batch.schema(), arrays).expect("a batch");
+    let steps = [check("isfinite(day)", Otherwise::Reject)];
+    let stepped = run(evaluator, &steps, &batch);
+    let values = stepped.faults.iter().map(|fault| fault.value.as_deref());
+    let values: Vec<Option<&str>> = values.collect();
+    assert_eq!(values, [Some("infinity"), Some("-infinity")]);
+}
+
+/// `timezone` fails outside of TRY if it does not know the zone.
+#[test]
+fn an_error_that_try_does_not_catch_rejects_its_row_alone() {
+    let Some(evaluator) = evaluator() else { return };
+    let steps = [
+        keep("id % 1000 <> 3"),
+        derive(&[
+            ("before", "id + 1"),
+            ("local", "timezone(word, CAST(day AS timestamp))"),
+        ]),
+        check("isfinite(local)", Otherwise::Reject),
+        derive(&[("text", "strftime(local, '%Y')")]),
+    ];
+    let mut words = vec!["UTC"; 3_000];
+    // The last one is filtered before.
+    for row in [0, 1_777, 1_778, 2_999, 1_003] {
+        words[row] = "Nowhere";
+    }
+    let stepped = run(evaluator, &steps, &rows_with_words(&words));
+    let lost: Vec<usize> = stepped.faults.iter().map(|fault| fault.row).collect();
+    assert_eq!(lost, [0, 1_777, 1_778, 2_999]);
+    for fault in &stepped.faults {
+        assert_eq!(
+            (fault.kind, fault.column.as_deref()),
+            (FaultKind::Expression, Some("local"))
+        );
+        assert!(
+            fault.reason.contains("Unknown TimeZone 'Nowhere'"),
+            "{}",
+            fault.reason
+        );
+    }
+    assert_eq!(stepped.counts[0].filtered, 3);
+    assert_eq!(
+        (stepped.counts[1].rows_in, stepped.counts[1].rejected),
+        (2_997, 4)
+    );
+
+    let good = vec!["UTC"; 3_000];
+    let expected = run(evaluator, &steps, &rows_with_words(&good));
+    let expected = expected.batch;
+    let number = |batch: &RecordBatch, row: usize| ids(batch)[row];
+    let mut row = 0;
+    for at in 0..stepped.batch.num_rows() {
+        while number(&expected, row) != number(&stepped.batch, at) {
+            row += 1;
+        }
+        for column in [6, 7, 8] {
+            let (one, other) = (stepped.batch.column(column), expected.column(column));
+            assert_eq!(&one.slice(at, 1), &other.slice(row, 1), "row {at}");
+        }
+    }
+    assert_eq!(stepped.batch.num_rows(), 2_993);
 }

@@ -105,6 +105,9 @@ impl Answer {
             functions::ERROR_CONSTRAINT => {
                 AdbcError::with_message_and_status(message, Status::Integrity)
             }
+            functions::ERROR_INTERRUPT => {
+                AdbcError::with_message_and_status(message, Status::Cancelled)
+            }
             _ => refused(message),
         }
     }

@@ -26,6 +26,9 @@ pub(super) type State = i32;
 /// `DUCKDB_ERROR_CONSTRAINT`.
 pub(super) const ERROR_CONSTRAINT: i32 = 18;
 
+/// `DUCKDB_ERROR_INTERRUPT`.
+pub(super) const ERROR_INTERRUPT: i32 = 29;
+
 /// `DUCKDB_TYPE_BIGINT`.
 pub(super) const BIGINT: i32 = 5;
 

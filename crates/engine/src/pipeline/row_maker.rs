@@ -16,13 +16,13 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use arrow_array::{BooleanArray, RecordBatch};
-use inrush_convert::{Converter, RunStamp};
+use inrush_convert::{AfterSteps, Converter, RunStamp};
 use inrush_rows::chunk::{Chunk, RowNumbers};
 use inrush_rows::column::{Column, ColumnType};
 use inrush_rows::column_policy::ColumnChanges;
 use inrush_rows::location::Location;
 use inrush_rows::reject::{Reject, RejectCode, VALUE_BYTES_MAX};
-use inrush_rows::typed_rows::{TypedColumn, TypedRows};
+use inrush_rows::typed_rows::{TypedColumn, TypedRows, odd_times_as_text};
 use inrush_scan::Records;
 use inrush_transform::error::RunError;
 use inrush_transform::outcome::{FaultKind, RowFault};
@@ -47,6 +47,8 @@ struct AfterFirst {
     last: Converter,
     /// The columns of the rows that leave the steps which hold UUIDs.
     are_uuids: Vec<bool>,
+    /// The columns of these rows that fill a column of another type.
+    are_converted: Vec<bool>,
     /// What the steps have counted so far.
     tally: StepTally,
 }
@@ -158,10 +160,12 @@ impl AfterFirst {
         let is_uuid = |column: &Column| column.column_type == ColumnType::Uuid;
         let mut are_uuids: Vec<bool> = steps.read.iter().map(is_uuid).collect();
         are_uuids.resize(field_count, false);
+        let is_converted = |index| steps.after.contains(&AfterSteps::Converted(index));
         Ok(AfterFirst {
             runner,
             last: last.map_err(|error| reading.convert_error(error))?,
             are_uuids,
+            are_converted: (0..field_count).map(is_converted).collect(),
             tally: StepTally::default(),
         })
     }
@@ -204,8 +208,12 @@ impl AfterFirst {
         let columns = stepped.columns().iter().zip(&self.are_uuids);
         let rows = TypedRows {
             columns: columns
-                .map(|(values, is_uuid)| TypedColumn {
-                    values: Some(Arc::clone(values)),
+                .zip(&self.are_converted)
+                .map(|((values, is_uuid), is_converted)| TypedColumn {
+                    values: Some(match is_converted {
+                        true => odd_times_as_text(values).unwrap_or_else(|| Arc::clone(values)),
+                        false => Arc::clone(values),
+                    }),
                     is_uuid: *is_uuid,
                 })
                 .collect(),

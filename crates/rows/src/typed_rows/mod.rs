@@ -3,6 +3,7 @@
 //! If a column and its values have the same type, the values are used unchanged. All other columns are converted from
 //! the exact text of the values ([`Cells`]), which rejects also show.
 
+mod batch_values;
 mod cells;
 mod times;
 
@@ -15,6 +16,7 @@ use arrow_array::{downcast_dictionary_array, types};
 use arrow_buffer::ArrowNativeType;
 use arrow_schema::DataType;
 
+pub use batch_values::{odd_times_as_text, value_text};
 pub use cells::{Cells, append_row, append_text, is_readable};
 
 /// Rows of a file of typed rows.

@@ -4,6 +4,7 @@ use arrow_schema::TimeUnit;
 
 use super::cells::append_integer;
 use crate::calendar::civil_from_days;
+use crate::timestamp;
 
 const SECONDS_PER_DAY: i64 = 86_400;
 pub(super) const MILLISECONDS_PER_DAY: i64 = 1_000 * SECONDS_PER_DAY;
@@ -46,6 +47,11 @@ pub(super) fn append_timestamp(count: i64, unit: TimeUnit, has_zone: bool, out: 
     let (per_second, nanoseconds) = scale(unit);
     let seconds = count.div_euclid(per_second.into());
     let fraction = count.rem_euclid(per_second.into()) as u32 * nanoseconds;
+    append_moment(seconds, fraction, has_zone, out);
+}
+
+/// Appends a timestamp, given as seconds since 1970 and nanoseconds.
+fn append_moment(seconds: i64, fraction: u32, has_zone: bool, out: &mut Vec<u8>) {
     let is_before = append_era(seconds.div_euclid(SECONDS_PER_DAY), out);
     out.push(b' ');
     append_seconds(seconds.rem_euclid(SECONDS_PER_DAY) as u64, fraction, out);
@@ -54,6 +60,24 @@ pub(super) fn append_timestamp(count: i64, unit: TimeUnit, has_zone: bool, out: 
     }
     if is_before {
         out.extend_from_slice(b" BC");
+    }
+}
+
+/// Appends a timestamp by the numbers that batches have: all moments of PostgreSQL, and its infinities.
+pub(super) fn append_batch_timestamp(number: i64, has_zone: bool, out: &mut Vec<u8>) {
+    match number {
+        timestamp::INFINITY => out.extend_from_slice(b"infinity"),
+        timestamp::MINUS_INFINITY => out.extend_from_slice(b"-infinity"),
+        number if timestamp::is_plain(number) => {
+            append_timestamp(number, TimeUnit::Microsecond, has_zone, out);
+        }
+        number => {
+            let microseconds = i128::from(timestamp::to_postgres(number))
+                + i128::from(timestamp::POSTGRES_EPOCH_MICROSECONDS);
+            let seconds = microseconds.div_euclid(1_000_000) as i64;
+            let fraction = microseconds.rem_euclid(1_000_000) as u32 * 1_000;
+            append_moment(seconds, fraction, has_zone, out);
+        }
     }
 }
 

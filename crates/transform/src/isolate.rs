@@ -1,0 +1,77 @@
+//! Evaluates the steps for a row alone whose careful statement fails as a whole: one statement for each expression.
+
+use arrow_array::cast::AsArray;
+use arrow_array::{Array, ArrayRef, BooleanArray};
+use arrow_select::concat::concat;
+
+use crate::error::RunError;
+use crate::plan::{Planned, StepAction};
+use crate::runner::Values;
+use crate::spec::Otherwise;
+use crate::statement;
+
+/// The values of all expressions for one row. `evaluate` runs a statement over that row and returns its only value. An expression
+/// after one that failed, or after a condition that does not hold, is not evaluated: its value is NULL.
+pub(crate) fn alone(
+    planned: &Planned,
+    from: &str,
+    evaluate: &dyn Fn(&str) -> Result<ArrayRef, RunError>,
+) -> Result<Vec<Values>, RunError> {
+    let mut is_alive = true;
+    let mut values = Vec::new();
+    for step in &planned.steps {
+        let count = match &step.action {
+            StepAction::Derive(columns) => columns.len(),
+            StepAction::Where { .. } | StepAction::Check { .. } => 1,
+        };
+        for _ in 0..count {
+            let expression = values.len();
+            let found = match is_alive {
+                true => match evaluate(&statement::only(planned, from, expression)) {
+                    Err(RunError::Interrupted) => return Err(RunError::Interrupted),
+                    found => found.ok(),
+                },
+                false => None,
+            };
+            let has_failed = is_alive && found.is_none();
+            let array = match found {
+                Some(array) => array,
+                None => evaluate(&statement::null_of(planned, from, expression))?,
+            };
+            is_alive &= !has_failed && leaves_alive(&step.action, &array);
+            values.push(Values {
+                array,
+                failed: Some(BooleanArray::from(vec![has_failed])),
+            });
+        }
+    }
+    Ok(values)
+}
+
+/// True if a row with this value goes on to the next step.
+fn leaves_alive(action: &StepAction, value: &ArrayRef) -> bool {
+    match action {
+        StepAction::Derive(_) => true,
+        StepAction::Where { .. } => value.is_valid(0) && value.as_boolean().value(0),
+        StepAction::Check { otherwise, .. } => {
+            *otherwise == Otherwise::Warn || value.is_null(0) || value.as_boolean().value(0)
+        }
+    }
+}
+
+/// The values of some rows, and behind them those of others.
+pub(crate) fn joined(first: Vec<Values>, second: Vec<Values>) -> Result<Vec<Values>, RunError> {
+    let both = first.into_iter().zip(second);
+    both.map(|(first, second)| {
+        let failed = match (&first.failed, &second.failed) {
+            (Some(one), Some(other)) => Some(one.iter().chain(other).collect::<BooleanArray>()),
+            _ => None,
+        };
+        let array = concat(&[first.array.as_ref(), second.array.as_ref()]);
+        let array = array.map_err(|error| RunError::Engine {
+            message: error.to_string(),
+        })?;
+        Ok(Values { array, failed })
+    })
+    .collect()
+}
