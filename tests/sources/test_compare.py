@@ -142,6 +142,15 @@ def test_only_loaded_rows_are_compared(database: Database, inrush: Inrush) -> No
     inrush("verify", "--compare", "copy.toml").expect(CLEAN, "the mark) are equal")
 
 
+def test_steps_that_only_add_columns_are_no_hindrance(database: Database, inrush: Inrush) -> None:
+    copied(database, inrush)
+    text = (inrush.folder / "copy.toml").read_text()
+    steps = "[[flow.step]]\nderive = { more = 'id * 2' }\n"
+    steps += "[[flow.step]]\ncheck = 'more > 3'\nelse = 'warn'\n"
+    inrush.write("copy.toml", text + steps)
+    inrush("verify", "--compare", "copy.toml").expect(CLEAN, "are equal")
+
+
 def test_what_cannot_be_compared_is_refused(database: Database, inrush: Inrush) -> None:
     """Files, and other destinations, are no servers that hash."""
     text = PACKAGE.format(url=database.url, words="")
@@ -149,5 +158,9 @@ def test_what_cannot_be_compared_is_refused(database: Database, inrush: Inrush) 
         "lake.toml", text.replace(f'dw = {{ url = "{database.url}"', 'dw = { url = "parquet:x"')
     )
     inrush("verify", "--compare", "lake.toml").expect(USAGE, "is not PostgreSQL")
+    for words in ("where = 'id > 3'", "check = 'id > 3'"):
+        inrush.write("steps.toml", f"{text}[[flow.step]]\n{words}\n")
+        refused = inrush("verify", "--compare", "steps.toml")
+        refused.expect(USAGE, "its steps filter or reject rows")
     inrush("verify", "--compare", "--split", "x.csv").expect(USAGE)
     inrush("verify", "x.csv").expect(USAGE, "--split")

@@ -5,7 +5,9 @@ use std::path::Path;
 use inrush_engine::error::Error;
 use inrush_engine::plan::PlanError;
 use inrush_engine::upkeep::{LedgerOptions, MarkOfTarget, Which};
-use inrush_package::{Flow, FlowSource, Mode, Package, TableName};
+use inrush_package::{
+    CheckElse, Flow, FlowSource, Mode, Package, Step, TableName, Unmatched, UnmatchedWord,
+};
 use inrush_rows::cancel::Stop;
 use inrush_source::AS_TEXT;
 pub use inrush_source_postgres::SplitDifference;
@@ -124,6 +126,12 @@ impl OneFlow<'_> {
                 "compare flows without `columns`",
             ));
         }
+        if flow.steps.iter().any(may_drop_rows) {
+            return Err(self.refused(
+                "its steps filter or reject rows, so its target has other rows than its source",
+                "compare flows whose steps only derive columns, warn, or look up keys without rejects",
+            ));
+        }
         let into = self.package.connection_of(flow);
         let into = into.map_err(|fault| self.refused(&fault.to_string(), "name a connection"))?;
         let into = self.address(into)?;
@@ -213,4 +221,16 @@ impl OneFlow<'_> {
         };
         Ok((limits, Some(limit)))
     }
+}
+
+/// True if rows may not reach the target because of the values that a step looks at.
+fn may_drop_rows(step: &Step) -> bool {
+    let rejects =
+        step.check.is_some() && matches!(step.otherwise.unwrap_or_default(), CheckElse::Reject);
+    let looks_up = step.lookup.is_some();
+    let is_rejected = matches!(
+        step.unmatched,
+        None | Some(Unmatched::Word(UnmatchedWord::Reject))
+    );
+    step.filter.is_some() || rejects || (looks_up && is_rejected)
 }
