@@ -237,13 +237,13 @@ def test_infinite_times_stay_infinite_in_a_column_of_another_type(
     place: Place, inrush: Inrush
 ) -> None:
     """Their numbers in batches would be other days and moments to a reader of Arrow."""
-    inrush.write("before.csv", "id,day_text,at_text\n0,x,y\n")
-    words = ("--table", TABLE, "--columns", "id integer, day_text text, at_text text")
+    inrush.write("before.csv", "id,day_text,time_text\n0,x,y\n")
+    words = ("--table", TABLE, "--columns", "id integer, day_text text, time_text text")
     inrush("load", "before.csv", *place.words, *words).expect(CLEAN)
     rows = ["1,infinity,-infinity", "2,-infinity,infinity", "3,2024-01-31,2024-01-31 10:00:00"]
-    inrush.write("rows.csv", "id,day,at\n" + "\n".join(rows))
-    columns = ["id integer", "day date", "at timestamp"]
-    steps = step(derive={"day_text": "day", "at_text": "at"})
+    inrush.write("rows.csv", "id,day,moment\n" + "\n".join(rows))
+    columns = ["id integer", "day date", "moment timestamp"]
+    steps = step(derive={"day_text": "day", "time_text": "moment"})
     text = place.package(flow(TABLE, "rows.csv", columns=columns, mode="append") + steps)
     inrush("run", inrush.write("package.toml", text)).expect(CLEAN)
     expected = [("0", "x", "y"), *(tuple(row.split(",")) for row in rows)]
