@@ -20,8 +20,8 @@ of all tables become visible together, after everything is loaded and counted.
 To resume a copy that was stopped, run the same command again. Ranges that were loaded are read
 again and compared, unless --stable says that nothing has changed.
 
-A DuckDB file is locked while it is read, so it does not change either. Patterns, --with-indexes and
---with-partitions need PostgreSQL.",
+A DuckDB file is locked while it is read, so it does not change either. Patterns, --with-indexes
+and --with-partitions need PostgreSQL.",
     after_long_help = COPY_HELP
 )]
 pub struct CopyArguments {
