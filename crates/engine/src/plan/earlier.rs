@@ -5,7 +5,7 @@ use inrush_rows::ids::{FileKey, RunId, RunName};
 use super::contents::Contents;
 use super::error::PlanError;
 use super::identity::file_key;
-use super::loaded::{LoadedFiles, WantedFiles};
+use super::loaded::{Loaded, LoadedFiles, WantedFiles};
 use super::options::PlanOptions;
 use crate::ledger::SplitRecord;
 
@@ -54,6 +54,15 @@ pub trait PackageRuns {
     fn latest_stopped(&mut self) -> impl Future<Output = Result<Option<Self::Run>, Self::Error>>;
 }
 
+/// The earlier work that matters.
+pub struct EarlierWork<R> {
+    /// The earlier run.
+    pub run: EarlierRun<R>,
+    /// The flows, by their indices in ascending order, that are loaded already and left out of this run. None if all are
+    /// loaded.
+    pub left_out: Vec<usize>,
+}
+
 /// The earlier run that matters.
 pub enum EarlierRun<R> {
     /// There is none.
@@ -65,19 +74,27 @@ pub enum EarlierRun<R> {
 }
 
 /// Finds the earlier run that matters. `wanted` are the files of each flow. Adds notes about targets that lost the rows of
-/// these files. Fails if some of the files are loaded already, and others are not.
+/// these files, and about flows that are left out. Fails if some of the files of flows that append are loaded already, and
+/// others are not.
 pub async fn find<'a, L: PackageRuns>(
     runs: &mut L,
     wanted: impl Iterator<Item = WantedFiles<'a>>,
     options: &PlanOptions<'_>,
     notes: &mut Vec<String>,
-) -> Result<EarlierRun<L::Run>, L::Error> {
+) -> Result<EarlierWork<L::Run>, L::Error> {
+    let loaded = |run| {
+        Ok(EarlierWork {
+            run: EarlierRun::Loaded(run),
+            left_out: Vec::new(),
+        })
+    };
+    let mut left_out = Vec::new();
     if options.is_replay
         && !options.again
         && let Some(run) = runs.latest_if_switched().await?
     {
         // The corrected rejects were loaded, or rejected again, and still count.
-        return Ok(EarlierRun::Loaded(run));
+        return loaded(run);
     }
     if options.again
         && let Some(run) = runs.latest_if_switched().await?
@@ -85,7 +102,7 @@ pub async fn find<'a, L: PackageRuns>(
     {
         let wanted: Vec<WantedFiles<'_>> = wanted.collect();
         if has_loaded(runs, &run, &wanted).await? {
-            return Ok(EarlierRun::Loaded(run));
+            return loaded(run);
         }
     } else if !options.again && !options.is_replay {
         let wanted: Vec<WantedFiles<'_>> = wanted.collect();
@@ -97,24 +114,54 @@ pub async fn find<'a, L: PackageRuns>(
             && options.was_killed(runs.name(&run))
             && has_loaded(runs, &run, &wanted).await?
         {
-            return Ok(EarlierRun::Loaded(run));
+            return loaded(run);
         }
         compare_tables(runs, &mut files, &wanted, options).await?;
         let lost_rows = files.lost_rows();
-        let run_id = files.run()?;
-        if run_id.is_none() {
-            notes.extend(lost_rows);
-        }
-        if let Some(run_id) = run_id
-            && let Some(run) = runs.with_id(run_id).await?
-        {
-            return Ok(EarlierRun::Loaded(run));
+        match files.found()? {
+            Loaded::All(run_id) => {
+                if let Some(run) = runs.with_id(run_id).await? {
+                    return loaded(run);
+                }
+            }
+            Loaded::Flows(flows) => {
+                notes.extend(lost_rows);
+                leave_out_notes(notes, flows.iter().map(|flow| &wanted[*flow]));
+                left_out = flows;
+            }
         }
     }
     // `again` asks for a second load of rows that were switched in. A stopped run has switched nothing, so its units can be
     // kept.
     let stopped = runs.latest_stopped().await?;
-    Ok(stopped.map_or(EarlierRun::None, EarlierRun::Stopped))
+    Ok(EarlierWork {
+        run: stopped.map_or(EarlierRun::None, EarlierRun::Stopped),
+        left_out,
+    })
+}
+
+/// Puts a note about each flow that is loaded already in place of those about its target: they would say how it is loaded.
+fn leave_out_notes<'a, 'b: 'a>(
+    notes: &mut Vec<String>,
+    left_out: impl Iterator<Item = &'a WantedFiles<'b>>,
+) {
+    for flow in left_out {
+        notes.retain(|note| !note.starts_with(&flow.target));
+        let note = format!(
+            "{} has the rows of its flow as they are now, by an earlier run: only the other flows are loaded",
+            flow.target
+        );
+        notes.insert(0, note);
+    }
+}
+
+/// Removes flows from a plan, by their indices in ascending order.
+pub fn leave_out<F>(flows: &mut Vec<F>, left_out: &[usize]) {
+    let mut index = 0;
+    flows.retain(|_| {
+        index += 1;
+        left_out.binary_search(&(index - 1)).is_err()
+    });
 }
 
 /// Reads the tables again that may have changed since they were loaded, and compares their rows with those that were loaded.
@@ -148,5 +195,5 @@ async fn has_loaded<L: PackageRuns>(
 ) -> Result<bool, L::Error> {
     let mut files = LoadedFiles::of_killed(wanted);
     runs.see_switched_by(run, &mut files).await?;
-    Ok(matches!(files.run(), Ok(Some(_))))
+    Ok(matches!(files.found(), Ok(Loaded::All(_))))
 }

@@ -41,6 +41,15 @@ impl WantedFiles<'_> {
     }
 }
 
+/// What runs have loaded of a plan's files, as they are now.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Loaded {
+    /// All of them. The newest of the runs.
+    All(RunId),
+    /// Those of these flows, by their indices. All others are to be loaded.
+    Flows(Vec<usize>),
+}
+
 /// Finds the files of a plan among those that runs have switched in.
 pub struct LoadedFiles<'a> {
     flows: &'a [WantedFiles<'a>],
@@ -223,13 +232,16 @@ impl<'a> LoadedFiles<'a> {
         .collect()
     }
 
-    /// The run that has loaded all of the plan's files as they are now. If it has loaded only some of them, the plan is
-    /// refused: the user may or may not want only the others, and rows must not be loaded twice.
-    pub fn run(mut self) -> Result<Option<RunId>, PlanError> {
+    /// What the runs have loaded of the plan's files. A flow that is loaded as its files are now is left out beside flows whose
+    /// rows are replaced or merged: those give the rows of the present moment, and it has them. Beside a new file that would be
+    /// appended the plan is refused: the user may or may not want only that one.
+    pub fn found(mut self) -> Result<Loaded, PlanError> {
         let mut newest: Option<RunId> = None;
         let mut loaded_files: Option<(&WantedFiles<'_>, Vec<&Arc<dyn Input>>)> = None;
         let mut first_new = None;
-        for (flow, found) in self.flows.iter().zip(&mut self.found) {
+        let mut is_renewed = false;
+        let mut left_out = Vec::new();
+        for (index, (flow, found)) in self.flows.iter().zip(&mut self.found).enumerate() {
             found.files.resize(flow.files.len(), FoundFile::default());
             found.files.iter_mut().for_each(FoundFile::settle);
             let files = flow.files.iter().copied().zip(&found.files);
@@ -239,7 +251,7 @@ impl<'a> LoadedFiles<'a> {
                 let is_loaded = found.newest_run.is_some() && !found.has_others;
                 match is_loaded && !files.clone().any(|file| is_new(&file)) {
                     true => newest = newest.max(found.newest_run),
-                    false => first_new = first_new.or(flow.files.first().copied()),
+                    false => is_renewed |= !flow.files.is_empty(),
                 }
                 continue;
             }
@@ -256,26 +268,19 @@ impl<'a> LoadedFiles<'a> {
                     None => first_new = first_new.or(Some(file)),
                 }
             }
+            if !flow.files.is_empty() {
+                left_out.push(index);
+            }
         }
-        let (flow, loaded, new) = match (loaded_files, first_new) {
-            (_, None) => return Ok(newest),
-            // Flows that replace rows are loaded again together with the new files.
-            (None, Some(_)) => return Ok(None),
-            (Some((flow, loaded)), Some(new)) => (flow, loaded, new),
-        };
-        Err(PlanError::Target {
-            target: flow.target.clone(),
-            what: format!(
-                "has {} of the files already, by earlier runs of this package ({}), and others not, \
-                 such as {}",
-                loaded.len(),
-                shortened(&loaded),
-                new.name().display()
-            ),
-            hint: "name only the files that are new; or load all of them, those once more, with \
-                   --again"
-                .to_owned(),
-        })
+        match (loaded_files, first_new) {
+            (Some((flow, loaded)), Some(new)) => Err(partly(flow, &loaded, &**new)),
+            (None, Some(_)) => Ok(Loaded::Flows(Vec::new())),
+            (_, None) => Ok(match (is_renewed, newest) {
+                (false, Some(newest)) => Loaded::All(newest),
+                (false, None) => Loaded::Flows(Vec::new()),
+                (true, _) => Loaded::Flows(left_out),
+            }),
+        }
     }
 }
 
@@ -297,6 +302,23 @@ fn changed(flow: &WantedFiles<'_>, file: &dyn Input) -> PlanError {
         ),
         hint: "load them in place of the old ones by mode = \"replace\", or only what is new by `since`; with --again all are \
                added once more"
+            .to_owned(),
+    }
+}
+
+/// The refusal to load new files beside some that are loaded already.
+fn partly(flow: &WantedFiles<'_>, loaded: &[&Arc<dyn Input>], new: &dyn Input) -> PlanError {
+    PlanError::Target {
+        target: flow.target.clone(),
+        what: format!(
+            "has {} of the files already, by earlier runs of this package ({}), and others not, \
+             such as {}",
+            loaded.len(),
+            shortened(loaded),
+            new.name().display()
+        ),
+        hint: "name only the files that are new; or load all of them, those once more, with \
+               --again"
             .to_owned(),
     }
 }
@@ -357,8 +379,8 @@ mod tests {
         }
     }
 
-    /// The run that has loaded the files of two flows, of which the second has another size now.
-    fn run_of_two(sizes: [u64; 2], replaces: [bool; 2]) -> Result<Option<RunId>, PlanError> {
+    /// What is loaded of the files of two flows, which had 10 bytes each.
+    fn found_of_two(sizes: [u64; 2], replaces: [bool; 2]) -> Result<Loaded, PlanError> {
         let input = |name, size| Arc::new(TestInput::new(name, size)) as Arc<dyn Input>;
         let files = [input("a.csv", sizes[0]), input("b.csv", sizes[1])];
         let source = no_source();
@@ -371,29 +393,31 @@ mod tests {
         for (target, file) in ["a", "b"].into_iter().zip(&files) {
             loaded.see(&switched(target, &**file, ""));
         }
-        loaded.run()
+        loaded.found()
     }
 
     #[test]
-    fn a_flow_with_a_new_file_is_loaded_beside_flows_that_replace() {
-        let run = |sizes, replaces| run_of_two(sizes, replaces).expect("no files to refuse");
+    fn flows_that_are_loaded_are_left_out_beside_flows_that_replace() {
+        let found = |sizes, replaces| found_of_two(sizes, replaces).expect("no files to refuse");
         for replaces in [[true, true], [true, false], [false, false]] {
-            assert_eq!(run([10, 10], replaces), Some(RunId::new(7)));
+            assert_eq!(found([10, 10], replaces), Loaded::All(RunId::new(7)));
         }
-        assert_eq!(run([10, 11], [true, true]), None);
-        assert_eq!(run([10, 11], [true, false]), None);
-        // Rows that were appended are not appended once more beside new ones.
-        assert!(run_of_two([10, 11], [false, false]).is_err());
-        assert!(run_of_two([10, 11], [false, true]).is_err());
+        let all = Loaded::Flows(Vec::new());
+        assert_eq!(found([10, 11], [true, true]), all);
+        assert_eq!(found([10, 11], [true, false]), all);
+        // What was appended is not appended once more.
+        assert_eq!(found([10, 11], [false, true]), Loaded::Flows(vec![0]));
+        assert_eq!(found([11, 10], [true, false]), Loaded::Flows(vec![1]));
+        assert!(found_of_two([10, 11], [false, false]).is_err());
     }
 
-    /// The run that has loaded a file, if its state was `state` then. A comparison of its rows has the result `is_same`.
-    fn run_of_one(
+    /// What is loaded of a file, if its state was `state` then. A comparison of its rows has the result `is_same`.
+    fn found_of_one(
         input: TestInput,
         [replaces, merges]: [bool; 2],
         state: &str,
         is_same: bool,
-    ) -> Result<Option<RunId>, PlanError> {
+    ) -> Result<Loaded, PlanError> {
         let file = Arc::new(input) as Arc<dyn Input>;
         let source = no_source();
         let flows = [WantedFiles {
@@ -406,18 +430,18 @@ mod tests {
         for table in loaded.tables_to_compare() {
             loaded.settle_table(&table, is_same);
         }
-        loaded.run()
+        loaded.found()
     }
 
     #[test]
     fn a_table_in_the_same_state_is_loaded() {
-        let run = Some(RunId::new(7));
+        let run = Loaded::All(RunId::new(7));
         for mode in [[false, false], [true, false], [false, true]] {
-            let found = run_of_one(TestInput::table("t", 10), mode, "", false);
+            let found = found_of_one(TestInput::table("t", 10), mode, "", false);
             assert_eq!(found.expect("it is not refused"), run, "{mode:?}");
         }
         // A file has the state of its inode, and size and time tell whether it is another one.
-        let found = run_of_one(TestInput::new("t", 10), [false, false], "inode", false);
+        let found = found_of_one(TestInput::new("t", 10), [false, false], "inode", false);
         assert_eq!(found.expect("it is not refused"), run);
     }
 
@@ -425,30 +449,33 @@ mod tests {
     fn a_table_in_another_state_is_compared_or_loaded_again() {
         let table = || TestInput::table("t", 10);
         for renewed in [[true, false], [false, true]] {
-            let found = run_of_one(table(), renewed, "before", true);
-            assert_eq!(found.expect("it is not refused"), None, "{renewed:?}");
+            let found = found_of_one(table(), renewed, "before", true);
+            let none = Loaded::Flows(Vec::new());
+            assert_eq!(found.expect("it is not refused"), none, "{renewed:?}");
         }
-        let same = run_of_one(table(), [false, false], "before", true);
-        assert_eq!(same.expect("it is not refused"), Some(RunId::new(7)));
-        let changed = run_of_one(table(), [false, false], "before", false);
+        let same = found_of_one(table(), [false, false], "before", true);
+        let all = Loaded::All(RunId::new(7));
+        assert_eq!(same.expect("it is not refused"), all);
+        let changed = found_of_one(table(), [false, false], "before", false);
         let error = changed.expect_err("its rows would be there twice");
         assert!(error.to_string().contains("has other rows now"), "{error}");
     }
 
     #[test]
     fn a_table_that_changed_after_the_kill_is_what_the_killed_command_has_loaded() {
+        let none = Loaded::Flows(Vec::new());
         for (input, expected) in [
-            (TestInput::table("t", 11), Some(RunId::new(7))),
-            (TestInput::new("t", 11), None),
+            (TestInput::table("t", 11), Loaded::All(RunId::new(7))),
+            (TestInput::new("t", 11), none.clone()),
         ] {
             let file = Arc::new(input) as Arc<dyn Input>;
             let source = no_source();
             let flows = [wanted("t", &source, &file)];
             let run = |mut loaded: LoadedFiles<'_>| {
                 loaded.see(&switched("t", &*file, ""));
-                loaded.run().expect("no files to refuse")
+                loaded.found().expect("no files to refuse")
             };
-            assert_eq!(run(LoadedFiles::new(&flows)), None);
+            assert_eq!(run(LoadedFiles::new(&flows)), none);
             assert_eq!(run(LoadedFiles::of_killed(&flows)), expected);
         }
     }

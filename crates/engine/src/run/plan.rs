@@ -60,4 +60,7 @@ pub struct PlanFacts {
     pub notes: Vec<String>,
     /// The sentences of all flows, if none has anything to load. The run of their marks then counts as the run of this plan.
     pub nothing_new: Vec<String>,
+    /// The flows of the package, by their indices, that are loaded already beside others that are not: the plan has no flow for
+    /// them.
+    pub left_out: Vec<usize>,
 }

@@ -22,6 +22,7 @@ use crate::pipeline::reject_count::{RejectCount, RowTally};
 use crate::pipeline::sharing::Sharing;
 use crate::pipeline::work_items::{self, Committed, WorkItem};
 use crate::pipeline::{RunOptions, reject_files, splitting};
+use crate::plan::earlier::leave_out;
 use crate::plan::planned::{PlannedFlow, PlannedUnit, SplitPlace, UnitPlace};
 use crate::reject_replay;
 use crate::report::{FilesOf, RunFolder, reject_file_name};
@@ -138,10 +139,12 @@ pub fn begin<R: DriverRun>(
     run.fed_files = fed_files;
     run.sharing = sharing;
     run.rejects = rejects;
-    let tables = run.plan.saved_tables(package);
+    let mut package = package.clone();
+    leave_out(&mut package.flows, &run.plan.facts().left_out);
+    let tables = run.plan.saved_tables(&package);
     let flows = run.plan.flows().iter().zip(tables);
     let flows = flows.map(|(flow, table)| (flow.reading(), table));
-    let saved = reject_replay::to_save(package, flows, &options.folder);
+    let saved = reject_replay::to_save(&package, flows, &options.folder);
     run.folder.write_package(&saved)?;
     let event_sink = EventSink {
         folder: &run.folder,

@@ -98,13 +98,13 @@ pub async fn build(
     let mut notes = Vec::new();
     let flows = request.flows(&names, &mut notes).await?;
     let SharedFlows {
-        flows,
+        mut flows,
         streams,
         locks_needed,
     } = request.share(flows)?;
     let privileges = request.privileges(&flows).await?;
     let setup = request.setup(&flows).await?;
-    let earlier = request.earlier(&flows, &privileges, &mut notes).await?;
+    let (earlier, left_out) = request.earlier(&mut flows, &privileges, &mut notes).await?;
     request.refuse_obstacles(&flows, &earlier).await?;
     notes.extend(request.wal_note());
     request.refuse_blind().await?;
@@ -123,6 +123,7 @@ pub async fn build(
             batch_rows: package.run.batch_rows as usize,
             fed_bytes: FED_TRANSACTION_BYTES,
             nothing_new: sentences_if_all(super::nothing_new(&flows)),
+            left_out,
             notes,
         },
         server,
@@ -252,23 +253,24 @@ impl PlanRequest<'_> {
         Ok(statements)
     }
 
-    /// The work of an earlier run of the package.
+    /// The work of an earlier run of the package. Flows that are loaded already, beside others that are not, are removed;
+    /// their indices are returned.
     async fn earlier(
         &self,
-        flows: &[FlowPlan],
+        flows: &mut Vec<FlowPlan>,
         privileges: &[Privilege],
         notes: &mut Vec<String>,
-    ) -> Result<Earlier, PlanFailure> {
+    ) -> Result<(Earlier, Vec<usize>), PlanFailure> {
         // A role that may not read the ledger sees this in the list of privileges.
         let is_readable = privileges
             .iter()
             .all(|privilege| privilege.held || privilege.needed_for != privileges::FOR_LEDGER);
         if !is_readable {
-            return Ok(Earlier::None);
+            return Ok((Earlier::None, Vec::new()));
         }
         let (session, options) = (self.session, self.options);
         let (ledger_schema, staging_schema) = self.schemas();
-        let found = earlier::find(
+        let (found, left_out) = earlier::find(
             session,
             ledger_schema,
             staging_schema,
@@ -284,7 +286,7 @@ impl PlanRequest<'_> {
             let lost = earlier::refuse_lost_ledger(session, ledger_schema, self.run_key, flows);
             options.or_note(lost.await)?;
         }
-        Ok(found)
+        Ok((found, left_out))
     }
 
     /// Refuses existing targets and names that conflict, if there is something to load.

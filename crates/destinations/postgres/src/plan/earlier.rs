@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use inrush_engine::native::ledger::{LedgerRun, LedgerRunState, SplitRecord, SwitchedFile};
 use inrush_engine::native::plan::changed::{self, FilesBefore, PlannedFiles};
-use inrush_engine::native::plan::earlier::{self, EarlierRun, PackageRuns};
+use inrush_engine::native::plan::earlier::{self, EarlierRun, PackageRuns, leave_out};
 use inrush_engine::native::plan::{LoadedFiles, PlanOptions, WantedFiles, identity, since};
 use inrush_engine::plan::PlanError;
 use inrush_package::Mode;
@@ -17,35 +17,52 @@ use crate::Session;
 use crate::ledger::{self, Ledger, SplitChoice, UnitRow, mark};
 use crate::plan::failure::PlanFailure;
 
-/// Looks the package up in the ledger; notes for the user are added to `notes`.
+/// Looks the package up in the ledger; notes for the user are added to `notes`. Flows that are loaded already, beside others
+/// that are not, are removed; their indices are returned.
 pub async fn find(
     session: &Session,
     ledger_schema: &str,
     staging_schema: &str,
     run_key: &RunKey,
-    flows: &[FlowPlan],
+    flows: &mut Vec<FlowPlan>,
     options: &PlanOptions<'_>,
     notes: &mut Vec<String>,
-) -> Result<Earlier, PlanFailure> {
+) -> Result<(Earlier, Vec<usize>), PlanFailure> {
     if !ledger::exists(session, ledger_schema).await? {
-        return Ok(Earlier::None);
+        return Ok((Earlier::None, Vec::new()));
     }
     let book = Ledger::new(ledger_schema);
-    if let Some(name) = since::run_if_all(super::nothing_new(flows))
-        && let Some(run) = book.run_by_name(session, name).await?
-    {
-        return Ok(Earlier::Loaded(Box::new(run)));
-    }
     let mut runs = RunsOfServer {
         session,
         book: &book,
         run_key,
     };
-    let run = match earlier::find(&mut runs, flows.iter().map(wanted), options, notes).await? {
-        EarlierRun::Stopped(run) => run,
-        EarlierRun::Loaded(run) => return Ok(Earlier::Loaded(Box::new(run))),
-        EarlierRun::None => return Ok(Earlier::None),
+    if let Some(run) = runs.of_marks(flows).await? {
+        return Ok((Earlier::Loaded(Box::new(run)), Vec::new()));
+    }
+    let work = earlier::find(&mut runs, flows.iter().map(wanted), options, notes).await?;
+    leave_out(flows, &work.left_out);
+    let of_marks = runs.of_marks(flows).await?;
+    let found = match (work.run, of_marks) {
+        (EarlierRun::Loaded(run), _) | (_, Some(run)) => Earlier::Loaded(Box::new(run)),
+        (EarlierRun::Stopped(run), None) => {
+            stopped(session, &book, staging_schema, run, flows, options, notes).await?
+        }
+        (EarlierRun::None, None) => Earlier::None,
     };
+    Ok((found, work.left_out))
+}
+
+/// The work of a run that was stopped, as much of it as the plan can keep.
+async fn stopped(
+    session: &Session,
+    book: &Ledger,
+    staging_schema: &str,
+    run: LedgerRun,
+    flows: &[FlowPlan],
+    options: &PlanOptions<'_>,
+    notes: &mut Vec<String>,
+) -> Result<Earlier, PlanFailure> {
     let units = book.units(session, run.run_id).await?;
     let planned: Vec<PlannedFiles<'_>> = flows.iter().map(planned).collect();
     let mut before = FilesBefore::new(&planned);
@@ -100,6 +117,16 @@ struct RunsOfServer<'a> {
     session: &'a Session,
     book: &'a Ledger,
     run_key: &'a RunKey,
+}
+
+impl RunsOfServer<'_> {
+    /// The run of the marks of all flows, if none of them has new rows.
+    async fn of_marks(&self, flows: &[FlowPlan]) -> Result<Option<LedgerRun>, PlanFailure> {
+        match since::run_if_all(super::nothing_new(flows)) {
+            Some(name) => Ok(self.book.run_by_name(self.session, name).await?),
+            None => Ok(None),
+        }
+    }
 }
 
 impl PackageRuns for RunsOfServer<'_> {

@@ -12,39 +12,54 @@ use super::unplanned::UnplannedUnits;
 use super::{ContractEarlier, ContractFlow, UnitAccounts, UnitIndex, each_record};
 use crate::ledger::{Account, SplitRecord, SwitchedFile};
 use crate::plan::changed::{self, FilesBefore, PlannedFiles};
-use crate::plan::earlier::{self, EarlierRun, PackageRuns};
+use crate::plan::earlier::{self, EarlierRun, PackageRuns, leave_out};
 use crate::plan::loaded::{LoadedFiles, WantedFiles};
 use crate::plan::since::{self, SinceMark};
 use crate::plan::{PlanError, PlanOptions, identity};
 
-/// Looks the package up in the ledger. Notes for the user are added to `notes`.
+/// Looks the package up in the ledger. Notes for the user are added to `notes`. Flows that are loaded already, beside others
+/// that are not, are removed; their indices are returned.
 pub async fn find(
     destination: &dyn Destination,
     run_key: &RunKey,
-    flows: &[ContractFlow],
+    flows: &mut Vec<ContractFlow>,
     options: &PlanOptions<'_>,
     notes: &mut Vec<String>,
-) -> Result<ContractEarlier, PlanError> {
-    if let Some(name) = since::run_if_all(super::nothing_new(flows)) {
-        let runs = destination.runs(Some(run_key))?.into_iter();
-        if let Some(run) = runs.map(|run| run.record).find(|run| run.name == *name) {
-            return Ok(loaded(destination, run, flows)?);
-        }
-    }
+) -> Result<(ContractEarlier, Vec<usize>), PlanError> {
     let mut runs = RunsOfDestination {
         destination,
         runs: destination.runs(Some(run_key))?,
     };
-    let run = match earlier::find(&mut runs, flows.iter().map(wanted), options, notes).await? {
-        EarlierRun::Stopped(run) => run.record,
-        EarlierRun::Loaded(run) => return Ok(loaded(destination, run.record, flows)?),
-        EarlierRun::None => {
+    if let Some(run) = runs.of_marks(flows) {
+        return Ok((loaded(destination, run, flows)?, Vec::new()));
+    }
+    let work = earlier::find(&mut runs, flows.iter().map(wanted), options, notes).await?;
+    leave_out(flows, &work.left_out);
+    let flows = &flows[..];
+    let found = match (work.run, runs.of_marks(flows)) {
+        (EarlierRun::Loaded(run), _) => loaded(destination, run.record, flows)?,
+        (_, Some(run)) => loaded(destination, run, flows)?,
+        (EarlierRun::Stopped(run), None) => {
+            stopped(destination, run.record, flows, options, notes).await?
+        }
+        (EarlierRun::None, None) => {
             if !options.again && !options.is_replay {
                 options.or_note(refuse_lost_ledger(destination, run_key, flows))?;
             }
-            return Ok(ContractEarlier::None);
+            ContractEarlier::None
         }
     };
+    Ok((found, work.left_out))
+}
+
+/// The work of a run that was stopped, as much of it as the plan can keep.
+async fn stopped(
+    destination: &dyn Destination,
+    run: RunRecord,
+    flows: &[ContractFlow],
+    options: &PlanOptions<'_>,
+    notes: &mut Vec<String>,
+) -> Result<ContractEarlier, PlanError> {
     let planned: Vec<PlannedFiles<'_>> = flows.iter().map(planned).collect();
     let index = UnitIndex::new(flows);
     let mut before = FilesBefore::new(&planned);
@@ -166,6 +181,15 @@ struct RunsOfDestination<'a> {
 
 fn is_switched(run: &PastRun) -> bool {
     run.record.state == RunState::Switched
+}
+
+impl RunsOfDestination<'_> {
+    /// The run of the marks of all flows, if none of them has new rows.
+    fn of_marks(&self, flows: &[ContractFlow]) -> Option<RunRecord> {
+        let name = since::run_if_all(super::nothing_new(flows))?;
+        let mut runs = self.runs.iter().map(|run| &run.record);
+        runs.find(|run| run.name == *name).cloned()
+    }
 }
 
 impl PackageRuns for RunsOfDestination<'_> {

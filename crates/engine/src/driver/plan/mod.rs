@@ -234,7 +234,8 @@ pub async fn build(
         true => abilities.batch_rows,
         false => package.run.batch_rows,
     } as usize;
-    let earlier = earlier::find(destination, &run_key, &flows, options, &mut notes).await?;
+    let (earlier, left_out) =
+        earlier::find(destination, &run_key, &mut flows, options, &mut notes).await?;
     if let ContractEarlier::Stopped { kept, in_parts, .. } = &earlier {
         units::resume(&mut flows, kept, in_parts);
     }
@@ -269,6 +270,7 @@ pub async fn build(
             batch_rows,
             fed_bytes: abilities.unit_bytes,
             nothing_new: since::sentences_if_all(nothing_new(&flows)),
+            left_out,
             notes,
         },
         abilities,
