@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 
 use super::common::OverrideArguments;
+use super::source_limits::SourceLimitArguments;
 
 /// Print the plan of a package, and change nothing
 #[derive(Clone, Debug, Args)]
@@ -36,6 +37,10 @@ pub struct CheckArguments {
     /// Options that replace its values.
     #[command(flatten)]
     pub overrides: OverrideArguments,
+
+    /// Limits of the databases that are read, in place of those of the package.
+    #[command(flatten)]
+    pub limits: SourceLimitArguments,
 }
 
 const CHECK_HELP: &str = "\

@@ -3,6 +3,7 @@
 use clap::Args;
 
 use super::common::RunArguments;
+use super::source_limits::SourceLimitArguments;
 use super::target::{TargetArguments, ToArguments};
 
 /// Copy tables of PostgreSQL, DuckDB, SQLite and other databases into another database or into files, without a package
@@ -94,12 +95,6 @@ pub struct CopyArguments {
     #[arg(long, requires = "split_by")]
     pub split_nulls: bool,
 
-    /// The most connections to the database that is read, one of which keeps the snapshot
-    ///
-    /// Default: one more than streams.
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(2..=1024))]
-    pub source_connections: Option<u16>,
-
     /// Give new tables the indexes and unique constraints of the tables that are read
     ///
     /// Both databases must be PostgreSQL. The indexes are built once all rows are loaded, before the rows
@@ -113,11 +108,9 @@ pub struct CopyArguments {
     #[arg(long, conflicts_with_all = ["query", "partition_by"])]
     pub with_partitions: bool,
 
-    /// The most bytes that are read from the database per second, such as 20MB or 500KiB
-    ///
-    /// The limit is for all streams together. --max-rate limits what is sent to the destination instead.
-    #[arg(long, value_name = "RATE", value_parser = super::common::byte_count)]
-    pub source_max_rate: Option<u64>,
+    /// Limits that protect the database that is read.
+    #[command(flatten)]
+    pub limits: SourceLimitArguments,
 
     /// The rows do not change between runs: a copy that is resumed does not read again what it has loaded
     #[arg(long)]

@@ -16,6 +16,7 @@ mod preflight;
 mod rejects;
 mod report;
 mod run;
+mod source_limits;
 mod status;
 mod target;
 mod undo;

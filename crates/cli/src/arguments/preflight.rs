@@ -7,6 +7,7 @@ use clap::Args;
 use inrush_workloads::clients::{amount_of_time, size_in_bytes};
 
 use super::common::OverrideArguments;
+use super::source_limits::SourceLimitArguments;
 
 const CAPACITY: &str = "What would be needed";
 
@@ -134,6 +135,10 @@ pub struct PreflightArguments {
     /// Options that replace its values.
     #[command(flatten)]
     pub overrides: OverrideArguments,
+
+    /// Limits of the databases that are read, in place of those of the package.
+    #[command(flatten)]
+    pub limits: SourceLimitArguments,
 }
 
 const PREFLIGHT_HELP: &str = "\

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 
 use super::common::{OverrideArguments, RunArguments};
+use super::source_limits::SourceLimitArguments;
 
 /// Run the load that a package describes
 #[derive(Clone, Debug, Args)]
@@ -29,6 +30,10 @@ pub struct RunCommandArguments {
     /// The settings of the run.
     #[command(flatten)]
     pub run: RunArguments,
+
+    /// Limits of the databases that are read, in place of those of the package.
+    #[command(flatten)]
+    pub limits: SourceLimitArguments,
 
     /// Where flows with `since` begin, in place of the mark of the last run: a time such as 2026-01-31 (UTC)
     ///

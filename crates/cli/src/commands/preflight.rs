@@ -24,6 +24,7 @@ pub fn preflight(
     surroundings: &Surroundings,
 ) -> Result<ExitStatus, CommandError> {
     let mut ready = package_file::read(&arguments.package, &arguments.overrides)?;
+    arguments.limits.replace_those_of(&mut ready.package)?;
     if arguments.streams.is_some() {
         ready.package.run.streams = arguments.streams;
     }

@@ -19,6 +19,7 @@ pub fn run(
 ) -> Result<ExitStatus, CommandError> {
     running::fault()?;
     let mut ready = package_file::read(&arguments.package, &arguments.overrides)?;
+    arguments.limits.replace_those_of(&mut ready.package)?;
     if arguments.run.streams.is_some() {
         ready.package.run.streams = arguments.run.streams;
     }
