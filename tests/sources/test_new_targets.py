@@ -76,6 +76,53 @@ def test_a_new_table_has_the_indexes(database: Database, target: Database, inrus
     assert target.rows(INDEXES.format(True)) == []
 
 
+COLLATIONS = (
+    "SELECT attname, attcollation::regcollation::text FROM pg_attribute "
+    "WHERE attrelid = 't'::regclass AND attnum > 0 ORDER BY attnum"
+)
+
+
+def test_a_new_table_has_the_collations(
+    database: Database, target: Database, inrush: Inrush
+) -> None:
+    """Keys, indexes and partitions have the order of the source; an unknown collation is named."""
+    own = "CREATE SCHEMA app; CREATE COLLATION app.\"Own one\" (provider = libc, locale = 'C')"
+    database.execute(
+        f'{own}; CREATE TABLE t (a text COLLATE "C" NOT NULL, b varchar(9) COLLATE app."Own one",'
+        '  c text, d char(3) COLLATE "POSIX", n int, PRIMARY KEY (a)) PARTITION BY RANGE (a);'
+        "CREATE TABLE upper PARTITION OF t FOR VALUES FROM ('A') TO ('Z');"
+        "CREATE TABLE lower PARTITION OF t FOR VALUES FROM ('Z') TO ('zz');"
+        "CREATE INDEX by_b ON t (b, c);"
+        "INSERT INTO t SELECT chr(65 + n) || n, 'b', 'c', 'd', n FROM generate_series(0, 24) AS n;"
+        "INSERT INTO t SELECT chr(97 + n) || n, 'b', 'c', 'd', n FROM generate_series(0, 24) AS n"
+    )
+    structure = ("--table", "t", "--with-indexes", "--with-partitions")
+    plain = inrush(*words(database, target, "--table", "t")).expect(CLEAN)
+    assert 'does not get the collation "app"."Own one" of "b"' in plain.said
+    assert [row[1] for row in target.rows(COLLATIONS)] == [
+        '"C"',
+        '"default"',
+        '"default"',
+        '"POSIX"',
+        "-",
+    ]
+    target.execute(f"DROP TABLE t; {own}")
+    inrush(*words(database, target, *structure)).expect(CLEAN)
+    assert target.rows(COLLATIONS) == database.rows(COLLATIONS)
+    indexes = INDEXES.format("tablename = 't'")
+    assert target.rows(indexes) == database.rows(indexes)
+    assert target.rows(PARTITIONS.format("t")) == database.rows(PARTITIONS.format("t"))
+    assert rows(target, "t") == rows(database, "t")
+    # A key that the flow partitions by has its order, too, and a text has no collation to take.
+    target.execute("DROP TABLE t")
+    by = ("--partition-by", "a", "--bounds", "A, Z, zz", "--routing")
+    inrush(*words(database, target, "--table", "t", *by)).expect(CLEAN)
+    assert target.rows(COLLATIONS) == database.rows(COLLATIONS)
+    as_text = ("--table", "t", "--columns", "a::text, n", "--into", "u")
+    inrush(*words(database, target, *as_text)).expect(CLEAN)
+    assert target.value("SELECT count(*) FROM u") == 50
+
+
 def test_what_a_target_cannot_have_is_named(
     database: Database, target: Database, inrush: Inrush
 ) -> None:

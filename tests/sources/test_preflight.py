@@ -205,6 +205,31 @@ def test_a_rate_is_an_option_of_a_copy(
     inrush(*words, "--source-max-rate", "1kB").expect(USAGE, "--source-max-rate", "1 KiB")
 
 
+def test_a_rate_is_an_option_of_a_package(
+    newest_database: Database, newest_target: Database, inrush: Inrush
+) -> None:
+    """It replaces that of the package in a run, its plan and its preflight."""
+    database, target = newest_database, newest_target
+    database.execute(FILLED)
+    text = package(database.url, target.url, 'table = "t", rate_bytes_max = 900_000_000')
+    limit = ("--source-max-rate", "10MB")
+    report = report_of(inrush, text, CLEAN, "--streams", "2", *limit)
+    assert report["prediction"]["limiting"] == "pace", report["prediction"]
+    plan = inrush("check", "copy.toml", *limit).expect(CLEAN)
+    assert "at most 10.0 MB a second are read" in plan.said
+    loaded = inrush("run", "copy.toml", "--streams", "2", *limit).expect(CLEAN)
+    assert loaded.report["phases"]["load_s"] > 0.9 * report["files"]["text_bytes"] / 10e6
+    assert target.value("SELECT count(*) FROM copied") == ROWS
+    inrush.write("rows.csv", "id\n1\n")
+    inrush.write(
+        "files.toml",
+        f'name = "files"\nconnections.dw.url = "{target.url}"\n'
+        '[[flow]]\nfiles = "rows.csv"\ntable = "files"\ncolumns = ["id int"]\n',
+    )
+    refused = inrush("run", "files.toml", *limit)
+    refused.expect(USAGE, "no flow of the package reads a database", "--max-rate")
+
+
 def test_timeouts_of_a_role_do_not_end_a_source(
     newest_database: Database, newest_target: Database, inrush: Inrush
 ) -> None:
@@ -247,7 +272,9 @@ def test_too_few_connections_stop_the_run(
         # It does as the hint says.
         limited = package(url, target.url, 'table = "t", max_connections = 2')
         assert of_weight(report_of(inrush, limited, CLEAN, "--streams", "2"), "stops") == []
-        inrush("run", "copy.toml", "--streams", "2").expect(CLEAN)
+        inrush.write("copy.toml", text)
+        fewer = ("--source-connections", "2")
+        inrush("run", "copy.toml", "--streams", "2", *fewer).expect(CLEAN)
     finally:
         database.execute("DROP OWNED BY few; DROP ROLE few")
     assert target.value("SELECT count(*) FROM copied") == ROWS
@@ -315,10 +342,29 @@ def test_a_standby_that_cancels_is_told(
 
 def test_rows_that_are_removed_early_are_told(start_server: StartServer, inrush: Inrush) -> None:
     """PostgreSQL 14 to 16 can forget what a snapshot sees."""
-    server = start_server(15, dict(servers.FAST) | {"old_snapshot_threshold": "0"})
+    server = start_server(15, dict(servers.FAST) | {"old_snapshot_threshold": "2"})
     database = server.create_database("crm")
     database.execute(FILLED)
-    text = package(database.url, server.create_database("dw").url, 'table = "t"')
-    (told,) = of_weight(report_of(inrush, text), "hurts")
-    assert "older than 0 min see (old_snapshot_threshold)" in told["what"]
+    # 37 MB, in minutes.
+    words = 'table = "t", rate_bytes_max = 200_000'
+    text = package(database.url, server.create_database("dw").url, words)
+    (told,) = of_weight(report_of(inrush, text, PREFLIGHT_FAILED), "stops")
+    assert "older than 2 min see (old_snapshot_threshold)" in told["what"]
+    assert "may be read for 60 s" in told["what"]
     assert "old_snapshot_threshold = -1" in told["hint"]
+
+
+def test_a_server_that_removes_rows_at_once_is_refused(
+    start_server: StartServer, inrush: Inrush
+) -> None:
+    """It does not tell sessions that share a snapshot which rows they have missed."""
+    server = start_server(15, dict(servers.FAST) | {"old_snapshot_threshold": "1"})
+    database, target = server.create_database("crm"), server.create_database("dw")
+    database.execute(FILLED)
+    inrush.write("copy.toml", package(database.url, target.url, 'table = "t"'))
+    for command in ("check", "preflight", "run"):
+        outcome = inrush(command, "copy.toml")
+        assert outcome.status != CLEAN, outcome.said
+        assert "older than 1 min see (old_snapshot_threshold)" in outcome.said
+        assert "read from a standby" in outcome.said
+    assert target.value("SELECT to_regclass('copied') IS NULL")

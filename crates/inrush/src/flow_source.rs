@@ -43,6 +43,7 @@ pub fn limits_of(package: &Package, connection: &str, connections_max: usize) ->
     ReadLimits {
         connections_max: limits.map(usize::from).min().unwrap_or(connections_max),
         rate_bytes_max: rate_of(package, connection),
+        lock_wait_ms: package.run.lock_timeout_ms,
     }
 }
 
@@ -96,6 +97,7 @@ pub fn typed_inputs(
         first_field_count: None,
         primary_key: Vec::new(),
         structure: None,
+        collations: Vec::new(),
         own_columns: columns,
         nothing_new: None,
         opener: Box::new(Opened(source)),

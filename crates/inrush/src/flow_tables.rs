@@ -206,13 +206,13 @@ impl FlowTables {
             notes.extend(flow_since::range_notes(asked, since, beginning, found));
             nothing_new = flow_since::nothing_new(asked, beginning, found);
         }
-        let primary_key = match takes_columns_of_source(asked)? {
-            true => opened.primary_key().to_vec(),
-            false => Vec::new(),
-        };
-        let structure = match takes_columns_of_source(asked)? {
-            true => opened.structure().cloned(),
-            false => None,
+        let (primary_key, collations, structure) = match takes_columns_of_source(asked)? {
+            true => (
+                opened.primary_key().to_vec(),
+                opened.collations(),
+                opened.structure().cloned(),
+            ),
+            false => (Vec::new(), Vec::new(), None),
         };
         if structure.is_none() && (source.indexes || source.partitions) {
             notes.push(format!(
@@ -224,6 +224,7 @@ impl FlowTables {
         Ok(FlowInputs {
             primary_key,
             structure,
+            collations,
             nothing_new,
             ..typed_inputs(asked, opened, columns)?
         })

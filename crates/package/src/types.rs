@@ -70,8 +70,8 @@ pub struct RunSettings {
     pub freeze: bool,
     /// ANALYZE each target after the switch.
     pub analyze: bool,
-    /// How long the switch waits for its locks before it releases them and tries again, in
-    /// milliseconds, up to a day.
+    /// How long the switch waits for its locks before it releases them and tries again, and how long a
+    /// source in PostgreSQL waits for a table that another session has locked, in milliseconds, up to a day.
     #[schemars(range(min = 1, max = 86_400_000))]
     pub lock_timeout_ms: u32,
     /// The order in which the streams take load units.

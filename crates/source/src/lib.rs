@@ -36,6 +36,7 @@ pub use database_rows::Rows;
 pub use error::{SourceError, input_error, unsuitable};
 pub use hazards::{ExpectedReading, SourceHazard};
 pub use input::{FirstRow, Input, InputState, SourceColumn};
+pub use inrush_verdict::BackendState;
 pub use key_ranges::{KEY_ROW_BITS, KeyRanges, evenly};
 pub use limits::{ReadLimits, ReadPace};
 pub use meter::{SourceMeter, nanoseconds_since};
@@ -45,5 +46,7 @@ pub use sampling::{ReadingSession, SeenSession, SessionSampler};
 pub use since::SinceRange;
 pub use split::{RecordStart, SourceSplit, Split};
 pub use steps::Steps;
-pub use structure::{NeededObject, TableIndex, TablePartition, TablePartitioning, TableStructure};
+pub use structure::{
+    ColumnCollation, NeededObject, TableIndex, TablePartition, TablePartitioning, TableStructure,
+};
 pub use wait::wait;

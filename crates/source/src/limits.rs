@@ -12,6 +12,8 @@ pub struct ReadLimits {
     pub connections_max: usize,
     /// The most bytes that are read in a second; `None` is no limit.
     pub rate_bytes_max: Option<u64>,
+    /// The longest wait for a lock of another session on a table, in milliseconds.
+    pub lock_wait_ms: u32,
 }
 
 /// The pace of one reader: the bytes that it has received are waited for before it receives more.

@@ -1,6 +1,17 @@
-//! The indexes and partitions of a table that is read, for a new target of the same kind of database.
+//! The indexes, partitions and collations of a table that is read, for a new target of the same kind of database.
 //!
 //! The texts are SQL that the source's server has written. A destination checks them before it runs them.
+
+/// The collation of a column, if it is not that of the column's type.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ColumnCollation {
+    /// The name of the column.
+    pub column: String,
+    /// The schema of the collation.
+    pub schema: String,
+    /// Its name.
+    pub name: String,
+}
 
 /// The indexes and partitions of a table, apart from its primary key.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

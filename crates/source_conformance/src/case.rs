@@ -13,6 +13,15 @@ pub trait Case {
     /// Opens the source in its present state. Its reads and waits end when `stop` is requested.
     fn open(&self, stop: &Stop) -> Result<Box<dyn Source>, SourceError>;
 
+    /// The same, read at no more than so many bytes in a second; `None` if the source has no such limit.
+    fn open_limited(
+        &self,
+        _stop: &Stop,
+        _rate_bytes_max: u64,
+    ) -> Option<Result<Box<dyn Source>, SourceError>> {
+        None
+    }
+
     /// The rows of each input, in order.
     fn rows(&self) -> Vec<Vec<Row>>;
 

@@ -17,7 +17,7 @@ pub(super) fn stop(make: &MakeCase<'_>, random: &mut Random) -> Result<(), Strin
         let case = make(MANY_ROWS);
         let stop = Stop::default();
         let source = case.open(&stop).map_err(told)?;
-        let split = first_split(&*source)?;
+        let split = only_split(&*source, 0)?;
         let all = case.rows()[0].len();
         let result = match split.is_shared {
             true => stop_shared(&*source, &split, &stop, chunks_before),
@@ -38,8 +38,9 @@ pub(super) fn stop(make: &MakeCase<'_>, random: &mut Random) -> Result<(), Strin
     Ok(())
 }
 
-fn first_split(source: &dyn Source) -> Result<SourceSplit, String> {
-    let splits = source.splits(0, u64::MAX).map_err(told)?;
+/// An input as one split.
+pub(super) fn only_split(source: &dyn Source, input: usize) -> Result<SourceSplit, String> {
+    let splits = source.splits(input, u64::MAX).map_err(told)?;
     splits.into_iter().next().ok_or("no split".to_owned())
 }
 
@@ -113,7 +114,7 @@ pub(super) fn dropped(make: &MakeCase<'_>, random: &mut Random) -> Result<(), St
     if source.input(0).is_read_once() {
         return Ok(());
     }
-    let split = first_split(&*source)?;
+    let split = only_split(&*source, 0)?;
     let expected = &case.rows()[0];
     let settings = ReadSettings { chunk_bytes: 500 };
     if !split.is_shared {

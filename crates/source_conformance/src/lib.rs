@@ -12,6 +12,7 @@ mod opening;
 mod random;
 mod reading;
 mod rows;
+mod server;
 mod shared;
 mod splits;
 
@@ -34,7 +35,7 @@ pub struct Breach {
 type Test = fn(&MakeCase<'_>, &mut Random) -> Result<(), String>;
 
 /// The tests of all clauses except that of memory.
-const CLAUSES: [(&str, Test); 20] = [
+const CLAUSES: [(&str, Test); 23] = [
     ("S-1", opening::no_secret),
     ("S-2", opening::changes_nothing),
     ("S-3", opening::columns),
@@ -55,6 +56,9 @@ const CLAUSES: [(&str, Test); 20] = [
     ("S-19", ending::dropped),
     ("S-20", ending::errors_name_the_input),
     ("S-21", native::are_the_rows_of_chunks),
+    ("S-22", server::sessions_are_known),
+    ("S-23", server::rate_is_kept),
+    ("S-24", server::hazards_are_told),
 ];
 
 /// The names of all clauses except that of memory, in order.

@@ -47,6 +47,9 @@ fn each_clause_finds_a_mistake_that_no_other_finds() {
         (Flaw::ReadsNothingAfterDrop, "S-19"),
         (Flaw::NamesNoFile, "S-20"),
         (Flaw::LosesNativeRow, "S-21"),
+        (Flaw::NamesOtherSession, "S-22"),
+        (Flaw::KeepsNoRate, "S-23"),
+        (Flaw::TellsNoFix, "S-24"),
     ];
     for (flaw, clause) in flaws {
         assert_eq!(finders(flaw), [clause], "{flaw:?}");

@@ -66,6 +66,7 @@ impl Sources for JsonFolders {
             primary_key: Vec::new(),
             structure: None,
             own_columns: Vec::new(),
+            collations: Vec::new(),
             nothing_new: None,
             header: Some(
                 looked

@@ -15,6 +15,8 @@ pub struct NewColumn {
     pub type_sql: String,
     /// NULL is refused.
     pub not_null: bool,
+    /// Its collation as SQL names it, if it is not that of its type.
+    pub collation: Option<String>,
 }
 
 /// The model of a staging table.
@@ -106,7 +108,10 @@ pub fn create_table(schema: &str, name: &str, columns: &[NewColumn]) -> String {
         .iter()
         .map(|column| {
             let not_null = if column.not_null { " NOT NULL" } else { "" };
-            format!("{} {}{not_null}", identifier(&column.name), column.type_sql)
+            let collation = column.collation.as_ref();
+            let collation = collation.map_or_else(String::new, |name| format!(" COLLATE {name}"));
+            let name = identifier(&column.name);
+            format!("{name} {}{collation}{not_null}", column.type_sql)
         })
         .collect();
     format!(
@@ -345,11 +350,13 @@ mod tests {
                 name: "key".to_owned(),
                 type_sql: "bigint".to_owned(),
                 not_null: true,
+                collation: None,
             },
             NewColumn {
                 name: "odd \"name\"".to_owned(),
                 type_sql: "numeric(15,2)".to_owned(),
                 not_null: false,
+                collation: None,
             },
         ];
         let bounds = UnitBounds {

@@ -86,6 +86,16 @@ impl FieldOrigin {
         }
     }
 
+    /// How to leave a column out.
+    pub fn without_a_column(self) -> &'static str {
+        match self {
+            FieldOrigin::Files => "take it out of the files",
+            FieldOrigin::Database => {
+                "name the other columns to read (`columns` of the source, --columns)"
+            }
+        }
+    }
+
     /// All rows, as the subject of a sentence.
     pub fn who_have(self) -> &'static str {
         match self {

@@ -15,7 +15,7 @@ use inrush_rows::cancel::Stop;
 use inrush_rows::column::Column;
 use inrush_rows::native_type::NativeType;
 use inrush_scan::Dialect;
-use inrush_source::{Source, TableStructure};
+use inrush_source::{ColumnCollation, Source, TableStructure};
 use inrush_transform::evaluator::{Evaluator, EvaluatorError};
 
 use super::columns::{KnownColumns, TargetColumns};
@@ -110,6 +110,8 @@ pub struct FlowInputs {
     pub primary_key: Vec<String>,
     /// The indexes and partitions of the source that a new target shall get.
     pub structure: Option<TableStructure>,
+    /// The collations that the columns of a new target may get.
+    pub collations: Vec<ColumnCollation>,
     /// The number of fields of the first row, if it is needed.
     pub first_field_count: Option<usize>,
     /// The columns that the inputs declare themselves, with their types; none of text.

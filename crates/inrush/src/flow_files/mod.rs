@@ -108,6 +108,7 @@ impl Sources for FlowFiles {
             details,
             primary_key: Vec::new(),
             structure: None,
+            collations: Vec::new(),
             own_columns: sniffed.own_columns,
             nothing_new: None,
             opener: Box::new(LookedAt(files)),

@@ -66,6 +66,12 @@ pub enum Flaw {
     NamesNoFile,
     /// The last row of a block in its own form is lost.
     LosesNativeRow,
+    /// Its readers name a session that its server does not have.
+    NamesOtherSession,
+    /// Its readers wait for nothing.
+    KeepsNoRate,
+    /// A hazard has no fix.
+    TellsNoFix,
 }
 
 /// Larger chunks than in any clause except the one of chunks.

@@ -4,6 +4,7 @@ mod case;
 mod flaw;
 mod parts;
 mod reader;
+mod server;
 mod text;
 
 use std::fs;
@@ -16,15 +17,18 @@ use std::time::UNIX_EPOCH;
 
 use inrush_rows::cancel::Stop;
 use inrush_rows::native_type::NativeType;
+use inrush_rows::pace::Pace;
 use inrush_source::{
-    ContentHash, Input, InputState, ReadSettings, RecordStart, ShareSettings, SharedSplit, Source,
-    SourceColumn, SourceError, SourceSplit, SourceStream, SplitContent,
+    ContentHash, ExpectedReading, Input, InputState, ReadSettings, RecordStart, SessionSampler,
+    ShareSettings, SharedSplit, Source, SourceColumn, SourceError, SourceHazard, SourceSplit,
+    SourceStream, SplitContent,
 };
 
 pub use case::JsonCase;
 pub use flaw::Flaw;
 use parts::Parts;
 use reader::JsonStream;
+use server::JsonServer;
 use text::{Line, Lines};
 
 /// A folder of JSON files.
@@ -42,6 +46,9 @@ struct JsonForm {
     /// The names of the first object's values.
     names: Vec<String>,
     stop: Stop,
+    /// The pace of all readers.
+    pace: Arc<Pace>,
+    server: Arc<JsonServer>,
     /// Its flaw, to test the suite.
     flaw: Flaw,
 }
@@ -56,8 +63,13 @@ struct JsonFile {
 }
 
 impl JsonFolder {
-    /// Opens the files of a folder, in the order of their names.
-    pub fn open(folder: &Path, stop: &Stop, flaw: Flaw) -> Result<JsonFolder, SourceError> {
+    /// Opens the files of a folder, in the order of their names. They are read at this rate, in bytes per second.
+    pub fn open(
+        folder: &Path,
+        stop: &Stop,
+        rate_bytes_max: Option<u64>,
+        flaw: Flaw,
+    ) -> Result<JsonFolder, SourceError> {
         let unreadable = |cause| SourceError::Unreadable {
             path: folder.to_path_buf(),
             cause,
@@ -98,11 +110,14 @@ impl JsonFolder {
             },
             None => Vec::new(),
         };
+        let server = Arc::new(JsonServer::new(files.len()));
         Ok(JsonFolder {
             files,
             form: Arc::new(JsonForm {
                 names,
                 stop: stop.clone(),
+                pace: Arc::new(Pace::new(rate_bytes_max)),
+                server,
                 flaw,
             }),
             has_cut: AtomicBool::new(false),
@@ -309,6 +324,27 @@ impl Source for JsonFolder {
         let file = Arc::clone(&self.files[split.input]);
         let parts = Parts::of(file, Arc::clone(&self.form), settings, finished)?;
         Ok(Box::new(parts))
+    }
+
+    fn sampler(&self) -> Option<Arc<dyn SessionSampler>> {
+        Some(self.form.server.clone())
+    }
+
+    fn hazards(&self, _expected: &ExpectedReading) -> Result<Vec<SourceHazard>, SourceError> {
+        let fix = match self.form.flaw {
+            Flaw::TellsNoFix => String::new(),
+            _ => "buy another one".to_owned(),
+        };
+        Ok(vec![SourceHazard {
+            is_fatal: false,
+            what: "the server of lines is a toy".to_owned(),
+            fix,
+        }])
+    }
+
+    fn pace(&self) -> Option<&Arc<Pace>> {
+        let pace = &self.form.pace;
+        pace.is_limited().then_some(pace)
     }
 
     fn has_same_content(&self, input: usize, read: &[SplitContent]) -> Result<bool, SourceError> {

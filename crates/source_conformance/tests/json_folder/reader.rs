@@ -10,8 +10,8 @@ use inrush_rows::chunk::{Chunk, Places};
 use inrush_rows::typed_rows::{RowFault, TypedColumn, TypedRows};
 use inrush_scan::Records;
 use inrush_source::{
-    Chunks, ContentHash, NativeRows, RecordStart, SourceError, SourceMeter, SourceSplit,
-    SourceStream, SplitEnd, SplitReader,
+    Chunks, ContentHash, NativeRows, ReadPace, ReadingSession, RecordStart, SourceError,
+    SourceMeter, SourceSplit, SourceStream, SplitEnd, SplitReader,
 };
 use serde_json::{Map, Value};
 
@@ -91,6 +91,9 @@ pub struct JsonReader {
     hash: ContentHash,
     text_range: Option<Range<u64>>,
     meter: SourceMeter,
+    pace: ReadPace,
+    /// All lines were received.
+    has_all: bool,
 }
 
 /// Finds rows by their bytes.
@@ -128,6 +131,8 @@ impl JsonReader {
             hash: ContentHash::default(),
             text_range: None,
             meter: SourceMeter::default(),
+            pace: ReadPace::new(&form.pace),
+            has_all: false,
         })
     }
 
@@ -193,6 +198,9 @@ impl JsonReader {
     /// The lines of the next chunk; none at the end.
     fn lines_of_chunk(&mut self) -> Result<Vec<Line>, SourceError> {
         let flaw = self.form.flaw;
+        if flaw != Flaw::KeepsNoRate {
+            self.pace.keep(&self.form.stop);
+        }
         if self.form.stop.asked().is_some() && flaw != Flaw::HearsNoStop {
             return Err(SourceError::Stopped {
                 path: self.file.path.to_path_buf(),
@@ -204,6 +212,7 @@ impl JsonReader {
         }
         let Some(first) = lines.first() else {
             self.file.check_unchanged(flaw)?;
+            self.has_all = true;
             if flaw == Flaw::ReadsOnAfterEnd {
                 self.lines = Lines::open(&self.file.path, 0, 1)?;
                 self.is_done = false;
@@ -220,6 +229,7 @@ impl JsonReader {
         self.text_range = Some(text_start..start + bytes);
         self.meter.record_count += flaw.counted(lines.len() as u64);
         self.meter.text_bytes += bytes;
+        self.pace.add(bytes as usize);
         self.meter.stored_bytes += bytes;
         self.meter.chunk_count += 1;
         Ok(lines)
@@ -276,6 +286,12 @@ impl NativeRows for JsonReader {
 impl SplitReader for JsonReader {
     fn native_rows(&mut self) -> Option<&mut dyn NativeRows> {
         Some(self)
+    }
+
+    fn session(&self) -> Option<ReadingSession> {
+        let form = &self.form;
+        let session = || form.server.session(self.file.index, form.flaw);
+        (!self.has_all).then(session)
     }
 
     fn end(mut self: Box<Self>) -> SplitEnd {

@@ -13,7 +13,7 @@ use crate::database::Found;
 use crate::error::{of_session, unsuitable};
 use crate::explained::Explained;
 use crate::keys::{self, KeyAsked};
-use crate::relations::{self, Relation, Table};
+use crate::relations::{self, ColumnFacts, Relation, Table};
 use crate::since::{self, FoundRange};
 use crate::snapshot::{CATALOG_NAMES, USER_NAMES};
 use crate::structure::{self, StructureAsked};
@@ -61,8 +61,8 @@ pub(crate) fn look(
             .first()
             .map_or_else(String::new, |one| one.from.clone()),
     };
-    let found_columns = columns_of(keeper, name, &from, found.table.as_ref(), settings)?;
-    let columns = found_columns.read;
+    let mut found_columns = columns_of(keeper, name, &from, found.table.as_ref(), settings)?;
+    let columns = std::mem::take(&mut found_columns.read);
     let mut primary_key = match &found.table {
         Some(table) => relations::primary_key(keeper, table)?,
         None => Vec::new(),
@@ -141,7 +141,7 @@ pub(crate) fn look(
         from: &from,
         filter: filter.as_deref(),
         fields: &found_columns.all,
-        not_null: found_columns.not_null.contains(column),
+        not_null: found_columns.has_no_null(column),
         takes_nulls: settings.split_nulls,
     };
     let keys = keys::find(keeper, &asked, &explained)?;
@@ -183,8 +183,16 @@ struct FoundColumns {
     read: Vec<Column>,
     /// All that there are.
     all: Vec<FieldDescription>,
-    /// The names of those that have no NULL.
-    not_null: Vec<String>,
+    /// Those of the table, as the catalog has them; none of a query.
+    of_table: Vec<ColumnFacts>,
+}
+
+impl FoundColumns {
+    /// True if the catalog says that a column has no NULL.
+    fn has_no_null(&self, name: &str) -> bool {
+        let mut known = self.of_table.iter();
+        known.any(|column| column.name == *name && column.not_null)
+    }
 }
 
 /// The columns to read, with their types, and all others.
@@ -231,15 +239,15 @@ fn columns_of(
     };
     let fields: Vec<_> = chosen.iter().filter_map(field).collect();
     keeper.query(CATALOG_NAMES, &doing).map_err(failed)?;
-    let not_null = match table {
-        Some(table) => relations::not_null(keeper, table)?,
+    let of_table = match table {
+        Some(table) => relations::columns_of(keeper, table)?,
         None => Vec::new(),
     };
-    let columns = columns::resolve(keeper, name, &chosen, &not_null, &fields)?;
+    let columns = columns::resolve(keeper, name, &chosen, &of_table, &fields)?;
     Ok(FoundColumns {
         read: columns,
         all: all.fields,
-        not_null,
+        of_table,
     })
 }
 

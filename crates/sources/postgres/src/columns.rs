@@ -9,9 +9,10 @@ use inrush_pgclient::types::{ONE_MONEY, scale_of_money};
 use inrush_pgclient::{BlockingSession, FieldDescription};
 use inrush_pgcopy::{DecodedType, PgType};
 use inrush_rows::native_type::NativeType;
-use inrush_source::{AS_TEXT, SourceColumn, SourceError};
+use inrush_source::{AS_TEXT, ColumnCollation, SourceColumn, SourceError};
 
 use crate::error::{input_error, of_session, unsuitable};
+use crate::relations::ColumnFacts;
 
 /// The type `text` (`pg_type.dat`).
 const TEXT_OID: u32 = 25;
@@ -40,6 +41,8 @@ pub struct Column {
     pub is_native: bool,
     /// It has no NULL.
     pub not_null: bool,
+    /// Its collation, if it is a column of a table and has another one than its type.
+    pub collation: Option<ColumnCollation>,
 }
 
 impl Column {
@@ -68,12 +71,12 @@ impl Column {
     }
 }
 
-/// The types of columns, as the server describes a SELECT of them.
+/// The types of columns, as the server describes a SELECT of them. `facts` are those of the columns of a table.
 pub fn resolve(
     session: &mut BlockingSession,
     input: &Path,
     chosen: &[(String, bool)],
-    not_null: &[String],
+    facts: &[ColumnFacts],
     described: &[FieldDescription],
 ) -> Result<Vec<Column>, SourceError> {
     let kinds = type_kinds(session, input, described)?;
@@ -102,6 +105,7 @@ pub fn resolve(
                 ));
             }
         };
+        let known = facts.iter().find(|known| known.name == *name);
         columns.push(Column {
             name: name.clone(),
             is_text: *is_text,
@@ -123,7 +127,10 @@ pub fn resolve(
                 instead,
             }),
             is_native,
-            not_null: not_null.contains(name),
+            not_null: known.is_some_and(|known| known.not_null),
+            collation: known
+                .and_then(|known| known.collation.clone())
+                .filter(|_| !is_text && !is_enum),
         });
     }
     Ok(columns)

@@ -1,7 +1,7 @@
 //! A database at one snapshot, which all sources share that a run reads from it.
 
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use inrush_pgclient::table_identity::{MAY_ASK_CLUSTER, Side, names};
 use inrush_pgclient::{BlockingSession, DatabaseAddress, SessionError};
@@ -15,7 +15,7 @@ use crate::error::{input_error, of_session, unsuitable};
 use crate::pool::Pool;
 use crate::relations::{self, Table};
 use crate::since::{self, Bound, BoundBy};
-use crate::snapshot::{LockedTable, Snapshot, USER_NAMES, locked_by, open_keeper};
+use crate::snapshot::{LockedTable, Snapshot, USER_NAMES, lock_timeout, locked_by, open_keeper};
 use crate::{Rows, Settings};
 
 /// A database at a snapshot, with its sessions.
@@ -32,6 +32,8 @@ pub struct Database {
     /// The pace of all readers.
     pub(crate) pace: Arc<Pace>,
     found: Vec<Found>,
+    /// Rows that could not be found, or whose tables could not be locked, with the reason.
+    not_found: Mutex<Vec<(Wanted, SourceError)>>,
 }
 
 /// What a source needs of a database at a moment before the snapshot.
@@ -80,6 +82,7 @@ impl Database {
         let ReadLimits {
             connections_max,
             rate_bytes_max,
+            lock_wait_ms,
         } = limits;
         if connections_max < 2 {
             return Err(unsuitable(
@@ -96,17 +99,22 @@ impl Database {
             .map_or_else(|| place.clone(), |first| first.rows.name());
         let failed = |error| of_session(Path::new(&name), error);
         let mut keeper = open_keeper(address, stop).map_err(failed)?;
+        keeper
+            .query(&lock_timeout(lock_wait_ms), "limiting the wait for locks")
+            .map_err(failed)?;
         let mut known: Vec<(Found, Vec<LockedTable>)> = Vec::new();
+        let mut not_found = Vec::new();
         for one in wanted {
             match find(&mut keeper, one) {
                 Ok(found) => known.push(found),
                 Err(error) if wanted.len() == 1 || matches!(error, SourceError::Stopped { .. }) => {
                     return Err(error);
                 }
-                Err(_) => keeper
-                    .query("ROLLBACK", "looking for tables")
-                    .map(drop)
-                    .map_err(failed)?,
+                Err(error) => {
+                    not_found.push((one.clone(), error));
+                    let doing = "looking for tables";
+                    keeper.query("ROLLBACK", doing).map(drop).map_err(failed)?;
+                }
             }
         }
         let mut locked: Vec<String> = known
@@ -117,7 +125,8 @@ impl Database {
             .collect();
         locked.sort_unstable();
         locked.dedup();
-        let snapshot = Snapshot::take(keeper, address, &locked).map_err(failed)?;
+        let snapshot = Snapshot::take(keeper, address, &locked, lock_wait_ms);
+        let snapshot = snapshot.map_err(failed)?;
         let found = snapshot.with_keeper(|keeper| {
             let doing = "asking which tables are read";
             let may_ask = texts(keeper, MAY_ASK_CLUSTER, doing)?.concat() == "t";
@@ -139,12 +148,13 @@ impl Database {
             place: Arc::from(place),
             name: address.config.get_dbname().unwrap_or_default().to_owned(),
             found,
+            not_found: Mutex::new(not_found),
             pool: Arc::new(Pool::new(snapshot, connections_max - 1, stop)),
             pace: Arc::new(Pace::new(rate_bytes_max)),
         }))
     }
 
-    /// Rows that were found. Others are looked for again, to tell why they were not.
+    /// Rows that were found. Others are looked for again, to tell why they were not: the error of then may not last.
     pub(crate) fn find(&self, wanted: &Wanted) -> Result<Found, SourceError> {
         if let Some(found) = self.found.iter().find(|found| found.wanted == *wanted) {
             return Ok(found.clone());
@@ -171,6 +181,13 @@ impl Database {
                 None => Ok(()),
             }
         })?;
+        let mut not_found = self
+            .not_found
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        if let Some(at) = not_found.iter().position(|(known, _)| known == wanted) {
+            return Err(not_found.swap_remove(at).1);
+        }
         Err(input_error(
             Path::new(&name),
             "it appeared, or became readable, after the snapshot was taken",

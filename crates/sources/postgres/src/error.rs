@@ -22,8 +22,9 @@ pub fn of_session(input: &Path, error: SessionError) -> SourceError {
     let code = error.code().map(|code| code.code().to_owned());
     let fix = fix_of(&error);
     match code.as_deref() {
-        // A statement that writes, a syntax error, and an unknown column: the user's text has to be changed.
-        Some("25006" | "42601" | "42703") => unsuitable(input, error.to_string(), fix),
+        // A statement that writes or that cannot be a subquery, a syntax error, and an unknown column: the user's text has to be
+        // changed.
+        Some("0A000" | "25006" | "42601" | "42703") => unsuitable(input, error.to_string(), fix),
         _ => input_error(input, error.to_string(), fix),
     }
 }
@@ -61,6 +62,7 @@ fn fix_of(error: &ClientError) -> String {
 
 fn fix_of_code(code: &str) -> Option<&'static str> {
     Some(match code {
+        "0A000" => "write one SELECT that can be a subquery, and that changes nothing",
         "22007" | "22008" => {
             "write a time or an interval as the server reads it, such as '2026-01-31 12:00:00+00' or '5 minutes'"
         }
@@ -74,6 +76,10 @@ fn fix_of_code(code: &str) -> Option<&'static str> {
         "42703" => "name a column that the table has",
         "42P01" => "name a table that exists, with its schema",
         "53300" => "lower `max_connections` of the source, or raise that of the server",
+        "55P03" => {
+            "another session has locked the table, or waits for a lock on it behind this load, such as ALTER TABLE: run the same \
+             command again when it has ended, or raise `lock_timeout_ms` of [run]"
+        }
         "57014" => "somebody cancelled the statement: run the same command again",
         "72000" => {
             "the snapshot is older than the server allows (old_snapshot_threshold): raise it, or read less"

@@ -10,13 +10,15 @@ use inrush_source::{ExpectedReading, SourceError, SourceHazard};
 
 use crate::database::Database;
 use crate::error::of_session;
+use crate::snapshot_age;
 
 /// The settings of a server that limit how long a snapshot lasts: whether it is a standby that cancels what reads, after how many
 /// milliseconds, and after how many minutes old rows may be removed. The last setting ended with PostgreSQL 16.
 const LIMITS_OF_SNAPSHOTS: &str = "SELECT \
     pg_catalog.pg_is_in_recovery() AND NOT pg_catalog.current_setting('hot_standby_feedback')::pg_catalog.bool, \
     (SELECT setting FROM pg_catalog.pg_settings WHERE name = 'max_standby_streaming_delay'), \
-    (SELECT setting FROM pg_catalog.pg_settings WHERE name = 'old_snapshot_threshold'), \
+    (SELECT setting FROM pg_catalog.pg_settings \
+     WHERE name = 'old_snapshot_threshold' AND NOT pg_catalog.pg_is_in_recovery()), \
     pg_catalog.pg_backend_pid()";
 
 /// The hazards of reading from a database.
@@ -118,16 +120,17 @@ impl Limits {
     }
 
     fn of_old_rows(&self, place: &str, expected: &ExpectedReading) -> Option<SourceHazard> {
-        let minutes = self.threshold_minutes;
-        let is_hazard = minutes >= 0 && expected.may_exceed(minutes as f64 * 60.0);
+        let minutes = u64::try_from(self.threshold_minutes).ok()?;
+        let lasts_s = snapshot_age::lasts(minutes).as_secs();
+        let is_hazard = expected.may_exceed(lasts_s as f64);
         is_hazard.then(|| SourceHazard {
-            is_fatal: false,
+            is_fatal: expected.seconds.is_some(),
             what: format!(
-                "{place}: the server removes rows that only snapshots older than {minutes} min see (old_snapshot_threshold), \
-                 and {}",
+                "{place}: the server removes rows that only snapshots older than {minutes} min see (old_snapshot_threshold), so a \
+                 snapshot may be read for {lasts_s} s, and {}",
                 expected.words()
             ),
-            fix: "set old_snapshot_threshold = -1 and restart the server, or read less at a time".to_owned(),
+            fix: snapshot_age::FIX.to_owned(),
         })
     }
 }
@@ -180,9 +183,15 @@ mod tests {
     #[test]
     fn rows_that_are_removed_early_are_told() {
         let old = limits([Some("f"), Some("30000"), Some("2"), None]);
-        assert_eq!(old.of_old_rows("crm", &expected(119.0)), None);
-        let told = old.of_old_rows("crm", &expected(121.0)).expect("a hazard");
+        assert_eq!(old.of_old_rows("crm", &expected(59.0)), None);
+        let told = old.of_old_rows("crm", &expected(61.0)).expect("a hazard");
         assert!(told.what.contains("older than 2 min"), "{told:?}");
+        assert!(
+            told.is_fatal && told.what.contains("read for 60 s"),
+            "{told:?}"
+        );
+        let unknown = old.of_old_rows("crm", &ExpectedReading::default());
+        assert!(unknown.is_some_and(|told| !told.is_fatal));
         for threshold in [Some("-1"), None] {
             let newer = limits([Some("f"), Some("30000"), threshold, None]);
             assert_eq!(newer.of_old_rows("crm", &expected(1e9)), None);

@@ -47,6 +47,7 @@ mod rows;
 mod sampler;
 mod since;
 mod snapshot;
+mod snapshot_age;
 mod source;
 mod structure;
 

@@ -129,6 +129,9 @@ impl<'a> RangeReader<'a> {
             self.meter.text_bytes += count;
             self.pace.add(bytes.len() - before);
             if !more && let Some(lease) = self.lease.take() {
+                let age = &self.reading.pool().snapshot().age;
+                age.check()
+                    .map_err(|error| of_session(&self.input.name, error))?;
                 self.reading.pool().give_back(lease);
             }
         }

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use inrush_pgclient::BlockingSession;
 use inrush_pgclient::quote::{literal, qualified};
-use inrush_source::SourceError;
+use inrush_source::{ColumnCollation, SourceError};
 
 use crate::error::{FIX_OF_ROW_SECURITY, input_error, of_session};
 use crate::listing;
@@ -79,17 +79,49 @@ pub fn find_table(
     }
 }
 
-/// The columns of a table that have no NULL.
-pub fn not_null(session: &mut BlockingSession, table: &Table) -> Result<Vec<String>, SourceError> {
+/// What the catalog says of a column of a table, beside its type.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ColumnFacts {
+    /// Its name.
+    pub name: String,
+    /// It has no NULL.
+    pub not_null: bool,
+    /// Its collation, if it is not that of its type.
+    pub collation: Option<ColumnCollation>,
+}
+
+/// The columns of a table.
+pub fn columns_of(
+    session: &mut BlockingSession,
+    table: &Table,
+) -> Result<Vec<ColumnFacts>, SourceError> {
     let sql = format!(
-        "SELECT attname FROM pg_catalog.pg_attribute \
-         WHERE attrelid = {} AND attnum > 0 AND attnotnull AND NOT attisdropped",
+        "SELECT a.attname, a.attnotnull, n.nspname, c.collname \
+         FROM pg_catalog.pg_attribute AS a \
+         JOIN pg_catalog.pg_type AS t ON t.oid = a.atttypid \
+         LEFT JOIN pg_catalog.pg_collation AS c ON c.oid = a.attcollation AND a.attcollation <> t.typcollation \
+         LEFT JOIN pg_catalog.pg_namespace AS n ON n.oid = c.collnamespace \
+         WHERE a.attrelid = {} AND a.attnum > 0 AND NOT a.attisdropped",
         table.oid
     );
     let found = session
-        .query(&sql, "asking which columns have no NULL")
+        .query(&sql, "asking for the columns of the table")
         .map_err(|error| of_session(Path::new(&table.name), error))?;
-    Ok(found.texts())
+    let facts = |row: Vec<Option<String>>| {
+        let [column, not_null, schema, collation] = <[_; 4]>::try_from(row).ok()?;
+        let column = column?;
+        let collation = schema.zip(collation).map(|(schema, name)| ColumnCollation {
+            column: column.clone(),
+            schema,
+            name,
+        });
+        Some(ColumnFacts {
+            name: column,
+            not_null: not_null.as_deref() == Some("t"),
+            collation,
+        })
+    };
+    Ok(found.rows.into_iter().filter_map(facts).collect())
 }
 
 /// The columns of a table's primary key, in its order; none if it has none.

@@ -334,7 +334,11 @@ pub fn find_range(
     // Rows that a limit leaves out now would stay below the mark.
     Explained::of(session, input, &among(from, &condition))?.refuse_chosen_rows(input, "since")?;
     let may_have_nulls = match table {
-        Some(table) => !relations::not_null(session, table)?.contains(&since.column),
+        Some(table) => {
+            let columns = relations::columns_of(session, table)?;
+            let own = columns.iter().find(|column| column.name == since.column);
+            own.is_none_or(|column| !column.not_null)
+        }
         None => true,
     };
     let mut never_in_range = vec![format!("{column} = 'infinity'")];

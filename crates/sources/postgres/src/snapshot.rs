@@ -7,6 +7,8 @@ use inrush_pgclient::quote::literal;
 use inrush_pgclient::{BlockingSession, ClientError, DatabaseAddress, SessionError};
 use inrush_rows::cancel::Stop;
 
+use crate::snapshot_age::SnapshotAge;
+
 /// The tag of our connections in `pg_stat_activity`.
 const APPLICATION_NAME: &str = "inrush source";
 
@@ -26,6 +28,11 @@ const READING: &str = "SET search_path = DEFAULT; SET synchronize_seqscans = off
     SELECT pg_catalog.set_config('client_encoding', 'SQL_ASCII', false) \
     WHERE pg_catalog.current_setting('server_encoding') = 'SQL_ASCII'";
 
+/// Limits the wait for a lock.
+pub fn lock_timeout(lock_wait_ms: u32) -> String {
+    format!("SET lock_timeout = {lock_wait_ms}")
+}
+
 /// A snapshot that lasts until it is dropped.
 #[derive(Debug)]
 pub struct Snapshot {
@@ -35,6 +42,10 @@ pub struct Snapshot {
     pub transactions: String,
     /// The session whose transaction it is.
     keeper: Mutex<BlockingSession>,
+    /// The longest wait of a reading session for a lock, in milliseconds.
+    lock_wait_ms: u32,
+    /// How long it shows all of its rows.
+    pub age: SnapshotAge,
 }
 
 /// An address without a `Debug` that could tell a secret.
@@ -105,6 +116,7 @@ impl Snapshot {
         mut keeper: BlockingSession,
         address: &DatabaseAddress,
         locked: &[String],
+        lock_wait_ms: u32,
     ) -> Result<Snapshot, SessionError> {
         let doing = "beginning a transaction for a snapshot";
         keeper.query(BEGIN, doing)?;
@@ -116,6 +128,8 @@ impl Snapshot {
                 "locking the tables against changes of their definition",
             )?;
         }
+        // This is the first question, which takes the snapshot.
+        let age = SnapshotAge::begin(&mut keeper)?;
         let sql = "SELECT pg_catalog.pg_export_snapshot(), pg_catalog.pg_current_snapshot()::text";
         let exported = keeper.query(sql, "exporting a snapshot")?;
         let mut texts = exported.texts().into_iter();
@@ -124,6 +138,8 @@ impl Snapshot {
             id: texts.next().unwrap_or_default(),
             transactions: texts.next().unwrap_or_default(),
             keeper: Mutex::new(keeper),
+            lock_wait_ms,
+            age,
         })
     }
 
@@ -132,10 +148,12 @@ impl Snapshot {
         work(&mut self.keeper.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// A session whose transaction has this snapshot.
+    /// A session whose transaction has this snapshot. It waits for a lock no longer than the limit: the session that it waits for
+    /// may itself wait for a lock of the keeper, which the server does not see as a deadlock.
     pub fn open_session(&self, stop: &Stop) -> Result<BlockingSession, SessionError> {
         let mut session = BlockingSession::open(&self.address.0, APPLICATION_NAME, stop)?;
-        session.query(READING, "making the settings of a reading session")?;
+        let settings = format!("{}; {READING}", lock_timeout(self.lock_wait_ms));
+        session.query(&settings, "making the settings of a reading session")?;
         session.query(BEGIN, "beginning a transaction for reading")?;
         let take = format!("SET TRANSACTION SNAPSHOT {}", literal(&self.id));
         session

@@ -10,8 +10,8 @@ use inrush_rows::native_type::NativeType;
 use inrush_rows::pace::Pace;
 use inrush_rows::plural::counted;
 use inrush_source::{
-    ExpectedReading, Input, KeyRanges, ReadSettings, SessionSampler, Source, SourceColumn,
-    SourceError, SourceHazard, SourceSplit, SourceStream, SplitContent, SplitReader,
+    ColumnCollation, ExpectedReading, Input, KeyRanges, ReadSettings, SessionSampler, Source,
+    SourceColumn, SourceError, SourceHazard, SourceSplit, SourceStream, SplitContent, SplitReader,
     TableStructure, has_same_hashes,
 };
 
@@ -204,6 +204,14 @@ impl PostgresSource {
     /// The columns of the table's primary key, if all of them are read as values.
     pub fn primary_key(&self) -> &[String] {
         &self.primary_key
+    }
+
+    /// The collations of the columns that are read as the texts that they are.
+    pub fn collations(&self) -> Vec<ColumnCollation> {
+        let columns = self.reading.columns.iter();
+        columns
+            .filter_map(|column| column.collation.clone())
+            .collect()
     }
 
     /// What a new target shall get of the table, if the settings ask for it.

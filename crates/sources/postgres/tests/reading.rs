@@ -250,6 +250,7 @@ fn bad_input_is_a_sentence_with_place_and_fix() {
                 limits: ReadLimits {
                     connections_max: 1,
                     rate_bytes_max: None,
+                    lock_wait_ms: 60_000,
                 },
                 ..database.table("t")
             },

@@ -226,6 +226,7 @@ impl Loaded {
             name: column.name.clone(),
             type_sql: resolved.sql.clone(),
             not_null: !column.nullable,
+            collation: None,
         });
         if resolved.may_change {
             let unchecked = format!("`{}` ({})", column.name, resolved.sql);
@@ -285,7 +286,10 @@ fn existing(
     if column.generated {
         return Err(known.mismatch(
             format!("the server computes column `{}` itself", column.name),
-            "take it out of the files, or load into a table without the expression",
+            &format!(
+                "{}, or load into a table without the expression",
+                known.origin.without_a_column()
+            ),
         ));
     }
     Ok((column.resolved.clone(), !column.not_null))

@@ -15,7 +15,7 @@ use inrush_source::{Source, TablePartitioning};
 use super::columns::{self, ResolvedColumns};
 use super::flow_request::FlowRequest;
 use super::flow_target::{Arrival, FlowTarget};
-use super::{KeyKind, KeyPlan, bounds, own_source, passing, unchecked_types};
+use super::{KeyKind, KeyPlan, bounds, collations, own_source, passing, unchecked_types};
 use crate::ledger::Ledger;
 use crate::plan::failure::PlanFailure;
 
@@ -103,6 +103,17 @@ impl FlowColumns {
         };
         let mut resolved =
             columns::resolve(request.session, &known, facts, &files.natives()).await?;
+        if facts.is_none() {
+            let of_source = &files.collations;
+            collations::take_over(
+                request.session,
+                &target.sql,
+                of_source,
+                &mut resolved,
+                notes,
+            )
+            .await?;
+        }
         let field_count = resolved.field_count;
         let source = files.settle(flow, name, resolved.filled_by_source(), field_count)?;
         let steps = resolved.steps()?;
@@ -240,11 +251,17 @@ fn key_plan(
     Ok(KeyPlan {
         column: column.to_owned(),
         column_index,
-        collation: target
-            .facts
-            .as_ref()
-            .and_then(|facts| facts.columns.iter().find(|known| known.name == column))
-            .and_then(|known| known.collation.clone()),
+        collation: match &target.facts {
+            Some(facts) => {
+                let known = facts.columns.iter().find(|known| known.name == column);
+                known.and_then(|known| known.collation.clone())
+            }
+            None => {
+                let mut columns = resolved.new_columns.iter();
+                let new = columns.find(|new| new.name == column);
+                new.and_then(|new| new.collation.clone())
+            }
+        },
         type_sql: resolved.type_sql[column_index].clone(),
         kind,
         rule: bounds::rule(&flow.bounds),

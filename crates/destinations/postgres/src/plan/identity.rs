@@ -127,8 +127,12 @@ fn model(model: &Model) -> Value {
                     name,
                     type_sql,
                     not_null,
+                    collation,
                 } = column;
-                json!([name, type_sql, not_null])
+                match collation {
+                    None => json!([name, type_sql, not_null]),
+                    Some(collation) => json!([name, type_sql, not_null, collation]),
+                }
             };
             json!({ "columns": columns.iter().map(column).collect::<Vec<_>>() })
         }
@@ -208,6 +212,7 @@ mod tests {
             name: name.to_owned(),
             type_sql: "bigint".to_owned(),
             not_null: true,
+            collation: None,
         }
     }
 

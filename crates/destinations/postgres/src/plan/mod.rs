@@ -11,6 +11,7 @@ pub mod additions;
 pub mod begin_steps;
 mod bounds;
 mod build;
+mod collations;
 mod columns;
 mod disk;
 mod earlier;

@@ -205,6 +205,7 @@ fn create(flow: &FlowPlan, schema: &str, table: &str, is_faithful: bool) -> Vec<
         name: column.name.clone(),
         type_sql: type_sql.clone(),
         not_null: !column.nullable,
+        collation: None,
     });
     staging::create_staging(schema, table, &Model::Columns(columns.collect()), None)
 }

@@ -14,6 +14,7 @@ use adbc_core::{Connection as _, Database as _, Driver as _, Statement as _};
 use inrush_adbcclient::driver_library;
 use inrush_destination::Address;
 use inrush_rows::cancel::Stop;
+use inrush_rows::pace::Pace;
 use inrush_source::{Source, SourceError};
 use inrush_source_adbc::{AdbcSource, Database, Rows, Settings};
 use inrush_source_conformance::{Case, Change, Row};
@@ -246,12 +247,16 @@ impl TableCase {
     }
 }
 
-impl Case for TableCase {
-    fn open(&self, stop: &Stop) -> Result<Box<dyn Source>, SourceError> {
+impl TableCase {
+    fn open_at(&self, stop: &Stop, pace: Pace) -> Result<Box<dyn Source>, SourceError> {
         let settings = match self.form {
             Form::Table => table("t"),
             Form::Query => query("SELECT * FROM t -- all of it"),
             Form::Ranges => by_key(table("t"), "id"),
+        };
+        let settings = Settings {
+            pace: Arc::new(pace),
+            ..settings
         };
         let inode = std::fs::metadata(self.file.path()).map_or(0, |found| found.ino());
         let mut opened = self.opened.lock().expect("no test has panicked");
@@ -262,6 +267,20 @@ impl Case for TableCase {
         };
         *opened = Some((inode, Arc::downgrade(&database)));
         Ok(Box::new(AdbcSource::open(&database, &settings, stop)?))
+    }
+}
+
+impl Case for TableCase {
+    fn open(&self, stop: &Stop) -> Result<Box<dyn Source>, SourceError> {
+        self.open_at(stop, Pace::default())
+    }
+
+    fn open_limited(
+        &self,
+        stop: &Stop,
+        rate_bytes_max: u64,
+    ) -> Option<Result<Box<dyn Source>, SourceError>> {
+        Some(self.open_at(stop, Pace::new(Some(rate_bytes_max))))
     }
 
     fn rows(&self) -> Vec<Vec<Row>> {

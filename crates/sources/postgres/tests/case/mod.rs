@@ -114,6 +114,7 @@ impl Database {
             limits: ReadLimits {
                 connections_max: 4,
                 rate_bytes_max: None,
+                lock_wait_ms: 60_000,
             },
             is_stable: false,
             structure: StructureAsked::default(),
@@ -304,9 +305,9 @@ impl Drop for TableCase {
     }
 }
 
-impl Case for TableCase {
-    fn open(&self, stop: &Stop) -> Result<Box<dyn Source>, SourceError> {
-        let settings = match self.form {
+impl TableCase {
+    fn settings(&self) -> Settings {
+        match self.form {
             Form::Table => self.database.table(&format!("{}.t", self.schema)),
             Form::Query => {
                 let sql = format!("SELECT * FROM {}.t ORDER BY id -- all of it", self.schema);
@@ -316,8 +317,24 @@ impl Case for TableCase {
                 split_by: Some("id".to_owned()),
                 ..self.database.table(&format!("{}.v", self.schema))
             },
-        };
-        Ok(Box::new(PostgresSource::open(&settings, stop)?))
+        }
+    }
+}
+
+impl Case for TableCase {
+    fn open(&self, stop: &Stop) -> Result<Box<dyn Source>, SourceError> {
+        Ok(Box::new(PostgresSource::open(&self.settings(), stop)?))
+    }
+
+    fn open_limited(
+        &self,
+        stop: &Stop,
+        rate_bytes_max: u64,
+    ) -> Option<Result<Box<dyn Source>, SourceError>> {
+        let mut settings = self.settings();
+        settings.limits.rate_bytes_max = Some(rate_bytes_max);
+        let opened = PostgresSource::open(&settings, stop);
+        Some(opened.map(|source| Box::new(source) as Box<dyn Source>))
     }
 
     fn rows(&self) -> Vec<Vec<Row>> {
