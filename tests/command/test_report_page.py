@@ -124,10 +124,43 @@ def assert_tells(seen: dict[str, Any], given: dict[str, Any]) -> None:
     assert [row[2] for row in units[1:]] == [
         count(u["account"]["rows_loaded"]) for u in given["units"]
     ]
+    assert_shows_steps(page, given)
     if given.get("measurements"):
         assert_draws(page["charts"], given["measurements"], given)
     if given.get("verdict"):
         assert_judges(page, given["verdict"])
+
+
+def assert_shows_steps(page: dict[str, Any], given: dict[str, Any]) -> None:
+    """Assert that the rows of each step are on the page, in a picture and in a table."""
+    flows = [table for table in given["tables"] if table.get("steps")]
+    drawn = [name for name in page["charts"] if name.startswith("row-flow-")]
+    assert len(drawn) == len(flows)
+    if not flows:
+        assert "Rows through the steps" not in page["tables"]
+        return
+    fields = ("rows_in", "rows_out", "filtered", "rejected", "warned", "unmatched")
+    _, *rows = page["tables"]["Rows through the steps"]
+    assert rows == [
+        [flow["flow"], f"{number}: {step['step']}", step["what"]]
+        + [count(step[field]) for field in fields]
+        for flow in flows
+        for number, step in enumerate(flow["steps"], 1)
+    ]
+    for name, table in zip(drawn, flows, strict=True):
+        steps = table["steps"]
+        parts = [step[part] for step in steps for part in ("rows_out", "filtered", "rejected")]
+        assert page["charts"][name]["marks"]["part"] == sum(part > 0 for part in parts)
+        first, last = count(steps[0]["rows_in"]), count(steps[-1]["rows_out"])
+        says = page["charts"][name]["says"]
+        assert says.startswith(f"{first} rows reached the first step, {last} left the last one;")
+    keys = [
+        [flow["flow"], f"{number}: {step['step']}", step["what"], key["key"], count(key["rows"])]
+        for flow in flows
+        for number, step in enumerate(flow["steps"], 1)
+        for key in step.get("unmatched_keys", [])
+    ]
+    assert page["tables"].get("Keys that lookups did not find", [[]])[1:] == keys
 
 
 # The page's names of the phases, in its order.
@@ -136,6 +169,7 @@ PHASES = {
     "decompress": "decompress",
     "scan": "scan",
     "convert": "convert",
+    "transform": "steps",
     "verify": "verify",
     "encode": "encode",
     "feed_wait": "wait for a file's reader",
@@ -393,6 +427,7 @@ KINDS = {
     "tail": Wish(streams=8, has_tail=True, units=16, is_tcp=True, has_feed=True, seed=2),
     "unmeasured": Wish(is_measured=False, rejects=200),
     "filtered and added": Wish(filtered=1_000, added=20, seed=3),
+    "steps": Wish(has_steps=True, flows=2, seed=4),
     "alone": Wish(streams=1, flows=1, units=1, steps=3),
     "many tables": Wish(flows=30, units=60, steps=700, step_ms=400),
     "interrupted": Wish(outcome="interrupted", error="stopped as asked; nothing was switched"),

@@ -16,6 +16,7 @@ MIX = {
     "decompress": 4,
     "scan": 8,
     "convert": 22,
+    "transform": 6,
     "encode": 9,
     "send_wait": 40,
     "server_wait": 8,
@@ -57,6 +58,8 @@ class Wish:
     # In each unit, the rows that a condition left out, and those that the flow made in addition.
     filtered: int = 0
     added: int = 0
+    # Each flow has steps, a lookup among them.
+    has_steps: bool = False
     seed: int = 1
 
 
@@ -214,6 +217,35 @@ def _measurements(wish: Wish, chance: random.Random, names: list[str]) -> dict[s
     }
 
 
+def _flow_steps(account: dict[str, Any]) -> list[dict[str, Any]]:
+    """Make the steps of a flow, which filter, reject and look up some of its rows."""
+    rows_in = account["rows_read"]
+    made = []
+    for word, what, filtered, rejected, warned, unmatched in (
+        ("derive", "revenue, month", 0, 3, 0, 0),
+        ("where", "l_quantity > 0", rows_in // 10, 1, 0, 0),
+        ("lookup", "warehouse.dim_customer", 0, 0, 0, 17),
+        ("check", "received after shipped", 0, 12, 5, 0),
+    ):
+        rows_out = rows_in - filtered - rejected
+        keys = [{"key": "c_custno = 7", "rows": 11}, {"key": "c_custno = 9", "rows": 6}]
+        made.append(
+            {
+                "step": word,
+                "what": what,
+                "rows_in": rows_in,
+                "rows_out": rows_out,
+                "filtered": filtered,
+                "rejected": rejected,
+                "warned": warned,
+                "unmatched": unmatched,
+            }
+            | ({"unmatched_keys": keys} if unmatched else {})
+        )
+        rows_in = rows_out
+    return made
+
+
 def _verdict(wish: Wish, measurements: dict[str, Any]) -> dict[str, Any]:
     load_s = measurements["load_s"]
     per_stream = []
@@ -226,6 +258,7 @@ def _verdict(wish: Wish, measurements: dict[str, Any]) -> dict[str, Any]:
             "client_cpu": sum(
                 seconds.get(name, 0) for name in ("scan", "convert", "verify", "encode")
             ),
+            "transform_cpu": seconds.get("transform", 0),
             "destination_cpu": seconds.get("send_wait", 0) * 0.7,
             "destination_disk": seconds.get("send_wait", 0) * 0.3 + seconds.get("server_wait", 0),
             "coordination": load_s - stream["ended_s"],
@@ -311,6 +344,7 @@ def report(wish: Wish) -> dict[str, Any]:
                     "decompress_ns": 0,
                     "scan_ns": busy // 12,
                     "convert_ns": busy // 4,
+                    "transform_ns": busy // 40,
                     "verify_ns": 0,
                     "encode_ns": busy // 10,
                     "send_wait_ns": busy // 3,
@@ -343,6 +377,7 @@ def report(wish: Wish) -> dict[str, Any]:
                     for number in range(len(own))
                 ],
             }
+            | ({"steps": _flow_steps(account)} if wish.has_steps else {})
         )
     load_s = wish.steps * wish.step_ms / 1000
     status = {

@@ -22,6 +22,8 @@ CORES_MIN = 0.02
 DELAY_S = 0.01
 SEGMENT_BYTES = 8_948
 LOSS_MAX = 0.08
+# About the time that DuckDB needs to hash the hash of a text: it computes two blocks of SHA-256.
+HASH_S = 0.8e-6
 # Linux allows about half of a send buffer for bytes on the way.
 WINDOW_BYTES = SMALL_SEND_BUFFER_BYTES / 2
 
@@ -39,6 +41,8 @@ class Scene:
     before: list[str] = field(default_factory=list)
     # The rate of the pipe.
     fed_rate: float | None = None
+    # Steps of the flow, as the package has them.
+    steps: str = ""
     # The injection, in words.
     words: list[str] = field(default_factory=list)
 
@@ -103,6 +107,18 @@ def cpu_limit(scene: Scene) -> Iterator[None]:
     with quota(cores) as words:
         scene.before += words
         yield
+
+
+@_kind("transform_cpu", Ground())
+def costly_steps(scene: Scene) -> Iterator[None]:
+    """Let a check of the flow compute a lot for each row."""
+    control = scene.control
+    more_s = control.load_s * scene.ground.streams * (scene.factor - 1)
+    count = max(1, round(more_s / control.rows / HASH_S))
+    scene.words.append(f"{count} hashes in a check of each row")
+    hashes = "sha256(" * count + "note" + ")" * count
+    scene.steps = f'[[flow.step]]\ncheck = "length({hashes}) = 64"\nname = "has a hash"\n'
+    yield
 
 
 # On a busy machine many neighbours also slow the server's processes on other cores, because the

@@ -98,7 +98,7 @@ def play(case: Case, site: Site, controls: Controls) -> tuple[Measured, Measured
     scene = Scene(site, case.ground, control, database, case.factor)
     try:
         with injected(scene, case.names):
-            measured = site.load(case.ground, database, scene.before, scene.fed_rate)
+            measured = site.load(case.ground, database, scene.before, scene.fed_rate, scene.steps)
     finally:
         site.drop(database)
     return measured, control, scene.words

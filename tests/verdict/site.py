@@ -81,6 +81,11 @@ class Measured:
         return sum(float(sum(stream["text_bytes"])) for stream in streams) / self.load_s
 
     @property
+    def rows(self) -> int:
+        """Rows that it read."""
+        return int(self.report["account"]["rows_read"])
+
+    @property
     def loader_cores(self) -> float:
         """Cores that the loader used."""
         return float(sum(self.measurements["machine"]["loader_cpu_us"])) / 1e6 / self.load_s
@@ -205,7 +210,12 @@ class Site:
         return database
 
     def load(
-        self, ground: Ground, database: Database, before: list[str], fed_rate: float | None = None
+        self,
+        ground: Ground,
+        database: Database,
+        before: list[str],
+        fed_rate: float | None = None,
+        steps: str = "",
     ) -> Measured:
         """Run a load to its end; the words in `before` start its command."""
         folder = self._folder / database.name
@@ -238,7 +248,7 @@ class Site:
                 pipe = folder / "rows.tbl"
                 stack.enter_context(fed(pipe, files, fed_rate))
                 names = [str(pipe)]
-            text = package(url, flow(TABLE, names, **how), streams=ground.streams)
+            text = package(url, flow(TABLE, names, **how) + steps, streams=ground.streams)
             running = stack.enter_context(
                 inrush.start("run", inrush.write("package.toml", text), before=before)
             )

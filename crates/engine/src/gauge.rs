@@ -172,6 +172,7 @@ impl Gauge {
             decompress_ns: spent(Phase::Decompress),
             scan_ns: spent(Phase::Scan),
             convert_ns: spent(Phase::Convert),
+            transform_ns: spent(Phase::Transform),
             verify_ns: spent(Phase::Verify),
             encode_ns: spent(Phase::Encode),
             feed_wait_ns: spent(Phase::FeedWait),

@@ -18,6 +18,9 @@ pub struct Meter {
     pub scan_ns: u64,
     /// Turning fields into columns.
     pub convert_ns: u64,
+    /// Passing rows through the steps of their flow.
+    #[serde(default)]
+    pub transform_ns: u64,
     /// Computing the sums for verification.
     pub verify_ns: u64,
     /// Turning columns into the destination's bytes.
@@ -53,6 +56,7 @@ impl Meter {
         self.decompress_ns += other.decompress_ns;
         self.scan_ns += other.scan_ns;
         self.convert_ns += other.convert_ns;
+        self.transform_ns += other.transform_ns;
         self.verify_ns += other.verify_ns;
         self.encode_ns += other.encode_ns;
         self.feed_wait_ns += other.feed_wait_ns;
@@ -74,6 +78,7 @@ impl Meter {
             decompress_ns: self.decompress_ns - before.decompress_ns,
             scan_ns: self.scan_ns - before.scan_ns,
             convert_ns: self.convert_ns - before.convert_ns,
+            transform_ns: self.transform_ns - before.transform_ns,
             verify_ns: self.verify_ns - before.verify_ns,
             encode_ns: self.encode_ns - before.encode_ns,
             feed_wait_ns: self.feed_wait_ns - before.feed_wait_ns,

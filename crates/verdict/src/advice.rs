@@ -39,6 +39,7 @@ pub(crate) fn advice(facts: &Facts, cause: Cause) -> Option<Advice> {
         }
         Cause::Decompression => all(decompression(facts)),
         Cause::ClientCpu => client_cpu(facts),
+        Cause::TransformCpu => transform_cpu(facts),
         Cause::NetworkLatency => latency(facts),
         Cause::NetworkRate => all(link_rate(facts)),
         Cause::NetworkLoss => all(
@@ -62,7 +63,7 @@ pub(crate) fn advice(facts: &Facts, cause: Cause) -> Option<Advice> {
 pub(crate) fn more_streams(facts: &Facts, cause: Cause, why: &str) -> Option<Advice> {
     let now = facts.streams.len();
     let are_cores_known = match cause {
-        Cause::ClientCpu => true,
+        Cause::ClientCpu | Cause::TransformCpu => true,
         Cause::SourceDatabaseCpu => facts.is_source_local(),
         _ => facts.is_local(),
     };
@@ -150,6 +151,27 @@ fn client_cpu(facts: &Facts) -> Option<Advice> {
         Holder::Nobody => more_streams(facts, cause, "each has one thread, and cores are free")
             .or_else(|| all("Give the loader faster cores, or more of them with more streams")),
     }
+}
+
+fn transform_cpu(facts: &Facts) -> Option<Advice> {
+    let cause = Cause::TransformCpu;
+    let streams = match facts.cpu.holder_for_loader() {
+        Holder::Nobody => more_streams(
+            facts,
+            cause,
+            "each evaluates the steps on its own thread, and cores are free",
+        ),
+        _ => None,
+    };
+    streams.or_else(|| {
+        Some(Advice {
+            change: "Give the loader more cores, or the steps less to do: filter rows by a `where` as early as possible, leave \
+                     regular expressions out, and correct the rows for which an expression fails, because their batches are \
+                     evaluated twice"
+                .to_owned(),
+            gain_s: gain_without(facts, cause),
+        })
+    })
 }
 
 fn latency(facts: &Facts) -> Option<Advice> {

@@ -7,10 +7,11 @@ use crate::network::Link;
 use crate::parts::{ByPart, Part};
 use crate::samples::Joint;
 use crate::source_waits::SourceWaits;
+use crate::stepping::stepping;
 use crate::timeline::{SERVER_WAITS, Step, Timeline, sane_seconds};
 use crate::waits::{Waits, Witness};
 
-/// The phases of the loader's own work on rows.
+/// The phases of the loader's own work on rows, without the steps of flows.
 const WORK: [Phase; 4] = [Phase::Scan, Phase::Convert, Phase::Verify, Phase::Encode];
 
 /// One stream, and where its time went.
@@ -25,6 +26,8 @@ pub(crate) struct Attributed<'a> {
     pub waits: Waits,
     /// The causes of its reading.
     pub source_waits: SourceWaits,
+    /// The parts of a second in the steps of a flow.
+    pub stepping: ByPart,
     /// Seconds by part; they add up to the time that loading took.
     pub parts: ByPart,
 }
@@ -65,6 +68,7 @@ pub(crate) fn attribute<'a>(
             let source_waits = SourceWaits::of(series, &timeline, measurements, &pooled_source);
             let mut stream = Attributed {
                 series,
+                stepping: stepping(series, &timeline),
                 timeline,
                 link,
                 waits,
@@ -105,6 +109,7 @@ impl Attributed<'_> {
         for phase in WORK {
             parts.add(Part::Work, step.in_phase(phase));
         }
+        parts.add_all(&self.stepping, step.in_phase(Phase::Transform));
         parts.add(Part::Between, step.between_s);
         parts.add_all(&self.waits.asleep, step.idle_s);
         parts.add(Part::NotBegun, step.not_begun_s);

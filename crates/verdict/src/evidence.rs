@@ -28,6 +28,7 @@ pub(crate) fn evidence(facts: &Facts, cause: Cause) -> Vec<String> {
         Cause::SourceDatabaseNetwork => source_words::network(facts),
         Cause::Decompression => decompression(facts),
         Cause::ClientCpu => client_cpu(facts),
+        Cause::TransformCpu => transform_cpu(facts),
         Cause::NetworkLatency => latency(facts),
         Cause::NetworkRate => link_rate(facts),
         Cause::NetworkLoss => loss(facts),
@@ -175,6 +176,21 @@ fn client_cpu(facts: &Facts) -> Vec<String> {
             cpu.cores
         ));
     }
+    clauses
+}
+
+fn transform_cpu(facts: &Facts) -> Vec<String> {
+    let cpu = &facts.cpu;
+    let spent_s = facts.parts.of(Part::Transform);
+    let mut clauses = vec![format!(
+        "streams passed rows through their steps for {}",
+        seconds(spent_s)
+    )];
+    clauses.extend(holder_of_cpus(
+        cpu,
+        cpu.holder_for_loader(),
+        cpu.streams_wait,
+    ));
     clauses
 }
 

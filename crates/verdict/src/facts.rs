@@ -299,7 +299,9 @@ impl<'a> Facts<'a> {
     /// True if others have the CPUs that a cause needs.
     pub(crate) fn others_have_cpus(&self, cause: Cause) -> bool {
         match cause {
-            Cause::ClientCpu => self.cpu.holder_for_loader() == Holder::Others,
+            Cause::ClientCpu | Cause::TransformCpu => {
+                self.cpu.holder_for_loader() == Holder::Others
+            }
             Cause::DestinationCpu => {
                 !self.is_stopped() && self.cpu.holder_for_backends() == Holder::Others
             }

@@ -136,6 +136,10 @@ fn cpu_s(facts: &Facts, cause: Cause) -> f64 {
     let servers_s = cpu.servers_s();
     let needed_s = match cause {
         Cause::ClientCpu => servers_s,
+        Cause::TransformCpu => {
+            let own_s = facts.parts.of(Part::Transform);
+            (cpu.loader_s - own_s).max(0.0) + servers_s
+        }
         // Less decompression needs less CPU; the work of a feed would only be spread over more threads.
         Cause::Decompression => {
             let own_s = facts.parts.of(Part::FileDecompress);

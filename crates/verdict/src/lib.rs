@@ -25,6 +25,7 @@ mod parts;
 mod samples;
 mod source_waits;
 mod source_words;
+mod stepping;
 mod tail;
 mod tally;
 mod timeline;

@@ -171,6 +171,7 @@ pub(crate) fn noun(facts: &Facts, cause: Cause) -> String {
             Holder::Host => "the CPU time that the host took from the loader".to_owned(),
             _ => "the loader's CPU".to_owned(),
         },
+        Cause::TransformCpu => "the steps of the flow".to_owned(),
         Cause::NetworkLatency => "the network's round trip".to_owned(),
         Cause::NetworkRate => "the rate of the link".to_owned(),
         Cause::NetworkLoss => "loss on the network".to_owned(),
@@ -206,6 +207,7 @@ pub(crate) fn doing(cause: Cause) -> &'static str {
         Cause::SourceDatabaseNetwork => "waiting for the network from the source",
         Cause::Decompression => "decompressing its file",
         Cause::ClientCpu => "converting rows",
+        Cause::TransformCpu => "passing rows through the steps of its flow",
         Cause::NetworkLatency | Cause::NetworkRate | Cause::NetworkLoss => {
             "waiting for the network"
         }

@@ -82,6 +82,8 @@ pub enum Phase {
     Scan,
     /// Turning fields into columns.
     Convert,
+    /// Passing rows through the steps of their flow.
+    Transform,
     /// Computing the sums for verification.
     Verify,
     /// Turning columns into the destination's bytes.
@@ -99,11 +101,12 @@ pub enum Phase {
 }
 
 /// All phases, in the order in which data passes through them.
-pub const PHASES: [Phase; 11] = [
+pub const PHASES: [Phase; 12] = [
     Phase::Read,
     Phase::Decompress,
     Phase::Scan,
     Phase::Convert,
+    Phase::Transform,
     Phase::Verify,
     Phase::Encode,
     Phase::FeedWait,

@@ -3,13 +3,14 @@
 use crate::verdict::Cause;
 
 /// All causes, in the order in which data passes through them.
-pub(crate) const CAUSES: [Cause; 15] = [
+pub(crate) const CAUSES: [Cause; 16] = [
     Cause::SourceRead,
     Cause::SourceDatabaseCpu,
     Cause::SourceDatabaseDisk,
     Cause::SourceDatabaseNetwork,
     Cause::Decompression,
     Cause::ClientCpu,
+    Cause::TransformCpu,
     Cause::NetworkLatency,
     Cause::NetworkRate,
     Cause::NetworkLoss,
@@ -47,6 +48,8 @@ pub(crate) enum Part {
     FeedScan,
     /// It scanned, converted, verified or encoded.
     Work,
+    /// It passed rows through the steps of their flow.
+    Transform,
     /// It was between phases, on a CPU or waiting for one.
     Between,
     /// It waited until its block was taken, while the backend waited for bytes, and the network does not explain it:
@@ -89,7 +92,7 @@ pub(crate) enum Part {
     Unmeasured,
 }
 
-const PARTS: [Part; 30] = [
+const PARTS: [Part; 31] = [
     Part::FileRead,
     Part::SourceCompute,
     Part::SourceStopped,
@@ -101,6 +104,7 @@ const PARTS: [Part; 30] = [
     Part::FeedDecompress,
     Part::FeedScan,
     Part::Work,
+    Part::Transform,
     Part::Between,
     Part::HandOver,
     Part::Window,
@@ -134,6 +138,7 @@ impl Part {
             Part::Receive | Part::FeedScan | Part::Work | Part::Between | Part::HandOver => {
                 Cause::ClientCpu
             }
+            Part::Transform => Cause::TransformCpu,
             Part::Window | Part::RoundTrips => Cause::NetworkLatency,
             Part::LinkRate => Cause::NetworkRate,
             Part::Loss => Cause::NetworkLoss,

@@ -31,10 +31,11 @@ pub(crate) fn seconds_of(series: &[u32]) -> f64 {
 pub(crate) const SERVER_WAITS: [Phase; 2] = [Phase::VerifyWait, Phase::ServerWait];
 
 /// The phases in which a stream needs a CPU.
-pub(crate) const CPU_PHASES: [Phase; 5] = [
+pub(crate) const CPU_PHASES: [Phase; 6] = [
     Phase::Decompress,
     Phase::Scan,
     Phase::Convert,
+    Phase::Transform,
     Phase::Verify,
     Phase::Encode,
 ];

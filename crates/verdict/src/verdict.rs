@@ -21,6 +21,8 @@ pub enum Cause {
     Decompression,
     /// The loader's CPU: scanning, converting, encoding, or waiting for a CPU that others use.
     ClientCpu,
+    /// The steps of flows: evaluating expressions, and looking keys up. While the thread waits for a CPU, that is `client_cpu`.
+    TransformCpu,
     /// The network's round trip, with windows that are too small for it.
     NetworkLatency,
     /// The network's rate.

@@ -268,6 +268,7 @@ fn name(step: PreflightStep) -> &'static str {
         PreflightStep::Decompress => "decompress",
         PreflightStep::Scan => "scan",
         PreflightStep::Convert => "convert",
+        PreflightStep::Transform => "steps of the flow",
         PreflightStep::Verify => "sum up",
         PreflightStep::Encode => "encode",
         PreflightStep::Client => "read to encode",

@@ -16,7 +16,6 @@ use inrush_rows::column_policy::ColumnChanges;
 use inrush_rows::reject::{Reject, RejectCode};
 use inrush_scan::Records;
 use inrush_source::{NativeRows, SourceMeter, SplitReader};
-use inrush_verdict::Phase;
 
 use super::damage;
 use super::event_sink::EventSink;
@@ -156,9 +155,7 @@ impl RowLoop<'_> {
             let mut at = 0;
             while at < records.len() {
                 let end = maker.end(at, records.len(), self.batch_rows);
-                let converting = gauge.enter(Phase::Convert);
-                let made = maker.make(&chunk, &records, at..end, &mut rejects)?;
-                drop(converting);
+                let made = maker.make(&chunk, &records, at..end, &mut rejects, gauge)?;
                 account.rows_filtered += made.rows_filtered;
                 self.write_all(&made, writer, &mut rejects, &mut account)
                     .await?;

@@ -27,9 +27,11 @@ use inrush_scan::Records;
 use inrush_transform::error::RunError;
 use inrush_transform::outcome::{FaultKind, RowFault};
 use inrush_transform::stages::StagedRunner;
+use inrush_verdict::Phase;
 
 use super::step_tally::StepTally;
 use crate::error::Error;
+use crate::gauge::Gauge;
 use crate::plan::Reading;
 use crate::plan::steps::StepPlan;
 
@@ -116,14 +118,16 @@ impl RowMaker {
     }
 
     /// Makes rows of the records `range`. Those that do not become rows are counted, or appended to `rejects` in the order of
-    /// their records.
+    /// their records. The gauge gets the time of converting and of the steps.
     pub fn make<'m>(
         &'m mut self,
         chunk: &'m Chunk,
         records: &'m Records,
         range: Range<usize>,
         rejects: &mut Vec<Reject>,
+        gauge: &Gauge,
     ) -> Result<MadeRows<'m>, Error> {
+        let _converting = gauge.enter(Phase::Convert);
         let batch = self.first.convert(chunk, records, range, rejects);
         let mut made = MadeRows {
             batch,
@@ -134,7 +138,7 @@ impl RowMaker {
             origins: None,
         };
         if let Some(after) = &mut self.after {
-            after.pass(&self.flow, &mut made, rejects)?;
+            after.pass(&self.flow, &mut made, rejects, gauge)?;
         }
         Ok(made)
     }
@@ -176,8 +180,11 @@ impl AfterFirst {
         flow: &str,
         made: &mut MadeRows<'_>,
         rejects: &mut Vec<Reject>,
+        gauge: &Gauge,
     ) -> Result<(), Error> {
+        let stepping = gauge.enter(Phase::Transform);
         let stepped = self.runner.run(&made.batch);
+        drop(stepping);
         let stepped = stepped.map_err(|error| steps_error(flow, error))?;
         self.tally.add_batch(&stepped);
         made.rows_filtered = stepped.counts.iter().map(|count| count.filtered).sum();

@@ -201,6 +201,8 @@ pub struct SharedSeconds {
 pub struct ObservedLoad<'a> {
     /// The share of a stream's time in the loader's own steps; the rest it waits.
     pub client_share: f64,
+    /// The share of a stream's time in the steps of its flow, which is a part of the loader's own.
+    pub transform_share: f64,
     /// The share of a stream's time in waits for the rows of a source database; the rest of the waits are for the destination.
     pub source_share: f64,
     /// What limits reading from that database.
@@ -312,6 +314,14 @@ fn cause(schedule: &Schedule, seen: &ObservedLoad<'_>) -> (Cause, String) {
     }
     let client = seen.client_share * 100.0;
     if seen.client_share >= LARGE_SHARE {
+        let stepping = seen.transform_share;
+        if stepping > seen.client_share - stepping {
+            let because = format!(
+                "{:.0} % of the streams' time is passing rows through the steps of the flow",
+                stepping * 100.0
+            );
+            return (Cause::TransformCpu, because);
+        }
         let because = format!("{client:.0} % of the streams' time is the loader's own work");
         return (Cause::ClientCpu, because);
     }
@@ -597,6 +607,26 @@ mod tests {
     }
 
     #[test]
+    fn steps_are_the_limit_if_they_take_most_of_the_loaders_work() {
+        let found = Schedule {
+            load_s: 10.0,
+            busy_s: vec![10.0, 10.0],
+            rows_s: 20.0,
+            beside: Beside::default(),
+        };
+        let limit = |transform_share| {
+            let seen = ObservedLoad {
+                client_share: 0.8,
+                transform_share,
+                ..ObservedLoad::default()
+            };
+            answer(&found, &SharedSeconds::default(), &seen).limiting
+        };
+        assert_eq!(limit(0.5), Cause::TransformCpu);
+        assert_eq!(limit(0.3), Cause::ClientCpu);
+    }
+
+    #[test]
     fn a_source_database_is_a_limit_of_its_own() {
         let found = Schedule {
             load_s: 10.0,
@@ -671,6 +701,7 @@ mod tests {
         };
         let remote = ObservedLoad {
             client_share: 0.2,
+            transform_share: 0.0,
             source_share: 0.0,
             source: None,
             source_cores: None,

@@ -102,6 +102,7 @@ pub fn seen(largest: &FlowFound, streams: usize) -> ObservedLoad<'_> {
     let tried = largest.together_all.as_ref();
     ObservedLoad {
         client_share: tried.map_or(0.0, Together::client_share),
+        transform_share: tried.map_or(0.0, Together::transform_share),
         source_share: tried.map_or(0.0, Together::source_share),
         source: largest.source.as_ref().and_then(|read| read.limit.as_ref()),
         source_cores: tried.and_then(|tried| tried.source_cores),

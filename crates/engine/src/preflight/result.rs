@@ -102,6 +102,8 @@ pub enum PreflightStep {
     Scan,
     /// Turning fields into columns.
     Convert,
+    /// Passing rows through the steps of their flow.
+    Transform,
     /// Computing the sums for verification.
     Verify,
     /// Turning columns into the destination's bytes.

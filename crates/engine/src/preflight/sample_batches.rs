@@ -237,13 +237,11 @@ impl<'a> SampleBatches<'a> {
         }
         let chunk = self.chunk.as_ref().expect("the loop ends with one");
         let end = self.maker.end(self.at, self.records.len(), self.batch_rows);
-        let started = Instant::now();
         let rows = self.at..end;
         let made = self
             .maker
-            .make(chunk, &self.records, rows, &mut self.rejects)?;
+            .make(chunk, &self.records, rows, &mut self.rejects, &self.gauge)?;
         let made = made.batch;
-        self.work.meter.convert_ns += nanoseconds(started.elapsed());
         self.work.rows_rejected += self.rejects.len() as u64;
         if self.work.first_reject.is_none() {
             self.work.first_reject = self.rejects.drain(..).next();
@@ -280,7 +278,10 @@ impl<'a> SampleBatches<'a> {
             is_at_end,
             ..
         } = self;
-        work.meter.verify_ns += gauge.meter().verify_ns;
+        let spent = gauge.meter();
+        work.meter.convert_ns += spent.convert_ns;
+        work.meter.transform_ns += spent.transform_ns;
+        work.meter.verify_ns += spent.verify_ns;
         // Part of a file is the sample of the whole: its text is compared with the stored bytes that it comes from.
         let read = source.meter_of_chunks();
         work.meter.stored_bytes += read.stored_bytes;

@@ -74,13 +74,16 @@ pub fn client(flows: &[FlowFound], read: &ReadFound, streams: usize) -> Vec<Step
         .filter_map(|flow| flow.decoded.as_ref())
         .map(|decoded| decoded.work.meter.text_bytes)
         .sum();
-    let nanoseconds: [(PreflightStep, SpentNs); 5] = [
+    let nanoseconds: [(PreflightStep, SpentNs); 6] = [
         (PreflightStep::Decompress, |decoded| {
             decoded.work.meter.decompress_ns
         }),
         (PreflightStep::Scan, |decoded| decoded.work.meter.scan_ns),
         (PreflightStep::Convert, |decoded| {
             decoded.work.meter.convert_ns
+        }),
+        (PreflightStep::Transform, |decoded| {
+            decoded.work.meter.transform_ns
         }),
         (PreflightStep::Verify, |decoded| {
             decoded.work.meter.verify_ns
@@ -103,7 +106,10 @@ pub fn client(flows: &[FlowFound], read: &ReadFound, streams: usize) -> Vec<Step
         if is_idle
             && matches!(
                 step,
-                PreflightStep::Decompress | PreflightStep::Verify | PreflightStep::Encode
+                PreflightStep::Decompress
+                    | PreflightStep::Transform
+                    | PreflightStep::Verify
+                    | PreflightStep::Encode
             )
         {
             // This load has no such step.

@@ -69,6 +69,11 @@ impl Together {
         (1.0 - self.share(waited_ns)).clamp(0.0, 1.0)
     }
 
+    /// The part of the streams' time in the steps of flows.
+    pub fn transform_share(&self) -> f64 {
+        self.share(self.work.meter.transform_ns).clamp(0.0, 1.0)
+    }
+
     /// The part of the streams' time in waits for the rows of a database.
     pub fn source_share(&self) -> f64 {
         self.share(self.work.of_database.wait_ns).clamp(0.0, 1.0)

@@ -52,6 +52,7 @@ impl Prediction {
             Cause::SourceDatabaseNetwork => "the network from the source's server",
             Cause::Decompression => "decompressing",
             Cause::ClientCpu => "the loader's CPU",
+            Cause::TransformCpu => "the steps of the flow",
             Cause::NetworkLatency => "the network's round trip",
             Cause::NetworkRate => "the network's rate",
             Cause::NetworkLoss => "the network's losses",

@@ -16,6 +16,7 @@ export const PHASES = [
   plain("decompress", "decompress", "decompressing, translating encodings, decoding typed files"),
   plain("scan", "scan", "finding record and field ends"),
   plain("convert", "convert", "turning fields into columns"),
+  plain("transform", "steps", "passing rows through the steps of their flow"),
   plain("verify", "verify", "summing up what is verified"),
   plain("encode", "encode", "turning columns into the destination's bytes"),
   hatched("feed_wait", "wait for a file's reader", "waiting for a range of a file that one thread reads for all", 45),
@@ -40,7 +41,7 @@ export const FLOW_LIMITS = [
 /** Where a connection's time went where there is no TCP to ask. */
 export const PIPELINE = [
   plain("source", "the source", "reading and decompressing, or waiting for a file's reader"),
-  plain("work", "the loader's own work", "scanning, converting, summing up, encoding"),
+  plain("work", "the loader's own work", "scanning, converting, the steps of flows, summing up, encoding"),
   hatched("pace_wait", "the pace", "a rate or replicas that were asked for", 0),
   hatched("send_wait", "sending", "waiting until the connection took a block", 135),
   hatched("server_wait", "the server's other work", "tables, counts, sums, indexes, COMMIT", 90),
@@ -56,6 +57,7 @@ export const CAUSES = [
   hatched("source_database_network", "the network from the source", "rows that the network has not delivered", 45),
   plain("decompression", "decompression", "decompressing files"),
   plain("client_cpu", "the loader's CPU", "scanning, converting, encoding, or waiting for a CPU that other processes use"),
+  plain("transform_cpu", "the steps of flows", "evaluating expressions and looking keys up"),
   hatched("network_latency", "network: latency", "the round trip, with windows too small for it", 0),
   hatched("network_rate", "network: rate", "what the link carries in a second", 90),
   hatched("network_loss", "network: loss", "segments that were lost and sent again", 45),
@@ -65,6 +67,13 @@ export const CAUSES = [
   hatched("coordination", "the long tail", "streams that had nothing to do while others still did", 45),
   hatched("pace", "the pace", "a rate or a replica that the package asks to wait for", 0),
   plain("undecided", "not told apart", "what the evidence does not tell apart"),
+];
+
+/** What becomes of the rows that reach a step; `field` is the count of the report. */
+export const ROW_FLOW = [
+  { ...plain("rows_out", "left the step", "rows that went on to the next step, or were loaded"), field: "rows_out" },
+  { ...hatched("rows_filtered", "filtered", "rows that a condition did not keep", 45), field: "filtered" },
+  { ...hatched("rows_rejected", "rejected", "rows that a check, a lookup or an expression refused", 135), field: "rejected" },
 ];
 
 /** What a backend was seen doing. */
@@ -99,7 +108,7 @@ export const RUN_PHASES = [
 /** Colours of tables, the largest first; the last one is for all others together. */
 export const SERIES = Array.from({ length: 8 }, (_, index) => `var(--series-${index + 1})`);
 
-const HATCHED = [IDLE, ...PHASES, ...FEED_PHASES, ...FLOW_LIMITS, ...PIPELINE, ...CAUSES, ...STATES, ...CPU].filter(
+const HATCHED = [IDLE, ...PHASES, ...FEED_PHASES, ...FLOW_LIMITS, ...PIPELINE, ...CAUSES, ...ROW_FLOW, ...STATES, ...CPU].filter(
   ({ turn }) => turn !== undefined,
 );
 

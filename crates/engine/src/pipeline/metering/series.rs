@@ -307,6 +307,7 @@ fn phase_ns(meter: &Meter, phase: Phase) -> u64 {
         Phase::Decompress => meter.decompress_ns,
         Phase::Scan => meter.scan_ns,
         Phase::Convert => meter.convert_ns,
+        Phase::Transform => meter.transform_ns,
         Phase::Verify => meter.verify_ns,
         Phase::Encode => meter.encode_ns,
         Phase::FeedWait => meter.feed_wait_ns,

@@ -1,5 +1,6 @@
 import { h, opened, section, table } from "../dom.js";
 import { bytes, count, counted, readable, sum } from "../format.js";
+import { steps } from "./steps.js";
 
 // Older reports do not have these numbers, nor such rows.
 const filtered = (account) => account.rows_filtered ?? 0;
@@ -110,28 +111,6 @@ export function accountOfRows(report) {
         ]
       : null;
   return section("account", "Account of rows", checks(report), table("Rows by table", columns, rows, footer), steps(report), changes(report), partitions(report));
-}
-
-/** The rows that each step of a flow has passed on. */
-function steps(report) {
-  const rows = report.tables.flatMap((each) =>
-    (each.steps ?? []).map((step, index) => [
-      each.flow,
-      `${index + 1}: ${step.step}`,
-      step.what,
-      ...["rows_in", "rows_out", "filtered", "rejected", "warned"].map((name) => count(step[name] ?? 0)),
-    ]),
-  );
-  if (rows.length === 0) return null;
-  const right = true;
-  return [
-    h("h3", null, "Rows through the steps"),
-    table(
-      "Rows through the steps",
-      [{ name: "Flow" }, { name: "Step" }, { name: "Condition or columns" }, ...["In", "Out", "Filtered", "Rejected", "Warned"].map((name) => ({ name, right }))],
-      rows,
-    ),
-  ];
 }
 
 function changes(report) {

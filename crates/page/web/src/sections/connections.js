@@ -23,7 +23,7 @@ function pipeline(stream, load_s) {
   const of = (...phases) => sum(phases.map((phase) => sum(stream.phases_us[phase] ?? []))) / 1e6;
   const made = {
     source: of("read", "decompress", "feed_wait"),
-    work: of("scan", "convert", "verify", "encode"),
+    work: of("scan", "convert", "transform", "verify", "encode"),
     pace_wait: of("pace_wait"),
     send_wait: of("send_wait"),
     server_wait: of("verify_wait", "server_wait"),

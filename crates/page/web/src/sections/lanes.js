@@ -168,6 +168,7 @@ function withoutSeries(report) {
     decompress: "decompress_ns",
     scan: "scan_ns",
     convert: "convert_ns",
+    transform: "transform_ns",
     verify: "verify_ns",
     encode: "encode_ns",
     send_wait: "send_wait_ns",

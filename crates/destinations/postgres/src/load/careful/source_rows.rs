@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use inrush_engine::error::Error;
 use inrush_engine::native::ledger::SplitRecord;
-use inrush_engine::native::load::RowMaker;
+use inrush_engine::native::load::{Gauge, RowMaker};
 use inrush_engine::native::plan::{PlannedUnit, identity};
 use inrush_engine::native::sums::Tally;
 use inrush_package::RunSettings;
@@ -53,6 +53,8 @@ pub fn find(
     let splits = unit.whole_splits(&*flow.source);
     let mut found: BTreeMap<usize, Vec<Reject>> = BTreeMap::new();
     let mut left = refused.iter().peekable();
+    // The files are read after the streams have ended, so no stream's time is counted.
+    let gauge = Gauge::default();
     let mut number = 0_u64;
     let chunk_bytes = settings.chunk_bytes as usize;
     let batch_rows = settings.batch_rows as usize;
@@ -75,7 +77,7 @@ pub fn find(
             let mut at = 0;
             while at < scanned.len() {
                 let end = maker.end(at, scanned.len(), batch_rows);
-                let made = maker.make(&chunk, &scanned, at..end, &mut rejects)?;
+                let made = maker.make(&chunk, &scanned, at..end, &mut rejects, &gauge)?;
                 rejects.clear();
                 for row in 0..made.batch.num_rows() {
                     if !refused_before.is_empty() {
