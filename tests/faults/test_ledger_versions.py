@@ -113,6 +113,35 @@ def test_only_its_owner_alters_it(stopped: Database, inrush: Inrush) -> None:
     inrush("check", "package.toml").expect(CLEAN)
 
 
+def test_a_role_that_may_not_create_the_table_of_lineage_loads_without(
+    database: Database, inrush: Inrush
+) -> None:
+    """The ledger is one of an earlier program, and its owner has not run this one."""
+    write(inrush, database.url)
+    inrush("run", "package.toml").expect(CLEAN)
+    loader = f"loader_{database.name}"
+    database.execute(
+        f"DROP TABLE inrush.lineage; CREATE TABLE more (id int, note text); "
+        f"CREATE ROLE {loader} LOGIN; "
+        f"GRANT USAGE ON SCHEMA public, inrush TO {loader}; GRANT INSERT ON more TO {loader}; "
+        f"GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA inrush TO {loader}"
+    )
+    inrush.write("more.tbl", "10|ten|\n")
+    of = flow("more", "more.tbl", columns=["id", "note"], mode="append", atomic=False)
+    url = database.server.url(database.name, loader)
+    inrush.write("more.toml", package(url, of, name="more"))
+    inrush("run", "more.toml").expect(CLEAN)
+    assert database.rows("SELECT id, note FROM more") == [(10, "ten")]
+    assert database.value("SELECT to_regclass('inrush.lineage')") is None
+    said = inrush("lineage", "more.id", "more.toml").expect(CLEAN, "has no lineage of these runs")
+    assert "more loaded" in " ".join(said.output.split())
+    # The owner's next run creates it; the role may not write into it.
+    inrush("run", "package.toml", "--again").expect(CLEAN)
+    assert database.value("SELECT count(*) FROM inrush.lineage") == 1
+    inrush("run", "more.toml", "--again").expect(CLEAN)
+    assert database.value("SELECT count(*) FROM inrush.lineage") == 1
+
+
 @pytest.mark.parametrize(
     ("harm", "is_refused"),
     [

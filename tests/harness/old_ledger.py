@@ -12,5 +12,6 @@ _COMMENT = "'The ledger of Inrush, version 4: what each run has loaded'"
 
 
 def make_version_4(database: Database) -> None:
-    """Give the ledger the form of version 4, which had no filtered or added rows."""
-    database.execute(f"{_ALTER}; COMMENT ON SCHEMA inrush IS {_COMMENT}")
+    """Give the ledger the form of version 4: no filtered or added rows, and no lineage."""
+    lineage = "DROP TABLE IF EXISTS inrush.lineage"
+    database.execute(f"{_ALTER}; {lineage}; COMMENT ON SCHEMA inrush IS {_COMMENT}")

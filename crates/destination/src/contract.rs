@@ -95,6 +95,12 @@ pub trait Destination: Send + Sync {
     /// staging as they were committed.
     fn units(&self, run: &RunRecord, see: &mut dyn FnMut(UnitRecord)) -> Result<()>;
 
+    /// The text of [`NewRun::lineage`] with which the run was begun, or resumed last. `None` if it was not kept: the destination
+    /// keeps none, or an older version of Inrush has begun the run.
+    fn lineage(&self, _run: &RunRecord) -> Result<Option<String>> {
+        Ok(None)
+    }
+
     /// A run of the package that the ledger does not know, but that loaded one of these units into a target which still
     /// has it, according to a record in the target itself. `None` if targets keep no such records.
     fn unknown_run(

@@ -84,6 +84,9 @@ pub struct NewRun {
     /// When it begins, in microseconds since 1970-01-01T00:00:00Z.
     pub started_at_microseconds: i64,
     /// The number of a stopped run with this key that is resumed. That run keeps its number, name and time of start, and gets
-    /// the package hash, holder and targets of this one.
+    /// the package hash, holder, targets and lineage of this one.
     pub takes_over: Option<RunId>,
+    /// Where its columns come from: text of the engine, which [`Destination::lineage`](crate::Destination::lineage) returns
+    /// unchanged.
+    pub lineage: String,
 }

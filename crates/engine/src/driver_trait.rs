@@ -13,7 +13,7 @@ use crate::plan::Reading;
 use crate::preflight::{PreflightOptions, PreflightReport};
 use crate::shares::ShareLoaded;
 use crate::undo::{UndoOptions, Undone};
-use crate::upkeep::{LedgerOptions, MarkOfTarget, StoppedRun, Which};
+use crate::upkeep::{LedgerOptions, MarkOfTarget, RunOfTarget, StoppedRun, Which};
 
 /// Loads into the destinations of one kind.
 pub trait Driver {
@@ -63,6 +63,14 @@ pub trait PastRuns {
 
     /// The marks of incremental loads, in the order of packages and targets.
     fn marks(&self, which: &Which) -> Result<Vec<MarkOfTarget>, Error>;
+
+    /// The runs that have loaded rows into the targets that `is_asked` picks by their names as SQL has them, the newest first.
+    /// Runs that were given up are left out.
+    fn runs_of_targets(
+        &self,
+        which: &Which,
+        is_asked: &dyn Fn(&str) -> bool,
+    ) -> Result<Vec<RunOfTarget>, Error>;
 
     /// Removes their staged rows and marks them as discarded, except runs that are still working. Returns the runs that
     /// were discarded.

@@ -21,6 +21,7 @@ pub mod event;
 pub mod fault;
 mod gauge;
 pub mod ledger;
+pub mod lineage;
 mod load;
 pub mod meter;
 pub mod native;

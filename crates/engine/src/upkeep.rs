@@ -6,6 +6,7 @@ use std::path::Path;
 
 use crate::error::Error;
 use crate::ledger::{Account, LedgerRun};
+use crate::lineage::{FlowLineage, RunLineage};
 
 /// A run that stopped before its switch, or that is at work now.
 #[derive(Clone, Debug)]
@@ -42,6 +43,37 @@ pub struct MarkOfTarget {
     pub run: RunName,
     /// What it has loaded.
     pub range: SinceRange,
+}
+
+/// A run, and where the columns of one of its targets come from.
+#[derive(Clone, Debug)]
+pub struct RunOfTarget {
+    /// The run.
+    pub run: LedgerRun,
+    /// The target, as SQL names it.
+    pub target: String,
+    /// The rows that it has loaded into the target, or staged for it.
+    pub rows_loaded: u64,
+    /// The lineage of each flow into the target. Empty if the ledger has none: an older version of Inrush has begun the run,
+    /// or its role could not keep it.
+    pub flows: Vec<FlowLineage>,
+}
+
+impl RunOfTarget {
+    /// The run's part of a target; `lineage` is the text that the ledger keeps.
+    pub fn new(run: LedgerRun, target: &str, rows_loaded: u64, lineage: Option<&str>) -> Self {
+        let lineage = lineage.and_then(RunLineage::from_text).unwrap_or_default();
+        RunOfTarget {
+            run,
+            target: target.to_owned(),
+            rows_loaded,
+            flows: lineage
+                .flows
+                .into_iter()
+                .filter(|flow| flow.target == target)
+                .collect(),
+        }
+    }
 }
 
 /// A filter for runs.

@@ -27,8 +27,8 @@ pub use inrush_engine::driver_trait::{Checked, DriverPlan, PastRuns};
 pub use inrush_engine::error::Error;
 pub use inrush_engine::pipeline::{Failure, Hint, RunOptions, Success};
 pub use inrush_engine::{
-    event, fault, ledger, meter, peek, plan, preflight, reject_replay, report, shares, undo,
-    upkeep, verify,
+    event, fault, ledger, lineage, meter, peek, plan, preflight, reject_replay, report, shares,
+    undo, upkeep, verify,
 };
 pub use inrush_files as source;
 pub use inrush_package as package;

@@ -63,7 +63,7 @@ pub use flow_source::{FlowSource, SOURCE_CONNECTIONS_MIN};
 pub use format_settings::*;
 pub use local_path::not_local;
 pub use lookup::{LookupSource, REFERENCE_BYTES_MAX, Unmatched, UnmatchedDefault, UnmatchedWord};
-pub use name::{NAME_BYTES_MAX, TableName, quoted_where_needed};
+pub use name::{NAME_BYTES_MAX, TableName, dotted_names, quoted_where_needed};
 pub use parameters::Overrides;
 pub use place::{Line, PackageOrigin, Place};
 pub use replace::{Keep, Replace, ReplaceBy, ReplaceScope};

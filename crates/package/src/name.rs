@@ -70,6 +70,11 @@ pub fn quoted_where_needed(name: &str) -> String {
     }
 }
 
+/// Names separated by dots, unquoted: those of `table.column` or `"Odd schema".table`.
+pub fn dotted_names(text: &str) -> Result<Vec<String>, PackageFaultKind> {
+    parts(text).map_err(|fault| fault.of_value("name", text))
+}
+
 /// Names separated by dots.
 pub(super) fn parts(text: &str) -> Result<Vec<String>, NameFault> {
     let mut parts = Vec::new();

@@ -18,6 +18,9 @@ pub struct RunFile {
     pub staging: Vec<Staging>,
     /// The number of the next staging.
     pub next_staging: u64,
+    /// Where its columns come from, in the engine's own text.
+    #[serde(default)]
+    pub lineage: Option<String>,
 }
 
 /// The staging of one target.
@@ -64,6 +67,7 @@ impl RunFile {
                 },
                 staging: Vec::new(),
                 next_staging: 0,
+                lineage: Some(new.lineage.clone()),
             });
         };
         let old = RunFile::read(layout, run)?;
@@ -74,6 +78,7 @@ impl RunFile {
                 old.record.holder = new.holder.clone();
                 old.record.epoch += 1;
                 old.record.targets = names;
+                old.lineage = Some(new.lineage.clone());
                 Ok(old)
             }
             _ => Err(Error::Ledger {

@@ -67,6 +67,7 @@ impl Scene {
             holder: "process 1 of host".to_owned(),
             started_at_microseconds: 1,
             takes_over,
+            lineage: String::new(),
         };
         self.destination.begin(&run, targets)
     }

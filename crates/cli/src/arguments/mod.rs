@@ -10,6 +10,7 @@ mod demo;
 mod format;
 mod init;
 mod join;
+mod lineage;
 mod load;
 mod peek;
 mod preflight;
@@ -40,6 +41,7 @@ pub use demo::DemoArguments;
 pub use format::parse_format;
 pub use init::InitArguments;
 pub use join::JoinArguments;
+pub use lineage::LineageArguments;
 pub use load::LoadArguments;
 pub use peek::PeekArguments;
 pub use preflight::{PreflightArguments, WhatIf};
@@ -89,6 +91,7 @@ pub enum Command {
     Preflight(PreflightArguments),
     Verify(VerifyArguments),
     Status(StatusArguments),
+    Lineage(LineageArguments),
     Cleanup(CleanupArguments),
     Rejects(RejectsArguments),
     Report(ReportArguments),
@@ -117,6 +120,7 @@ impl Command {
             | Command::Preflight(_)
             | Command::Verify(_)
             | Command::Status(_)
+            | Command::Lineage(_)
             | Command::Report(_) => false,
         }
     }

@@ -9,6 +9,7 @@ pub mod destination;
 mod files;
 mod init;
 mod join;
+mod lineage;
 pub mod load;
 mod peek;
 mod preflight;
@@ -40,6 +41,7 @@ pub fn run(arguments: Arguments, surroundings: &Surroundings) -> Result<ExitStat
         Command::Preflight(arguments) => preflight::preflight(&arguments, surroundings),
         Command::Verify(arguments) => verify::verify(&arguments, surroundings),
         Command::Status(arguments) => status::status(&arguments, surroundings),
+        Command::Lineage(arguments) => lineage::lineage(&arguments, surroundings),
         Command::Cleanup(arguments) => cleanup::cleanup(&arguments, surroundings),
         Command::Rejects(arguments) => rejects::rejects(&arguments, surroundings),
         Command::Report(arguments) => report::report(&arguments),

@@ -56,7 +56,7 @@ impl Change {
 
 impl AdbcLedger {
     fn changes_exist(&self, session: &mut AdbcSession, quirks: &Quirks) -> Result<bool> {
-        let (schema, name) = self.change_name();
+        let (schema, name) = self.name_of("change");
         Ok(catalog::kind(session, quirks, schema, &name)?.is_some())
     }
 

@@ -426,6 +426,11 @@ impl Destination for AdbcDestination {
         ledger.units(&mut self.control(), run.run_id, see)
     }
 
+    fn lineage(&self, run: &RunRecord) -> Result<Option<String>> {
+        let (ledger, quirks) = (&self.shared.ledger, self.shared.quirks);
+        ledger.lineage(&mut self.control(), quirks, run.run_id)
+    }
+
     fn staged_bytes(&self, run: &RunRecord) -> Result<Option<u64>> {
         let mut session = self.control();
         let quirks = self.shared.quirks;

@@ -69,9 +69,9 @@ impl AdbcLedger {
         }
     }
 
-    /// Schema and name of the table of changes.
-    pub(crate) fn change_name(&self) -> (Option<&str>, String) {
-        (self.schema.as_deref(), format!("{}change", self.prefix))
+    /// Schema and name of a table beside those of the ledger.
+    pub(crate) fn name_of(&self, name: &str) -> (Option<&str>, String) {
+        (self.schema.as_deref(), format!("{}{name}", self.prefix))
     }
 
     /// True if it exists.

@@ -25,6 +25,7 @@ mod duckdb;
 mod ingest;
 mod interrupt;
 mod ledger;
+mod lineage;
 mod lock;
 mod own_memory;
 mod publish;

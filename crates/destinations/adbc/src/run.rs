@@ -161,6 +161,7 @@ fn enter(
         Some(stored) => ledger.take_over(session, stored, run, names, &tables)?,
         None => ledger.enter(session, run, run_id, names, &tables)?,
     };
+    ledger.enter_lineage(session, quirks, run_id, &run.lineage)?;
     Ok((record, stagings))
 }
 

@@ -116,6 +116,11 @@ impl Destination for ParquetFolder {
         self.root.units(run.run_id, see)
     }
 
+    fn lineage(&self, run: &RunRecord) -> Result<Option<String>> {
+        let stored = self.root.stored_run(run.run_id)?;
+        Ok(stored.and_then(|stored| stored.lineage))
+    }
+
     fn unknown_run(
         &self,
         run_key: &RunKey,

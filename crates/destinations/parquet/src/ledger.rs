@@ -303,6 +303,9 @@ pub(super) struct StoredRun {
     /// The plans of its targets, written before the first exchange.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) publishing: Option<Vec<TargetPlan>>,
+    /// Where its columns come from, in the engine's own text. Older versions kept none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) lineage: Option<String>,
 }
 
 /// The units in a run's file of version 1.

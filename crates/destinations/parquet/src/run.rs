@@ -132,6 +132,7 @@ impl ParquetRun {
             is_closed: false,
             is_being_undone: false,
             publishing: None,
+            lineage: Some(new.lineage.clone()),
         };
         // A process that joined the stopped attempt has committed before this, or does not commit any more.
         joined::close(root, &stored, &|| false)?;

@@ -3,12 +3,13 @@
 use inrush_engine::driver_trait::PastRuns;
 use inrush_engine::error::Error;
 use inrush_engine::ledger::Account;
+use inrush_engine::native::ledger::{LedgerRun, LedgerRunState};
 use inrush_engine::native::plan::identity;
 use inrush_engine::native::run::runtime;
 use inrush_engine::undo::{UndoOptions, Undone};
-use inrush_engine::upkeep::{MarkOfTarget, RemovedRuns, StoppedRun, Which};
+use inrush_engine::upkeep::{MarkOfTarget, RemovedRuns, RunOfTarget, StoppedRun, Which};
 
-use super::ledger::{self, Ledger, LedgerError, UnitRow};
+use super::ledger::{self, Ledger, LedgerError, RunWithLineage, UnitRow};
 use super::{DatabaseAddress, Session, undo};
 use crate::quote::qualified;
 use crate::transaction::Transaction;
@@ -47,6 +48,44 @@ impl PastRuns for LedgerOfServer {
                 false => Vec::new(),
             };
             session.close().await;
+            Ok(found)
+        })
+    }
+
+    fn runs_of_targets(
+        &self,
+        which: &Which,
+        is_asked: &dyn Fn(&str) -> bool,
+    ) -> Result<Vec<RunOfTarget>, Error> {
+        runtime()?.block_on(async {
+            let session = Session::open(&self.address, "inrush lineage").await?;
+            let is_wanted = |run: &LedgerRun| {
+                run.state != LedgerRunState::Discarded
+                    && which.is_asked(&run.package, &run.name)
+                    && run.targets.iter().any(|target| is_asked(target))
+            };
+            let runs = match ledger::exists(&session, &which.ledger_schema).await? {
+                true => {
+                    let book = Ledger::new(&which.ledger_schema);
+                    book.runs_with_lineage(&session, is_wanted).await?
+                }
+                false => Vec::new(),
+            };
+            session.close().await;
+            let mut found = Vec::new();
+            for RunWithLineage { run, rows, lineage } in runs {
+                for target in run.targets.iter().filter(|target| is_asked(target)) {
+                    let own = rows.iter().find(|(name, _)| name == target);
+                    let rows_loaded = own.map_or(0, |(_, rows)| *rows);
+                    let run = run.clone();
+                    found.push(RunOfTarget::new(
+                        run,
+                        target,
+                        rows_loaded,
+                        lineage.as_deref(),
+                    ));
+                }
+            }
             Ok(found)
         })
     }

@@ -178,6 +178,10 @@ impl Destination for SqlServer {
         self.asking(|session| self.ledger.units(session, run.run_id, see))
     }
 
+    fn lineage(&self, run: &RunRecord) -> Result<Option<String>> {
+        self.asking(|session| self.ledger.lineage(session, run.run_id))
+    }
+
     fn staged_bytes(&self, run: &RunRecord) -> Result<Option<u64>> {
         self.asking(|session| {
             let Some(stored) = self.ledger.run(session, run.run_id)? else {

@@ -31,6 +31,8 @@ pub struct Ledger {
     pub run: String,
     /// The table of units, quoted.
     pub unit: String,
+    /// The table of the runs' lineage, quoted.
+    lineage: String,
 }
 
 /// A row of the table of runs.
@@ -44,6 +46,9 @@ pub struct StoredRun {
     pub loaded: Vec<Option<u64>>,
 }
 
+/// The name of the table of lineage.
+const LINEAGE: &str = "lineage";
+
 const RUN_COLUMNS: &str = "run_id, version, name, run_key, package, package_hash, holder, epoch, state, started_at, \
                            switched_at, targets, staging, loaded";
 
@@ -53,6 +58,7 @@ impl Ledger {
         Ledger {
             run: sql::table(schema, "run"),
             unit: sql::table(schema, "unit"),
+            lineage: sql::table(schema, LINEAGE),
             schema: schema.to_owned(),
         }
     }
@@ -289,6 +295,48 @@ impl Ledger {
         );
         session.run("cannot take the run over in the ledger", &statement)?;
         Ok(record)
+    }
+
+    /// Keeps the lineage of a run in place of an earlier attempt's, in the transaction that enters the run. Ledgers of older
+    /// versions lack its table.
+    pub fn enter_lineage(
+        &self,
+        session: &mut SqlSession,
+        run_id: RunId,
+        lineage: &str,
+    ) -> Result<()> {
+        let doing = "cannot enter the lineage of the run into the ledger";
+        let table = &self.lineage;
+        if catalog::entry(session, &self.schema, LINEAGE)?.is_none() {
+            let made = format!(
+                "CREATE TABLE {table} (run_id bigint NOT NULL PRIMARY KEY CLUSTERED, lineage nvarchar(max) {COLLATION} NOT \
+                 NULL)"
+            );
+            session.run(doing, &made)?;
+        }
+        session.run(
+            doing,
+            &format!("DELETE FROM {table} WHERE run_id = {run_id}"),
+        )?;
+        let statement = format!(
+            "INSERT INTO {table} (run_id, lineage) VALUES ({run_id}, {})",
+            sql::text(lineage)
+        );
+        session.run(doing, &statement)?;
+        Ok(())
+    }
+
+    /// The lineage of a run, if it was kept.
+    pub fn lineage(&self, session: &mut SqlSession, run_id: RunId) -> Result<Option<String>> {
+        if catalog::entry(session, &self.schema, LINEAGE)?.is_none() {
+            return Ok(None);
+        }
+        let question = format!(
+            "SELECT lineage FROM {} WHERE run_id = {run_id}",
+            self.lineage
+        );
+        let rows = session.rows(READING, &question)?;
+        Ok(rows.into_iter().flatten().next().flatten())
     }
 
     /// Holds the run's row until the transaction ends, and fails if another process has taken over or ended the run.

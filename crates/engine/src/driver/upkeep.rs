@@ -1,6 +1,6 @@
 //! The remains of stopped runs in a destination of the contract, shown and removed; and the undo of a published run.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::time::Duration;
 
@@ -14,7 +14,7 @@ use crate::ledger::{Account, LedgerRun, LedgerRunState, moment_text};
 use crate::pipeline::naming;
 use crate::plan::identity;
 use crate::undo::{UndoOptions, Undone};
-use crate::upkeep::{MarkOfTarget, RemovedRuns, StoppedRun, Which};
+use crate::upkeep::{MarkOfTarget, RemovedRuns, RunOfTarget, StoppedRun, Which};
 
 /// A destination with a ledger.
 pub struct LedgerOfDestination {
@@ -59,6 +59,36 @@ impl PastRuns for LedgerOfDestination {
         found.sort_by(|one, other| {
             (&one.package, &one.target).cmp(&(&other.package, &other.target))
         });
+        Ok(found)
+    }
+
+    fn runs_of_targets(
+        &self,
+        which: &Which,
+        is_asked: &dyn Fn(&str) -> bool,
+    ) -> Result<Vec<RunOfTarget>, Error> {
+        let destination = self.destination.as_ref();
+        let mut found = Vec::new();
+        for run in destination.runs(None)?.into_iter().rev() {
+            let record = &run.record;
+            let targets = record.targets.iter().filter(|target| is_asked(target));
+            let targets: Vec<&String> = targets.collect();
+            if targets.is_empty()
+                || record.state == RunState::Discarded
+                || !which.is_asked(&record.package, &record.name)
+            {
+                continue;
+            }
+            let mut rows: BTreeMap<String, u64> = BTreeMap::new();
+            destination.units(record, &mut |unit| {
+                *rows.entry(unit.target).or_default() += unit.rows_loaded;
+            })?;
+            let lineage = destination.lineage(record)?;
+            found.extend(targets.into_iter().map(|target| {
+                let rows_loaded = rows.get(target).copied().unwrap_or(0);
+                RunOfTarget::new(ledger_run(record), target, rows_loaded, lineage.as_deref())
+            }));
+        }
         Ok(found)
     }
 

@@ -3,6 +3,7 @@
 use inrush_package::{Package, RunSettings};
 use inrush_rows::ids::RunKey;
 
+use crate::lineage::RunLineage;
 use crate::plan::{MemoryBound, PlannedFlow};
 use crate::report::ServerReport;
 
@@ -58,6 +59,8 @@ pub struct PlanFacts {
     pub fed_bytes: u64,
     /// Notes for the user before the run.
     pub notes: Vec<String>,
+    /// Where the loaded columns come from; without flows until the plan is made.
+    pub lineage: RunLineage,
     /// The sentences of all flows, if none has anything to load. The run of their marks then counts as the run of this plan.
     pub nothing_new: Vec<String>,
     /// The flows of the package, by their indices, that are loaded already beside others that are not: the plan has no flow for

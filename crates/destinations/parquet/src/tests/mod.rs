@@ -155,6 +155,7 @@ fn new_run(key: &str, takes_over: Option<RunId>) -> NewRun {
         holder: "process 1 on host a".to_owned(),
         started_at_microseconds: 1_000_000,
         takes_over,
+        lineage: "{}".to_owned(),
     }
 }
 

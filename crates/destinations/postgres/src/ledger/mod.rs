@@ -6,6 +6,7 @@
 
 mod error;
 mod holder;
+mod lineage;
 pub mod mark;
 mod run;
 mod schema;
@@ -15,8 +16,9 @@ mod switched;
 mod units_and_splits;
 
 pub use error::LedgerError;
+pub use lineage::{RunWithLineage, lineage_statement};
 pub use run::Fence;
-pub use schema::{alter_statements, exists, find, setup_statements};
+pub use schema::{FoundLineage, alter_statements, exists, find, setup_statements};
 pub use switched::{Original, Replaced, SwitchedTable, What};
 pub use units_and_splits::{SplitChoice, UnitAccounts, UnitRow};
 

@@ -150,6 +150,16 @@ impl Ledger {
         Ok(rows.iter().map(record).collect())
     }
 
+    /// All runs, the newest first.
+    pub(super) async fn all_runs(&self, session: &Session) -> Result<Vec<LedgerRun>, LedgerError> {
+        let sql = format!(
+            "SELECT {COLUMNS} FROM {} ORDER BY run_id DESC",
+            self.table("run")
+        );
+        let rows = session.query(&sql, &[], "reading the ledger").await?;
+        Ok(rows.iter().map(record).collect())
+    }
+
     /// Takes the lock that a run with this key has while its process lives, or returns its holder. A loader that was
     /// just killed may still have a backend that has not noticed, so this waits a little for the lock.
     pub async fn lock(&self, session: &Session, run_key: &RunKey) -> Result<(), LedgerError> {

@@ -5,6 +5,7 @@
 //! it.
 
 use super::error::LedgerError;
+use super::lineage::lineage_statement;
 use crate::Session;
 use crate::quote::{identifier, literal, qualified};
 
@@ -24,6 +25,19 @@ pub struct FoundTables {
     pub are_complete: bool,
     /// They have the form of an older version.
     pub are_older: bool,
+    /// The table of the runs' lineage, which is no part of a version: ledgers of earlier programs lack it.
+    pub lineage: FoundLineage,
+}
+
+/// The state in which the table of the runs' lineage is found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FoundLineage {
+    /// The role may write into it.
+    Writable,
+    /// It does not exist, and the role may create it.
+    Missing,
+    /// The role may neither write into it nor create it.
+    Closed,
 }
 
 /// The statements that alter the tables of a ledger of version 4. They wait at most `lock_timeout_ms` for a load that
@@ -144,6 +158,7 @@ pub fn setup_statements(ledger_schema: &str, staging_schema: &str) -> Vec<String
             table("switched_table"),
             table("run")
         ),
+        lineage_statement(ledger_schema),
         comment_statement(ledger_schema),
     ]
 }
@@ -170,7 +185,12 @@ pub async fn find(session: &Session, ledger_schema: &str) -> Result<FoundTables,
                     coalesce(bool_or(c.relname = 'shard' AND NOT EXISTS ( \
                         SELECT FROM pg_attribute WHERE attrelid = c.oid AND attname = 'rows_filtered')), false), \
                     (SELECT substring(obj_description(oid, 'pg_namespace') FROM 'version ([0-9]+)')::int4 \
-                     FROM pg_namespace WHERE nspname = $1) \
+                     FROM pg_namespace WHERE nspname = $1), \
+                    (SELECT bool_and(has_table_privilege(l.oid, wanted)) \
+                     FROM pg_class l JOIN pg_namespace n ON n.oid = l.relnamespace, \
+                          unnest(ARRAY['SELECT', 'INSERT', 'UPDATE']) wanted \
+                     WHERE n.nspname = $1 AND l.relname = 'lineage' AND l.relkind = 'r'), \
+                    coalesce((SELECT has_schema_privilege(oid, 'CREATE') FROM pg_namespace WHERE nspname = $1), true) \
              FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace \
              WHERE n.nspname = $1 AND c.relname IN ('run', 'unit', 'shard', 'switched_table') \
                AND c.relkind = 'r'",
@@ -187,6 +207,11 @@ pub async fn find(session: &Session, ledger_schema: &str) -> Result<FoundTables,
         _ => Ok(FoundTables {
             are_complete: rows[0].get(0),
             are_older: rows[0].get(1),
+            lineage: match (rows[0].get(3), rows[0].get(4)) {
+                (Some(true), _) => FoundLineage::Writable,
+                (None, true) => FoundLineage::Missing,
+                (Some(false), _) | (None, false) => FoundLineage::Closed,
+            },
         }),
     }
 }

@@ -116,6 +116,7 @@ impl<'a> Entry<'a> {
     async fn enter(&self, name: &RunName) -> Result<Entered, Error> {
         let (control, ledger, plan) = (&self.control, &self.ledger, &self.plan);
         let mut splits_kept = KeptSplits::default();
+        let lineage = plan.keeps_lineage.then(|| plan.lineage.to_text());
         let Earlier::Stopped {
             run,
             changed,
@@ -135,6 +136,11 @@ impl<'a> Entry<'a> {
                     &holder(),
                 )
                 .await?;
+            if let Some(lineage) = &lineage {
+                ledger
+                    .enter_lineage(control, record.run_id, lineage)
+                    .await?;
+            }
             return Ok(Entered {
                 record,
                 units_kept: BTreeMap::new(),
@@ -142,6 +148,11 @@ impl<'a> Entry<'a> {
             });
         };
         let record = ledger.take_over(control, run, &holder()).await?;
+        if let Some(lineage) = &lineage {
+            ledger
+                .enter_lineage(control, record.run_id, lineage)
+                .await?;
+        }
         // Transactions of an old backend that were open when the plan was made are committed or rolled back now, so the
         // ledger is read again.
         let units = ledger.units(control, record.run_id).await?;

@@ -102,6 +102,12 @@ impl PrepareStep {
             PrepareStep::EnterRun => {
                 let runs = qualified(&plan.settings.ledger_schema, "run");
                 see(&format!("INSERT INTO {runs} <the run>;"));
+                if plan.keeps_lineage {
+                    let lineage = qualified(&plan.settings.ledger_schema, "lineage");
+                    see(&format!(
+                        "INSERT INTO {lineage} <where its columns come from>;"
+                    ));
+                }
             }
             PrepareStep::NameSession => see("SET application_name = <the run's name>;"),
             PrepareStep::LeaveMarks => {

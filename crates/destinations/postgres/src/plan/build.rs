@@ -1,5 +1,6 @@
 //! Makes a plan: reads files and catalog, changes nothing.
 
+use inrush_engine::lineage::{self, RunLineage};
 use inrush_engine::native::plan::since::sentences_if_all;
 use inrush_engine::native::plan::{
     MemoryBound, PlanFacts, PlanOptions, abilities, identity, share_among,
@@ -15,6 +16,7 @@ use super::{
     DiskFacts, Earlier, FED_TRANSACTION_BYTES, FlowPlan, Plan, disk, earlier, flow, index_rebuild,
     is_all_straight, limits, obstacles, replace_mode, target,
 };
+use crate::ledger::FoundLineage;
 use crate::plan::failure::PlanFailure;
 use crate::quote::qualified;
 use crate::server_facts::{self, ServerFacts};
@@ -103,7 +105,7 @@ pub async fn build(
         locks_needed,
     } = request.share(flows)?;
     let privileges = request.privileges(&flows).await?;
-    let setup = request.setup(&flows).await?;
+    let (setup, keeps_lineage) = request.setup(&flows).await?;
     let (earlier, left_out) = request.earlier(&mut flows, &privileges, &mut notes).await?;
     request.refuse_obstacles(&flows, &earlier).await?;
     notes.extend(request.wal_note());
@@ -115,6 +117,7 @@ pub async fn build(
             package: package.name.clone(),
             package_hash: package.hash(),
             plan_hash: String::new(),
+            lineage: RunLineage::default(),
             run_key,
             destination: address.describe(),
             settings: package.run.clone(),
@@ -128,12 +131,14 @@ pub async fn build(
         },
         server,
         setup,
+        keeps_lineage,
         flows,
         privileges,
         disk,
         locks_needed,
         earlier,
     };
+    plan.facts.lineage = lineage::of_plan(&plan, package);
     plan.facts.plan_hash = identity::digest_of_lines(|see| plan.each_statement(see));
     session.execute("SET lock_timeout = 0", "planning").await?;
     Ok(plan)
@@ -235,8 +240,8 @@ impl PlanRequest<'_> {
     }
 
     /// Statements that create the ledger and the staging schema if they are missing, or alter a ledger of an older
-    /// version.
-    async fn setup(&self, flows: &[FlowPlan]) -> Result<Vec<String>, PlanFailure> {
+    /// version; and whether the ledger keeps the lineage of the run.
+    async fn setup(&self, flows: &[FlowPlan]) -> Result<(Vec<String>, bool), PlanFailure> {
         let (ledger_schema, staging_schema) = self.schemas();
         let tables = ledger::find(self.session, ledger_schema).await?;
         let stands = tables.are_complete
@@ -246,11 +251,14 @@ impl PlanRequest<'_> {
             true => Vec::new(),
             false => ledger::setup_statements(ledger_schema, staging_schema),
         };
+        if stands && tables.lineage == FoundLineage::Missing {
+            statements.push(ledger::lineage_statement(ledger_schema));
+        }
         if tables.are_older {
             let lock_timeout_ms = self.package.run.lock_timeout_ms;
             statements.extend(ledger::alter_statements(ledger_schema, lock_timeout_ms));
         }
-        Ok(statements)
+        Ok((statements, tables.lineage != FoundLineage::Closed))
     }
 
     /// The work of an earlier run of the package. Flows that are loaded already, beside others that are not, are removed;

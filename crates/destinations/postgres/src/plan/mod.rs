@@ -98,6 +98,9 @@ pub struct Plan {
     pub server: ServerFacts,
     /// Statements that create the ledger and the staging schema if they are missing.
     pub setup: Vec<String>,
+    /// The ledger keeps the lineage of the run. A role that may not create its table in a ledger of an earlier program loads
+    /// without.
+    pub keeps_lineage: bool,
     /// The flows.
     pub flows: Vec<FlowPlan>,
     /// Privileges that the plan needs, and whether they are held.

@@ -6,6 +6,7 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
+use inrush_engine::lineage::RunLineage;
 use inrush_engine::native::plan::PlanFacts;
 
 use crate::plan::unit_steps;
@@ -261,11 +262,13 @@ fn without_flows(plan: &Plan) -> Plan {
         facts: PlanFacts {
             package_hash: String::new(),
             plan_hash: String::new(),
+            lineage: RunLineage::default(),
             notes: Vec::new(),
             ..plan.facts.clone()
         },
         server: plan.server.clone(),
         setup: Vec::new(),
+        keeps_lineage: false,
         flows: Vec::new(),
         privileges: Vec::new(),
         disk: None,

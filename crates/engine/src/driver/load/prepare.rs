@@ -191,6 +191,7 @@ fn begin(
             holder: holder(),
             started_at_microseconds: now_microseconds(),
             takes_over,
+            lineage: plan.lineage.to_text(),
         },
         &targets,
     )?;

@@ -31,6 +31,7 @@ pub use self::unit_index::{LedgerRecord, UnitAccounts, UnitIndex, each_record};
 pub use self::units::RangeUnit;
 use self::units::files_of;
 use crate::ledger::Account;
+use crate::lineage::{self, RunLineage};
 use crate::plan::abilities::require_of_run;
 use crate::plan::long_units::share_among;
 use crate::plan::memory::LoadMemory;
@@ -262,6 +263,7 @@ pub async fn build(
             package: package.name.clone(),
             package_hash: package.hash(),
             plan_hash: String::new(),
+            lineage: RunLineage::default(),
             run_key,
             destination: destination.describe(),
             settings: package.run.clone(),
@@ -278,6 +280,7 @@ pub async fn build(
         earlier,
         switched_before,
     };
+    plan.facts.lineage = lineage::of_plan(&plan, package);
     plan.facts.plan_hash = identity::digest(plan.steps().iter().map(String::as_str));
     Ok(plan)
 }

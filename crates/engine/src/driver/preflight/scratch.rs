@@ -109,6 +109,7 @@ impl<'a> Scratch<'a> {
                 holder: "inrush preflight".to_owned(),
                 started_at_microseconds: 0,
                 takes_over: None,
+                lineage: plan.lineage.to_text(),
             },
             std::slice::from_ref(&target),
         )?;

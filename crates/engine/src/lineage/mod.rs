@@ -1,0 +1,38 @@
+//! Where the values of loaded columns come from: from which columns of the source, and through which expressions.
+//!
+//! [`RunLineage`] is what a run says of itself. The ledger keeps it as text beside the run, so that `inrush lineage` can
+//! tell it of every run that a table has ([`traced`]); the events of OpenLineage are made of it as well.
+
+mod of_flow;
+mod record;
+mod trace;
+
+use inrush_package::Package;
+
+use crate::plan::PlannedFlow;
+use crate::run::plan::RunPlan;
+
+pub use record::{
+    AddedColumn, ColumnOrigin, FlowLineage, LoadedColumn, ReadColumn, RowSource, RunLineage,
+    StepLineage,
+};
+pub use trace::{Traced, TracedFrom, traced};
+
+/// The version of the text that the ledger keeps. A change of meaning raises it.
+pub const LINEAGE_VERSION: u32 = 1;
+
+/// The lineage of a plan's flows. `package` is the package that was planned.
+pub fn of_plan<P: RunPlan>(plan: &P, package: &Package) -> RunLineage {
+    let readings = plan.flows().iter().map(PlannedFlow::reading);
+    RunLineage {
+        version: LINEAGE_VERSION,
+        inrush_version: env!("CARGO_PKG_VERSION").to_owned(),
+        flows: readings
+            .map(|reading| {
+                let mut flows = package.flows.iter();
+                let flow = flows.find(|flow| flow.shown_name() == reading.name);
+                of_flow::of(reading, flow, package)
+            })
+            .collect(),
+    }
+}
