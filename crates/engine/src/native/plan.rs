@@ -44,6 +44,11 @@ pub mod identity {
     };
 }
 
+/// Where the columns of a plan come from.
+pub mod lineage {
+    pub use crate::lineage::{RunLineage, of_plan};
+}
+
 /// The parts of a printed plan that all destinations have.
 pub mod plan_text {
     pub use crate::plan::plan_text::{

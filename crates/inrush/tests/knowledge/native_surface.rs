@@ -14,6 +14,7 @@ const FOR_CALLERS: &[&str] = &[
     "event",
     "fault",
     "ledger",
+    "lineage",
     "meter",
     "peek",
     "pipeline",

@@ -1,6 +1,6 @@
 //! Makes a plan: reads files and catalog, changes nothing.
 
-use inrush_engine::lineage::{self, RunLineage};
+use inrush_engine::native::plan::lineage::{self, RunLineage};
 use inrush_engine::native::plan::since::sentences_if_all;
 use inrush_engine::native::plan::{
     MemoryBound, PlanFacts, PlanOptions, abilities, identity, share_among,

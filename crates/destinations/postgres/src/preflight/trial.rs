@@ -6,8 +6,8 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use inrush_engine::lineage::RunLineage;
 use inrush_engine::native::plan::PlanFacts;
+use inrush_engine::native::plan::lineage::RunLineage;
 
 use crate::plan::unit_steps;
 use crate::plan::{FlowCopy, FlowPlan, Plan, UnitPlan, WireForm};
