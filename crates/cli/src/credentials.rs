@@ -116,6 +116,15 @@ pub fn variable(name: &str) -> Result<Option<String>, CommandError> {
     }
 }
 
+/// The key for a server that takes events of OpenLineage. No message shows it.
+pub fn open_lineage_key() -> Result<Option<String>, CommandError> {
+    let key = variable("OPENLINEAGE_API_KEY")?;
+    if let Some(key) = &key {
+        inrush::secrets::note_secret(key);
+    }
+    Ok(key)
+}
+
 /// A variable of the environment that holds a path, which need not be UTF-8.
 pub fn path_variable(name: &str) -> Option<PathBuf> {
     let value = std::env::var_os(name).filter(|value| !value.is_empty())?;

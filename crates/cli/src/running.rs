@@ -163,8 +163,9 @@ pub fn run(
     reached: &Reached,
     setup: &RunSetup<'_>,
 ) -> Result<Success, (CommandError, Option<Box<FailedRun>>)> {
+    let key = credentials::open_lineage_key().map_err(|error| (error, None))?;
     stoppable(reached, setup, |options, defaults| {
-        inrush::run(&reached.package, options, defaults)
+        inrush::run_with_events(&reached.package, options, defaults, key)
     })
 }
 
@@ -176,7 +177,7 @@ pub fn load_share(
     share: usize,
 ) -> Result<ShareLoaded, CommandError> {
     let loaded = stoppable(reached, setup, |options, defaults| {
-        inrush::load_share(&reached.package, options, defaults, plan_file, share)
+        inrush::load_share(&reached.package, &options, defaults, plan_file, share)
     });
     loaded.map_err(|(error, _)| error)
 }
@@ -185,7 +186,7 @@ pub fn load_share(
 fn stoppable<T>(
     reached: &Reached,
     setup: &RunSetup<'_>,
-    work: impl FnOnce(&RunOptions<'_>, &ConnectionDefaults) -> Result<T, Failure>,
+    work: impl FnOnce(RunOptions<'_>, &ConnectionDefaults) -> Result<T, Failure>,
 ) -> Result<T, (CommandError, Option<Box<FailedRun>>)> {
     let observer: Box<dyn Observer> = match setup.output_mode {
         OutputMode::Json => Box::new(JsonEvents::default()),
@@ -233,7 +234,7 @@ fn stoppable<T>(
         Left::Units
     };
     let guard = signals::stop_cleanly(stop, left);
-    let result = work(&options, &defaults);
+    let result = work(options, &defaults);
     drop(guard);
     drop(observer);
     result.map_err(|failure| {

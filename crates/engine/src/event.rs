@@ -4,6 +4,7 @@ use inrush_rows::ids::RunName;
 use serde::Serialize;
 
 use crate::ledger::Account;
+use crate::lineage::RunLineage;
 
 /// An event.
 #[derive(Clone, Debug, Serialize)]
@@ -153,10 +154,22 @@ pub struct TargetSize {
     pub units: usize,
 }
 
+/// A run that begins to load.
+#[derive(Clone, Copy, Debug)]
+pub struct BegunRun<'a> {
+    /// Its name.
+    pub name: &'a RunName,
+    /// Where its columns come from.
+    pub lineage: &'a RunLineage,
+}
+
 /// Receives the events. It is called from several threads, and they wait until it returns.
 pub trait Observer: Sync {
     /// Something happened.
     fn notice(&self, event: &Event);
+
+    /// The run is in the ledger, and loading begins: what its columns come from.
+    fn begun(&self, _run: &BegunRun<'_>) {}
 }
 
 /// Ignores all events.

@@ -46,6 +46,6 @@ pub use inrush_system::address_space::address_space;
 pub use inrush_system::free_space;
 pub use inrush_verdict::BackendState;
 pub use operations::{
-    check, client_server, ledger_of, load_share, preflight_of, run, scratch_folder,
+    check, client_server, ledger_of, load_share, preflight_of, run, run_with_events, scratch_folder,
 };
 pub use registry::{open_files, open_row_stream, open_sources};

@@ -11,7 +11,8 @@ use inrush_engine::pipeline::{Failure, RunOptions, Success};
 use inrush_engine::preflight::{PreflightOptions, PreflightReport};
 use inrush_engine::shares::ShareLoaded;
 use inrush_engine::upkeep::LedgerOptions;
-use inrush_package::{Connection, Package};
+use inrush_openlineage::{Destination as EventsTo, Emitter};
+use inrush_package::{Connection, JOB_NAMESPACE, Package};
 
 use crate::ConnectionDefaults;
 use crate::registry::{self, driver_of, driver_of_package};
@@ -34,6 +35,46 @@ pub fn run(
 ) -> Result<Success, Failure> {
     package.check().map_err(Error::from)?;
     driver_of_package(package, defaults)?.run(package, options)
+}
+
+/// Like [`run`], and sends the events of OpenLineage for which the package asks. `key` is the key of the server that takes
+/// them, which a package does not have.
+pub fn run_with_events(
+    package: &Package,
+    options: RunOptions<'_>,
+    defaults: &ConnectionDefaults,
+    key: Option<String>,
+) -> Result<Success, Failure> {
+    let Some(open_lineage) = &package.run.open_lineage else {
+        return run(package, &options, defaults);
+    };
+    package.check().map_err(Error::from)?;
+    let file = || open_lineage.file(&options.folder).unwrap_or_default();
+    let destination = open_lineage
+        .url()
+        .map_or_else(|| EventsTo::File(file()), |url| EventsTo::Url {
+            url: url.to_owned(),
+            key: key.filter(|_| open_lineage.keeps_secrets()),
+        });
+    let namespace = open_lineage.namespace.as_deref().unwrap_or(JOB_NAMESPACE);
+    let folder = std::path::absolute(&options.folder).unwrap_or_else(|_| options.folder.clone());
+    let emitter = Emitter::new(package, destination, namespace, folder, options.observer);
+    let mut ended = {
+        let watched = RunOptions {
+            observer: &emitter,
+            ..options
+        };
+        run(package, &watched, defaults)
+    };
+    let report = match &mut ended {
+        Ok(success) => Some(&mut success.report),
+        Err(failure) => failure.report.as_mut().map(|report| &mut report.0),
+    };
+    let lost = emitter.end(report.as_deref());
+    if let (Some(lost), Some(report)) = (lost, report) {
+        report.notes.push(lost);
+    }
+    ended
 }
 
 /// Loads one share, counted from 1, of a run that another process has begun with [`RunOptions::shares`]. The package is that

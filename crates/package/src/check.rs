@@ -16,6 +16,7 @@ use super::lookup::check_lookup_connections;
 use super::name::{NameFault, TableName, valid};
 use super::place::Place;
 use super::schema::range;
+use super::open_lineage::check_open_lineage;
 use super::url_passwords::redacted_url;
 use super::{Connection, Flow, Package};
 
@@ -235,6 +236,9 @@ fn check_run(package: &Package, faults: &mut Faults<'_>) {
                 },
             );
         }
+    }
+    if let Some(open_lineage) = &run.open_lineage {
+        check_open_lineage(open_lineage, faults);
     }
     for (path, schema) in [
         ("run.ledger_schema", &run.ledger_schema),

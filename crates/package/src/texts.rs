@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 
 use super::{
     BoundValue, Bounds, BoundsEvery, ColumnDetail, ColumnSpec, Connection, ControlFile, Expect,
-    FieldChoice, Flow, FlowSource, Keep, LookupSource, OneOrMany, Package, Replace, RunSettings,
+    FieldChoice, Flow, FlowSource, Keep, LookupSource, OneOrMany, OpenLineage, Package, Replace, RunSettings,
     Since, Step, Trailer, Unmatched, UnmatchedDefault,
 };
 
@@ -114,11 +114,21 @@ impl EachText for RunSettings {
             disk_check: _,
             unchecked_types: _,
             server_copy: _,
+            open_lineage,
             ledger_schema,
             staging_schema,
         } = self;
+        open_lineage.each_text(&format!("{at}.open_lineage"), kind, visit);
         ledger_schema.each_text(&format!("{at}.ledger_schema"), kind, visit);
         staging_schema.each_text(&format!("{at}.staging_schema"), kind, visit);
+    }
+}
+
+impl EachText for OpenLineage {
+    fn each_text(&mut self, at: &str, kind: TextKind, visit: Visit<'_>) {
+        let OpenLineage { to, namespace } = self;
+        to.each_text(&format!("{at}.to"), kind, visit);
+        namespace.each_text(&format!("{at}.namespace"), kind, visit);
     }
 }
 

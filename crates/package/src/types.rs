@@ -11,6 +11,7 @@ use super::connection::Connection;
 use super::expect::{ControlFile, Expect, Trailer};
 use super::flow_source::FlowSource;
 use super::format_settings::Format;
+use super::open_lineage::OpenLineage;
 use super::place::PackageOrigin;
 use super::replace::Replace;
 use super::step::Step;
@@ -106,6 +107,9 @@ pub struct RunSettings {
     /// Whether PostgreSQL stores the rows by its extension `inrush_fastcopy`, which takes less time than COPY.
     #[serde(skip_serializing_if = "ServerCopy::is_default")]
     pub server_copy: ServerCopy,
+    /// Where the events of OpenLineage go, which tell a catalog of lineage what the run does. Default: nowhere.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub open_lineage: Option<OpenLineage>,
     /// The schema of the ledger's tables.
     pub ledger_schema: String,
     /// The schema of the staging tables, until they are switched in.
@@ -135,6 +139,7 @@ impl Default for RunSettings {
             disk_check: true,
             unchecked_types: UncheckedTypes::Warn,
             server_copy: ServerCopy::Auto,
+            open_lineage: None,
             ledger_schema: "inrush".to_owned(),
             staging_schema: "inrush_staging".to_owned(),
         }

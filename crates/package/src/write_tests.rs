@@ -530,6 +530,7 @@ fn run() -> impl Strategy<Value = RunSettings> {
                 disk_check,
                 unchecked_types,
                 server_copy,
+                open_lineage: None,
                 ledger_schema,
                 staging_schema,
             },

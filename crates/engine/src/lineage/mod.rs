@@ -16,7 +16,7 @@ pub use record::{
     AddedColumn, ColumnOrigin, FlowLineage, LoadedColumn, ReadColumn, RowSource, RunLineage,
     StepLineage,
 };
-pub use trace::{Traced, TracedFrom, traced};
+pub use trace::{Traced, TracedFrom, fields_before, traced};
 
 /// The version of the text that the ledger keeps. A change of meaning raises it.
 pub const LINEAGE_VERSION: u32 = 1;

@@ -41,6 +41,11 @@ pub fn traced<'a>(flow: &'a FlowLineage, column: &'a str) -> Option<Traced<'a>> 
     })
 }
 
+/// The columns that are read, of which a column is made that the step with this index names.
+pub fn fields_before<'a>(flow: &'a FlowLineage, column: &'a str, step: usize) -> Vec<&'a ReadColumn> {
+    before(flow, column, step.min(flow.steps.len())).fields()
+}
+
 /// The origin of a column as it is before the step with this index: an earlier step has added it, or it was read. A step sees
 /// no column of its own, so this ends.
 fn before<'a>(flow: &'a FlowLineage, column: &'a str, end: usize) -> Traced<'a> {

@@ -52,6 +52,9 @@ pub fn to_save<'a>(
     for connection in package.connections.values_mut() {
         connection.make_absolute(folder);
     }
+    if let Some(open_lineage) = &mut package.run.open_lineage {
+        open_lineage.make_absolute(folder);
+    }
     for (flow, (planned, table)) in package.flows.iter_mut().zip(flows) {
         flow.name = Some(planned.name.clone());
         flow.table = table;

@@ -13,6 +13,7 @@ use super::announcements;
 use super::context::RunContext;
 use super::plan::RunPlan;
 use crate::error::Error;
+use crate::event::BegunRun;
 use crate::ledger::Account;
 use crate::pipeline::coverage::FileEnd;
 use crate::pipeline::event_sink::EventSink;
@@ -151,6 +152,10 @@ pub fn begin<R: DriverRun>(
         observer: options.observer,
     };
     announcements::started(event_sink, &run.name, run.resumed, run.kept_units());
+    options.observer.begun(&BegunRun {
+        name: &run.name,
+        lineage: &run.plan.facts().lineage,
+    });
     Ok(())
 }
 

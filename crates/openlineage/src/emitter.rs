@@ -1,0 +1,153 @@
+//! Sends the events of a run while it works.
+
+use std::path::PathBuf;
+use std::sync::Mutex;
+use std::sync::PoisonError;
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use inrush_engine::event::{BegunRun, Event, Observer};
+use inrush_engine::report::RunReport;
+use inrush_package::Package;
+use inrush_rows::plural::counted;
+use serde_json::Value;
+
+use crate::events::RunFacts;
+use crate::transport::{Destination, Transport};
+
+/// How often a run that goes on is told of.
+const INTERVAL: Duration = Duration::from_secs(60);
+
+/// An observer that makes events of a run, and passes on to the caller's own all that it hears.
+pub struct Emitter<'a> {
+    package: &'a Package,
+    namespace: String,
+    folder: PathBuf,
+    observer: &'a dyn Observer,
+    events: Sender<Value>,
+    sending: JoinHandle<Sent>,
+    state: Mutex<State>,
+}
+
+/// What is known of the run so far.
+struct State {
+    facts: Option<RunFacts>,
+    rows_read: u64,
+    told: Instant,
+}
+
+/// What became of the events.
+#[derive(Default)]
+struct Sent {
+    events: u64,
+    lost: u64,
+    first_error: Option<String>,
+}
+
+impl<'a> Emitter<'a> {
+    /// Begins to send. `folder` is the one where the package's relative paths begin.
+    pub fn new(
+        package: &'a Package,
+        destination: Destination,
+        namespace: &str,
+        folder: PathBuf,
+        observer: &'a dyn Observer,
+    ) -> Emitter<'a> {
+        let (events, waiting) = channel();
+        Emitter {
+            package,
+            namespace: namespace.to_owned(),
+            folder,
+            observer,
+            events,
+            sending: std::thread::spawn(move || send_all(Transport::new(destination), &waiting)),
+            state: Mutex::new(State {
+                facts: None,
+                rows_read: 0,
+                told: Instant::now(),
+            }),
+        }
+    }
+
+    /// Sends the last event, if the run has begun, and waits until all are sent. Returns a sentence for the user if some
+    /// could not be sent.
+    pub fn end(self, report: Option<&RunReport>) -> Option<String> {
+        let Emitter {
+            events,
+            sending,
+            state,
+            ..
+        } = self;
+        let state = state.into_inner().unwrap_or_else(PoisonError::into_inner);
+        if let (Some(facts), Some(report)) = (&state.facts, report) {
+            // The thread ends only when this sender is gone.
+            let _ = events.send(facts.end(report));
+        }
+        drop(events);
+        let sent = sending.join().unwrap_or_default();
+        let error = sent.first_error?;
+        let of = counted(sent.events, "event");
+        Some(format!(
+            "{} of {of} of OpenLineage could not be sent: {error}; the load does not depend on them",
+            sent.lost
+        ))
+    }
+
+    fn say(&self, event: Value) {
+        // If the thread has ended, `end` says so.
+        let _ = self.events.send(event);
+    }
+}
+
+impl Observer for Emitter<'_> {
+    fn notice(&self, event: &Event) {
+        self.observer.notice(event);
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_due = match event {
+            Event::Progress { rows, .. } => {
+                state.rows_read += rows;
+                state.told.elapsed() >= INTERVAL
+            }
+            Event::Switching { .. } => true,
+            _ => false,
+        };
+        if is_due {
+            state.told = Instant::now();
+            if let Some(facts) = &state.facts {
+                self.say(facts.running(state.rows_read));
+            }
+        }
+    }
+
+    fn begun(&self, run: &BegunRun<'_>) {
+        self.observer.begun(run);
+        let folder = self.folder.clone();
+        let facts = RunFacts::new(self.package, &self.namespace, run.name, run.lineage, folder);
+        self.say(facts.start());
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        state.facts = Some(facts);
+        state.told = Instant::now();
+    }
+}
+
+/// Sends events until no more can come. After one that could not be sent, those of a run that goes on are not tried, so that
+/// the end of a run waits for the first and the last event at most; that one is always tried, because a server may come back.
+fn send_all(mut transport: Transport, events: &Receiver<Value>) -> Sent {
+    let mut sent = Sent::default();
+    let mut is_reached = true;
+    for event in events {
+        sent.events += 1;
+        if !is_reached && event["eventType"] == "RUNNING" {
+            sent.lost += 1;
+            continue;
+        }
+        let result = transport.send(&event);
+        is_reached = result.is_ok();
+        if let Err(error) = result {
+            sent.lost += 1;
+            sent.first_error.get_or_insert(error);
+        }
+    }
+    sent
+}

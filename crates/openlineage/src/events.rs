@@ -1,0 +1,188 @@
+//! The events of a run.
+
+use std::path::PathBuf;
+
+use inrush_engine::lineage::{FlowLineage, RunLineage};
+use inrush_engine::report::{Outcome, RunReport, TableReport};
+use inrush_package::Package;
+use inrush_rows::hexadecimal::hexadecimal;
+use inrush_rows::ids::RunName;
+use jiff::Timestamp;
+use serde_json::{Map, Value, json};
+use sha2::{Digest, Sha256};
+
+use crate::datasets::Dataset;
+use crate::facets::{self, PRODUCER};
+
+/// The schema of the events.
+const SCHEMA: &str = "https://openlineage.io/spec/2-0-2/OpenLineage.json#/$defs/RunEvent";
+
+/// What all events of a run have in common.
+#[derive(Clone, Debug)]
+pub(crate) struct RunFacts {
+    /// The namespace of the job.
+    pub namespace: String,
+    /// The name of the job: that of the package.
+    pub job: String,
+    /// The run.
+    pub run: RunName,
+    /// Where its columns come from.
+    pub lineage: RunLineage,
+    /// The URL of each flow's target, without a password.
+    pub targets: Vec<String>,
+    /// Relative paths begin here.
+    pub folder: PathBuf,
+}
+
+impl RunFacts {
+    /// The facts of a run that begins.
+    pub(crate) fn new(
+        package: &Package,
+        namespace: &str,
+        run: &RunName,
+        lineage: &RunLineage,
+        folder: PathBuf,
+    ) -> RunFacts {
+        let url = |flow: &FlowLineage| {
+            let mut flows = package.flows.iter();
+            let declared = flows.find(|declared| declared.shown_name() == flow.flow);
+            let named = declared.and_then(|declared| declared.connection.as_ref());
+            let connection = match named {
+                Some(name) => package.connections.get(name),
+                None => package.single_connection().ok(),
+            };
+            connection.map_or_else(String::new, inrush_package::Connection::redacted_url)
+        };
+        RunFacts {
+            namespace: namespace.to_owned(),
+            job: package.name.clone(),
+            run: run.clone(),
+            targets: lineage.flows.iter().map(url).collect(),
+            lineage: lineage.clone(),
+            folder,
+        }
+    }
+
+    /// The event at the start.
+    pub(crate) fn start(&self) -> Value {
+        self.event("START", Map::new(), None)
+    }
+
+    /// An event while the run loads: the rows that were read so far.
+    pub(crate) fn running(&self, rows_read: u64) -> Value {
+        let mut facets = Map::new();
+        facets.insert("inrush_progress".to_owned(), facets::of_progress(rows_read));
+        self.event("RUNNING", facets, None)
+    }
+
+    /// The event at the end.
+    pub(crate) fn end(&self, report: &RunReport) -> Value {
+        let word = match report.outcome {
+            Outcome::Loaded | Outcome::AlreadyLoaded => "COMPLETE",
+            Outcome::Failed => "FAIL",
+            Outcome::Interrupted => "ABORT",
+        };
+        let mut facets = Map::new();
+        facets.insert("inrush_run".to_owned(), facets::of_run(report));
+        if let Some(error) = facets::error_message(report) {
+            facets.insert("errorMessage".to_owned(), error);
+        }
+        self.event(word, facets, Some(report))
+    }
+
+    fn event(&self, word: &str, mut facets: Map<String, Value>, report: Option<&RunReport>) -> Value {
+        facets.insert("processing_engine".to_owned(), facets::processing_engine());
+        let flows = self.lineage.flows.iter().zip(&self.targets);
+        json!({
+            "eventType": word,
+            "eventTime": Timestamp::now().to_string(),
+            "producer": PRODUCER,
+            "schemaURL": SCHEMA,
+            "run": { "runId": self.run_id(), "facets": facets },
+            "job": {
+                "namespace": self.namespace,
+                "name": self.job,
+                "facets": { "jobType": facets::job_type() },
+            },
+            "inputs": flows.clone().flat_map(|(flow, _)| self.inputs(flow, report)).collect::<Vec<_>>(),
+            "outputs": flows.map(|(flow, url)| self.output(flow, url, report)).collect::<Vec<_>>(),
+        })
+    }
+
+    /// A UUID of version 8 that is made of the name of the run, so that a resumed run is the same.
+    fn run_id(&self) -> String {
+        let mut hash = Sha256::new();
+        for part in [self.namespace.as_str(), &self.job, self.run.as_str()] {
+            hash.update((part.len() as u64).to_le_bytes());
+            hash.update(part);
+        }
+        let digest = hash.finalize();
+        let mut bytes: [u8; 16] = std::array::from_fn(|at| digest[at]);
+        bytes[6] = bytes[6] & 0x0f | 0x80;
+        bytes[8] = bytes[8] & 0x3f | 0x80;
+        let digits = hexadecimal(&bytes);
+        format!(
+            "{}-{}-{}-{}-{}",
+            &digits[..8],
+            &digits[8..12],
+            &digits[12..16],
+            &digits[16..20],
+            &digits[20..]
+        )
+    }
+
+    /// The source of a flow, then the references of its lookups.
+    fn inputs(&self, flow: &FlowLineage, report: Option<&RunReport>) -> Vec<Value> {
+        let source = Dataset::of_source(&flow.source, &self.folder);
+        let fields = flow.read.iter().filter_map(|read| {
+            let name = facets::field_name(read)?;
+            Some((name, read.data_type.as_str()))
+        });
+        let mut input = json!({
+            "namespace": source.namespace,
+            "name": source.name,
+            "facets": { "schema": facets::schema(fields) },
+        });
+        if let Some(table) = table_of(report, flow) {
+            let mut own = Map::new();
+            own.insert("dataQualityMetrics".to_owned(), facets::input_metrics(table));
+            if let Some(assertions) = facets::assertions(flow, table) {
+                own.insert("dataQualityAssertions".to_owned(), assertions);
+            }
+            input["inputFacets"] = Value::Object(own);
+        }
+        let references = flow.steps.iter().filter_map(|step| step.reference.as_ref());
+        let references = references.map(|reference| {
+            let dataset = Dataset::of_source(reference, &self.folder);
+            json!({ "namespace": dataset.namespace, "name": dataset.name })
+        });
+        std::iter::once(input).chain(references).collect()
+    }
+
+    fn output(&self, flow: &FlowLineage, url: &str, report: Option<&RunReport>) -> Value {
+        let source = Dataset::of_source(&flow.source, &self.folder);
+        let target = Dataset::of_table(url, &flow.target, &self.folder);
+        let columns = flow.columns.iter();
+        let columns = columns.map(|column| (column.name.as_str(), column.data_type.as_str()));
+        let mut output = json!({
+            "namespace": target.namespace,
+            "name": target.name,
+            "facets": {
+                "schema": facets::schema(columns),
+                "columnLineage": facets::column_lineage(flow, &source),
+            },
+        });
+        if let Some(table) = table_of(report, flow) {
+            output["outputFacets"] = json!({ "outputStatistics": facets::output_statistics(table) });
+        }
+        output
+    }
+}
+
+fn table_of<'r>(
+    report: Option<&'r RunReport>,
+    flow: &FlowLineage,
+) -> Option<&'r TableReport> {
+    let mut tables = report?.tables.iter();
+    tables.find(|table| table.flow == flow.flow)
+}
