@@ -10,7 +10,7 @@ HEADER = "id,price,change,kind,order,shipped,received,note\n"
 
 
 def row(number: int) -> str:
-    """Return a row: the price is never negative, the change is; received is never before shipped."""
+    """Return a row: its price is not negative, and it is received after it is shipped."""
     shipped, received = number % 20 + 1, number % 20 + 1 + number % 5
     return (
         f"{number},{number % 50}.25,{number % 7 - 3},{'ABC'[number % 3]},{number % 4},"

@@ -14,7 +14,7 @@ from time import monotonic
 
 from faults import site
 from faults.disturbances import KINDS, Disturbance, Result
-from faults.loads import LOADS, Load
+from faults.loads import LOADS, STEPS_EVERY, STEPS_LOAD, Load
 from faults.scene import Reference, Scene
 from faults.site import STANDS, Site, Stand
 from harness import extension
@@ -60,8 +60,11 @@ def scenario(seed: int) -> Scenario:
     more = numbers.choices([0, 1, 2], [7, 2, 1])[0]
     disturbances = [first, *numbers.choices(others, k=more)]
     stand = numbers.choice(list(STANDS))
-    # Drawn from a separate generator, so that the rest of a scenario is the same as before this
-    # choice existed.
+    # Drawn from separate generators, so that the rest of a scenario is the same as before these
+    # choices existed.
+    draws = random.Random(f"inrush steps {seed}")  # noqa: S311
+    if draws.randrange(STEPS_EVERY) == 0 and all(one.fits(STEPS_LOAD) for one in disturbances):
+        load = STEPS_LOAD
     server_copy = random.Random(f"inrush server copy {seed}").choice(SERVER_COPIES)  # noqa: S311
     return Scenario(seed, load, stand, disturbances, server_copy)
 

@@ -50,12 +50,13 @@ pub fn run_with_events(
     };
     package.check().map_err(Error::from)?;
     let file = || open_lineage.file(&options.folder).unwrap_or_default();
-    let destination = open_lineage
-        .url()
-        .map_or_else(|| EventsTo::File(file()), |url| EventsTo::Url {
+    let destination = open_lineage.url().map_or_else(
+        || EventsTo::File(file()),
+        |url| EventsTo::Url {
             url: url.to_owned(),
             key: key.filter(|_| open_lineage.keeps_secrets()),
-        });
+        },
+    );
     let namespace = open_lineage.namespace.as_deref().unwrap_or(JOB_NAMESPACE);
     let folder = std::path::absolute(&options.folder).unwrap_or_else(|_| options.folder.clone());
     let emitter = Emitter::new(package, destination, namespace, folder, options.observer);

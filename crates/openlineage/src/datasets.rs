@@ -87,10 +87,7 @@ fn namespace(url: &str, folder: &Path) -> (String, Option<String>) {
         false => format!("{scheme}://{host}:{port}"),
     };
     let database = path.split('/').next().unwrap_or_default();
-    (
-        place,
-        (!database.is_empty()).then(|| database.to_owned()),
-    )
+    (place, (!database.is_empty()).then(|| database.to_owned()))
 }
 
 fn absolute(path: &str, folder: &Path) -> String {
@@ -142,7 +139,11 @@ mod tests {
                 "orders",
                 ("postgres://[::1]:6000", "tpch.orders"),
             ),
-            ("postgresql:///", "orders", ("postgres://localhost:5432", "orders")),
+            (
+                "postgresql:///",
+                "orders",
+                ("postgres://localhost:5432", "orders"),
+            ),
             (
                 "mssql://sa@host/shop",
                 "dbo.orders",

@@ -90,7 +90,12 @@ impl RunFacts {
         self.event(word, facets, Some(report))
     }
 
-    fn event(&self, word: &str, mut facets: Map<String, Value>, report: Option<&RunReport>) -> Value {
+    fn event(
+        &self,
+        word: &str,
+        mut facets: Map<String, Value>,
+        report: Option<&RunReport>,
+    ) -> Value {
         facets.insert("processing_engine".to_owned(), facets::processing_engine());
         let flows = self.lineage.flows.iter().zip(&self.targets);
         json!({
@@ -145,7 +150,10 @@ impl RunFacts {
         });
         if let Some(table) = table_of(report, flow) {
             let mut own = Map::new();
-            own.insert("dataQualityMetrics".to_owned(), facets::input_metrics(table));
+            own.insert(
+                "dataQualityMetrics".to_owned(),
+                facets::input_metrics(table),
+            );
             if let Some(assertions) = facets::assertions(flow, table) {
                 own.insert("dataQualityAssertions".to_owned(), assertions);
             }
@@ -173,16 +181,14 @@ impl RunFacts {
             },
         });
         if let Some(table) = table_of(report, flow) {
-            output["outputFacets"] = json!({ "outputStatistics": facets::output_statistics(table) });
+            output["outputFacets"] =
+                json!({ "outputStatistics": facets::output_statistics(table) });
         }
         output
     }
 }
 
-fn table_of<'r>(
-    report: Option<&'r RunReport>,
-    flow: &FlowLineage,
-) -> Option<&'r TableReport> {
+fn table_of<'r>(report: Option<&'r RunReport>, flow: &FlowLineage) -> Option<&'r TableReport> {
     let mut tables = report?.tables.iter();
     tables.find(|table| table.flow == flow.flow)
 }

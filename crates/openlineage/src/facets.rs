@@ -74,7 +74,10 @@ pub(crate) fn of_run(report: &RunReport) -> Value {
 
 /// Inrush's own: how far a run is.
 pub(crate) fn of_progress(rows_read: u64) -> Value {
-    own("InrushProgressFacet", json!(InrushProgressFacet { rows_read }))
+    own(
+        "InrushProgressFacet",
+        json!(InrushProgressFacet { rows_read }),
+    )
 }
 
 fn own(name: &str, content: Value) -> Value {
@@ -166,12 +169,7 @@ fn transformation(column: &Traced<'_>) -> Value {
 }
 
 /// The fields that the condition of a step names.
-fn indirect(
-    flow: &FlowLineage,
-    source: &Dataset,
-    index: usize,
-    step: &StepLineage,
-) -> Vec<Value> {
+fn indirect(flow: &FlowLineage, source: &Dataset, index: usize, step: &StepLineage) -> Vec<Value> {
     let Some(condition) = &step.condition else {
         return Vec::new();
     };

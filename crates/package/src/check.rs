@@ -14,9 +14,9 @@ use super::flow_source::check_flow_source;
 use super::local_path::not_local;
 use super::lookup::check_lookup_connections;
 use super::name::{NameFault, TableName, valid};
+use super::open_lineage::check_open_lineage;
 use super::place::Place;
 use super::schema::range;
-use super::open_lineage::check_open_lineage;
 use super::url_passwords::redacted_url;
 use super::{Connection, Flow, Package};
 

@@ -59,7 +59,12 @@ impl OpenLineage {
 pub(super) fn check_open_lineage(open_lineage: &OpenLineage, faults: &mut Faults<'_>) {
     let OpenLineage { to, namespace } = open_lineage;
     let at = "run.open_lineage.to";
-    let authority = |rest: &str| rest.split(['/', '?', '#']).next().unwrap_or_default().to_owned();
+    let authority = |rest: &str| {
+        rest.split(['/', '?', '#'])
+            .next()
+            .unwrap_or_default()
+            .to_owned()
+    };
     match to.split_once("://") {
         _ if to.trim().is_empty() => faults.value(
             at,
@@ -68,7 +73,12 @@ pub(super) fn check_open_lineage(open_lineage: &OpenLineage, faults: &mut Faults
             "write the URL of a server that takes events, or the path of a file",
         ),
         Some(("http" | "https", rest)) if authority(rest).is_empty() => {
-            faults.value(at, to, "the URL has no host", "write https://HOST/api/v1/lineage");
+            faults.value(
+                at,
+                to,
+                "the URL has no host",
+                "write https://HOST/api/v1/lineage",
+            );
         }
         Some(("http" | "https", rest)) if authority(rest).contains('@') => faults.value(
             at,
@@ -84,7 +94,10 @@ pub(super) fn check_open_lineage(open_lineage: &OpenLineage, faults: &mut Faults
             "write a URL that begins with https:// or http://, or the path of a file",
         ),
     }
-    if namespace.as_ref().is_some_and(|name| name.trim().is_empty()) {
+    if namespace
+        .as_ref()
+        .is_some_and(|name| name.trim().is_empty())
+    {
         faults.value(
             "run.open_lineage.namespace",
             "",

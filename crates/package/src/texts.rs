@@ -8,8 +8,8 @@ use std::collections::BTreeMap;
 
 use super::{
     BoundValue, Bounds, BoundsEvery, ColumnDetail, ColumnSpec, Connection, ControlFile, Expect,
-    FieldChoice, Flow, FlowSource, Keep, LookupSource, OneOrMany, OpenLineage, Package, Replace, RunSettings,
-    Since, Step, Trailer, Unmatched, UnmatchedDefault,
+    FieldChoice, Flow, FlowSource, Keep, LookupSource, OneOrMany, OpenLineage, Package, Replace,
+    RunSettings, Since, Step, Trailer, Unmatched, UnmatchedDefault,
 };
 
 /// The kind of a text, which decides which placeholders are allowed.

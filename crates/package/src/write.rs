@@ -20,7 +20,7 @@ const LINE_CHARACTERS_MAX: usize = 96;
 
 /// Comments for the settings of a package, line by line. Columns and format are those of
 /// the first flow.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Comments {
     /// At the beginning.
     pub beginning: Vec<String>,
@@ -28,6 +28,8 @@ pub struct Comments {
     pub format: Vec<String>,
     /// Before each column, in their order.
     pub columns: Vec<Vec<String>>,
+    /// Checks that are proposed, behind the flow: each is a comment.
+    pub checks: Vec<Step>,
 }
 
 impl Package {
@@ -159,6 +161,9 @@ fn run(out: &mut String, run: &RunSettings) {
     if run.verify != usual.verify {
         setting(out, "verify", &text(verify_word(run.verify)));
     }
+    if let Some(open_lineage) = &run.open_lineage {
+        setting(out, "open_lineage", &inline(open_lineage));
+    }
     if run.ledger_schema != usual.ledger_schema {
         setting(out, "ledger_schema", &text(&run.ledger_schema));
     }
@@ -246,6 +251,24 @@ fn flow(out: &mut String, flow: &Flow, comments: &Comments) {
     // Settings that follow would be those of the step.
     for one in &flow.steps {
         step(out, one);
+    }
+    proposed(out, &comments.checks);
+}
+
+/// Checks as comments, which become steps without their `#`.
+fn proposed(out: &mut String, checks: &[Step]) {
+    if checks.is_empty() {
+        return;
+    }
+    out.push_str(
+        "\n# All rows that were looked at pass these checks. Take the # away from those that must hold.\n",
+    );
+    for check in checks {
+        let mut text = String::new();
+        step(&mut text, check);
+        for line_of_step in text.trim_start().lines() {
+            line(out, &format!("# {line_of_step}"));
+        }
     }
 }
 

@@ -468,11 +468,25 @@ fn verify() -> impl Strategy<Value = Verify> {
     select(vec![Verify::Count, Verify::Sums, Verify::Rows])
 }
 
-type Guest = (Option<u64>, Option<u64>, Option<u64>, bool);
+type Guest = (
+    Option<u64>,
+    Option<u64>,
+    Option<u64>,
+    bool,
+    Option<OpenLineage>,
+);
 
 fn guest() -> impl Strategy<Value = Guest> {
     let bytes = || option::of(1_048_576_u64..=1_000_000_000_000);
-    (bytes(), bytes(), bytes(), any::<bool>())
+    let open_lineage =
+        (text(), option::of(text())).prop_map(|(to, namespace)| OpenLineage { to, namespace });
+    (
+        bytes(),
+        bytes(),
+        bytes(),
+        any::<bool>(),
+        option::of(open_lineage),
+    )
 }
 
 fn run() -> impl Strategy<Value = RunSettings> {
@@ -511,7 +525,7 @@ fn run() -> impl Strategy<Value = RunSettings> {
                 lock_timeout_ms,
                 (order, staging),
                 (verify, unchecked_types, server_copy),
-                (rate_bytes_max, replica_lag_bytes_max, slot_bytes_max, disk_check),
+                (rate_bytes_max, replica_lag_bytes_max, slot_bytes_max, disk_check, open_lineage),
                 ledger_schema,
                 staging_schema,
             )| RunSettings {
@@ -530,7 +544,7 @@ fn run() -> impl Strategy<Value = RunSettings> {
                 disk_check,
                 unchecked_types,
                 server_copy,
-                open_lineage: None,
+                open_lineage,
                 ledger_schema,
                 staging_schema,
             },

@@ -23,7 +23,7 @@ impl Rows {
             self.look.decisions,
             self.names.as_deref(),
         );
-        trial_conversion::verify(&self.samples, &choice, &mut columns);
+        let checks = trial_conversion::verify(&self.samples, &choice, &mut columns);
         let mut unsure = choice.unsure;
         if let Some(delimiter) = self.declared_separator {
             unsure.push(format!(
@@ -43,6 +43,7 @@ impl Rows {
             form: choice.form,
             declared: options.format.clone(),
             columns,
+            checks,
             rows: evidence.rows,
             bytes_read: self.samples.bytes_count(),
             bytes_stored: files.iter().map(|file| file.size_bytes).sum(),

@@ -2,13 +2,14 @@
 
 use std::path::PathBuf;
 
-use inrush_package::{ColumnSpec, Comments, Format};
+use inrush_package::{ColumnSpec, Comments, Format, Step, escape_braces};
 use inrush_rows::column::Column;
 use inrush_rows::plural::counted;
 
 use super::column_guess::ColumnGuess;
 use super::form::Form;
 use super::mapping;
+use super::proposed_checks::ProposedCheck;
 
 /// The guess for the files.
 #[derive(Clone, Debug)]
@@ -44,6 +45,8 @@ pub struct Guess {
     pub seen: Vec<String>,
     /// Unsure guesses that are not about one column, the most important first.
     pub unsure: Vec<String>,
+    /// Checks that all rows pass that were read.
+    pub checks: Vec<ProposedCheck>,
 }
 
 impl Guess {
@@ -173,6 +176,16 @@ fn comments_of(guess: &Guess) -> Comments {
                 lines
             })
             .collect(),
+        checks: guess.checks.iter().map(step).collect(),
+    }
+}
+
+/// A check as a step of a package. Braces of a word are no parameters.
+fn step(check: &ProposedCheck) -> Step {
+    Step {
+        check: Some(escape_braces(&check.condition)),
+        name: Some(escape_braces(&check.name)),
+        ..Step::default()
     }
 }
 

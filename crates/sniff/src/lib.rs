@@ -31,6 +31,7 @@ mod look;
 mod mapping;
 mod names;
 mod numbers;
+mod proposed_checks;
 pub mod row_names;
 mod rows;
 mod sample;
@@ -56,6 +57,7 @@ pub use form::{Form, FormEscape};
 pub use guess::Guess;
 pub use kinds::{BooleanSpelling, TypeGuess};
 pub use names::table_name;
+pub use proposed_checks::ProposedCheck;
 pub use sentence_parts::FilePlace;
 
 use known::{BelowSkipped, Known};

@@ -73,6 +73,7 @@ pub fn told(files: &[Arc<SourceFile>], declared: &Format) -> Result<Option<Guess
             fields.len()
         )],
         unsure,
+        checks: Vec::new(),
     }))
 }
 

@@ -12,15 +12,26 @@ use super::column_guess::ColumnGuess;
 use super::cut_sample::cut;
 use super::kinds::TypeGuess;
 use super::mapping;
+use super::proposed_checks::{Collector, ProposedCheck};
 use super::sample::Samples;
 
 /// The number of rows that are converted together.
 const BATCH_ROWS: usize = 1024;
 
-/// Converts the samples with the guessed types. A column that rejects any value becomes text, and gets a note.
-pub(super) fn verify(samples: &Samples, choice: &FormChoice, columns: &mut [ColumnGuess]) {
+/// Converts the samples with the guessed types. A column that rejects any value becomes text, and gets a note. Returns checks
+/// that all rows pass.
+pub(super) fn verify(
+    samples: &Samples,
+    choice: &FormChoice,
+    columns: &mut [ColumnGuess],
+) -> Vec<ProposedCheck> {
     // The loop ends, because each turn makes one more column text.
-    while let Some((index, reject)) = first_reject(samples, choice, columns) {
+    loop {
+        let mut shown = Collector::default();
+        let Some((index, reject)) = first_reject(samples, choice, columns, &mut shown) else {
+            let names: Vec<&str> = columns.iter().map(|column| column.name.as_str()).collect();
+            return shown.checks(&names);
+        };
         let column = &mut columns[index];
         let value = reject.value.unwrap_or_default();
         let type_name = column.column_type.sql();
@@ -36,11 +47,12 @@ pub(super) fn verify(samples: &Samples, choice: &FormChoice, columns: &mut [Colu
     }
 }
 
-/// The first value that its column rejects.
+/// The first value that its column rejects. `shown` gets all rows before it.
 fn first_reject(
     samples: &Samples,
     choice: &FormChoice,
     columns: &[ColumnGuess],
+    shown: &mut Collector,
 ) -> Option<(usize, Reject)> {
     // By number, because a file may have the same name twice.
     let converted: Vec<Column> = columns
@@ -64,7 +76,8 @@ fn first_reject(
         };
         for batch in batches(skipped..cut.records.len()) {
             rejects.clear();
-            converter.convert(&cut.chunk, &cut.records, batch, &mut rejects);
+            let rows = converter.convert(&cut.chunk, &cut.records, batch, &mut rejects);
+            shown.add(&rows);
             let of_column = rejects.drain(..).find_map(|reject| {
                 let index: usize = reject.column.as_ref()?.parse().ok()?;
                 // A text column rejects only wrong bytes, and a column of any type does.

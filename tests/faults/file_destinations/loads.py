@@ -14,6 +14,7 @@ from faults.loads import (
     PART_ROWS,
     Row,
     bad_files,
+    files_for_steps,
     large_gzip,
     large_rows,
     large_text,
@@ -24,7 +25,7 @@ from faults.loads import (
     text_of,
 )
 from harness.command import CLEAN, LOADED_WITH_REJECTS
-from harness.packages import Value, flow
+from harness.packages import Value, flow, step
 
 # File, line and code.
 Reject = tuple[str, int, str]
@@ -90,13 +91,17 @@ def _flow(table: str, files: str, **more: Value) -> str:
     return flow(table, files, columns=COLUMN_LIST, **more)
 
 
-def _bad_lines() -> list[Reject]:
+def _lines_of(files: dict[str, bytes], code: str) -> list[Reject]:
     return sorted(
-        (name, line, "syntax")
-        for name, content in bad_files().items()
+        (name, line, code)
+        for name, content in files.items()
         for line, text in enumerate(content.splitlines(), 1)
         if text.startswith(b"x")
     )
+
+
+def _bad_lines() -> list[Reject]:
+    return _lines_of(bad_files(), "syntax")
 
 
 # Constraints that rows of `_guarded_files` violate.
@@ -287,3 +292,24 @@ FILE_LOADS = [
         has_partitions=True,
     ),
 ]
+
+# Rows that pass a step. It is no part of `FILE_LOADS`, so that most seeds mean the same scenario as
+# before.
+FILE_STEPS_LOAD = FileLoad(
+    "steps",
+    files_for_steps,
+    (
+        flow(
+            "journal",
+            "rows.tbl.*",
+            columns=[{"name": "text", "type": "text", "load": False}, "k int", "note text"],
+            mode="append",
+            rejects={"rows_max": 100},
+        )
+        + step(derive={"id": "CAST(text AS INTEGER)"}),
+    ),
+    lambda: {"journal": sorted(old_rows() + parts(3))},
+    before=lambda: {"journal": old_rows()},
+    rejects=lambda: _lines_of(files_for_steps(), "step_failed"),
+    appends=True,
+)

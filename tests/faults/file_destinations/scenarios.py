@@ -12,8 +12,9 @@ from conformance.destinations import AdbcDuckDb, AdbcSqlite, DuckDb, Parquet, Pl
 from faults import site
 from faults.disturbances import Result
 from faults.file_destinations.disturbances import KINDS, FileDisturbance
-from faults.file_destinations.loads import FILE_LOADS, FileLoad
+from faults.file_destinations.loads import FILE_LOADS, FILE_STEPS_LOAD, FileLoad
 from faults.file_destinations.scene import FileScene, opened
+from faults.loads import STEPS_EVERY
 
 _numbers = count(1)
 # How often each is drawn, relative to the others.
@@ -55,7 +56,14 @@ def scenario(seed: int) -> FileScenario:
     place, load = numbers.choices(pairs, weights)[0]
     others = [kind for kind in kinds if kind.fits(place, load)]
     more = numbers.choices([0, 1, 2], [6, 3, 1])[0]
-    return FileScenario(seed, load, place, [first, *numbers.choices(others, k=more)])
+    disturbances = [first, *numbers.choices(others, k=more)]
+    # Drawn from a separate generator, so that the rest of a scenario is the same as before.
+    draws = random.Random(f"inrush file steps {seed}")  # noqa: S311
+    if draws.randrange(STEPS_EVERY) == 0 and all(
+        one.fits(place, FILE_STEPS_LOAD) for one in disturbances
+    ):
+        load = FILE_STEPS_LOAD
+    return FileScenario(seed, load, place, disturbances)
 
 
 class FileReferences:

@@ -42,7 +42,11 @@ pub fn traced<'a>(flow: &'a FlowLineage, column: &'a str) -> Option<Traced<'a>> 
 }
 
 /// The columns that are read, of which a column is made that the step with this index names.
-pub fn fields_before<'a>(flow: &'a FlowLineage, column: &'a str, step: usize) -> Vec<&'a ReadColumn> {
+pub fn fields_before<'a>(
+    flow: &'a FlowLineage,
+    column: &'a str,
+    step: usize,
+) -> Vec<&'a ReadColumn> {
     before(flow, column, step.min(flow.steps.len())).fields()
 }
 
