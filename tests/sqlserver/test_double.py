@@ -47,6 +47,14 @@ def fails(session: Session, number: int, statement: str) -> None:
 
 TABLE = "CREATE TABLE t (id int NOT NULL, note nvarchar(4) NULL)"
 
+# A table whose partitions begin at 10 and at 20, and another one like it.
+PARTITIONED = (
+    "CREATE PARTITION FUNCTION pf (int) AS RANGE RIGHT FOR VALUES (20, 10)",
+    "CREATE PARTITION SCHEME ps AS PARTITION pf ALL TO ([PRIMARY])",
+    "CREATE TABLE p (id int NOT NULL, note nvarchar(4) NULL) ON ps(id)",
+)
+OTHER = "CREATE TABLE s (id int NOT NULL, note nvarchar(4) NULL) ON ps(id)"
+
 RULES_OF_STATEMENTS = {
     "syntax": (102, ["SELECTED 1"]),
     "readpast": (650, [TABLE, "SELECT id FROM t WITH (READPAST)"]),
@@ -73,7 +81,7 @@ RULES_OF_STATEMENTS = {
     "rename_nothing": (15225, ["EXEC sp_rename N'missing', N'x'"]),
     "rename_to_a_name": (15335, [TABLE, "CREATE TABLE x (n int)", "EXEC sp_rename N't', N'x'"]),
     "switch_into_rows": (
-        4904,
+        4905,
         [
             TABLE,
             "CREATE TABLE s (id int NOT NULL, note nvarchar(4) NULL)",
@@ -81,9 +89,25 @@ RULES_OF_STATEMENTS = {
             "ALTER TABLE s SWITCH TO t",
         ],
     ),
-    "switch_other_columns": (
-        4943,
+    "switch_other_nullability": (
+        4985,
         [TABLE, "CREATE TABLE s (id int NULL, note nvarchar(4) NULL)", "ALTER TABLE s SWITCH TO t"],
+    ),
+    "switch_other_types": (
+        4944,
+        [
+            TABLE,
+            "CREATE TABLE s (id bigint NOT NULL, note nvarchar(4))",
+            "ALTER TABLE s SWITCH TO t",
+        ],
+    ),
+    "switch_other_names": (
+        4942,
+        [TABLE, "CREATE TABLE s (n int NOT NULL, note nvarchar(4))", "ALTER TABLE s SWITCH TO t"],
+    ),
+    "switch_fewer_columns": (
+        4943,
+        [TABLE, "CREATE TABLE s (id int NOT NULL)", "ALTER TABLE s SWITCH TO t"],
     ),
     "switch_without_the_index": (
         4947,
@@ -94,8 +118,25 @@ RULES_OF_STATEMENTS = {
             "ALTER TABLE s SWITCH TO t",
         ],
     ),
+    "switch_of_a_clustered_table_into_a_heap": (
+        4913,
+        [
+            TABLE,
+            "CREATE TABLE s (id int NOT NULL, note nvarchar(4) NULL)",
+            "CREATE CLUSTERED INDEX i ON s (id)",
+            "ALTER TABLE s SWITCH TO t",
+        ],
+    ),
+    "switch_with_other_compression": (
+        11406,
+        [
+            TABLE,
+            "CREATE TABLE s (id int NOT NULL, note nvarchar(4)) WITH (DATA_COMPRESSION = PAGE)",
+            "ALTER TABLE s SWITCH TO t",
+        ],
+    ),
     "switch_without_the_check": (
-        4982,
+        4970,
         [
             "CREATE TABLE t (id int CHECK (id > 0))",
             "CREATE TABLE s (id int)",
@@ -103,12 +144,76 @@ RULES_OF_STATEMENTS = {
         ],
     ),
     "switch_with_an_untrusted_check": (
-        4982,
+        4960,
         [
             "CREATE TABLE t (id int CHECK (id > 0))",
             "CREATE TABLE s (id int)",
             "ALTER TABLE s WITH NOCHECK ADD CONSTRAINT c CHECK (id > 0)",
             "ALTER TABLE s SWITCH TO t",
+        ],
+    ),
+    "duplicates_in_a_new_index": (
+        1505,
+        [TABLE, "INSERT INTO t VALUES (1, NULL), (1, NULL)", "CREATE UNIQUE INDEX u ON t (id)"],
+    ),
+    "name_of_an_index": (1913, [TABLE, *["CREATE INDEX i ON t (id)"] * 2]),
+    "no_such_filegroup": (1921, ["CREATE TABLE t (id int) ON [elsewhere]"]),
+    "key_without_the_partition_column": (
+        1908,
+        [*PARTITIONED, "CREATE UNIQUE INDEX u ON p (note) ON ps(id)"],
+    ),
+    "scheme_in_use": (7717, [*PARTITIONED, "DROP PARTITION SCHEME ps"]),
+    "function_in_use": (7706, [*PARTITIONED, "DROP PARTITION FUNCTION pf"]),
+    "too_few_filegroups": (
+        7707,
+        [*PARTITIONED[:1], "CREATE PARTITION SCHEME ps AS PARTITION pf TO ([PRIMARY], [PRIMARY])"],
+    ),
+    "bounds_twice": (7721, ["CREATE PARTITION FUNCTION f (int) AS RANGE LEFT FOR VALUES (1, 1)"]),
+    "another_type_than_the_function": (
+        7726,
+        [*PARTITIONED[:2], "CREATE TABLE p (id bigint) ON ps(id)"],
+    ),
+    "truncate_a_partition_that_is_not": (
+        7722,
+        [*PARTITIONED, "TRUNCATE TABLE p WITH (PARTITIONS (4))"],
+    ),
+    "truncate_partitions_of_a_plain_table": (
+        7729,
+        [TABLE, "TRUNCATE TABLE t WITH (PARTITIONS (1))"],
+    ),
+    "truncate_partitions_beside_an_index": (
+        3756,
+        [
+            *PARTITIONED,
+            "CREATE INDEX i ON p (note) ON [PRIMARY]",
+            "TRUNCATE TABLE p WITH (PARTITIONS (1 TO 2))",
+        ],
+    ),
+    "switch_without_a_number": (4911, [*PARTITIONED, OTHER, "ALTER TABLE s SWITCH TO p"]),
+    "switch_into_no_partition": (
+        4950,
+        [*PARTITIONED, OTHER, "ALTER TABLE s SWITCH PARTITION 4 TO p PARTITION 4"],
+    ),
+    "switch_into_a_partition_with_rows": (
+        4904,
+        [
+            *PARTITIONED,
+            OTHER,
+            "INSERT INTO p VALUES (15, NULL)",
+            "ALTER TABLE s SWITCH PARTITION 2 TO p PARTITION 2",
+        ],
+    ),
+    "switch_into_another_range": (
+        4973,
+        [*PARTITIONED, OTHER, "ALTER TABLE s SWITCH PARTITION 1 TO p PARTITION 2"],
+    ),
+    "switch_beside_an_index": (
+        7733,
+        [
+            *PARTITIONED,
+            OTHER,
+            "CREATE INDEX i ON p (note) ON [PRIMARY]",
+            "ALTER TABLE s SWITCH PARTITION 1 TO p PARTITION 1",
         ],
     ),
 }
@@ -140,6 +245,78 @@ def test_a_switch_moves_the_rows_of_a_trusted_table(open_session: OpenSession) -
     assert session.rows("SELECT COUNT_BIG(*) FROM t") == [[0]]
     session.execute("ALTER TABLE s SWITCH TO t")
     assert session.rows("SELECT id FROM t ORDER BY id DESC") == [[2], [1]]
+
+
+def test_rows_are_in_the_partitions_of_their_bounds(open_session: OpenSession) -> None:
+    session: Session = open_session()
+    for statement in PARTITIONED:
+        session.execute(statement)
+    session.execute("INSERT INTO p VALUES (9, NULL), (10, NULL), (19, NULL), (20, NULL)")
+    number = "$PARTITION.pf(id)"
+    grouped = f"SELECT {number}, COUNT_BIG(*) FROM p GROUP BY {number} ORDER BY {number}"
+    assert session.rows(grouped) == [[1, 1], [2, 2], [3, 1]]
+    # A bound of RANGE LEFT is the last value of its partition, and NULL is in the first one.
+    session.execute("CREATE PARTITION FUNCTION pl (date) AS RANGE LEFT FOR VALUES ('2024-01-31')")
+    for value, partition in (("'2024-01-31'", 1), ("'2024-02-01'", 2), ("NULL", 1)):
+        assert session.rows(f"SELECT $PARTITION.pl({value})") == [[partition]]
+
+
+def test_partitions_are_switched_and_emptied_one_by_one(open_session: OpenSession) -> None:
+    session: Session = open_session()
+    for statement in (*PARTITIONED, OTHER):
+        session.execute(statement)
+    session.execute("INSERT INTO p VALUES (1, NULL), (25, NULL)")
+    session.execute("INSERT INTO s VALUES (2, NULL), (12, NULL), (13, NULL)")
+    switch = (
+        "ALTER TABLE s SWITCH PARTITION 2 TO p PARTITION 2 WITH (WAIT_AT_LOW_PRIORITY "
+        "(MAX_DURATION = 1 MINUTES, ABORT_AFTER_WAIT = SELF))"
+    )
+    everything = "SELECT id FROM p ORDER BY id"
+    session.execute(f"BEGIN TRANSACTION; {switch}; ROLLBACK")
+    assert session.rows(everything) == [[1], [25]]
+    session.execute(switch)
+    assert session.rows(everything) == [[1], [12], [13], [25]]
+    assert session.rows("SELECT id FROM s") == [[2]]
+    session.execute("BEGIN TRANSACTION; TRUNCATE TABLE p WITH (PARTITIONS (1, 3)); ROLLBACK")
+    assert session.rows(everything) == [[1], [12], [13], [25]]
+    session.execute("TRUNCATE TABLE p WITH (PARTITIONS (2 TO 3))")
+    assert session.rows(everything) == [[1]]
+
+
+def test_partitions_are_in_the_filegroups_of_their_scheme(
+    database: Database, open_session: OpenSession
+) -> None:
+    session: Session = open_session()
+    database.filegroups += ["a", "b"]
+    for statement in PARTITIONED:
+        session.execute(statement)
+    session.execute("CREATE PARTITION SCHEME po AS PARTITION pf TO (a, b, a)")
+    session.execute(OTHER.replace("ps(", "po("))
+    fails(session, 4938, "ALTER TABLE s SWITCH PARTITION 1 TO p PARTITION 1")
+    session.execute("CREATE TABLE x (n int) ON a; CREATE TABLE y (n int)")
+    fails(session, 4940, "ALTER TABLE x SWITCH TO y")
+
+
+def test_the_catalog_has_places_indexes_and_checks(open_session: OpenSession) -> None:
+    session: Session = open_session()
+    for statement in PARTITIONED:
+        session.execute(statement)
+    session.execute("CREATE INDEX i ON p (note DESC) WHERE note IS NOT NULL")
+    session.execute("ALTER TABLE p WITH CHECK ADD CONSTRAINT c CHECK (id > 0 AND note <> N'''')")
+    of_table = "object_id = OBJECT_ID(N'p')"
+    indexes = f"SELECT index_id, name, type, data_space_id FROM sys.indexes WHERE {of_table}"
+    assert session.rows(indexes) == [[0, None, 0, "ps"], [2, "i", 2, "ps"]]
+    columns = (
+        "SELECT index_id, key_ordinal, partition_ordinal, is_descending_key FROM sys.index_columns "
+        f"WHERE {of_table}"
+    )
+    # The server adds the partition column to the index.
+    assert session.rows(columns) == [[0, 0, 1, 0], [2, 1, 0, 1], [2, 0, 1, 0]]
+    checks = "SELECT definition FROM sys.check_constraints WHERE name = N'c'"
+    ((definition,),) = session.rows(checks)
+    session.execute(f"ALTER TABLE p ADD CONSTRAINT d CHECK {definition}")
+    one, other = session.database.objects[("dbo", "p")].checks  # type: ignore[union-attr]
+    assert one.condition == other.condition
 
 
 def test_all_of_a_transaction_is_undone(open_session: OpenSession) -> None:

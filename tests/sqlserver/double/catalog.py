@@ -2,33 +2,24 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from .catalog_places import PLACES
+from .catalog_view import View, view
 from .errors import NotInDoubleError
 from .parser import Name
 from .storage import Table
 from .storage import View as TableView
-from .types import TEXT, Column
 
 if TYPE_CHECKING:
     from .base import SessionBase
 
 _PAGE_BYTES = 8192
-_OF_OBJECTS = ("objects", "tables", "columns", "partitions", "allocation_units")
+_OF_OBJECTS = (
+    *("objects", "tables", "columns", "partitions", "allocation_units", "indexes"),
+    *("index_columns", "check_constraints"),
+)
 _DIGITS = {"tinyint": 3, "smallint": 5, "int": 10, "bigint": 19, "real": 24, "float": 53}
-
-
-@dataclass
-class View:
-    """The columns and rows of a view."""
-
-    columns: list[Column]
-    rows: list[list[Any]]
-
-
-def _view(names: str, rows: list[list[Any]]) -> View:
-    return View([Column(name, TEXT) for name in names.split()], rows)
 
 
 def catalog_view(session: SessionBase, name: str, object_id: int | None) -> View:
@@ -46,35 +37,36 @@ def catalog_view(session: SessionBase, name: str, object_id: int | None) -> View
                 objects += [] if found is None else [found]
     tables = [one for one in objects if isinstance(one, Table)]
     if name == "schemas":
-        return _view("name schema_id", [[own, own] for own in database.schemas.values()])
+        return view("name schema_id", [[own, own] for own in database.schemas.values()])
     if name == "objects":
         kinds = [[one.object_id, one.name, one.schema, _kind(one)] for one in objects]
-        return _view("object_id name schema_id type", kinds)
+        return view("object_id name schema_id type", kinds)
     if name == "tables":
-        listed = [[one.object_id, one.name, one.schema, 0, 0] for one in tables]
-        return _view("object_id name schema_id is_memory_optimized temporal_type", listed)
+        listed = [[one.object_id, one.name, one.schema, 0, 0, 0, 0, 0, 0] for one in tables]
+        return view(
+            "object_id name schema_id is_memory_optimized temporal_type is_published "
+            "is_merge_published is_replicated is_tracked_by_cdc",
+            listed,
+        )
     if name == "columns":
         return _columns(tables)
-    if name == "partitions":
-        return _view(
-            "object_id hobt_id index_id rows",
-            [[one.object_id, one.object_id, 0, 0] for one in tables],
-        )
+    if name in PLACES:
+        return PLACES[name](database, tables)
     if name == "allocation_units":
         pages = [[one.object_id, -(-one.bytes // _PAGE_BYTES)] for one in tables]
-        return _view("container_id total_pages", pages)
+        return view("container_id total_pages", pages)
     if name == "databases":
         snapshots = int(database.reads_snapshots)
-        return _view("name is_read_committed_snapshot_on", [[database.name, snapshots]])
+        return view("name is_read_committed_snapshot_on", [[database.name, snapshots]])
     empty = {
         "triggers": "name parent_id is_disabled",
-        "foreign_keys": "name referenced_object_id",
+        "foreign_keys": "name parent_object_id referenced_object_id",
         "sql_expression_dependencies": "referenced_id is_schema_bound_reference referencing_id",
         "views": "object_id name",
     }
     if name not in empty:
         raise NotInDoubleError(f"sys.{name}")
-    return _view(empty[name], [])
+    return view(empty[name], [])
 
 
 def _kind(one: Any) -> str:
@@ -100,4 +92,4 @@ def _columns(tables: list[Table]) -> View:
                     *(int(column.default is not None), None),
                 ]
             )
-    return _view(names, rows)
+    return view(names, rows)

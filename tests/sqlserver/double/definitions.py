@@ -1,15 +1,17 @@
-"""Definitions of a session: schemas, tables, views, indexes, constraints, SWITCH and sp_rename."""
+"""Definitions of a session: schemas, tables, views, indexes, constraints, partitions, sp_rename."""
 
 from __future__ import annotations
 
-import itertools
+from typing import Any
 
 from .base import Result
 from .errors import SqlError
+from .expressions import Scope
 from .parser import Name, Node, Parser, Select
+from .partitions import PartitionFunction, PartitionScheme, key_of
 from .rows import Rows
 from .storage import Check, Index, Table, View
-from .types import Column
+from .types import Column, SqlType
 
 
 class Definitions(Rows):
@@ -33,46 +35,155 @@ class Definitions(Rows):
             raise SqlError(2714, name.name)
         return self.database.schemas[schema]
 
-    def _do_create_table(self, name: Name, columns: list[Column], constraints: list[Node]) -> None:
+    def _do_create_table(
+        self,
+        name: Name,
+        columns: list[Column],
+        constraints: list[Node],
+        place: tuple[str, str | None],
+        compression: dict[int, str],
+    ) -> None:
         schema = self._new_name(name)
         table = Table(self.database.next_id(), schema, name.name, columns)
+        table.space, table.partition_column = self._place(table, place)
+        table.compression = compression
         self.lock(("table", table.object_id), "Sch-M")
         for constraint in constraints:
             self._constrain(table, constraint, checked=True)
         self._change_name(name, table)
 
+    def _place(self, table: Table, place: tuple[str, str | None]) -> tuple[str, str | None]:
+        """Return a filegroup, or a scheme with its column (errors 1921, 7726)."""
+        space, column = place
+        scheme = self.database.schemes.get(space.lower())
+        if column is None:
+            if space.lower() not in (one.lower() for one in self.database.filegroups):
+                raise SqlError(1921, "filegroup", space)
+            return space, None
+        if scheme is None:
+            raise SqlError(1921, "partition scheme", space)
+        found = table.place(column)
+        if found is None:
+            raise SqlError(207, column)
+        if table.columns[found].kind != scheme.function.kind:
+            raise SqlError(7726, column, scheme.function.name)
+        return scheme.name, table.columns[found].name
+
     def _constrain(self, table: Table, constraint: Node, *, checked: bool) -> None:
         kind, name, what = constraint[:3]
         if kind == "check":
-            table.checks.append(Check(name, what, checked))
+            table.checks.append(Check(name, what, checked, constraint[3]))
             return
-        clustered = constraint[3]
+        _, _, keys, clustered, place = constraint
+        columns = [column for column, _ in keys]
         if kind == "primary":
-            for column in what:
-                place = table.place(column)
-                assert place is not None
-                table.columns[place].nullable = False
-        table.indexes.append(Index(name, what, True, clustered, True))
+            for column in columns:
+                at = table.place(column)
+                assert at is not None
+                table.columns[at].nullable = False
+        index = Index(name, columns, True, clustered, True, kind == "primary")
+        index.descending = [is_descending for _, is_descending in keys]
+        self._add_index(table, index, place)
+
+    def _add_index(self, table: Table, index: Index, place: tuple[str, str | None] | None) -> None:
+        """Add an index where it is asked for, or with its table (error 1908)."""
+        index.space = table.space if place is None else self._place(table, place)[0]
+        partitioned = index.space.lower() in self.database.schemes
+        column = place[1] if place is not None else table.partition_column
+        keys = [name.lower() for name in index.columns]
+        if index.unique and partitioned and column is not None and column.lower() not in keys:
+            raise SqlError(1908, column, index.name)
+        if index.clustered:
+            table.space = index.space
+            table.partition_column = column if partitioned else None
+        table.indexes.append(index)
 
     def _do_create_view(self, name: Name, query: Select) -> None:
         schema = self._new_name(name)
         self._change_name(name, View(self.database.next_id(), schema, name.name, query))
 
-    def _do_create_index(
-        self, name: Name, index: str, columns: list[str], unique: bool, clustered: bool
-    ) -> None:
+    def _do_create_index(self, name: Name, made: Index, place: tuple[str, str | None]) -> None:
         table = self.table(name, "Sch-M")
         self._decoded(table)
-        made = Index(index, columns, unique, clustered)
-        if unique:
-            old = [row.values for row in table.rows if not row.deleted]
-            rows, table.rows = table.rows, []
-            try:
-                self._check_unique(table, made, old)
-            finally:
-                table.rows = rows
-        table.indexes.append(made)
-        self.transaction.undo.append(lambda: table.indexes.remove(made))
+        before = (list(table.indexes), table.space, table.partition_column)
+        if any(one.name.lower() == made.name.lower() for one in table.indexes):
+            raise SqlError(1913, made.name, table.name)
+        self._add_index(table, made, place)
+
+        def undo() -> None:
+            table.indexes, table.space, table.partition_column = before
+
+        try:
+            self._check_new_key(table, made)
+        except SqlError:
+            undo()
+            raise
+        self.transaction.undo.append(undo)
+
+    def _check_new_key(self, table: Table, made: Index) -> None:
+        """Check the rows of a table against a new unique index (error 1505)."""
+        if not made.unique:
+            return
+        old = [row.values for row in table.rows if not row.deleted]
+        rows, table.rows = table.rows, []
+        try:
+            self._check_unique(table, made, old)
+        except SqlError as error:
+            raise SqlError(1505, f"{table.schema}.{table.name}", made.name) from error
+        finally:
+            table.rows = rows
+
+    def _do_create_partition_function(
+        self, name: str, kind: SqlType, is_right: bool, values: list[Node]
+    ) -> None:
+        if name.lower() in self.database.functions:
+            raise SqlError(2714, name)
+        found = [key_of(kind, self._evaluator.value(value, Scope())) for value in values]
+        for number, value in enumerate(found):
+            if value in found[:number]:
+                raise SqlError(7721, found.index(value) + 1)
+        made = PartitionFunction(name, kind, is_right, tuple(sorted(found)))
+        self._define(self.database.functions, name, made)
+
+    def _do_create_partition_scheme(
+        self, name: str, function: str, is_all: bool, filegroups: list[str]
+    ) -> None:
+        found = self.database.functions.get(function.lower())
+        if found is None:
+            raise SqlError(208, function)
+        if name.lower() in self.database.schemes:
+            raise SqlError(2714, name)
+        known = {one.lower() for one in self.database.filegroups}
+        for filegroup in filegroups:
+            if filegroup.lower() not in known:
+                raise SqlError(208, filegroup)
+        dealt = filegroups * found.fanout if is_all else filegroups
+        if len(dealt) < found.fanout:
+            raise SqlError(7707, function, name)
+        scheme = PartitionScheme(name, found, tuple(dealt[: found.fanout]))
+        self._define(self.database.schemes, name, scheme)
+
+    def _define(self, known: dict[str, Any], name: str, made: Any) -> None:
+        known[name.lower()] = made
+        self.transaction.undo.append(lambda: known.pop(name.lower(), None))
+
+    def _do_drop_partition(self, kind: str, name: str) -> None:
+        known: dict[str, Any] = (
+            self.database.schemes if kind == "SCHEME" else self.database.functions
+        )
+        found = known.get(name.lower())
+        if found is None:
+            raise SqlError(3701, name)
+        if kind == "SCHEME":
+            tables = [one for one in self.database.objects.values() if isinstance(one, Table)]
+            spaces = {one.space.lower() for one in tables}
+            spaces |= {index.space.lower() for one in tables for index in one.indexes}
+            if name.lower() in spaces:
+                raise SqlError(7717, name)
+        elif any(scheme.function is found for scheme in self.database.schemes.values()):
+            raise SqlError(7706, name)
+        del known[name.lower()]
+        self.transaction.undo.append(lambda: known.__setitem__(name.lower(), found))
 
     def _do_drop_index(self, name: Name, index: str) -> None:
         table = self.table(name, "Sch-M")
@@ -93,50 +204,24 @@ class Definitions(Rows):
         table = self.table(name, "Sch-M")
         self._decoded(table)
         checks, indexes = list(table.checks), list(table.indexes)
+        place = (table.space, table.partition_column)
         self._constrain(table, constraint, checked=checked)
+
+        def undo() -> None:
+            table.checks, table.indexes = checks, indexes
+            table.space, table.partition_column = place
+
         old = [row.values for row in table.rows if not row.deleted]
         rows, table.rows = table.rows, []
         try:
             if checked:
                 self.check_rows(table, old)
         except SqlError:
-            table.checks, table.indexes = checks, indexes
+            undo()
             raise
         finally:
             table.rows = rows
-
-        def undo() -> None:
-            table.checks, table.indexes = checks, indexes
-
         self.transaction.undo.append(undo)
-
-    def _do_switch(self, source_name: Name, target_name: Name) -> None:
-        """ALTER TABLE ... SWITCH of whole tables (errors 4904, 4943, 4947 and 4982)."""
-        source = self.table(source_name, "Sch-M")
-        target = self.table(target_name, "Sch-M")
-        if target.rows or target.chunks:
-            raise SqlError(4904, target.name)
-        pairs = itertools.zip_longest(source.columns, target.columns)
-        for one, other in pairs:
-            alike = one and other and (one.name, one.kind, one.nullable) == (
-                other.name, other.kind, other.nullable,
-            )  # fmt: skip
-            if not alike:
-                raise SqlError(4943, (one or other).name, source.name, target.name)
-        shapes = [(index.columns, index.unique, index.clustered) for index in source.indexes]
-        for index in target.indexes:
-            if (index.columns, index.unique, index.clustered) not in shapes:
-                raise SqlError(4947, index.name, source.name, target.name)
-        trusted = [check.condition for check in source.checks if check.is_trusted]
-        if any(check.condition not in trusted for check in target.checks):
-            raise SqlError(4982, source.name, target.name)
-        self._swap(source, target)
-        self.transaction.undo.append(lambda: self._swap(source, target))
-
-    @staticmethod
-    def _swap(source: Table, target: Table) -> None:
-        source.rows, target.rows = target.rows, source.rows
-        source.chunks, target.chunks = target.chunks, source.chunks
 
     def _rename(self, old: str, new: str) -> Result:
         parts = [token.text for token in Parser(old)._tokens if token.text != "."]

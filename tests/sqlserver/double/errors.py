@@ -7,7 +7,6 @@ that tells of it is named.
 from __future__ import annotations
 
 _EVENTS = "https://learn.microsoft.com/sql/relational-databases/errors-events/"
-_SWITCH = "https://learn.microsoft.com/sql/t-sql/statements/alter-table-transact-sql#switch"
 _BULK = "https://learn.microsoft.com/openspecs/windows_protocols/ms-tds/"
 
 # The number of each rule: its text, and where it is described.
@@ -46,6 +45,22 @@ RULES: dict[int, tuple[str, str]] = {
         _EVENTS,
     ),
     1222: ("Lock request time out period exceeded.", _EVENTS),
+    1505: (
+        "The CREATE UNIQUE INDEX statement terminated because a duplicate key was found for the "
+        "object name '{0}' and the index name '{1}'.",
+        _EVENTS,
+    ),
+    1908: (
+        "Column '{0}' is partitioning column of the index '{1}'. Partition columns for a unique "
+        "index must be a subset of the index key.",
+        _EVENTS,
+    ),
+    1913: (
+        "The operation failed because an index or statistics with name '{0}' already exists on "
+        "table '{1}'.",
+        _EVENTS,
+    ),
+    1921: ("Invalid {0} '{1}' specified.", _EVENTS),
     2601: (
         "Cannot insert duplicate key row in object '{0}' with unique index '{1}'.",
         _EVENTS,
@@ -58,6 +73,11 @@ RULES: dict[int, tuple[str, str]] = {
     2714: ("There is already an object named '{0}' in the database.", _EVENTS),
     2759: ("CREATE SCHEMA failed: there is already a schema named '{0}'.", _EVENTS),
     3701: ("Cannot drop the table '{0}', because it does not exist.", _EVENTS),
+    3756: (
+        "TRUNCATE TABLE statement failed. Index '{0}' is not partitioned, but table '{1}' uses "
+        "partition function '{2}'. Index and table must use an equivalent partition function.",
+        _EVENTS,
+    ),
     3902: ("The COMMIT TRANSACTION request has no corresponding BEGIN TRANSACTION.", _EVENTS),
     3903: ("The ROLLBACK TRANSACTION request has no corresponding BEGIN TRANSACTION.", _EVENTS),
     4060: ('Cannot open database "{0}" requested by the login. The login failed.', _EVENTS),
@@ -71,24 +91,127 @@ RULES: dict[int, tuple[str, str]] = {
     4815: ("Received an invalid column length from the bcp client for colid {0}.", _BULK),
     # Reported in issues 234 and 410 of tiberius.
     4816: ("Invalid column type from bcp client for colid {0}.", _BULK),
-    4904: ("ALTER TABLE SWITCH statement failed. The target table '{0}' is not empty.", _SWITCH),
+    4904: (
+        "ALTER TABLE SWITCH statement failed. The specified partition {0} of target table '{1}' "
+        "must be empty.",
+        _EVENTS,
+    ),
+    4905: ("ALTER TABLE SWITCH statement failed. The target table '{0}' must be empty.", _EVENTS),
+    4911: (
+        "Cannot specify a partitioned table without partition number in ALTER TABLE SWITCH "
+        "statement. The table '{0}' is partitioned.",
+        _EVENTS,
+    ),
+    4913: (
+        "ALTER TABLE SWITCH statement failed. The table '{0}' has clustered index '{1}' while the "
+        "table '{2}' does not have clustered index.",
+        _EVENTS,
+    ),
+    4938: (
+        "ALTER TABLE SWITCH statement failed. Partition {0} of table '{1}' is in filegroup '{2}' "
+        "and partition {3} of table '{4}' is in filegroup '{5}'.",
+        _EVENTS,
+    ),
+    4940: (
+        "ALTER TABLE SWITCH statement failed. table '{0}' is in filegroup '{1}' and table '{2}' is "
+        "in filegroup '{3}'.",
+        _EVENTS,
+    ),
+    4942: (
+        "ALTER TABLE SWITCH statement failed because column '{0}' at ordinal {1} in table '{2}' "
+        "has a different name than the column '{3}' at the same ordinal in table '{4}'.",
+        _EVENTS,
+    ),
     4943: (
-        "ALTER TABLE SWITCH statement failed because column '{0}' does not have the same data "
-        "type, length, precision, scale, collation or nullability in '{1}' and '{2}'.",
-        _SWITCH,
+        "ALTER TABLE SWITCH statement failed because table '{0}' has {1} columns and table '{2}' "
+        "has {3} columns.",
+        _EVENTS,
+    ),
+    # The number 4945 has the same rule for collations; the double has one number for both.
+    4944: (
+        "ALTER TABLE SWITCH statement failed because column '{0}' has a data type in source table "
+        "'{1}' which is different from its type in target table '{2}'.",
+        _EVENTS,
     ),
     4947: (
-        "ALTER TABLE SWITCH statement failed. There is no identical index in source table '{1}' "
-        "for the index '{0}' in target table '{2}'.",
-        _SWITCH,
+        "ALTER TABLE SWITCH statement failed. There is no identical index in source table '{0}' "
+        "for the index '{1}' in target table '{2}' .",
+        _EVENTS,
     ),
-    4982: (
-        "ALTER TABLE SWITCH statement failed. Check constraints of source table '{0}' allow values "
-        "that are not allowed by check constraints of target table '{1}'.",
-        _SWITCH,
+    4950: (
+        "ALTER TABLE SWITCH statement failed because partition number {0} does not exist in table "
+        "'{1}'.",
+        _EVENTS,
+    ),
+    4953: (
+        "ALTER TABLE SWITCH statement failed. The columns set used to partition the table '{0}' is "
+        "different from the column set used to partition the table '{1}'.",
+        _EVENTS,
+    ),
+    4960: (
+        "ALTER TABLE SWITCH statement failed. Check constraint '{0}' in source table '{1}' is "
+        "NOCHECK constraint but the matching check constraint '{2}' in target table '{3}' is "
+        "CHECK.",
+        _EVENTS,
+    ),
+    4970: (
+        "ALTER TABLE SWITCH statement failed. Target table '{0}' has a table level check "
+        "constraint '{1}' but the source table '{2}' does not have a corresponding constraint.",
+        _EVENTS,
+    ),
+    4973: (
+        "ALTER TABLE SWITCH statement failed. Range defined by partition {0} in table '{1}' is not "
+        "a subset of range defined by partition {2} in table '{3}'.",
+        _EVENTS,
+    ),
+    4985: (
+        "ALTER TABLE SWITCH statement failed because column '{0}' does not have the same "
+        "nullability attribute in tables '{1}' and '{2}'.",
+        _EVENTS,
+    ),
+    7706: ("Partition function '{0}' is being used by one or more partition schemes.", _EVENTS),
+    7707: (
+        "The associated partition function '{0}' generates more partitions than there are file "
+        "groups mentioned in the scheme '{1}'.",
+        _EVENTS,
+    ),
+    7717: (
+        'The partition scheme "{0}" is currently being used to partition one or more tables.',
+        _EVENTS,
+    ),
+    7721: (
+        "Duplicate range boundary values are not allowed in partition function boundary values "
+        "list. The boundary value being added is already present at ordinal {0} of the boundary "
+        "value list.",
+        _EVENTS,
+    ),
+    7722: (
+        "Invalid partition number {0} specified for table '{1}', partition number can range from 1 "
+        "to {2}.",
+        _EVENTS,
+    ),
+    7726: (
+        "Partition column '{0}' has data type which is different from the partition function '{1}' "
+        "parameter data type.",
+        _EVENTS,
+    ),
+    7729: (
+        "Cannot specify partition number in the {0} statement as the table '{1}' is not "
+        "partitioned.",
+        _EVENTS,
+    ),
+    7733: (
+        "'{0}' statement failed. The table '{1}' is partitioned while index '{2}' is not "
+        "partitioned.",
+        _EVENTS,
     ),
     8152: ("String or binary data would be truncated.", _EVENTS),
     8115: ("Arithmetic overflow error converting expression to data type {0}.", _EVENTS),
+    11406: (
+        "ALTER TABLE SWITCH statement failed. Source and target partitions have different values "
+        "for the DATA_COMPRESSION option.",
+        _EVENTS,
+    ),
     15225: ("No item by the name of '{0}' could be found in the current database.", _EVENTS),
     15335: ("Error: The new name '{0}' is already in use as an object name.", _EVENTS),
     18456: ("Login failed for user '{0}'.", _EVENTS),

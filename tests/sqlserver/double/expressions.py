@@ -162,6 +162,9 @@ class Evaluator:
                 return self.value(result, scope, group)
         return self.value(node[2], scope, group)
 
+    def _partition(self, node: Node, scope: Scope, group: Any) -> int:
+        return self._session.partition_number(node[1], self.value(node[2], scope, group))
+
     def _cast(self, node: Node, scope: Scope, group: Any) -> Any:
         return converted(self.value(node[1], scope, group), node[2])
 

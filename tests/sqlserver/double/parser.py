@@ -11,9 +11,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from .errors import NotInDoubleError, SqlError
+from .nodes import PRIMARY, Index, Node
 from .types import Column, SqlType
-
-Node = tuple[Any, ...]
 
 _TOKEN = re.compile(
     r"""\s+|--[^\n]*|/\*.*?\*/
@@ -32,6 +31,16 @@ class Token:
 
     kind: str
     text: str
+
+    @property
+    def written(self) -> str:
+        """Return it as a statement has it."""
+        doubled = self.text.replace("'", "''")
+        quoted = self.text.replace("]", "]]")
+        # A blank keeps words apart.
+        return {"text": f"N'{doubled}'", "quoted": f"[{quoted}]", "word": f" {self.text} "}.get(
+            self.kind, self.text
+        )
 
     def is_word(self, *words: str) -> bool:
         """Return whether it is one of these words, unquoted."""
@@ -87,6 +96,7 @@ class Select:
     sources: list[Source]
     where: Node | None
     order: list[tuple[Node, bool]]
+    group: list[Node] = field(default_factory=list)
 
 
 class Parser:
@@ -263,7 +273,20 @@ class Parser:
 
     def _truncate(self) -> Node:
         self._must("TABLE")
-        return ("truncate", self._name())
+        name = self._name()
+        ranges: list[tuple[int, int]] | None = None
+        if self._take("WITH"):
+            self._must("(", "PARTITIONS", "(")
+            ranges = []
+            while True:
+                low = high = int(self._next().text)
+                if self._take("TO"):
+                    high = int(self._next().text)
+                ranges.append((low, high))
+                if not self._mark(","):
+                    break
+            self._must(")", ")")
+        return ("truncate", name, ranges)
 
     def _create(self) -> Node:
         if self._take("SCHEMA"):
@@ -274,14 +297,91 @@ class Parser:
             return ("create_view", name, self._select())
         if self._take("TABLE"):
             return self._create_table()
+        if self._take("PARTITION"):
+            return self._create_partitions()
+        return self._create_index()
+
+    def _create_partitions(self) -> Node:
+        if self._take("FUNCTION"):
+            name = self._identifier()
+            self._must("(")
+            kind = self._type()
+            self._must(")", "AS", "RANGE")
+            is_right = self._take("RIGHT")
+            _ = is_right or self._take("LEFT")
+            self._must("FOR", "VALUES", "(")
+            return ("create_partition_function", name, kind, is_right, self._expressions())
+        self._must("SCHEME")
+        name = self._identifier()
+        self._must("AS", "PARTITION")
+        function = self._identifier()
+        is_all = self._take("ALL")
+        self._must("TO")
+        return ("create_partition_scheme", name, function, is_all, self._words_in_parentheses())
+
+    def _create_index(self) -> Node:
         unique = self._take("UNIQUE")
         clustered = self._take("CLUSTERED")
         _ = self._take("NONCLUSTERED")
+        columnstore = self._take("COLUMNSTORE")
         self._must("INDEX")
-        index = self._identifier()
+        index = Index(self._identifier(), [], unique, clustered, columnstore=columnstore)
         self._must("ON")
         name = self._name()
-        return ("create_index", name, index, self._column_list(), unique, clustered)
+        if self._peek() == Token("mark", "("):
+            keys = self._key_list()
+            columns = [column for column, _ in keys]
+            if columnstore:
+                index.included = columns
+            else:
+                index.columns = columns
+                index.descending = [is_descending for _, is_descending in keys]
+        if self._take("INCLUDE"):
+            index.included = self._column_list()
+        if self._take("WHERE"):
+            start = self._at
+            index.where = self.expression()
+            index.where_text = self._text_since(start)
+        self._options()
+        return ("create_index", name, index, self._place())
+
+    def _place(self) -> tuple[str, str | None] | None:
+        """Return the filegroup after ON, or the partition scheme with its column."""
+        if not self._take("ON"):
+            return None
+        space = self._identifier()
+        if not self._mark("("):
+            return space, None
+        column = self._identifier()
+        self._must(")")
+        return space, column
+
+    def _options(self) -> dict[int, str]:
+        """Return DATA_COMPRESSION by partition, of the options after WITH; 0 is all of them."""
+        compression: dict[int, str] = {}
+        if not self._take("WITH"):
+            return compression
+        self._must("(")
+        while True:
+            option = self._identifier().upper()
+            self._must("=")
+            value = self._identifier().upper()
+            if option == "DATA_COMPRESSION":
+                numbers = [0]
+                if self._take("ON", "PARTITIONS"):
+                    numbers = [int(word) for word in self._words_in_parentheses()]
+                compression |= dict.fromkeys(numbers, value)
+            elif option != "IGNORE_DUP_KEY":
+                raise NotInDoubleError(f"option {option}")
+            if not self._mark(","):
+                break
+        self._must(")")
+        return compression
+
+    def _text_since(self, start: int) -> str:
+        """Return the tokens from there to here as a text."""
+        found = self._tokens[start : self._at]
+        return "".join(token.written for token in found)
 
     def _create_table(self) -> Node:
         name = self._name()
@@ -296,7 +396,8 @@ class Parser:
             if not self._mark(","):
                 break
         self._must(")")
-        return ("create_table", name, columns, constraints)
+        place = self._place() or (PRIMARY, None)
+        return ("create_table", name, columns, constraints, place, self._options())
 
     def _column(self, constraints: list[Node]) -> Column:
         column = Column(self._identifier(), self._type())
@@ -325,20 +426,30 @@ class Parser:
             self._must("(")
             condition = self.expression()
             self._must(")")
-            return ("check", name or f"CK_{start}", condition)
+            return ("check", name or f"CK_{start}", condition, self._text_since(start))
         kind = "primary" if self._take("PRIMARY") else "unique"
         self._must("KEY" if kind == "primary" else "UNIQUE")
         clustered = kind == "primary" and not self._take("NONCLUSTERED")
         _ = self._take("CLUSTERED")
-        columns = self._column_list() if self._peek() == Token("mark", "(") else [column]
-        return (kind, name or f"{kind}_{self._at}", columns, clustered)
+        keys = self._key_list() if self._peek() == Token("mark", "(") else [(column, False)]
+        at = self._at
+        place = None
+        # DEFAULT and other words of a column may follow.
+        if self._is("WITH", "ON"):
+            self._options()
+            place = self._place()
+        return (kind, name or f"{kind}_{at}", keys, clustered, place)
 
     def _column_list(self) -> list[str]:
+        return [column for column, _ in self._key_list()]
+
+    def _key_list(self) -> list[tuple[str, bool]]:
+        """Return columns in parentheses, and whether they are descending."""
         self._must("(")
         columns = []
         while True:
-            columns.append(self._identifier())
-            _ = self._take("ASC") or self._take("DESC")
+            columns.append((self._identifier(), self._take("DESC")))
+            _ = self._take("ASC")
             if not self._mark(","):
                 break
         self._must(")")
@@ -357,6 +468,9 @@ class Parser:
             index = self._identifier()
             self._must("ON")
             return ("drop_index", self._name(), index)
+        if self._take("PARTITION"):
+            kind = self._identifier().upper()
+            return ("drop_partition", kind, self._identifier())
         kind = self._identifier().upper()
         if kind not in ("TABLE", "VIEW"):
             raise NotInDoubleError(f"DROP {kind}")
@@ -367,12 +481,27 @@ class Parser:
         self._must("TABLE")
         name = self._name()
         if self._take("SWITCH"):
+            part = int(self._next().text) if self._take("PARTITION") else None
             self._must("TO")
-            return ("switch", name, self._name())
+            target = self._name()
+            target_part = int(self._next().text) if self._take("PARTITION") else None
+            self._low_priority()
+            return ("switch", name, part, target, target_part)
         checked = not self._take("WITH", "NOCHECK")
         _ = self._take("WITH", "CHECK")
         self._must("ADD")
         return ("add_constraint", name, self._constraint(), checked)
+
+    def _low_priority(self) -> None:
+        """Take the clause of a wait at low priority; the double waits as for every lock."""
+        if self._take("WITH"):
+            self._must("(", "WAIT_AT_LOW_PRIORITY", "(", "MAX_DURATION", "=")
+            self._next()
+            _ = self._take("MINUTES")
+            self._must(",", "ABORT_AFTER_WAIT", "=")
+            if not self._take("SELF"):
+                raise NotInDoubleError("ABORT_AFTER_WAIT")
+            self._must(")", ")")
 
     def _execute(self) -> Node:
         procedure = self._identifier().lower()
@@ -418,6 +547,11 @@ class Parser:
                 source.on = self.expression()
                 sources.append(source)
         where = self._where()
+        group = []
+        if self._take("GROUP", "BY"):
+            group.append(self.expression())
+            while self._mark(","):
+                group.append(self.expression())
         order = []
         if self._take("ORDER", "BY"):
             while True:
@@ -426,7 +560,7 @@ class Parser:
                 _ = self._take("ASC")
                 if not self._mark(","):
                     break
-        return Select(top, items, sources, where, order)
+        return Select(top, items, sources, where, order, group)
 
     def _source(self) -> Source:
         name = self._name()
@@ -435,7 +569,7 @@ class Parser:
         _ = self._take("AS")
         if self._peek().kind == "quoted" or (
             self._peek().kind == "word"
-            and not self._is("WHERE", "JOIN", "INNER", "ON", "ORDER", "WITH")
+            and not self._is("WHERE", "JOIN", "INNER", "ON", "GROUP", "ORDER", "WITH")
         ):
             alias = self._identifier()
         return Source(name, alias, hints or self._hints())
@@ -557,6 +691,12 @@ class Parser:
         if self._peek() == Token("mark", "(") and token.kind == "word":
             self._next()
             return ("call", first.upper(), self._expressions())
+        if first.upper() == "$PARTITION":
+            self._must(".")
+            function = self._identifier()
+            self._must("(")
+            (value,) = self._expressions()
+            return ("partition", function, value)
         if self._mark("."):
             return ("column", first, self._identifier())
         return ("column", None, first)

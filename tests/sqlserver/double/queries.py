@@ -48,6 +48,8 @@ class Queries(SessionBase):
                 return [""], [[counted]]
         self._lock_sources(query.sources)
         scopes = self._scopes(query)
+        if query.group:
+            return self._grouped(query, scopes)
         if any(aggregates(item[0]) for item in query.items):
             group = list(scopes)
             empty = group[0] if group else Scope()
@@ -77,6 +79,27 @@ class Queries(SessionBase):
         if first:
             names = [alias for node, alias in query.items if node[0] != "star"]
         return names, found
+
+    def _grouped(self, query: Select, scopes: Iterator[Scope]) -> tuple[list[str], list[list[Any]]]:
+        """Return a row for each group of rows with the same values."""
+        groups: dict[tuple[Any, ...], list[Scope]] = {}
+        for scope in scopes:
+            key = tuple(self._evaluator.value(node, scope) for node in query.group)
+            groups.setdefault(key, []).append(scope)
+        firsts = self._ordered([group[0] for group in groups.values()], query.order)
+        by_first = {id(group[0]): group for group in groups.values()}
+        rows = [
+            [self._evaluator.value(item[0], first, by_first[id(first)]) for item in query.items]
+            for first in firsts
+        ]
+        return [alias for _, alias in query.items], rows
+
+    def partition_number(self, function: str, value: Any) -> int:
+        """Return $PARTITION of a value (error 208)."""
+        found = self.database.functions.get(function.lower())
+        if found is None:
+            raise SqlError(208, function)
+        return found.number(value)
 
     def _count(self, source: Source) -> int | None:
         found = self.find(source.name) if (source.name.schema or "").lower() != "sys" else None
@@ -121,7 +144,10 @@ class Queries(SessionBase):
 
     def _joined(self, sources: list[Source], before: Scope, where: Node | None) -> Iterator[Scope]:
         source, rest = sources[0], sources[1:]
-        columns, found = self._source_rows(source, where if len(sources) == 1 else None)
+        # Views of the catalog that are joined are all about the object that is asked for.
+        is_system = (source.name.schema or "").lower() == "sys"
+        known = where if is_system or len(sources) == 1 else None
+        columns, found = self._source_rows(source, known)
         for values in found:
             scope = Scope()
             scope.sources = [*before.sources, (source.alias, columns, values)]

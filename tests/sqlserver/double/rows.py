@@ -203,13 +203,3 @@ class Rows(Queries):
             row.deleted = True
             self.transaction.undo.append(partial(setattr, row, "deleted", False))
         return Result(count=len(found))
-
-    def _do_truncate(self, name: Name) -> None:
-        table = self.table(name, "Sch-M")
-        rows, chunks = table.rows, table.chunks
-        table.rows, table.chunks = [], []
-
-        def undo() -> None:
-            table.rows, table.chunks = rows, chunks
-
-        self.transaction.undo.append(undo)

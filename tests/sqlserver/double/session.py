@@ -7,14 +7,14 @@ from typing import Any
 
 from .base import Result
 from .bulk import BulkLoad
-from .definitions import Definitions
 from .errors import NotInDoubleError, SqlError
 from .expressions import Scope
 from .parser import Name, Node, Parser
 from .storage import Database, Table, Transaction
+from .switching import Switching
 
 
-class Session(Definitions):
+class Session(Switching):
     """A session with a database. `look` raises if its client wants it to end."""
 
     def __init__(self, database: Database, look: Callable[[], None] = lambda: None) -> None:

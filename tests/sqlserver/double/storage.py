@@ -13,7 +13,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from .locks import Locks
-from .parser import Node, Select
+from .nodes import PRIMARY, Index, Node
+from .parser import Select
+from .partitions import PartitionFunction, PartitionScheme
 from .types import Column, rows, walker
 
 # Chunks of rows that are larger are compressed: tests load some hundred megabytes.
@@ -61,23 +63,14 @@ class Chunk:
 
 
 @dataclass
-class Index:
-    """An index, or a key."""
-
-    name: str
-    columns: list[str]
-    unique: bool
-    clustered: bool = False
-    is_constraint: bool = False
-
-
-@dataclass
 class Check:
     """A CHECK; without trust it proves nothing to SWITCH."""
 
     name: str
     condition: Node
     is_trusted: bool = True
+    # The condition as the catalog has it.
+    text: str = ""
 
 
 @dataclass(eq=False)
@@ -93,6 +86,11 @@ class Table:
     rows: list[Row] = field(default_factory=list)
     chunks: list[Chunk] = field(default_factory=list)
     identity: int = 0
+    # Its filegroup or partition scheme, and the column that decides about partitions.
+    space: str = PRIMARY
+    partition_column: str | None = None
+    # DATA_COMPRESSION by partition; 0 for all of them.
+    compression: dict[int, str] = field(default_factory=dict)
 
     def place(self, name: str) -> int | None:
         """Return the index of a column."""
@@ -135,6 +133,9 @@ class Database:
         self.schemas: dict[str, str] = {"dbo": "dbo"}
         self.objects: dict[tuple[str, str], Table | View] = {}
         self.reads_snapshots = False
+        self.filegroups = [PRIMARY]
+        self.functions: dict[str, PartitionFunction] = {}
+        self.schemes: dict[str, PartitionScheme] = {}
         self._ids = itertools.count(100)
         self._descriptors = itertools.count(1)
 

@@ -1,0 +1,160 @@
+"""SWITCH and TRUNCATE of partitions: which rows move, and why they may not."""
+
+from __future__ import annotations
+
+import itertools
+from functools import partial
+from typing import Any
+
+from .definitions import Definitions
+from .errors import NotInDoubleError, SqlError
+from .parser import Name
+from .partitions import filegroup, partition_of, scheme_of
+from .storage import Index, Row, Table
+
+
+class Switching(Definitions):
+    """A session that moves rows from table to table."""
+
+    def _do_switch(
+        self, source_name: Name, source_part: int | None, target_name: Name, target_part: int | None
+    ) -> None:
+        """ALTER TABLE ... SWITCH."""
+        source = self.table(source_name, "Sch-M")
+        target = self.table(target_name, "Sch-M")
+        self._check_numbers(source, source_part)
+        self._check_numbers(target, target_part)
+        self._check_columns(source, target)
+        self._check_indexes(source, target)
+        self._check_places(source, source_part, target, target_part)
+        self._check_checks(source, target)
+        if source_part is None and target_part is None:
+            if target.rows or target.chunks:
+                raise SqlError(4905, target.name)
+            self._swap(source, target)
+            self.transaction.undo.append(lambda: self._swap(source, target))
+            return
+        moved = self._of_partition(source, source_part)
+        if self._of_partition(target, target_part):
+            raise SqlError(4904, target_part, target.name)
+        self._move_rows(moved, source, target)
+
+    def _check_numbers(self, table: Table, number: int | None) -> None:
+        scheme = scheme_of(self.database, table)
+        if scheme is not None and number is None:
+            raise SqlError(4911, table.name)
+        if number is not None and not 1 <= number <= (scheme.function.fanout if scheme else 0):
+            raise SqlError(4950, number, table.name)
+
+    @staticmethod
+    def _check_columns(source: Table, target: Table) -> None:
+        if len(source.columns) != len(target.columns):
+            raise SqlError(4943, source.name, len(source.columns), target.name, len(target.columns))
+        for number, (one, other) in enumerate(zip(source.columns, target.columns, strict=True), 1):
+            if one.name.lower() != other.name.lower():
+                raise SqlError(4942, one.name, number, source.name, other.name, target.name)
+            if one.kind != other.kind:
+                raise SqlError(4944, one.name, source.name, target.name)
+            if one.nullable != other.nullable:
+                raise SqlError(4985, one.name, source.name, target.name)
+
+    def _check_indexes(self, source: Table, target: Table) -> None:
+        for one in source.indexes:
+            if one.clustered and not any(index.clustered for index in target.indexes):
+                raise SqlError(4913, source.name, one.name, target.name)
+        for index in target.indexes:
+            if index.space.lower() != target.space.lower():
+                raise SqlError(7733, "ALTER TABLE SWITCH", target.name, index.name)
+            if not any(_alike(index, own) for own in source.indexes):
+                raise SqlError(4947, source.name, index.name, target.name)
+        if source.compression != target.compression and not source.indexes:
+            raise SqlError(11406)
+
+    def _check_places(
+        self, source: Table, source_part: int | None, target: Table, target_part: int | None
+    ) -> None:
+        one = filegroup(self.database, source, source_part)
+        other = filegroup(self.database, target, target_part)
+        if one.lower() != other.lower():
+            if source_part is None and target_part is None:
+                raise SqlError(4940, source.name, one, target.name, other)
+            raise SqlError(4938, source_part, source.name, one, target_part, target.name, other)
+        from_scheme, to_scheme = (scheme_of(self.database, table) for table in (source, target))
+        if to_scheme is None or target_part is None:
+            return
+        if from_scheme is None or source_part is None:
+            raise NotInDoubleError("SWITCH of a table without partitions into a partition")
+        if (source.partition_column or "").lower() != (target.partition_column or "").lower():
+            raise SqlError(4953, source.name, target.name)
+        if not to_scheme.function.contains(target_part, from_scheme.function, source_part):
+            raise SqlError(4973, source_part, source.name, target_part, target.name)
+
+    @staticmethod
+    def _check_checks(source: Table, target: Table) -> None:
+        for check in target.checks:
+            same = [own for own in source.checks if own.condition == check.condition]
+            if not same:
+                raise SqlError(4970, target.name, check.name, source.name)
+            if not any(own.is_trusted for own in same):
+                raise SqlError(4960, same[0].name, source.name, check.name, target.name)
+
+    @staticmethod
+    def _swap(source: Table, target: Table) -> None:
+        source.rows, target.rows = target.rows, source.rows
+        source.chunks, target.chunks = target.chunks, source.chunks
+
+    def _of_partition(self, table: Table, number: int | None) -> list[Row]:
+        self._decoded(table)
+        scheme = scheme_of(self.database, table)
+        there = [row for row in table.rows if not row.deleted]
+        if scheme is None or number is None:
+            return there
+        return [row for row in there if partition_of(scheme, table, row.values) == number]
+
+    def _move_rows(self, moved: list[Row], source: Table, target: Table) -> None:
+        own = set(map(id, moved))
+        before, after = source.rows, target.rows
+        source.rows = [row for row in before if id(row) not in own]
+        target.rows = [*after, *moved]
+
+        def undo() -> None:
+            source.rows, target.rows = before, after
+
+        self.transaction.undo.append(undo)
+
+    def _do_truncate(self, name: Name, ranges: list[tuple[int, int]] | None) -> None:
+        table = self.table(name, "Sch-M")
+        if ranges is not None:
+            self._truncate_partitions(table, ranges)
+            return
+        rows, chunks = table.rows, table.chunks
+        table.rows, table.chunks = [], []
+
+        def undo() -> None:
+            table.rows, table.chunks = rows, chunks
+
+        self.transaction.undo.append(undo)
+
+    def _truncate_partitions(self, table: Table, ranges: list[tuple[int, int]]) -> None:
+        scheme = scheme_of(self.database, table)
+        if scheme is None:
+            raise SqlError(7729, "truncate table", table.name)
+        for index in table.indexes:
+            if index.space.lower() != table.space.lower():
+                raise SqlError(3756, index.name, table.name, scheme.function.name)
+        numbers: list[Any] = [range(low, high + 1) for low, high in ranges]
+        for number in itertools.chain.from_iterable(numbers):
+            if not 1 <= number <= scheme.function.fanout:
+                raise SqlError(7722, number, table.name, scheme.function.fanout)
+            for row in self._of_partition(table, number):
+                row.deleted = True
+                row.owner = self.transaction
+                self.transaction.rows.append(row)
+                self.transaction.tables.add(table)
+                self.transaction.undo.append(partial(setattr, row, "deleted", False))
+
+
+def _alike(one: Index, other: Index) -> bool:
+    """Return whether two indexes are identical, apart from their names and constraints."""
+    shape = ("columns", "descending", "included", "where", "unique", "clustered", "columnstore")
+    return all(getattr(one, name) == getattr(other, name) for name in shape)
