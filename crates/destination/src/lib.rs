@@ -14,6 +14,7 @@ pub mod json_text;
 pub mod layout;
 pub mod ledger_records;
 pub mod rows_not_taken;
+pub mod sharers;
 pub mod sums;
 pub mod target;
 pub mod undo;
@@ -27,6 +28,7 @@ pub use error::{Error, Result};
 pub use layout::{Filling, Layout, LayoutError, PublishesInto, SplitFacts, UnitLayout};
 pub use ledger_records::{NewRun, PastRun, RunRecord, RunState, UnitRecord};
 pub use rows_not_taken::{Adapted, Misfit, RefusedRow, Written};
+pub use sharers::{Sharer, refuse_sharers};
 pub use sums::{ColumnForm, ExactSum, StagedSums};
 pub use target::{
     ColumnPlan, ReplacedRows, ResolvedType, TargetColumn, TargetFacts, TargetName, TargetPlan,

@@ -11,17 +11,15 @@
 //! The other rows go from the trial into staging. The trial is made and dropped in the transaction of the unit.
 
 mod queries;
-mod sharers;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use arrow_array::{ArrayRef, Int64Array, RecordBatch};
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
-use inrush_destination::{ColumnPlan, Error, RefusedRow, Result};
+use inrush_destination::{ColumnPlan, Error, RefusedRow, Result, Sharer, refuse_sharers};
 
 use self::queries::{Cause, Finds, Test, TrialRows, place_of};
-use self::sharers::{Sharer, refuse_sharers};
 use crate::catalog;
 use crate::connection::IngestName;
 use crate::constraints::{self, UniqueKey};
@@ -146,7 +144,7 @@ impl Trial {
 
     fn refused(&self, session: &mut AdbcSession) -> Result<Vec<RefusedRow>> {
         let mut refused: BTreeMap<usize, &Cause> = BTreeMap::new();
-        let mut sharing: Vec<Sharer<'_>> = Vec::new();
+        let mut sharing: Vec<Sharer<&Cause>> = Vec::new();
         for (key, test) in self.tests.iter().enumerate() {
             for row in numbers(session, &test.query)? {
                 match (test.finds, row.as_slice()) {
