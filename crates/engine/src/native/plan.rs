@@ -49,6 +49,13 @@ pub mod lineage {
     pub use crate::lineage::{RunLineage, of_plan};
 }
 
+/// The keys of partitions: declared bounds, and the keys of first rows.
+pub mod partition_keys {
+    pub use crate::plan::partition_keys::{
+        bound_text, bound_value, first_keys, key_text, step_around,
+    };
+}
+
 /// The parts of a printed plan that all destinations have.
 pub mod plan_text {
     pub use crate::plan::plan_text::{

@@ -4,14 +4,12 @@
 //! list, or `every`), a file belongs to the partition of the key of its first row; its rows outside that partition are
 //! rejects. The server compares keys, because the order of texts depends on the collation.
 
-use inrush_convert::{KeyBounds, KeyValue, convert_one};
+use inrush_convert::{KeyBounds, KeyValue};
+use inrush_engine::native::plan::partition_keys::{bound_text, bound_value, key_text, step_around};
 use inrush_engine::plan::PlanError;
-use inrush_package::{BoundValue, Bounds, BoundsStep};
-use inrush_rows::column::{Column, ColumnType};
-use inrush_rows::column_policy::{ColumnPolicies, ValueSource};
+use inrush_package::{BoundValue, Bounds};
+use inrush_rows::column::Column;
 use inrush_rows::plural::counted;
-use jiff::Span;
-use jiff::civil::{Date, DateTime, Time};
 
 use super::{KeyKind, KeyPlan};
 use crate::Session;
@@ -29,8 +27,6 @@ pub struct Interval {
     /// Indices of the files.
     pub files: Vec<usize>,
 }
-
-const MICROSECONDS_PER_HOUR: i64 = 3_600_000_000;
 
 /// The rule in words, for the plan.
 pub fn rule(bounds: &Bounds) -> String {
@@ -83,7 +79,7 @@ pub async fn place(
             let mut intervals: Vec<Interval> = Vec::new();
             for (index, first) in first_keys.iter().enumerate() {
                 let Some(first) = first else { continue };
-                let (lower, upper) = step_around(step, first, key.kind).ok_or_else(|| {
+                let (lower, upper) = step_around(step, first).ok_or_else(|| {
                     mismatch(
                         format!(
                             "bounds of {} do not fit the key {} {} ({})",
@@ -108,7 +104,7 @@ pub async fn place(
             Ok(intervals)
         }
         Bounds::List(values) => {
-            let values: Vec<String> = values.iter().map(text).collect();
+            let values: Vec<String> = values.iter().map(bound_text).collect();
             check_list(session, flow, key, &values).await?;
             let mut intervals =
                 place_in_list(session, flow, key, &values, first_keys, file_names).await?;
@@ -125,7 +121,7 @@ pub async fn listed(
     key: &KeyPlan,
     values: &[BoundValue],
 ) -> Result<Vec<Interval>, PlanFailure> {
-    let values: Vec<String> = values.iter().map(text).collect();
+    let values: Vec<String> = values.iter().map(bound_text).collect();
     check_list(session, flow, key, &values).await?;
     let between = values.windows(2).map(|pair| Interval {
         lower: pair[0].clone(),
@@ -133,13 +129,6 @@ pub async fn listed(
         files: Vec::new(),
     });
     Ok(between.collect())
-}
-
-fn text(value: &BoundValue) -> String {
-    match value {
-        BoundValue::Integer(value) => value.to_string(),
-        BoundValue::Text(text) => text.clone(),
-    }
 }
 
 /// Refuses lists that are too short, not of the key's type or not ascending.
@@ -260,18 +249,8 @@ pub fn unit_bounds(
     if matches!(key.kind, KeyKind::Text { .. }) {
         return Ok((bounds, None));
     }
-    // Bounds are written in the server's form, for any format of the files.
-    let plain = Column {
-        source: ValueSource::Field(0),
-        formats: Vec::new(),
-        policies: ColumnPolicies::default(),
-        // The session's own time zone, in which the server reads the same bound.
-        zone: matches!(column.column_type, ColumnType::TimestampTz { .. })
-            .then(|| "UTC".to_owned()),
-        ..column.clone()
-    };
     let value = |text: &str| {
-        convert_one(&plain, text).map_err(|error| PlanError::Mismatch {
+        bound_value(column, text).map_err(|error| PlanError::Mismatch {
             flow: flow.to_owned(),
             what: format!(
                 "the bound {text} is not a value of {}: {error}",
@@ -287,196 +266,4 @@ pub fn unit_bounds(
         describe: format!("[{}, {})", interval.lower, interval.upper),
     };
     Ok((bounds, Some(key_bounds)))
-}
-
-/// The partition of even width that contains a key, as SQL texts.
-pub(super) fn step_around(
-    step: BoundsStep,
-    key: &KeyValue,
-    kind: KeyKind,
-) -> Option<(String, String)> {
-    match (step, key, kind) {
-        (BoundsStep::Integer(width), KeyValue::Integer(value), _) => {
-            let lower = value.div_euclid(width).checked_mul(width)?;
-            Some((lower.to_string(), lower.checked_add(width)?.to_string()))
-        }
-        (BoundsStep::Hours(_), KeyValue::Date(_), _) => None,
-        (BoundsStep::Integer(_), _, _) => None,
-        (_, KeyValue::Date(days), _) => {
-            let day = date_of(*days)?;
-            let (lower, upper) = calendar_step(step, day)?;
-            Some((lower.to_string(), upper.to_string()))
-        }
-        (BoundsStep::Hours(hours), KeyValue::Timestamp(value), _) => {
-            let width = i64::from(hours) * MICROSECONDS_PER_HOUR;
-            let lower = value.div_euclid(width).checked_mul(width)?;
-            let upper = lower.checked_add(width)?;
-            Some((timestamp_text(lower)?, timestamp_text(upper)?))
-        }
-        (_, KeyValue::Timestamp(value), _) => {
-            let day = day_of(*value)?;
-            let (lower, upper) = calendar_step(step, day)?;
-            Some((format!("{lower} 00:00:00"), format!("{upper} 00:00:00")))
-        }
-        _ => None,
-    }
-}
-
-/// Days, counted from 1970-01-05, a Monday, so that weeks begin on Mondays; months from year 0.
-fn calendar_step(step: BoundsStep, day: Date) -> Option<(Date, Date)> {
-    match step {
-        BoundsStep::Days(width) => {
-            let origin = Date::constant(1970, 1, 5);
-            let since = i64::from(day.since(origin).ok()?.get_days());
-            let width = i64::from(width);
-            let lower = origin
-                .checked_add(Span::new().try_days(since.div_euclid(width) * width).ok()?)
-                .ok()?;
-            Some((
-                lower,
-                lower.checked_add(Span::new().try_days(width).ok()?).ok()?,
-            ))
-        }
-        BoundsStep::Months(width) => {
-            let months = i64::from(day.year()) * 12 + i64::from(day.month()) - 1;
-            let lower = month_start(months.div_euclid(i64::from(width)) * i64::from(width))?;
-            Some((
-                lower,
-                lower
-                    .checked_add(Span::new().try_months(width).ok()?)
-                    .ok()?,
-            ))
-        }
-        BoundsStep::Hours(_) | BoundsStep::Integer(_) => None,
-    }
-}
-
-fn month_start(months: i64) -> Option<Date> {
-    let year = i16::try_from(months.div_euclid(12)).ok()?;
-    let month = months.rem_euclid(12) as i8 + 1;
-    Date::new(year, month, 1).ok()
-}
-
-/// The day, if it is in the years 1 to 9999, which Inrush and the server write in the same way.
-fn date_of(days: i32) -> Option<Date> {
-    let day = Date::constant(1970, 1, 1)
-        .checked_add(Span::new().try_days(days).ok()?)
-        .ok()?;
-    (day.year() >= 1).then_some(day)
-}
-
-fn day_of(microseconds: i64) -> Option<Date> {
-    let days = microseconds.div_euclid(24 * MICROSECONDS_PER_HOUR);
-    date_of(i32::try_from(days).ok()?)
-}
-
-fn timestamp_text(microseconds: i64) -> Option<String> {
-    let day = day_of(microseconds)?;
-    let since_midnight = microseconds.rem_euclid(24 * MICROSECONDS_PER_HOUR);
-    let moment = DateTime::from_parts(day, Time::midnight())
-        .checked_add(Span::new().try_microseconds(since_midnight).ok()?)
-        .ok()?;
-    Some(moment.to_string().replace('T', " "))
-}
-
-/// A key as an SQL text, for keys that Inrush and the server write the same way: not infinite, and in the years 1 to
-/// 9999.
-pub fn key_text(value: &KeyValue) -> Option<String> {
-    match value {
-        KeyValue::Integer(value) => Some(value.to_string()),
-        KeyValue::Date(days) => Some(date_of(*days)?.to_string()),
-        KeyValue::Timestamp(value) => timestamp_text(*value),
-        KeyValue::Text(text) => Some(text.clone()),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use inrush_rows::timestamp;
-
-    use super::*;
-
-    fn day(text: &str) -> KeyValue {
-        let date: Date = text.parse().expect("a date");
-        let days = date
-            .since(Date::constant(1970, 1, 1))
-            .expect("in range")
-            .get_days();
-        KeyValue::Date(days)
-    }
-
-    macro_rules! steps {
-        ($($name:ident: $step:expr, $key:expr => $lower:expr, $upper:expr;)*) => {$(
-            #[test]
-            fn $name() {
-                let found = step_around($step, &$key, KeyKind::Date).expect("a step");
-                assert_eq!(found, ($lower.to_owned(), $upper.to_owned()));
-            }
-        )*};
-    }
-
-    steps! {
-        integers: BoundsStep::Integer(1000), KeyValue::Integer(2500) => "2000", "3000";
-        negative_integers: BoundsStep::Integer(1000), KeyValue::Integer(-1) => "-1000", "0";
-        months: BoundsStep::Months(1), day("2024-02-29") => "2024-02-01", "2024-03-01";
-        quarters: BoundsStep::Months(3), day("2024-12-31") => "2024-10-01", "2025-01-01";
-        years: BoundsStep::Months(12), day("1999-06-30") => "1999-01-01", "2000-01-01";
-        before_1970: BoundsStep::Months(1), day("1969-12-31") => "1969-12-01", "1970-01-01";
-        weeks: BoundsStep::Days(7), day("2024-05-15") => "2024-05-13", "2024-05-20";
-        hours: BoundsStep::Hours(6), KeyValue::Timestamp(13 * MICROSECONDS_PER_HOUR)
-            => "1970-01-01 12:00:00", "1970-01-01 18:00:00";
-        timestamp_days: BoundsStep::Days(1), KeyValue::Timestamp(-1)
-            => "1969-12-31 00:00:00", "1970-01-01 00:00:00";
-    }
-
-    #[test]
-    fn keys_and_steps_past_the_calendar_are_none() {
-        for key in [i32::MIN, -4_000_000, 4_000_000, i32::MAX] {
-            let found = step_around(BoundsStep::Months(1), &KeyValue::Date(key), KeyKind::Date);
-            assert_eq!(found, None, "{key}");
-        }
-        for step in [BoundsStep::Days(u32::MAX), BoundsStep::Months(u32::MAX)] {
-            assert_eq!(step_around(step, &day("2024-01-01"), KeyKind::Date), None);
-        }
-        let ends = [
-            timestamp::MINUS_INFINITY,
-            timestamp::MIN,
-            i64::MAX,
-            i64::MIN,
-        ];
-        for key in ends
-            .into_iter()
-            .chain([timestamp::MAX, timestamp::INFINITY])
-        {
-            let key = KeyValue::Timestamp(key);
-            assert_eq!(
-                step_around(BoundsStep::Hours(6), &key, KeyKind::Timestamp),
-                None
-            );
-            assert_eq!(
-                step_around(BoundsStep::Days(1), &key, KeyKind::Timestamp),
-                None
-            );
-        }
-    }
-
-    #[test]
-    fn a_step_of_the_wrong_kind_is_none() {
-        assert_eq!(
-            step_around(
-                BoundsStep::Months(1),
-                &KeyValue::Integer(1),
-                KeyKind::Integer
-            ),
-            None
-        );
-        assert_eq!(
-            step_around(BoundsStep::Integer(1), &day("2024-01-01"), KeyKind::Date),
-            None
-        );
-        assert_eq!(
-            step_around(BoundsStep::Hours(1), &day("2024-01-01"), KeyKind::Date),
-            None
-        );
-    }
 }

@@ -1,10 +1,7 @@
 //! Fifth stage of a flow's plan: the partitions that its bounds declare, and the files of each.
 
-use inrush_convert::{KeyValue, convert_first};
-use inrush_engine::plan::PlanError;
+use inrush_engine::native::plan::partition_keys::first_keys;
 use inrush_package::Bounds;
-use inrush_rows::column::Column;
-use inrush_source::Source;
 
 use super::bounds::{self, Interval};
 use super::flow_columns::FlowColumns;
@@ -25,7 +22,7 @@ pub async fn declared(
     };
     let source = &*columns.source;
     let column = &columns.resolved.columns[key.column_index];
-    let first_keys = first_keys(target, source, column)?;
+    let first_keys = first_keys(&target.flow_name, source, column)?;
     let inputs = 0..source.input_count();
     let file_names: Vec<String> = inputs
         .map(|index| source.input(index).name().display().to_string())
@@ -41,38 +38,4 @@ pub async fn declared(
         target.facts.is_none(),
     )
     .await
-}
-
-/// The key of each file's first row; `None` if it has no row.
-fn first_keys(
-    target: &FlowTarget<'_>,
-    source: &dyn Source,
-    column: &Column,
-) -> Result<Vec<Option<KeyValue>>, PlanError> {
-    let mut keys = Vec::with_capacity(source.input_count());
-    for index in 0..source.input_count() {
-        let key = match source.first_row(index)? {
-            None => None,
-            Some(row) => {
-                let text = column
-                    .source
-                    .field_index()
-                    .and_then(|field| row.fields.get(field).cloned().flatten());
-                let value = convert_first(column, text.as_deref());
-                Some(value.map_err(|error| {
-                    target.mismatch(
-                        format!(
-                            "{}: the first row has the key {}: {error}",
-                            row.location,
-                            text.as_deref().unwrap_or("NULL")
-                        ),
-                        "with declared bounds, the key of the first row decides the partition of a \
-                         file",
-                    )
-                })?)
-            }
-        };
-        keys.push(key);
-    }
-    Ok(keys)
 }

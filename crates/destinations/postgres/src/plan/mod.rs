@@ -75,11 +75,11 @@ use crate::server_facts::ServerFacts;
 use crate::staging::{Model, NewColumn, UnitBounds};
 use crate::verify::Comparison;
 
-pub use bounds::key_text;
 pub use build::{build, run_key};
 pub use disk::DiskFacts;
 pub use earlier::keepable;
 pub use failure::PlanFailure;
+pub use inrush_engine::native::plan::partition_keys::key_text;
 pub use new_indexes::NewIndex;
 pub use privileges::Privilege;
 pub use replace_mode::ReplacePlan;

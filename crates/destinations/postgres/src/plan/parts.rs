@@ -16,7 +16,7 @@ use inrush_source::{
     Input, ReadSettings, RecordStart, Source, SourceError, SourceSplit, SourceStream, Split,
 };
 
-use super::bounds::key_text;
+use super::key_text;
 use super::{KeyKind, KeyPlan, UnitPlan};
 
 /// Bytes that are read at a time to find a change of the key.

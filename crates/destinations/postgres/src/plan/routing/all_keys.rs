@@ -11,6 +11,7 @@ use arrow_array::types::{Date32Type, Int16Type, Int32Type, Int64Type, TimestampM
 use arrow_array::{Array, ArrayRef};
 use arrow_schema::{DataType, TimeUnit};
 use inrush_convert::{Converter, KeyType, KeyValue};
+use inrush_engine::native::plan::partition_keys::step_around;
 use inrush_engine::native::plan::{identity, wanted_bytes};
 use inrush_engine::plan::PlanError;
 use inrush_package::BoundsStep;
@@ -245,7 +246,7 @@ impl KeyScan<'_> {
             },
             _ => KeyValue::Timestamp(timestamp::from_postgres(value)),
         };
-        let Some((lower, upper)) = bounds::step_around(self.step, &key_value, self.key.kind) else {
+        let Some((lower, upper)) = step_around(self.step, &key_value) else {
             return Ok(None);
         };
         let interval = Interval {
