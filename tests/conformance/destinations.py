@@ -72,6 +72,9 @@ class Place(ABC):
     speaks_sql: ClassVar[bool] = True
     unit_table: ClassVar[str] = "inrush.unit"
     partitions: ClassVar[bool] = False
+    # Its partitions have bounds, so that loads of tests name them. `bounds` has its words for those
+    # of a load with the bounds 0, 5 and 10 that have rows.
+    bounds: ClassVar[tuple[str, ...]] = ()
     # How much more memory four times the rows may use: allocators keep and release memory.
     memory_growth_max: ClassVar[float] = 1.25
     # The setting for the destination's own memory.
@@ -166,6 +169,10 @@ class PostgreSql(Place):
 
     name = "postgresql"
     partitions = True
+    bounds: ClassVar[tuple[str, ...]] = (
+        "FOR VALUES FROM (0) TO (5)",
+        "FOR VALUES FROM (5) TO (10)",
+    )
     exceptions: ClassVar[dict[str, str]] = {
         "D-13": "`replace` of a table takes its lock in the switch, which changes only metadata: "
         "readers that begin meanwhile wait until it is done",
@@ -250,6 +257,7 @@ class AdbcPostgreSql(PostgreSql):
     # The driver's library.
     own_memory_kib = 16 << 10
     partitions = False
+    bounds = ()
     unit_table = "inrush.adbc_unit"
 
     def __init__(self, database: Database) -> None:
@@ -484,6 +492,8 @@ class SqlServer(Place):
         "D-13": "the switch locks its targets until it is committed: readers that begin meanwhile "
         "wait, unless the rows are appended and the database has READ_COMMITTED_SNAPSHOT on",
     }
+    partitions = True
+    bounds = ("from 0 to 5", "from 5 to 10")
     # Types of the tests that are something else in T-SQL.
     _TYPES = re.compile(r"\btext\b")
 
@@ -525,6 +535,24 @@ class SqlServer(Place):
     def drop(self, table: str) -> None:
         self.execute(f"DROP TABLE {quoted(table)}")
 
+    def partitions_of(self, table: str) -> list[str]:
+        found = self._rows(
+            "SELECT f.name, c.name FROM sys.indexes i JOIN sys.partition_schemes s ON "
+            "s.data_space_id = i.data_space_id JOIN sys.partition_functions f ON f.function_id = "
+            "s.function_id JOIN sys.index_columns k ON k.index_id = i.index_id JOIN sys.columns c "
+            f"ON c.column_id = k.column_id WHERE i.object_id = OBJECT_ID(N'{table}') AND "
+            "k.partition_ordinal = 1"
+        )
+        ((name, column),) = found
+        number = f"$PARTITION.{quoted(name)}({quoted(column)})"
+        counts = self._rows(f"SELECT {number}, COUNT_BIG(*) FROM {table} GROUP BY {number}")
+        bounds = (None, *self._bounds_of(name), None)
+        return sorted(f"from {bounds[one - 1]} to {bounds[one]}" for one, _ in counts)
+
+    @abstractmethod
+    def _bounds_of(self, function: str) -> Sequence[Any]:
+        """Return the bounds of a partition function, in order."""
+
     @abstractmethod
     def _session(self) -> Session | real_server.RealSession:
         """Return a session, not by Inrush."""
@@ -551,6 +579,9 @@ class SqlServerDouble(SqlServer):
     def __init__(self, double: Double) -> None:
         super().__init__(double.url)
         self.double = double
+
+    def _bounds_of(self, function: str) -> Sequence[Any]:
+        return self.double.database.functions[function.lower()].bounds
 
     def _session(self) -> Session:
         return self.double.session()
@@ -580,6 +611,13 @@ class RealSqlServer(SqlServer):
     def __init__(self, database: real_server.RealDatabase) -> None:
         super().__init__(database.url, {"password": "${env:" + real_server.PASSWORD + "}"})
         self.database = database
+
+    def _bounds_of(self, function: str) -> Sequence[Any]:
+        found = self._rows(
+            "SELECT v.value FROM sys.partition_range_values v JOIN sys.partition_functions f ON "
+            f"f.function_id = v.function_id WHERE f.name = N'{function}' ORDER BY v.boundary_id"
+        )
+        return [value for (value,) in found]
 
     def _session(self) -> real_server.RealSession:
         return self.database.session()

@@ -8,7 +8,7 @@ import pytest
 
 from conformance.canonical import Row
 from conformance.conftest import MakeJob
-from conformance.destinations import Place, PostgreSql, in_order
+from conformance.destinations import Place, in_order
 from conformance.job import TABLE, filled, record
 from harness.command import CLEAN, FAILED, USAGE, Inrush
 from harness.packages import Value, flow
@@ -86,8 +86,7 @@ PARTITIONED = ("id integer", "region integer", "day date")
 
 def partitioned_flow(place: Place, files: str, mode: str, **more: Value) -> str:
     """Return a package with a flow whose partitions, and files, have one `region` each."""
-    if isinstance(place, PostgreSql):
-        # Partitions in PostgreSQL have bounds.
+    if place.bounds:
         more |= {"bounds": [1, 2, 3, 4, 5]}
     columns: list[Value] = list(PARTITIONED)
     return place.package(

@@ -534,3 +534,26 @@ def test_a_bulk_load_without_the_hint_makes_checks_untrusted(open_session: OpenS
 def test_the_double_listens_until_it_is_closed() -> None:
     with Double() as double:
         assert double.port and double.url.endswith("/test?encrypt=off")
+
+
+def test_windows_count_the_rows_that_share_a_key(open_session: OpenSession) -> None:
+    session: Session = open_session()
+    session.execute("CREATE TABLE w (n int, k nvarchar(4) NULL)")
+    session.execute("INSERT INTO w VALUES (1, N'a'), (2, NULL), (3, N'A '), (4, N'b'), (5, NULL)")
+    query = (
+        "SELECT n, first FROM (SELECT n, MIN(n) OVER (PARTITION BY k) AS first, COUNT_BIG(*) OVER "
+        "(PARTITION BY k) AS sharing FROM w) AS keyed WHERE sharing > 1 ORDER BY n"
+    )
+    # NULL is equal to NULL here, as in a unique index.
+    assert session.rows(query) == [[1, 1], [2, 2], [3, 1], [5, 2]]
+
+
+def test_a_subquery_sees_the_row_around_it(open_session: OpenSession) -> None:
+    session: Session = open_session()
+    session.execute("CREATE TABLE a (n int); CREATE TABLE b (n int, m int)")
+    session.execute("INSERT INTO a VALUES (1), (2), (3); INSERT INTO b VALUES (2, 1), (3, 2)")
+    query = (
+        "SELECT own.n FROM a AS own WHERE EXISTS (SELECT 1 FROM b AS other WHERE other.n = own.n "
+        "AND m > 1)"
+    )
+    assert session.rows(query) == [[3]]

@@ -48,6 +48,7 @@ impl Scene {
             mode,
             replaced: ReplacedRows::Removed,
             partition_by: Vec::new(),
+            bounds: Vec::new(),
             shape: "shape".to_owned(),
             pre_sql: Vec::new(),
             post_sql: Vec::new(),

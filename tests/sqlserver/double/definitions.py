@@ -7,10 +7,11 @@ from typing import Any
 from .base import Result
 from .errors import SqlError
 from .expressions import Scope
-from .parser import Name, Node, Parser, Select
+from .nodes import Index, Node
+from .parser import Name, Parser, Select
 from .partitions import PartitionFunction, PartitionScheme, key_of
 from .rows import Rows
-from .storage import Check, Index, Table, View
+from .storage import Check, Table, View
 from .types import Column, SqlType
 
 

@@ -8,7 +8,7 @@ from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 from .errors import NotInDoubleError, SqlError
-from .parser import Node
+from .nodes import Node
 from .types import TEXTS, Column, SqlType
 
 if TYPE_CHECKING:
@@ -26,10 +26,11 @@ AGGREGATES = ("COUNT_BIG", "COUNT", "MAX", "MIN", "SUM")
 
 
 class Scope:
-    """The columns of the row of each source, by the source's alias."""
+    """The columns of the row of each source, by its alias; of a subquery, those around it too."""
 
-    def __init__(self) -> None:
+    def __init__(self, outer: Scope | None = None) -> None:
         self.sources: list[tuple[str, list[Column], list[Any]]] = []
+        self.outer = outer
 
     def find(self, alias: str | None, name: str) -> tuple[Column, Any]:
         """Return a column and its value (error 207)."""
@@ -40,6 +41,8 @@ class Scope:
             for place, column in enumerate(columns):
                 if column.name.lower() == wanted:
                     return column, values[place]
+        if self.outer is not None:
+            return self.outer.find(alias, name)
         raise SqlError(207, name)
 
 
@@ -59,6 +62,35 @@ class Evaluator:
 
     def __init__(self, session: Queries) -> None:
         self._session = session
+        # The values of functions of windows: by the function, then by the row.
+        self._windows: dict[int, dict[int, Any]] = {}
+
+    def look_through_windows(self, nodes: list[Node], scopes: list[Scope]) -> None:
+        """Evaluate the functions of windows for all rows of a query."""
+        for node in nodes:
+            if node[0] != "over":
+                continue
+            groups: dict[Any, list[Scope]] = {}
+            for scope in scopes:
+                groups.setdefault(self.key(node[3], scope), []).append(scope)
+            values = self._windows[id(node)] = {}
+            for group in groups.values():
+                value = self._aggregate(node[1], node[2], group)
+                values |= dict.fromkeys(map(id, group), value)
+
+    def key(self, nodes: list[Node], scope: Scope) -> tuple[Any, ...]:
+        """Return values in a form in which equal ones are equal; NULL is equal to NULL."""
+        found = []
+        for node in nodes:
+            value = self.value(node, scope)
+            if isinstance(value, str):
+                value = value.rstrip(" ")
+                value = value if self.is_binary(scope, node) else value.casefold()
+            found.append(value)
+        return tuple(found)
+
+    def _over(self, node: Node, scope: Scope, _: Any) -> Any:
+        return self._windows[id(node)][id(scope)]
 
     def value(self, node: Node, scope: Scope, group: list[Scope] | None = None) -> Any:
         """Return the value of an expression; a comparison with NULL is None."""
@@ -140,7 +172,7 @@ class Evaluator:
 
     def _in_query(self, node: Node, scope: Scope, group: Any) -> Any:
         left = self.value(node[1], scope, group)
-        rows = self._session.query_rows(node[2])
+        rows = self._session.query_rows(node[2], scope)
         return self._is_among(left, [row[0] for row in rows], self.is_binary(scope, node[1]))
 
     def _is_among(self, left: Any, values: list[Any], is_binary: bool) -> Any:
@@ -149,11 +181,12 @@ class Evaluator:
             return True
         return None if None in found else False
 
-    def _exists(self, node: Node, *_: Any) -> bool:
-        return bool(self._session.query_rows(node[1]))
+    def _exists(self, node: Node, scope: Scope, _: Any) -> bool:
+        found = self._session.has_row(node[1], scope)
+        return bool(self._session.query_rows(node[1], scope)) if found is None else found
 
-    def _query(self, node: Node, *_: Any) -> Any:
-        rows = self._session.query_rows(node[1])
+    def _query(self, node: Node, scope: Scope, _: Any) -> Any:
+        rows = self._session.query_rows(node[1], scope)
         return rows[0][0] if rows else None
 
     def _case(self, node: Node, scope: Scope, group: Any) -> Any:

@@ -85,6 +85,8 @@ class Source:
     hints: set[str] = field(default_factory=set)
     # The condition of the join; None for the first.
     on: Node | None = None
+    # The query, if it is no table.
+    query: Select | None = None
 
 
 @dataclass
@@ -563,6 +565,12 @@ class Parser:
         return Select(top, items, sources, where, order, group)
 
     def _source(self) -> Source:
+        if self._mark("("):
+            self._must("SELECT")
+            query = self._select()
+            self._must(")", "AS")
+            alias = self._identifier()
+            return Source(Name(None, alias), alias, query=query)
         name = self._name()
         hints = self._hints()
         alias = name.name
@@ -690,7 +698,11 @@ class Parser:
         first = self._identifier()
         if self._peek() == Token("mark", "(") and token.kind == "word":
             self._next()
-            return ("call", first.upper(), self._expressions())
+            arguments = self._expressions()
+            if self._take("OVER"):
+                self._must("(", "PARTITION", "BY")
+                return ("over", first.upper(), arguments, self._expressions())
+            return ("call", first.upper(), arguments)
         if first.upper() == "$PARTITION":
             self._must(".")
             function = self._identifier()

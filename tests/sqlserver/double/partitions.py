@@ -32,8 +32,8 @@ class PartitionFunction:
         if value is None:
             return 1
         key = key_of(self.kind, value)
-        is_below = (lambda bound: bound <= key) if self.is_right else (lambda bound: bound < key)
-        return 1 + sum(1 for bound in self.bounds if is_below(bound))
+        below = sum(1 for bound in self.bounds if bound < key)
+        return 1 + below + int(self.is_right and key in self.bounds)
 
     def ends(self, number: int) -> tuple[Any, Any, bool]:
         """Return the bounds of a partition; None for no bound."""

@@ -7,11 +7,13 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from .base import Result, SessionBase
-from .catalog import View as CatalogView
 from .catalog import catalog_view
+from .catalog_view import View as CatalogView
 from .errors import NotInDoubleError, SqlError
 from .expressions import Evaluator, Scope, aggregates
-from .parser import Name, Node, Parser, Select, Source
+from .nodes import Node
+from .parser import Name, Parser, Select, Source
+from .semi_join import Equality, conditions, equality
 from .storage import Chunk, Database, Row, Table, View
 from .types import TEXT, Column
 
@@ -22,10 +24,12 @@ class Queries(SessionBase):
     def __init__(self, database: Database, look: Callable[[], None] = lambda: None) -> None:
         super().__init__(database, look)
         self._evaluator = Evaluator(self)
+        # The keys of subqueries of the statement that runs; None of one that has no key.
+        self.keys: dict[int, tuple[list[Equality], set[Any]] | None] = {}
 
-    def query_rows(self, query: Select) -> list[list[Any]]:
-        """Return the rows of a query."""
-        return self._query(query)[1]
+    def query_rows(self, query: Select, outer: Scope | None = None) -> list[list[Any]]:
+        """Return the rows of a query, or of a subquery for one row around it."""
+        return self._query(query, outer)[1]
 
     def _do_select(self, query: Select) -> Result:
         names, found = self._query(query)
@@ -37,7 +41,9 @@ class Queries(SessionBase):
                 columns = [source.columns[place] for place in places if place is not None]
         return Result(names=names, rows=found, columns=columns, count=len(found))
 
-    def _query(self, query: Select) -> tuple[list[str], list[list[Any]]]:
+    def _query(
+        self, query: Select, outer: Scope | None = None
+    ) -> tuple[list[str], list[list[Any]]]:
         top = None
         if query.top is not None:
             top = self._evaluator.value(query.top, Scope())
@@ -47,14 +53,18 @@ class Queries(SessionBase):
             if counted is not None:
                 return [""], [[counted]]
         self._lock_sources(query.sources)
-        scopes = self._scopes(query)
+        scopes = self._scopes(query, outer)
         if query.group:
             return self._grouped(query, scopes)
         if any(aggregates(item[0]) for item in query.items):
             group = list(scopes)
-            empty = group[0] if group else Scope()
+            empty = group[0] if group else Scope(outer)
             row = [self._evaluator.value(item[0], empty, group) for item in query.items]
             return [alias for _, alias in query.items], [row]
+        if any(node[0] == "over" for node, _ in query.items):
+            whole = list(scopes)
+            self._evaluator.look_through_windows([node for node, _ in query.items], whole)
+            scopes = iter(whole)
         if top is not None and not query.order:
             scopes = itertools.islice(scopes, top)
         if query.order:
@@ -84,8 +94,7 @@ class Queries(SessionBase):
         """Return a row for each group of rows with the same values."""
         groups: dict[tuple[Any, ...], list[Scope]] = {}
         for scope in scopes:
-            key = tuple(self._evaluator.value(node, scope) for node in query.group)
-            groups.setdefault(key, []).append(scope)
+            groups.setdefault(self._evaluator.key(query.group, scope), []).append(scope)
         firsts = self._ordered([group[0] for group in groups.values()], query.order)
         by_first = {id(group[0]): group for group in groups.values()}
         rows = [
@@ -93,6 +102,45 @@ class Queries(SessionBase):
             for first in firsts
         ]
         return [alias for _, alias in query.items], rows
+
+    def has_row(self, query: Select, outer: Scope) -> bool | None:
+        """Return whether a subquery has a row, if that can be told by a key; otherwise None."""
+        if id(query) not in self.keys:
+            self.keys[id(query)] = self._keys_of(query)
+        found = self.keys[id(query)]
+        if found is None:
+            return None
+        equalities, keys = found
+        key = self._evaluator.key([one.outer for one in equalities], outer)
+        missing = (
+            value is None and not one.with_null for value, one in zip(key, equalities, strict=True)
+        )
+        return not any(missing) and key in keys
+
+    def _keys_of(self, query: Select) -> tuple[list[Equality], set[Any]] | None:
+        is_plain = len(query.sources) == 1 and query.sources[0].query is None
+        if not is_plain or query.sources[0].name.schema == "sys":
+            return None
+        equalities = []
+        rest: Node | None = None
+        for condition in conditions(query.where):
+            one = equality(condition, query.sources[0].alias)
+            if one is not None:
+                equalities.append(one)
+            else:
+                rest = condition if rest is None else ("and", rest, condition)
+        if not equalities:
+            return None
+        self._lock_sources(query.sources)
+        inner = [one.inner for one in equalities]
+        try:
+            scopes = list(self._scopes(Select(None, [], query.sources, rest, []), None))
+        except SqlError as error:
+            if error.number != 207:
+                raise
+            # A condition is about the row around it.
+            return None
+        return equalities, {self._evaluator.key(inner, scope) for scope in scopes}
 
     def partition_number(self, function: str, value: Any) -> int:
         """Return $PARTITION of a value (error 208)."""
@@ -127,18 +175,20 @@ class Queries(SessionBase):
         """Take the locks of a query when it begins, even if it reads no row."""
         for source in sources:
             is_system = (source.name.schema or "").lower() == "sys"
+            if source.query is not None:
+                continue
             if not is_system and isinstance(self.find(source.name), Table):
                 self.table(source.name, "Sch-S" if "NOLOCK" in source.hints else "IS")
             if "READPAST" in source.hints and "READCOMMITTEDLOCK" not in source.hints:
                 # The server refuses it with READ_COMMITTED_SNAPSHOT on; the double always does.
                 raise SqlError(650)
 
-    def _scopes(self, query: Select) -> Iterator[Scope]:
+    def _scopes(self, query: Select, outer: Scope | None) -> Iterator[Scope]:
         if not query.sources:
-            if query.where is None or self._evaluator.value(query.where, Scope()):
-                yield Scope()
+            if query.where is None or self._evaluator.value(query.where, Scope(outer)):
+                yield Scope(outer)
             return
-        for scope in self._joined(query.sources, Scope(), query.where):
+        for scope in self._joined(query.sources, Scope(outer), query.where):
             if query.where is None or self._evaluator.value(query.where, scope):
                 yield scope
 
@@ -149,7 +199,7 @@ class Queries(SessionBase):
         known = where if is_system or len(sources) == 1 else None
         columns, found = self._source_rows(source, known)
         for values in found:
-            scope = Scope()
+            scope = Scope(before.outer)
             scope.sources = [*before.sources, (source.alias, columns, values)]
             if source.on is not None and not self._evaluator.value(source.on, scope):
                 continue
@@ -161,6 +211,9 @@ class Queries(SessionBase):
     def _source_rows(
         self, source: Source, where: Node | None
     ) -> tuple[list[Column], Iterator[list[Any]]]:
+        if source.query is not None:
+            names, found_rows = self._query(source.query)
+            return [Column(name, TEXT) for name in names], iter(found_rows)
         if (source.name.schema or "").lower() == "sys":
             sought = self._sought_object(where)
             view: CatalogView = catalog_view(self, source.name.name, sought)

@@ -8,9 +8,10 @@ from typing import Any
 from .base import Result
 from .errors import SqlError
 from .expressions import Scope, stored
-from .parser import Name, Node, Select
+from .nodes import Index, Node
+from .parser import Name, Select
 from .queries import Queries
-from .storage import Chunk, Index, Row, Table
+from .storage import Chunk, Row, Table
 
 
 class Rows(Queries):

@@ -9,7 +9,8 @@ from .base import Result
 from .bulk import BulkLoad
 from .errors import NotInDoubleError, SqlError
 from .expressions import Scope
-from .parser import Name, Node, Parser
+from .nodes import Node
+from .parser import Name, Parser
 from .storage import Database, Table, Transaction
 from .switching import Switching
 
@@ -53,6 +54,7 @@ class Session(Switching):
             own = self._transaction or self.database.begin()
             mark = len(own.undo)
             self._of_statement = own
+            self.keys.clear()
             try:
                 result = self._dispatch(statement)
             except BaseException:

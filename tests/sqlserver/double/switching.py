@@ -8,9 +8,10 @@ from typing import Any
 
 from .definitions import Definitions
 from .errors import NotInDoubleError, SqlError
+from .nodes import Index
 from .parser import Name
 from .partitions import filegroup, partition_of, scheme_of
-from .storage import Index, Row, Table
+from .storage import Row, Table
 
 
 class Switching(Definitions):

@@ -272,6 +272,7 @@ mod tests {
             mode: WriteMode::Create,
             replaced: ReplacedRows::Removed,
             partition_by: Vec::new(),
+            bounds: Vec::new(),
             shape: "1".to_owned(),
             pre_sql: Vec::new(),
             post_sql: Vec::new(),

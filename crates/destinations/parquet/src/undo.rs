@@ -287,6 +287,7 @@ impl TakeOut<'_> {
             mode: WriteMode::Append,
             replaced: ReplacedRows::Removed,
             partition_by: self.generation.partitioned_by.clone(),
+            bounds: Vec::new(),
             shape: String::new(),
             pre_sql: Vec::new(),
             post_sql: Vec::new(),

@@ -3,6 +3,8 @@
 use inrush_destination::{Error, Result, TargetColumn, TargetFacts, TargetName};
 
 use crate::connection::SqlSession;
+use crate::partitions::Partitioning;
+use crate::shape::TableShape;
 use crate::sql;
 use crate::types::CatalogType;
 
@@ -46,6 +48,12 @@ pub fn entry(session: &mut SqlSession, schema: &str, name: &str) -> Result<Optio
     }))
 }
 
+/// True if there is a table of this name.
+pub fn is_table(session: &mut SqlSession, name: &TargetName) -> Result<bool> {
+    let found = entry(session, schema_of(name)?, &name.name)?;
+    Ok(found.is_some_and(|found| found.kind == "table"))
+}
+
 /// The schema of this name, as the catalog spells it; `None` if there is none.
 pub fn schema(session: &mut SqlSession, name: &str) -> Result<Option<String>> {
     let question = format!(
@@ -81,7 +89,10 @@ pub fn target(session: &mut SqlSession, name: &TargetName) -> Result<Option<Targ
     Ok(Some(TargetFacts {
         columns: columns(session, name)?,
         has_rows: has_rows(session, name)?,
-        partitioned_by: Vec::new(),
+        partitioned_by: Partitioning::of_table(session, &name.sql)?
+            .into_iter()
+            .map(|partitioning| partitioning.column)
+            .collect(),
         obstacle: obstacle(session, name)?,
         notes: notes(session, name)?,
     }))
@@ -162,25 +173,49 @@ fn notes(session: &mut SqlSession, name: &TargetName) -> Result<Vec<String>> {
     );
     let triggers = session.rows(DOING, &question)?;
     let triggers: Vec<String> = triggers.into_iter().flatten().flatten().collect();
-    Ok(match triggers.is_empty() {
-        true => Vec::new(),
-        false => vec![format!(
+    let mut notes = Vec::new();
+    if !triggers.is_empty() {
+        notes.push(format!(
             "{} has triggers, which run once for all rows in the switch: {}",
             name.sql,
             triggers.join(", ")
-        )],
-    })
+        ));
+    }
+    let shape = TableShape::read(session, &name.sql)?;
+    if let Some(partitioning) = &shape.partitioning {
+        notes.push(match shape.standing_obstacle() {
+            None => format!(
+                "{} is {}: rows are switched into its empty partitions; partitions with rows get theirs by INSERT ... SELECT",
+                name.sql,
+                partitioning.words()
+            ),
+            Some(reason) => format!(
+                "{} is {}: its partitions get their rows by INSERT ... SELECT and not by SWITCH, because {reason}",
+                name.sql,
+                partitioning.words()
+            ),
+        });
+    }
+    Ok(notes)
 }
 
 /// A column as the catalog has it.
-struct CatalogColumn {
-    name: String,
-    catalog_type: CatalogType,
-    is_nullable: bool,
-    is_identity: bool,
-    is_computed: bool,
-    has_default: bool,
-    is_encrypted: bool,
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CatalogColumn {
+    /// Its name.
+    pub name: String,
+    /// Its type.
+    pub catalog_type: CatalogType,
+    /// NULL is allowed.
+    pub is_nullable: bool,
+    /// It is an identity column.
+    pub is_identity: bool,
+    /// The server fills it: a computed column, a period of a temporal table, a rowversion.
+    pub is_computed: bool,
+    /// It has a DEFAULT.
+    pub has_default: bool,
+    /// It is encrypted by Always Encrypted.
+    pub is_encrypted: bool,
 }
 
 /// The columns of a table.
@@ -200,15 +235,6 @@ pub fn columns(session: &mut SqlSession, name: &TargetName) -> Result<Vec<Target
     Ok(found.into_iter().map(column).collect())
 }
 
-/// The collations of a table's columns, as INSERT BULK repeats them, in their order.
-pub fn collations(session: &mut SqlSession, table: &str) -> Result<Vec<Option<String>>> {
-    let found = catalog_columns(session, table)?;
-    Ok(found
-        .into_iter()
-        .map(|column| column.catalog_type.collation)
-        .collect())
-}
-
 /// The identity column of a table.
 pub fn identity(session: &mut SqlSession, table: &str) -> Result<Option<String>> {
     let found = catalog_columns(session, table)?;
@@ -218,7 +244,8 @@ pub fn identity(session: &mut SqlSession, table: &str) -> Result<Option<String>>
         .map(|column| column.name))
 }
 
-fn catalog_columns(session: &mut SqlSession, table: &str) -> Result<Vec<CatalogColumn>> {
+/// The columns of a table, in their order.
+pub fn catalog_columns(session: &mut SqlSession, table: &str) -> Result<Vec<CatalogColumn>> {
     let question = format!(
         "SELECT c.name, TYPE_NAME(c.system_type_id), c.max_length, c.precision, c.scale, c.collation_name, c.is_nullable, \
          c.is_identity, CASE WHEN c.is_computed = 1 OR c.generated_always_type <> 0 OR TYPE_NAME(c.system_type_id) = \

@@ -12,8 +12,10 @@ pub const RUN_LOCK_MILLISECONDS: u32 = 60_000;
 
 /// Numbers of errors that are told apart.
 pub mod number {
-    /// A unique key is there already: of a constraint, of an index.
-    pub const DUPLICATE_KEYS: [i32; 2] = [2627, 2601];
+    /// A unique key is there already: of a constraint, of an index, of an index that is being made.
+    pub const DUPLICATE_KEYS: [i32; 3] = [2627, 2601, 1505];
+    /// SWITCH is refused: 4904 to 4985 are its reasons.
+    pub const SWITCH: std::ops::RangeInclusive<i32> = 4904..=4985;
     /// A CHECK or FOREIGN KEY is broken; a NULL is not allowed.
     pub const CONSTRAINT: i32 = 547;
     /// NULL into a column that is NOT NULL.
@@ -215,6 +217,9 @@ fn hint(number: i32) -> Option<&'static str> {
         }
         number if number::NO_SPACE.contains(&number) => {
             "make room on the server, or let its files grow, then run the same command again: it resumes the load"
+        }
+        number if number::SWITCH.contains(&number) => {
+            "the target cannot take these rows by SWITCH: the option switch=no copies them instead"
         }
         number if number::NO_RIGHTS.contains(&number) => {
             "the login may not do that: grant the right, or connect as another user"

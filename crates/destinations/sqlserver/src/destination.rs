@@ -4,8 +4,9 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use inrush_destination::{
-    Abilities, Address, Destination, Error, NewRun, OpenRun, PastRun, ResolvedType, Result,
-    RunRecord, RunState, TargetFacts, TargetName, TargetPlan, UnitRecord,
+    Abilities, Address, Destination, Error, Filling, Layout, NewRun, OpenRun, PastRun,
+    PublishesInto, ResolvedType, Result, RunRecord, RunState, SplitFacts, TargetFacts, TargetName,
+    TargetPlan, UnitRecord,
 };
 use inrush_rows::ids::RunKey;
 use inrush_tdsclient::Interrupt;
@@ -15,6 +16,7 @@ use crate::connection::{self, Purpose, SqlSession};
 use crate::ledger::{Ledger, StoredRun};
 use crate::lock;
 use crate::options::Options;
+use crate::partitions;
 use crate::run::SqlRun;
 use crate::server::Server;
 use crate::sql;
@@ -156,6 +158,16 @@ impl Destination for SqlServer {
 
     fn target(&self, name: &TargetName) -> Result<Option<TargetFacts>> {
         self.asking(|session| catalog::target(session, name))
+    }
+
+    /// The partitions that the plan asks for are checked here, before anything is changed.
+    fn lay_out(&self, target: &TargetPlan, splits: &[SplitFacts<'_>]) -> Result<Layout> {
+        self.asking(|session| partitions::check(session, target))?;
+        Ok(Layout::one_unit_each(
+            splits.len(),
+            Filling::OneOrSeveral,
+            || PublishesInto::Target,
+        ))
     }
 
     fn runs(&self, run_key: Option<&RunKey>) -> Result<Vec<PastRun>> {

@@ -2,15 +2,17 @@
 //!
 //! Each target gets one staging table, a heap in the schema of the target, and all streams fill it by `INSERT BULK` with
 //! TABLOCK, whose lock they share. A unit is one transaction: its rows, the server's count of them, and the unit's row
-//! in the ledger. [`publish`] renames staging to a target that is new, or copies the rows into one that exists, for all
-//! targets in one transaction.
+//! in the ledger. [`publish`] renames staging to a target that is new. Into one that exists it switches the rows, or copies
+//! them where SWITCH is not possible; for all targets in one transaction.
 //!
 //! | file | what it owns |
 //! |---|---|
 //! | [`destination`] | the server before a run: abilities, names, earlier runs |
-//! | [`run`], [`stream`], [`publish`] | a run, its streams, its last step |
+//! | [`run`], [`stream`] | a run, and its streams |
+//! | [`publish`], [`ways`] | its last step; how rows get into each target |
 //! | [`ledger`], [`ledger_row`], [`lock`] | runs and units in the database; the lock of a run |
 //! | [`staging`], [`catalog`], [`types`] | tables of a run; existing tables; types |
+//! | [`shape`], [`indexes`], [`partitions`] | what staging has in common with its target; partitions of both |
 //! | [`connection`], [`server`], [`options`] | sessions with their errors; what the server is; options of a load |
 //!
 //! It has not been run against a real SQL Server yet: `docs/sql-server.md` describes what the tests use instead.
@@ -18,17 +20,21 @@
 mod catalog;
 mod connection;
 mod destination;
+mod indexes;
 mod ledger;
 mod ledger_row;
 mod lock;
 mod options;
+mod partitions;
 mod publish;
 mod run;
 mod server;
+mod shape;
 mod sql;
 mod staging;
 mod stream;
 mod types;
+mod ways;
 
 use inrush_destination::{Address, Destination, Result};
 

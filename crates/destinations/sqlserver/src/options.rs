@@ -1,5 +1,7 @@
 //! The options of a connection: those of the session, and those of a load.
 
+use std::collections::BTreeMap;
+
 use inrush_destination::{Address, Error, Result};
 use inrush_tdsclient::SessionOptions;
 use inrush_tdsclient::address::refuse_unknown;
@@ -7,7 +9,7 @@ use inrush_tdsclient::address::refuse_unknown;
 use crate::connection;
 
 /// Options of a load.
-const OF_LOAD: [&str; 1] = ["table_lock"];
+const OF_LOAD: [&str; 3] = ["filegroups", "switch", "table_lock"];
 
 /// All options.
 #[derive(Clone, Debug)]
@@ -17,6 +19,10 @@ pub struct Options {
     /// Bulk loads take the lock of the whole staging table, which bulk loads into the same heap share: extents are
     /// allocated at once, and the log is minimal where the database's recovery model allows it.
     pub table_lock: bool,
+    /// Rows are switched into tables that exist, where that is possible; otherwise they are always copied.
+    pub switch: bool,
+    /// The partitions of new tables are dealt to these filegroups in turn; to PRIMARY if there are none.
+    pub filegroups: Vec<String>,
 }
 
 impl Options {
@@ -25,20 +31,31 @@ impl Options {
         let (session, mut others) =
             SessionOptions::parse(address.url, address.options, address.folder)
                 .map_err(connection::address_error)?;
-        let table_lock = match others.remove("table_lock").as_deref() {
-            None | Some("yes" | "true") => true,
-            Some("no" | "false") => false,
-            Some(other) => {
-                return Err(Error::Address {
-                    what: format!("option table_lock of SQL Server: {other:?} is not understood"),
-                    hint: "write yes or no".to_owned(),
-                });
-            }
-        };
+        let table_lock = yes_or_no(&mut others, "table_lock")?;
+        let switch = yes_or_no(&mut others, "switch")?;
+        let filegroups = others.remove("filegroups").unwrap_or_default();
+        let filegroups = filegroups.split(',').map(str::trim);
         refuse_unknown(&others, &OF_LOAD).map_err(connection::address_error)?;
         Ok(Options {
             session,
             table_lock,
+            switch,
+            filegroups: filegroups
+                .filter(|name| !name.is_empty())
+                .map(str::to_owned)
+                .collect(),
         })
+    }
+}
+
+/// An option that is `yes` unless it is turned off.
+fn yes_or_no(options: &mut BTreeMap<String, String>, name: &str) -> Result<bool> {
+    match options.remove(name).as_deref() {
+        None | Some("yes" | "true") => Ok(true),
+        Some("no" | "false") => Ok(false),
+        Some(other) => Err(Error::Address {
+            what: format!("option {name} of SQL Server: {other:?} is not understood"),
+            hint: "write yes or no".to_owned(),
+        }),
     }
 }

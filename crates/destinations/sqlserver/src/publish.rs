@@ -1,17 +1,28 @@
 //! The switch: staged rows become part of all targets, in one transaction.
 //!
-//! A target that is new is the staging table, renamed: no row is moved. A target that exists gets the rows by
-//! `INSERT ... SELECT`, after TRUNCATE or DELETE if its rows are replaced. Readers wait for the transaction; with
-//! READ_COMMITTED_SNAPSHOT on, those of a target that gets more rows do not. They never see a part.
+//! A target that is new is the staging table, renamed: no row is moved. Into a target that exists, partitions that are empty
+//! get their rows by SWITCH, which moves no row either, and so does a whole table; the others get them by
+//! `INSERT ... SELECT`. Rows that are replaced are removed before, by TRUNCATE or DELETE. Readers wait for the transaction;
+//! with READ_COMMITTED_SNAPSHOT on, those of a target that gets more rows by INSERT do not. They never see a part.
+//!
+//! SWITCH waits for its lock at low priority: statements that come later are not held up by its waiting.
 
 use inrush_destination::{Error, PublishStep, Published, Result, WriteMode};
 use inrush_rows::calendar::now_microseconds;
+use inrush_rows::plural::counted;
 
 use crate::catalog;
 use crate::connection::SqlSession;
+use crate::partitions::Partitioning;
 use crate::run::SqlRun;
+use crate::shape::TableShape;
 use crate::sql;
 use crate::staging::Staging;
+use crate::ways::{self, Way};
+
+/// A minute, as sessions of a run wait for other locks; then the switch gives up, and the session that holds the lock goes on.
+const LOW_PRIORITY: &str =
+    "WITH (WAIT_AT_LOW_PRIORITY (MAX_DURATION = 1 MINUTES, ABORT_AFTER_WAIT = SELF))";
 
 /// Publishes a run.
 pub fn publish(
@@ -19,8 +30,13 @@ pub fn publish(
     session: &mut SqlSession,
     reached: &dyn Fn(PublishStep),
 ) -> Result<Published> {
+    let mut found = Vec::with_capacity(run.stagings.len());
+    for staging in &run.stagings {
+        run.refuse_interrupted()?;
+        found.push(ways::prepare(session, staging, &run.options)?);
+    }
     let published = session.in_transaction("cannot commit the switch", |session| {
-        let published = switch(run, session, reached)?;
+        let published = switch(run, session, &found, reached)?;
         reached(PublishStep::BeforeCommit);
         run.refuse_interrupted()?;
         Ok(published)
@@ -32,6 +48,7 @@ pub fn publish(
 fn switch(
     run: &SqlRun,
     session: &mut SqlSession,
+    found: &[Way],
     reached: &dyn Fn(PublishStep),
 ) -> Result<Published> {
     let ledger = &run.ledger;
@@ -41,13 +58,25 @@ fn switch(
     }
     let mut published = Published::default();
     let mut loaded = Vec::with_capacity(run.stagings.len());
-    for (place, staging) in run.stagings.iter().enumerate() {
+    for (place, (staging, way)) in run.stagings.iter().zip(found).enumerate() {
         run.refuse_interrupted()?;
         let staged = staging.count(session)?;
-        if staging.plan.mode != WriteMode::Append {
+        if matches!(staging.plan.mode, WriteMode::Create | WriteMode::Replace) {
             ledger.mark_gone(session, &staging.plan.name.sql)?;
         }
-        published.rows.push(fill(run, session, staging, staged)?);
+        let mut filling = Filling {
+            run,
+            session,
+            staging,
+            staged,
+            partitions: Vec::new(),
+            notes: Vec::new(),
+        };
+        published.rows.push(filling.fill(way)?);
+        published.notes.append(&mut filling.notes);
+        if !filling.partitions.is_empty() {
+            published.partitions.insert(place, filling.partitions);
+        }
         loaded.push(staged);
         if place == 0 {
             reached(PublishStep::Under);
@@ -60,16 +89,89 @@ fn switch(
     Ok(published)
 }
 
-/// Fills a target. Returns its number of rows then, if that is known without counting them.
-fn fill(
-    run: &SqlRun,
-    session: &mut SqlSession,
-    staging: &Staging,
+/// One target that gets its rows.
+struct Filling<'a> {
+    run: &'a SqlRun,
+    session: &'a mut SqlSession,
+    staging: &'a Staging,
     staged: u64,
-) -> Result<Option<u64>> {
-    let target = &staging.plan.name;
-    let Some(found) = catalog::entry(session, &staging.schema, &target.name)? else {
-        if staging.plan.mode == WriteMode::Append {
+    /// The partitions that got rows, by their numbers.
+    partitions: Vec<String>,
+    notes: Vec<String>,
+}
+
+impl Filling<'_> {
+    /// Fills the target. Returns its number of rows then, if that is known without counting them.
+    fn fill(&mut self, way: &Way) -> Result<Option<u64>> {
+        let staging = self.staging;
+        let target = &staging.plan.name;
+        let mode = staging.plan.mode;
+        let Some(found) = catalog::entry(self.session, &staging.schema, &target.name)? else {
+            return self.rename();
+        };
+        if found.kind != "table" {
+            return Err(Error::Unsuitable {
+                what: format!("{} is a {} by now", target.sql, found.kind),
+                hint: "remove it, or name another table".to_owned(),
+            });
+        }
+        let shape = TableShape::read(self.session, &target.sql)?;
+        let partitioning = shape.partitioning.as_ref();
+        let staged = match partitioning {
+            Some(partitioning) => ways::staged_partitions(self.session, staging, partitioning)?,
+            None => Vec::new(),
+        };
+        self.partitions = staged
+            .iter()
+            .map(|(number, _)| number.to_string())
+            .collect();
+        match (mode, partitioning) {
+            (WriteMode::Create, _) if catalog::has_rows_for_certain(self.session, target)? => {
+                return Err(Error::Unsuitable {
+                    what: format!(
+                        "{} has rows now, but had none when the load began",
+                        target.sql
+                    ),
+                    hint: "use the mode append or replace, or empty it".to_owned(),
+                });
+            }
+            (WriteMode::Replace, _) => empty(self.session, staging)?,
+            (WriteMode::ReplacePartitions, Some(partitioning)) => {
+                empty_partitions(self.session, staging, &shape, partitioning, &staged)?;
+            }
+            (WriteMode::ReplacePartitions, None) => {
+                return Err(Error::Unsuitable {
+                    what: format!("{} has no partitions by now", target.sql),
+                    hint: "use the mode replace for the whole table".to_owned(),
+                });
+            }
+            _ => {}
+        }
+        self.run.refuse_interrupted()?;
+        match way {
+            Way::Switch(before) if **before == shape => match partitioning {
+                Some(partitioning) => self.switch_partitions(partitioning, &staged)?,
+                None => self.switch_table()?,
+            },
+            Way::Switch(_) | Way::Rename => {
+                self.copied_because("it was changed while the rows were prepared");
+                self.copy("", self.staged)?;
+            }
+            Way::Copy(reason) => {
+                if let Some(reason) = reason {
+                    self.copied_because(reason);
+                }
+                self.copy("", self.staged)?;
+            }
+        }
+        staging.remove(self.session)?;
+        let is_all = matches!(mode, WriteMode::Create | WriteMode::Replace);
+        Ok(is_all.then_some(self.staged))
+    }
+
+    fn rename(&mut self) -> Result<Option<u64>> {
+        let target = &self.staging.plan.name;
+        if self.staging.plan.mode == WriteMode::Append {
             return Err(Error::Unsuitable {
                 what: format!("{} is gone; it was there when the load began", target.sql),
                 hint: "create it again, or use the mode create".to_owned(),
@@ -79,43 +181,124 @@ fn fill(
         // The new name is a text and not an identifier: it is not quoted.
         let rename = format!(
             "EXEC sp_rename {}, {}, N'OBJECT'",
-            sql::text(&staging.sql),
+            sql::text(&self.staging.sql),
             sql::text(&target.name)
         );
-        session.run(&doing, &rename)?;
-        return Ok(Some(staged));
-    };
-    if found.kind != "table" {
-        return Err(Error::Unsuitable {
-            what: format!("{} is a {} now", target.sql, found.kind),
-            hint: "remove it, or name another table".to_owned(),
-        });
+        self.session.run(&doing, &rename)?;
+        Ok(Some(self.staged))
     }
-    match staging.plan.mode {
-        WriteMode::Create if catalog::has_rows_for_certain(session, target)? => {
-            return Err(Error::Unsuitable {
-                what: format!(
-                    "{} has rows now, but had none when the load began",
-                    target.sql
-                ),
-                hint: "use the mode append or replace, or empty it".to_owned(),
+
+    /// Switches the rows into each partition that is empty, and copies those of the others.
+    fn switch_partitions(
+        &mut self,
+        partitioning: &Partitioning,
+        staged: &[(u64, u64)],
+    ) -> Result<()> {
+        let target = &self.staging.plan.name.sql;
+        let placed: u64 = staged.iter().map(|(_, rows)| rows).sum();
+        if placed != self.staged {
+            return Err(Error::Refused {
+                doing: format!("cannot switch the rows of {target}"),
+                message: format!("{} rows are staged, and {placed} in partitions", self.staged),
+                hint: Some("somebody changed the staging table: run `inrush cleanup`, then the same command".to_owned()),
             });
         }
-        WriteMode::Replace => empty(session, staging)?,
-        _ => {}
+        let mut copied = Vec::new();
+        let mut copied_rows = 0;
+        for (number, rows) in staged {
+            self.run.refuse_interrupted()?;
+            if ways::has_rows_in(self.session, self.staging, partitioning, *number)? {
+                self.copy(
+                    &format!(" WHERE {} = {number}", partitioning.number()),
+                    *rows,
+                )?;
+                copied.push(number.to_string());
+                copied_rows += rows;
+                continue;
+            }
+            let doing = format!("cannot switch partition {number} of {target}");
+            let statement = format!(
+                "ALTER TABLE {} SWITCH PARTITION {number} TO {target} PARTITION {number} {LOW_PRIORITY}",
+                self.staging.sql
+            );
+            self.session.run(&doing, &statement)?;
+        }
+        if !copied.is_empty() {
+            self.notes.push(format!(
+                "{target}: {} had rows, and got {} by INSERT ... SELECT: {}",
+                counted(copied.len() as u64, "partition"),
+                counted(copied_rows, "row"),
+                copied.join(", ")
+            ));
+        }
+        Ok(())
     }
-    run.refuse_interrupted()?;
-    copy(session, staging, staged)?;
-    staging.remove(session)?;
-    Ok((staging.plan.mode != WriteMode::Append).then_some(staged))
+
+    /// Switches all rows into a table without partitions; copies them if it has rows.
+    fn switch_table(&mut self) -> Result<()> {
+        let target = &self.staging.plan.name;
+        if self.staging.plan.mode == WriteMode::Append
+            && catalog::has_rows_for_certain(self.session, target)?
+        {
+            return self.copy("", self.staged);
+        }
+        let doing = format!("cannot switch the rows of {}", target.sql);
+        let statement = format!(
+            "ALTER TABLE {} SWITCH TO {} {LOW_PRIORITY}",
+            self.staging.sql, target.sql
+        );
+        self.session.run(&doing, &statement)?;
+        Ok(())
+    }
+
+    fn copied_because(&mut self, reason: &str) {
+        self.notes.push(format!(
+            "{}: rows were added by INSERT ... SELECT and not by SWITCH, because {reason}",
+            self.staging.plan.name.sql
+        ));
+    }
+
+    /// Copies rows of staging into the target, and compares the server's count.
+    fn copy(&mut self, condition: &str, rows: u64) -> Result<()> {
+        let staging = self.staging;
+        let target = &staging.plan.name;
+        let session = &mut *self.session;
+        let doing = format!("cannot add the rows to {}", target.sql);
+        let names = staging.column_names();
+        let identity = catalog::identity(session, &target.sql)?;
+        let fills_identity =
+            identity.is_some_and(|identity| staging.filled().any(|filled| filled == identity));
+        let set = |value: &str| format!("SET IDENTITY_INSERT {} {value}", target.sql);
+        if fills_identity {
+            session.run(&doing, &set("ON"))?;
+        }
+        let statement = format!(
+            "INSERT INTO {} WITH (TABLOCK) ({names}) SELECT {names} FROM {}{condition}",
+            target.sql, staging.sql
+        );
+        let added = session.run(&doing, &statement)?.count();
+        if fills_identity {
+            session.run(&doing, &set("OFF"))?;
+        }
+        match added {
+            Some(added) if added != rows => Err(Error::Refused {
+                doing,
+                message: format!("{rows} rows are staged, but {added} were added"),
+                hint: Some(
+                    "a trigger of the table, or IGNORE_DUP_KEY of an index, drops rows: fix or leave out those rows, or load \
+                     into another table"
+                        .to_owned(),
+                ),
+            }),
+            _ => Ok(()),
+        }
+    }
 }
 
-/// Removes all rows of a target. TRUNCATE is not allowed for a table that a foreign key references or an indexed view
-/// reads (error 4712), and it runs no triggers.
-fn empty(session: &mut SqlSession, staging: &Staging) -> Result<()> {
-    let target = &staging.plan.name;
-    let doing = format!("cannot empty {}", target.sql);
-    let object = sql::text(&target.sql);
+/// True if TRUNCATE would be refused, or would leave something out: a foreign key references the table, an indexed view
+/// reads it (error 4712), it is a temporal table, or it has triggers, which TRUNCATE does not run.
+fn must_delete(session: &mut SqlSession, doing: &str, table: &str) -> Result<bool> {
+    let object = sql::text(table);
     let question = format!(
         "SELECT (SELECT COUNT_BIG(*) FROM sys.foreign_keys WHERE referenced_object_id = OBJECT_ID({object})) + (SELECT \
          COUNT_BIG(*) FROM sys.triggers WHERE parent_id = OBJECT_ID({object})) + (SELECT COUNT_BIG(*) FROM sys.tables WHERE \
@@ -123,51 +306,49 @@ fn empty(session: &mut SqlSession, staging: &Staging) -> Result<()> {
          WHERE referenced_id = OBJECT_ID({object}) AND is_schema_bound_reference = 1 AND referencing_id IN (SELECT object_id \
          FROM sys.views))"
     );
-    let statement = match session.number(&doing, &question)? {
-        Some(0) => format!("TRUNCATE TABLE {}", target.sql),
-        _ => format!("DELETE FROM {} WITH (TABLOCK)", target.sql),
+    Ok(session.number(doing, &question)? != Some(0))
+}
+
+/// Removes all rows of a target.
+fn empty(session: &mut SqlSession, staging: &Staging) -> Result<()> {
+    let target = &staging.plan.name.sql;
+    let doing = format!("cannot empty {target}");
+    let statement = match must_delete(session, &doing, target)? {
+        false => format!("TRUNCATE TABLE {target}"),
+        true => format!("DELETE FROM {target} WITH (TABLOCK)"),
     };
     session.run(&doing, &statement)?;
     Ok(())
 }
 
-/// Copies all rows of staging into its target, and compares the server's count.
-fn copy(session: &mut SqlSession, staging: &Staging, staged: u64) -> Result<()> {
-    let target = &staging.plan.name;
-    let doing = format!("cannot add the rows to {}", target.sql);
-    let names = staging.column_names();
-    let identity = catalog::identity(session, &target.sql)?;
-    let fills_identity = identity.is_some_and(|identity| {
-        staging
-            .plan
-            .columns
-            .iter()
-            .any(|column| column.name == identity)
-    });
-    let set = |value: &str| format!("SET IDENTITY_INSERT {} {value}", target.sql);
-    if fills_identity {
-        session.run(&doing, &set("ON"))?;
+/// Removes the rows of the partitions that get new ones. An index that is not partitioned as its table is keeps TRUNCATE from
+/// removing single partitions (error 3756).
+fn empty_partitions(
+    session: &mut SqlSession,
+    staging: &Staging,
+    shape: &TableShape,
+    partitioning: &Partitioning,
+    staged: &[(u64, u64)],
+) -> Result<()> {
+    if staged.is_empty() {
+        return Ok(());
     }
-    let statement = format!(
-        "INSERT INTO {} WITH (TABLOCK) ({names}) SELECT {names} FROM {}",
-        target.sql, staging.sql
-    );
-    let added = session.run(&doing, &statement)?.count();
-    if fills_identity {
-        session.run(&doing, &set("OFF"))?;
-    }
-    match added {
-        Some(added) if added != staged => Err(Error::Refused {
-            doing,
-            message: format!("{staged} rows are staged, but {added} were added"),
-            hint: Some(
-                "a trigger of the table, or IGNORE_DUP_KEY of an index, drops rows: fix or leave out those rows, or load into \
-                 another table"
-                    .to_owned(),
-            ),
-        }),
-        _ => Ok(()),
-    }
+    let target = &staging.plan.name.sql;
+    let numbers: Vec<String> = staged
+        .iter()
+        .map(|(number, _)| number.to_string())
+        .collect();
+    let numbers = numbers.join(", ");
+    let doing = format!("cannot empty the partitions {numbers} of {target}");
+    let statement = match shape.is_aligned() && !must_delete(session, &doing, target)? {
+        true => format!("TRUNCATE TABLE {target} WITH (PARTITIONS ({numbers}))"),
+        false => format!(
+            "DELETE FROM {target} WITH (TABLOCK) WHERE {} IN ({numbers})",
+            partitioning.number()
+        ),
+    };
+    session.run(&doing, &statement)?;
+    Ok(())
 }
 
 /// Runs the user's batches, one at a time.

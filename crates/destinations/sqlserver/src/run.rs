@@ -59,7 +59,7 @@ impl SqlRun {
         let (record, stagings) = control.in_transaction("cannot begin the run", |session| {
             lock::take_ledger(session, ledger)?;
             ledger.create(session)?;
-            enter(ledger, session, run, targets)
+            enter(ledger, session, options, run, targets)
         })?;
         let bulk_targets = stagings
             .iter()
@@ -105,6 +105,7 @@ impl SqlRun {
 fn enter(
     ledger: &Ledger,
     session: &mut SqlSession,
+    options: &Options,
     run: &NewRun,
     targets: &[TargetPlan],
 ) -> Result<(RunRecord, Vec<Staging>)> {
@@ -159,7 +160,7 @@ fn enter(
         if stands {
             staging.remove(session)?;
         }
-        staging.create(session)?;
+        staging.create(session, options)?;
         if rows.is_some() {
             forgotten.push(target.clone());
         }
@@ -225,7 +226,7 @@ impl OpenRun for SqlRun {
                 .filter(|staging| targets.contains(&staging.plan.name.sql))
             {
                 staging.remove(session)?;
-                staging.create(session)?;
+                staging.create(session, &self.options)?;
                 ledger.forget_target(session, run_id, &staging.plan.name.sql)?;
             }
             Ok(())

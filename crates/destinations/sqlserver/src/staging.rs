@@ -1,6 +1,10 @@
 //! Staging tables: one heap for each target, in the schema of the target, with the columns that are filled.
+//!
+//! If the target exists and rows can be switched into it, the heap has its columns in its order, its filegroup or partition
+//! scheme and its compression. The server puts each row into its partition, and the same number of partition is switched
+//! later. If the target is new and gets partitions, its function and scheme are made together with the heap.
 
-use inrush_destination::{Error, Result, TargetPlan, WriteMode};
+use inrush_destination::{Error, Result, TargetPlan};
 use inrush_rows::hexadecimal::hexadecimal;
 use inrush_rows::ids::{RunId, RunKey};
 use inrush_tds::RowMetadata;
@@ -9,12 +13,18 @@ use sha2::{Digest, Sha256};
 use crate::catalog;
 use crate::connection::SqlSession;
 use crate::options::Options;
+use crate::partitions::{self, NewPartitions};
+use crate::shape::TableShape;
 use crate::sql;
 
 /// UTF-16 units of a name.
 const NAME_UNITS_MAX: usize = 128;
 /// Columns of a table.
 const COLUMNS_MAX: usize = 1024;
+/// The beginning of the names of staging tables.
+const PREFIX: &str = "inrush_staging_";
+/// The beginning of the names of partition functions and schemes. They stay with the table, once it is published.
+const PARTITIONS_PREFIX: &str = "inrush_partitions_";
 
 /// A target with its staging table.
 #[derive(Clone, Debug)]
@@ -32,8 +42,10 @@ pub struct Staging {
 /// How rows are sent into a staging table.
 #[derive(Clone, Debug)]
 pub struct BulkTarget {
-    /// The columns as the server describes them.
+    /// The columns as the server describes them, in the order of the staging table.
     pub columns: RowMetadata,
+    /// The place of each of them in a batch.
+    pub places: Vec<usize>,
     /// The INSERT BULK statement.
     pub statement: String,
 }
@@ -46,12 +58,6 @@ impl Staging {
             hint: hint.to_owned(),
         };
         let table = &plan.name.sql;
-        if plan.mode == WriteMode::ReplacePartitions || !plan.partition_by.is_empty() {
-            return Err(unsuitable(
-                format!("{table}: single partitions of SQL Server are not loaded yet"),
-                "load the whole table, with mode create, append or replace; the server puts each row into its partition",
-            ));
-        }
         if plan.columns.len() > COLUMNS_MAX {
             return Err(unsuitable(
                 format!(
@@ -64,12 +70,12 @@ impl Staging {
         for column in &plan.columns {
             check_name("column", &column.name)?;
         }
-        let digest = Sha256::digest(
-            [run_key.as_str(), &run_id.to_string(), table, &plan.shape]
-                .join("\0")
-                .as_bytes(),
-        );
-        let name = format!("inrush_staging_{}", hexadecimal(&digest[..8]));
+        let run_id = run_id.to_string();
+        let mut described = vec![run_key.as_str(), &run_id, table, &plan.shape];
+        described.extend(plan.bounds.iter().map(String::as_str));
+        let digest = Sha256::digest(described.join("\0").as_bytes());
+        let name = format!("{PREFIX}{}", hexadecimal(&digest[..8]));
+        NewPartitions::of_plan(plan, &partitions_name(&name))?;
         let schema = catalog::schema_of(&plan.name)?.to_owned();
         Ok(Staging {
             plan: plan.clone(),
@@ -85,18 +91,49 @@ impl Staging {
     }
 
     /// Creates the staging table.
-    pub fn create(&self, session: &mut SqlSession) -> Result<()> {
+    pub fn create(&self, session: &mut SqlSession, options: &Options) -> Result<()> {
+        let target = &self.plan.name;
+        let doing = format!("cannot make the staging table of {}", target.sql);
+        let found = catalog::entry(session, &self.schema, &target.name)?;
+        if found.is_some_and(|found| found.kind == "table") {
+            if options.switch {
+                let shape = TableShape::read(session, &target.sql)?;
+                if shape.obstacle(self.filled()).is_none() {
+                    session.run(&doing, &shape.create_statement(&self.sql))?;
+                    return Ok(());
+                }
+            }
+            session.run(&doing, &self.plain_statement(""))?;
+            return Ok(());
+        }
+        match NewPartitions::of_plan(&self.plan, &partitions_name(&self.name))? {
+            None => session.run(&doing, &self.plain_statement(""))?,
+            Some(partitions) => {
+                for statement in partitions.create_statements(&options.filegroups) {
+                    session.run(&doing, &statement)?;
+                }
+                session.run(
+                    &doing,
+                    &self.plain_statement(&format!(" ON {}", partitions.on())),
+                )?
+            }
+        };
+        Ok(())
+    }
+
+    /// The statement that makes a heap with the columns of the plan.
+    fn plain_statement(&self, on: &str) -> String {
         let columns = self.plan.columns.iter().map(|column| {
             let null = if column.nullable { "NULL" } else { "NOT NULL" };
             format!("{} {} {null}", sql::identifier(&column.name), column.sql)
         });
         let columns: Vec<String> = columns.collect();
-        let doing = format!("cannot make the staging table of {}", self.plan.name.sql);
-        session.run(
-            &doing,
-            &format!("CREATE TABLE {} ({})", self.sql, columns.join(", ")),
-        )?;
-        Ok(())
+        format!("CREATE TABLE {} ({}){on}", self.sql, columns.join(", "))
+    }
+
+    /// The names of the columns that are filled.
+    pub fn filled(&self) -> impl Iterator<Item = &str> + Clone {
+        self.plan.columns.iter().map(|column| column.name.as_str())
     }
 
     /// Removes the staging table.
@@ -113,7 +150,7 @@ impl Staging {
 
     /// The names of the columns that are filled, as statements list them.
     pub fn column_names(&self) -> String {
-        sql::names(self.plan.columns.iter().map(|column| column.name.as_str()))
+        sql::names(self.filled())
     }
 
     /// The staging table as the ledger names it.
@@ -128,7 +165,9 @@ impl Staging {
             "cannot ask for the columns of the staging table of {}",
             self.plan.name.sql
         );
-        let question = format!("SELECT TOP (0) {} FROM {}", self.column_names(), self.sql);
+        let own = catalog::catalog_columns(session, &self.sql)?;
+        let names = sql::names(own.iter().map(|column| column.name.as_str()));
+        let question = format!("SELECT TOP (0) {names} FROM {}", self.sql);
         let described = session.run(&doing, &question)?.rowsets.into_iter().next();
         let columns = described
             .map(|rowset| rowset.columns)
@@ -137,15 +176,20 @@ impl Staging {
                 message: "the server described no columns".to_owned(),
                 hint: None,
             })?;
-        let collations = catalog::collations(session, &self.sql)?;
+        let places = own.iter().map(|column| {
+            let place = self.filled().position(|name| name == column.name);
+            place.ok_or_else(|| Error::Refused {
+                doing: doing.clone(),
+                message: format!("column {} is in the staging table and not in the plan", column.name),
+                hint: Some("somebody changed the staging table: run the same command again after `inrush cleanup`".to_owned()),
+            })
+        });
+        let places = places.collect::<Result<Vec<usize>>>()?;
         let is_word = |text: &&String| text.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
         let listed = columns.columns().iter().enumerate().map(|(place, column)| {
             let name = sql::identifier(&column.name);
-            match collations
-                .get(place)
-                .and_then(Option::as_ref)
-                .filter(is_word)
-            {
+            let own = own.get(place).map(|column| &column.catalog_type);
+            match own.and_then(|own| own.collation.as_ref()).filter(is_word) {
                 Some(collation) => format!("{name} {} COLLATE {collation}", column.type_info),
                 None => format!("{name} {}", column.type_info),
             }
@@ -163,15 +207,25 @@ impl Staging {
                 hints.join(", ")
             ),
             columns,
+            places,
         })
     }
 }
 
-/// Removes a staging table, if it is there.
+/// Removes a staging table, if it is there, with the partition function and scheme that were made for it.
 pub fn remove(session: &mut SqlSession, schema: &str, name: &str) -> Result<()> {
-    let statement = format!("DROP TABLE IF EXISTS {}", sql::table(schema, name));
-    session.run("cannot remove a staging table", &statement)?;
+    let doing = "cannot remove a staging table";
+    let table = format!("DROP TABLE IF EXISTS {}", sql::table(schema, name));
+    session.run(doing, &table)?;
+    for statement in partitions::drop_statements(&partitions_name(name)) {
+        session.run(doing, &statement)?;
+    }
     Ok(())
+}
+
+/// The name of the partition function and scheme of a staging table.
+fn partitions_name(staging: &str) -> String {
+    staging.replacen(PREFIX, PARTITIONS_PREFIX, 1)
 }
 
 /// Refuses a name that SQL Server does not take.
@@ -193,7 +247,7 @@ pub fn check_name(what: &str, name: &str) -> Result<()> {
 
 #[cfg(test)]
 mod tests {
-    use inrush_destination::{ColumnPlan, ReplacedRows, TargetName};
+    use inrush_destination::{ColumnPlan, ReplacedRows, TargetName, WriteMode};
     use inrush_rows::column_type::ColumnType;
 
     use super::*;
@@ -214,6 +268,7 @@ mod tests {
             columns: (0..columns).map(column).collect(),
             mode: WriteMode::Create,
             partition_by: Vec::new(),
+            bounds: Vec::new(),
             replaced: ReplacedRows::default(),
             shape: "shape".to_owned(),
             pre_sql: Vec::new(),
@@ -228,6 +283,9 @@ mod tests {
         };
         let (one, mut other) = (plan(1), plan(1));
         other.shape = "other".to_owned();
+        let mut divided = plan(1);
+        divided.bounds = vec!["5".to_owned()];
+        assert_ne!(staging(&one).sql, staging(&divided).sql);
         assert_eq!(staging(&one).sql, staging(&one).sql);
         assert_ne!(staging(&one).sql, staging(&other).sql);
         assert!(staging(&one).sql.starts_with("\"dbo\".\"inrush_staging_"));
@@ -236,11 +294,11 @@ mod tests {
     #[test]
     fn targets_that_cannot_be_loaded_are_refused() {
         let mut partitioned = plan(1);
-        partitioned.partition_by = vec!["c0".to_owned()];
+        partitioned.partition_by = vec!["c0".to_owned(), "c1".to_owned()];
         let mut long = plan(1);
         long.columns[0].name = "😀".repeat(65);
         for (wrong, said) in [
-            (partitioned, "partitions"),
+            (partitioned, "2 columns make partitions"),
             (long, "128 characters"),
             (plan(1025), "1025 columns"),
         ] {

@@ -101,6 +101,12 @@ impl<'a> Stream<'a> {
     fn encode(&mut self, batch: &RecordBatch) -> Result<Vec<Misfit>> {
         let target = self.unit.as_ref().expect("a unit was begun").target;
         let doing = self.doing(target);
+        let places = &self.run.bulk_targets[target].places;
+        let batch = &batch.project(places).map_err(|error| Error::Refused {
+            doing: doing.clone(),
+            message: error.to_string(),
+            hint: None,
+        })?;
         let fault = |error: EncodeError| Error::Refused {
             doing: doing.clone(),
             message: error.to_string(),
@@ -122,7 +128,7 @@ impl<'a> Stream<'a> {
             if misfits.last().is_none_or(|last| last.row != misfit.row) {
                 misfits.push(Misfit {
                     row: misfit.row,
-                    column: misfit.column_index,
+                    column: places[misfit.column_index],
                     reason: format!(
                         "does not fit into its column of SQL Server: {}",
                         misfit.fault

@@ -24,6 +24,7 @@ fn partitions_are_folders_and_replaced_alone() {
     let destination = lake.open();
     let plan = |mode| TargetPlan {
         partition_by: vec!["k".to_owned()],
+        bounds: Vec::new(),
         ..plan(destination.as_ref(), "parted", &KEYED, mode)
     };
     let schema = Schema::new(vec![Field::new("n", DataType::Int32, true)]);
@@ -122,6 +123,7 @@ fn partitions_are_folders_and_replaced_alone() {
 
     let other = TargetPlan {
         partition_by: Vec::new(),
+        bounds: Vec::new(),
         ..plan(WriteMode::Append)
     };
     let refused = destination
@@ -140,6 +142,7 @@ fn values_that_cannot_be_folders_come_back() {
     let destination = lake.open();
     let plan = TargetPlan {
         partition_by: vec!["k".to_owned()],
+        bounds: Vec::new(),
         ..plan(destination.as_ref(), "parted", &KEYED, WriteMode::Create)
     };
     let long = "x".repeat(300);
@@ -176,6 +179,7 @@ fn very_many_partitions_keep_all_rows() {
     let destination = lake.open();
     let plan = TargetPlan {
         partition_by: vec!["k".to_owned()],
+        bounds: Vec::new(),
         ..plan(
             destination.as_ref(),
             "parted",

@@ -12,6 +12,7 @@ const USED: &[Ability] = &[
     Ability::KeepReplaced,
     Ability::RejectRefused,
     Ability::Partitions,
+    Ability::Bounds,
     Ability::Routing,
     Ability::UserSql,
     Ability::VerifySums,

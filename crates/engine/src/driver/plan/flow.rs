@@ -3,15 +3,16 @@
 use std::sync::Arc;
 
 use inrush_destination::{
-    Abilities, ColumnPlan, Destination, ReplacedRows, TargetName, TargetPlan,
+    Abilities, Ability, ColumnPlan, Destination, ReplacedRows, TargetName, TargetPlan,
 };
-use inrush_package::{Flow, Keep, OneOrMany, Package, Verify};
+use inrush_package::{Bounds, Flow, Keep, OneOrMany, Package, Verify};
 use inrush_rows::ids::RunKey;
+use inrush_source::Source;
 
 use super::columns::{self, Resolved};
 use super::earlier::{since_marks, since_stopped};
 use super::units::UnitPlanner;
-use super::{ContractFlow, refuse};
+use super::{ContractFlow, bounds, refuse};
 use crate::plan::flow_inputs::FlowAsked;
 use crate::plan::identity::description::{self, Description};
 use crate::plan::steps::AskedSteps;
@@ -56,6 +57,12 @@ impl ContractFlowPlanner<'_> {
             });
         }
         notes.extend(facts.iter().flat_map(|facts| facts.notes.iter().cloned()));
+        if facts.is_some() && self.flow.bounds != Bounds::default() {
+            notes.push(format!(
+                "{} exists and keeps its partitions: `bounds` is for a new table",
+                self.name.sql
+            ));
+        }
         let target_columns = facts.as_ref().map(columns::names);
         let steps = AskedSteps::of(self.package, self.flow, &name, self.options)?;
         let filled = target_columns.as_ref().map(|names| match &steps {
@@ -102,6 +109,10 @@ impl ContractFlowPlanner<'_> {
         let steps = resolved.steps()?;
         expect::refuse_sums_with_steps(self.flow, &name)?;
         let partition_by = self.partition_by(&name, &resolved, facts.as_ref())?;
+        let bounds = match facts {
+            None => self.bounds(&name, &resolved, &partition_by, &*source)?,
+            Some(_) => Vec::new(),
+        };
         let types = resolved.planned.iter().map(|planned| &planned.sql);
         let mut verify = VerifyPlan::new(&resolved.columns, types, None);
         verify.summed = expect::places(&name, &expect::summed(self.flow), &verify)?;
@@ -131,6 +142,7 @@ impl ContractFlowPlanner<'_> {
             mode,
             replaced: replaced_rows(&self.flow.replace.keep),
             partition_by,
+            bounds,
             shape: shape.clone().into_text(),
             pre_sql: OneOrMany::statements(&self.flow.pre_sql),
             post_sql: OneOrMany::statements(&self.flow.post_sql),
@@ -200,7 +212,7 @@ impl ContractFlowPlanner<'_> {
             ));
         }
         match facts
-            .filter(|facts| facts.has_rows)
+            .filter(|facts| facts.has_rows || !facts.partitioned_by.is_empty())
             .map(|facts| &facts.partitioned_by)
         {
             Some(has) if !asked.is_empty() && *has != asked => Err(mismatch(
@@ -216,6 +228,22 @@ impl ContractFlowPlanner<'_> {
             )),
             Some(has) => Ok(has.clone()),
             None => Ok(asked),
+        }
+    }
+
+    /// The bounds of a new table's partitions; none for a destination that makes a partition of each value.
+    fn bounds(
+        &self,
+        name: &str,
+        resolved: &Resolved,
+        partition_by: &[String],
+        source: &dyn Source,
+    ) -> Result<Vec<String>, PlanError> {
+        let has_bounds = self.abilities.can.contains(&Ability::Bounds);
+        let mut columns = resolved.planned.iter().zip(&resolved.columns);
+        match columns.find(|(planned, _)| has_bounds && partition_by.contains(&planned.name)) {
+            Some((_, column)) => bounds::bounds(name, &self.flow.bounds, column, source),
+            None => Ok(Vec::new()),
         }
     }
 }

@@ -5,6 +5,7 @@
 //! load units.
 
 mod abilities;
+mod bounds;
 mod columns;
 mod earlier;
 mod flow;

@@ -15,6 +15,8 @@ use crate::plan::plan_text::{
 
 /// The number of units of a flow that are printed; the others are only counted.
 const UNITS_SHOWN: usize = 3;
+/// Partitions whose bounds are printed one by one.
+const BOUNDS_SHOWN: usize = 8;
 /// Splits of a unit that are printed, likewise.
 const SPLITS_SHOWN: usize = 3;
 
@@ -36,6 +38,9 @@ impl ContractPlan {
                 becomes(flow),
                 flow.target.partition_by
             ));
+            if !flow.target.bounds.is_empty() {
+                steps.push(format!("{target}: bounds {:?}", flow.target.bounds));
+            }
             for unit in &flow.units {
                 let into = into_words(unit);
                 steps.push(format!("{target}: unit {} {}{into}", unit.number, unit.key));
@@ -136,8 +141,9 @@ fn fmt_flow(f: &mut fmt::Formatter<'_>, flow: &ContractFlow, is_loaded: bool) ->
     if !flow.target.partition_by.is_empty() {
         told!(
             f,
-            "  partitioned by {}",
-            flow.target.partition_by.join(", ")
+            "  partitioned by {}{}",
+            flow.target.partition_by.join(", "),
+            bounds_words(&flow.target.bounds)
         )?;
     }
     told!(f, "  rejects: {}", reject_limit(&reading.reject_limit))?;
@@ -197,6 +203,24 @@ fn fmt_unit(f: &mut fmt::Formatter<'_>, unit: &RangeUnit) -> fmt::Result {
     match unit.splits.len().saturating_sub(SPLITS_SHOWN) {
         0 => Ok(()),
         more => told!(f, "    ... and {more} more"),
+    }
+}
+
+/// The bounds of new partitions in words: all of them, or the first and the last ones.
+fn bounds_words(bounds: &[String]) -> String {
+    match bounds {
+        [] => String::new(),
+        [one] => format!(": 2 partitions, divided at {one}"),
+        _ => {
+            let count = bounds.len() + 1;
+            let shown = match bounds {
+                [first, second, .., last] if count > BOUNDS_SHOWN => {
+                    format!("{first}, {second}, ..., {last}")
+                }
+                all => all.join(", "),
+            };
+            format!(": {count} partitions, divided at {shown}")
+        }
     }
 }
 

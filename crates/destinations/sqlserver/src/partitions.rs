@@ -1,0 +1,355 @@
+//! Partitions: those of a table that exists, and those of a new one.
+
+use inrush_destination::{Error, Result, TargetPlan, WriteMode};
+use inrush_rows::column_type::ColumnType;
+
+use crate::catalog;
+use crate::connection::SqlSession;
+use crate::sql;
+
+const DOING: &str = "cannot read the partitions of a table";
+/// The most partitions of a table.
+const PARTITIONS_MAX: usize = 15_000;
+
+/// How a table is partitioned.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Partitioning {
+    /// Its partition scheme.
+    pub scheme: String,
+    /// The function of the scheme.
+    pub function: String,
+    /// A bound is the first value of a partition (RANGE RIGHT), and not the last one of the partition before.
+    pub is_right: bool,
+    /// The column whose values decide.
+    pub column: String,
+    /// Partitions.
+    pub count: u64,
+}
+
+impl Partitioning {
+    /// The partitioning of a table that exists; `None` if it has no partitions.
+    pub fn of_table(session: &mut SqlSession, table: &str) -> Result<Option<Partitioning>> {
+        let question = format!(
+            "SELECT s.name, f.name, f.boundary_value_on_right, f.fanout, c.name FROM sys.indexes i JOIN sys.partition_schemes s \
+             ON s.data_space_id = i.data_space_id JOIN sys.partition_functions f ON f.function_id = s.function_id JOIN \
+             sys.index_columns k ON k.object_id = i.object_id AND k.index_id = i.index_id JOIN sys.columns c ON c.object_id = \
+             k.object_id AND c.column_id = k.column_id WHERE i.object_id = OBJECT_ID({}) AND i.index_id < 2 AND \
+             k.partition_ordinal = 1",
+            sql::text(table)
+        );
+        let Some(row) = session.rows(DOING, &question)?.into_iter().next() else {
+            return Ok(None);
+        };
+        let text = |at: usize| row.get(at).cloned().flatten().unwrap_or_default();
+        Ok(Some(Partitioning {
+            scheme: text(0),
+            function: text(1),
+            is_right: text(2) == "1",
+            count: text(3).parse().unwrap_or(0),
+            column: text(4),
+        }))
+    }
+
+    /// The place of a table or index, as statements write it after ON.
+    pub fn on(&self) -> String {
+        format!(
+            "{}({})",
+            sql::identifier(&self.scheme),
+            sql::identifier(&self.column)
+        )
+    }
+
+    /// The number of a row's partition, from 1.
+    pub fn number(&self) -> String {
+        format!(
+            "$PARTITION.{}({})",
+            sql::identifier(&self.function),
+            sql::identifier(&self.column)
+        )
+    }
+
+    /// In words.
+    pub fn words(&self) -> String {
+        format!(
+            "partitioned by {} (function {}, RANGE {}, {} partitions)",
+            self.column,
+            self.function,
+            if self.is_right { "RIGHT" } else { "LEFT" },
+            self.count
+        )
+    }
+}
+
+/// Fails unless the target has, or can get, the partitions that the plan asks for.
+pub fn check(session: &mut SqlSession, plan: &TargetPlan) -> Result<()> {
+    let target = &plan.name;
+    let unsuitable = |what: &str, hint: &str| {
+        Err(Error::Unsuitable {
+            what: format!("{}: {what}", target.sql),
+            hint: hint.to_owned(),
+        })
+    };
+    if !catalog::is_table(session, target)? {
+        return match plan.mode == WriteMode::ReplacePartitions && plan.partition_by.is_empty() {
+            true => unsuitable(
+                "it does not exist, so it has no partitions to replace",
+                "name its partition column in partition_by, or use mode = \"create\"",
+            ),
+            // The name does not matter here.
+            false => NewPartitions::of_plan(plan, "").map(drop),
+        };
+    }
+    let partitioning = Partitioning::of_table(session, &target.sql)?;
+    match (&plan.partition_by[..], partitioning) {
+        ([], None) if plan.mode == WriteMode::ReplacePartitions => unsuitable(
+            "it has no partitions to replace",
+            "leave `scope` out: all rows of the table are replaced",
+        ),
+        ([], _) => Ok(()),
+        ([column], Some(partitioning)) if *column == partitioning.column => Ok(()),
+        (asked, partitioning) => unsuitable(
+            &format!(
+                "it is partitioned by {}, but the flow has partition_by = {asked:?}",
+                partitioning.map_or_else(|| "nothing".to_owned(), |found| found.column)
+            ),
+            "leave partition_by out, or name another target",
+        ),
+    }
+}
+
+/// The function and the scheme of a new table. Both have one name.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NewPartitions {
+    name: String,
+    column: String,
+    type_sql: String,
+    literals: Vec<String>,
+}
+
+impl NewPartitions {
+    /// The partitions that a plan asks for; `None` if it asks for none. Fails if SQL Server cannot have them.
+    pub fn of_plan(plan: &TargetPlan, name: &str) -> Result<Option<NewPartitions>> {
+        let unsuitable = |what: String, hint: &str| Error::Unsuitable {
+            what: format!("{}: {what}", plan.name.sql),
+            hint: hint.to_owned(),
+        };
+        let column = match &plan.partition_by[..] {
+            [] => return Ok(None),
+            [column] => column,
+            more => {
+                return Err(unsuitable(
+                    format!(
+                        "{} columns make partitions, and SQL Server takes one",
+                        more.len()
+                    ),
+                    "name one column in partition_by",
+                ));
+            }
+        };
+        let planned = plan.columns.iter().find(|planned| planned.name == *column);
+        let planned = planned.ok_or_else(|| {
+            unsuitable(
+                format!("no column {column} is loaded, which makes the partitions"),
+                "name a column of the table in partition_by",
+            )
+        })?;
+        if planned.sql.contains("(max)") {
+            return Err(unsuitable(
+                format!(
+                    "column {column} has the type {}, which cannot make partitions",
+                    planned.sql
+                ),
+                "give it a size, such as varchar(40)",
+            ));
+        }
+        if plan.bounds.len() >= PARTITIONS_MAX {
+            return Err(unsuitable(
+                format!(
+                    "{} partitions are asked for, and a table has at most {PARTITIONS_MAX}",
+                    plan.bounds.len() + 1
+                ),
+                "use fewer bounds, or a wider step",
+            ));
+        }
+        let literals = plan.bounds.iter();
+        let literals = literals.map(|bound| literal(bound, &planned.column_type));
+        Ok(Some(NewPartitions {
+            name: name.to_owned(),
+            column: column.clone(),
+            type_sql: planned.sql.clone(),
+            literals: literals.collect(),
+        }))
+    }
+
+    /// The statements that make function and scheme, dealing the partitions to these filegroups in turn.
+    pub fn create_statements(&self, filegroups: &[String]) -> [String; 2] {
+        let name = sql::identifier(&self.name);
+        let primary = ["PRIMARY".to_owned()];
+        let filegroups = if filegroups.is_empty() {
+            &primary[..]
+        } else {
+            filegroups
+        };
+        let to = match filegroups {
+            [one] => format!("ALL TO ({})", sql::identifier(one)),
+            _ => {
+                let dealt = filegroups.iter().map(String::as_str).cycle();
+                format!("TO ({})", sql::names(dealt.take(self.literals.len() + 1)))
+            }
+        };
+        [
+            format!(
+                "CREATE PARTITION FUNCTION {name} ({}) AS RANGE RIGHT FOR VALUES ({})",
+                self.type_sql,
+                self.literals.join(", ")
+            ),
+            format!("CREATE PARTITION SCHEME {name} AS PARTITION {name} {to}"),
+        ]
+    }
+
+    /// The place of the table, as statements write it after ON.
+    pub fn on(&self) -> String {
+        format!(
+            "{}({})",
+            sql::identifier(&self.name),
+            sql::identifier(&self.column)
+        )
+    }
+}
+
+/// The statements that remove a function and a scheme with this name, if they are there.
+pub fn drop_statements(name: &str) -> [String; 2] {
+    let of = |view: &str, kind: &str| {
+        format!(
+            "IF EXISTS (SELECT name FROM sys.{view} WHERE name = {}) DROP PARTITION {kind} {}",
+            sql::text(name),
+            sql::identifier(name)
+        )
+    };
+    [
+        of("partition_schemes", "SCHEME"),
+        of("partition_functions", "FUNCTION"),
+    ]
+}
+
+/// A bound of the plan as a literal that means the same under every DATEFORMAT and language.
+fn literal(bound: &str, column_type: &ColumnType) -> String {
+    match column_type {
+        ColumnType::Int16 | ColumnType::Int32 | ColumnType::Int64 => bound.to_owned(),
+        ColumnType::Timestamp { .. } => {
+            format!("'{}'", bound.replace(' ', "T").replace('\'', "''"))
+        }
+        ColumnType::TimestampTz { .. } => {
+            format!("'{}+00:00'", bound.replace(' ', "T").replace('\'', "''"))
+        }
+        ColumnType::Date => format!("'{}'", bound.replace('\'', "''")),
+        _ => sql::text(bound),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use inrush_destination::{ColumnPlan, ReplacedRows, TargetName};
+
+    use super::*;
+
+    fn plan(sql: &str, column_type: ColumnType, bounds: &[&str]) -> TargetPlan {
+        TargetPlan {
+            name: TargetName {
+                schema: Some("dbo".to_owned()),
+                name: "t".to_owned(),
+                sql: sql::table("dbo", "t"),
+            },
+            columns: vec![ColumnPlan {
+                name: "k".to_owned(),
+                sql: sql.to_owned(),
+                column_type,
+                nullable: false,
+            }],
+            mode: WriteMode::Create,
+            partition_by: vec!["k".to_owned()],
+            bounds: bounds.iter().map(ToString::to_string).collect(),
+            replaced: ReplacedRows::default(),
+            shape: String::new(),
+            pre_sql: Vec::new(),
+            post_sql: Vec::new(),
+        }
+    }
+
+    fn made(plan: &TargetPlan, filegroups: &[&str]) -> [String; 2] {
+        let partitions = NewPartitions::of_plan(plan, "p")
+            .expect("suitable")
+            .expect("asked");
+        let filegroups: Vec<String> = filegroups.iter().map(ToString::to_string).collect();
+        partitions.create_statements(&filegroups)
+    }
+
+    #[test]
+    fn functions_and_schemes_are_written_with_typed_bounds() {
+        let of = |bounds: &str, sql: &str| {
+            format!("CREATE PARTITION FUNCTION \"p\" ({sql}) AS RANGE RIGHT FOR VALUES ({bounds})")
+        };
+        let timestamp = ColumnType::Timestamp { fraction_digits: 3 };
+        let zoned = ColumnType::TimestampTz { fraction_digits: 6 };
+        let text = ColumnType::Text {
+            characters_max: Some(9),
+            blank_padded: false,
+        };
+        for (sql, column_type, bound, written) in [
+            ("bigint", ColumnType::Int64, "-5", "-5"),
+            ("date", ColumnType::Date, "2024-01-31", "'2024-01-31'"),
+            (
+                "datetime",
+                timestamp,
+                "2024-01-31 06:00:00",
+                "'2024-01-31T06:00:00'",
+            ),
+            (
+                "datetimeoffset(6)",
+                zoned,
+                "2024-01-31 06:00:00",
+                "'2024-01-31T06:00:00+00:00'",
+            ),
+            ("varchar(9)", text, "it's", "N'it''s'"),
+        ] {
+            let [function, _] = made(&plan(sql, column_type, &[bound]), &[]);
+            assert_eq!(function, of(written, sql));
+        }
+    }
+
+    #[test]
+    fn partitions_are_dealt_to_filegroups() {
+        let plan = plan("int", ColumnType::Int32, &["1", "2"]);
+        for (filegroups, to) in [
+            (&[][..], "ALL TO (\"PRIMARY\")"),
+            (&["a"], "ALL TO (\"a\")"),
+            (&["a", "b"], "TO (\"a\", \"b\", \"a\")"),
+        ] {
+            let [_, scheme] = made(&plan, filegroups);
+            assert_eq!(
+                scheme,
+                format!("CREATE PARTITION SCHEME \"p\" AS PARTITION \"p\" {to}")
+            );
+        }
+    }
+
+    #[test]
+    fn partitions_that_cannot_be_are_refused() {
+        let long = plan("nvarchar(max)", ColumnType::Int32, &[]);
+        let mut two = plan("int", ColumnType::Int32, &[]);
+        two.partition_by.push("k".to_owned());
+        let mut missing = plan("int", ColumnType::Int32, &[]);
+        missing.partition_by = vec!["x".to_owned()];
+        let mut many = plan("int", ColumnType::Int32, &[]);
+        many.bounds = (0..15_000).map(|number| number.to_string()).collect();
+        for (wrong, said) in [
+            (long, "nvarchar(max)"),
+            (two, "2 columns"),
+            (missing, "no column x"),
+            (many, "15001 partitions"),
+        ] {
+            let error = NewPartitions::of_plan(&wrong, "p").expect_err(said);
+            assert!(error.to_string().contains(said), "{error}");
+        }
+    }
+}

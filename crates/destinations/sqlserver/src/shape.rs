@@ -1,0 +1,196 @@
+//! The shape of a table: what a staging table must have in common with its target, so that SWITCH can move its rows.
+
+use inrush_destination::Result;
+
+use crate::catalog::{self, CatalogColumn};
+use crate::connection::SqlSession;
+use crate::indexes::{self, Check, Compression, Index};
+use crate::partitions::Partitioning;
+use crate::sql;
+
+const DOING: &str = "cannot read the shape of a table";
+
+/// The shape of a table.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TableShape {
+    /// Its columns, in its order.
+    pub columns: Vec<CatalogColumn>,
+    /// The filegroup or partition scheme of its rows.
+    pub data_space: String,
+    /// Its partitions, if it has them.
+    pub partitioning: Option<Partitioning>,
+    /// The compression of its rows, if it is a heap.
+    pub compression: Compression,
+    /// Its indexes, the clustered one first.
+    pub indexes: Vec<Index>,
+    /// Its CHECKs.
+    pub checks: Vec<Check>,
+    /// Another reason against SWITCH, in words that follow "because".
+    other_obstacle: Option<String>,
+}
+
+impl TableShape {
+    /// Reads the shape of a table that exists.
+    pub fn read(session: &mut SqlSession, table: &str) -> Result<TableShape> {
+        let object = sql::text(table);
+        let spaces = session.rows(
+            DOING,
+            &format!(
+                "SELECT d.name FROM sys.indexes i JOIN sys.data_spaces d ON d.data_space_id = i.data_space_id WHERE \
+                 i.object_id = OBJECT_ID({object}) AND i.index_id < 2"
+            ),
+        )?;
+        Ok(TableShape {
+            columns: catalog::catalog_columns(session, table)?,
+            data_space: spaces
+                .into_iter()
+                .flatten()
+                .flatten()
+                .next()
+                .unwrap_or_default(),
+            partitioning: Partitioning::of_table(session, table)?,
+            compression: Compression::read(session, table, 0)?,
+            indexes: indexes::read(session, table)?,
+            checks: indexes::checks(session, table)?,
+            other_obstacle: other_obstacle(session, table)?,
+        })
+    }
+
+    /// Why no rows can be switched in that fill these columns, in words that follow "because"; `None` if they can.
+    pub fn obstacle<'a>(&self, filled: impl Iterator<Item = &'a str> + Clone) -> Option<String> {
+        for column in &self.columns {
+            let name = &column.name;
+            if column.is_identity {
+                return Some(format!("column {name} is an identity column"));
+            }
+            if column.is_computed {
+                return Some(format!("the server computes column {name}"));
+            }
+            if column.is_encrypted {
+                return Some(format!("column {name} is encrypted"));
+            }
+            if !filled.clone().any(|filled| filled == name) {
+                return Some(format!("the load does not fill column {name}"));
+            }
+        }
+        self.standing_obstacle()
+    }
+
+    /// Like [`obstacle`](Self::obstacle), for any columns.
+    pub fn standing_obstacle(&self) -> Option<String> {
+        if self.data_space.is_empty() {
+            return Some("the catalog does not say where its rows are".to_owned());
+        }
+        let indexes = self.indexes.iter();
+        let mut obstacles = indexes.map(|index| index.obstacle(&self.data_space));
+        let of_index = obstacles.find_map(|obstacle| obstacle);
+        let disabled = self.checks.iter().find(|check| check.is_disabled);
+        of_index
+            .or_else(|| disabled.map(|check| format!("its CHECK {} is disabled", check.name)))
+            .or_else(|| self.other_obstacle.clone())
+    }
+
+    /// True if all indexes are partitioned as the table is.
+    pub fn is_aligned(&self) -> bool {
+        self.indexes
+            .iter()
+            .all(|index| index.data_space == self.data_space)
+    }
+
+    /// The statement that makes an empty heap with this shape, without its indexes and CHECKs.
+    pub fn create_statement(&self, table: &str) -> String {
+        let columns = self.columns.iter().map(|column| {
+            let null = if column.is_nullable {
+                "NULL"
+            } else {
+                "NOT NULL"
+            };
+            format!(
+                "{} {} {null}",
+                sql::identifier(&column.name),
+                column.catalog_type.sql()
+            )
+        });
+        let columns: Vec<String> = columns.collect();
+        format!(
+            "CREATE TABLE {table} ({}) ON {}{}",
+            columns.join(", "),
+            self.on(),
+            self.compression.clause()
+        )
+    }
+
+    /// The statements that give an empty or filled heap the indexes and CHECKs of this shape. `has` is its own shape now;
+    /// what it has is left out. Names of constraints are unique in a schema, so they begin with `prefix`.
+    pub fn complete_statements(&self, table: &str, prefix: &str, has: &TableShape) -> Vec<String> {
+        let mut statements = Vec::new();
+        for (number, index) in self.indexes.iter().enumerate() {
+            let name = match index.is_constraint() {
+                true => format!("{prefix}_{number}"),
+                false => index.name.clone(),
+            };
+            if has.indexes.iter().all(|own| own.name != name) {
+                statements.push(index.statement(table, &name, &self.on()));
+            }
+        }
+        for (number, check) in self.checks.iter().enumerate() {
+            let name = format!("{prefix}_c{number}");
+            if has.checks.iter().all(|own| own.name != name) {
+                statements.push(format!(
+                    "ALTER TABLE {table} WITH CHECK ADD CONSTRAINT {} CHECK {}",
+                    sql::identifier(&name),
+                    check.definition
+                ));
+            }
+        }
+        statements
+    }
+
+    /// True if a heap with the other shape was made for this one: its columns and its place are the same.
+    pub fn has_columns_and_place_of(&self, other: &TableShape) -> bool {
+        let is_same = |one: &CatalogColumn, other: &CatalogColumn| {
+            one.name == other.name
+                && one.catalog_type == other.catalog_type
+                && one.is_nullable == other.is_nullable
+        };
+        self.data_space == other.data_space
+            && self.columns.len() == other.columns.len()
+            && self
+                .columns
+                .iter()
+                .zip(&other.columns)
+                .all(|(one, other)| is_same(one, other))
+            && self.partitioning == other.partitioning
+    }
+
+    fn on(&self) -> String {
+        match &self.partitioning {
+            Some(partitioning) => partitioning.on(),
+            None => sql::identifier(&self.data_space),
+        }
+    }
+}
+
+fn other_obstacle(session: &mut SqlSession, table: &str) -> Result<Option<String>> {
+    let object = sql::text(table);
+    let question = format!(
+        "SELECT (SELECT COUNT_BIG(*) FROM sys.triggers WHERE parent_id = OBJECT_ID({object}) AND is_disabled = 0), (SELECT \
+         COUNT_BIG(*) FROM sys.foreign_keys WHERE parent_object_id = OBJECT_ID({object})), (SELECT COUNT_BIG(*) FROM \
+         sys.tables WHERE object_id = OBJECT_ID({object}) AND temporal_type <> 0), (SELECT COUNT_BIG(*) FROM sys.tables WHERE \
+         object_id = OBJECT_ID({object}) AND (is_published = 1 OR is_merge_published = 1 OR is_replicated = 1 OR \
+         is_tracked_by_cdc = 1)), (SELECT COUNT_BIG(*) FROM sys.sql_expression_dependencies WHERE referenced_id = \
+         OBJECT_ID({object}) AND is_schema_bound_reference = 1 AND referencing_id IN (SELECT object_id FROM sys.views))"
+    );
+    let counts = session.rows(DOING, &question)?;
+    let counts = counts.into_iter().next().unwrap_or_default();
+    let reasons = [
+        "it has triggers, which a switch does not run",
+        "it has foreign keys",
+        "it is a temporal table",
+        "it is replicated, or its changes are captured",
+        "a view with SCHEMABINDING reads it",
+    ];
+    let is_any = |count: &Option<String>| count.as_deref().is_some_and(|count| count != "0");
+    let found = counts.iter().zip(reasons).find(|(count, _)| is_any(count));
+    Ok(found.map(|(_, reason)| reason.to_owned()))
+}

@@ -1,0 +1,108 @@
+//! How the rows of a staging table get into their target: renamed, switched or copied. Decided before the transaction of
+//! the switch, since indexes and CHECKs of the target are made on the staging table first.
+
+use inrush_destination::{Result, WriteMode};
+
+use crate::catalog;
+use crate::connection::SqlSession;
+use crate::options::Options;
+use crate::partitions::Partitioning;
+use crate::shape::TableShape;
+use crate::staging::Staging;
+
+/// How staged rows get into their target.
+#[derive(Clone, Debug)]
+pub enum Way {
+    /// The target is new: the staging table gets its name.
+    Rename,
+    /// By SWITCH. The target has this shape, and the staging table has its indexes and CHECKs by now.
+    Switch(Box<TableShape>),
+    /// By INSERT ... SELECT; because of this, if SWITCH would have been better.
+    Copy(Option<String>),
+}
+
+/// Finds the way for a target, and prepares the staging table for it.
+pub fn prepare(session: &mut SqlSession, staging: &Staging, options: &Options) -> Result<Way> {
+    let target = &staging.plan.name;
+    let Some(found) = catalog::entry(session, &staging.schema, &target.name)? else {
+        return Ok(Way::Rename);
+    };
+    if found.kind != "table" || !options.switch {
+        return Ok(Way::Copy(None));
+    }
+    let shape = TableShape::read(session, &target.sql)?;
+    if !is_useful(session, staging, shape.partitioning.as_ref())? {
+        return Ok(Way::Copy(None));
+    }
+    if let Some(reason) = shape.obstacle(staging.filled()) {
+        return Ok(Way::Copy(Some(reason)));
+    }
+    let own = TableShape::read(session, &staging.sql)?;
+    if !own.has_columns_and_place_of(&shape) {
+        let reason = "it was changed after the load began".to_owned();
+        return Ok(Way::Copy(Some(reason)));
+    }
+    let doing = format!(
+        "cannot give the staging table of {} the indexes and CHECKs of the target",
+        target.sql
+    );
+    for statement in shape.complete_statements(&staging.sql, &staging.name, &own) {
+        session.run(&doing, &statement)?;
+    }
+    Ok(Way::Switch(Box::new(shape)))
+}
+
+/// True if some rows could be switched: those of a partition, or of a table, that is empty or will be.
+fn is_useful(
+    session: &mut SqlSession,
+    staging: &Staging,
+    partitioning: Option<&Partitioning>,
+) -> Result<bool> {
+    let target = &staging.plan.name;
+    if staging.plan.mode != WriteMode::Append {
+        return Ok(true);
+    }
+    let Some(partitioning) = partitioning else {
+        return Ok(!catalog::has_rows(session, target)?);
+    };
+    for (number, _) in staged_partitions(session, staging, partitioning)? {
+        if !has_rows_in(session, staging, partitioning, number)? {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
+/// The partitions of the target that the staged rows fall into, with their rows.
+pub fn staged_partitions(
+    session: &mut SqlSession,
+    staging: &Staging,
+    partitioning: &Partitioning,
+) -> Result<Vec<(u64, u64)>> {
+    let doing = format!("cannot count the staged rows of {}", staging.plan.name.sql);
+    let number = partitioning.number();
+    let question = format!(
+        "SELECT {number}, COUNT_BIG(*) FROM {} GROUP BY {number} ORDER BY {number}",
+        staging.sql
+    );
+    let rows = session.rows(&doing, &question)?;
+    let number = |value: &Option<String>| value.as_deref()?.parse().ok();
+    let pair = |row: &Vec<Option<String>>| Some((number(row.first()?)?, number(row.get(1)?)?));
+    Ok(rows.iter().filter_map(pair).collect())
+}
+
+/// True if a partition of the target has a row.
+pub fn has_rows_in(
+    session: &mut SqlSession,
+    staging: &Staging,
+    partitioning: &Partitioning,
+    number: u64,
+) -> Result<bool> {
+    let target = &staging.plan.name.sql;
+    let doing = format!("cannot look whether partition {number} of {target} has rows");
+    let question = format!(
+        "SELECT TOP (1) 1 FROM {target} WHERE {} = {number}",
+        partitioning.number()
+    );
+    Ok(session.number(&doing, &question)?.is_some())
+}

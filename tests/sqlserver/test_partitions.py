@@ -1,0 +1,290 @@
+"""Partitions: of new tables, of tables that exist, and SWITCH. All on the double."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from harness.command import CLEAN, FAILED, USAGE
+from harness.packages import Value
+from sqlserver.loads import FUNCTION, SCHEME, TABLE, Loads
+
+PLAIN = "CREATE TABLE t (id int NOT NULL, day date NOT NULL, note nvarchar(20) NULL)"
+
+
+# Partitions of new tables: the words of the command, the bounds, and the rows of each partition.
+NEW: dict[str, tuple[dict[str, Any], str, dict[object, object]]] = {
+    "at_the_first_keys_of_the_files": (
+        {"partition_by": "id"},
+        "(int) AS RANGE RIGHT FOR VALUES (10, 20)",
+        {1: 2, 2: 2, 3: 1},
+    ),
+    "at_listed_numbers": (
+        {"partition_by": "id", "bounds": [0, 15, 30]},
+        "(int) AS RANGE RIGHT FOR VALUES (0, 15, 30)",
+        {2: 4, 3: 1},
+    ),
+    "at_listed_dates": (
+        {"partition_by": "day", "bounds": ["2024-01-01", "2024-03-01"]},
+        "(date) AS RANGE RIGHT FOR VALUES ('2024-01-01', '2024-03-01')",
+        {2: 3, 3: 2},
+    ),
+    "every_month": (
+        {"partition_by": "day", "bounds": {"every": "1 month"}},
+        "(date) AS RANGE RIGHT FOR VALUES ('2024-01-01', '2024-02-01', '2024-03-01', '2024-04-01')",
+        {2: 2, 3: 1, 4: 2},
+    ),
+}
+THREE_FILES = ("1,2024-01-05 2,2024-01-20", "10,2024-02-10 11,2024-03-02", "20,2024-03-07")
+
+
+@pytest.mark.parametrize("kind", NEW)
+def test_a_new_table_gets_its_partitions(loads: Loads, kind: str) -> None:
+    words, bounds, counts = NEW[kind]
+    loads.files(*THREE_FILES)
+    loads("check", **words).expect(CLEAN, f"partitioned by {words['partition_by']}")
+    assert not loads.double.database.schemes
+    loads(**words).expect(CLEAN)
+    (function,) = loads.ran("CREATE PARTITION FUNCTION")
+    assert bounds in function
+    (name,) = loads.double.database.functions
+    assert loads.partitions(name, str(words["partition_by"])) == counts
+    assert loads.ids() == [1, 2, 10, 11, 20]
+    loads(**words).expect(CLEAN, "already loaded")
+    loads.nothing_is_left()
+
+
+def test_the_command_line_makes_partitions(loads: Loads) -> None:
+    loads.files(*THREE_FILES)
+    words = ("load", "part.*.csv", "--to", loads.double.url, "--table", "t", "--columns")
+    columns = "id integer not null, day date not null, note nvarchar(20)"
+    loads.inrush(*words, columns, "--partition-by", "id", "--bounds", "every 10").expect(CLEAN)
+    (function,) = loads.ran("CREATE PARTITION FUNCTION")
+    assert "VALUES (0, 10, 20, 30)" in function
+    assert loads.ids() == [1, 2, 10, 11, 20]
+
+
+def test_partitions_of_a_new_table_are_dealt_to_filegroups(loads: Loads) -> None:
+    loads.files(*THREE_FILES)
+    loads(options="&filegroups=old,new", partition_by="id").expect(CLEAN)
+    (scheme,) = loads.double.database.schemes.values()
+    assert scheme.filegroups == ("old", "new", "old")
+
+
+def test_a_filegroup_that_is_not_there(loads: Loads) -> None:
+    loads.files(*THREE_FILES)
+    outcome = loads(options="&filegroups=elsewhere", partition_by="id")
+    outcome.expect(FAILED, "elsewhere")
+    assert not loads.double.database.functions
+    loads(partition_by="id").expect(CLEAN)
+
+
+REFUSED: dict[str, tuple[dict[str, Any], str]] = {
+    "texts_without_bounds": ({"partition_by": "note"}, "list the bounds"),
+    "descending": ({"partition_by": "id", "bounds": [3, 2]}, "not greater"),
+    "of_another_type": ({"partition_by": "day", "bounds": [1, 2]}, "no value of day"),
+    "step_of_another_type": (
+        {"partition_by": "id", "bounds": {"every": "1 month"}},
+        "a whole number for integer keys",
+    ),
+    "parts": ({"partition_by": "id", "bounds": {"parts": 8}}, "list the bounds"),
+    "too_many": ({"partition_by": "day", "bounds": {"every": "1 day"}}, "more than 10000"),
+}
+
+
+@pytest.mark.parametrize("kind", REFUSED)
+def test_bounds_that_cannot_be(loads: Loads, kind: str) -> None:
+    words, said = REFUSED[kind]
+    loads.files("1,1990-01-01", "2,2024-01-01")
+    loads(**words).expect(USAGE, said)
+    assert not loads.double.database.objects
+
+
+def test_a_stopped_load_of_partitions_is_resumed_or_removed(loads: Loads) -> None:
+    loads.files(*THREE_FILES)
+    loads("check", partition_by="id").expect(CLEAN)
+    words = ("run", loads.inrush.folder / "package.toml")
+    for step in ("before_switch", "before_switch_commit"):
+        died = loads.inrush(*words, environment={"INRUSH_FAULT": step})
+        assert died.status < 0, died.said
+    assert len(loads.double.database.functions) == 1
+    loads.inrush("cleanup", words[1]).expect(CLEAN)
+    assert not loads.double.database.functions and not loads.double.database.schemes
+    died = loads.inrush(*words, environment={"INRUSH_FAULT": "before_switch"})
+    assert died.status < 0, died.said
+    before = len(loads.ran("INSERT BULK"))
+    loads.inrush(*words).expect(CLEAN)
+    assert len(loads.ran("INSERT BULK")) == before
+    assert loads.ids() == [1, 2, 10, 11, 20]
+    loads.nothing_is_left()
+
+
+INDEXED = (
+    "CREATE CLUSTERED INDEX ordered ON t (day DESC, id) ON by_month(day)",
+    "CREATE UNIQUE INDEX numbers ON t (id, day) INCLUDE (note) WHERE id > 0 ON by_month(day)",
+    "ALTER TABLE t ADD CONSTRAINT pk PRIMARY KEY NONCLUSTERED (day, id) ON by_month(day)",
+    "ALTER TABLE t WITH CHECK ADD CONSTRAINT positive CHECK (id > 0 AND note <> N'it''s')",
+)
+
+
+@pytest.mark.parametrize("side", ["LEFT", "RIGHT"])
+@pytest.mark.parametrize("indexed", [False, True], ids=["heap", "indexed"])
+def test_rows_are_switched_into_empty_partitions(loads: Loads, side: str, indexed: bool) -> None:
+    loads.months(side=side)
+    if indexed:
+        loads.make(*INDEXED)
+    loads.files("1,2024-01-30 2,2024-01-31 3,2024-02-01", "4,2024-03-31 5,2024-04-01 6,2023-01-01")
+    loads("check", mode="append").expect(
+        CLEAN, f"partitioned by day (function months, RANGE {side}, 4 partitions)", "switched"
+    )
+    outcome = loads(mode="append").expect(CLEAN)
+    assert loads.ids() == [1, 2, 3, 4, 5, 6]
+    left = {1: 3, 2: 1, 3: 1, 4: 1}
+    right = {1: 2, 2: 2, 4: 2}
+    counts = left if side == "LEFT" else right
+    assert loads.partitions() == counts
+    assert [one.split()[1] for one in loads.switches] == [str(number) for number in counts]
+    assert not loads.copies
+    assert "INSERT ... SELECT" not in str(outcome.report["notes"][1:])
+    loads.nothing_is_left()
+    loads(mode="append").expect(CLEAN, "already loaded")
+
+
+def test_columns_may_have_another_order_than_the_table(loads: Loads) -> None:
+    loads.months()
+    loads.inrush.write("part.0.csv", "note,day,id\nx,2024-01-01,7\n")
+    columns: Value = ["note nvarchar(20)", "day date not null", "id integer not null"]
+    loads(mode="append", columns=columns).expect(CLEAN)
+    assert loads.rows("SELECT id, day, note FROM t") == [[7, "2024-01-01", "x"]]
+    assert len(loads.switches) == 1
+
+
+def test_rows_are_copied_into_partitions_that_have_some(loads: Loads) -> None:
+    loads.months()
+    loads.make("INSERT INTO t VALUES (100, '2024-02-01', NULL)")
+    loads.files("1,2024-01-01 2,2024-02-02 3,2024-02-03 4,2024-03-03")
+    outcome = loads(mode="append").expect(CLEAN)
+    assert loads.ids() == [1, 2, 3, 4, 100]
+    assert [one.split()[1] for one in loads.switches] == ["1", "3"]
+    assert len(loads.copies) == 1
+    assert "1 partition had rows, and got 2 rows by INSERT ... SELECT: 2" in str(outcome.report)
+    # All partitions have rows now: nothing is to be switched, and no index is made.
+    loads.files("5,2024-01-01 6,2024-02-02")
+    loads(mode="append").expect(CLEAN)
+    assert len(loads.switches) == 2 and len(loads.copies) == 2
+    assert loads.ids() == [1, 2, 3, 4, 5, 6, 100]
+
+
+@pytest.mark.parametrize("indexed", [False, True], ids=["aligned", "beside_an_index"])
+def test_partitions_are_replaced(loads: Loads, indexed: bool) -> None:
+    loads.months()
+    loads.make("INSERT INTO t VALUES (1, '2024-01-01', NULL), (2, '2024-02-01', NULL)")
+    if indexed:
+        loads.make("CREATE INDEX i ON t (id) ON [PRIMARY]")
+    loads.files("3,2024-02-02 4,2024-03-03")
+    words: dict[str, Any] = {"mode": "replace", "replace": {"scope": "partitions"}}
+    outcome = loads(**words).expect(CLEAN)
+    assert loads.ids() == [1, 3, 4]
+    assert bool(loads.copies) == indexed
+    assert bool(loads.ran("TRUNCATE")) == (not indexed)
+    assert bool(loads.ran('DELETE FROM "dbo"."t"')) == indexed
+    assert ("index i is not partitioned as the table is" in str(outcome.report)) == indexed
+    loads.nothing_is_left()
+
+
+@pytest.mark.parametrize("table", ["partitioned", "plain"])
+def test_a_whole_table_is_replaced_by_a_switch(loads: Loads, table: str) -> None:
+    if table == "plain":
+        loads.make(PLAIN, "CREATE UNIQUE CLUSTERED INDEX i ON t (id)")
+    else:
+        loads.months()
+    loads.make("INSERT INTO t VALUES (1, '2024-01-01', NULL), (2, '2024-02-01', NULL)")
+    loads.files("3,2024-02-02 4,2024-03-03")
+    loads(mode="replace").expect(CLEAN)
+    assert loads.ids() == [3, 4]
+    assert loads.switches and not loads.copies
+    assert len(loads.rows("SELECT name FROM sys.indexes WHERE object_id = OBJECT_ID(N't')")) == 1
+
+
+COPIED: dict[str, tuple[list[str], str]] = {
+    "a_column_is_not_filled": (
+        [TABLE.format(more=", more int NULL")],
+        "the load does not fill column more",
+    ),
+    "identity": ([TABLE.format(more=", n int IDENTITY(1,1)")], "column n is an identity column"),
+    "index_elsewhere": (
+        [TABLE.format(more=""), "CREATE INDEX i ON t (id) ON [PRIMARY]"],
+        "index i is not partitioned as the table is",
+    ),
+}
+
+
+@pytest.mark.parametrize("kind", COPIED)
+def test_rows_are_copied_where_switch_cannot_be(loads: Loads, kind: str) -> None:
+    tables, said = COPIED[kind]
+    loads.make(FUNCTION.format(side="LEFT"), SCHEME, *tables)
+    loads.files("1,2024-01-01 2,2024-02-02")
+    outcome = loads(mode="append").expect(CLEAN)
+    assert loads.ids() == [1, 2]
+    assert not loads.switches and len(loads.copies) == 1
+    assert f"and not by SWITCH, because {said}" in str(outcome.report)
+    loads.nothing_is_left()
+
+
+def test_switch_may_be_turned_off(loads: Loads) -> None:
+    loads.months()
+    loads.files("1,2024-01-01 2,2024-02-02")
+    loads(options="&switch=no", mode="append").expect(CLEAN)
+    assert loads.ids() == [1, 2]
+    assert not loads.switches and len(loads.copies) == 1
+    loads(options="&switch=maybe").expect(USAGE, "switch", "maybe", "yes or no")
+
+
+def test_a_target_that_is_changed_meanwhile(loads: Loads) -> None:
+    """Its new index is not on the staging table, so that the rows are copied."""
+    loads.months()
+    loads.files("1,2024-01-01 2,2024-02-02")
+    change = "CREATE INDEX late ON t (id) ON by_month(day)"
+    outcome = loads(mode="append", pre_sql=change).expect(CLEAN)
+    assert loads.ids() == [1, 2]
+    assert not loads.switches
+    assert "because it was changed while the rows were prepared" in str(outcome.report)
+
+
+def test_rows_that_the_target_refuses_change_nothing(loads: Loads) -> None:
+    loads.months()
+    loads.make("CREATE UNIQUE INDEX u ON t (id, day) ON by_month(day)")
+    loads.files("1,2024-01-01 1,2024-01-01 2,2024-02-02")
+    loads(mode="append").expect(FAILED, "1505", "duplicate key")
+    assert loads.ids() == []
+    loads.make("DROP INDEX u ON t")
+    before = len(loads.ran("INSERT BULK"))
+    loads(mode="append").expect(CLEAN)
+    assert loads.ids() == [1, 1, 2]
+    assert len(loads.ran("INSERT BULK")) == before
+
+
+def test_partitions_that_a_table_does_not_have(loads: Loads) -> None:
+    loads.make(PLAIN)
+    loads.files("1,2024-01-01")
+    loads(mode="append", partition_by="day").expect(
+        FAILED, "partitioned by nothing", "leave partition_by out"
+    )
+    words: dict[str, Any] = {"mode": "replace", "replace": {"scope": "partitions"}}
+    loads(**words).expect(FAILED, "no partitions to replace")
+    loads.make("DROP TABLE t")
+    loads(**words).expect(FAILED, "partition_by")
+    loads.months()
+    loads(mode="append", partition_by="id").expect(USAGE, "partitioned by day")
+    loads.nothing_is_left()
+
+
+def test_bounds_of_a_table_that_exists_are_its_own(loads: Loads) -> None:
+    loads.months()
+    loads.files("1,2024-01-01")
+    bounds: Value = {"every": "1 year"}
+    for command, said in (("check", "`bounds` is for a new table"), ("run", "")):
+        outcome = loads(command, mode="append", partition_by="day", bounds=bounds)
+        outcome.expect(CLEAN, said)
+    assert loads.partitions() == {1: 1}
