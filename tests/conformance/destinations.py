@@ -103,6 +103,10 @@ class Place(ABC):
         """Whether it fulfils a clause as it is written, without an exception."""
         return clause not in self.exceptions
 
+    def in_unique_key(self, text: str | None) -> str | None:
+        """Return a text as a unique key compares it; None conflicts with no other value."""
+        return text
+
     @abstractmethod
     def tables(self) -> set[str]:
         """Return the names of all tables that a reader finds: staging, but not the ledger."""
@@ -496,6 +500,10 @@ class SqlServer(Place):
     bounds = ("from 0 to 5", "from 5 to 10")
     # Types of the tests that are something else in T-SQL.
     _TYPES = re.compile(r"\btext\b")
+
+    def in_unique_key(self, text: str | None) -> str | None:
+        # NULL is a value like any other, and the collation ignores case.
+        return "NULL" if text is None else text.casefold()
 
     @abstractmethod
     def _rows(self, query: str) -> list[list[Any]]:

@@ -557,3 +557,17 @@ def test_a_subquery_sees_the_row_around_it(open_session: OpenSession) -> None:
         "AND m > 1)"
     )
     assert session.rows(query) == [[3]]
+
+
+def test_functions_of_values(open_session: OpenSession) -> None:
+    session: Session = open_session()
+    for expression, value in {
+        "DATEDIFF(day, '1970-01-01', '1969-12-30')": -2,
+        "DATEDIFF_BIG(second, '1970-01-01T00:00:00', '1969-12-31 23:59:59.500000')": -1,
+        "DATEPART(microsecond, '1969-12-31 23:59:59.500000')": 500_000,
+        "DATEDIFF(second, '00:00:00', '01:00:01')": 3_601,
+        "DATALENGTH(CAST(N'aä😀' COLLATE Latin1_General_100_BIN2_UTF8 AS varchar(max)))": 7,
+        "CONVERT(bigint, CONVERT(varbinary(8), SUBSTRING('ffffffffffffffff', 1, 16), 2))": -1,
+        "CAST(COALESCE(CAST('0' AS decimal(38,8)), 0) AS nvarchar(100))": "0.00000000",
+    }.items():
+        assert session.rows(f"SELECT {expression}") == [[value]], expression

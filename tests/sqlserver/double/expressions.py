@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable
-from decimal import Decimal
+from decimal import Decimal, localcontext
 from typing import TYPE_CHECKING, Any
 
 from .errors import NotInDoubleError, SqlError
+from .functions import MOMENTS, TEXT_FUNCTIONS
 from .nodes import Node
 from .types import TEXTS, Column, SqlType
 
@@ -22,6 +23,8 @@ _COMPARISONS: dict[str, Callable[[Any, Any], bool]] = {
     "<=": operator.le,
     ">=": operator.ge,
 }
+# More digits than any number has.
+_DIGITS = 76
 AGGREGATES = ("COUNT_BIG", "COUNT", "MAX", "MIN", "SUM")
 
 
@@ -199,7 +202,25 @@ class Evaluator:
         return self._session.partition_number(node[1], self.value(node[2], scope, group))
 
     def _cast(self, node: Node, scope: Scope, group: Any) -> Any:
-        return converted(self.value(node[1], scope, group), node[2])
+        value = self.value(node[1], scope, group)
+        is_utf8 = node[1][0] == "collate" and node[1][2].upper().endswith("_UTF8")
+        if is_utf8 and node[2].name == "varchar" and value is not None:
+            # The bytes that the server stores.
+            return str(value).encode()
+        return converted(value, node[2])
+
+    def _collate(self, node: Node, scope: Scope, group: Any) -> Any:
+        return self.value(node[1], scope, group)
+
+    def _convert(self, node: Node, scope: Scope, group: Any) -> Any:
+        value = self.value(node[2], scope, group)
+        if value is None:
+            return None
+        if node[1].name == "varbinary" and self.value(node[3], scope, group) == 2:
+            return bytes.fromhex(value)
+        if node[1].name == "bigint" and isinstance(value, bytes):
+            return int.from_bytes(value, "big", signed=True)
+        raise NotInDoubleError(f"CONVERT to {node[1].name}")
 
     def _call(self, node: Node, scope: Scope, group: list[Scope] | None) -> Any:
         name, arguments = node[1], node[2]
@@ -207,11 +228,15 @@ class Evaluator:
             if group is None:
                 raise NotInDoubleError(f"{name} in this place")
             return self._aggregate(name, arguments, group)
+        if name in MOMENTS:
+            # The first argument is a word.
+            values = [self.value(argument, scope, group) for argument in arguments[1:]]
+            return None if None in values else MOMENTS[name](arguments[0][2].lower(), *values)
         values = [self.value(argument, scope, group) for argument in arguments]
+        if name in TEXT_FUNCTIONS:
+            return None if None in values else TEXT_FUNCTIONS[name](*values)
         if name == "COALESCE" or name == "ISNULL":
             return next((value for value in values if value is not None), None)
-        if name == "REPLACE":
-            return None if None in values else values[0].replace(values[1], values[2])
         return self._session.function(name, values)
 
     def _aggregate(self, name: str, arguments: list[Node], group: list[Scope]) -> Any:
@@ -224,7 +249,9 @@ class Evaluator:
         if not values:
             return None
         whole: dict[str, Callable[[list[Any]], Any]] = {"MAX": max, "MIN": min, "SUM": sum}
-        return whole[name](values)
+        with localcontext() as context:
+            context.prec = _DIGITS
+            return whole[name](values)
 
 
 def converted(value: Any, kind: SqlType) -> Any:
@@ -234,9 +261,11 @@ def converted(value: Any, kind: SqlType) -> Any:
     if kind.name in ("tinyint", "smallint", "int", "bigint", "bit"):
         return int(value)
     if kind.name in TEXTS:
-        return str(value)
+        return format(value, "f") if isinstance(value, Decimal) else str(value)
     if kind.name in ("decimal", "numeric"):
-        return Decimal(str(value)).quantize(Decimal(1).scaleb(-kind.scale))
+        with localcontext() as context:
+            context.prec = _DIGITS
+            return Decimal(str(value)).quantize(Decimal(1).scaleb(-kind.scale))
     if kind.name in ("real", "float"):
         return float(value)
     return value

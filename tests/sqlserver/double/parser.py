@@ -14,6 +14,22 @@ from .errors import NotInDoubleError, SqlError
 from .nodes import PRIMARY, Index, Node
 from .types import Column, SqlType
 
+# Words of conditions that are no names.
+_WORDS = (
+    "AND",
+    "OR",
+    "NOT",
+    "IN",
+    "IS",
+    "NULL",
+    "BETWEEN",
+    "CASE",
+    "WHEN",
+    "THEN",
+    "ELSE",
+    "END",
+    "AS",
+)
 _TOKEN = re.compile(
     r"""\s+|--[^\n]*|/\*.*?\*/
     |(?P<text>[Nn]?'(?:[^']|'')*')
@@ -381,9 +397,13 @@ class Parser:
         return compression
 
     def _text_since(self, start: int) -> str:
-        """Return the tokens from there to here as a text."""
+        """Return the tokens from there to here as the catalog has them: names in brackets."""
         found = self._tokens[start : self._at]
-        return "".join(token.written for token in found)
+        text = ""
+        for token, after in zip(found, [*found[1:], Token("end", "")], strict=True):
+            is_name = token.kind == "word" and not token.is_word(*_WORDS) and after.text != "("
+            text += Token("quoted", token.text).written if is_name else token.written
+        return text
 
     def _create_table(self) -> Node:
         name = self._name()
@@ -640,10 +660,14 @@ class Parser:
                 return node
 
     def _product(self) -> Node:
-        node = self._value()
+        node = self._collated()
         while self._mark("*"):
-            node = ("arithmetic", "*", node, self._value())
+            node = ("arithmetic", "*", node, self._collated())
         return node
+
+    def _collated(self) -> Node:
+        node = self._value()
+        return ("collate", node, self._identifier()) if self._take("COLLATE") else node
 
     def _expressions(self) -> list[Node]:
         """Return expressions up to a closing parenthesis."""
@@ -692,6 +716,8 @@ class Parser:
             node = ("cast", node, self._type())
             self._must(")")
             return node
+        if self._is("CONVERT") and self._peek(1) == Token("mark", "("):
+            return self._convert()
         if token.kind == "word" and token.text.startswith("@@"):
             self._next()
             return ("variable", token.text.upper())
@@ -712,6 +738,16 @@ class Parser:
         if self._mark("."):
             return ("column", first, self._identifier())
         return ("column", None, first)
+
+    def _convert(self) -> Node:
+        self._next()
+        self._must("(")
+        kind = self._type()
+        self._must(",")
+        node = self.expression()
+        style = self.expression() if self._mark(",") else ("literal", 0)
+        self._must(")")
+        return ("convert", kind, node, style)
 
     def _case(self) -> Node:
         cases = []

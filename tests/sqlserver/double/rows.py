@@ -63,10 +63,18 @@ class Rows(Queries):
                 if place is not None
             )
 
-        there = {key(row.values) for row in table.rows if not row.deleted}
+        def is_in(values: list[Any]) -> bool:
+            if index.where is None:
+                return True
+            scope = Scope()
+            scope.sources = [(table.name, table.columns, values)]
+            return bool(self._evaluator.value(index.where, scope))
+
+        old = [row.values for row in table.rows if not row.deleted]
         for chunk in table.chunks:
-            there |= {key(values) for values in chunk.rows(table.columns)}
-        for values in new:
+            old += chunk.rows(table.columns)
+        there = {key(values) for values in old if is_in(values)}
+        for values in filter(is_in, new):
             if key(values) in there:
                 number = 2627 if index.is_constraint else 2601
                 raise SqlError(number, f"{table.schema}.{table.name}", index.name)

@@ -195,6 +195,28 @@ pub fn address_error(error: SessionError) -> Error {
     }
 }
 
+/// An error of a target that gets its rows: [`Error::RowsRefused`] if a constraint refuses rows, and a careful load may find
+/// these.
+pub fn rows_refused(error: Error, target: usize) -> Error {
+    let is_of_rows = |message: &str| {
+        let mut numbers = number::DUPLICATE_KEYS.iter().chain([&number::CONSTRAINT]);
+        numbers.any(|number| message.contains(&format!("(error {number})")))
+    };
+    match error {
+        Error::Refused {
+            doing,
+            message,
+            hint,
+        } if is_of_rows(&message) => Error::RowsRefused {
+            target,
+            doing,
+            message,
+            hint,
+        },
+        other => other,
+    }
+}
+
 /// True if the server reports that a lock was not granted in time.
 pub fn is_lock_timeout(error: &Error) -> bool {
     matches!(error, Error::Refused { message, .. } if message.contains(&format!("(error {})", number::LOCK_TIMEOUT)))

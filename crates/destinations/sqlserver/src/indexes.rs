@@ -52,6 +52,18 @@ pub struct Index {
     compression: Compression,
 }
 
+impl Check {
+    /// True if its condition names a column. The catalog writes names in brackets.
+    pub fn mentions(&self, column: &str) -> bool {
+        mentions(&self.definition, column)
+    }
+}
+
+fn mentions(condition: &str, column: &str) -> bool {
+    let name = format!("[{}]", column.replace(']', "]]"));
+    condition.to_lowercase().contains(&name.to_lowercase())
+}
+
 impl Compression {
     /// Reads the compression of a table's index with this number; 0 is a heap.
     pub fn read(session: &mut SqlSession, table: &str, index_id: u64) -> Result<Compression> {
@@ -103,6 +115,23 @@ impl Index {
     /// True if it belongs to a PRIMARY KEY or UNIQUE constraint.
     pub fn is_constraint(&self) -> bool {
         self.is_primary_key || self.is_unique_constraint
+    }
+
+    /// The columns whose values must be unique; none if it is not unique.
+    pub fn unique_columns(&self) -> impl Iterator<Item = &str> {
+        let is_unique = self.is_unique && !self.is_disabled;
+        let keys = self.keys.iter().map(|(name, _)| name.as_str());
+        keys.filter(move |_| is_unique)
+    }
+
+    /// The condition of its rows, if it has not all of them.
+    pub fn filter(&self) -> Option<&str> {
+        self.filter.as_deref()
+    }
+
+    /// True if its condition names a column.
+    pub fn filter_mentions(&self, column: &str) -> bool {
+        self.filter().is_some_and(|filter| mentions(filter, column))
     }
 
     /// Why rows cannot be switched into its table, in words that follow "because".

@@ -9,6 +9,7 @@
 //! |---|---|
 //! | [`destination`] | the server before a run: abilities, names, earlier runs |
 //! | [`run`], [`stream`] | a run, and its streams |
+//! | [`bulk_target`], [`bulk_writer`], [`careful`] | INSERT BULK; which rows a target refuses |
 //! | [`publish`], [`ways`] | its last step; how rows get into each target |
 //! | [`ledger`], [`ledger_row`], [`lock`] | runs and units in the database; the lock of a run |
 //! | [`staging`], [`catalog`], [`types`] | tables of a run; existing tables; types |
@@ -17,6 +18,9 @@
 //!
 //! It has not been run against a real SQL Server yet: `docs/sql-server.md` describes what the tests use instead.
 
+mod bulk_target;
+mod bulk_writer;
+mod careful;
 mod catalog;
 mod connection;
 mod destination;

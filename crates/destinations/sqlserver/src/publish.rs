@@ -12,7 +12,7 @@ use inrush_rows::calendar::now_microseconds;
 use inrush_rows::plural::counted;
 
 use crate::catalog;
-use crate::connection::SqlSession;
+use crate::connection::{self, SqlSession};
 use crate::partitions::Partitioning;
 use crate::run::SqlRun;
 use crate::shape::TableShape;
@@ -33,7 +33,8 @@ pub fn publish(
     let mut found = Vec::with_capacity(run.stagings.len());
     for staging in &run.stagings {
         run.refuse_interrupted()?;
-        found.push(ways::prepare(session, staging, &run.options)?);
+        let prepared = ways::prepare(session, staging, &run.options);
+        found.push(prepared.map_err(|error| connection::rows_refused(error, found.len()))?);
     }
     let published = session.in_transaction("cannot commit the switch", |session| {
         let published = switch(run, session, &found, reached)?;
@@ -72,7 +73,9 @@ fn switch(
             partitions: Vec::new(),
             notes: Vec::new(),
         };
-        published.rows.push(filling.fill(way)?);
+        let filled = filling.fill(way);
+        let filled = filled.map_err(|error| connection::rows_refused(error, place))?;
+        published.rows.push(filled);
         published.notes.append(&mut filling.notes);
         if !filling.partitions.is_empty() {
             published.partitions.insert(place, filling.partitions);

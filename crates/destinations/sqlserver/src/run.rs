@@ -14,12 +14,13 @@ use inrush_destination::{
 use inrush_rows::ids::{RunId, RunKey, UnitKey};
 use inrush_tdsclient::Interrupt;
 
+use crate::bulk_target::BulkTarget;
 use crate::connection::{Purpose, RUN_LOCK_MILLISECONDS, RunInterrupt, SqlSession};
 use crate::ledger::{Ledger, StoredRun};
 use crate::lock;
 use crate::options::Options;
 use crate::publish;
-use crate::staging::{self, BulkTarget, Staging};
+use crate::staging::{self, Staging};
 use crate::stream::Stream;
 
 /// The longest wait for a lock while a run begins.

@@ -98,6 +98,7 @@ impl Server {
                 Ability::Partitions,
                 Ability::Bounds,
                 Ability::Routing,
+                Ability::RejectRefused,
                 Ability::UserSql,
                 Ability::StagedBytes,
             ]),

@@ -7,9 +7,9 @@
 use inrush_destination::{Error, Result, TargetPlan};
 use inrush_rows::hexadecimal::hexadecimal;
 use inrush_rows::ids::{RunId, RunKey};
-use inrush_tds::RowMetadata;
 use sha2::{Digest, Sha256};
 
+use crate::bulk_target::BulkTarget;
 use crate::catalog;
 use crate::connection::SqlSession;
 use crate::options::Options;
@@ -23,6 +23,10 @@ const NAME_UNITS_MAX: usize = 128;
 const COLUMNS_MAX: usize = 1024;
 /// The beginning of the names of staging tables.
 const PREFIX: &str = "inrush_staging_";
+/// The beginning of the names of trials.
+const TRIAL_PREFIX: &str = "inrush_trial_";
+/// The beginning of the names of indexes of careful loads.
+const KEY_PREFIX: &str = "inrush_key_";
 /// The beginning of the names of partition functions and schemes. They stay with the table, once it is published.
 const PARTITIONS_PREFIX: &str = "inrush_partitions_";
 
@@ -37,17 +41,6 @@ pub struct Staging {
     pub name: String,
     /// The staging table, as statements name it.
     pub sql: String,
-}
-
-/// How rows are sent into a staging table.
-#[derive(Clone, Debug)]
-pub struct BulkTarget {
-    /// The columns as the server describes them, in the order of the staging table.
-    pub columns: RowMetadata,
-    /// The place of each of them in a batch.
-    pub places: Vec<usize>,
-    /// The INSERT BULK statement.
-    pub statement: String,
 }
 
 impl Staging {
@@ -158,57 +151,56 @@ impl Staging {
         (self.schema.clone(), self.name.clone())
     }
 
-    /// Asks the server how it describes the columns. A bulk load repeats the description, so types, collations and
-    /// nullability agree (errors 4815 and 4816 otherwise).
+    /// How rows are sent into the staging table.
     pub fn bulk_target(&self, session: &mut SqlSession, options: &Options) -> Result<BulkTarget> {
-        let doing = format!(
-            "cannot ask for the columns of the staging table of {}",
-            self.plan.name.sql
-        );
-        let own = catalog::catalog_columns(session, &self.sql)?;
-        let names = sql::names(own.iter().map(|column| column.name.as_str()));
-        let question = format!("SELECT TOP (0) {names} FROM {}", self.sql);
-        let described = session.run(&doing, &question)?.rowsets.into_iter().next();
-        let columns = described
-            .map(|rowset| rowset.columns)
-            .ok_or_else(|| Error::Refused {
-                doing: doing.clone(),
-                message: "the server described no columns".to_owned(),
-                hint: None,
-            })?;
-        let places = own.iter().map(|column| {
-            let place = self.filled().position(|name| name == column.name);
-            place.ok_or_else(|| Error::Refused {
-                doing: doing.clone(),
-                message: format!("column {} is in the staging table and not in the plan", column.name),
-                hint: Some("somebody changed the staging table: run the same command again after `inrush cleanup`".to_owned()),
-            })
-        });
-        let places = places.collect::<Result<Vec<usize>>>()?;
-        let is_word = |text: &&String| text.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
-        let listed = columns.columns().iter().enumerate().map(|(place, column)| {
-            let name = sql::identifier(&column.name);
-            let own = own.get(place).map(|column| &column.catalog_type);
-            match own.and_then(|own| own.collation.as_ref()).filter(is_word) {
-                Some(collation) => format!("{name} {} COLLATE {collation}", column.type_info),
-                None => format!("{name} {}", column.type_info),
-            }
-        });
-        let listed: Vec<String> = listed.collect();
-        let mut hints = vec!["KEEP_NULLS"];
-        if options.table_lock {
-            hints.push("TABLOCK");
+        BulkTarget::ask(session, &self.sql, self.filled(), options)
+    }
+
+    /// The table for the trial of a careful load, as statements name it.
+    pub fn trial(&self) -> String {
+        sql::table(&self.schema, &self.name.replacen(PREFIX, TRIAL_PREFIX, 1))
+    }
+
+    /// Makes an index, so that careful loads find a key among the staged rows. [`prepare`](crate::ways::prepare) drops it.
+    pub fn index_key(
+        &self,
+        session: &mut SqlSession,
+        place: usize,
+        columns: &[&str],
+    ) -> Result<()> {
+        let name = format!("{KEY_PREFIX}{place}");
+        let doing = format!("cannot index the staging table of {}", self.plan.name.sql);
+        if self.key_indexes(session)?.contains(&name) {
+            return Ok(());
         }
-        Ok(BulkTarget {
-            statement: format!(
-                "INSERT BULK {} ({}) WITH ({})",
-                self.sql,
-                listed.join(", "),
-                hints.join(", ")
-            ),
-            columns,
-            places,
-        })
+        let statement = format!(
+            "CREATE NONCLUSTERED INDEX {} ON {} ({})",
+            sql::identifier(&name),
+            self.sql,
+            sql::names(columns.iter().copied())
+        );
+        session.run(&doing, &statement)?;
+        Ok(())
+    }
+
+    /// Drops the indexes of careful loads.
+    pub fn drop_key_indexes(&self, session: &mut SqlSession) -> Result<()> {
+        for name in self.key_indexes(session)? {
+            let doing = format!("cannot prepare the staging table of {}", self.plan.name.sql);
+            let name = sql::identifier(&name);
+            session.run(&doing, &format!("DROP INDEX {name} ON {}", self.sql))?;
+        }
+        Ok(())
+    }
+
+    fn key_indexes(&self, session: &mut SqlSession) -> Result<Vec<String>> {
+        let question = format!(
+            "SELECT name FROM sys.indexes WHERE object_id = OBJECT_ID({}) AND index_id > 0",
+            sql::text(&self.sql)
+        );
+        let rows = session.rows("cannot read the indexes of a staging table", &question)?;
+        let names = rows.into_iter().flatten().flatten();
+        Ok(names.filter(|name| name.starts_with(KEY_PREFIX)).collect())
     }
 }
 

@@ -1,19 +1,12 @@
 //! The connection of one thread to staging: a transaction for each unit.
 
-use std::collections::BTreeSet;
+use arrow_array::RecordBatch;
+use inrush_destination::{Error, LoadMethod, Result, UnitPart, UnitRecord, UnitStream, Written};
 
-use arrow_array::{BooleanArray, RecordBatch};
-use arrow_select::filter::filter_record_batch;
-use inrush_destination::{
-    Error, LoadMethod, Misfit, Result, UnitPart, UnitRecord, UnitStream, Written,
-};
-use inrush_tds::{BulkEncoder, EncodeError};
-
-use crate::connection::{self, SqlSession};
+use crate::bulk_writer::BulkWriter;
+use crate::careful::Trial;
+use crate::connection::SqlSession;
 use crate::run::SqlRun;
-
-/// Packets are sent once this many bytes of them are complete.
-const SEND_BYTES: usize = 256 << 10;
 
 /// The connection of one thread to staging.
 pub struct Stream<'a> {
@@ -26,12 +19,11 @@ pub struct Stream<'a> {
 }
 
 /// A unit that is being written.
-struct OpenUnit {
-    target: usize,
-    encoder: BulkEncoder,
-    sent_rows: u64,
-    /// INSERT BULK was run, and the server waits for packets.
-    is_begun: bool,
+enum OpenUnit {
+    /// Its rows are sent into staging.
+    Quick(BulkWriter),
+    /// Its rows are sent into a trial, and those that the target accepts go into staging.
+    Careful(Trial),
 }
 
 impl<'a> Stream<'a> {
@@ -43,13 +35,6 @@ impl<'a> Stream<'a> {
             session: Some(session),
             unit: None,
         }
-    }
-
-    fn doing(&self, target: usize) -> String {
-        format!(
-            "cannot add rows to the staging table of {}",
-            self.run.stagings[target].plan.name.sql
-        )
     }
 
     /// The open session, or a new one.
@@ -68,114 +53,11 @@ impl<'a> Stream<'a> {
         let session = self.session.as_mut().expect("a unit has a session");
         (session, self.unit.as_mut().expect("a unit was begun"))
     }
-
-    /// Sends the complete packets; at the end of a message, all of them.
-    fn send(&mut self, is_end: bool) -> Result<()> {
-        let target = self.unit.as_ref().expect("a unit was begun").target;
-        let doing = self.doing(target);
-        let (session, unit) = self.open_parts();
-        if !is_end && unit.encoder.ready().len() < SEND_BYTES {
-            return Ok(());
-        }
-        let sent = session.bulk().send(unit.encoder.ready());
-        unit.encoder.clear_ready();
-        sent.map_err(|error| connection::refused(&doing, error))
-    }
-
-    /// Runs INSERT BULK, and begins the message of its rows.
-    fn begin_rows(&mut self) -> Result<()> {
-        let target = self.unit.as_ref().expect("a unit was begun").target;
-        let doing = self.doing(target);
-        let statement = &self.run.bulk_targets[target].statement;
-        let (session, unit) = self.open_parts();
-        session
-            .bulk()
-            .begin_bulk_load(statement)
-            .map_err(|error| connection::refused(&doing, error))?;
-        unit.encoder.begin();
-        unit.is_begun = true;
-        Ok(())
-    }
-
-    /// Encodes the rows that fit, and returns the others.
-    fn encode(&mut self, batch: &RecordBatch) -> Result<Vec<Misfit>> {
-        let target = self.unit.as_ref().expect("a unit was begun").target;
-        let doing = self.doing(target);
-        let places = &self.run.bulk_targets[target].places;
-        let batch = &batch.project(places).map_err(|error| Error::Refused {
-            doing: doing.clone(),
-            message: error.to_string(),
-            hint: None,
-        })?;
-        let fault = |error: EncodeError| Error::Refused {
-            doing: doing.clone(),
-            message: error.to_string(),
-            hint: None,
-        };
-        let unit = self.unit.as_mut().expect("a unit was begun");
-        match unit.encoder.encode(batch) {
-            Ok(()) => {
-                unit.sent_rows += batch.num_rows() as u64;
-                return Ok(Vec::new());
-            }
-            Err(EncodeError::Value(_)) => {}
-            Err(error) => return Err(fault(error)),
-        }
-        let found = unit.encoder.misfits(batch).map_err(fault)?;
-        let mut misfits: Vec<Misfit> = Vec::new();
-        for misfit in found {
-            // Only the first fault of a row is reported.
-            if misfits.last().is_none_or(|last| last.row != misfit.row) {
-                misfits.push(Misfit {
-                    row: misfit.row,
-                    column: places[misfit.column_index],
-                    reason: format!(
-                        "does not fit into its column of SQL Server: {}",
-                        misfit.fault
-                    ),
-                });
-            }
-        }
-        let left_out: BTreeSet<usize> = misfits.iter().map(|misfit| misfit.row).collect();
-        let fits: BooleanArray = (0..batch.num_rows())
-            .map(|row| Some(!left_out.contains(&row)))
-            .collect();
-        let rest = filter_record_batch(batch, &fits).map_err(|error| Error::Refused {
-            doing: doing.clone(),
-            message: error.to_string(),
-            hint: None,
-        })?;
-        if rest.num_rows() > 0 {
-            unit.encoder.encode(&rest).map_err(fault)?;
-        }
-        unit.sent_rows += rest.num_rows() as u64;
-        Ok(misfits)
-    }
-
-    /// Ends the message of rows. Returns the server's count.
-    fn end_rows(&mut self) -> Result<u64> {
-        let (target, is_begun) = {
-            let unit = self.unit.as_ref().expect("a unit was begun");
-            (unit.target, unit.is_begun)
-        };
-        if !is_begun {
-            return Ok(0);
-        }
-        self.unit.as_mut().expect("a unit was begun").encoder.end();
-        self.send(true)?;
-        let doing = self.doing(target);
-        let (session, unit) = self.open_parts();
-        unit.is_begun = false;
-        session
-            .bulk()
-            .end_bulk_load()
-            .map_err(|error| connection::refused(&doing, error))
-    }
 }
 
 impl UnitStream for Stream<'_> {
     /// All units of a target share its staging table.
-    fn begin(&mut self, unit: &UnitPart<'_>, _: LoadMethod) -> Result<()> {
+    fn begin(&mut self, unit: &UnitPart<'_>, method: LoadMethod) -> Result<()> {
         let target = unit.target;
         assert!(
             self.unit.is_none(),
@@ -186,31 +68,40 @@ impl UnitStream for Stream<'_> {
         let packet_size = session.facts().packet_size;
         session.begin()?;
         run.ledger.fence(session, &run.record)?;
-        let columns = run.bulk_targets[target].columns.clone();
-        self.unit = Some(OpenUnit {
-            target,
-            encoder: BulkEncoder::new(columns, packet_size),
-            sent_rows: 0,
-            is_begun: false,
+        let staging = &run.stagings[target];
+        self.unit = Some(match method {
+            LoadMethod::Quick => {
+                let doing = format!(
+                    "cannot add rows to the staging table of {}",
+                    staging.plan.name.sql
+                );
+                let bulk_target = run.bulk_targets[target].clone();
+                OpenUnit::Quick(BulkWriter::new(bulk_target, doing, packet_size))
+            }
+            LoadMethod::Careful => {
+                OpenUnit::Careful(Trial::begin(session, staging, &run.options, packet_size)?)
+            }
         });
         Ok(())
     }
 
     fn write(&mut self, batch: &RecordBatch) -> Result<Written> {
-        if !self.unit.as_ref().expect("a unit was begun").is_begun {
-            self.begin_rows()?;
+        let (session, unit) = self.open_parts();
+        match unit {
+            OpenUnit::Quick(writer) => Ok(Written {
+                misfits: writer.write(session, batch)?,
+                refused: Vec::new(),
+            }),
+            OpenUnit::Careful(trial) => trial.write(session, batch),
         }
-        let misfits = self.encode(batch)?;
-        self.send(false)?;
-        Ok(Written {
-            misfits,
-            refused: Vec::new(),
-        })
     }
 
     fn commit(&mut self, record: &UnitRecord) -> Result<u64> {
-        let counted = self.end_rows()?;
-        let sent = self.unit.as_ref().expect("a unit was begun").sent_rows;
+        let (session, unit) = self.open_parts();
+        let (counted, sent) = match unit {
+            OpenUnit::Quick(writer) => (writer.end(session)?, writer.sent_rows()),
+            OpenUnit::Careful(trial) => trial.end(session)?,
+        };
         if counted != record.rows_loaded || sent != record.rows_loaded {
             return Err(Error::Count {
                 what: format!("what is staged for {}", record.target),

@@ -37,6 +37,7 @@ pub fn prepare(session: &mut SqlSession, staging: &Staging, options: &Options) -
     if let Some(reason) = shape.obstacle(staging.filled()) {
         return Ok(Way::Copy(Some(reason)));
     }
+    staging.drop_key_indexes(session)?;
     let own = TableShape::read(session, &staging.sql)?;
     if !own.has_columns_and_place_of(&shape) {
         let reason = "it was changed after the load began".to_owned();

@@ -1,0 +1,370 @@
+//! Careful loads: which rows of a batch the target would refuse.
+//!
+//! A batch is sent into a separate table, the trial, and queries with the target's own constraints find the rows that
+//! break them:
+//!
+//! - a CHECK: rows that make its condition false;
+//! - a unique index, also of a constraint, also a filtered one: rows whose key is already in the target (if its rows stay) or in
+//!   a unit that was staged before; and if rows of the batch share a key, all of them except the first accepted one.
+//!
+//! The other rows go from the trial into staging. NULL is a value like any other in a key of SQL Server. The trial is made
+//! and dropped in the transaction of the unit.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use arrow_array::{ArrayRef, Int64Array, RecordBatch};
+use inrush_destination::{Error, RefusedRow, Result, Sharer, WriteMode, Written, refuse_sharers};
+use inrush_rows::reject::RejectCode;
+use inrush_tds::PacketSize;
+
+use crate::bulk_target::BulkTarget;
+use crate::bulk_writer::BulkWriter;
+use crate::catalog;
+use crate::connection::SqlSession;
+use crate::indexes::{Check, Index};
+use crate::options::Options;
+use crate::shape::TableShape;
+use crate::sql;
+use crate::staging::Staging;
+
+const DOING: &str = "cannot look for rows that a constraint refuses";
+/// Row numbers in one statement.
+const NUMBERS_AT_A_TIME: usize = 1_000;
+
+/// The trial of one unit's rows.
+pub struct Trial {
+    /// Its table, as statements name it.
+    table: String,
+    /// The staging table that accepted rows go to.
+    staging: String,
+    /// The columns that are filled, as statements list them.
+    names: String,
+    /// The column that numbers the rows of a batch, counted from 0.
+    number: String,
+    target: BulkTarget,
+    packet_size: PacketSize,
+    tests: Vec<Test>,
+    sent_rows: u64,
+    counted_rows: u64,
+}
+
+/// A query that finds rows of the trial.
+struct Test {
+    query: String,
+    finds: Finds,
+    cause: Cause,
+}
+
+/// The rows of a query.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Finds {
+    /// Numbers of rows that are refused independently of the other rows in the batch.
+    Refused,
+    /// Numbers of rows that share a key with others of the batch, each with the number of the first of them.
+    Sharing,
+}
+
+/// Why a row is refused.
+#[derive(Clone)]
+struct Cause {
+    column: Option<usize>,
+    code: RejectCode,
+    reason: String,
+}
+
+impl Trial {
+    /// Makes the table, in the transaction of a unit.
+    pub fn begin(
+        session: &mut SqlSession,
+        staging: &Staging,
+        options: &Options,
+        packet_size: PacketSize,
+    ) -> Result<Trial> {
+        let own = catalog::catalog_columns(session, &staging.sql)?;
+        let mut number = "inrush_row".to_owned();
+        while own
+            .iter()
+            .any(|column| column.name.eq_ignore_ascii_case(&number))
+        {
+            number.push('_');
+        }
+        let table = staging.trial();
+        let columns = own.iter().map(|column| {
+            let null = if column.is_nullable {
+                "NULL"
+            } else {
+                "NOT NULL"
+            };
+            let name = sql::identifier(&column.name);
+            format!("{name} {} {null}", column.catalog_type.sql())
+        });
+        let columns: Vec<String> = columns.collect();
+        let create = format!(
+            "CREATE TABLE {table} ({}, {} bigint NOT NULL)",
+            columns.join(", "),
+            sql::identifier(&number)
+        );
+        session.run(DOING, &create)?;
+        let names = staging.filled().chain([number.as_str()]);
+        let target = BulkTarget::ask(session, &table, names, options)?;
+        let tests = match catalog::is_table(session, &staging.plan.name)? {
+            true => tests(session, staging, &table, &number)?,
+            false => Vec::new(),
+        };
+        Ok(Trial {
+            table,
+            staging: staging.sql.clone(),
+            names: staging.column_names(),
+            number,
+            target,
+            packet_size,
+            tests,
+            sent_rows: 0,
+            counted_rows: 0,
+        })
+    }
+
+    /// Writes the rows of a batch that the target would accept to staging. Returns the others.
+    pub fn write(&mut self, session: &mut SqlSession, batch: &RecordBatch) -> Result<Written> {
+        let doing = "cannot add rows to a trial".to_owned();
+        let mut writer = BulkWriter::new(self.target.clone(), doing, self.packet_size);
+        let misfits = writer.write(session, &self.numbered(batch)?)?;
+        writer.end(session)?;
+        let refused = self.refused(session)?;
+        let number = sql::identifier(&self.number);
+        for rows in refused.chunks(NUMBERS_AT_A_TIME) {
+            let rows: Vec<String> = rows.iter().map(|refused| refused.row.to_string()).collect();
+            let statement = format!(
+                "DELETE FROM {} WHERE {number} IN ({})",
+                self.table,
+                rows.join(", ")
+            );
+            session.run(DOING, &statement)?;
+        }
+        let (names, table) = (&self.names, &self.table);
+        let statement = format!(
+            "INSERT INTO {} ({names}) SELECT {names} FROM {table} ORDER BY {number}",
+            self.staging
+        );
+        let added = session
+            .run("cannot add rows to staging", &statement)?
+            .count();
+        session.run(DOING, &format!("TRUNCATE TABLE {table}"))?;
+        let sent = writer.sent_rows() - refused.len() as u64;
+        self.sent_rows += sent;
+        self.counted_rows += added.unwrap_or(sent);
+        Ok(Written { misfits, refused })
+    }
+
+    /// Drops the table, before the transaction of the unit is committed. Returns the server's count of the rows that went
+    /// into staging, and our own.
+    pub fn end(&mut self, session: &mut SqlSession) -> Result<(u64, u64)> {
+        session.run(DOING, &format!("DROP TABLE {}", self.table))?;
+        Ok((self.counted_rows, self.sent_rows))
+    }
+
+    fn numbered(&self, batch: &RecordBatch) -> Result<RecordBatch> {
+        let numbers = Int64Array::from_iter_values(0..batch.num_rows() as i64);
+        let schema = batch.schema();
+        let columns = schema.fields().iter().zip(batch.columns());
+        let columns = columns.map(|(field, column)| (field.name(), Arc::clone(column), true));
+        let number = (&self.number, Arc::new(numbers) as ArrayRef, false);
+        let numbered = RecordBatch::try_from_iter_with_nullable(columns.chain([number]));
+        numbered.map_err(|error| Error::Refused {
+            doing: DOING.to_owned(),
+            message: error.to_string(),
+            hint: None,
+        })
+    }
+
+    fn refused(&self, session: &mut SqlSession) -> Result<Vec<RefusedRow>> {
+        let mut refused: BTreeMap<usize, &Cause> = BTreeMap::new();
+        let mut sharing: Vec<Sharer<&Cause>> = Vec::new();
+        for (key, test) in self.tests.iter().enumerate() {
+            for row in numbers(session, &test.query)? {
+                match (test.finds, row.as_slice()) {
+                    (Finds::Refused, [row]) => {
+                        refused.entry(*row).or_insert(&test.cause);
+                    }
+                    (Finds::Sharing, [row, first]) => sharing.push(Sharer {
+                        row: *row,
+                        key: (key, *first),
+                        cause: &test.cause,
+                    }),
+                    _ => {}
+                }
+            }
+        }
+        refuse_sharers(sharing, &mut refused);
+        let row = |(row, cause): (usize, &Cause)| RefusedRow {
+            row,
+            column: cause.column,
+            code: cause.code,
+            reason: cause.reason.clone(),
+        };
+        Ok(refused.into_iter().map(row).collect())
+    }
+}
+
+/// The tests for all constraints of a target that the filled columns can break.
+fn tests(
+    session: &mut SqlSession,
+    staging: &Staging,
+    table: &str,
+    number: &str,
+) -> Result<Vec<Test>> {
+    let shape = TableShape::read(session, &staging.plan.name.sql)?;
+    let rows = TrialRows {
+        staging,
+        table,
+        number: sql::identifier(number),
+    };
+    let is_filled = |name: &str| staging.filled().any(|filled| filled == name);
+    let unfilled: Vec<&str> = shape
+        .columns
+        .iter()
+        .map(|column| column.name.as_str())
+        .filter(|name| !is_filled(name))
+        .collect();
+    let mut tests = Vec::new();
+    for check in &shape.checks {
+        // The result of a CHECK on other columns is unknown until the target makes their values.
+        if !check.is_disabled && !unfilled.iter().any(|name| check.mentions(name)) {
+            tests.push(rows.of_check(check));
+        }
+    }
+    for (place, index) in shape.indexes.iter().enumerate() {
+        let columns: Vec<&str> = index.unique_columns().collect();
+        if columns.is_empty() || !columns.iter().all(|name| is_filled(name)) {
+            continue;
+        }
+        if unfilled.iter().any(|name| index.filter_mentions(name)) {
+            continue;
+        }
+        staging.index_key(session, place, &columns)?;
+        let nullable: Vec<bool> = columns
+            .iter()
+            .map(|name| {
+                let column = shape.columns.iter().find(|column| column.name == *name);
+                column.is_none_or(|column| column.is_nullable)
+            })
+            .collect();
+        tests.extend(rows.of_key(index, &columns, &nullable));
+    }
+    Ok(tests)
+}
+
+/// The rows of a trial, which the queries read.
+struct TrialRows<'a> {
+    staging: &'a Staging,
+    table: &'a str,
+    number: String,
+}
+
+impl TrialRows<'_> {
+    fn place(&self, name: &str) -> Option<usize> {
+        self.staging.filled().position(|filled| filled == name)
+    }
+
+    /// Finds the rows that break a CHECK.
+    fn of_check(&self, check: &Check) -> Test {
+        let mut mentioned = self.staging.filled().filter(|name| check.mentions(name));
+        let column = match (mentioned.next(), mentioned.next()) {
+            (Some(only), None) => self.place(only),
+            _ => None,
+        };
+        Test {
+            query: format!(
+                "SELECT {} FROM {} WHERE NOT {}",
+                self.number, self.table, check.definition
+            ),
+            finds: Finds::Refused,
+            cause: Cause {
+                column,
+                code: RejectCode::CheckViolated,
+                reason: format!(
+                    "it breaks the constraint {} of {}, CHECK {}: fix the row, or change the constraint",
+                    check.name, self.staging.plan.name.sql, check.definition
+                ),
+            },
+        }
+    }
+
+    /// Finds the rows whose key another row has: one of the target, of a unit staged before, or of the batch.
+    fn of_key(&self, index: &Index, columns: &[&str], nullable: &[bool]) -> Vec<Test> {
+        let target = &self.staging.plan.name.sql;
+        let (number, table) = (&self.number, self.table);
+        let equal = columns.iter().zip(nullable).map(|(name, is_nullable)| {
+            let name = sql::identifier(name);
+            match is_nullable {
+                true => format!(
+                    "(other.{name} = own.{name} OR (other.{name} IS NULL AND own.{name} IS NULL))"
+                ),
+                false => format!("other.{name} = own.{name}"),
+            }
+        });
+        let equal: Vec<String> = equal.collect();
+        let equal = equal.join(" AND ");
+        let cause = Cause {
+            column: match columns {
+                [column] => self.place(column),
+                _ => None,
+            },
+            code: RejectCode::DuplicateKey,
+            reason: format!(
+                "an earlier row of the files has the same key, or {target} had it before (unique key of {}, {}); the first row is \
+                 loaded. Remove this row, or fix its key",
+                columns.join(", "),
+                index.name
+            ),
+        };
+        // In the subquery the names of the condition are those of `other`.
+        let and = index
+            .filter()
+            .map(|filter| format!(" AND {filter}"))
+            .unwrap_or_default();
+        let among = |others: &str| Test {
+            query: format!(
+                "SELECT own.{number} FROM {table} AS own WHERE EXISTS (SELECT 1 FROM {others} AS other WHERE {equal}{and}){and}"
+            ),
+            finds: Finds::Refused,
+            cause: cause.clone(),
+        };
+        let mut tests = Vec::new();
+        if self.staging.plan.mode == WriteMode::Append {
+            tests.push(among(target));
+        }
+        tests.push(among(&self.staging.sql));
+        let names = sql::names(columns.iter().copied());
+        let only = index
+            .filter()
+            .map(|filter| format!(" WHERE {filter}"))
+            .unwrap_or_default();
+        tests.push(Test {
+            query: format!(
+                "SELECT row_number_of, first_number FROM (SELECT {number} AS row_number_of, MIN({number}) OVER (PARTITION BY \
+                 {names}) AS first_number, COUNT_BIG(*) OVER (PARTITION BY {names}) AS sharing FROM {table}{only}) AS keyed WHERE \
+                 sharing > 1 ORDER BY row_number_of"
+            ),
+            finds: Finds::Sharing,
+            cause,
+        });
+        tests
+    }
+}
+
+fn numbers(session: &mut SqlSession, query: &str) -> Result<Vec<Vec<usize>>> {
+    let rows = session.rows(DOING, query)?;
+    let number = |text: Option<String>| {
+        let number = text.as_deref().and_then(|text| text.parse().ok());
+        number.ok_or_else(|| Error::Refused {
+            doing: DOING.to_owned(),
+            message: format!("{text:?} came instead of the number of a row"),
+            hint: None,
+        })
+    };
+    rows.into_iter()
+        .map(|row| row.into_iter().map(number).collect())
+        .collect()
+}
