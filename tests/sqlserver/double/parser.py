@@ -451,8 +451,8 @@ class Parser:
             return ("check", name or f"CK_{start}", condition, self._text_since(start))
         kind = "primary" if self._take("PRIMARY") else "unique"
         self._must("KEY" if kind == "primary" else "UNIQUE")
-        clustered = kind == "primary" and not self._take("NONCLUSTERED")
-        _ = self._take("CLUSTERED")
+        nonclustered = self._take("NONCLUSTERED")
+        clustered = self._take("CLUSTERED") or (kind == "primary" and not nonclustered)
         keys = self._key_list() if self._peek() == Token("mark", "(") else [(column, False)]
         at = self._at
         place = None
