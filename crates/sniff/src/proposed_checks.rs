@@ -27,10 +27,16 @@ const DATES_MAX: usize = 8;
 const CHECKS_MAX: usize = 12;
 
 /// Words that are no names in SQL without quotes.
-const RESERVED: &str = "all analyse analyze and any array as asc asymmetric both case cast check collate column constraint \
-    create default deferrable desc distinct do else end except false fetch for foreign from grant group having in initially \
-    intersect into lateral leading limit not null offset on only or order pivot placing primary qualify references returning \
-    select show some summarize symmetric table then to trailing true union unique unpivot using variadic when where window with";
+#[rustfmt::skip]
+const RESERVED: &[&str] = &[
+    "all", "analyse", "analyze", "and", "any", "array", "as", "asc", "asymmetric", "both", "case", "cast", "check",
+    "collate", "column", "constraint", "create", "default", "deferrable", "desc", "distinct", "do", "else", "end",
+    "except", "false", "fetch", "for", "foreign", "from", "grant", "group", "having", "in", "initially", "intersect",
+    "into", "lateral", "leading", "limit", "not", "null", "offset", "on", "only", "or", "order", "pivot", "placing",
+    "primary", "qualify", "references", "returning", "select", "show", "some", "summarize", "symmetric", "table",
+    "then", "to", "trailing", "true", "union", "unique", "unpivot", "using", "variadic", "when", "where", "window",
+    "with",
+];
 
 /// A check that all sampled rows pass.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -190,7 +196,7 @@ impl Column {
 
 /// The name of a column, with the quotes that an expression needs.
 fn in_sql(name: &str) -> String {
-    match RESERVED.split_whitespace().any(|word| word == name) {
+    match RESERVED.contains(&name) {
         true => identifier(name),
         false => quoted_where_needed(name),
     }

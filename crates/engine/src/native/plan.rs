@@ -28,7 +28,7 @@ pub mod columns {
 
 /// The earlier run that a plan continues, or that leaves it nothing to do.
 pub mod earlier {
-    pub use crate::plan::earlier::{EarlierRun, EarlierWork, PackageRuns, find, leave_out};
+    pub use crate::plan::earlier::{EarlierRun, PackageRuns, find, leave_out};
 }
 
 /// Counts and sums that were promised with the files.
