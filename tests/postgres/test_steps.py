@@ -47,6 +47,20 @@ def expected(database: Database, rows: int) -> list[tuple[Any, ...]]:
     )
 
 
+def test_a_reject_shows_an_infinite_key_as_such(inrush: Inrush, newest_database: Database) -> None:
+    inrush.write("rows.csv", "id,day,price\n1,infinity,1\n2,2024-01-05,1\n3,-infinity,1\n")
+    key: dict[str, Any] = {
+        "partition_by": "month",
+        "bounds": ["2024-01-01", "2024-02-01"],
+        "routing": True,
+        "rejects": {"rows_max": 5},
+    }
+    rows = flow("loaded", "rows.csv", columns=COLUMNS, **key) + DERIVE
+    outcome = run(inrush, newest_database, rows, status=LOADED_WITH_REJECTS)
+    values = [(reject["column"], reject["value"]) for reject in outcome.rejects()]
+    assert values == [("month", "infinity"), ("month", "-infinity")]
+
+
 def test_a_derived_key_decides_the_partition_of_a_file(
     inrush: Inrush, newest_database: Database
 ) -> None:
@@ -327,6 +341,24 @@ def test_another_reference_is_another_load(inrush: Inrush, newest_database: Data
     outcome = inrush("run", path).expect(CLEAN)
     assert not any(unit["kept"] for unit in outcome.report["units"])
     assert newest_database.rows("SELECT * FROM loaded ORDER BY 1") == [(1, "ONE"), (2, "TWO")]
+
+
+def test_a_digit_that_changes_in_all_rows_of_a_reference_is_noticed(
+    inrush: Inrush, newest_database: Database
+) -> None:
+    """The digests of its rows are added up; those of a weak hash cancelled each other."""
+    letters = "abcdefghijklmnopqrstuvwxyz"
+    for part in range(2):
+        inrush.write(f"rows.{part}.csv", "k\n" + "".join(f"{one}\n" for one in letters))
+    inrush.write("factors.csv", "k,f\n" + "".join(f"{one},1\n" for one in letters))
+    rows = flow("loaded", "rows.*.csv", columns=["k text"])
+    rows += step(lookup={"files": "factors.csv"}, on={"k": "k"}, take={"f": "f"})
+    path = inrush.write("package.toml", package(newest_database.url, rows, streams=1))
+    environment = {"INRUSH_FAULT": "after_unit_commit"}
+    assert inrush("run", path, environment=environment).status < 0
+    inrush.write("factors.csv", "k,f\n" + "".join(f"{one},2\n" for one in letters))
+    inrush("run", path).expect(CLEAN)
+    assert newest_database.rows("SELECT f, count(*) FROM loaded GROUP BY 1") == [(2, 52)]
 
 
 def test_a_preflight_passes_the_steps(inrush: Inrush, newest_database: Database) -> None:
