@@ -10,12 +10,13 @@ use crate::runner::Values;
 use crate::spec::Otherwise;
 use crate::statement;
 
-/// The values of all expressions for one row. `evaluate` runs a statement over that row and returns its only value. An expression
-/// after one that failed, or after a condition that does not hold, is not evaluated: its value is NULL.
+/// The values of all expressions for one row. `evaluate` runs a statement over that row and returns its only value, or none if its
+/// values made it fail. An expression after one that failed, or after a condition that does not hold, is not evaluated: its value is
+/// NULL.
 pub(crate) fn alone(
     planned: &Planned,
     from: &str,
-    evaluate: &dyn Fn(&str) -> Result<ArrayRef, RunError>,
+    evaluate: &dyn Fn(&str) -> Result<Option<ArrayRef>, RunError>,
 ) -> Result<Vec<Values>, RunError> {
     let mut is_alive = true;
     let mut values = Vec::new();
@@ -27,16 +28,18 @@ pub(crate) fn alone(
         for _ in 0..count {
             let expression = values.len();
             let found = match is_alive {
-                true => match evaluate(&statement::only(planned, from, expression)) {
-                    Err(RunError::Interrupted) => return Err(RunError::Interrupted),
-                    found => found.ok(),
-                },
+                true => evaluate(&statement::only(planned, from, expression))?,
                 false => None,
             };
             let has_failed = is_alive && found.is_none();
             let array = match found {
                 Some(array) => array,
-                None => evaluate(&statement::null_of(planned, from, expression))?,
+                None => {
+                    let null = evaluate(&statement::null_of(planned, from, expression))?;
+                    null.ok_or_else(|| RunError::Engine {
+                        message: "NULL has no value".to_owned(),
+                    })?
+                }
             };
             is_alive &= !has_failed && leaves_alive(&step.action, &array);
             values.push(Values {

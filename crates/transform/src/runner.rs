@@ -243,13 +243,14 @@ impl StepRunner {
     /// the statement, for example. Then the rows are halved until the failing row is alone.
     fn evaluate_carefully(&self, travelling: &RecordBatch) -> Result<Vec<Values>, RunError> {
         let row_count = travelling.num_rows();
-        match self.ask(&self.careful, travelling).map_err(engine_error) {
+        match self.ask(&self.careful, travelling) {
             Ok(batches) => Ok(with_failures(whole(batches?)?)),
-            Err(RunError::Interrupted) => Err(RunError::Interrupted),
+            Err(error) if !may_be_of_a_row(&error) => Err(engine_error(error)),
             Err(_) if row_count <= 1 => {
-                let evaluate = |sql: &str| {
-                    let batches = self.ask(sql, travelling).map_err(engine_error)??;
-                    whole(batches)?.pop().ok_or_else(no_result)
+                let evaluate = |sql: &str| match self.ask(sql, travelling) {
+                    Ok(batches) => Ok(whole(batches?)?.pop()),
+                    Err(error) if may_be_of_a_row(&error) => Ok(None),
+                    Err(error) => Err(engine_error(error)),
                 };
                 isolate::alone(&self.planned, &self.lent.call(), &evaluate)
             }
@@ -554,12 +555,6 @@ fn with_failures(arrays: Vec<ArrayRef>) -> Vec<Values> {
     values
 }
 
-fn no_result() -> RunError {
-    RunError::Engine {
-        message: "DuckDB returned no column".to_owned(),
-    }
-}
-
 /// Columns over all batches of a result.
 fn whole(batches: Vec<RecordBatch>) -> Result<Vec<ArrayRef>, RunError> {
     let Some(first) = batches.first() else {
@@ -585,6 +580,11 @@ fn whole(batches: Vec<RecordBatch>) -> Result<Vec<ArrayRef>, RunError> {
 fn one_batch(batch: RecordBatch) -> Box<dyn RecordBatchReader + Send> {
     let schema = batch.schema();
     Box::new(RecordBatchIterator::new([Ok(batch)], schema))
+}
+
+/// True if the values of a row may have caused an error. Too little memory is no fault of a row: other streams may need it now.
+fn may_be_of_a_row(error: &AdbcError) -> bool {
+    !matches!(error.status, Status::Cancelled | Status::IO)
 }
 
 fn engine_error(error: AdbcError) -> RunError {

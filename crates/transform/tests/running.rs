@@ -3,11 +3,13 @@
 mod case;
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Date32Type, Decimal128Type, Int32Type, Int64Type};
 use arrow_array::{Array, ArrayRef, Date32Array, RecordBatch, StringViewArray};
 use case::{check, columns, derive, evaluator, keep, plan, rows, run, word};
+use inrush_transform::error::RunError;
 use inrush_transform::outcome::{FaultKind, StepCount};
 use inrush_transform::runner::StepRunner;
 use inrush_transform::spec::{Otherwise, StepSpec};
@@ -505,4 +507,49 @@ fn an_error_that_try_does_not_catch_rejects_its_row_alone() {
         }
     }
     assert_eq!(stepped.batch.num_rows(), 2_993);
+}
+
+#[test]
+fn a_batch_that_is_interrupted_says_so() {
+    let Some(evaluator) = evaluator() else { return };
+    // Long enough to be interrupted: DuckDB looks for that between its vectors.
+    let slow = "levenshtein(rpad(word, 300, 'ab'), rpad(word, 300, 'ba'))";
+    let planned = Arc::new(plan(evaluator, &[derive(&[("x", slow)])]).expect("a plan"));
+    let runner = StepRunner::new(evaluator, &planned).expect("a runner");
+    let cancel = runner.cancel_handle();
+    let is_done = AtomicBool::new(false);
+    let found = std::thread::scope(|scope| {
+        scope.spawn(|| {
+            while !is_done.load(Ordering::Relaxed) {
+                let _ = cancel.try_cancel();
+                std::thread::yield_now();
+            }
+        });
+        let found = runner.run(&rows(0, 20_000));
+        is_done.store(true, Ordering::Relaxed);
+        found
+    });
+    let found = found.map(|_| "rows");
+    assert_eq!(
+        found.expect_err("it was interrupted"),
+        RunError::Interrupted
+    );
+}
+
+/// Other streams may need the memory at that moment, and the next attempt may have it.
+#[test]
+fn too_little_memory_is_no_fault_of_a_row() {
+    let Some(evaluator) = evaluator() else { return };
+    let long = [
+        ("one", "rpad(word, 10000, 'a')"),
+        ("two", "rpad(word, 10000, 'b')"),
+    ];
+    let planned = Arc::new(plan(evaluator, &[derive(&long)]).expect("a plan"));
+    let runner = StepRunner::new(evaluator, &planned).expect("a runner");
+    // 400 MB of texts, and buffers of 256 MB.
+    let found = runner.run(&rows(0, 20_000)).map(|_| "rows");
+    let Err(RunError::Engine { message }) = found else {
+        panic!("{found:?}")
+    };
+    assert!(message.to_lowercase().contains("memory"), "{message}");
 }

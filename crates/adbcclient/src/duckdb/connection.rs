@@ -108,6 +108,10 @@ impl Answer {
             functions::ERROR_INTERRUPT => {
                 AdbcError::with_message_and_status(message, Status::Cancelled)
             }
+            // ADBC has no status for memory: the statement is not at fault, as with a file that cannot be read.
+            functions::ERROR_IO | functions::ERROR_OUT_OF_MEMORY => {
+                AdbcError::with_message_and_status(message, Status::IO)
+            }
             _ => refused(message),
         }
     }

@@ -29,6 +29,12 @@ pub(super) const ERROR_CONSTRAINT: i32 = 18;
 /// `DUCKDB_ERROR_INTERRUPT`.
 pub(super) const ERROR_INTERRUPT: i32 = 29;
 
+/// `DUCKDB_ERROR_IO`.
+pub(super) const ERROR_IO: i32 = 28;
+
+/// `DUCKDB_ERROR_OUT_OF_MEMORY`.
+pub(super) const ERROR_OUT_OF_MEMORY: i32 = 33;
+
 /// `DUCKDB_TYPE_BIGINT`.
 pub(super) const BIGINT: i32 = 5;
 

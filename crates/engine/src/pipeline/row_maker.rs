@@ -22,7 +22,7 @@ use inrush_rows::column::{Column, ColumnType};
 use inrush_rows::column_policy::ColumnChanges;
 use inrush_rows::location::Location;
 use inrush_rows::reject::{Reject, RejectCode, VALUE_BYTES_MAX};
-use inrush_rows::typed_rows::{TypedColumn, TypedRows, odd_times_as_text};
+use inrush_rows::typed_rows::{TypedColumn, TypedRows, odd_times_as_text, value_text};
 use inrush_scan::Records;
 use inrush_transform::error::RunError;
 use inrush_transform::outcome::{FaultKind, RowFault};
@@ -51,6 +51,8 @@ struct AfterFirst {
     are_uuids: Vec<bool>,
     /// The columns of these rows that fill a column of another type.
     are_converted: Vec<bool>,
+    /// The columns of the target, each with the index of the column that fills it.
+    filled: Vec<(String, usize)>,
     /// What the steps have counted so far.
     tally: StepTally,
 }
@@ -170,6 +172,16 @@ impl AfterFirst {
             last: last.map_err(|error| reading.convert_error(error))?,
             are_uuids,
             are_converted: (0..field_count).map(is_converted).collect(),
+            filled: reading
+                .columns
+                .iter()
+                .zip(&steps.after)
+                .map(|(column, after)| match after {
+                    AfterSteps::Taken(index) | AfterSteps::Converted(index) => {
+                        (column.name.clone(), *index)
+                    }
+                })
+                .collect(),
             tally: StepTally::default(),
         })
     }
@@ -248,9 +260,12 @@ impl AfterFirst {
                 _ => misfit.reason,
             };
             let own = made.reject(row, None, misfit.code, reason);
+            let column = misfit.column.as_deref();
+            let shown = |value| time_of(&self.filled, column, stepped, row, value);
+            let value = misfit.value.map(shown);
             Reject {
                 column: misfit.column,
-                value: misfit.value,
+                value,
                 ..own
             }
         }));
@@ -261,6 +276,21 @@ impl AfterFirst {
         }
         made.batch = batch;
     }
+}
+
+/// The value of a row in a reject: infinite times as such, and not as the days and moments that arrays of Arrow have in their place.
+fn time_of(
+    filled: &[(String, usize)],
+    column: Option<&str>,
+    rows: &RecordBatch,
+    row: usize,
+    value: String,
+) -> String {
+    let is_it = |(name, _): &&(String, usize)| column == Some(name.as_str());
+    let at = filled.iter().find(is_it).map(|(_, index)| *index);
+    let own = at.and_then(|at| odd_times_as_text(&rows.column(at).slice(row, 1)));
+    let own = own.and_then(|own| value_text(&own, 0, false));
+    own.unwrap_or(value)
 }
 
 const NULL_AFTER_STEPS: &str = "the value is NULL after the steps, and the column does not allow it; filter such rows by a \
