@@ -535,21 +535,3 @@ fn a_batch_that_is_interrupted_says_so() {
         RunError::Interrupted
     );
 }
-
-/// Other streams may need the memory at that moment, and the next attempt may have it.
-#[test]
-fn too_little_memory_is_no_fault_of_a_row() {
-    let Some(evaluator) = evaluator() else { return };
-    let long = [
-        ("one", "rpad(word, 10000, 'a')"),
-        ("two", "rpad(word, 10000, 'b')"),
-    ];
-    let planned = Arc::new(plan(evaluator, &[derive(&long)]).expect("a plan"));
-    let runner = StepRunner::new(evaluator, &planned).expect("a runner");
-    // 400 MB of texts, and buffers of 256 MB.
-    let found = runner.run(&rows(0, 20_000)).map(|_| "rows");
-    let Err(RunError::Engine { message }) = found else {
-        panic!("{found:?}")
-    };
-    assert!(message.to_lowercase().contains("memory"), "{message}");
-}
