@@ -16,6 +16,8 @@ use super::reading::{Row, Way, add_rows, read, rows, same, told};
 
 /// Rows of a case.
 const ROWS: usize = 300;
+/// Rows that no source receives at once: a rate holds between the batches of a driver.
+const RATE_ROWS: usize = 20_000;
 /// A chunk is a few of them.
 const CHUNK_BYTES: usize = 400;
 /// Chunks after which the server is asked.
@@ -113,7 +115,7 @@ const SECONDS: f64 = 0.3;
 const LONG_SECONDS: f64 = 40.0;
 
 pub(super) fn rate_is_kept(make: &MakeCase<'_>, random: &mut Random) -> Result<(), String> {
-    let case = make(ROWS);
+    let case = make(RATE_ROWS);
     let source = case.open(&Stop::default()).map_err(told)?;
     if source.pace().is_some() {
         return Err("without a limit it has a pace".to_owned());
