@@ -389,7 +389,7 @@ class AdbcSqlite(Place):
             found = connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")
             names = {name for (name,) in found}
             # Staging is found, but neither the ledger nor rows that were kept beside it.
-            ours = ("sqlite_", "inrush_run", "inrush_unit", "inrush_change")
+            ours = ("sqlite_", "inrush_run", "inrush_unit", "inrush_change", "inrush_lineage")
             kept = ("inrush_kept_", "inrush_undone_")
             return {name for name in names if not name.startswith(ours + kept)}
 
