@@ -98,7 +98,9 @@ pub struct TargetPlan {
     pub partition_by: Vec<String>,
     /// The first values of the partitions of a new table, except for those below the first of them: texts of the partition
     /// column's type in ISO form (`1000`, `2024-01-31`, `2024-01-31 06:00:00` in UTC), ascending unless they are of text.
-    /// Empty if the table exists, and for a destination without [`Ability::Bounds`](crate::Ability::Bounds).
+    /// Empty if the table exists, for a destination without [`Ability::Bounds`](crate::Ability::Bounds), and in plans that an
+    /// earlier version wrote into a ledger.
+    #[serde(default)]
     pub bounds: Vec<String>,
     /// A text of any length: the name of the target, and everything that affects its rows, such as format and types. Staged
     /// rows with another shape cannot be used.
