@@ -53,7 +53,7 @@ def test_rows_that_differ_are_named(database: Database, inrush: Inrush) -> None:
         assert part in told, told
     database.execute("UPDATE orders SET v = 'all' WHERE id > 20")
     told = inrush(*compare).expect(VERIFICATION, "29,982 with other values").output
-    splits = re.search(r"differ in ([2-9]) of \1 splits", told)
+    splits = re.search(r"differences are in ([2-9]) of \1 splits", told)
     assert splits is not None, told
     assert told.count("has other values") == 10 * int(splits[1]), told
 
@@ -85,7 +85,7 @@ def test_partitions_that_differ_are_named(database: Database, inrush: Inrush) ->
         "DELETE FROM dw.parts WHERE id = 2; UPDATE dw.parts SET v = 0 WHERE id = 299;"
         "INSERT INTO dw.parts VALUES (98, 'west', 0)"
     )
-    told = inrush(*compare).expect(VERIFICATION, "differ in 2 of 3 splits").output
+    told = inrush(*compare).expect(VERIFICATION, "differences are in 2 of 3 splits").output
     lines = told.splitlines()
     start = next(at for at, line in enumerate(lines) if "partition low_rest" in line)
     # 33 of region south are below 100; one is gone, and one of another region is new.
