@@ -75,6 +75,6 @@ def test_words_are_written_as_text(inrush: Inrush) -> None:
         for line in text.splitlines()
     ]
     path.write_text("\n".join(lines) + "\n")
+    assert name in inrush("check", path).expect(CLEAN).output
     outcome = inrush("run", path).expect(CLEAN)
     assert outcome.report["account"]["rows_loaded"] == 200
-    assert name in inrush("check", path, "--again").output
