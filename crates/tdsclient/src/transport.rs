@@ -126,16 +126,7 @@ impl Transport {
         config: ClientConfig,
         name: ServerName<'static>,
     ) -> Result<()> {
-        let mut connection = self.tls_connection(config, name)?;
-        while connection.is_handshaking() {
-            self.write_records(&mut connection, false)?;
-            if connection.is_handshaking() {
-                let bytes = self.take_input()?;
-                self.read_records(&mut connection, &bytes)?;
-            }
-        }
-        self.write_records(&mut connection, false)?;
-        self.encrypt(connection)
+        self.shake_hands(config, name, false)
     }
 
     /// TLS whose handshake is in PRELOGIN packets; bytes that follow are in no packets but those in TLS (TDS 7.4).
@@ -144,15 +135,27 @@ impl Transport {
         config: ClientConfig,
         name: ServerName<'static>,
     ) -> Result<()> {
+        self.shake_hands(config, name, true)
+    }
+
+    fn shake_hands(
+        &mut self,
+        config: ClientConfig,
+        name: ServerName<'static>,
+        in_packets: bool,
+    ) -> Result<()> {
         let mut connection = self.tls_connection(config, name)?;
         while connection.is_handshaking() {
-            self.write_records(&mut connection, true)?;
+            self.write_records(&mut connection, in_packets)?;
             if connection.is_handshaking() {
-                let bytes = self.receive()?;
+                let bytes = match in_packets {
+                    true => self.receive()?,
+                    false => self.take_input()?,
+                };
                 self.read_records(&mut connection, &bytes)?;
             }
         }
-        self.write_records(&mut connection, true)?;
+        self.write_records(&mut connection, in_packets)?;
         self.encrypt(connection)
     }
 
