@@ -1,4 +1,4 @@
-//! Where events go: one line for each at the end of a file, or a POST for each to a URL.
+//! Events go to a file, one line for each at its end, or to a URL, one POST for each.
 
 use std::fs::OpenOptions;
 use std::io::Write;

@@ -1,4 +1,4 @@
-//! Where the events of OpenLineage go: `open_lineage = { to = "https://marquez:5000/api/v1/lineage" }`.
+//! This setting names the place for the events of OpenLineage: `open_lineage = { to = "https://marquez:5000/api/v1/lineage" }`.
 
 use std::path::{Path, PathBuf};
 

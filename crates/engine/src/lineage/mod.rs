@@ -1,4 +1,4 @@
-//! Where the values of loaded columns come from: from which columns of the source, and through which expressions.
+//! Lineage says where the values of loaded columns come from: from which columns of the source, and through which expressions.
 //!
 //! [`RunLineage`] is what a run says of itself. The ledger keeps it as text beside the run, so that `inrush lineage` can
 //! tell it of every run that a table has ([`traced`]); the events of OpenLineage are made of it as well.

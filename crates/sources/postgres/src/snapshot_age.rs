@@ -1,4 +1,4 @@
-//! How long a snapshot that other sessions take over shows all of its rows.
+//! A snapshot that other sessions take over shows all of its rows only for a limited time, which is found here.
 //!
 //! With `old_snapshot_threshold` (PostgreSQL 14 to 16; off by default) a server removes rows that only older snapshots see. If it has
 //! removed rows of a page since a session took its snapshot, reading the page is an error. A session that takes over a snapshot

@@ -1,4 +1,4 @@
-//! Where rows and their values end.
+//! This finds where rows and their values end.
 
 use crate::column_metadata::RowMetadata;
 use crate::type_info::{Length, SqlType, TypeInfo};
