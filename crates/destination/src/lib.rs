@@ -13,6 +13,7 @@ pub mod error;
 pub mod json_text;
 pub mod layout;
 pub mod ledger_records;
+pub mod ledger_row;
 pub mod rows_not_taken;
 pub mod sharers;
 pub mod sums;
@@ -27,6 +28,7 @@ pub use contract::{
 pub use error::{Error, Result};
 pub use layout::{Filling, Layout, LayoutError, PublishesInto, SplitFacts, UnitLayout};
 pub use ledger_records::{NewRun, PastRun, RunRecord, RunState, UnitRecord};
+pub use ledger_row::LedgerRow;
 pub use rows_not_taken::{Adapted, Misfit, RefusedRow, Written};
 pub use sharers::{Sharer, refuse_sharers};
 pub use sums::{ColumnForm, ExactSum, StagedSums};

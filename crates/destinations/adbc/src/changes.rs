@@ -3,12 +3,12 @@
 //! It is made by the first publish that needs it, so a ledger of an earlier version has none, and its runs cannot be
 //! undone.
 
-use inrush_destination::{Error, Result};
+use inrush_destination::{Error, LedgerRow, Result};
 use inrush_rows::ids::{RunId, RunKey};
 use serde::{Deserialize, Serialize};
 
 use crate::catalog;
-use crate::ledger::{AdbcLedger, Row, json};
+use crate::ledger::{AdbcLedger, json};
 use crate::quirks::Quirks;
 use crate::session::AdbcSession;
 use crate::sql;
@@ -106,7 +106,7 @@ impl AdbcLedger {
         );
         let rows = session.rows("cannot read the ledger", &statement)?;
         let parse = |row| {
-            let mut row = Row::of(&self.change, row);
+            let mut row = LedgerRow::new(&self.change, row);
             let target = row.text("target")?;
             let change = Change {
                 what: row.json_word("what")?,

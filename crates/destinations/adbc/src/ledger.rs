@@ -1,7 +1,7 @@
 //! The ledger: one table of runs and one of units.
 
-use inrush_destination::{Error, NewRun, Result, RunRecord, RunState, UnitRecord};
-use inrush_rows::ids::{RunId, RunKey, RunName, UnitKey};
+use inrush_destination::{Error, LedgerRow, NewRun, Result, RunRecord, RunState, UnitRecord};
+use inrush_rows::ids::{RunId, RunKey, UnitKey};
 
 use crate::catalog;
 use crate::quirks::Quirks;
@@ -139,32 +139,9 @@ impl AdbcLedger {
     }
 
     fn parse(&self, row: Vec<Option<String>>) -> Result<StoredRun> {
-        let mut row = Row::of(&self.run, row);
-        let run_id = row.number("run_id")?;
-        let version: u64 = row.number("version")?;
-        if version != VERSION {
-            return Err(Error::Ledger {
-                what: format!(
-                    "{} was written by another version of Inrush (version {version} of the ledger)",
-                    self.run
-                ),
-                hint: "use that version, or name another schema for the ledger".to_owned(),
-            });
-        }
+        let mut row = LedgerRow::new(&self.run, row);
         Ok(StoredRun {
-            record: RunRecord {
-                run_id,
-                name: RunName::new(row.text("name")?),
-                run_key: RunKey::new(row.text("run_key")?),
-                package: row.text("package")?,
-                package_hash: row.text("package_hash")?,
-                holder: row.text("holder")?,
-                epoch: row.number("epoch")?,
-                state: row.json_word("state")?,
-                started_at_microseconds: row.number("started_at")?,
-                switched_at_microseconds: row.number_or_null("switched_at")?,
-                targets: row.json("targets")?,
-            },
+            record: row.run_record(VERSION)?,
             staging: row.json("staging")?,
             loaded: row.json("loaded")?,
         })
@@ -199,7 +176,7 @@ impl AdbcLedger {
     }
 
     fn parse_unit(&self, row: Vec<Option<String>>) -> Result<UnitRecord> {
-        let mut row = Row::of(&self.unit, row);
+        let mut row = LedgerRow::new(&self.unit, row);
         Ok(UnitRecord {
             key: UnitKey::new(row.text("unit_key")?),
             target: row.text("target")?,
@@ -447,68 +424,4 @@ impl AdbcLedger {
 /// A value of the ledger as JSON.
 pub(crate) fn json(value: &impl serde::Serialize) -> String {
     serde_json::to_string(value).expect("names and numbers are written as JSON")
-}
-
-/// Reads the values of a row, one after the other.
-pub(crate) struct Row<'a> {
-    table: &'a str,
-    values: std::vec::IntoIter<Option<String>>,
-}
-
-impl<'a> Row<'a> {
-    /// A row of this table.
-    pub fn of(table: &'a str, values: Vec<Option<String>>) -> Row<'a> {
-        Row {
-            table,
-            values: values.into_iter(),
-        }
-    }
-
-    fn odd(&self, column: &str, value: &str) -> Error {
-        Error::Ledger {
-            what: format!("{column} of a row of {} is {value:?}", self.table),
-            hint:
-                "somebody or something changed the ledger: drop that row, or the whole ledger if \
-                   no run in it has to be resumed"
-                    .to_owned(),
-        }
-    }
-
-    pub fn text(&mut self, column: &str) -> Result<String> {
-        match self.values.next().flatten() {
-            Some(value) => Ok(value),
-            None => Err(self.odd(column, "NULL")),
-        }
-    }
-
-    /// The next value, if it is not NULL.
-    pub fn text_or_null(&mut self) -> Option<String> {
-        self.values.next().flatten()
-    }
-
-    pub fn number<T: std::str::FromStr>(&mut self, column: &str) -> Result<T> {
-        let value = self.text(column)?;
-        value.parse().map_err(|_| self.odd(column, &value))
-    }
-
-    fn number_or_null(&mut self, column: &str) -> Result<Option<i64>> {
-        match self.values.next().flatten() {
-            Some(value) => value
-                .parse()
-                .map(Some)
-                .map_err(|_| self.odd(column, &value)),
-            None => Ok(None),
-        }
-    }
-
-    pub fn json<T: serde::de::DeserializeOwned>(&mut self, column: &str) -> Result<T> {
-        let value = self.text(column)?;
-        serde_json::from_str(&value).map_err(|_| self.odd(column, &value))
-    }
-
-    pub fn json_word<T: serde::de::DeserializeOwned>(&mut self, column: &str) -> Result<T> {
-        let value = self.text(column)?;
-        serde_json::from_value(serde_json::Value::String(value.clone()))
-            .map_err(|_| self.odd(column, &value))
-    }
 }

@@ -3,12 +3,11 @@
 //! Texts have a binary collation: keys that differ in case or in blanks are different keys. Each table has a clustered
 //! primary key, so that a session locks the row of its run and no other.
 
-use inrush_destination::{Error, NewRun, Result, RunRecord, RunState, UnitRecord};
-use inrush_rows::ids::{RunId, RunKey, RunName, UnitKey};
+use inrush_destination::{Error, LedgerRow, NewRun, Result, RunRecord, RunState, UnitRecord};
+use inrush_rows::ids::{RunId, RunKey, UnitKey};
 
 use crate::catalog;
 use crate::connection::SqlSession;
-use crate::ledger_row::Row;
 use crate::sql;
 
 /// The version of the ledger's format, stored in each run.
@@ -156,32 +155,9 @@ impl Ledger {
     }
 
     fn parse(&self, row: Vec<Option<String>>) -> Result<StoredRun> {
-        let mut row = Row::new(&self.run, row);
-        let run_id = row.number("run_id")?;
-        let version: u64 = row.number("version")?;
-        if version != VERSION {
-            return Err(Error::Ledger {
-                what: format!(
-                    "{} was written by another version of Inrush (version {version} of the ledger)",
-                    self.run
-                ),
-                hint: "use that version, or name another schema for the ledger".to_owned(),
-            });
-        }
+        let mut row = LedgerRow::new(&self.run, row);
         Ok(StoredRun {
-            record: RunRecord {
-                run_id,
-                name: RunName::new(row.text("name")?),
-                run_key: RunKey::new(row.text("run_key")?),
-                package: row.text("package")?,
-                package_hash: row.text("package_hash")?,
-                holder: row.text("holder")?,
-                epoch: row.number("epoch")?,
-                state: row.json_word("state")?,
-                started_at_microseconds: row.number("started_at")?,
-                switched_at_microseconds: row.number_or_null("switched_at")?,
-                targets: row.json("targets")?,
-            },
+            record: row.run_record(VERSION)?,
             staging: row.json("staging")?,
             loaded: row.json("loaded")?,
         })
@@ -205,7 +181,7 @@ impl Ledger {
             let rows = session.rows(READING, &question)?;
             let is_last = rows.len() < UNITS_AT_A_TIME;
             for row in rows {
-                let mut row = Row::new(&self.unit, row);
+                let mut row = LedgerRow::new(&self.unit, row);
                 let unit = UnitRecord {
                     key: UnitKey::new(row.text("unit_key")?),
                     target: row.text("target")?,

@@ -26,7 +26,6 @@ mod connection;
 mod destination;
 mod indexes;
 mod ledger;
-mod ledger_row;
 mod lock;
 mod options;
 mod partitions;
