@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from conformance.conftest import MakeJob
-from conformance.job import TABLE, Job, filled
+from conformance.job import TABLE, Job, filled, record
 from harness.command import CLEAN, LOADED_WITH_REJECTS
 
 
@@ -63,6 +63,21 @@ def test_again_replaces_once_more(make_job: MakeJob) -> None:
     job = make_job(mode="replace")
     for words in ((), ("--again",)):
         job.run(*words).expect(CLEAN)
+        job.assert_done()
+
+
+@pytest.mark.clause("D-26", "D-16")
+def test_files_that_were_appended_are_replaced_when_the_package_says_so(make_job: MakeJob) -> None:
+    job = make_job(mode="append")
+    before = filled(job.place, job.inrush, [record(10_000)])
+    job.run().expect(CLEAN)
+    job.assert_done(before)
+    appending = job.package.read_text()
+    replacing = appending.replace('mode = "append"', 'mode = "replace"')
+    assert replacing != appending
+    job.package.write_text(replacing)
+    for words in ((), ("already loaded",)):
+        job.run().expect(CLEAN, *words)
         job.assert_done()
 
 

@@ -60,6 +60,8 @@ pub struct TouchedFile {
 pub struct SwitchedFile {
     /// The run.
     pub run_id: RunId,
+    /// The hash of the run's package.
+    pub package_hash: String,
     /// The OIDs of the run's targets at that time.
     pub target_oids: Vec<u32>,
     /// The target, `schema.table`, quoted.

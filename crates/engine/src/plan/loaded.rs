@@ -3,6 +3,9 @@
 //! A file counts as loaded if its size and time are those of the run. A table is another one with each write, so its state must
 //! be that of the run, or else its rows are read again and must have the hashes that the run has recorded. Tables whose rows are
 //! replaced or merged are loaded again instead.
+//!
+//! A flow that replaces is loaded only if the newest run of its target had the same package: another one may have appended, so that
+//! older rows are still there.
 
 use std::sync::Arc;
 
@@ -19,6 +22,8 @@ pub struct WantedFiles<'a> {
     pub target: String,
     /// The origin of their rows.
     pub source: &'a dyn Source,
+    /// The hash of the package.
+    pub package_hash: &'a str,
     /// True if its rows replace all others.
     pub replaces: bool,
     /// True if its rows are merged into the target by a key.
@@ -66,7 +71,8 @@ struct FoundOfFlow {
     files: Vec<FoundFile>,
     /// The newest run that has loaded into the target.
     newest_run: Option<RunId>,
-    /// True if the run has loaded a file that the flow does not have.
+    /// True if the target may have other rows beside those of the flow's files: the run has loaded a file that the flow does not
+    /// have, or it had another package.
     has_others: bool,
     /// True if files of the flow were loaded as they are now, but the target no longer has their rows.
     has_lost: bool,
@@ -166,6 +172,7 @@ impl<'a> LoadedFiles<'a> {
                 .index
                 .get_or_insert_with(|| FileIndex::new(&flow.files));
             found.files.resize(flow.files.len(), FoundFile::default());
+            found.has_others |= is_newest && flow.package_hash != switched.package_hash;
             match index.find(&switched.file_key) {
                 Some(at) => {
                     let file = &**flow.files[at];
@@ -353,6 +360,7 @@ mod tests {
     fn switched(target: &str, file: &dyn Input, state: &str) -> SwitchedFile {
         SwitchedFile {
             run_id: RunId::new(7),
+            package_hash: "hash".to_owned(),
             target_oids: Vec::new(),
             target: target.to_owned(),
             file_key: file_key(file),
@@ -372,6 +380,7 @@ mod tests {
         WantedFiles {
             target: target.to_owned(),
             source,
+            package_hash: "hash",
             replaces: false,
             merges: false,
             files: vec![input],
@@ -459,6 +468,25 @@ mod tests {
         let changed = found_of_one(table(), [false, false], "before", false);
         let error = changed.expect_err("its rows would be there twice");
         assert!(error.to_string().contains("has other rows now"), "{error}");
+    }
+
+    #[test]
+    fn files_that_another_package_has_loaded_are_replaced_but_not_appended_again() {
+        let file = Arc::new(TestInput::new("t", 10)) as Arc<dyn Input>;
+        let source = no_source();
+        for (replaces, expected) in [
+            (true, Loaded::Flows(Vec::new())),
+            (false, Loaded::All(RunId::new(7))),
+        ] {
+            let flows = [WantedFiles {
+                replaces,
+                package_hash: "another",
+                ..wanted("t", &source, &file)
+            }];
+            let mut loaded = LoadedFiles::new(&flows);
+            loaded.see(&switched("t", &*file, ""));
+            assert_eq!(loaded.found().expect("no files to refuse"), expected);
+        }
     }
 
     #[test]

@@ -273,7 +273,8 @@ impl Ledger {
     ) -> Result<(), LedgerError> {
         let sql = format!(
             "SELECT r.run_id, coalesce(r.target_oids, '{{}}'), u.target, s.file_key, \
-                    s.file_bytes, s.file_modified_ns, sum(s.rows_loaded)::int8, s.file_state \
+                    s.file_bytes, s.file_modified_ns, sum(s.rows_loaded)::int8, s.file_state, \
+                    r.package_hash \
              FROM {} r JOIN {} u USING (run_id) JOIN {} s USING (run_id, unit_key) \
              WHERE r.run_key = $1 AND r.state = 'switched' \
                AND NOT EXISTS ( \
@@ -283,7 +284,7 @@ impl Ledger {
                       JOIN {} later ON later.run_id = o.run_id AND later.state = 'switched' \
                  WHERE n.run_id = r.run_id AND n.unit_key = u.unit_key \
                    AND n.what NOT IN ('kept', 'dropped')) \
-             GROUP BY r.run_id, r.target_oids, u.target, s.file_key, s.file_bytes, \
+             GROUP BY r.run_id, r.target_oids, r.package_hash, u.target, s.file_key, s.file_bytes, \
                       s.file_modified_ns, s.file_state \
              ORDER BY r.run_id DESC",
             self.table("run"),
@@ -303,6 +304,7 @@ impl Ledger {
                     file_modified_ns: row.get(5),
                     rows_loaded: row.get::<_, i64>(6) as u64,
                     file_state: row.get(7),
+                    package_hash: row.get(8),
                 });
             })
             .await?;

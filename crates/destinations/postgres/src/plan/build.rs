@@ -277,12 +277,11 @@ impl PlanRequest<'_> {
             return Ok((Earlier::None, Vec::new()));
         }
         let (session, options) = (self.session, self.options);
-        let (ledger_schema, staging_schema) = self.schemas();
         let (found, left_out) = earlier::find(
             session,
-            ledger_schema,
-            staging_schema,
+            self.schemas(),
             self.run_key,
+            &self.package.hash(),
             flows,
             options,
             notes,
@@ -291,6 +290,7 @@ impl PlanRequest<'_> {
         // A replay must match the run whose rejects it loads.
         let is_asked_again = options.again || options.from.is_some() || options.is_replay;
         if matches!(found, Earlier::None) && !is_asked_again {
+            let (ledger_schema, _) = self.schemas();
             let lost = earlier::refuse_lost_ledger(session, ledger_schema, self.run_key, flows);
             options.or_note(lost.await)?;
         }

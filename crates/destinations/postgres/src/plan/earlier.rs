@@ -21,9 +21,9 @@ use crate::plan::failure::PlanFailure;
 /// that are not, are removed; their indices are returned.
 pub async fn find(
     session: &Session,
-    ledger_schema: &str,
-    staging_schema: &str,
+    (ledger_schema, staging_schema): (&str, &str),
     run_key: &RunKey,
+    package_hash: &str,
     flows: &mut Vec<FlowPlan>,
     options: &PlanOptions<'_>,
     notes: &mut Vec<String>,
@@ -40,7 +40,8 @@ pub async fn find(
     if let Some(run) = runs.of_marks(flows).await? {
         return Ok((Earlier::Loaded(Box::new(run)), Vec::new()));
     }
-    let work = earlier::find(&mut runs, flows.iter().map(wanted), options, notes).await?;
+    let wanted = flows.iter().map(|flow| wanted(flow, package_hash));
+    let work = earlier::find(&mut runs, wanted, options, notes).await?;
     leave_out(flows, &work.left_out);
     let of_marks = runs.of_marks(flows).await?;
     let found = match (work.run, of_marks) {
@@ -401,10 +402,11 @@ fn emptied(
     notes
 }
 
-fn wanted(flow: &FlowPlan) -> WantedFiles<'_> {
+fn wanted<'a>(flow: &'a FlowPlan, package_hash: &'a str) -> WantedFiles<'a> {
     WantedFiles {
         target: flow.target(),
         source: &*flow.reading.source,
+        package_hash,
         replaces: flow.mode == Mode::Replace,
         merges: flow.mode == Mode::Upsert,
         files: files(flow).collect(),

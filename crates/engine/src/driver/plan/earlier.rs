@@ -22,6 +22,7 @@ use crate::plan::{PlanError, PlanOptions, identity};
 pub async fn find(
     destination: &dyn Destination,
     run_key: &RunKey,
+    package_hash: &str,
     flows: &mut Vec<ContractFlow>,
     options: &PlanOptions<'_>,
     notes: &mut Vec<String>,
@@ -33,7 +34,8 @@ pub async fn find(
     if let Some(run) = runs.of_marks(flows) {
         return Ok((loaded(destination, run, flows)?, Vec::new()));
     }
-    let work = earlier::find(&mut runs, flows.iter().map(wanted), options, notes).await?;
+    let wanted = flows.iter().map(|flow| wanted(flow, package_hash));
+    let work = earlier::find(&mut runs, wanted, options, notes).await?;
     leave_out(flows, &work.left_out);
     let flows = &flows[..];
     let found = match (work.run, runs.of_marks(flows)) {
@@ -307,6 +309,7 @@ fn see_switched(
         for split in record.splits {
             let switched = SwitchedFile {
                 run_id: run.record.run_id,
+                package_hash: run.record.package_hash.clone(),
                 target_oids: Vec::new(),
                 target: record.target.clone(),
                 file_key: split.file_key,
@@ -323,10 +326,11 @@ fn see_switched(
     })
 }
 
-fn wanted(flow: &ContractFlow) -> WantedFiles<'_> {
+fn wanted<'a>(flow: &'a ContractFlow, package_hash: &'a str) -> WantedFiles<'a> {
     WantedFiles {
         target: flow.reading.target.clone(),
         source: &*flow.reading.source,
+        package_hash,
         replaces: flow.mode == Mode::Replace,
         merges: flow.mode == Mode::Upsert,
         files: flow.files(),

@@ -236,8 +236,16 @@ pub async fn build(
         true => abilities.batch_rows,
         false => package.run.batch_rows,
     } as usize;
-    let (earlier, left_out) =
-        earlier::find(destination, &run_key, &mut flows, options, &mut notes).await?;
+    let package_hash = package.hash();
+    let (earlier, left_out) = earlier::find(
+        destination,
+        &run_key,
+        &package_hash,
+        &mut flows,
+        options,
+        &mut notes,
+    )
+    .await?;
     if let ContractEarlier::Stopped { kept, in_parts, .. } = &earlier {
         units::resume(&mut flows, kept, in_parts);
     }
@@ -262,7 +270,7 @@ pub async fn build(
     let mut plan = ContractPlan {
         facts: PlanFacts {
             package: package.name.clone(),
-            package_hash: package.hash(),
+            package_hash,
             plan_hash: String::new(),
             lineage: RunLineage::default(),
             run_key,
