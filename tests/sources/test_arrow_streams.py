@@ -10,6 +10,8 @@ from pathlib import Path
 from typing import Any
 
 import duckdb
+import pandas as pd
+import polars as pl
 import pyarrow as pa
 import pytest
 
@@ -117,27 +119,55 @@ def frame(numbers: list[int], words: Any, moments: Any) -> Any:
     return pa.table({"id": pa.array(numbers, pa.uint32()), "word": words, "at": moments})
 
 
+def test_frames_of_polars_and_pandas(database: Database, tmp_path: Path) -> None:
+    """Frames are loaded as they are: chunks, categories, nulls, and the index of pandas."""
+    numbers = [*range(1_000)]
+    words = [None if n % 10 == 0 else f"w{n % 7}" for n in numbers]
+    moments = [datetime.datetime(2024, 1, 1) + datetime.timedelta(hours=n) for n in numbers]
+    prices = [Decimal(n) / 4 for n in numbers]
+    of_polars = pl.DataFrame(
+        {
+            "id": pl.Series(numbers, dtype=pl.UInt32),
+            "word": pl.Series(words, dtype=pl.Enum([f"w{n}" for n in range(7)])),
+            "at": pl.Series(moments, dtype=pl.Datetime("ms")),
+            "price": pl.Series(prices, dtype=pl.Decimal(12, 2)),
+        }
+    )
+    of_polars = pl.concat([of_polars[:333], of_polars[333:]], rechunk=False)
+    assert of_polars.n_chunks() == 2
+    of_pandas = pd.DataFrame(
+        {"word": pd.Categorical(words), "at": moments, "price": prices},
+        index=pd.Index(numbers, name="id"),
+    )
+    expected = list(zip(numbers, words, moments, prices, strict=True))
+    for name, frame_of in (("polars", of_polars), ("pandas", of_pandas)):
+        report = inrush.load(frame_of, to=database.url, table=name, runs_folder=tmp_path, streams=2)
+        assert report.account.rows_loaded == 1_000
+        read = f"SELECT id::bigint, word, at, price FROM {name} ORDER BY id"
+        assert database.rows(read) == expected, name
+
+
 def test_capsules_as_other_libraries_make_them(database: Database, tmp_path: Path) -> None:
     """Categories with small keys and views, times in other units, rows as structs, slices."""
     numbers = [*range(1_000)]
     words = pa.array([f"w{n % 7}" for n in numbers])
     moments = [datetime.datetime(2024, 1, 1) + datetime.timedelta(hours=n) for n in numbers]
-    # As polars: views, an Enum with keys of one byte, a Datetime in milliseconds.
+    # Views, an Enum with keys of one byte, a Datetime in milliseconds.
     views = pa.DictionaryArray.from_arrays(
         pa.array([n % 7 for n in numbers], pa.uint8()),
         pa.array([f"w{n}" for n in range(7)], pa.string_view()),
     )
-    like_polars = frame(numbers, views, pa.array(moments, pa.timestamp("ms")))
-    # As pandas: large texts, times in nanoseconds, an index, batches that are slices of others.
+    with_views = frame(numbers, views, pa.array(moments, pa.timestamp("ms")))
+    # Large texts, times in nanoseconds, an index, batches that are slices of others.
     large = words.cast(pa.large_string())
-    like_pandas = frame(numbers, large, pa.array(moments, pa.timestamp("ns")))
-    like_pandas = like_pandas.append_column("__index_level_0__", pa.array(numbers, pa.int64()))
-    like_pandas = pa.concat_tables([like_pandas.slice(0, 333), like_pandas.slice(333)])
+    of_slices = frame(numbers, large, pa.array(moments, pa.timestamp("ns")))
+    of_slices = of_slices.append_column("__index_level_0__", pa.array(numbers, pa.int64()))
+    of_slices = pa.concat_tables([of_slices.slice(0, 333), of_slices.slice(333)])
     # A column of structs is a stream of rows, too.
     batches = frame(numbers, words, pa.array(moments, pa.timestamp("us"))).to_batches()
     structs = pa.chunked_array([batch.to_struct_array() for batch in batches])
     expected = [(n, f"w{n % 7}", moments[n]) for n in numbers]
-    for number, rows in enumerate([like_polars, like_pandas, structs]):
+    for number, rows in enumerate([with_views, of_slices, structs]):
         report = inrush.load(
             Exported(rows), to=database.url, table=f"t{number}", runs_folder=tmp_path, streams=2
         )

@@ -18,8 +18,8 @@ pub struct TableInput {
     pub identity: Vec<String>,
     /// It is cut by the numbers of its rows.
     pub has_row_ids: bool,
-    /// The number of ranges of a key into which it is cut instead.
-    pub key_ranges: Option<u64>,
+    /// The number of ranges of a key, or of the driver's partitions, into which it is cut instead.
+    pub steps: Option<u64>,
 }
 
 impl Input for TableInput {
@@ -61,9 +61,11 @@ impl Input for TableInput {
     }
 
     fn whole_because(&self) -> Result<Option<&'static str>, SourceError> {
-        Ok(match self.has_row_ids || self.key_ranges.is_some() {
+        Ok(match self.has_row_ids || self.steps.is_some() {
             true => None,
-            false => Some("without row numbers to cut it by, and no `split_by` names a key"),
+            false => Some(
+                "without row numbers or partitions to cut it by, and no `split_by` names a key",
+            ),
         })
     }
 }

@@ -1,4 +1,5 @@
 //! Tables and queries of any database with an ADBC driver: only the SQL standard is used, and Arrow's types are taken as they are.
+//! Without a key to cut it by, the result is read in the partitions that the driver offers (`ExecutePartitions` of ADBC).
 
 use std::ops::Range;
 use std::path::Path;
@@ -12,7 +13,7 @@ use crate::columns::{Column, ROWS, qualified};
 use crate::error::Refused;
 use crate::keys::{self, Dialect, FoundKeys, KeyAsked};
 use crate::session::Session;
-use crate::table::{Block, Table};
+use crate::table::{Block, Partitions, Table};
 use crate::{Rows, Settings};
 
 /// A table, a view or a query.
@@ -21,6 +22,7 @@ pub struct OtherTable {
     columns: Vec<Column>,
     statement: String,
     keys: Option<FoundKeys>,
+    partitions: Option<Partitions>,
 }
 
 impl OtherTable {
@@ -76,10 +78,17 @@ impl OtherTable {
         }
         let from = format!("{from} AS {ROWS}");
         let Some(column) = &settings.split_by else {
+            let statement = format!("SELECT {list} FROM {from}");
+            let partitions = match settings.is_stable {
+                // The next command may get other partitions, and a stable table is not compared.
+                true => None,
+                false => partitions(session, &statement, name, refused)?,
+            };
             return Ok(OtherTable {
                 columns,
-                statement: format!("SELECT {list} FROM {from}"),
+                statement,
                 keys: None,
+                partitions,
             });
         };
         keys::refuse_unknown(input, column, &names)?;
@@ -109,8 +118,25 @@ impl OtherTable {
             columns,
             statement: format!("SELECT {key}, {list} FROM {from}"),
             keys: Some(keys::find(session, &asked, refused)?),
+            partitions: None,
         })
     }
+}
+
+/// The partitions of a statement's result. `None` if the driver offers no more than one.
+fn partitions(
+    session: &mut Session,
+    statement: &str,
+    name: &str,
+    refused: Refused<'_>,
+) -> Result<Option<Partitions>, SourceError> {
+    let found = session.partitions(statement);
+    let found = found.map_err(|error| refused(&format!("reading {name}"), &error))?;
+    let found = found.filter(|found| found.partitions.len() > 1);
+    Ok(found.map(|found| Partitions {
+        names: found.partitions,
+        rows: u64::try_from(found.rows_affected).ok(),
+    }))
 }
 
 /// The column of the key in SQL.
@@ -125,6 +151,10 @@ impl Table for OtherTable {
 
     fn keys(&self) -> Option<&FoundKeys> {
         self.keys.as_ref()
+    }
+
+    fn partitions(&self) -> Option<&Partitions> {
+        self.partitions.as_ref()
     }
 
     fn statement(&self, range: Range<u64>) -> String {

@@ -1,5 +1,6 @@
 //! Reads a split: the batches of one statement, passed on as they come.
 
+use std::ops::Range;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -77,6 +78,30 @@ impl Places for KeyPlaces {
     }
 }
 
+/// Rows that are found by their number in a partition of the driver.
+#[derive(Debug)]
+struct PartitionPlaces {
+    /// Counted from 1.
+    partition: u64,
+    /// The number of the first row, counted from 1.
+    first: u64,
+}
+
+impl Places for PartitionPlaces {
+    fn are_rows(&self) -> bool {
+        true
+    }
+
+    fn have_numbers(&self) -> bool {
+        false
+    }
+
+    fn key(&self, position: usize) -> Option<Arc<str>> {
+        let row = self.first + position as u64;
+        Some(format!("row {row} of partition {}", self.partition).into())
+    }
+}
+
 /// A batch of which chunks are cut.
 struct Batch {
     rows: TypedRows,
@@ -98,8 +123,12 @@ pub struct RangeReader<'a> {
     watched: Option<Watched>,
     lease: Option<Lease>,
     is_first: bool,
-    /// The upper part of the positions of its rows: the first range of the key.
+    /// The upper part of the positions of its rows: the first range of the key, or the partition.
     first_position: u64,
+    /// Partitions that are still to be read, behind the present one.
+    partitions: Range<u64>,
+    /// Rows of the partitions before the present one.
+    rows_before: u64,
     chunk_bytes: usize,
     hash: RowsHash,
     meter: SourceMeter,
@@ -111,7 +140,7 @@ impl<'a> RangeReader<'a> {
     pub fn open(
         reading: &'a Reading,
         input: &Arc<TableInput>,
-        range: std::ops::Range<u64>,
+        range: Range<u64>,
         chunk_bytes: usize,
     ) -> Result<RangeReader<'a>, SourceError> {
         let mut reader = RangeReader {
@@ -126,6 +155,11 @@ impl<'a> RangeReader<'a> {
                 Some(_) => range.start << KEY_ROW_BITS,
                 None => 0,
             },
+            partitions: match reading.table.partitions() {
+                Some(_) => range.clone(),
+                None => 0..0,
+            },
+            rows_before: 0,
             chunk_bytes: chunk_bytes.max(1),
             hash: RowsHash::new(reading.table.columns().len()),
             meter: SourceMeter::default(),
@@ -141,13 +175,53 @@ impl<'a> RangeReader<'a> {
             .pool
             .take(&reading.database, &input.name, &reading.stop)?;
         let lease = reader.lease.insert(lease.map_err(refused)?);
+        if reading.table.partitions().is_some() {
+            reader.next_partition()?;
+            return Ok(reader);
+        }
         let start = Instant::now();
         let answer = lease.session.read(&reading.table.statement(range));
         reader.meter.read_ns += nanoseconds_since(start);
-        let answer = answer.map_err(refused)?;
-        reader.watched = Some(reading.stopping.watch(answer.cancel_handle()));
-        reader.answer = Some(answer);
+        reader.begin(answer.map_err(refused)?);
         Ok(reader)
+    }
+
+    /// Takes the rows of an answer next.
+    fn begin(&mut self, answer: Answer) {
+        self.watched = Some(self.reading.stopping.watch(answer.cancel_handle()));
+        self.answer = Some(answer);
+    }
+
+    /// Begins to read the next partition. False if there is none.
+    fn next_partition(&mut self) -> Result<bool, SourceError> {
+        let reading = self.reading;
+        let (Some(partitions), Some(lease)) = (reading.table.partitions(), &mut self.lease) else {
+            return Ok(false);
+        };
+        let Some(partition) = self.partitions.next() else {
+            return Ok(false);
+        };
+        // The rows of the partition before end before their connection is used again.
+        self.watched = None;
+        self.answer = None;
+        let start = Instant::now();
+        let answer = lease
+            .session
+            .read_partition(&partitions.names[partition as usize]);
+        self.meter.read_ns += nanoseconds_since(start);
+        self.first_position = partition << KEY_ROW_BITS;
+        self.rows_before = self.meter.record_count;
+        let answer = answer.map_err(|error| {
+            let doing = format!(
+                "reading partition {} of {}",
+                partition + 1,
+                self.input.name.display()
+            );
+            let Reading { database, stop, .. } = reading;
+            database.refused(&self.input.name, &doing, &error, stop)
+        })?;
+        self.begin(answer);
+        Ok(true)
     }
 
     fn doing(&self) -> String {
@@ -171,6 +245,9 @@ impl<'a> RangeReader<'a> {
             self.meter.read_ns += nanoseconds_since(start);
             self.check_stop()?;
             let Some(batch) = batch else {
+                if self.next_partition()? {
+                    continue;
+                }
                 self.close();
                 return Ok(None);
             };
@@ -308,6 +385,14 @@ impl Chunks for RangeReader<'_> {
                 let ids = ids.slice(range.start, range.len());
                 let first = ids.value(0) as u64;
                 (first, Arc::new(RowIdPlaces { ids, first }))
+            }
+            (None, None) if self.reading.table.partitions().is_some() => {
+                let number = first_number - self.rows_before;
+                let places = PartitionPlaces {
+                    partition: (self.first_position >> KEY_ROW_BITS) + 1,
+                    first: number + 1,
+                };
+                (self.first_position + number, Arc::new(places))
             }
             (None, None) => (
                 first_number,

@@ -2,7 +2,9 @@
 
 use adbc_core::error::{Error as AdbcError, Result as AdbcResult, Status};
 use adbc_core::options::{OptionConnection, OptionValue};
-use adbc_core::{CancelHandle, Connection as _, Optionable as _, Statement as _};
+use adbc_core::{
+    CancelHandle, Connection as _, Optionable as _, PartitionedResult, Statement as _,
+};
 use adbc_driver_manager::{ManagedConnection, ManagedStatement};
 use arrow_array::RecordBatchReader;
 use arrow_schema::SchemaRef;
@@ -11,17 +13,27 @@ use inrush_adbcclient::answer;
 /// A connection that reads.
 pub struct Session(pub ManagedConnection);
 
-/// The rows of a statement as they come. The statement lives as long as they do.
+/// The rows of a statement, or of a partition of its result, as they come.
 pub struct Answer {
-    /// Dropped before the statement.
+    /// Dropped before their origin.
     pub batches: Box<dyn RecordBatchReader + Send>,
-    statement: ManagedStatement,
+    origin: Origin,
+}
+
+/// Where rows come from. It lives as long as they do.
+enum Origin {
+    Statement(ManagedStatement),
+    /// A partition is read by the connection itself.
+    Connection(ManagedConnection),
 }
 
 impl Answer {
-    /// Ends the statement from another thread, if the driver can.
+    /// Ends the reading from another thread, if the driver can.
     pub fn cancel_handle(&self) -> Box<dyn CancelHandle> {
-        self.statement.get_cancel_handle()
+        match &self.origin {
+            Origin::Statement(statement) => statement.get_cancel_handle(),
+            Origin::Connection(connection) => connection.get_cancel_handle(),
+        }
     }
 }
 
@@ -44,14 +56,30 @@ impl Session {
         let mut statement = self.0.new_statement()?;
         statement.set_sql_query(sql)?;
         let batches = statement.execute()?;
-        Ok(Answer { batches, statement })
+        let origin = Origin::Statement(statement);
+        Ok(Answer { batches, origin })
+    }
+
+    /// Runs a query whose result any connection reads, in the partitions that the driver offers. `None` if it offers none.
+    pub fn partitions(&mut self, sql: &str) -> AdbcResult<Option<PartitionedResult>> {
+        let mut statement = self.0.new_statement()?;
+        statement.set_sql_query(sql)?;
+        // Drivers without them say so in several ways. An error of the query itself comes again when it is read as a whole.
+        Ok(statement.execute_partitions().ok())
+    }
+
+    /// Reads a partition of a result.
+    pub fn read_partition(&mut self, partition: &[u8]) -> AdbcResult<Answer> {
+        let batches = self.0.read_partition(partition)?;
+        let origin = Origin::Connection(self.0.clone());
+        Ok(Answer { batches, origin })
     }
 
     /// The rows of a small answer, as text.
     pub fn rows(&mut self, sql: &str) -> AdbcResult<Vec<Vec<Option<String>>>> {
-        let Answer { batches, statement } = self.read(sql)?;
+        let Answer { batches, origin } = self.read(sql)?;
         let rows = answer::rows(batches);
-        drop(statement);
+        drop(origin);
         rows.map_err(|error| AdbcError::with_message_and_status(error.to_string(), Status::IO))
     }
 

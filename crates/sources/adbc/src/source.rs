@@ -23,7 +23,7 @@ use crate::pool::{Opening, Pool};
 use crate::reader::RangeReader;
 use crate::sqlite::{SqliteTable, view_of};
 use crate::stopping::Stopping;
-use crate::table::Table;
+use crate::table::{Partitions, Table};
 use crate::{Rows, Settings};
 
 /// Connections where the settings do not limit them: as many as there may be streams.
@@ -141,7 +141,13 @@ impl AdbcSource {
                          meanwhile"
                     ),
                 });
-                Box::new(OtherTable::open(&mut session, &name, &settings, &refused)?)
+                let table = OtherTable::open(&mut session, &name, &settings, &refused)?;
+                if table.partitions().is_some() {
+                    // They are parts of one result.
+                    sessions_max = settings.max_connections.unwrap_or(CONNECTIONS_MAX);
+                    notes.clear();
+                }
+                Box::new(table)
             }
         };
         let row_ids = table.row_ids();
@@ -163,6 +169,18 @@ impl AdbcSource {
             // With other borders, the same range of bytes has other rows.
             mark = format!("{mark} {}", ranges.digest());
         }
+        if let Some(partitions) = table.partitions() {
+            let bytes = partitions
+                .rows
+                .unwrap_or(0)
+                .saturating_mul(row_bytes(table.columns()));
+            size_bytes = bytes.max(partitions.count());
+            notes.push(format!(
+                "{name} is read in the {} of its result that the driver offers: the database runs the query when the plan is made",
+                counted(partitions.count(), "partition")
+            ));
+            identity.push("by partitions of the driver".to_owned());
+        }
         let stopping = Stopping::new(stop).map_err(|cause| {
             let fix = "likely the limit of processes (ulimit -u) is reached: raise it";
             input_error(input, format!("no thread could be started: {cause}"), fix)
@@ -175,7 +193,10 @@ impl AdbcSource {
                 mark,
                 identity,
                 has_row_ids: row_ids.is_some(),
-                key_ranges: table.keys().map(|keys| keys.ranges.count()),
+                steps: match (table.keys(), table.partitions()) {
+                    (Some(keys), _) => Some(keys.ranges.count()),
+                    (None, partitions) => partitions.map(Partitions::count),
+                },
             }),
             notes,
             reading: Reading {
@@ -205,9 +226,9 @@ impl AdbcSource {
         Some(&keys.ranges.column)
     }
 
-    /// The ranges of its key.
+    /// The ranges of its key, or the driver's partitions.
     fn steps(&self) -> Option<Steps> {
-        let count = self.input.key_ranges?;
+        let count = self.input.steps?;
         Some(Steps {
             count,
             size_bytes: self.input.size_bytes,
@@ -293,9 +314,14 @@ impl Source for AdbcSource {
         }
     }
 
-    /// Ranges of the key, or of row numbers; large ones of these end where a row group ends.
+    /// Ranges of the key, partitions of the driver, or ranges of row numbers; large ones of these end where a row group ends.
     fn splits(&self, input: usize, wanted_bytes: u64) -> Result<Vec<SourceSplit>, SourceError> {
         if let Some(steps) = self.steps() {
+            // Nobody knows how many rows a partition has.
+            let wanted_bytes = match self.reading.table.partitions() {
+                Some(_) => steps.step_bytes(),
+                None => wanted_bytes,
+            };
             return Ok(steps.splits(input, wanted_bytes));
         }
         let Some(ids) = self.reading.table.row_ids().filter(|ids| ids.end > 0) else {

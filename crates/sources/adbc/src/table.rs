@@ -22,6 +22,11 @@ pub trait Table: fmt::Debug + Send + Sync {
     /// The ranges of a key, if it is cut by them.
     fn keys(&self) -> Option<&FoundKeys>;
 
+    /// The partitions of its result that the driver offers, if it is cut by them.
+    fn partitions(&self) -> Option<&Partitions> {
+        None
+    }
+
     /// The statement that reads a range of row numbers, or of ranges of the key.
     fn statement(&self, range: Range<u64>) -> String;
 
@@ -38,6 +43,22 @@ pub struct RowIds {
     pub row_bytes: u64,
     /// Ranges that begin at multiples of this number are read fastest.
     pub group_rows: u64,
+}
+
+/// The partitions of a result: a driver's own pieces of it, which any of its connections reads.
+#[derive(Debug)]
+pub struct Partitions {
+    /// What the driver calls each of them.
+    pub names: Vec<Vec<u8>>,
+    /// The rows of all, if the driver knows.
+    pub rows: Option<u64>,
+}
+
+impl Partitions {
+    /// How many there are.
+    pub fn count(&self) -> u64 {
+        self.names.len() as u64
+    }
 }
 
 /// Rows as the driver has sent them.
