@@ -18,6 +18,7 @@ mod default_grants;
 mod error;
 mod failures;
 mod fast_copy;
+mod index_names;
 mod ledger;
 mod load;
 mod old_tables;

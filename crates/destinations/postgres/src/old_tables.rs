@@ -178,7 +178,8 @@ pub fn relocate(old: &OldTable, schema: &str, name: &str, indexes: &[String]) ->
     statements
 }
 
-fn rename(kind: &str, schema: &str, name: &str, to: &str) -> String {
+/// The statement that renames a table or an index.
+pub fn rename(kind: &str, schema: &str, name: &str, to: &str) -> String {
     format!(
         "ALTER {kind} {} RENAME TO {}",
         qualified(schema, name),

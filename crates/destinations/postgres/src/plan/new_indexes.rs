@@ -8,8 +8,9 @@ use inrush_package::NAME_BYTES_MAX;
 use inrush_pgclient::foreign_sql::is_part_of_statement;
 use inrush_source::{NeededObject, TableIndex, TableStructure};
 
+use crate::index_names::{self, IndexKind};
 use crate::quote::{cut, identifier, qualified};
-use crate::{PostgresError, Session};
+use crate::{PostgresError, Session, old_tables};
 
 /// The version since which two NULLs of a unique index can be equal.
 const NULLS_NOT_DISTINCT_VERSION: i32 = 150_000;
@@ -61,11 +62,8 @@ impl NewIndex {
     /// The statement that gives it its name once its table is in the schema of the target. A constraint is renamed with its
     /// index.
     pub fn rename(&self, schema: &str, staging_table: &str) -> String {
-        format!(
-            "ALTER INDEX {} RENAME TO {}",
-            qualified(schema, &self.staging_name(staging_table)),
-            identifier(&self.name)
-        )
+        let staging_name = self.staging_name(staging_table);
+        old_tables::rename("INDEX", schema, &staging_name, &self.name)
     }
 }
 
@@ -121,7 +119,7 @@ impl<'a> IndexPlanner<'a> {
     pub fn take_over_primary_key(&mut self, table: &str, columns: &[String]) -> Option<NewIndex> {
         let names: Vec<String> = columns.iter().map(|name| identifier(name)).collect();
         let key = TableIndex {
-            name: format!("{}_pkey", cut(table, NAME_BYTES_MAX - "_pkey".len())),
+            name: index_names::free_name(table, &[], IndexKind::PrimaryKey, |_| false),
             is_unique: true,
             constraint: Some(format!("PRIMARY KEY ({})", names.join(", "))),
             key_columns: columns.to_vec(),

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use inrush_package::{Mode, NAME_BYTES_MAX, ReplaceBy};
+use inrush_package::{Mode, ReplaceBy};
 
 use super::flow_columns::FlowColumns;
 use super::flow_request::FlowRequest;
@@ -12,8 +12,8 @@ use super::partition_names::PartitionNames;
 use super::{NewPrimaryKey, Publish, routing, upsert};
 use crate::catalog::{self, TableFacts};
 use crate::default_grants::{self, DefaultGrant};
+use crate::index_names::{self, IndexKind};
 use crate::plan::failure::PlanFailure;
-use crate::quote::cut;
 use crate::staging::{Model, Storage};
 
 /// How units become part of the target.
@@ -166,7 +166,9 @@ fn staged(
         (None, None) => Publish::Rename {
             primary_key: (!primary_key.is_empty()).then(|| NewPrimaryKey {
                 columns: primary_key.clone(),
-                name: free_name(target.table, taken),
+                name: index_names::free_name(target.table, &[], IndexKind::PrimaryKey, |name| {
+                    taken.contains(name)
+                }),
             }),
         },
         (Some(facts), _) if facts.partitioning.is_some() => Publish::Attach,
@@ -175,20 +177,6 @@ fn staged(
         }
         (Some(_), _) => Publish::Insert,
     }
-}
-
-/// A name for the primary key of a table, as the server would choose it.
-fn free_name(table: &str, taken: &BTreeSet<String>) -> String {
-    let begin = cut(table, NAME_BYTES_MAX - "_pkey".len() - 4);
-    let name = |number: usize| match number {
-        0 => format!("{begin}_pkey"),
-        number => format!("{begin}_pkey{number}"),
-    };
-    let is_free = |name: &String| !taken.contains(name);
-    (0..1_000)
-        .map(name)
-        .find(is_free)
-        .unwrap_or_else(|| name(1_000))
 }
 
 fn model(target: &FlowTarget<'_>, columns: &FlowColumns) -> Model {

@@ -26,6 +26,8 @@ pub enum Step {
     HoldStaging,
     /// The steps of all flows.
     Flows,
+    /// Names the indexes that new partitions have from their parents.
+    NameIndexes,
     /// Checks all constraints that COMMIT would check.
     CheckConstraints,
     /// Records in the ledger which tables were created, attached and taken out.
@@ -39,12 +41,13 @@ pub enum Step {
 }
 
 /// The steps of the switch.
-pub const STEPS: [Step; 10] = [
+pub const STEPS: [Step; 11] = [
     Step::Begin,
     Step::LockTimeout,
     Step::HoldFence,
     Step::HoldStaging,
     Step::Flows,
+    Step::NameIndexes,
     Step::CheckConstraints,
     Step::RecordTables,
     Step::MarkSwitched,
@@ -131,6 +134,14 @@ pub fn each_line(plan: &Plan, see: &mut dyn FnMut(&str)) {
                     each_line_of_flow(plan, flow, see);
                 }
             }
+            Step::NameIndexes => {
+                for flow in plan.flows.iter().filter(|flow| names_indexes(flow)) {
+                    see(&format!(
+                        "ALTER INDEX {}.<each of its new partitions> RENAME TO <the name that the server would choose>; -- if it has some",
+                        identifier(&flow.schema)
+                    ));
+                }
+            }
             Step::CheckConstraints => {
                 if plan.flows.iter().any(FlowPlan::copies_rows) {
                     see("SET LOCAL search_path = DEFAULT;");
@@ -164,6 +175,20 @@ pub fn each_line(plan: &Plan, see: &mut dyn FnMut(&str)) {
             see(&format!("{statement};"));
         }
     }
+}
+
+/// True if the switch gives names to indexes of new partitions.
+pub fn names_indexes(flow: &FlowPlan) -> bool {
+    let has_partitions = match &flow.publish {
+        Publish::CreatePartitioned { .. } | Publish::Attach => true,
+        Publish::Route(route) => route.new_partitions().next().is_some(),
+        _ => false,
+    };
+    let has_indexes = match &flow.facts {
+        Some(facts) => !facts.indexes.is_empty(),
+        None => !flow.new_indexes.is_empty(),
+    };
+    has_partitions && has_indexes
 }
 
 /// The statement that limits the wait for a lock.

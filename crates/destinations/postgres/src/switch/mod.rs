@@ -9,6 +9,7 @@ pub mod deferred;
 mod error;
 mod locks;
 pub mod order;
+mod partition_indexes;
 mod routed;
 mod run;
 mod search_path;

@@ -32,6 +32,8 @@ pub async fn publish(
     let schema = &task.plan.settings.staging_schema;
     let mut done = target.clone();
     done.units.clear();
+    let new_partitions = route.new_partitions();
+    done.new_partitions = new_partitions.map(|(_, name)| name.to_owned()).collect();
     let target_copy = TargetCopy::new(session, task, target.flow, later);
     for unit in &target.units {
         let staging = &unit.staging_table;

@@ -11,7 +11,7 @@ use super::locks::{blockers, hold_staging, lock, lock_by_name};
 use super::take_out;
 use super::target_copy::TargetCopy;
 use super::tasks::TargetTask;
-use super::{deferred, order, routed, search_path};
+use super::{deferred, order, partition_indexes, routed, search_path};
 use crate::ledger::mark::{self, Mark};
 use crate::ledger::{Fence, Ledger, SwitchedTable, UnitRow, What};
 use crate::plan::partition_names::PartitionNames;
@@ -140,6 +140,7 @@ impl Switch {
             Step::HoldFence => task.ledger.hold_fence_alone(session, task.fence).await?,
             Step::HoldStaging => hold_staging(session, task).await?,
             Step::Flows => self.flows(session, task, careful).await?,
+            Step::NameIndexes => self.name_indexes(session, task).await?,
             Step::CheckConstraints => deferred::check_all(session, task, &self.order).await?,
             Step::RecordTables => {
                 fault::reach(task.fault, FaultPoint::InSwitch);
@@ -197,6 +198,21 @@ impl Switch {
             let later = &self.order[place + 1..];
             let done = publish(session, task, target, later, &mut self.tables, careful).await?;
             self.done.push(done);
+        }
+        Ok(())
+    }
+
+    /// Names the indexes of all new partitions.
+    async fn name_indexes(
+        &self,
+        session: &Session,
+        task: &SwitchTask<'_>,
+    ) -> Result<(), SwitchError> {
+        for done in &self.done {
+            let flow = &task.plan.flows[done.flow];
+            if switch_steps::names_indexes(flow) {
+                partition_indexes::name(session, &flow.schema, &done.new_partitions).await?;
+            }
         }
         Ok(())
     }
@@ -313,6 +329,10 @@ async fn publish_units(
         }
     }
     target.rows_updated = updated.map(|count| count as u64);
+    let attached = target.units.iter().filter(|unit| unit.attached);
+    target.new_partitions = attached
+        .filter_map(|unit| unit.partition_name.clone())
+        .collect();
     Ok(target)
 }
 

@@ -32,6 +32,8 @@ pub struct TargetTask {
     pub rows: u64,
     /// Rows that replaced others with the same key; set when they have.
     pub rows_updated: Option<u64>,
+    /// The names of the partitions that the target got, on all levels; set when it has them.
+    pub new_partitions: Vec<String>,
 }
 
 /// Determines the bounds of a flow's units, and refuses units whose keys overlap each other or an existing partition.
@@ -50,6 +52,7 @@ pub async fn tasks(
             units,
             rows,
             rows_updated: None,
+            new_partitions: Vec::new(),
         });
     };
     let mut units = Vec::new();
@@ -70,6 +73,7 @@ pub async fn tasks(
         units,
         rows,
         rows_updated: None,
+        new_partitions: Vec::new(),
     })
 }
 
