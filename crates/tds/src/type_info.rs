@@ -208,8 +208,8 @@ impl TypeInfo {
                 if scale > precision {
                     return Err(bad("decimal", "scale", scale.into()));
                 }
-                if bytes < decimal_bytes(precision) || bytes > decimal_bytes(DECIMAL_PRECISION_MAX)
-                {
+                // A server may describe more bytes than the precision needs.
+                if bytes < decimal_bytes(precision) || !matches!(bytes, 5 | 9 | 13 | 17) {
                     return Err(bad("decimal", "length", bytes.into()));
                 }
                 SqlType::Decimal {

@@ -136,9 +136,9 @@ impl<'a> Column<'a> {
             SqlType::Float => {
                 Values::Float(array.as_primitive::<Float64Type>().values(), prefix(8))
             }
-            SqlType::Decimal { precision, .. } => {
-                Values::Decimal(decimals(), Precision::new(precision))
-            }
+            SqlType::Decimal {
+                precision, bytes, ..
+            } => Values::Decimal(decimals(), Precision::new(precision, bytes)),
             SqlType::Money => Values::Money(decimals(), prefix(8)),
             SqlType::SmallMoney => Values::SmallMoney(decimals(), prefix(4)),
             SqlType::Date => Values::Date(array.as_primitive::<Date32Type>().values()),

@@ -216,24 +216,28 @@ fn any_column(rows: usize) -> BoxedStrategy<TestColumn> {
             .prop_flat_map(move |precision| (
                 Just(precision),
                 0..=precision,
-                any::<bool>(),
+                any::<(bool, bool)>(),
                 vec(any_decimal(precision), rows),
                 nulls(rows)
             ))
-            .prop_map(|(precision, scale, is_numeric, values, nulls)| {
-                let array = PrimitiveArray::<Decimal128Type>::new(values.into(), nulls);
-                let bytes = match precision {
-                    1..=9 => 5,
-                    10..=19 => 9,
-                    20..=28 => 13,
-                    _ => 17,
-                };
-                let token = if is_numeric { 0x6c } else { 0x6a };
-                nullable(
-                    vec![token, bytes, precision, scale],
-                    Arc::new(array.with_data_type(DataType::Decimal128(38, scale as i8))),
-                )
-            }),
+            .prop_map(
+                |(precision, scale, (is_numeric, is_longest), values, nulls)| {
+                    let array = PrimitiveArray::<Decimal128Type>::new(values.into(), nulls);
+                    let bytes = match precision {
+                        // Babelfish describes the longest for every precision.
+                        _ if is_longest => 17,
+                        1..=9 => 5,
+                        10..=19 => 9,
+                        20..=28 => 13,
+                        _ => 17,
+                    };
+                    let token = if is_numeric { 0x6c } else { 0x6a };
+                    nullable(
+                        vec![token, bytes, precision, scale],
+                        Arc::new(array.with_data_type(DataType::Decimal128(38, scale as i8))),
+                    )
+                }
+            ),
         money(0x3c, 8, any::<i64>().prop_map(i128::from).boxed()),
         money(0x7a, 4, any::<i32>().prop_map(i128::from).boxed()),
         (vec(DATE_DAYS_MIN..=DATE_DAYS_MAX, rows), nulls(rows)).prop_map(|(values, nulls)| {

@@ -61,6 +61,8 @@ fn what_no_column_has_is_an_error() {
         (vec![0x6a, 9, 39, 0], "decimal with 39 as its precision"),
         (vec![0x6a, 9, 15, 16], "decimal with 16 as its scale"),
         (vec![0x6a, 5, 15, 2], "decimal with 5 as its length"),
+        (vec![0x6a, 11, 15, 2], "decimal with 11 as its length"),
+        (vec![0x6a, 18, 15, 2], "decimal with 18 as its length"),
         (vec![0xa5, 0, 0], "binary with 0 as its length"),
         (vec![0xad, 0xff, 0xff], "binary with 65535 as its length"),
         (

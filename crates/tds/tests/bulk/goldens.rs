@@ -97,6 +97,10 @@ golden! {
     decimal_29: [0x6c, 17, 29, 0], decimal(0, 0) => [17, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0];
     decimal_38: [0x6c, 17, 38, 38], decimal(-(10i128.pow(38) - 1), 38) =>
         [17, 0, 0xff, 0xff, 0xff, 0xff, 0x3f, 0x22, 0x8a, 0x09, 0x7a, 0xc4, 0x86, 0x5a, 0xa8, 0x4c, 0x3b, 0x4b];
+    // The server describes more bytes than the precision needs.
+    decimal_9_of_17: [0x6a, 17, 9, 2], decimal(-999_999_999, 2) =>
+        [17, 0, 0xff, 0xc9, 0x9a, 0x3b, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0];
+    decimal_15_of_17: [0x6c, 17, 15, 2], decimal(256, 2) => [17, 1, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0];
     decimal_null: [0x6a, 9, 15, 2],
         Decimal128Array::from(vec![None]).with_precision_and_scale(15, 2).expect("no digits") => [0];
     // 2.2.5.5.1.8: days since 0001-01-01, three bytes.

@@ -188,13 +188,8 @@ fn bytes(type_info: &TypeInfo, value: &Value) -> Vec<u8> {
         .concat(),
         (_, Value::Real(bits)) => bits.to_le_bytes().into(),
         (_, Value::Float(bits)) => bits.to_le_bytes().into(),
-        (SqlType::Decimal { precision, .. }, Value::Decimal(value)) => {
-            let magnitude_bytes = match precision {
-                ..=9 => 4,
-                10..=19 => 8,
-                20..=28 => 12,
-                _ => 16,
-            };
+        (SqlType::Decimal { bytes, .. }, Value::Decimal(value)) => {
+            let magnitude_bytes = usize::from(bytes) - 1;
             let magnitude = value.unsigned_abs().to_le_bytes();
             assert!(magnitude[magnitude_bytes..].iter().all(|byte| *byte == 0));
             [&[u8::from(*value >= 0)], &magnitude[..magnitude_bytes]].concat()
