@@ -365,3 +365,32 @@ def test_an_interrupt_ends_a_statement_that_waits(load: Load, inrush: Inrush) ->
         assert loaded(double) == ROWS + 1
         inrush(*words).expect(CLEAN)
         assert loaded(double) == ROWS + 2
+
+
+def test_the_variables_of_sqlcmd_complete_a_url(inrush: Inrush) -> None:
+    """What the URL gives comes first, and the password is in no file of the run."""
+    write_rows(inrush)
+    with Double(passwords={"etl": SECRET, "other": SECRET}) as double:
+        environment = {
+            "SQLCMDSERVER": f"tcp:localhost,{double.port}",
+            "SQLCMDUSER": "etl",
+            "SQLCMDPASSWORD": SECRET,
+            "SQLCMDDBNAME": "test",
+        }
+        columns = "id integer not null, note nvarchar(40)"
+
+        def load(url: str, *more: str, **instead: str) -> Outcome:
+            words = ("load", "rows.csv", "--to", url, "--table", "t", "--columns", columns)
+            return inrush(*words, *more, environment={**environment, **instead})
+
+        query = "?encrypt=off"
+        load("mssql://" + query).expect(CLEAN)
+        assert loaded(double) == ROWS
+        load("mssql://" + query, "--mode", "append", SQLCMDUSER="nobody").expect(FAILED, "nobody")
+        url = f"mssql://other@localhost:{double.port}/" + query
+        load(url, "--mode", "append", SQLCMDUSER="nobody", SQLCMDSERVER="missing").expect(CLEAN)
+        assert loaded(double) == 2 * ROWS
+        load("mssql://" + query, SQLCMDSERVER="").expect(FAILED, "SQLCMDSERVER")
+    written = [path for path in inrush.folder.rglob("*") if path.is_file()]
+    assert len(written) > 2
+    assert not [path for path in written if SECRET.encode() in path.read_bytes()]

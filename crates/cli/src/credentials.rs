@@ -1,14 +1,14 @@
 //! Reads the defaults of connections from the environment: the `PG*` variables and `.pgpass`, as libpq
-//! reads them. The engine never reads the environment itself.
+//! reads them, and those of sqlcmd. The engine never reads the environment itself.
 
 use std::env::VarError;
 use std::path::{Path, PathBuf};
 
-use inrush::package::{names_secret, url_has_password};
+use inrush::package::{Package, names_secret, url_has_password};
 use inrush::postgres::password_file_text;
 use inrush::printable::line;
 use inrush::secrets::note_secret;
-use inrush::{ConnectionDefaults, LIBPQ_VARIABLES, ServiceFile};
+use inrush::{ConnectionDefaults, DestinationKind, LIBPQ_VARIABLES, SQLCMD_VARIABLES, ServiceFile};
 use inrush_system::small_file::SmallFile;
 use inrush_system::users;
 
@@ -57,6 +57,24 @@ pub fn connection_defaults() -> Result<ConnectionDefaults, CommandError> {
         ssl_key: usual("postgresql.key"),
         user_name: Some(users::name_of),
     })
+}
+
+/// Completes the connections to SQL Server by the variables that sqlcmd reads. What the URL or an option gives comes first.
+pub fn complete_from_sqlcmd(package: &mut Package) -> Result<(), CommandError> {
+    for connection in package.connections.values_mut() {
+        if DestinationKind::of(&connection.url) != Some(DestinationKind::SqlServer) {
+            continue;
+        }
+        let left_out = inrush::left_out_of_sqlserver(&connection.url, &connection.options);
+        for (name, option) in SQLCMD_VARIABLES {
+            if left_out.contains(&option)
+                && let Some(value) = variable(name)?
+            {
+                connection.set_from_variable(option, name, value);
+            }
+        }
+    }
+    Ok(())
 }
 
 /// The service files, in the order in which libpq searches them: the user's file, or the one that PGSERVICEFILE names,
@@ -143,12 +161,14 @@ pub fn refuse_password(argument: &str, url: &str) -> Result<(), CommandError> {
             "{argument}: the URL contains a password, and other users can read the arguments of a \
              command"
         ),
-        // Only libpq's variables and files are read.
-        hint: match url.trim_start().starts_with("postgres") {
-            true => format!(
+        hint: match url.trim_start() {
+            url if url.starts_with("postgres") => format!(
                 "leave it out, and put it into PGPASSWORD or ~/.pgpass; or {from_environment}"
             ),
-            false => from_environment.to_owned(),
+            url if url.starts_with("mssql:") => {
+                format!("leave it out, and put it into SQLCMDPASSWORD; or {from_environment}")
+            }
+            _ => from_environment.to_owned(),
         },
     })
 }
@@ -213,7 +233,7 @@ mod tests {
         assert!(error.to_string().contains("PGPASSWORD"), "{error}");
         assert!(!error.to_string().contains("secret"), "{error}");
         let error = refuse_password("--to", "mssql://etl:secret@dw/x").expect_err("it has one");
-        assert!(!error.to_string().contains("PGPASSWORD"), "{error}");
+        assert!(error.to_string().contains("SQLCMDPASSWORD"), "{error}");
         assert!(refuse_password("--to", "postgresql://etl@dw/x").is_ok());
         assert!(refuse_password("--to", "postgresql://etl:${env:SECRET}@dw/x").is_ok());
     }

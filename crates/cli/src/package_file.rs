@@ -110,7 +110,8 @@ pub fn ready(
     overrides: &Overrides,
     folder: PathBuf,
 ) -> Result<Ready, CommandError> {
-    let package = package.resolve(overrides, &credentials::environment)?;
+    let mut package = package.resolve(overrides, &credentials::environment)?;
+    credentials::complete_from_sqlcmd(&mut package)?;
     package.check()?;
     Ok(Ready {
         package,

@@ -42,6 +42,7 @@ pub use inrush_rows::{
 };
 pub use inrush_sniff as sniff;
 pub use inrush_source_adbc::RowStream;
+pub use inrush_sqlserver::{SQLCMD_VARIABLES, left_out as left_out_of_sqlserver};
 pub use inrush_system::address_space::address_space;
 pub use inrush_system::free_space;
 pub use inrush_verdict::BackendState;

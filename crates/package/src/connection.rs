@@ -86,6 +86,14 @@ impl Connection {
         self.options_written.extend(named);
     }
 
+    /// Sets an option to the value of an environment variable. The option is shown and saved as `${env:NAME}`.
+    pub fn set_from_variable(&mut self, option: &str, variable: &str, value: String) {
+        self.options_written
+            .insert(option.to_owned(), format!("${{env:{variable}}}"));
+        self.options.insert(option.to_owned(), value);
+        self.note_secrets();
+    }
+
     /// Notes the secrets of the connection, so that no message of a driver or a server shows them.
     pub(super) fn note_secrets(&self) {
         note_secrets(&self.url);

@@ -16,8 +16,17 @@ pub const SCHEME: &str = "mssql://";
 /// The port of a default instance.
 pub const PORT: u16 = 1433;
 
+/// The variables that sqlcmd reads, and the options that they stand for. The caller reads them: this library reads no
+/// environment.
+pub const SQLCMD_VARIABLES: [(&str, &str); 4] = [
+    ("SQLCMDSERVER", "server"),
+    ("SQLCMDUSER", "user"),
+    ("SQLCMDPASSWORD", "password"),
+    ("SQLCMDDBNAME", "database"),
+];
+
 /// The options of a connection, in a URL or in a package.
-pub const KNOWN: [&str; 10] = [
+pub const KNOWN: [&str; 11] = [
     "application_name",
     "certificate_authority",
     "database",
@@ -26,6 +35,7 @@ pub const KNOWN: [&str; 10] = [
     "login_timeout_seconds",
     "packet_size",
     "password",
+    "server",
     "trust_server_certificate",
     "user",
 ];
@@ -123,6 +133,42 @@ impl SessionOptions {
         options: &BTreeMap<String, String>,
         folder: &Path,
     ) -> Result<(SessionOptions, BTreeMap<String, String>)> {
+        let Written { settings, hosts } = Written::of(url, options)?;
+        let (own, others): (BTreeMap<_, _>, _) = settings
+            .into_iter()
+            .partition(|(name, _)| KNOWN.contains(&name.as_str()));
+        let endpoints = match own.get("server") {
+            Some(server) if hosts.is_empty() => vec![server_endpoint(server)?],
+            _ => endpoints(hosts)?,
+        };
+        Ok((read(&own, endpoints, folder)?, others))
+    }
+}
+
+/// The options that stand for [variables of sqlcmd](SQLCMD_VARIABLES), and that neither the URL nor an option gives. None
+/// for a URL with a mistake, which [`SessionOptions::parse`] describes.
+pub fn left_out(url: &str, options: &BTreeMap<String, String>) -> Vec<&'static str> {
+    let Ok(Written { settings, hosts }) = Written::of(url, options) else {
+        return Vec::new();
+    };
+    let names = SQLCMD_VARIABLES.iter().map(|(_, option)| *option);
+    let is_given = |name: &str| match name {
+        "server" if !hosts.is_empty() => true,
+        // A login without a password is refused by most servers, so an empty one is written on purpose.
+        "password" => settings.contains_key(name),
+        _ => settings.get(name).is_some_and(|value| !value.is_empty()),
+    };
+    names.filter(|name| !is_given(name)).collect()
+}
+
+/// The parts of a URL, with the options beside it.
+struct Written<'a> {
+    settings: BTreeMap<String, String>,
+    hosts: &'a str,
+}
+
+impl<'a> Written<'a> {
+    fn of(url: &'a str, options: &BTreeMap<String, String>) -> Result<Written<'a>> {
         let rest = url.trim().strip_prefix(SCHEME).ok_or_else(|| {
             address(
                 "the URL does not begin with mssql://",
@@ -162,10 +208,7 @@ impl SessionOptions {
                 .iter()
                 .map(|(name, value)| (name.clone(), value.clone())),
         );
-        let (own, others) = settings
-            .into_iter()
-            .partition(|(name, _)| KNOWN.contains(&name.as_str()));
-        Ok((read(&own, endpoints(hosts)?, folder)?, others))
+        Ok(Written { settings, hosts })
     }
 }
 
@@ -221,7 +264,7 @@ fn read(
     let user = get("user").filter(|user| !user.is_empty()).ok_or_else(|| {
         address(
             "the connection names no user",
-            "write mssql://USER@HOST/DATABASE. Only logins of SQL Server are supported: Windows (Kerberos) and Entra logins \
+            "write mssql://USER@HOST/DATABASE, or set SQLCMDUSER. Only logins of SQL Server are supported: Windows (Kerberos) and Entra logins \
              are not",
         )
     })?;
@@ -292,6 +335,19 @@ fn endpoints(hosts: &str) -> Result<Vec<Endpoint>> {
     hosts.split(',').map(endpoint).collect()
 }
 
+/// The server as sqlcmd names it: `HOST`, `tcp:HOST` or `HOST,PORT`.
+fn server_endpoint(text: &str) -> Result<Endpoint> {
+    let text = text.trim();
+    let text = text.strip_prefix("tcp:").unwrap_or(text);
+    match text.rsplit_once(',') {
+        Some((host, port)) if host.contains(':') && !host.starts_with('[') => {
+            endpoint(&format!("[{}]:{}", host.trim(), port.trim()))
+        }
+        Some((host, port)) => endpoint(&format!("{}:{}", host.trim(), port.trim())),
+        None => endpoint(text),
+    }
+}
+
 fn endpoint(text: &str) -> Result<Endpoint> {
     let text = text.trim();
     let (host, port) = match text.strip_prefix('[') {
@@ -317,8 +373,8 @@ fn endpoint(text: &str) -> Result<Endpoint> {
     }
     if host.is_empty() {
         return Err(address(
-            "the URL names no host",
-            "write mssql://USER@HOST/DATABASE",
+            "the connection names no host",
+            "write mssql://USER@HOST/DATABASE, or set SQLCMDSERVER",
         ));
     }
     let port = match port {
@@ -422,6 +478,45 @@ mod tests {
             SessionOptions::parse("mssql://sa:one@h/d", &options, Path::new("")).expect("read");
         assert_eq!(read.password, "other");
         assert_eq!(others.keys().collect::<Vec<_>>(), ["batch"]);
+    }
+
+    #[test]
+    fn what_a_url_leaves_out_is_told() {
+        let left = |url: &str, options: &[(&str, &str)]| {
+            let own = options.iter().copied();
+            let own = own.map(|(name, value)| (name.to_owned(), value.to_owned()));
+            left_out(url, &own.collect())
+        };
+        let password = ("password", "x");
+        assert_eq!(
+            left("mssql://", &[]),
+            ["server", "user", "password", "database"]
+        );
+        assert_eq!(left("mssql://u@/d", &[]), ["server", "password"]);
+        assert_eq!(left("mssql://h?user=u", &[password]), ["database"]);
+        assert!(left("mssql://u:@h/d", &[]).is_empty());
+        assert!(left("mssql://u%4@h/d", &[]).is_empty(), "a mistake");
+    }
+
+    #[test]
+    fn a_server_is_named_as_in_sqlcmd() {
+        for (server, means) in [
+            ("dw", "dw:1433"),
+            ("tcp:dw,2001", "dw:2001"),
+            ("dw, 2001 ", "dw:2001"),
+            ("::1,2001", "[::1]:2001"),
+        ] {
+            let options = BTreeMap::from([("server".to_owned(), server.to_owned())]);
+            let read = |url: &str| {
+                let (read, _) = SessionOptions::parse(url, &options, Path::new("")).expect(url);
+                read.endpoints[0].to_string()
+            };
+            assert_eq!(read("mssql://u@/d"), means);
+            assert_eq!(read("mssql://u@h/d"), "h:1433", "the URL comes first");
+        }
+        let options = BTreeMap::from([("server".to_owned(), "dw\\express".to_owned())]);
+        let error = SessionOptions::parse("mssql://u@/d", &options, Path::new(""));
+        assert!(error.expect_err("one").to_string().contains("instances"));
     }
 
     #[test]

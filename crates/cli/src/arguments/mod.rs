@@ -168,6 +168,7 @@ Exit status:
 
 Environment:
   PGHOST, PGPORT, PGUSER, PGDATABASE, PGPASSWORD, PGPASSFILE, PGSSLMODE, PGSSLROOTCERT and
-  ~/.pgpass supply what a connection's URL leaves out, as they do for psql. A password in an
-  argument is refused, because other users of the machine could read it.
+  ~/.pgpass supply what a connection's URL leaves out, as they do for psql; for SQL Server it is
+  SQLCMDSERVER, SQLCMDUSER, SQLCMDPASSWORD and SQLCMDDBNAME. A password in an argument is
+  refused, because other users of the machine could read it.
   INRUSH_POSTGRES_BIN names the folder with the embedded server's programs.";

@@ -36,7 +36,8 @@ pub fn copy(
 /// The tables that the arguments name. Patterns are looked up in the database that is read.
 fn tables(arguments: &CopyArguments) -> Result<Vec<String>, CommandError> {
     let unresolved = copy_package::package_of(arguments, &[])?;
-    let resolved = unresolved.resolve(&Overrides::default(), &credentials::environment)?;
+    let mut resolved = unresolved.resolve(&Overrides::default(), &credentials::environment)?;
+    credentials::complete_from_sqlcmd(&mut resolved)?;
     let Some(connection) = resolved.connections.get(SOURCE) else {
         return Ok(arguments.table.clone());
     };

@@ -116,6 +116,7 @@ fn replay(
     }
     // If the URL is replaced, its variables need no value.
     package.fill_connections(&credentials::environment)?;
+    credentials::complete_from_sqlcmd(&mut package)?;
     let mut data_trust = DataTrust::OfUser;
     if !arguments.trust {
         let overrides = Overrides {

@@ -40,6 +40,7 @@ mod types;
 mod ways;
 
 use inrush_destination::{Address, Destination, Result};
+pub use inrush_tdsclient::address::{SQLCMD_VARIABLES, left_out};
 
 /// Connects to the server of an `mssql://` address. Nothing is changed there.
 pub fn open(address: &Address<'_>) -> Result<Box<dyn Destination>> {
