@@ -299,12 +299,11 @@ class Queries(SessionBase):
             parts = [token.text for token in Parser(values[0])._tokens if token.text != "."]
             found = self.find(Name(parts[0], parts[1]) if len(parts) > 1 else Name(None, parts[0]))
             return None if found is None else found.object_id
-        properties: dict[str, Any] = {"PRODUCTVERSION": "16.0.1000.6", "ENGINEEDITION": 3}
         simple: dict[str, Callable[[], Any]] = {
             "SCHEMA_NAME": lambda: "dbo",
             "DB_NAME": lambda: self.database.name,
             "TYPE_NAME": lambda: values[0],
-            "SERVERPROPERTY": lambda: properties[values[0].upper()],
+            "SERVERPROPERTY": lambda: self.database.properties.get(values[0].upper()),
         }
         if name not in simple:
             raise NotInDoubleError(f"function {name}")

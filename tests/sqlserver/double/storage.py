@@ -133,6 +133,8 @@ class Database:
         self.schemas: dict[str, str] = {"dbo": "dbo"}
         self.objects: dict[tuple[str, str], Table | View] = {}
         self.reads_snapshots = False
+        # Properties of the server; others are NULL.
+        self.properties: dict[str, Any] = {"PRODUCTVERSION": "16.0.1000.6", "ENGINEEDITION": 3}
         self.filegroups = [PRIMARY]
         self.functions: dict[str, PartitionFunction] = {}
         self.schemes: dict[str, PartitionScheme] = {}

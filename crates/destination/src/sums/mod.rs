@@ -5,10 +5,12 @@
 //! staged. [`ColumnForm`] says what is summed up of a column, and in which unit; [`ExactSum`] never rounds or overflows.
 
 mod add;
+mod addend;
 mod exact;
 mod form;
 mod number;
 
+pub use addend::{Addend, SumDialect, SummedColumn, TextRows};
 pub use exact::ExactSum;
 pub use form::ColumnForm;
 pub use number::{SumForm, add_count, whole};

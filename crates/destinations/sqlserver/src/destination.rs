@@ -3,6 +3,7 @@
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use inrush_destination::sums::ColumnForm;
 use inrush_destination::{
     Abilities, Address, Destination, Error, Filling, Layout, NewRun, OpenRun, PastRun,
     PublishesInto, ResolvedType, Result, RunRecord, RunState, SplitFacts, TargetFacts, TargetName,
@@ -21,6 +22,7 @@ use crate::run::SqlRun;
 use crate::server::Server;
 use crate::sql;
 use crate::staging;
+use crate::sums;
 use crate::types;
 
 /// A database as a destination.
@@ -230,6 +232,13 @@ impl Destination for SqlServer {
             }
             ledger.mark_discarded(session, run.run_id)
         })
+    }
+
+    fn sum_forms(&self, target: &TargetPlan) -> Result<Vec<ColumnForm>> {
+        let columns = target.columns.iter();
+        Ok(columns
+            .map(|column| sums::form(column, self.server.has_utf8))
+            .collect())
     }
 
     /// A server has no second database that could be used.

@@ -10,6 +10,7 @@
 //! | [`destination`] | the server before a run: abilities, names, earlier runs |
 //! | [`run`], [`stream`] | a run, and its streams |
 //! | [`bulk_target`], [`bulk_writer`], [`careful`] | INSERT BULK; which rows a target refuses |
+//! | [`sums`] | the server's own sums of staged rows |
 //! | [`publish`], [`ways`] | its last step; how rows get into each target |
 //! | [`ledger`], [`ledger_row`], [`lock`] | runs and units in the database; the lock of a run |
 //! | [`staging`], [`catalog`], [`types`] | tables of a run; existing tables; types |
@@ -36,6 +37,7 @@ mod shape;
 mod sql;
 mod staging;
 mod stream;
+mod sums;
 mod types;
 mod ways;
 

@@ -7,6 +7,7 @@ use std::collections::{BTreeMap, HashSet};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use inrush_destination::sums::{ColumnForm, StagedSums};
 use inrush_destination::{
     CancelRun, Error, NewRun, OpenRun, PublishStep, Published, Result, RunRecord, RunState,
     TargetPlan, UnitStream,
@@ -22,6 +23,7 @@ use crate::options::Options;
 use crate::publish;
 use crate::staging::{self, Staging};
 use crate::stream::Stream;
+use crate::sums;
 
 /// The longest wait for a lock while a run begins.
 const BEGIN_LOCK_MILLISECONDS: u32 = 600_000;
@@ -247,6 +249,10 @@ impl OpenRun for SqlRun {
             .iter()
             .map(|staging| staging.count(&mut session))
             .collect()
+    }
+
+    fn staged_sums(&self, target: usize, forms: &[ColumnForm]) -> Result<StagedSums> {
+        sums::staged(&mut self.control(), &self.stagings[target], forms)
     }
 
     fn publish(&self, reached: &dyn Fn(PublishStep)) -> Result<Published> {

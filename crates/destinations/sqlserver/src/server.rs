@@ -15,10 +15,16 @@ const BATCH_ROWS: u32 = 4096;
 /// Bytes that a stream's encoder holds: the packets of a batch.
 const STREAM_BUFFER_BYTES: u64 = 4 << 20;
 
-/// Editions by SERVERPROPERTY('EngineEdition') that are not loaded.
+/// Editions by SERVERPROPERTY('EngineEdition').
 const SYNAPSE: i64 = 6;
 const FABRIC: i64 = 11;
 const AZURE_DATABASE: i64 = 5;
+const AZURE_INSTANCE: i64 = 8;
+const FABRIC_DATABASE: i64 = 12;
+
+/// Major versions.
+const SQL_SERVER_2016: u32 = 13;
+const SQL_SERVER_2019: u32 = 15;
 
 /// A server and its database.
 #[derive(Clone, Debug)]
@@ -29,6 +35,8 @@ pub struct Server {
     pub schema: String,
     /// The collation of the database ignores the case of names.
     pub folds_names: bool,
+    /// Collations can store UTF-8: SQL Server 2019 and later, and Azure.
+    pub has_utf8: bool,
     /// Readers see the last committed rows and do not wait for writers.
     pub reads_snapshots: bool,
 }
@@ -38,7 +46,8 @@ impl Server {
     pub fn ask(session: &mut SqlSession) -> Result<Server> {
         let doing = "cannot ask the server what it is";
         let question = "SELECT CAST(SERVERPROPERTY('ProductVersion') AS nvarchar(128)), \
-                        CAST(SERVERPROPERTY('EngineEdition') AS bigint), SCHEMA_NAME(), \
+                        CAST(SERVERPROPERTY('EngineEdition') AS bigint), \
+                        CAST(SERVERPROPERTY('babelfish') AS nvarchar(128)), SCHEMA_NAME(), \
                         CASE WHEN N'a' = N'A' THEN 1 ELSE 0 END, \
                         (SELECT is_read_committed_snapshot_on FROM sys.databases WHERE name = DB_NAME())";
         let row: Vec<Option<String>> = session
@@ -48,11 +57,29 @@ impl Server {
             .unwrap_or_default();
         let mut values = row.into_iter().map(Option::unwrap_or_default);
         let mut next = || values.next().unwrap_or_default();
-        let (version, edition, schema, folds, snapshots) = (next(), next(), next(), next(), next());
-        let product = match edition.parse() {
+        let (version, edition, babelfish) = (next(), next(), next());
+        let (schema, folds, snapshots) = (next(), next(), next());
+        let major = version.split('.').next();
+        let major: u32 = major.and_then(|major| major.parse().ok()).unwrap_or(0);
+        // Babelfish tells the version of the SQL Server that it imitates. A server does not know the property: NULL.
+        if babelfish == "1" {
+            return Err(unsupported("Babelfish"));
+        }
+        let edition = edition.parse();
+        // The versions of Azure do not count features.
+        let is_azure = matches!(
+            edition,
+            Ok(AZURE_DATABASE | AZURE_INSTANCE | FABRIC_DATABASE)
+        );
+        let product = match edition {
             Ok(SYNAPSE) => return Err(unsupported("Azure Synapse")),
             Ok(FABRIC) => return Err(unsupported("a Fabric warehouse")),
             Ok(AZURE_DATABASE) => "Azure SQL Database",
+            Ok(AZURE_INSTANCE) => "Azure SQL Managed Instance",
+            Ok(FABRIC_DATABASE) => "SQL database in Fabric",
+            _ if major < SQL_SERVER_2016 => {
+                return Err(unsupported(&format!("SQL Server {version}")));
+            }
             _ => "SQL Server",
         };
         if schema.is_empty() {
@@ -62,6 +89,7 @@ impl Server {
             });
         }
         Ok(Server {
+            has_utf8: is_azure || major >= SQL_SERVER_2019,
             product: format!("{product} {version}"),
             schema,
             folds_names: folds == "1",
@@ -101,6 +129,7 @@ impl Server {
                 Ability::RejectRefused,
                 Ability::UserSql,
                 Ability::StagedBytes,
+                Ability::VerifySums,
             ]),
             folds_names: self.folds_names,
             unit_bytes: UNIT_BYTES,

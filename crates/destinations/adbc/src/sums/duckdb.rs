@@ -1,9 +1,7 @@
 //! Sums as DuckDB makes them: of whole numbers in 128 bits.
 
-use inrush_destination::sums::{ColumnForm, SumForm};
+use inrush_destination::sums::{Addend, ColumnForm, SumForm};
 use inrush_rows::column_type::ColumnType;
-
-use super::Addend;
 
 /// Decimals are cut into parts of this many digits, whose sums fit into 128 bits.
 const CUT_DIGITS: i32 = 19;

@@ -4,9 +4,8 @@
 //! scale SQLite has no exact sum.
 
 use inrush_destination::Result;
-use inrush_destination::sums::{ColumnForm, SumForm};
+use inrush_destination::sums::{Addend, ColumnForm, SumForm};
 
-use super::Addend;
 use crate::session::AdbcSession;
 
 /// Digits of a part of a number, and the number of parts that hold any decimal. Of 900 billion rows the sum of a part fits

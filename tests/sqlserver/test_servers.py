@@ -1,0 +1,49 @@
+"""What the server is: versions and editions that are loaded, and those that are refused."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from harness.command import CLEAN, FAILED
+from sqlserver.loads import Loads
+
+# Properties of SERVERPROPERTY by the documentation of Microsoft and of Babelfish, and the words
+# of the plan.
+LOADED: dict[str, tuple[dict[str, Any], str]] = {
+    "2016": ({"PRODUCTVERSION": "13.0.1601.5"}, "SQL Server 13.0.1601.5"),
+    "2025": ({"PRODUCTVERSION": "17.0.1000.7"}, "SQL Server 17.0.1000.7"),
+    "database": ({"PRODUCTVERSION": "12.0.2000.8", "ENGINEEDITION": 5}, "Azure SQL Database"),
+    "instance": ({"PRODUCTVERSION": "12.0.2000.8", "ENGINEEDITION": 8}, "Managed Instance"),
+    "fabric": ({"PRODUCTVERSION": "12.0.2000.8", "ENGINEEDITION": 12}, "SQL database in Fabric"),
+}
+REFUSED: dict[str, tuple[dict[str, Any], str]] = {
+    "2014": ({"PRODUCTVERSION": "12.0.6024.0"}, "the server is SQL Server 12.0.6024.0"),
+    "synapse": ({"ENGINEEDITION": 6}, "the server is Azure Synapse"),
+    "fabric": ({"ENGINEEDITION": 11}, "the server is a Fabric warehouse"),
+    "babelfish": ({"PRODUCTVERSION": "12.0.2000.8", "BABELFISH": 1}, "the server is Babelfish"),
+}
+# Texts are only counted before SQL Server 2019.
+COUNTED_ONLY = "only the NULLs of these columns are verified: note"
+
+
+@pytest.mark.parametrize("name", LOADED)
+def test_a_server_is_loaded(loads: Loads, name: str) -> None:
+    properties, words = LOADED[name]
+    loads.double.database.properties |= properties
+    loads.files("1,2024-01-01")
+    said = loads("check", verify="sums").expect(CLEAN, words).output
+    assert (COUNTED_ONLY in said) == (name == "2016"), said
+    loads(verify="sums").expect(CLEAN)
+    assert loads.ids() == [1]
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_a_server_is_refused_before_anything_is_made(loads: Loads, name: str) -> None:
+    properties, words = REFUSED[name]
+    loads.double.database.properties |= properties
+    loads.files("1,2024-01-01")
+    for command in ("check", "run"):
+        loads(command).expect(FAILED, words)
+    assert not loads.ran("CREATE")
