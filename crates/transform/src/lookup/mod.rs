@@ -1,0 +1,138 @@
+//! Lookups: columns of a reference table are put beside the rows whose keys are equal.
+//!
+//! Keys are compared by their values: whole numbers and decimals by the number, whatever their width; texts by their bytes; all
+//! other types only with the same type. NULL is equal to nothing. The reference is in memory once for all streams, as an index
+//! from the bytes of a key to a row of the taken columns.
+
+mod first;
+mod key;
+mod reference;
+#[cfg(test)]
+mod tests;
+
+use std::sync::Arc;
+
+use arrow_array::{Array, ArrayRef, RecordBatch};
+use arrow_schema::ArrowError;
+use arrow_select::concat::concat;
+use arrow_select::take::take;
+
+pub use first::First;
+pub use key::KeyClass;
+use key::{key_text, plain_text};
+pub use reference::{Reference, ReferenceBuilder, ReferenceFault};
+
+/// A lookup in a reference.
+#[derive(Clone, Debug)]
+pub struct Lookup {
+    reference: Arc<Reference>,
+    /// Columns of the batches with the key, and how they are compared.
+    keys: Vec<(usize, KeyClass)>,
+    /// The taken columns; behind the rows of the reference stands the row of the defaults, if there are defaults.
+    taken: Vec<ArrayRef>,
+    /// The row of the defaults.
+    default: Option<u32>,
+}
+
+/// What happens to rows whose key is not in the reference.
+#[derive(Clone, Debug)]
+pub enum Unmatched {
+    /// The row is rejected.
+    Reject,
+    /// The taken columns are NULL.
+    Null,
+    /// The taken columns have these values: an array with one value for each.
+    Default(Vec<ArrayRef>),
+}
+
+impl Unmatched {
+    /// Words for the plan.
+    pub fn words(&self) -> &'static str {
+        match self {
+            Unmatched::Reject => "rows without a match are rejected",
+            Unmatched::Null => "rows without a match get NULL",
+            Unmatched::Default(_) => "rows without a match get the default",
+        }
+    }
+}
+
+/// The columns that a lookup found for the rows of a batch.
+pub struct Found {
+    /// The columns.
+    pub columns: Vec<ArrayRef>,
+    /// Indexes of the rows whose key is not there, ascending.
+    pub unmatched: Vec<usize>,
+}
+
+impl Lookup {
+    /// A lookup by these columns of the batches.
+    pub fn new(
+        reference: &Arc<Reference>,
+        keys: Vec<(usize, KeyClass)>,
+        unmatched: &Unmatched,
+    ) -> Result<Lookup, ArrowError> {
+        let taken = reference.taken.iter();
+        let (taken, default) = match unmatched {
+            Unmatched::Reject | Unmatched::Null => (taken.cloned().collect(), None),
+            Unmatched::Default(values) => {
+                let both = taken.zip(values);
+                let both = both.map(|(taken, value)| concat(&[taken.as_ref(), value.as_ref()]));
+                let row_count = reference.taken.first().map_or(0, |taken| taken.len());
+                (both.collect::<Result<_, _>>()?, Some(row_count as u32))
+            }
+        };
+        Ok(Lookup {
+            reference: Arc::clone(reference),
+            keys,
+            taken,
+            default,
+        })
+    }
+
+    /// Looks up the keys of a batch.
+    pub fn find(&self, batch: &RecordBatch) -> Result<Found, ArrowError> {
+        let keys: Vec<(&ArrayRef, KeyClass)> = self
+            .keys
+            .iter()
+            .map(|(index, class)| (batch.column(*index), *class))
+            .collect();
+        let rows = self.reference.rows_of(&keys, batch.num_rows());
+        let unmatched: Vec<usize> = match rows.null_count() {
+            0 => Vec::new(),
+            _ => (0..rows.len()).filter(|row| rows.is_null(*row)).collect(),
+        };
+        let rows = match (self.default, unmatched.is_empty()) {
+            (Some(default), false) => rows.iter().map(|row| row.or(Some(default))).collect(),
+            _ => rows,
+        };
+        let columns = self.taken.iter().map(|taken| take(taken, &rows, None));
+        Ok(Found {
+            columns: columns.collect::<Result<_, _>>()?,
+            unmatched,
+        })
+    }
+
+    /// True if the key of a row has a NULL.
+    pub fn has_null(&self, batch: &RecordBatch, row: usize) -> bool {
+        let mut columns = self.keys.iter().map(|(index, _)| batch.column(*index));
+        columns.any(|column| column.is_null(row))
+    }
+
+    /// The value of a row whose key is one column, as rejects show it; `None` if it is NULL, or if the key has several columns.
+    pub fn only_value(&self, batch: &RecordBatch, row: usize) -> Option<String> {
+        match self.keys.as_slice() {
+            [(index, _)] => plain_text(batch.column(*index), row),
+            _ => None,
+        }
+    }
+
+    /// The key of a row in words, for a reject.
+    pub fn key_text(&self, batch: &RecordBatch, row: usize) -> String {
+        let keys: Vec<(&ArrayRef, KeyClass)> = self
+            .keys
+            .iter()
+            .map(|(index, class)| (batch.column(*index), *class))
+            .collect();
+        key_text(&keys, row)
+    }
+}

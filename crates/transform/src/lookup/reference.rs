@@ -1,0 +1,291 @@
+//! The reference table of a lookup: built from batches within a limit of memory, then read by all streams.
+
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
+use std::sync::Arc;
+
+use arrow_array::cast::AsArray;
+use arrow_array::{Array, ArrayRef, RecordBatch, UInt32Array};
+use arrow_schema::ArrowError;
+use arrow_select::concat::concat;
+use inrush_rows::typed_rows::Cells;
+use twox_hash::XxHash3_64;
+
+use super::first::{First, OrderValue, order_value};
+use super::key::{KeyClass, append_key, key_text};
+use crate::spec::InputColumn;
+
+/// Bytes of an entry of the index beside its key.
+const ENTRY_BYTES: u64 = 48;
+
+/// Bytes of a value by which rows are ordered, if it is no long text.
+const ORDER_BYTES: u64 = 48;
+
+/// A reference table in memory.
+#[derive(Debug)]
+pub struct Reference {
+    index: HashMap<Box<[u8]>, u32>,
+    /// The columns of the key, then the taken ones.
+    columns: Vec<InputColumn>,
+    /// The taken columns.
+    pub(super) taken: Vec<ArrayRef>,
+    /// A number that is the same for the same keys and values, in any order.
+    digest: u128,
+    bytes: u64,
+}
+
+/// Why a reference cannot be used.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ReferenceFault {
+    /// A key is there twice.
+    #[error("the key {key} is there twice{}", if *is_tie { ", and both rows have the same place in the order of `first`" } else { "" })]
+    Duplicate {
+        /// The values of the key.
+        key: String,
+        /// There is an order, and it does not tell which of the rows is the first.
+        is_tie: bool,
+    },
+    /// It needs more memory than it may have.
+    #[error("it needs more than {limit} bytes of memory: {rows} rows were read")]
+    TooLarge {
+        /// The limit.
+        limit: u64,
+        /// Rows that were read so far.
+        rows: u64,
+    },
+    /// Arrow failed.
+    #[error("{message}")]
+    Engine {
+        /// Arrow's message.
+        message: String,
+    },
+}
+
+/// Collects the rows of a reference.
+#[derive(Debug)]
+pub struct ReferenceBuilder {
+    /// Columns of the key: their indexes in the batches, and how they are compared.
+    keys: Vec<(usize, KeyClass)>,
+    /// Indexes of the taken columns.
+    taken: Vec<usize>,
+    /// The order of rows with the same key, if one of them counts.
+    first: Option<First>,
+    /// The place of each row in that order.
+    orders: Vec<Option<OrderValue>>,
+    /// Keys whose first row is not known so far, in words: another row has the same place in the order.
+    ties: HashMap<Box<[u8]>, String>,
+    index: HashMap<Box<[u8]>, u32>,
+    batches: Vec<Vec<ArrayRef>>,
+    rows: u64,
+    bytes: u64,
+    bytes_max: u64,
+}
+
+impl ReferenceBuilder {
+    /// An empty reference. `keys` and `taken` are indexes of columns of the batches that follow.
+    pub fn new(
+        keys: Vec<(usize, KeyClass)>,
+        taken: Vec<usize>,
+        bytes_max: u64,
+    ) -> ReferenceBuilder {
+        ReferenceBuilder {
+            keys,
+            taken,
+            index: HashMap::new(),
+            batches: Vec::new(),
+            rows: 0,
+            bytes: 0,
+            bytes_max,
+            first: None,
+            orders: Vec::new(),
+            ties: HashMap::new(),
+        }
+    }
+
+    /// Of several rows with the same key the first one counts.
+    pub fn with_first(mut self, first: First) -> ReferenceBuilder {
+        self.first = Some(first);
+        self
+    }
+
+    /// Adds rows. A row whose key has a NULL is never found, and is left out.
+    pub fn add(&mut self, batch: &RecordBatch) -> Result<(), ReferenceFault> {
+        let keys: Vec<(&ArrayRef, KeyClass)> = self
+            .keys
+            .iter()
+            .map(|(index, class)| (batch.column(*index), *class))
+            .collect();
+        if let Some(First { column, .. }) = self.first {
+            let values = batch.column(column);
+            self.orders
+                .extend((0..values.len()).map(|row| order_value(values, row)));
+            self.bytes += values.len() as u64 * ORDER_BYTES;
+        }
+        let mut key = Vec::new();
+        for row in 0..batch.num_rows() {
+            if !append_key(&keys, row, &mut key) {
+                continue;
+            }
+            let number = u32::try_from(self.rows + row as u64);
+            let number = number.map_err(|_| self.too_large(row))?;
+            match self.index.entry(key.as_slice().into()) {
+                Entry::Vacant(entry) => {
+                    entry.insert(number);
+                    self.bytes += key.len() as u64 + ENTRY_BYTES;
+                }
+                Entry::Occupied(mut entry) => {
+                    let first = self.first.ok_or_else(|| ReferenceFault::Duplicate {
+                        key: key_text(&keys, row),
+                        is_tie: false,
+                    })?;
+                    let own = &self.orders[number as usize];
+                    let before = &self.orders[*entry.get() as usize];
+                    match first.is_before(own, before) {
+                        // A later row may come before both.
+                        None => {
+                            self.ties.insert(entry.key().clone(), key_text(&keys, row));
+                        }
+                        Some(true) => {
+                            self.ties.remove(entry.key());
+                            entry.insert(number);
+                        }
+                        Some(false) => {}
+                    }
+                }
+            }
+            if self.bytes > self.bytes_max {
+                return Err(self.too_large(row));
+            }
+        }
+        let taken: Vec<ArrayRef> = self
+            .taken
+            .iter()
+            .map(|index| compacted(batch.column(*index)))
+            .collect::<Result<_, _>>()
+            .map_err(failed)?;
+        let sizes = taken
+            .iter()
+            .map(|array| array.get_array_memory_size() as u64);
+        self.bytes += sizes.sum::<u64>();
+        self.batches.push(taken);
+        self.rows += batch.num_rows() as u64;
+        match self.bytes > self.bytes_max {
+            true => Err(self.too_large(0)),
+            false => Ok(()),
+        }
+    }
+
+    fn too_large(&self, row: usize) -> ReferenceFault {
+        ReferenceFault::TooLarge {
+            limit: self.bytes_max,
+            rows: self.rows + row as u64,
+        }
+    }
+
+    /// The reference. `columns` are those of the key, then the taken ones.
+    pub fn build(self, columns: Vec<InputColumn>) -> Result<Reference, ReferenceFault> {
+        if let Some(key) = self.ties.values().min() {
+            return Err(ReferenceFault::Duplicate {
+                key: key.clone(),
+                is_tie: true,
+            });
+        }
+        let mut taken = Vec::with_capacity(self.taken.len());
+        for (at, column) in columns[self.keys.len()..].iter().enumerate() {
+            let parts: Vec<&dyn Array> = self
+                .batches
+                .iter()
+                .map(|batch| batch[at].as_ref())
+                .collect();
+            taken.push(match parts.is_empty() {
+                true => arrow_array::new_empty_array(&column.column_type.arrow()),
+                false => concat(&parts).map_err(failed)?,
+            });
+        }
+        Ok(Reference {
+            digest: digest(&self.index, &taken),
+            index: self.index,
+            columns,
+            taken,
+            bytes: self.bytes,
+        })
+    }
+}
+
+impl Reference {
+    /// The number of keys.
+    pub fn key_count(&self) -> usize {
+        self.index.len()
+    }
+
+    /// The columns of the key, then the taken ones, with the names of the reference.
+    pub fn columns(&self) -> &[InputColumn] {
+        &self.columns
+    }
+
+    /// Bytes of memory.
+    pub fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    /// A text that is the same for the same keys and values, in any order: a part of the identity of units.
+    pub fn digest(&self) -> String {
+        format!("{:032x}-{}", self.digest, self.index.len())
+    }
+
+    /// The rows of the reference for the rows of a batch; NULL if there is none.
+    pub(super) fn rows_of(&self, keys: &[(&ArrayRef, KeyClass)], row_count: usize) -> UInt32Array {
+        let mut key = Vec::new();
+        let rows = (0..row_count).map(|row| match append_key(keys, row, &mut key) {
+            true => self.index.get(key.as_slice()).copied(),
+            false => None,
+        });
+        rows.collect()
+    }
+}
+
+/// The array without the memory that its text shares with the source.
+fn compacted(array: &ArrayRef) -> Result<ArrayRef, ArrowError> {
+    if let Some(texts) = array.as_string_view_opt() {
+        return Ok(Arc::new(texts.gc()));
+    }
+    if let Some(bytes) = array.as_binary_view_opt() {
+        return Ok(Arc::new(bytes.gc()));
+    }
+    Ok(Arc::clone(array))
+}
+
+/// The sum of the digests of all keys with their values.
+fn digest(index: &HashMap<Box<[u8]>, u32>, taken: &[ArrayRef]) -> u128 {
+    let cells: Vec<Option<Cells>> = taken
+        .iter()
+        .map(|values| Cells::of(values, false))
+        .collect();
+    let mut sum: u128 = 0;
+    let mut text = Vec::new();
+    for (key, row) in index {
+        text.clear();
+        text.extend_from_slice(key);
+        for cells in &cells {
+            text.push(0xff);
+            if let Some(cells) = cells {
+                cells.append(*row as usize, &mut text);
+            }
+        }
+        sum = sum.wrapping_add(digest_of(&text));
+    }
+    sum
+}
+
+/// A number of 128 bits in which each bit depends on all bytes: the digests of rows are added up, so that their order does not
+/// matter, and differences between similar rows must not cancel each other.
+fn digest_of(bytes: &[u8]) -> u128 {
+    let half = |seed| u128::from(XxHash3_64::oneshot_with_seed(seed, bytes));
+    half(0) << 64 | half(1)
+}
+
+fn failed(error: ArrowError) -> ReferenceFault {
+    ReferenceFault::Engine {
+        message: error.to_string(),
+    }
+}
