@@ -260,11 +260,45 @@ def test_mistakes_are_told(inrush: Inrush, to: str, told: str) -> None:
     assert "pass" not in refused.said.replace("password", "")
 
 
-def test_a_server_of_a_database_is_named_by_its_address(inrush: Inrush) -> None:
-    """A load that cannot begin sends nothing."""
+def assert_failed(event: dict[str, Any], word: str, *told: str) -> None:
+    """Fail unless the event says why a run failed for which there is no report."""
+    assert event["eventType"] == word
+    facets = event["run"]["facets"]
+    assert facet_names(facets) == {"processing_engine", "errorMessage"}
+    for part in told:
+        assert part in facets["errorMessage"]["message"]
+    assert UUID.fullmatch(event["run"]["runId"])
+    assert (event["job"]["namespace"], event["job"]["name"]) == ("shop", "prices")
+
+
+def test_a_run_that_cannot_begin_tells_why(inrush: Inrush) -> None:
     path = write(inrush, "events.jsonl", url="postgresql://etl@127.0.0.1:1/shop")
     inrush("run", path).expect(FAILED)
-    assert not (inrush.folder / "events.jsonl").exists()
+    path = write(inrush, "events.jsonl")
+    (inrush.folder / "rows.csv").unlink()
+    inrush("run", path)
+    unreachable, missing = read(inrush.folder / "events.jsonl")
+    assert_failed(unreachable, "FAIL", "127.0.0.1")
+    assert_failed(missing, "FAIL", "rows.csv")
+    for event in (unreachable, missing):
+        assert (event["inputs"], event["outputs"]) == ([], [])
+    assert unreachable["run"]["runId"] != missing["run"]["runId"]
+
+
+def test_a_run_that_fails_before_its_report_tells_why(inrush: Inrush) -> None:
+    """Loading has begun, and its streams get no memory: there is no report."""
+    names = [inrush.write(f"{part}.csv", "1\n2\n").name for part in range(8)]
+    rows = flow("prices", names, columns=["id integer"], format={"header": False})
+    run: dict[str, Value] = {"open_lineage": {"to": "events.jsonl", "namespace": "shop"}}
+    text = package("parquet:lake", rows, name="prices", streams=8, **run)
+    path = inrush.write("prices.toml", text)
+    with inrush.start("run", path, before=["prlimit", f"--as={200 << 20}"]) as running:
+        running.wait().expect(FAILED, "8 streams need")
+    start, failed = read(inrush.folder / "events.jsonl")
+    assert start["eventType"] == "START"
+    assert_failed(failed, "FAIL", "8 streams need", "ulimit -v")
+    assert failed["run"]["runId"] == start["run"]["runId"]
+    assert failed["outputs"] == start["outputs"]
 
 
 def test_rows_without_steps_have_lineage_too(inrush: Inrush) -> None:

@@ -7,11 +7,12 @@ use std::time::Instant;
 use inrush_destination::clients::{ClientServer, ClientWork};
 use inrush_engine::driver_trait::{Checked, PastRuns};
 use inrush_engine::error::Error;
+use inrush_engine::event::Event;
 use inrush_engine::pipeline::{Failure, RunOptions, Success};
 use inrush_engine::preflight::{PreflightOptions, PreflightReport};
 use inrush_engine::shares::ShareLoaded;
 use inrush_engine::upkeep::LedgerOptions;
-use inrush_openlineage::{Destination as EventsTo, Emitter};
+use inrush_openlineage::{Destination as EventsTo, Emitter, End};
 use inrush_package::{Connection, JOB_NAMESPACE, Package};
 
 use crate::ConnectionDefaults;
@@ -59,7 +60,8 @@ pub fn run_with_events(
     );
     let namespace = open_lineage.namespace.as_deref().unwrap_or(JOB_NAMESPACE);
     let folder = std::path::absolute(&options.folder).unwrap_or_else(|_| options.folder.clone());
-    let emitter = Emitter::new(package, destination, namespace, folder, options.observer);
+    let observer = options.observer;
+    let emitter = Emitter::new(package, destination, namespace, folder, observer);
     let mut ended = {
         let watched = RunOptions {
             observer: &emitter,
@@ -67,13 +69,21 @@ pub fn run_with_events(
         };
         run(package, &watched, defaults)
     };
+    let lost = emitter.end(match &ended {
+        Ok(success) => End::Reported(&success.report),
+        Err(failure) => match &failure.report {
+            Some(report) => End::Reported(&report.0),
+            None => End::Failed(&failure.error),
+        },
+    });
     let report = match &mut ended {
         Ok(success) => Some(&mut success.report),
         Err(failure) => failure.report.as_mut().map(|report| &mut report.0),
     };
-    let lost = emitter.end(report.as_deref());
-    if let (Some(lost), Some(report)) = (lost, report) {
-        report.notes.push(lost);
+    match (lost, report) {
+        (Some(lost), Some(report)) => report.notes.push(lost),
+        (Some(text), None) => observer.notice(&Event::Note { text }),
+        (None, _) => {}
     }
     ended
 }

@@ -7,13 +7,14 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
+use inrush_engine::error::Error;
 use inrush_engine::event::{BegunRun, Event, Observer};
 use inrush_engine::report::RunReport;
 use inrush_package::Package;
 use inrush_rows::plural::counted;
 use serde_json::Value;
 
-use crate::events::RunFacts;
+use crate::events::{Job, RunFacts};
 use crate::transport::{Destination, Transport};
 
 /// How often a run that goes on is told of.
@@ -22,12 +23,21 @@ const INTERVAL: Duration = Duration::from_secs(60);
 /// An observer that makes events of a run, and passes on to the caller's own all that it hears.
 pub struct Emitter<'a> {
     package: &'a Package,
-    namespace: String,
+    job: Job,
     folder: PathBuf,
     observer: &'a dyn Observer,
     events: Sender<Value>,
     sending: JoinHandle<Sent>,
     state: Mutex<State>,
+}
+
+/// How a run ended.
+#[derive(Clone, Copy, Debug)]
+pub enum End<'a> {
+    /// With a report.
+    Reported(&'a RunReport),
+    /// With an error, before there was a report.
+    Failed(&'a Error),
 }
 
 /// What is known of the run so far.
@@ -57,7 +67,10 @@ impl<'a> Emitter<'a> {
         let (events, waiting) = channel();
         Emitter {
             package,
-            namespace: namespace.to_owned(),
+            job: Job {
+                namespace: namespace.to_owned(),
+                name: package.name.clone(),
+            },
             folder,
             observer,
             events,
@@ -70,19 +83,26 @@ impl<'a> Emitter<'a> {
         }
     }
 
-    /// Sends the last event, if the run has begun, and waits until all are sent. Returns a sentence for the user if some
-    /// could not be sent.
-    pub fn end(self, report: Option<&RunReport>) -> Option<String> {
+    /// Sends the last event, unless the files were loaded already, and waits until all are sent. Returns a sentence for the
+    /// user if some could not be sent.
+    pub fn end(self, ended: End<'_>) -> Option<String> {
         let Emitter {
+            job,
             events,
             sending,
             state,
             ..
         } = self;
         let state = state.into_inner().unwrap_or_else(PoisonError::into_inner);
-        if let (Some(facts), Some(report)) = (&state.facts, report) {
+        let last = match (&state.facts, ended) {
+            (Some(facts), End::Reported(report)) => Some(facts.end(report)),
+            (Some(facts), End::Failed(error)) => Some(facts.end_without_report(error)),
+            (None, End::Failed(error)) => Some(job.refused(error)),
+            (None, End::Reported(report)) => job.refused_with_report(report),
+        };
+        if let Some(last) = last {
             // The thread ends only when this sender is gone.
-            let _ = events.send(facts.end(report));
+            let _ = events.send(last);
         }
         drop(events);
         let sent = sending.join().unwrap_or_default();
@@ -123,7 +143,7 @@ impl Observer for Emitter<'_> {
     fn begun(&self, run: &BegunRun<'_>) {
         self.observer.begun(run);
         let folder = self.folder.clone();
-        let facts = RunFacts::new(self.package, &self.namespace, run.name, run.lineage, folder);
+        let facts = RunFacts::new(self.package, &self.job, run.name, run.lineage, folder);
         self.say(facts.start());
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         state.facts = Some(facts);

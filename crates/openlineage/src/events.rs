@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use inrush_engine::error::Error;
 use inrush_engine::lineage::{FlowLineage, RunLineage};
 use inrush_engine::report::{Outcome, RunReport, TableReport};
 use inrush_package::Package;
@@ -17,13 +18,20 @@ use crate::facets::{self, PRODUCER};
 /// The schema of the events.
 const SCHEMA: &str = "https://openlineage.io/spec/2-0-2/OpenLineage.json#/$defs/RunEvent";
 
+/// The job whose runs are told of.
+#[derive(Clone, Debug)]
+pub(crate) struct Job {
+    /// Its namespace.
+    pub namespace: String,
+    /// Its name: that of the package.
+    pub name: String,
+}
+
 /// What all events of a run have in common.
 #[derive(Clone, Debug)]
 pub(crate) struct RunFacts {
-    /// The namespace of the job.
-    pub namespace: String,
-    /// The name of the job: that of the package.
-    pub job: String,
+    /// The job.
+    pub job: Job,
     /// The run.
     pub run: RunName,
     /// Where its columns come from.
@@ -34,11 +42,82 @@ pub(crate) struct RunFacts {
     pub folder: PathBuf,
 }
 
+impl Job {
+    /// The event of a run that failed before it was in the ledger. It has no name, so its id is made of the time.
+    pub(crate) fn refused(&self, error: &Error) -> Value {
+        let now = Timestamp::now().to_string();
+        self.event(
+            failure_word(error),
+            &now,
+            failure_facets(error),
+            Default::default(),
+        )
+    }
+
+    /// The same of a run with a report; `None` if it did not fail, because it found its files loaded already.
+    pub(crate) fn refused_with_report(&self, report: &RunReport) -> Option<Value> {
+        report.error.as_ref()?;
+        let run = report.run.as_str();
+        Some(self.event(
+            end_word(report),
+            run,
+            end_facets(report),
+            Default::default(),
+        ))
+    }
+
+    fn event(
+        &self,
+        word: &str,
+        run: &str,
+        mut facets: Map<String, Value>,
+        (inputs, outputs): (Vec<Value>, Vec<Value>),
+    ) -> Value {
+        facets.insert("processing_engine".to_owned(), facets::processing_engine());
+        json!({
+            "eventType": word,
+            "eventTime": Timestamp::now().to_string(),
+            "producer": PRODUCER,
+            "schemaURL": SCHEMA,
+            "run": { "runId": self.run_id(run), "facets": facets },
+            "job": {
+                "namespace": self.namespace,
+                "name": self.name,
+                "facets": { "jobType": facets::job_type() },
+            },
+            "inputs": inputs,
+            "outputs": outputs,
+        })
+    }
+
+    /// A UUID of version 8 that is made of the name of the run, so that a resumed run is the same.
+    fn run_id(&self, run: &str) -> String {
+        let mut hash = Sha256::new();
+        for part in [self.namespace.as_str(), &self.name, run] {
+            hash.update((part.len() as u64).to_le_bytes());
+            hash.update(part);
+        }
+        let digest = hash.finalize();
+        let mut bytes: [u8; 16] = std::array::from_fn(|at| digest[at]);
+        bytes[6] = bytes[6] & 0x0f | 0x80;
+        bytes[8] = bytes[8] & 0x3f | 0x80;
+        let digits = hexadecimal(&bytes);
+        format!(
+            "{}-{}-{}-{}-{}",
+            &digits[..8],
+            &digits[8..12],
+            &digits[12..16],
+            &digits[16..20],
+            &digits[20..]
+        )
+    }
+}
+
 impl RunFacts {
     /// The facts of a run that begins.
     pub(crate) fn new(
         package: &Package,
-        namespace: &str,
+        job: &Job,
         run: &RunName,
         lineage: &RunLineage,
         folder: PathBuf,
@@ -54,8 +133,7 @@ impl RunFacts {
             connection.map_or_else(String::new, inrush_package::Connection::redacted_url)
         };
         RunFacts {
-            namespace: namespace.to_owned(),
-            job: package.name.clone(),
+            job: job.clone(),
             run: run.clone(),
             targets: lineage.flows.iter().map(url).collect(),
             lineage: lineage.clone(),
@@ -77,62 +155,24 @@ impl RunFacts {
 
     /// The event at the end.
     pub(crate) fn end(&self, report: &RunReport) -> Value {
-        let word = match report.outcome {
-            Outcome::Loaded | Outcome::AlreadyLoaded => "COMPLETE",
-            Outcome::Failed => "FAIL",
-            Outcome::Interrupted => "ABORT",
-        };
-        let mut facets = Map::new();
-        facets.insert("inrush_run".to_owned(), facets::of_run(report));
-        if let Some(error) = facets::error_message(report) {
-            facets.insert("errorMessage".to_owned(), error);
-        }
-        self.event(word, facets, Some(report))
+        self.event(end_word(report), end_facets(report), Some(report))
     }
 
-    fn event(
-        &self,
-        word: &str,
-        mut facets: Map<String, Value>,
-        report: Option<&RunReport>,
-    ) -> Value {
-        facets.insert("processing_engine".to_owned(), facets::processing_engine());
+    /// The event at the end of a run that has no report.
+    pub(crate) fn end_without_report(&self, error: &Error) -> Value {
+        self.event(failure_word(error), failure_facets(error), None)
+    }
+
+    fn event(&self, word: &str, facets: Map<String, Value>, report: Option<&RunReport>) -> Value {
         let flows = self.lineage.flows.iter().zip(&self.targets);
-        json!({
-            "eventType": word,
-            "eventTime": Timestamp::now().to_string(),
-            "producer": PRODUCER,
-            "schemaURL": SCHEMA,
-            "run": { "runId": self.run_id(), "facets": facets },
-            "job": {
-                "namespace": self.namespace,
-                "name": self.job,
-                "facets": { "jobType": facets::job_type() },
-            },
-            "inputs": flows.clone().flat_map(|(flow, _)| self.inputs(flow, report)).collect::<Vec<_>>(),
-            "outputs": flows.map(|(flow, url)| self.output(flow, url, report)).collect::<Vec<_>>(),
-        })
-    }
-
-    /// A UUID of version 8 that is made of the name of the run, so that a resumed run is the same.
-    fn run_id(&self) -> String {
-        let mut hash = Sha256::new();
-        for part in [self.namespace.as_str(), &self.job, self.run.as_str()] {
-            hash.update((part.len() as u64).to_le_bytes());
-            hash.update(part);
-        }
-        let digest = hash.finalize();
-        let mut bytes: [u8; 16] = std::array::from_fn(|at| digest[at]);
-        bytes[6] = bytes[6] & 0x0f | 0x80;
-        bytes[8] = bytes[8] & 0x3f | 0x80;
-        let digits = hexadecimal(&bytes);
-        format!(
-            "{}-{}-{}-{}-{}",
-            &digits[..8],
-            &digits[8..12],
-            &digits[12..16],
-            &digits[16..20],
-            &digits[20..]
+        let inputs = flows.clone();
+        let inputs = inputs.flat_map(|(flow, _)| self.inputs(flow, report));
+        let outputs = flows.map(|(flow, url)| self.output(flow, url, report));
+        self.job.event(
+            word,
+            self.run.as_str(),
+            facets,
+            (inputs.collect(), outputs.collect()),
         )
     }
 
@@ -186,6 +226,36 @@ impl RunFacts {
         }
         output
     }
+}
+
+fn end_word(report: &RunReport) -> &'static str {
+    match report.outcome {
+        Outcome::Loaded | Outcome::AlreadyLoaded => "COMPLETE",
+        Outcome::Failed => "FAIL",
+        Outcome::Interrupted => "ABORT",
+    }
+}
+
+fn end_facets(report: &RunReport) -> Map<String, Value> {
+    let mut facets = Map::new();
+    facets.insert("inrush_run".to_owned(), facets::of_run(report));
+    if let Some(error) = &report.error {
+        let error = facets::error_message(error, report.hint.as_deref());
+        facets.insert("errorMessage".to_owned(), error);
+    }
+    facets
+}
+
+fn failure_word(error: &Error) -> &'static str {
+    match error {
+        Error::Interrupted => "ABORT",
+        _ => "FAIL",
+    }
+}
+
+fn failure_facets(error: &Error) -> Map<String, Value> {
+    let message = facets::error_message(&error.to_string(), error.hint().as_deref());
+    Map::from_iter([("errorMessage".to_owned(), message)])
 }
 
 fn table_of<'r>(report: Option<&'r RunReport>, flow: &FlowLineage) -> Option<&'r TableReport> {

@@ -56,15 +56,14 @@ pub(crate) fn job_type() -> Value {
     facet("2-0-4", "JobTypeJobFacet", content)
 }
 
-/// Why a run failed.
-pub(crate) fn error_message(report: &RunReport) -> Option<Value> {
-    let error = report.error.as_ref()?;
-    let message = match &report.hint {
+/// Why a run failed, and how to fix it.
+pub(crate) fn error_message(error: &str, hint: Option<&str>) -> Value {
+    let message = match hint {
         Some(hint) => format!("{error}\n{hint}"),
-        None => error.clone(),
+        None => error.to_owned(),
     };
     let content = json!({ "message": message, "programmingLanguage": "Rust" });
-    Some(facet("1-0-1", "ErrorMessageRunFacet", content))
+    facet("1-0-1", "ErrorMessageRunFacet", content)
 }
 
 /// Inrush's own: the account of all rows, and what limited the run.

@@ -7,7 +7,7 @@
 //! |---|---|
 //! | `START` | the run is in the ledger, and loading begins; again if the run is resumed |
 //! | `RUNNING` | each minute, and before the switch |
-//! | `COMPLETE`, `FAIL`, `ABORT` | at the end: its rows are in their targets, it failed, or it was interrupted |
+//! | `COMPLETE`, `FAIL`, `ABORT` | at the end: its rows are in their targets, it failed, or it was interrupted; alone, if the run failed before it was in the ledger |
 
 mod datasets;
 mod emitter;
@@ -16,5 +16,5 @@ mod facets;
 mod own_facets;
 mod transport;
 
-pub use emitter::Emitter;
+pub use emitter::{Emitter, End};
 pub use transport::Destination;
