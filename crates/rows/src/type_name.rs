@@ -145,6 +145,10 @@ pub fn of_column(column_type: &ColumnType) -> Option<String> {
             characters_max: Some(characters),
             blank_padded: false,
         } => format!("varchar({characters})"),
+        ColumnType::Text {
+            characters_max: Some(characters),
+            blank_padded: true,
+        } => format!("char({characters})"),
         ColumnType::Date => "date".to_owned(),
         ColumnType::Time { fraction_digits } => seconds("time", *fraction_digits),
         ColumnType::Timestamp { fraction_digits } => seconds("timestamp", *fraction_digits),
@@ -172,6 +176,7 @@ mod tests {
             "numeric(38,10)",
             "text",
             "varchar(7)",
+            "char(7)",
             "date",
             "time(3)",
             "timestamp",
