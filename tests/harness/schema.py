@@ -52,10 +52,11 @@ def faults(value: Any, schema: Any, root: Any, place: str) -> Iterator[str]:
             f"{place}.{name} is missing" for name in schema.get("required", ()) if name not in value
         )
         for name, own in value.items():
-            if name not in properties:
+            one = properties.get(name, schema.get("additionalProperties", False))
+            if one is False:
                 yield f"{place}.{name} is not in the schema"
             else:
-                yield from faults(own, properties[name], root, f"{place}.{name}")
+                yield from faults(own, one, root, f"{place}.{name}")
     if isinstance(value, list):
         for index, own in enumerate(value):
             items = schema.get("prefixItems", [])

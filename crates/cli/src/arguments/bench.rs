@@ -257,6 +257,13 @@ pub struct MeasureArguments {
     #[arg(long)]
     pub analyze: bool,
 
+    /// Measure each load a second time with what 2009 left out: reformat, check, look up, lineage
+    ///
+    /// The rows go through steps (`[[flow.step]]`), which need the Python package `duckdb`. The keys of nations and
+    /// suppliers are looked up in files that are generated into the folder `references` of the data.
+    #[arg(long)]
+    pub transforms: bool,
+
     /// The number of cores of all machines involved, for MB/s per core [default: those of this machine]
     ///
     /// Needed if the server runs on another machine.
@@ -314,6 +321,9 @@ Examples:
   Draw the curve of 2016: lineitem alone, three rounds; keep the files:
       inrush bench etlwr --scale 1 --parts 8 --tables lineitem --sweep 1,2,4,8 --rounds 3 \\
           --data etlwr-data
+
+  Measure it without and with steps, three times in turn:
+      inrush bench etlwr --scale 1 --transforms --rounds 3
 
   Repeat the record itself, with files of four machines, 14 parts each:
       inrush bench etlwr generate --scale 1000 --parts 56 --part 1-14 --to /data/etlwr

@@ -163,6 +163,8 @@ mod tests {
         PointResult {
             streams,
             runs: 1,
+            loader_cpu_s: seconds,
+            steps_s: 0.0,
             seconds,
             seconds_least: seconds,
             seconds_most: seconds,

@@ -4,7 +4,9 @@ use std::fmt::Write;
 
 use super::chart;
 use super::results::Results;
-use super::summary::{beside, described, needs, needs_told, points, proofs, tables, verdicts};
+use super::summary::{
+    beside, described, needs, needs_told, points, proofs, steps, tables, transforms, verdicts,
+};
 
 /// The results as a page.
 pub fn page(results: &Results) -> String {
@@ -35,6 +37,17 @@ pub fn page(results: &Results) -> String {
             chart::FILE_NAME,
             chart::text(&results.curve)
         );
+    }
+    if results.transforms.is_some() {
+        let _ = write!(
+            text,
+            "\n## With what 2009 left out\n\nThe same files, whose rows are reformatted, checked and completed by lookups, and \
+             keep where they come from.\n\n{}\n",
+            transforms(results).markdown()
+        );
+        for line in steps(results) {
+            let _ = writeln!(text, "- {line}");
+        }
     }
     let verdicts = verdicts(results);
     if !verdicts.is_empty() {

@@ -19,6 +19,7 @@ use super::results::{
 };
 use super::results_folder;
 use super::settings::{Settings, verify_word};
+use super::transforms;
 use crate::error::WorkloadError;
 
 /// The program around a measurement: it reads the environment, handles signals and prints.
@@ -26,15 +27,26 @@ pub trait Host {
     /// The error of a load. Errors of the measurement itself are converted into it.
     type Error: From<WorkloadError>;
 
-    /// Loads the workload's package with this number of streams, until the run ends or is asked to stop. `hint` returns
-    /// the hint for an error if it differs from that of `inrush run`.
-    fn load(&mut self, streams: u16, hint: Hint<'_>) -> Result<Success, Self::Error>;
+    /// Loads the workload's package, until the run ends or is asked to stop. `hint` returns the hint for an error if it
+    /// differs from that of `inrush run`.
+    fn load(&mut self, load: Load, hint: Hint<'_>) -> Result<Success, Self::Error>;
 
     /// True if the last load was asked to stop, even if the request came too late.
     fn was_asked_to_stop(&self) -> bool;
 
     /// Reports a load that was measured.
     fn measured(&mut self, run: &RunResult);
+}
+
+/// A load of a measurement.
+#[derive(Clone, Copy, Debug)]
+pub struct Load {
+    /// The round, counted from 1.
+    pub round: u16,
+    /// The number of streams.
+    pub streams: u16,
+    /// True if rows go through steps.
+    pub transforms: bool,
 }
 
 /// A workload to be measured.
@@ -62,13 +74,24 @@ impl Measurement<'_> {
     pub fn run<H: Host>(&self, host: &mut H) -> Result<Option<Written>, H::Error> {
         let expected = Expected::of(self.set, self.settings.columnstore().is_none());
         let points = self.settings.points();
-        let loads = points.len() * usize::from(self.settings.rounds);
-        let turns = (1..=self.settings.rounds)
-            .flat_map(|round| points.iter().map(move |streams| (round, *streams)));
+        let ways: &[bool] = match self.settings.transforms {
+            true => &[false, true],
+            false => &[false],
+        };
+        let mut loads = Vec::new();
+        for round in 1..=self.settings.rounds {
+            for streams in points.iter().copied() {
+                loads.extend(ways.iter().map(|transforms| Load {
+                    round,
+                    streams,
+                    transforms: *transforms,
+                }));
+            }
+        }
         let mut results = None;
-        for (number, turn) in turns.enumerate() {
-            let is_last = number + 1 == loads;
-            self.one(host, &mut results, turn, &expected, is_last)?;
+        for (number, load) in loads.iter().enumerate() {
+            let is_last = number + 1 == loads.len();
+            self.one(host, &mut results, *load, &expected, is_last)?;
         }
         if let Some((results, folder)) = &mut results {
             results.complete = true;
@@ -81,7 +104,7 @@ impl Measurement<'_> {
         &self,
         host: &mut H,
         results: &mut Option<Written>,
-        (round, streams): (u16, u16),
+        load: Load,
         expected: &Expected,
         is_last: bool,
     ) -> Result<(), H::Error> {
@@ -89,7 +112,7 @@ impl Measurement<'_> {
         let mut notes = self.database.make_ready(&self.set.tables, is_series)?;
         let cpu_before = machine().loader_cpu_s;
         let hint = |error: &inrush::Error| self.hint_for(error);
-        let success = host.load(streams, &hint)?;
+        let success = host.load(load, &hint)?;
         let cpu_after = machine().loader_cpu_s;
         let report = success.report;
         if report.outcome == Outcome::AlreadyLoaded {
@@ -103,9 +126,9 @@ impl Measurement<'_> {
             stored_by_target: stored.by_target,
             cores: self.cores_in_all(),
         };
-        let mut run = self.result(&report, (round, streams), &seen, expected);
+        let mut run = self.result(&report, load, &seen, expected);
         run.report = success.report_path.map(|path| path.display().to_string());
-        notes.extend(remarks(&report, streams));
+        notes.extend(remarks(&report, load.streams));
         let (results, folder) = results.get_or_insert_with(|| {
             let folder = self.settings.results.join(report.run.as_str());
             (Results::begin(self.begun(), &report), folder)
@@ -239,6 +262,10 @@ impl Measurement<'_> {
             },
             cores_in_all,
             generated: self.generated.clone(),
+            transforms: match self.settings.transforms {
+                true => transforms::described(self.set.tables.iter().map(|files| files.table)),
+                false => Vec::new(),
+            },
             notes,
         }
     }
@@ -279,7 +306,7 @@ impl Measurement<'_> {
     fn result(
         &self,
         report: &RunReport,
-        (round, streams): (u16, u16),
+        load: Load,
         seen: &Seen,
         expected: &Expected,
     ) -> RunResult {
@@ -289,9 +316,10 @@ impl Measurement<'_> {
         RunResult {
             run: report.run.to_string(),
             report: None,
-            streams,
+            streams: load.streams,
             streams_used: report.streams.len(),
-            round,
+            round: load.round,
+            transforms: load.transforms,
             resumed: report.resumed,
             seconds,
             load_s: phases.load_s,
@@ -299,6 +327,11 @@ impl Measurement<'_> {
             analyze_s: phases.analyze_s,
             total_s: phases.total_s,
             loader_cpu_s: seen.loader_cpu_s,
+            steps_s: report
+                .streams
+                .iter()
+                .map(|stream| stream.meter.transform_ns as f64 / 1e9)
+                .sum(),
             rows: report.account.rows_loaded,
             bytes,
             stored_bytes: seen.stored_bytes,

@@ -3,6 +3,7 @@
 //! `generating` makes files (in a `disposable` folder if none is named), `data` finds them again,
 //! `package` says how they are loaded, `measuring` loads them by the library's own run into a `database` that it
 //! makes ready (a server, or a `columnstore` on this machine), `proof` compares the loaded rows with dbgen's, and `results` keep the measurements:
+//! `transforms` has the steps that rows go through on request.
 //! `needs` says what the published workloads would take here, `summary` and `chart` put them into words and pictures, `markdown` makes a page of these, and `results_folder` writes it. Before files are made,
 //! `space` looks at the disks, and the load is planned with `stand_ins`.
 
@@ -28,6 +29,7 @@ mod shell_word;
 pub mod space;
 mod stand_ins;
 pub mod summary;
+mod transforms;
 
 pub use columnstore::Columnstore;
 pub use data::{DataSet, TableFiles, no_files};
@@ -35,7 +37,7 @@ pub use database::{Database, Server};
 pub use disposable::Disposable;
 pub use generating::Job;
 pub use manifest::{MANIFEST, Manifest};
-pub use measuring::{Host, Measurement, plan_hint};
+pub use measuring::{Host, Load, Measurement, plan_hint};
 pub use needs::RecordNeeds;
 pub use package::package;
 pub use proof::Expected;
@@ -52,3 +54,4 @@ pub use selection::Selection;
 pub use settings::{Order, Settings};
 pub use shell_word::quoted;
 pub use stand_ins::StandIns;
+pub use transforms::{References, TableSteps};

@@ -93,7 +93,7 @@ pub fn costs(report: &RunReport, stored_bytes: u64, is_columnstore: bool) -> Opt
 /// Calculates the needs of each published workload of this kind of table, from the costs of the fastest measured run
 /// and the speed of a stream in the run with the fewest streams.
 pub fn needs(
-    runs: &[RunResult],
+    runs: &[&RunResult],
     published: &[PublishedFigures],
     columnstore: bool,
 ) -> Vec<RecordNeeds> {
@@ -189,7 +189,7 @@ mod tests {
             of_costs(run(1, 2.0, false), 60e6),
             of_costs(run(2, 1.0, false), 40e6),
         ];
-        let found = needs(&runs, &published(), false);
+        let found = needs(&runs.each_ref(), &published(), false);
         let years: Vec<u16> = found.iter().map(|one| one.year).collect();
         assert_eq!(years, [2009, 2016, 2016]);
         let of_2009 = &found[0];
@@ -219,15 +219,15 @@ mod tests {
             (&of_2009.run, &of_2009.stream_run),
             (&runs[1].run, &runs[0].run)
         );
-        let columnstore = needs(&runs, &published(), true);
+        let columnstore = needs(&runs.each_ref(), &published(), true);
         assert_eq!(columnstore.len(), 2);
         assert_eq!(columnstore[0].capacity.size_bytes, 1e12);
     }
 
     #[test]
     fn runs_without_measurements_say_nothing() {
-        assert!(needs(&[run(1, 2.0, false)], &published(), false).is_empty());
+        assert!(needs(&[&run(1, 2.0, false)], &published(), false).is_empty());
         let resumed = of_costs(run(1, 2.0, true), 60e6);
-        assert!(needs(&[resumed], &published(), false).is_empty());
+        assert!(needs(&[&resumed], &published(), false).is_empty());
     }
 }

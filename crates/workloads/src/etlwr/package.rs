@@ -10,13 +10,19 @@ use inrush::package::{
 
 use super::data::TableFiles;
 use super::settings::{Order, Settings};
+use super::transforms::References;
 
 /// Its name, by which the ledger finds a stopped run again.
 pub const NAME: &str = "etlwr";
 
 /// The package that loads these tables, whose files need not exist yet. It has the number of streams of the settings; a
 /// sweep sets the number for each load.
-pub fn package(tables: &[TableFiles], settings: &Settings) -> Package {
+/// With `references`, the rows of each table go through steps.
+pub fn package(
+    tables: &[TableFiles],
+    settings: &Settings,
+    references: Option<&References>,
+) -> Package {
     Package {
         name: NAME.to_owned(),
         parameters: BTreeMap::new(),
@@ -34,7 +40,7 @@ pub fn package(tables: &[TableFiles], settings: &Settings) -> Package {
         },
         flows: tables
             .iter()
-            .map(|files| flow(files, settings.columnstore().is_none()))
+            .map(|files| flow(files, settings.columnstore().is_none(), references))
             .collect(),
         origin: PackageOrigin::of_arguments([
             ("connections.target.url", "--to"),
@@ -46,17 +52,18 @@ pub fn package(tables: &[TableFiles], settings: &Settings) -> Package {
 
 /// The flow of a table. `is_partitioned`: each part becomes a partition; a columnstore on this machine has no range
 /// partitions.
-fn flow(files: &TableFiles, is_partitioned: bool) -> Flow {
+fn flow(files: &TableFiles, is_partitioned: bool, references: Option<&References>) -> Flow {
     let table = files.table;
     let columns = table.columns.iter();
+    let columns = columns.map(|(name, kind)| ColumnSpec::Short(format!("{name} {kind}")));
+    let lineage = references.map(|_| References::lineage_columns(table));
     Flow {
         format: Format {
             preset: Some(Preset::Tbl),
             ..Format::default()
         },
-        columns: columns
-            .map(|(name, kind)| ColumnSpec::Short(format!("{name} {kind}")))
-            .collect(),
+        columns: columns.chain(lineage.into_iter().flatten()).collect(),
+        steps: references.map_or_else(Vec::new, |references| references.steps(table)),
         partition_by: table
             .partition_by
             .filter(|_| is_partitioned)
@@ -69,7 +76,7 @@ fn flow(files: &TableFiles, is_partitioned: bool) -> Flow {
 }
 
 /// A pattern that matches only this path.
-fn literal(path: &Path) -> String {
+pub(super) fn literal(path: &Path) -> String {
     let mut pattern = String::new();
     for character in path.to_string_lossy().chars() {
         match character {
@@ -104,7 +111,7 @@ mod tests {
             streams: Some(3),
             ..settings()
         };
-        let package = package(&tables, &three);
+        let package = package(&tables, &three, None);
         let resolved = package
             .resolve(&Default::default(), &|_| {
                 Err(std::env::VarError::NotPresent)
@@ -127,7 +134,7 @@ mod tests {
             order: Order::LargestFirst,
             ..settings()
         };
-        let other = super::package(&tables, &largest_first);
+        let other = super::package(&tables, &largest_first, None);
         assert_eq!(other.run.order, LoadOrder::LargestFirst);
     }
 }

@@ -9,6 +9,7 @@ use super::manifest::Manifest;
 use super::needs::{self, RecordNeeds};
 use super::published::{PublishedFigures, published};
 use super::rates::Rates;
+use super::transforms::TableSteps;
 use crate::statistics::median;
 
 /// The version of the results file's format. A change of meaning raises it.
@@ -53,6 +54,9 @@ pub struct Results {
     pub runs: Vec<RunResult>,
     /// Seconds by the number of streams, the fewest streams first, as in figure 9 of the paper of 2016.
     pub curve: Vec<PointResult>,
+    /// The same with steps: what rows went through, and the times; absent without `--transforms`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub transforms: Option<TransformsResult>,
     /// What the accounts of the record runs say.
     pub published: Vec<PublishedFigures>,
     /// What the workloads of 2009 and 2016 would take, by the measured costs; empty if the meters measured nothing.
@@ -105,6 +109,28 @@ pub struct SettingsResult {
     pub rounds: u16,
 }
 
+/// The loads whose rows went through steps: what the workload of 2009 left out.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct TransformsResult {
+    /// The steps of each table.
+    pub tables: Vec<TableSteps>,
+    /// Seconds by the number of streams, the fewest streams first.
+    pub curve: Vec<PointResult>,
+    /// The comparison with the loads without steps, in the order of the curve.
+    pub beside_plain: Vec<StepsCost>,
+}
+
+/// What the steps cost with one number of streams.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct StepsCost {
+    /// The number of streams.
+    pub streams: u16,
+    /// The median of the seconds divided by that without steps.
+    pub seconds_ratio: f64,
+    /// The mean CPU seconds of the loader divided by those without steps.
+    pub loader_cpu_ratio: f64,
+}
+
 /// A machine.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct MachineResult {
@@ -146,6 +172,8 @@ pub struct RunResult {
     pub streams_used: usize,
     /// The round, counted from 1.
     pub round: u16,
+    /// Its rows went through steps.
+    pub transforms: bool,
     /// This run resumed an earlier run, so it is not measured.
     pub resumed: bool,
     /// The measured seconds: loading and switching.
@@ -160,6 +188,8 @@ pub struct RunResult {
     pub total_s: f64,
     /// CPU seconds of the loader, user and system.
     pub loader_cpu_s: f64,
+    /// Seconds that the streams were in the steps, of all streams together.
+    pub steps_s: f64,
     /// Rows that were loaded.
     pub rows: u64,
     /// Bytes of text that were loaded.
@@ -215,6 +245,10 @@ pub struct PointResult {
     pub runs: usize,
     /// The median of their seconds.
     pub seconds: f64,
+    /// The mean of the loader's CPU seconds.
+    pub loader_cpu_s: f64,
+    /// The mean of the seconds that their streams were in steps.
+    pub steps_s: f64,
     /// The seconds of the fastest run.
     pub seconds_least: f64,
     /// The seconds of the slowest run.
@@ -252,6 +286,11 @@ impl Results {
             generated: begun.generated,
             runs: Vec::new(),
             curve: Vec::new(),
+            transforms: (!begun.transforms.is_empty()).then(|| TransformsResult {
+                tables: begun.transforms,
+                curve: Vec::new(),
+                beside_plain: Vec::new(),
+            }),
             published: published(),
             needs: Vec::new(),
             notes: begun.notes,
@@ -262,8 +301,14 @@ impl Results {
     pub fn push(&mut self, run: RunResult, finished_at: &str) {
         self.finished_at = finished_at.to_owned();
         self.runs.push(run);
-        self.curve = curve(&self.runs, self.cores_in_all);
-        self.needs = needs::needs(&self.runs, &self.published, self.columnstore);
+        let is_with_steps = |run: &&RunResult| run.transforms;
+        let (with_steps, plain): (Vec<&RunResult>, _) = self.runs.iter().partition(is_with_steps);
+        self.curve = curve(&plain, self.cores_in_all);
+        self.needs = needs::needs(&plain, &self.published, self.columnstore);
+        if let Some(transforms) = &mut self.transforms {
+            transforms.curve = curve(&with_steps, self.cores_in_all);
+            transforms.beside_plain = beside_plain(&transforms.curve, &self.curve);
+        }
     }
 
     /// Adds a note, once.
@@ -275,9 +320,14 @@ impl Results {
 
     /// The point with the fewest seconds.
     pub fn best(&self) -> Option<&PointResult> {
-        let points = self.curve.iter();
-        points.min_by(|one, other| one.seconds.total_cmp(&other.seconds))
+        fastest(&self.curve)
     }
+}
+
+/// The point of a curve with the fewest seconds.
+pub(super) fn fastest(curve: &[PointResult]) -> Option<&PointResult> {
+    let points = curve.iter();
+    points.min_by(|one, other| one.seconds.total_cmp(&other.seconds))
 }
 
 /// The facts that are known before a first run ends.
@@ -294,13 +344,30 @@ pub struct Begun<'a> {
     pub cores_in_all: Option<u32>,
     /// Making the files.
     pub generated: Option<GeneratedResult>,
+    /// The steps of each table; empty if rows go through none.
+    pub transforms: Vec<TableSteps>,
     /// Notes for the reader.
     pub notes: Vec<String>,
 }
 
+/// The points with steps, each compared with the plain one of as many streams.
+fn beside_plain(with_steps: &[PointResult], plain: &[PointResult]) -> Vec<StepsCost> {
+    let costs = with_steps.iter().filter_map(|point| {
+        let mut plain = plain.iter();
+        let plain = plain.find(|plain| plain.streams == point.streams)?;
+        Some(StepsCost {
+            streams: point.streams,
+            seconds_ratio: point.seconds / plain.seconds.max(1e-9),
+            loader_cpu_ratio: point.loader_cpu_s / plain.loader_cpu_s.max(1e-9),
+        })
+    });
+    costs.collect()
+}
+
 /// A point for each number of streams.
-fn curve(runs: &[RunResult], cores: Option<u32>) -> Vec<PointResult> {
-    let measured: Vec<&RunResult> = runs.iter().filter(|run| run.rates.is_some()).collect();
+fn curve(runs: &[&RunResult], cores: Option<u32>) -> Vec<PointResult> {
+    let measured = runs.iter().filter(|run| run.rates.is_some());
+    let measured: Vec<&RunResult> = measured.copied().collect();
     let mut streams: Vec<u16> = measured.iter().map(|run| run.streams).collect();
     streams.sort_unstable();
     streams.dedup();
@@ -308,12 +375,16 @@ fn curve(runs: &[RunResult], cores: Option<u32>) -> Vec<PointResult> {
     for streams in streams {
         let own = measured.iter().filter(|run| run.streams == streams);
         let bytes = own.clone().map(|run| run.bytes).max().unwrap_or(0);
+        let loader_cpu_s = own.clone().map(|run| run.loader_cpu_s).sum::<f64>();
+        let steps_s = own.clone().map(|run| run.steps_s).sum::<f64>();
         let mut seconds: Vec<f64> = own.map(|run| run.seconds).collect();
         seconds.sort_by(f64::total_cmp);
         let median = median(&seconds);
         points.push(PointResult {
             streams,
             runs: seconds.len(),
+            loader_cpu_s: loader_cpu_s / seconds.len() as f64,
+            steps_s: steps_s / seconds.len() as f64,
             seconds: median,
             seconds_least: seconds[0],
             seconds_most: seconds[seconds.len() - 1],
@@ -342,6 +413,7 @@ pub mod tests {
             streams,
             streams_used: usize::from(streams),
             round: 1,
+            transforms: false,
             resumed,
             seconds,
             load_s: seconds,
@@ -349,6 +421,7 @@ pub mod tests {
             analyze_s: 0.0,
             total_s: seconds,
             loader_cpu_s: 1.0,
+            steps_s: 0.0,
             rows: 10,
             bytes: 100_000_000,
             stored_bytes: 120_000_000,
@@ -374,7 +447,7 @@ pub mod tests {
             run(4, 2.0, false),
             run(1, 6.0, false),
         ];
-        let points = curve(&runs, Some(2));
+        let points = curve(&runs.each_ref(), Some(2));
         let seen: Vec<_> = points
             .iter()
             .map(|point| (point.streams, point.runs, point.seconds, point.speedup))
@@ -386,6 +459,23 @@ pub mod tests {
             (1.0, 3.0)
         );
         assert_eq!(points[1].rates.mb_per_s_per_core, Some(25.0));
-        assert!(curve(&runs[3..4], None).is_empty());
+        assert!(curve(&[&runs[3]], None).is_empty());
+    }
+
+    #[test]
+    fn loads_with_steps_are_compared_with_those_of_as_many_streams() {
+        let plain = [run(1, 8.0, false), run(2, 4.0, false)];
+        let with_steps = [run(2, 5.0, false), run(4, 3.0, false)];
+        let costs = beside_plain(
+            &curve(&with_steps.each_ref(), None),
+            &curve(&plain.each_ref(), None),
+        );
+        let [cost] = costs.as_slice() else {
+            panic!("{costs:?}");
+        };
+        assert_eq!(
+            (cost.streams, cost.seconds_ratio, cost.loader_cpu_ratio),
+            (2, 1.25, 1.0)
+        );
     }
 }

@@ -28,6 +28,8 @@ pub struct Settings {
     pub verify: Verify,
     /// True if the tables are analyzed; that time is not counted.
     pub analyze: bool,
+    /// True if each load is measured a second time, with steps that rows go through.
+    pub transforms: bool,
     /// Cores of all machines that take part, if there are others than this one.
     pub cores: Option<u32>,
     /// The folder in which folders of results are created.
@@ -113,7 +115,7 @@ impl Settings {
 
     /// True if each run must start from the beginning, because a resumed run would not be a valid point of a sweep.
     pub fn is_series(&self) -> bool {
-        self.points().len() > 1 || self.rounds > 1
+        self.points().len() > 1 || self.rounds > 1 || self.transforms
     }
 }
 
@@ -140,6 +142,7 @@ pub mod tests {
             order: Order::Sequence,
             verify: Verify::Sums,
             analyze: false,
+            transforms: false,
             cores: None,
             results: "results".into(),
             runs_folder: "runs".into(),
@@ -162,8 +165,16 @@ pub mod tests {
             ..settings()
         };
         assert_eq!((one.points(), one.is_series()), (vec![3], false));
-        let rounds = Settings { rounds: 2, ..one };
+        let rounds = Settings {
+            rounds: 2,
+            ..one.clone()
+        };
         assert!(rounds.is_series());
+        let transforms = Settings {
+            transforms: true,
+            ..one
+        };
+        assert!(transforms.is_series());
     }
 
     #[test]

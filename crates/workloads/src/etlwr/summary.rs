@@ -4,7 +4,7 @@ use inrush::quantity::{bytes, count, counted};
 
 use super::published::PublishedFigures;
 use super::rates::Rates;
-use super::results::{PointResult, Results};
+use super::results::{PointResult, Results, fastest};
 use crate::grid::Grid;
 
 /// Data, machine, server and settings, each with its name.
@@ -105,23 +105,16 @@ fn rates(rates: &Rates) -> [String; 3] {
 pub fn points(results: &Results) -> Grid<9> {
     let row = |point: &PointResult| {
         let runs = results.runs.iter();
-        let own = runs.filter(|run| run.streams == point.streams && run.rates.is_some());
-        let mean = |what: fn(&super::results::RunResult) -> f64| {
-            own.clone().map(what).sum::<f64>() / point.runs.max(1) as f64
-        };
+        let own = runs
+            .filter(|run| run.streams == point.streams && run.rates.is_some() && !run.transforms);
+        let switch_s = own.map(|run| run.switch_s).sum::<f64>() / point.runs.max(1) as f64;
         let [tb_per_hour, mb_per_s, per_core] = rates(&point.rates);
         [
             point.streams.to_string(),
             point.runs.to_string(),
-            match point.runs {
-                1 => format!("{:.2}", point.seconds),
-                _ => format!(
-                    "{:.2} ({:.2}-{:.2})",
-                    point.seconds, point.seconds_least, point.seconds_most
-                ),
-            },
-            format!("{:.2}", mean(|run| run.switch_s)),
-            format!("{:.1}", mean(|run| run.loader_cpu_s)),
+            seconds(point),
+            format!("{switch_s:.2}"),
+            format!("{:.1}", point.loader_cpu_s),
             tb_per_hour,
             mb_per_s,
             per_core,
@@ -142,6 +135,70 @@ pub fn points(results: &Results) -> Grid<9> {
         ],
         rows: results.curve.iter().map(row).collect(),
     }
+}
+
+/// The seconds of a point; of several runs the median, the least and the most.
+fn seconds(point: &PointResult) -> String {
+    match point.runs {
+        1 => format!("{:.2}", point.seconds),
+        _ => format!(
+            "{:.2} ({:.2}-{:.2})",
+            point.seconds, point.seconds_least, point.seconds_most
+        ),
+    }
+}
+
+/// The times with steps beside those without: a row for each number of streams.
+pub fn transforms(results: &Results) -> Grid<8> {
+    let found = results.transforms.iter();
+    let pairs = found.flat_map(|found| found.curve.iter().zip(&found.beside_plain));
+    let rows = pairs.map(|(point, cost)| {
+        let [_, mb_per_s, per_core] = rates(&point.rates);
+        [
+            point.streams.to_string(),
+            seconds(point),
+            format!("{:.2}", cost.seconds_ratio),
+            format!("{:.1}", point.loader_cpu_s),
+            format!("{:.2}", cost.loader_cpu_ratio),
+            format!("{:.1}", point.steps_s),
+            mb_per_s,
+            per_core,
+        ]
+    });
+    Grid {
+        head: [
+            "streams, with steps",
+            "seconds",
+            "/ without",
+            "loader CPU s",
+            "/ without",
+            "seconds in steps",
+            "MB/s",
+            "MB/s per core",
+        ],
+        rows: rows.collect(),
+    }
+}
+
+/// The steps of each table, a line for each.
+pub fn steps(results: &Results) -> Vec<String> {
+    let tables = results.transforms.iter().flat_map(|found| &found.tables);
+    let lines = tables.map(|table| {
+        let derived = table.derive.iter();
+        let derived: Vec<String> = derived
+            .map(|(name, expression)| format!("{name} = {expression}"))
+            .collect();
+        let lookup = table.lookup.as_ref();
+        let lookup = lookup.map_or_else(String::new, |lookup| format!("; lookup {lookup}"));
+        format!(
+            "{}: derive {}; check {}{lookup}; lineage {}",
+            table.table,
+            derived.join(", "),
+            table.check,
+            table.lineage.join(", ")
+        )
+    });
+    lines.collect()
 }
 
 /// The times beside the published figures: the best of this machine first.
@@ -167,6 +224,15 @@ pub fn beside(results: &Results) -> Grid<7> {
         let name = format!("this, {}", counted(u64::from(best.streams), "stream"));
         let cores = results.cores_in_all;
         rows.push(row(name, text, best.seconds, cores, &best.rates));
+    }
+    let transforms = results.transforms.as_ref();
+    let fastest = transforms.and_then(|found| fastest(&found.curve));
+    if let Some(point) = fastest {
+        let text = point.rates.mb_per_s * 1e6 * point.seconds;
+        let streams = counted(u64::from(point.streams), "stream");
+        let name = format!("this with steps, {streams}");
+        let cores = results.cores_in_all;
+        rows.push(row(name, text, point.seconds, cores, &point.rates));
     }
     for published in &results.published {
         let PublishedFigures { year, what, .. } = published;
@@ -252,13 +318,11 @@ fn text_size(number: f64) -> String {
 pub fn verdicts(results: &Results) -> Vec<(String, &str)> {
     let runs = results.runs.iter();
     let told = runs.filter_map(|run| {
+        let streams = counted(u64::from(run.streams), "stream");
+        let steps = if run.transforms { ", with steps" } else { "" };
         let name = match results.settings.rounds {
-            1 => counted(u64::from(run.streams), "stream"),
-            _ => format!(
-                "{}, round {}",
-                counted(u64::from(run.streams), "stream"),
-                run.round
-            ),
+            1 => format!("{streams}{steps}"),
+            _ => format!("{streams}{steps}, round {}", run.round),
         };
         Some((name, run.verdict.as_deref()?))
     });

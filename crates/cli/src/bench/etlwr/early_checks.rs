@@ -4,7 +4,7 @@
 use std::path::PathBuf;
 
 use inrush_workloads::etlwr::{
-    Settings, StandIns, TableFiles, no_files, package, plan_hint, try_folders,
+    References, Settings, StandIns, TableFiles, no_files, package, plan_hint, try_folders,
 };
 
 use super::measuring::database;
@@ -19,6 +19,7 @@ pub fn look(
     tables: &[TableFiles],
     arguments: &MeasureArguments,
     settings: &Settings,
+    references: Option<&References>,
     surroundings: &Surroundings,
     disposable: Option<PathBuf>,
 ) -> Result<(), CommandError> {
@@ -27,14 +28,15 @@ pub fn look(
     }
     try_folders(settings)?;
     if let Some(path) = &arguments.save_package {
-        may_save(&package(tables, settings).to_toml(), path)?;
+        may_save(&package(tables, settings, references).to_toml(), path)?;
     }
     let parent = disposable.clone().unwrap_or_else(std::env::temp_dir);
     let stand_ins = StandIns::make(tables, &parent)?;
     let goes = disposable.unwrap_or_else(|| stand_ins.folder().to_owned());
     let _guard = signals::end_at_once(Some(goes));
 
-    let mut package = package(&stand_ins.tables, settings);
+    // The loads with steps need more: DuckDB, and the references.
+    let mut package = package(&stand_ins.tables, settings, references);
     package.run.streams = settings.streams_most();
     let ready = package_file::ready(&package, &Default::default(), PathBuf::from("."))?;
     let reached = embedded::reach(ready.package, &ready.folder, ready.data_trust, surroundings)?;

@@ -4,10 +4,11 @@ use std::path::PathBuf;
 
 use inrush::ExitStatus;
 use inrush::cancel::Stop;
+use inrush::package::Flow;
 use inrush::{Hint, Success};
 use inrush_workloads::etlwr::{
-    DataSet, Database, GeneratedResult, Host, Measurement, RunResult, Server, Settings, package,
-    try_folders,
+    DataSet, Database, GeneratedResult, Host, Load, Measurement, References, RunResult, Server,
+    Settings, package, try_folders,
 };
 use serde_json::json;
 
@@ -29,6 +30,8 @@ pub struct Task<'a> {
     pub arguments: &'a MeasureArguments,
     /// The same settings for the workload.
     pub settings: &'a Settings,
+    /// The references of lookups, if rows go through steps.
+    pub references: Option<&'a References>,
     /// The generation of the files, if this command generated them.
     pub generated: Option<GeneratedResult>,
     /// A temporary folder, removed if the command is ended at once.
@@ -42,12 +45,23 @@ impl Task<'_> {
     pub fn run(self, surroundings: &Surroundings) -> Result<ExitStatus, CommandError> {
         let guard = signals::end_at_once(self.disposable.clone());
         try_folders(self.settings)?;
-        let mut package = package(&self.set.tables, self.settings);
+        let mut package = package(&self.set.tables, self.settings, None);
+        let with_steps = self.references.map(|references| {
+            inrush_workloads::etlwr::package(&self.set.tables, self.settings, Some(references))
+        });
         if let Some(path) = &self.arguments.save_package {
-            save(&package.to_toml(), path)?;
+            save(&with_steps.as_ref().unwrap_or(&package).to_toml(), path)?;
         }
         package.run.streams = self.settings.streams_most();
         let ready = package_file::ready(&package, &Default::default(), PathBuf::from("."))?;
+        let plain = ready.package.flows.clone();
+        let with_steps = match &with_steps {
+            Some(package) => {
+                let ready = package_file::ready(package, &Default::default(), PathBuf::from("."))?;
+                ready.package.flows
+            }
+            None => Vec::new(),
+        };
         let reached =
             embedded::reach(ready.package, &ready.folder, ready.data_trust, surroundings)?;
         let measurement = Measurement {
@@ -60,6 +74,8 @@ impl Task<'_> {
         };
         let mut loads = Loads {
             reached,
+            plain,
+            with_steps,
             arguments: self.arguments,
             is_series: self.settings.is_series(),
             disposable: self.disposable,
@@ -92,6 +108,10 @@ pub fn database(reached: &Reached) -> Result<Database, CommandError> {
 /// The loads of a measurement, as this command runs and reports them.
 struct Loads<'a> {
     reached: Reached,
+    /// The flows without steps.
+    plain: Vec<Flow>,
+    /// The flows with steps; empty if no load has them.
+    with_steps: Vec<Flow>,
     arguments: &'a MeasureArguments,
     is_series: bool,
     disposable: Option<PathBuf>,
@@ -104,10 +124,16 @@ struct Loads<'a> {
 impl Host for Loads<'_> {
     type Error = CommandError;
 
-    fn load(&mut self, streams: u16, hint: Hint<'_>) -> Result<Success, CommandError> {
+    fn load(&mut self, load: Load, hint: Hint<'_>) -> Result<Success, CommandError> {
         // Dropping a guard disconnects the signals, so the old guard must be dropped before the next one is made.
         self.guard = None;
-        self.reached.package.run.streams = Some(streams);
+        self.reached.package.run.streams = Some(load.streams);
+        let flows = if load.transforms {
+            &self.with_steps
+        } else {
+            &self.plain
+        };
+        self.reached.package.flows.clone_from(flows);
         self.stop = Stop::default();
         let setup = RunSetup {
             folder: PathBuf::from("."),
@@ -137,9 +163,10 @@ impl Host for Loads<'_> {
             let _ = output::json(&line);
         } else if !self.arguments.quiet && self.is_series {
             output::say(&format!(
-                "{}, round {}: {}\n",
+                "{}, round {}{}: {}\n",
                 counted(u64::from(run.streams), "stream"),
                 run.round,
+                if run.transforms { ", with steps" } else { "" },
                 seconds(run.seconds)
             ));
         }

@@ -10,14 +10,16 @@ mod repeat_command;
 mod settings;
 mod terminal;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use inrush::ExitStatus;
-use inrush_workloads::etlwr::{DataSet, Disposable, Job, space};
+use inrush_workloads::etlwr::{DataSet, Disposable, Job, References, space};
 
 use self::measuring::Task;
 use self::settings::{selection, settings};
-use crate::arguments::{EtlwrArguments, EtlwrCommand, EtlwrRunArguments, WholeArguments};
+use crate::arguments::{
+    EtlwrArguments, EtlwrCommand, EtlwrRunArguments, MeasureArguments, WholeArguments,
+};
 use crate::errors::CommandError;
 use crate::{Surroundings, credentials, output, running};
 use inrush_system::threads::cores;
@@ -49,10 +51,15 @@ fn run(
         let temporary = std::env::temp_dir();
         space::require(&space::of_database(&set.sizes(), &settings.url, &temporary))?;
     }
+    let made_references = match (measure.transforms, set.folders.first()) {
+        (true, Some(folder)) => Some(references(folder, set.manifest.scale, measure, None)?),
+        _ => None,
+    };
     let task = Task {
         set: &set,
         arguments: measure,
         settings: &settings,
+        references: made_references.as_ref(),
         generated: None,
         disposable: None,
         command: repeat_command::run_command(arguments),
@@ -94,10 +101,23 @@ fn whole(
         needs.extend(space::of_database(&job.sizes(), &settings.url, &temporary));
         space::require(&needs)?;
     }
+    let made_references = match measure.transforms {
+        true => {
+            let scale = job.manifest().scale;
+            Some(references(
+                job.folder(),
+                scale,
+                measure,
+                files.disposable(),
+            )?)
+        }
+        false => None,
+    };
     early_checks::look(
         &job.tables(),
         measure,
         &settings,
+        made_references.as_ref(),
         surroundings,
         files.disposable(),
     )?;
@@ -107,11 +127,27 @@ fn whole(
         set: &set,
         arguments: measure,
         settings: &settings,
+        references: made_references.as_ref(),
         generated: Some(made),
         disposable: files.disposable(),
         command: repeat_command::whole_command(arguments),
     };
     task.run(surroundings)
+}
+
+/// Generates the references of lookups for the files in a folder.
+fn references(
+    folder: &Path,
+    scale: f64,
+    measure: &MeasureArguments,
+    disposable: Option<PathBuf>,
+) -> Result<References, CommandError> {
+    let job = References::job(folder, scale, cores())?;
+    if !measure.no_disk_check {
+        space::require(&job.needs())?;
+    }
+    generating::make(&job, (measure.json, measure.quiet), disposable)?;
+    Ok(References::of(&job))
 }
 
 /// The folder of the generated files.
@@ -134,7 +170,7 @@ impl FilesFolder {
             })
     }
 
-    fn folder(&self) -> &std::path::Path {
+    fn folder(&self) -> &Path {
         match self {
             FilesFolder::Kept(folder) => folder,
             FilesFolder::Disposable(folder) => folder.path(),

@@ -69,6 +69,9 @@ fn measure_words(words: &mut Vec<String>, measure: &MeasureArguments) {
     if measure.analyze {
         words.push("--analyze".to_owned());
     }
+    if measure.transforms {
+        words.push("--transforms".to_owned());
+    }
     if let Some(cores) = measure.cores {
         words.push(format!("--cores {cores}"));
     }

@@ -31,6 +31,7 @@ pub fn settings(arguments: &MeasureArguments) -> Settings {
             None => Verify::Sums,
         },
         analyze: arguments.analyze,
+        transforms: arguments.transforms,
         cores: arguments.cores,
         results: arguments.results.clone(),
         runs_folder: arguments.runs_folder.clone(),

@@ -22,6 +22,13 @@ pub fn terminal(results: &Results, folder: &Path) -> String {
         text.push('\n');
         text.push_str(&chart::text(&results.curve));
     }
+    if results.transforms.is_some() {
+        text.push('\n');
+        text.push_str(&grid(&summary::transforms(results)));
+        for step in summary::steps(results) {
+            text.push_str(&line(&format!("  {step}")));
+        }
+    }
     text.push('\n');
     text.push_str(&grid(&summary::beside(results)));
     text.push('\n');
