@@ -80,6 +80,30 @@ def test_steps_stay_within_the_figure_of_the_plan(
     assert newest_database.value("SELECT count(*) FROM loaded") == 2 * (300_000 - 600)
 
 
+def test_long_texts_of_steps_stay_within_the_figure_of_the_plan(
+    newest_database: Database, inrush: Inrush
+) -> None:
+    """All texts together are 1.6 GB. The `where` drops most of their rows behind them."""
+    rows = 40_000
+    inrush.write("rows.tbl", "".join(f"{number}|\n" for number in range(rows)))
+    long = "x" * 10_000
+    derived = {f"text_{at}": f"'{long}' || id || '.{at}'" for at in range(4)}
+    steps = step(derive=derived) + step(where="id % 100 = 0 AND length(text_0) > 10000")
+    target = flow("loaded", "rows.tbl", columns=["id int not null"]) + steps
+    path = inrush.write("texts.toml", package(newest_database.url, target, streams=1))
+    promised = promised_kib(inrush("check", path).expect(0).said)
+    assert promised < 700_000, promised
+    peak = inrush.peak_kib("run", path)
+    print(f"peak {peak} KiB, promised {promised:.0f} KiB")
+    assert peak <= promised + larger_code_kib(inrush), (peak, promised)
+    found = newest_database.rows(
+        "SELECT count(*), sum(id)::int8, min(length(text_3)), max(right(text_3, 7)) FROM loaded"
+    )
+    ids = range(0, rows, 100)
+    last = max((f"{'x' * 10}{number}.3")[-7:] for number in ids)
+    assert found == [(len(ids), sum(ids), 10_003, last)]
+
+
 def test_a_resumed_run_stays_within_the_figure_of_the_plan(
     newest_database: Database, inrush: Inrush
 ) -> None:

@@ -16,6 +16,8 @@ pub struct Stepped {
     pub counts: Vec<StepCount>,
     /// Keys that a lookup did not find, one for each row, with the index of the step.
     pub unmatched_keys: Vec<(usize, String)>,
+    /// Bytes of the columns that the steps added, also for rows that are not left.
+    pub added_bytes: usize,
 }
 
 /// What a step counted. `rows_in = rows_out + filtered + rejected`.

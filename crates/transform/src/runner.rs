@@ -345,6 +345,7 @@ impl StepRunner {
             alive_count,
             mut faults,
         } = rows;
+        let added_bytes = derived.iter().map(|it| it.get_buffer_memory_size()).sum();
         let columns = batch.columns().iter().cloned().chain(derived).collect();
         let options = RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
         let all = RecordBatch::try_new_with_options(Arc::clone(&self.schema), columns, &options);
@@ -365,6 +366,7 @@ impl StepRunner {
             faults,
             counts,
             unmatched_keys: Vec::new(),
+            added_bytes,
         })
     }
 }

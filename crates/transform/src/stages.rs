@@ -369,6 +369,7 @@ impl StagedRunner {
             faults: Vec::new(),
             counts: Vec::with_capacity(self.step_count),
             unmatched_keys: Vec::new(),
+            added_bytes: 0,
         };
         // For each row that is left, its number among those that went in; `None` if all are left.
         let mut origins: Option<Vec<usize>> = None;
@@ -392,6 +393,7 @@ impl StagedRunner {
                 origins = Some(kept.values().set_indices().map(origin).collect());
             }
             whole.counts.extend(stepped.counts);
+            whole.added_bytes += stepped.added_bytes;
             let keys = stepped.unmatched_keys.into_iter();
             whole
                 .unmatched_keys
@@ -422,6 +424,7 @@ fn looked_up(
         unmatched: unmatched.len() as u64,
         ..StepCount::default()
     };
+    let added_bytes = columns.iter().map(|it| it.get_buffer_memory_size()).sum();
     let all = batch.columns().iter().cloned().chain(columns).collect();
     let options = RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
     let all = RecordBatch::try_new_with_options(Arc::clone(schema), all, &options)?;
@@ -449,6 +452,7 @@ fn looked_up(
         faults,
         counts: vec![count],
         unmatched_keys: keys.into_iter().map(|key| (0, key)).collect(),
+        added_bytes,
     })
 }
 

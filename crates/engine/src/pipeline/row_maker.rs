@@ -10,7 +10,7 @@
 //! takes the columns that go through as they are, converts the derived ones that fill another type, and checks NULL and the
 //! keys of partitions. Each row of the target is traced back to its record, so that its rejects have its place and its text.
 //!
-//! All records of a chunk pass the steps together: a statement of DuckDB costs as much as a hundred rows.
+//! Thousands of records pass the steps together ([`RowsAtOnce`]).
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -29,6 +29,7 @@ use inrush_transform::outcome::{FaultKind, RowFault};
 use inrush_transform::stages::StagedRunner;
 use inrush_verdict::Phase;
 
+use super::rows_at_once::RowsAtOnce;
 use super::step_tally::StepTally;
 use crate::error::Error;
 use crate::gauge::Gauge;
@@ -46,6 +47,8 @@ pub struct RowMaker {
 /// The steps of a flow, and the converter behind them.
 struct AfterFirst {
     runner: StagedRunner,
+    /// The number of rows that pass them together.
+    rows_at_once: RowsAtOnce,
     last: Converter,
     /// The columns of the rows that leave the steps which hold UUIDs.
     are_uuids: Vec<bool>,
@@ -113,10 +116,8 @@ impl RowMaker {
 
     /// The end of the records that are made into rows together, from `at` on.
     pub fn end(&self, at: usize, record_count: usize, batch_rows: usize) -> usize {
-        match &self.after {
-            None => record_count.min(at + batch_rows),
-            Some(_) => record_count,
-        }
+        let rows = self.after.as_ref();
+        record_count.min(at + rows.map_or(batch_rows, |after| after.rows_at_once.get()))
     }
 
     /// Makes rows of the records `range`. Those that do not become rows are counted, or appended to `rejects` in the order of
@@ -169,6 +170,7 @@ impl AfterFirst {
         let is_converted = |index| steps.after.contains(&AfterSteps::Converted(index));
         Ok(AfterFirst {
             runner,
+            rows_at_once: RowsAtOnce::new(),
             last: last.map_err(|error| reading.convert_error(error))?,
             are_uuids,
             are_converted: (0..field_count).map(is_converted).collect(),
@@ -199,6 +201,8 @@ impl AfterFirst {
         drop(stepping);
         let stepped = stepped.map_err(|error| steps_error(flow, error))?;
         self.tally.add_batch(&stepped);
+        let row_count = made.batch.num_rows();
+        self.rows_at_once.note(row_count, stepped.added_bytes);
         made.rows_filtered = stepped.counts.iter().map(|count| count.filtered).sum();
         for fault in stepped.faults {
             let is_fatal = fault.kind == FaultKind::FatalCheck;

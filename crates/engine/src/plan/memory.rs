@@ -8,6 +8,7 @@ use inrush_transform::evaluator::{BUFFER_BYTES_MAX, LIBRARY_BYTES};
 use super::long_units::work_bytes;
 use super::planned::PlannedFlow;
 use super::reading::Reading;
+use crate::pipeline::rows_at_once::{ADDED_BYTES, ROWS_MAX};
 
 /// The resident memory of the program, Python's interpreter and all libraries, and of everything that every load has:
 /// tables of time zones, threads, the evaluator of the ledger, and the ledger rows that are read at a time. Measured: 26
@@ -24,6 +25,8 @@ const PROMISED_FILE_BYTES: u64 = 1_200;
 const FED_RECORD_BYTES: u64 = 800;
 /// Copies of a path in memory at a time: as opened, as shown, and in the report.
 const PATH_COPIES: u64 = 4;
+/// Copies of the texts that steps make in memory at a time: DuckDB's result, the batch, and the encoder's buffers.
+const STEP_TEXT_COPIES: u64 = 4;
 
 /// The figures of a load and of its destination from which its memory is computed.
 #[derive(Clone, Copy, Debug)]
@@ -235,15 +238,16 @@ fn text_and_batch(chunk_bytes: u64, batch_rows: u64, columns_max: u64) -> u64 {
     text + batch_rows * columns_max * 17
 }
 
-/// The memory of a stream for the rows of a chunk that pass the steps together: each column that is read, each that is
-/// derived, and both again for the rows that are left. A row has at least two bytes of text.
+/// The memory of a stream for the rows that pass the steps together: each column that is read, each that is
+/// derived, and both again for the rows that are left; and the texts that steps make. A row has at least two bytes of text.
 fn stepped_bytes(reading: &Reading, chunk_bytes: u64) -> u64 {
     let Some(steps) = &reading.steps else {
         return 0;
     };
     let columns = steps.read.len() + steps.planned.derived.len();
     let row_text_bytes = 2 * reading.field_count.max(1) as u64;
-    2 * chunk_bytes / row_text_bytes * columns as u64 * 17
+    let rows = (chunk_bytes / row_text_bytes).min(ROWS_MAX as u64);
+    2 * rows * columns as u64 * 17 + STEP_TEXT_COPIES * ADDED_BYTES as u64
 }
 
 /// The memory of the text that is read ahead for the streams: one file is fed at a time.

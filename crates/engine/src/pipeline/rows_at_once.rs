@@ -1,0 +1,81 @@
+//! The number of rows that pass the steps of a flow together, so that the columns which steps add take little memory.
+//!
+//! A statement of DuckDB costs as much as a hundred rows, so a few thousand rows pass together. If each row gets long texts,
+//! fewer do: the number follows the bytes that the rows before got.
+
+/// The most rows that pass together.
+pub const ROWS_MAX: usize = 8_192;
+/// The bytes of added columns at which fewer rows pass together.
+pub const ADDED_BYTES: usize = 8 << 20;
+/// The number of the first rows, whose added columns are of unknown size.
+const FIRST_ROWS: usize = 512;
+/// The most times that the number grows at once, because the next rows may get longer texts than those before.
+const GROWTH_MAX: usize = 4;
+
+/// The number of rows that pass the steps together next.
+#[derive(Debug)]
+pub struct RowsAtOnce(usize);
+
+impl RowsAtOnce {
+    /// The number for the first rows of a split.
+    pub fn new() -> RowsAtOnce {
+        RowsAtOnce(FIRST_ROWS)
+    }
+
+    /// The number for the next rows.
+    pub fn get(&self) -> usize {
+        self.0
+    }
+
+    /// Notes the bytes that the steps added to some rows.
+    pub fn note(&mut self, rows: usize, added_bytes: usize) {
+        if rows == 0 {
+            return;
+        }
+        let fitting = match added_bytes {
+            0 => ROWS_MAX,
+            _ => ADDED_BYTES.saturating_mul(rows) / added_bytes,
+        };
+        self.0 = fitting.clamp(1, ROWS_MAX.min(self.0 * GROWTH_MAX));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The numbers of rows for rows that all get this many bytes.
+    fn numbers(row_bytes: usize) -> Vec<usize> {
+        let mut rows = RowsAtOnce::new();
+        let next = |_| {
+            let own = rows.get();
+            rows.note(own, own * row_bytes);
+            own
+        };
+        (0..5).map(next).collect()
+    }
+
+    #[test]
+    fn short_rows_pass_in_growing_numbers() {
+        assert_eq!(numbers(0), [512, 2_048, 8_192, 8_192, 8_192]);
+        assert_eq!(numbers(32), [512, 2_048, 8_192, 8_192, 8_192]);
+    }
+
+    #[test]
+    fn rows_with_long_texts_take_the_bytes_that_they_may() {
+        assert_eq!(numbers(40_000), [512, 209, 209, 209, 209]);
+        assert_eq!(numbers(100 << 20), [512, 1, 1, 1, 1]);
+    }
+
+    #[test]
+    fn a_number_that_fell_grows_again() {
+        let mut rows = RowsAtOnce::new();
+        rows.note(512, 512 << 20);
+        assert_eq!(rows.get(), 8);
+        rows.note(8, 0);
+        assert_eq!(rows.get(), 32);
+        // The rest of a chunk may be no rows at all.
+        rows.note(0, 0);
+        assert_eq!(rows.get(), 32);
+    }
+}
