@@ -63,7 +63,9 @@ pub use expect::{ControlFile, Expect, RecordField, Trailer};
 pub use flow_source::{FlowSource, SOURCE_CONNECTIONS_MIN};
 pub use format_settings::*;
 pub use local_path::not_local;
-pub use lookup::{LookupSource, REFERENCE_BYTES_MAX, Unmatched, UnmatchedDefault, UnmatchedWord};
+pub use lookup::{
+    Fold, LookupSource, REFERENCE_BYTES_MAX, Unmatched, UnmatchedDefault, UnmatchedWord,
+};
 pub use name::{NAME_BYTES_MAX, TableName, dotted_names, quoted_where_needed};
 pub use open_lineage::{JOB_NAMESPACE, OpenLineage};
 pub use parameters::Overrides;

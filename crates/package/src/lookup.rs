@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use inrush_rows::suggest::suggestion;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -77,6 +78,39 @@ pub struct UnmatchedDefault {
     pub default: BTreeMap<String, BoundValue>,
 }
 
+/// A difference between texts that a lookup ignores.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fold {
+    /// Upper and lower case.
+    Case,
+    /// Accents.
+    Accents,
+    /// Blanks at both ends, and the number of blanks elsewhere.
+    Blanks,
+}
+
+impl Fold {
+    const WORDS: [(&str, Fold); 3] = [
+        ("case", Fold::Case),
+        ("accents", Fold::Accents),
+        ("blanks", Fold::Blanks),
+    ];
+
+    /// The difference of this name.
+    pub fn parse(word: &str) -> Option<Fold> {
+        let known = Fold::WORDS.iter().find(|(known, _)| *known == word);
+        known.map(|(_, fold)| *fold)
+    }
+}
+
+impl Step {
+    /// The differences between texts that its lookup ignores.
+    pub fn folds(&self) -> impl Iterator<Item = Fold> {
+        let words = self.fold.patterns().iter();
+        words.filter_map(|word| Fold::parse(word))
+    }
+}
+
 impl LookupSource {
     /// A flow that reads the reference. `columns` are those that a table is read for.
     pub fn flow(&self, name: &str, columns: Vec<String>) -> Flow {
@@ -139,6 +173,7 @@ pub(super) fn check_lookup(step: &Step, path: &str, faults: &mut Faults<'_>) {
     let Some(lookup) = &step.lookup else {
         for (setting, is_there) in [
             ("on", step.on.is_some()),
+            ("fold", !step.fold.is_empty()),
             ("take", step.take.is_some()),
             ("unmatched", step.unmatched.is_some()),
         ] {
@@ -205,10 +240,30 @@ pub(super) fn check_lookup(step: &Step, path: &str, faults: &mut Faults<'_>) {
             );
         }
     }
+    check_fold(&step.fold, path, faults);
     if let Some(table) = &lookup.table
         && let Err(kind) = TableName::parse(table)
     {
         faults.add(&format!("{path}.lookup.table"), kind);
+    }
+}
+
+fn check_fold(fold: &OneOrMany, path: &str, faults: &mut Faults<'_>) {
+    for word in fold.patterns() {
+        if Fold::parse(word).is_some() {
+            continue;
+        }
+        let known = Fold::WORDS.iter().map(|(known, _)| *known);
+        let mend = match suggestion(word, known) {
+            Some(near) => format!("did you mean \"{near}\"?"),
+            None => "write fold = \"case\", or a list such as [\"case\", \"accents\"]".to_owned(),
+        };
+        faults.value(
+            &format!("{path}.fold"),
+            word,
+            "the differences that a lookup can ignore are \"case\", \"accents\" and \"blanks\"",
+            &mend,
+        );
     }
 }
 

@@ -9,7 +9,7 @@ use super::error::PackageFaultKind;
 use super::faults::Faults;
 use super::lookup::{LookupSource, Unmatched, check_lookup};
 use super::name::quoted_where_needed;
-use super::{ColumnDetail, Flow};
+use super::{ColumnDetail, Flow, OneOrMany};
 
 /// A step that each row passes before it is loaded: one of `derive`, `where`, `check` and `lookup`. Expressions are written in DuckDB's
 /// SQL. They use the columns of the flow and those that earlier steps have derived.
@@ -40,6 +40,9 @@ pub struct Step {
     /// The key of a lookup: columns of the flow, each with the column of the reference that it is compared with.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub on: Option<BTreeMap<String, String>>,
+    /// Differences that a lookup ignores when it compares texts: `"case"`, `"accents"` or `"blanks"`, or a list of them. Default: none.
+    #[serde(skip_serializing_if = "OneOrMany::is_empty")]
+    pub fold: OneOrMany,
     /// The columns that a lookup adds, each with the column of the reference that it is taken from.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub take: Option<BTreeMap<String, String>>,

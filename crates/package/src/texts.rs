@@ -230,6 +230,7 @@ impl EachText for Step {
             load: _,
             lookup,
             on,
+            fold,
             take,
             unmatched,
         } = self;
@@ -238,6 +239,7 @@ impl EachText for Step {
             lookup.each_text(&at("lookup"), kind, visit);
         }
         on.each_text(&at("on"), kind, visit);
+        fold.each_text(&at("fold"), kind, visit);
         take.each_text(&at("take"), kind, visit);
         if let Some(Unmatched::Default(UnmatchedDefault { default })) = unmatched {
             default.each_text(&at("unmatched.default"), kind, visit);

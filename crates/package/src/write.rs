@@ -303,6 +303,9 @@ fn step(out: &mut String, step: &Step) {
             setting(out, name, &inline(columns));
         }
     }
+    if !step.fold.is_empty() {
+        one_or_many(out, "fold", &step.fold);
+    }
     match &step.unmatched {
         None => {}
         Some(Unmatched::Word(UnmatchedWord::Reject)) => setting(out, "unmatched", &text("reject")),

@@ -246,7 +246,7 @@ fn step() -> impl Strategy<Value = Step> {
         lookup(),
     )
         .prop_map(|(derive, filter, check, name, otherwise, load, lookup)| {
-            let (lookup, on, take, unmatched) = lookup;
+            let (lookup, on, fold, take, unmatched) = lookup;
             Step {
                 derive,
                 filter,
@@ -256,6 +256,7 @@ fn step() -> impl Strategy<Value = Step> {
                 load,
                 lookup,
                 on,
+                fold,
                 take,
                 unmatched,
             }
@@ -265,6 +266,7 @@ fn step() -> impl Strategy<Value = Step> {
 type LookupSettings = (
     Option<Box<LookupSource>>,
     Option<BTreeMap<String, String>>,
+    OneOrMany,
     Option<BTreeMap<String, String>>,
     Option<Unmatched>,
 );
@@ -301,6 +303,14 @@ fn lookup() -> impl Strategy<Value = LookupSettings> {
     (
         option::of(source.boxed()),
         columns(),
+        prop_oneof![
+            Just(OneOrMany::default()),
+            Just(OneOrMany::One("case".to_owned())),
+            Just(OneOrMany::Many(vec![
+                "accents".to_owned(),
+                "blanks".to_owned()
+            ])),
+        ],
         columns(),
         option::of(unmatched.boxed()),
     )

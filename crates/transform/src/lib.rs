@@ -15,6 +15,7 @@
 pub mod error;
 pub mod evaluator;
 pub mod expression;
+pub mod fold;
 pub mod functions;
 mod isolate;
 pub mod lookup;

@@ -14,6 +14,7 @@ use inrush_rows::suggest::suggestion;
 
 use crate::error::{RunError, StepError, StepErrorKind};
 use crate::evaluator::Evaluator;
+use crate::fold::Folds;
 use crate::lookup::{Found, KeyClass, Lookup, Reference, Unmatched};
 use crate::outcome::{FaultKind, RowFault, StepCount, Stepped};
 use crate::plan::{Planned, PlannedStep, RESERVED, StepAction, Steps};
@@ -39,6 +40,8 @@ pub struct LookupSpec {
     pub reference: Arc<Reference>,
     /// The key: a column of the flow, and the column of the reference, with its type, that it is compared with.
     pub on: Vec<(String, InputColumn)>,
+    /// Differences between texts of the key that are ignored.
+    pub folds: Folds,
     /// The columns that are put beside the rows: their names in the flow, with the types of the reference.
     pub take: Vec<InputColumn>,
     /// What happens to rows whose key is not there.
@@ -271,7 +274,7 @@ fn planned_lookup(
             continue;
         };
         match key_class(&visible[at].column_type, &own.column_type) {
-            Some(class) => keys.push((at, class)),
+            Some(class) => keys.push((at, class.folded(spec.folds))),
             None => {
                 let kind = StepErrorKind::KeyTypes {
                     column: name.clone(),

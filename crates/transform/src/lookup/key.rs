@@ -10,6 +10,8 @@ use arrow_schema::DataType;
 use inrush_rows::column_type::ColumnType;
 use inrush_rows::typed_rows::value_text;
 
+use crate::fold::Folds;
+
 /// How the values of a key column are compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum KeyClass {
@@ -17,6 +19,8 @@ pub enum KeyClass {
     Number,
     /// Texts, by their bytes.
     Text,
+    /// Texts, without regard to some differences.
+    Folded(Folds),
     /// Booleans.
     Bool,
     /// Days.
@@ -48,6 +52,14 @@ impl KeyClass {
             ColumnType::Uuid | ColumnType::Binary => KeyClass::Bytes,
             _ => return None,
         })
+    }
+
+    /// The class in which texts are compared without regard to these differences.
+    pub fn folded(self, folds: Folds) -> KeyClass {
+        match self {
+            KeyClass::Text if !folds.is_none() => KeyClass::Folded(folds),
+            own => own,
+        }
     }
 }
 
@@ -96,6 +108,7 @@ fn append_value(array: &ArrayRef, class: KeyClass, row: usize, key: &mut Vec<u8>
             key.extend_from_slice(array.as_fixed_size_binary().value(row));
         }
         (KeyClass::Bytes, _) => key.extend_from_slice(array.as_binary_view().value(row)),
+        (KeyClass::Folded(folds), _) => folds.append(array.as_string_view().value(row), key),
         _ => key.extend_from_slice(array.as_string_view().value(row).as_bytes()),
     }
 }

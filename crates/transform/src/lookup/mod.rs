@@ -1,8 +1,8 @@
 //! Lookups: columns of a reference table are put beside the rows whose keys are equal.
 //!
-//! Keys are compared by their values: whole numbers and decimals by the number, whatever their width; texts by their bytes; all
-//! other types only with the same type. NULL is equal to nothing. The reference is in memory once for all streams, as an index
-//! from the bytes of a key to a row of the taken columns.
+//! Keys are compared by their values: whole numbers and decimals by the number, whatever their width; texts by their bytes, or by
+//! those of their folded form ([`Folds`](crate::fold::Folds)); all other types only with the same type. NULL is equal to nothing. The
+//! reference is in memory once for all streams, as an index from the bytes of a key to a row of the taken columns.
 
 mod first;
 mod key;

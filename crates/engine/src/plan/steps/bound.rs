@@ -140,6 +140,7 @@ fn step((step, planned): (&Step, &StagedStep)) -> Value {
         // Its rows are described by their digest.
         lookup: _,
         on,
+        fold,
         take,
         unmatched,
     } = step;
@@ -155,6 +156,7 @@ fn step((step, planned): (&Step, &StagedStep)) -> Value {
         .say_unless("load", load.unwrap_or(true), &true)
         .say_some("reference", digest)
         .say_some("on", on.as_ref().map(|on| json!(on)))
+        .say_some("fold", (!fold.patterns().is_empty()).then(|| json!(fold)))
         .say_some("take", take.as_ref().map(|take| json!(take)))
         .say_some("unmatched", unmatched.as_ref().map(|it| json!(it)));
     said.into()

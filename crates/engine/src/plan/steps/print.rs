@@ -3,6 +3,7 @@
 
 use inrush_rows::plural::counted;
 use inrush_rows::quantity::bytes;
+use inrush_transform::fold::Folds;
 use inrush_transform::plan::StepAction;
 use inrush_transform::spec::Otherwise;
 use inrush_transform::stages::{PlannedLookup, StagedStep};
@@ -88,14 +89,33 @@ fn lookup_words(lookup: &PlannedLookup) -> String {
         .iter()
         .map(|column| format!("{} {}", column.name, sql_name(&column.column_type)));
     format!(
-        "lookup {} on {}: take {}; {}; {} in {}",
+        "lookup {} on {}{}: take {}; {}; {} in {}",
         spec.name,
         on.collect::<Vec<_>>().join(", "),
+        ignored(spec.folds),
         take.collect::<Vec<_>>().join(", "),
         spec.unmatched.words(),
         counted(spec.reference.key_count() as u64, "key"),
         bytes(spec.reference.bytes())
     )
+}
+
+/// The differences that a lookup ignores, in words.
+fn ignored(folds: Folds) -> String {
+    let words = [
+        (folds.case, "case"),
+        (folds.accents, "accents"),
+        (folds.blanks, "blanks"),
+    ];
+    let words: Vec<&str> = words
+        .iter()
+        .filter(|(is_ignored, _)| *is_ignored)
+        .map(|(_, word)| *word)
+        .collect();
+    match words.is_empty() {
+        true => String::new(),
+        false => format!(", without regard to {}", words.join(", ")),
+    }
 }
 
 /// An expression without its line ends.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use arrow_array::ArrayRef;
 use inrush_convert::{Converter, RunStamp};
 use inrush_package::{
-    BoundValue, LookupSource, Package, REFERENCE_BYTES_MAX, Step, Unmatched, UnmatchedWord,
+    BoundValue, Fold, LookupSource, Package, REFERENCE_BYTES_MAX, Step, Unmatched, UnmatchedWord,
 };
 use inrush_rows::chunk::{Chunk, RowNumbers};
 use inrush_rows::column::Column;
@@ -19,6 +19,7 @@ use inrush_rows::typed_rows::TypedRows;
 use inrush_scan::{Dialect, Records};
 use inrush_source::{ReadSettings, SourceSplit};
 use inrush_transform::evaluator::Evaluator;
+use inrush_transform::fold::Folds;
 use inrush_transform::lookup::{First, KeyClass, Reference, ReferenceBuilder, ReferenceFault};
 use inrush_transform::spec::InputColumn;
 use inrush_transform::stages::LookupSpec;
@@ -58,11 +59,12 @@ pub fn read(
             .collect::<Vec<_>>()
     };
     let (on, take) = (pairs(&step.on), pairs(&step.take));
-    let declaration = serde_json::to_string(&(source, &on, &take)).unwrap_or_default();
+    let declaration = serde_json::to_string(&(source, &on, &step.fold, &take)).unwrap_or_default();
+    let folds = folds(step);
     let name = source.shown_name();
-    let reference = reading
-        .evaluator
-        .reference(&declaration, || reading.read(source, &name, &on, &take))?;
+    let reference = reading.evaluator.reference(&declaration, || {
+        reading.read(source, &name, &on, folds, &take)
+    })?;
     let (keys, taken) = reference.columns().split_at(on.len());
     let on = on
         .into_iter()
@@ -92,10 +94,21 @@ pub fn read(
     Ok(LookupSpec {
         name,
         on: on.collect(),
+        folds,
         take,
         unmatched,
         reference,
     })
+}
+
+/// The differences between texts that the lookup of a step ignores.
+fn folds(step: &Step) -> Folds {
+    let has = |fold| step.folds().any(|own| own == fold);
+    Folds {
+        case: has(Fold::Case),
+        accents: has(Fold::Accents),
+        blanks: has(Fold::Blanks),
+    }
 }
 
 fn text_of(value: &BoundValue) -> String {
@@ -120,6 +133,7 @@ impl ReadReference<'_> {
         source: &LookupSource,
         name: &str,
         on: &[(String, String)],
+        folds: Folds,
         take: &[(String, String)],
     ) -> Result<Reference, PlanError> {
         let mut wanted: Vec<String> = on.iter().chain(take).map(|(_, own)| own.clone()).collect();
@@ -201,7 +215,15 @@ impl ReadReference<'_> {
                     "compare integers, decimals, texts, dates, times, booleans or uuids",
                 )
             })?;
-            keys.push((*place, class));
+            keys.push((*place, class.folded(folds)));
+        }
+        let is_folded = |(_, class): &(usize, KeyClass)| matches!(class, KeyClass::Folded(_));
+        if !folds.is_none() && !keys.iter().any(is_folded) {
+            return Err(self.refused(
+                name,
+                "`fold` is about texts, and no column of the key is a text",
+                "remove `fold`, or compare columns of texts",
+            ));
         }
         let bytes_max = source.memory_bytes_max.unwrap_or(REFERENCE_BYTES_MAX);
         let taken = on.len()..on.len() + take.len();
@@ -258,7 +280,7 @@ impl ReadReference<'_> {
                     }
                     builder
                         .add(&batch)
-                        .map_err(|fault| self.fault(name, &fault))?;
+                        .map_err(|fault| self.fault(name, folds, &fault))?;
                     drop(batch);
                     reader.recycle(chunk);
                 }
@@ -269,7 +291,7 @@ impl ReadReference<'_> {
             column_type: columns[*place].column_type.clone(),
         });
         let reference = builder.build(columns.collect());
-        let reference = reference.map_err(|fault| self.fault(name, &fault))?;
+        let reference = reference.map_err(|fault| self.fault(name, folds, &fault))?;
         match reference.key_count() {
             0 => Err(self.refused(
                 name,
@@ -280,8 +302,12 @@ impl ReadReference<'_> {
         }
     }
 
-    fn fault(&self, name: &str, fault: &ReferenceFault) -> PlanError {
+    fn fault(&self, name: &str, folds: Folds, fault: &ReferenceFault) -> PlanError {
         let (what, hint) = match fault {
+            ReferenceFault::Duplicate { .. } if !folds.is_none() => (
+                format!("{fault}, if the differences of `fold` are ignored"),
+                "fold less, exclude rows with `where`, or say which row is used, as in first = \"changed_at desc\"",
+            ),
             ReferenceFault::Duplicate { .. } => (
                 fault.to_string(),
                 "a row may have only one match: compare more columns in `on`, exclude rows with `where`, or say which row \
