@@ -90,6 +90,7 @@ ASKED: dict[str, Asked] = {
     "replace partitions": Asked({"mode": "replace", "replace": {"scope": "partitions"}}),
     "keep": Asked({"mode": "replace", "replace": {"keep": True}}),
     "upsert": Asked({"mode": "upsert", "key": "id"}),
+    "versions": Asked({"mode": "upsert", "key": "id", "scd": {}}),
     "reject refused rows": Asked({"mode": "append", "rejects": {"rows_max": 1}}),
     "partitions": Asked({"partition_by": "id"}),
     "bounds": Asked({"partition_by": "id", "bounds": [0, 5, 10]}),
@@ -264,6 +265,23 @@ def _(scene: Scene) -> None:
     scene.place.execute("INSERT INTO t VALUES (1, 'old'), (2, 'old')")
     scene.run("upsert", [("2", "new"), ("3", "new")])
     assert scene.rows == [("1", "old"), ("2", "new"), ("3", "new")]
+
+
+@shows("versions")
+def _(scene: Scene) -> None:
+    scene.place.execute(
+        "CREATE TABLE t (id integer NOT NULL, note text, valid_from timestamptz NOT NULL, "
+        "valid_to timestamptz)"
+    )
+    scene.place.execute("CREATE UNIQUE INDEX ON t (id) WHERE valid_to IS NULL")
+    scene.run("versions", [("1", "old"), ("2", "old")])
+    path = scene.package("later", ASKED["versions"], [("2", "new"), ("3", "new")])
+    scene.inrush("run", path).expect(CLEAN)
+    found = scene.server.query(
+        "SELECT a.id, a.note, b.note FROM t a LEFT JOIN t b ON b.id = a.id "
+        "AND b.valid_from = a.valid_to ORDER BY a.id, a.valid_from"
+    )
+    assert found == [(1, "old", None), (2, "old", "new"), (2, "new", None), (3, "new", None)]
 
 
 @shows("reject refused rows")

@@ -217,6 +217,23 @@ MODES: dict[str, tuple[str, dict[str, Value], dict[str, Any]]] = {
         {"mode": "upsert", "key": ["id"]},
         {},
     ),
+    "versions": (
+        "CREATE TABLE parts (id int NOT NULL, day date, valid_from timestamptz, "
+        "valid_to timestamptz); CREATE UNIQUE INDEX ON parts (id) WHERE valid_to IS NULL",
+        {"mode": "upsert", "key": ["id"], "scd": {}},
+        {},
+    ),
+    "versions with columns that are overwritten": (
+        "CREATE TABLE parts (id int NOT NULL, day date, note int DEFAULT 1, valid_from timestamp, "
+        "ended timestamp, now bool); CREATE UNIQUE INDEX ON parts (id) WHERE ended IS NULL",
+        {
+            "mode": "upsert",
+            "key": ["id"],
+            "columns": ["id", "day"],
+            "scd": {"track": "day", "valid_to": "ended", "current": "now"},
+        },
+        {},
+    ),
     "straight": ("CREATE TABLE parts (id int, day date)", {"mode": "append", "atomic": False}, {}),
     "one transaction": (
         "CREATE TABLE parts (id int, day date)",

@@ -151,6 +151,11 @@ abilities! {
         "upsert", "mode = \"upsert\"", "merge rows into a table by their key",
         "load into a table of its own with mode = \"replace\", and merge it yourself"
     }
+    /// `mode = "upsert"` with `scd`.
+    Versions {
+        "versions", "scd", "keep versions of rows",
+        "leave `scd` out, and keep the versions yourself"
+    }
     /// Rows that a constraint of the target refuses become rejects.
     RejectRefused {
         "reject refused rows", "rejects", "reject single rows that a constraint of an existing table refuses",

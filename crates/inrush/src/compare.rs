@@ -9,6 +9,7 @@ use inrush_package::{
     CheckElse, Flow, FlowSource, Mode, Package, Step, TableName, Unmatched, UnmatchedWord,
 };
 use inrush_rows::cancel::Stop;
+use inrush_rows::sql_text;
 use inrush_source::AS_TEXT;
 pub use inrush_source_postgres::SplitDifference;
 use inrush_source_postgres::{Comparison, DatabaseAddress, Limits, Rows, Side};
@@ -140,6 +141,14 @@ impl OneFlow<'_> {
         let of_source = Limits {
             filter: source.filter.clone(),
             ..of_target.clone()
+        };
+        let of_target = match flow.scd_columns()? {
+            // Ended versions are no rows of the source any more.
+            Some(scd) => Limits {
+                filter: Some(format!("{} IS NULL", sql_text::identifier(&scd.valid_to))),
+                ..of_target
+            },
+            None => of_target,
         };
         let hint = "correct `table` of the flow";
         let TableName { schema, name } = table_name(self.name, &flow.table, hint)?;

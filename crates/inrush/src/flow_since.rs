@@ -127,6 +127,9 @@ pub fn range_notes(
         ));
     }
     notes.push(match asked.flow.mode {
+        Mode::Upsert if asked.flow.scd.is_some() => format!(
+            "{name}: a row that was changed gets a new version; a row that was deleted stays in the target"
+        ),
         Mode::Upsert => format!(
             "{name}: a row that was changed replaces the row with its key; a row that was deleted stays in the target"
         ),

@@ -6,6 +6,7 @@ use super::faults::Faults;
 use super::flow::key_column;
 use super::name::{NameFault, valid};
 use super::replace::{Keep, Replace, ReplaceBy};
+use super::scd::check_scd;
 use super::{Flow, Mode, OneOrMany};
 
 /// Checks the settings that belong to a mode.
@@ -36,6 +37,7 @@ pub(super) fn check_mode(flow: &Flow, at: &dyn Fn(&str) -> String, faults: &mut 
         );
     }
     check_key(flow, at, faults);
+    check_scd(flow, at, faults);
     check_sql(flow, at, faults);
     if !flow.atomic && flow.mode != Mode::Append {
         faults.add(

@@ -4,8 +4,8 @@ use super::error::{PackageError, PackageFaultKind};
 use super::name::{TableName, single};
 use super::place::Place;
 use super::{
-    Bounds, ColumnDetail, Flow, Format, IndexPolicy, Mode, OneOrMany, RejectLimit, Replace,
-    TriggerPolicy,
+    Bounds, ColumnDetail, Flow, Format, IndexPolicy, Mode, OneOrMany, RejectLimit, Replace, Scd,
+    ScdColumns, TriggerPolicy,
 };
 
 impl OneOrMany {
@@ -65,6 +65,7 @@ impl Flow {
             indexes: IndexPolicy::default(),
             replace: Replace::default(),
             key: None,
+            scd: None,
             pre_sql: None,
             post_sql: None,
             atomic: true,
@@ -99,6 +100,12 @@ impl Flow {
             .collect()
     }
 
+    /// The columns of `scd`, unquoted.
+    pub fn scd_columns(&self) -> Result<Option<ScdColumns>, PackageError> {
+        let parsed = self.scd.as_ref().map(Scd::parsed).transpose();
+        parsed.map_err(without_place)
+    }
+
     /// The columns with all of their settings; names are unquoted.
     pub fn column_details(&self) -> Result<Vec<ColumnDetail>, PackageError> {
         self.columns
@@ -119,7 +126,12 @@ impl Flow {
 
 /// A column of a key, unquoted.
 pub(super) fn key_column(text: &str) -> Result<String, PackageFaultKind> {
-    single(text).map_err(|fault| fault.of_value("key", text))
+    column_of("key", text)
+}
+
+/// A column that a setting names, unquoted.
+pub(super) fn column_of(setting: &str, text: &str) -> Result<String, PackageFaultKind> {
+    single(text).map_err(|fault| fault.of_value(setting, text))
 }
 
 /// An error without a place, because a flow does not know its own. [`super::Package::check`] has already reported the

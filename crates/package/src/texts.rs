@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use super::{
     BoundValue, Bounds, BoundsEvery, ColumnDetail, ColumnSpec, Connection, ControlFile, Expect,
     FieldChoice, Flow, FlowSource, Keep, LookupSource, OneOrMany, OpenLineage, Package, Replace,
-    RunSettings, Since, Step, Trailer, Unmatched, UnmatchedDefault,
+    RunSettings, Scd, Since, Step, Trailer, Unmatched, UnmatchedDefault,
 };
 
 /// The kind of a text, which decides which placeholders are allowed.
@@ -150,6 +150,7 @@ impl EachText for Flow {
             mode: _,
             replace,
             key,
+            scd,
             pre_sql,
             post_sql,
             atomic: _,
@@ -174,10 +175,26 @@ impl EachText for Flow {
         control_file.each_text(&at("control_file"), kind, visit);
         expect.each_text(&at("expect"), kind, visit);
         key.each_text(&at("key"), kind, visit);
+        scd.each_text(&at("scd"), kind, visit);
         pre_sql.each_text(&at("pre_sql"), TextKind::Sql, visit);
         post_sql.each_text(&at("post_sql"), TextKind::Sql, visit);
         replace.each_text(&at("replace"), kind, visit);
         bounds.each_text(&at("bounds"), kind, visit);
+    }
+}
+
+impl EachText for Scd {
+    fn each_text(&mut self, at: &str, kind: TextKind, visit: Visit<'_>) {
+        let Scd {
+            track,
+            valid_from,
+            valid_to,
+            current,
+        } = self;
+        track.each_text(&format!("{at}.track"), kind, visit);
+        valid_from.each_text(&format!("{at}.valid_from"), kind, visit);
+        valid_to.each_text(&format!("{at}.valid_to"), kind, visit);
+        current.each_text(&format!("{at}.current"), kind, visit);
     }
 }
 

@@ -14,6 +14,7 @@ use super::format_settings::Format;
 use super::open_lineage::OpenLineage;
 use super::place::PackageOrigin;
 use super::replace::Replace;
+use super::scd::Scd;
 use super::step::Step;
 
 /// A package: connections, parameters and flows; the unit a user runs.
@@ -198,6 +199,9 @@ pub struct Flow {
     /// key. The target must have a unique index on these columns.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub key: Option<OneOrMany>,
+    /// For `mode = "upsert"`: the target keeps the versions of each row, as a slowly changing dimension of type 2.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub scd: Option<Scd>,
     /// A statement, or a list of them, that the switch runs in its transaction before it changes
     /// the target.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -308,7 +312,7 @@ impl ServerCopy {
 }
 
 /// A text or a list of texts.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(untagged)]
 pub enum OneOrMany {
     /// One text.

@@ -224,6 +224,9 @@ fn flow(out: &mut String, flow: &Flow, comments: &Comments) {
             one_or_many(out, name, own);
         }
     }
+    if let Some(scd) = &flow.scd {
+        setting(out, "scd", &inline(scd));
+    }
     if !flow.atomic {
         setting(out, "atomic", "false");
     }

@@ -211,6 +211,16 @@ fn bound() -> impl Strategy<Value = BoundValue> {
     ]
 }
 
+fn scd() -> impl Strategy<Value = Scd> {
+    let names = (option::of(text()), option::of(text()), option::of(text()));
+    (option::of(texts()), names).prop_map(|(track, (valid_from, valid_to, current))| Scd {
+        track,
+        valid_from,
+        valid_to,
+        current,
+    })
+}
+
 fn replace() -> impl Strategy<Value = Replace> {
     let keep = prop_oneof![
         any::<bool>().prop_map(Keep::Whether),
@@ -347,7 +357,7 @@ fn flow() -> impl Strategy<Value = Flow> {
             ]),
             (
                 replace(),
-                option::of(texts()),
+                (option::of(texts()), option::of(scd())),
                 option::of(texts()),
                 option::of(texts()),
             ),
@@ -375,7 +385,7 @@ fn flow() -> impl Strategy<Value = Flow> {
                 (columns, steps, table, partition_by, bounds, routing),
                 (
                     mode,
-                    (replace, key, pre_sql, post_sql),
+                    (replace, (key, scd), pre_sql, post_sql),
                     atomic,
                     (triggers, indexes),
                     (rows_max, share_max, bytes_max),
@@ -397,6 +407,7 @@ fn flow() -> impl Strategy<Value = Flow> {
                 mode,
                 replace,
                 key,
+                scd,
                 pre_sql,
                 post_sql,
                 atomic,

@@ -22,6 +22,7 @@ pub fn abilities() -> Abilities {
             Ability::RejectRefused,
             Ability::KeepReplaced,
             Ability::Upsert,
+            Ability::Versions,
             Ability::Partitions,
             Ability::Bounds,
             Ability::Routing,

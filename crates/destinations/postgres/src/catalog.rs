@@ -75,6 +75,8 @@ pub struct CatalogColumn {
     pub not_null: bool,
     /// The server computes it, so it cannot be loaded.
     pub generated: bool,
+    /// The switch fills it, as a column of versions.
+    pub of_versions: bool,
     /// It has a default, so a file may leave it out.
     pub has_default: bool,
     /// Its default takes the next number of a sequence.
@@ -300,6 +302,7 @@ async fn columns(
             not_null: row.get::<_, bool>(3) || resolved.not_null,
             resolved,
             generated: !row.get::<_, String>(4).is_empty(),
+            of_versions: false,
             has_default: row.get(5),
             default_draws: row.get(9),
             identity: row.get(6),

@@ -87,6 +87,7 @@ fn of_flow(flow: &Flow, run: &RunSettings) -> Vec<Ability> {
         (mode, true),
         (Ability::ReplaceByRows, flow.replace.by == ReplaceBy::Rows),
         (Ability::KeepReplaced, !flow.replace.keep.is_no()),
+        (Ability::Versions, flow.scd.is_some()),
         (Ability::Partitions, flow.partition_by.is_some()),
         (Ability::Bounds, flow.bounds != Bounds::default()),
         (Ability::Routing, flow.routing == Some(true)),

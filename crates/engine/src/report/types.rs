@@ -142,6 +142,9 @@ pub struct TableReport {
     /// For an upsert: the rows that replaced rows with the same key. The other rows are new.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rows_updated: Option<u64>,
+    /// For an upsert with `scd`: what became of the loaded rows.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub versions: Option<VersionsReport>,
     /// The columns in which values were changed, as their policies allow, in the rows that this
     /// attempt committed.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -149,6 +152,19 @@ pub struct TableReport {
     /// The steps of the flow, with the rows that this attempt has passed through each and committed.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub steps: Vec<StepReport>,
+}
+
+/// The loaded rows of a target that keeps versions: `rows_loaded = new + changed + overwritten + unchanged`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct VersionsReport {
+    /// Rows whose key had no current version.
+    pub new: u64,
+    /// Rows that ended the current version of their key and added a new one.
+    pub changed: u64,
+    /// Rows that changed only columns that are not tracked: they are overwritten in the current version.
+    pub overwritten: u64,
+    /// Rows that are equal to the current version.
+    pub unchanged: u64,
 }
 
 /// A step of a flow, and the rows that it saw: `rows_in = rows_out + filtered + rejected`.

@@ -49,12 +49,16 @@ pub fn of_run<S: LoadSteps>(
         TableReport {
             partitions: switched.partitions,
             rows_updated: switched.rows_updated,
+            versions: switched.versions,
             changes: gathering.changes(index),
             steps: gathering.steps(index, flow.reading()),
             ..unit_reports::of_target(flow, account)
         }
     });
     let tables: Vec<TableReport> = tables.collect();
+    for note in tables.iter().filter_map(versions_note).collect::<Vec<_>>() {
+        gathering.note(note);
+    }
     for note in tables.iter().flat_map(step_notes).collect::<Vec<_>>() {
         gathering.note(note);
     }
@@ -69,6 +73,21 @@ pub fn of_run<S: LoadSteps>(
         error,
     };
     gathering.report(facts, run.plan.server(), options, done)
+}
+
+/// What became of the rows of a target that keeps versions.
+fn versions_note(table: &TableReport) -> Option<String> {
+    let rows = table.versions?;
+    Some(format!(
+        "flow {}: of {}, {} are new, {} changed and got a new version, {} were overwritten in the current version, {} are \
+         unchanged",
+        table.flow,
+        counted(table.account.rows_loaded, "row"),
+        rows.new,
+        rows.changed,
+        rows.overwritten,
+        rows.unchanged
+    ))
 }
 
 /// Notes about the steps of a flow: rows that are loaded although a check fails, and a condition that no row meets.

@@ -90,6 +90,7 @@ pub fn of_target<F: PlannedFlow>(flow: &F, account: Account) -> TableReport {
         stored_bytes: flow.stored_bytes(),
         partitions: Vec::new(),
         rows_updated: None,
+        versions: None,
         changes: Vec::new(),
         steps: Vec::new(),
     }

@@ -135,6 +135,7 @@ fn switched_target(target: &TargetTask) -> (usize, SwitchedTarget) {
     let switched = SwitchedTarget {
         partitions: partitions.collect(),
         rows_updated: target.rows_updated,
+        versions: target.versions,
     };
     (target.flow, switched)
 }

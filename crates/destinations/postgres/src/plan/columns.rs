@@ -179,7 +179,11 @@ pub async fn resolve(
     }
     if let Some(facts) = facts {
         let required = facts.columns.iter().filter(|column| {
-            column.not_null && !column.has_default && !column.generated && !column.identity
+            column.not_null
+                && !column.has_default
+                && !column.generated
+                && !column.of_versions
+                && !column.identity
         });
         let filled = columns.iter().map(|column| column.name.as_str()).collect();
         known.require(required.map(|column| column.name.as_str()), &filled)?;
@@ -292,6 +296,15 @@ fn existing(
             ),
         ));
     }
+    if column.of_versions {
+        return Err(known.mismatch(
+            format!(
+                "the switch fills column `{}`, a column of versions (`scd`)",
+                column.name
+            ),
+            &known.origin.without_a_column(),
+        ));
+    }
     Ok((column.resolved.clone(), !column.not_null))
 }
 
@@ -349,7 +362,10 @@ fn refuse_text(
 /// The names of a target's columns.
 pub fn names(facts: &TableFacts) -> TargetColumns {
     let name = |column: &CatalogColumn| column.name.clone();
-    let filled = facts.columns.iter().filter(|column| !column.generated);
+    let filled = facts
+        .columns
+        .iter()
+        .filter(|column| !column.generated && !column.of_versions);
     TargetColumns {
         all: facts.columns.iter().map(name).collect(),
         filled: filled.map(name).collect(),

@@ -52,7 +52,12 @@ impl<'a> FlowTarget<'a> {
             .name
             .clone()
             .unwrap_or_else(|| request.table.to_owned());
-        let facts = catalog::target(request.session, request.schema, request.table).await?;
+        let mut facts = catalog::target(request.session, request.schema, request.table).await?;
+        if let (Some(scd), Some(facts)) = (flow.scd_columns()?, &mut facts) {
+            for column in &mut facts.columns {
+                column.of_versions = scd.of_versions().any(|name| name == column.name);
+            }
+        }
         let partition_by = flow.partition_column()?;
         let tree = routing::tree(request.session, facts.as_ref()).await?;
         let arrival = arrival(request, &flow_name, || {

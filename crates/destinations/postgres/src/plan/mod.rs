@@ -51,6 +51,7 @@ mod unchecked_types;
 pub mod unit_steps;
 mod units;
 mod upsert;
+pub mod versions;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Deref;
@@ -67,6 +68,8 @@ use inrush_package::{IndexPolicy, Mode, Package};
 use inrush_pgcopy::{NativeShape, PgType};
 use inrush_rows::ids::{FileKey, RunName, SplitKey, UnitKey};
 use inrush_source::{Source, SourceError, Split};
+
+use versions::Versions;
 
 use crate::catalog::TableFacts;
 use crate::default_grants::DefaultGrant;
@@ -410,6 +413,8 @@ pub enum Publish {
     Upsert {
         /// The columns that identify a row.
         key: Vec<String>,
+        /// The versions of rows that the target keeps, if it does.
+        versions: Option<Versions>,
     },
     /// Rows are written directly to the existing target; nothing is left for the switch.
     Straight(Commit),

@@ -102,6 +102,9 @@ fn target_becomes(plan: &Plan, flow: &FlowPlan) -> &'static str {
         Publish::CreatePartitioned { .. } => "the target is created, partitioned by range",
         Publish::Attach => "the target exists; its partitions are attached",
         Publish::Swap => "the target exists; a new table replaces it",
+        Publish::Upsert {
+            versions: Some(_), ..
+        } => "the target exists; rows are merged into it by the key, as versions",
         Publish::Upsert { .. } => "the target exists; rows are merged into it by the key",
         Publish::Insert if flow.replace.is_some() => {
             "the target exists; new rows replace all its rows"

@@ -9,6 +9,7 @@ use super::flow_request::FlowRequest;
 use super::flow_target::{Arrival, FlowTarget};
 use super::new_indexes::{IndexPlanner, NewIndex};
 use super::partition_names::PartitionNames;
+use super::versions::Versions;
 use super::{NewPrimaryKey, Publish, routing, upsert};
 use crate::catalog::{self, TableFacts};
 use crate::default_grants::{self, DefaultGrant};
@@ -146,8 +147,19 @@ async fn merged(
         .iter()
         .map(|column| column.name.clone())
         .collect();
-    upsert::check(request.session, target, &names, &key).await?;
-    Ok(Publish::Upsert { key })
+    let versions = match request.flow.scd_columns()? {
+        None => {
+            upsert::check(request.session, target, &names, &key).await?;
+            None
+        }
+        Some(scd) => {
+            let ledger = &request.package.run.ledger_schema;
+            let loaded = &columns.resolved.columns;
+            let planned = Versions::plan(request.session, target, loaded, &key, scd, ledger);
+            Some(planned.await?)
+        }
+    };
+    Ok(Publish::Upsert { key, versions })
 }
 
 /// How units in staging tables become part of the target.

@@ -2,6 +2,7 @@
 
 use inrush_rows::column::Column;
 
+use super::versions::VersionMerge;
 use super::{FlowPlan, Publish, UnitPlan, routing};
 use crate::quote::{identifier, literal, qualified};
 use crate::staging::{self, BOUNDS_CHECK, UnitBounds, Upper};
@@ -99,6 +100,25 @@ pub fn create_target(flow: &FlowPlan) -> Option<String> {
     }
 }
 
+/// The statements that merge a unit as versions, before its other steps; `None` if its target keeps none. `run` is the run's
+/// number in SQL.
+pub fn version_merge(
+    flow: &FlowPlan,
+    staging_schema: &str,
+    unit: &UnitTask,
+    run: &str,
+) -> Option<VersionMerge> {
+    let Publish::Upsert {
+        key,
+        versions: Some(versions),
+    } = &flow.publish
+    else {
+        return None;
+    };
+    let staging = qualified(staging_schema, &unit.staging_table);
+    Some(versions.merge(&flow.target(), &staging, &flow.columns, key, run))
+}
+
 /// The steps that make one unit part of its target.
 pub fn publish_unit(flow: &FlowPlan, staging_schema: &str, unit: &UnitTask) -> Vec<SwitchStep> {
     use SwitchStep::Metadata;
@@ -140,7 +160,13 @@ pub fn publish_unit(flow: &FlowPlan, staging_schema: &str, unit: &UnitTask) -> V
             statements.extend(dress.cloned().map(Metadata));
             statements
         }
-        Publish::Upsert { key } => {
+        Publish::Upsert {
+            versions: Some(_), ..
+        } => vec![Metadata(format!("DROP TABLE {staging}"))],
+        Publish::Upsert {
+            key,
+            versions: None,
+        } => {
             let columns: Vec<String> = flow.columns.iter().map(|c| c.name.clone()).collect();
             vec![
                 SwitchStep::CopyRows(merge(&target, &staging, &columns, key)),

@@ -5,7 +5,7 @@
 //! from the catalog; the plan lists flows in the package's order.
 
 use super::switch_statements::{
-    SwitchStep, UnitTask, create_target, declared, lock_mode, publish_unit,
+    SwitchStep, UnitTask, create_target, declared, lock_mode, publish_unit, version_merge,
 };
 use super::{FlowPlan, Plan, Publish, begin_steps, index_rebuild, statistics, take_out_steps};
 use crate::quote::{identifier, qualified};
@@ -269,6 +269,11 @@ fn each_line_of_unit(
         see(
             "ALTER INDEX <each of the table> RENAME TO <the name of the old index>; -- if it has indexes",
         );
+    }
+    if let Some(merge) = version_merge(flow, staging_schema, task, "<run>") {
+        see("SET LOCAL search_path = DEFAULT;");
+        merge.changes().for_each(|line| see(&format!("{line};")));
+        see("SET LOCAL search_path = pg_catalog;");
     }
     for step in publish_unit(flow, staging_schema, task) {
         match step {

@@ -289,6 +289,13 @@ fn notes(flow: &Flow, flow_target: &FlowTarget<'_>, facts: &TableFacts) -> Vec<S
     let mode = flow.mode;
     let target = &flow_target.sql;
     let mut notes = Vec::new();
+    if flow.scd.is_some() {
+        notes.push(format!(
+            "rows are merged into {target} as versions: the switch compares each row from staging with the current version of \
+             its key, and blocks other writers meanwhile; a row that the target refuses fails the load whole"
+        ));
+        return notes;
+    }
     if mode == Mode::Upsert {
         notes.push(format!(
             "rows are merged into {target}: the switch inserts or updates each row from staging in \

@@ -276,11 +276,14 @@ impl<'a> UnitPlanner<'a> {
                         staging::number_by(schema, staging_table, &column.name, sequence)
                     }
                 });
+        let of_versions = facts.columns.iter().filter(|column| column.of_versions);
+        let of_versions =
+            of_versions.map(|column| staging::allow_null(schema, staging_table, &column.name));
         let drawn = facts
             .drawn(loaded)
             .filter(|_| is_copied)
             .map(|column| staging::draw_later(schema, staging_table, &column.name));
-        numbered.chain(drawn).collect()
+        numbered.chain(of_versions).chain(drawn).collect()
     }
 
     /// The statements that build the indexes of a new target.
@@ -307,7 +310,7 @@ impl<'a> UnitPlanner<'a> {
             // ATTACH finds those of the target.
             (Publish::CreatePartitioned { .. }, _) => self.new_indexes(staging_table).collect(),
             // Of several rows with one key, only one can be merged.
-            (Publish::Upsert { key }, _) => {
+            (Publish::Upsert { key, .. }, _) => {
                 vec![staging::build_key_index(schema, staging_table, key)]
             }
             _ => Vec::new(),

@@ -67,6 +67,17 @@ pub enum SwitchError {
         /// Rows that were loaded.
         expected: u64,
     },
+    /// A version cannot end before it begins.
+    #[error(
+        "{target} has {} that changed after this run began: another run or program has loaded it since; nothing was switched",
+        inrush_rows::plural::counted(*rows, "current version")
+    )]
+    LaterVersions {
+        /// The target.
+        target: String,
+        /// The current versions that do not begin before the run.
+        rows: u64,
+    },
     /// A statement of the user failed.
     #[error(
         "flow `{flow}`: {setting} failed, and the switch was rolled back: {statement}\n  {source}"
@@ -173,6 +184,11 @@ impl SwitchError {
                         .to_owned(),
                 ),
             },
+            SwitchError::LaterVersions { .. } => Some(
+                "give this run up with `inrush cleanup`, and load again: a new run begins later. Is \
+                 the server's clock right?"
+                    .to_owned(),
+            ),
             SwitchError::Changed { .. } => Some("the same command makes a new plan".to_owned()),
             SwitchError::NotDeleted { .. } => {
                 Some("a trigger or rule of the target keeps them: drop it for the load".to_owned())

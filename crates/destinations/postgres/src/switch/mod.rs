@@ -16,6 +16,7 @@ mod search_path;
 pub mod take_out;
 mod target_copy;
 mod tasks;
+mod versions;
 
 pub use careful::{CarefulRows, CopiedRows};
 pub use error::SwitchError;

@@ -11,7 +11,7 @@ use super::locks::{blockers, hold_staging, lock, lock_by_name};
 use super::take_out;
 use super::target_copy::TargetCopy;
 use super::tasks::TargetTask;
-use super::{deferred, order, partition_indexes, routed, search_path};
+use super::{deferred, order, partition_indexes, routed, search_path, versions};
 use crate::ledger::mark::{self, Mark};
 use crate::ledger::{Fence, Ledger, SwitchedTable, UnitRow, What};
 use crate::plan::partition_names::PartitionNames;
@@ -294,10 +294,15 @@ async fn publish_units(
     let doing = format!("switching {name}");
     let mut target = named(session, flow, target).await?;
     let mut updated = None;
+    let mut merged_versions = None;
     let target_copy = TargetCopy::new(session, task, target.flow, later);
     for unit in &target.units {
         if let Publish::Swap = &flow.publish {
             take_out::name_indexes(session, flow, staging_schema, unit).await?;
+        }
+        if let Some(merge) = switch_statements::version_merge(flow, staging_schema, unit, "$1") {
+            let merged = versions::merge(session, task, &name, &merge, target.rows);
+            merged_versions = Some(merged.await?);
         }
         for step in switch_statements::publish_unit(flow, staging_schema, unit) {
             match step {
@@ -305,7 +310,7 @@ async fn publish_units(
                 SwitchStep::CopyRows(statement) => {
                     let staging = qualified(staging_schema, &unit.staging_table);
                     let count = match &flow.publish {
-                        Publish::Upsert { key } => {
+                        Publish::Upsert { key, .. } => {
                             Some(switch_statements::count_updates(&name, &staging, key))
                         }
                         _ => None,
@@ -333,6 +338,7 @@ async fn publish_units(
     target.new_partitions = attached
         .filter_map(|unit| unit.partition_name.clone())
         .collect();
+    target.versions = merged_versions;
     Ok(target)
 }
 

@@ -1,5 +1,6 @@
 //! The tasks of the switch: the bounds of each unit, checked for overlaps.
 
+use inrush_engine::report::VersionsReport;
 use inrush_package::ReplaceScope;
 
 use super::error::SwitchError;
@@ -34,6 +35,8 @@ pub struct TargetTask {
     pub rows_updated: Option<u64>,
     /// The names of the partitions that the target got, on all levels; set when it has them.
     pub new_partitions: Vec<String>,
+    /// What became of the rows as versions; set when they are merged.
+    pub versions: Option<VersionsReport>,
 }
 
 /// Determines the bounds of a flow's units, and refuses units whose keys overlap each other or an existing partition.
@@ -53,6 +56,7 @@ pub async fn tasks(
             rows,
             rows_updated: None,
             new_partitions: Vec::new(),
+            versions: None,
         });
     };
     let mut units = Vec::new();
@@ -74,6 +78,7 @@ pub async fn tasks(
         rows,
         rows_updated: None,
         new_partitions: Vec::new(),
+        versions: None,
     })
 }
 

@@ -137,6 +137,7 @@ pub fn switched(
         let target = SwitchedTarget {
             partitions: names.into_iter().map(partition).collect(),
             rows_updated: None,
+            versions: None,
         };
         (flow, target)
     };
