@@ -4,6 +4,7 @@
 //! Destination::open      connect; nothing is changed
 //!   target, resolve_type   what stands there, for the plan
 //!   lay_out                the load units of a flow, for the plan
+//!   steps                  what the run will do, for the plan
 //!   runs, units            what earlier runs of the package did
 //!   undo                   the rows of a published run are taken out again
 //!   begin -> OpenRun       the run's lock is held, the run is in the ledger, staging stands
@@ -50,6 +51,7 @@ use crate::error::{Error, Result};
 use crate::layout::{Filling, Layout, PublishesInto, SplitFacts};
 use crate::ledger_records::{NewRun, PastRun, RunRecord, UnitRecord};
 use crate::rows_not_taken::Written;
+use crate::steps::{RunSteps, StepsRequest};
 use crate::sums::{ColumnForm, StagedSums};
 use crate::target::{ResolvedType, TargetFacts, TargetName, TargetPlan};
 use crate::undo::{UndoRequest, UndoneRun};
@@ -83,6 +85,13 @@ pub trait Destination: Send + Sync {
             Filling::OneOrSeveral,
             || PublishesInto::Target,
         ))
+    }
+
+    /// The steps of a planned run, for `inrush check`. The run performs exactly these steps, in this order, as long as no row is
+    /// refused and nothing is loaded again: both make the text of a step with the same function. Nothing is changed. The
+    /// default shows none.
+    fn steps(&self, _request: &StepsRequest<'_>) -> Result<RunSteps> {
+        Ok(RunSteps::default())
     }
 
     /// The runs of a package that the ledger knows, the oldest first. Without a key, the runs of all packages.

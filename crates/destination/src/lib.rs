@@ -16,6 +16,7 @@ pub mod ledger_records;
 pub mod ledger_row;
 pub mod rows_not_taken;
 pub mod sharers;
+pub mod steps;
 pub mod sums;
 pub mod target;
 pub mod undo;
@@ -31,6 +32,7 @@ pub use ledger_records::{NewRun, PastRun, RunRecord, RunState, UnitRecord};
 pub use ledger_row::LedgerRow;
 pub use rows_not_taken::{Adapted, Misfit, RefusedRow, Written};
 pub use sharers::{Sharer, refuse_sharers};
+pub use steps::{Action, RunSteps, Step, StepsRequest, StepsTarget, Times};
 pub use sums::{ColumnForm, ExactSum, StagedSums};
 pub use target::{
     ColumnPlan, ReplacedRows, ResolvedType, TargetColumn, TargetFacts, TargetName, TargetPlan,

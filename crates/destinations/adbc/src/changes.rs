@@ -12,6 +12,7 @@ use crate::ledger::{AdbcLedger, json};
 use crate::quirks::Quirks;
 use crate::session::AdbcSession;
 use crate::sql;
+use crate::staging;
 
 /// What a publish has done to a target.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -55,7 +56,8 @@ impl Change {
 }
 
 impl AdbcLedger {
-    fn changes_exist(&self, session: &mut AdbcSession, quirks: &Quirks) -> Result<bool> {
+    /// True if the table exists.
+    pub fn changes_exist(&self, session: &mut AdbcSession, quirks: &Quirks) -> Result<bool> {
         let (schema, name) = self.name_of("change");
         Ok(catalog::kind(session, quirks, schema, &name)?.is_some())
     }
@@ -69,16 +71,9 @@ impl AdbcLedger {
         change: &Change,
     ) -> Result<()> {
         let doing = "cannot record a change of a target in the ledger";
-        let create = format!(
-            "CREATE TABLE IF NOT EXISTS {} (run_id BIGINT NOT NULL, target TEXT NOT NULL, what TEXT NOT NULL, \
-             rows_before BIGINT NOT NULL, kept TEXT, until_next BIGINT NOT NULL, gone TEXT NOT NULL)",
-            self.change
-        );
-        session.run(doing, &create)?;
-        let insert = format!(
-            "INSERT INTO {} (run_id, target, what, rows_before, kept, until_next, gone) \
-             VALUES ({run_id}, {}, {}, {}, {}, {}, {})",
-            self.change,
+        session.run(doing, &self.create_changes())?;
+        let values = format!(
+            "{run_id}, {}, {}, {}, {}, {}, {}",
             sql::text(target),
             sql::text(json(&change.what).trim_matches('"')),
             change.rows_before,
@@ -86,8 +81,25 @@ impl AdbcLedger {
             u8::from(change.until_next),
             sql::text(&json(&change.gone)),
         );
-        session.run(doing, &insert)?;
+        session.run(doing, &self.enter_change_statement(&values))?;
         Ok(())
+    }
+
+    /// The statement that makes the table.
+    pub fn create_changes(&self) -> String {
+        format!(
+            "CREATE TABLE IF NOT EXISTS {} (run_id BIGINT NOT NULL, target TEXT NOT NULL, what TEXT NOT NULL, \
+             rows_before BIGINT NOT NULL, kept TEXT, until_next BIGINT NOT NULL, gone TEXT NOT NULL)",
+            self.change
+        )
+    }
+
+    /// The statement that records a change, with its values.
+    pub fn enter_change_statement(&self, values: &str) -> String {
+        format!(
+            "INSERT INTO {} (run_id, target, what, rows_before, kept, until_next, gone) VALUES ({values})",
+            self.change
+        )
     }
 
     /// The changes of a run, each with its target.
@@ -132,24 +144,34 @@ impl AdbcLedger {
             return Ok(());
         }
         let doing = "cannot drop the rows that an earlier run of this package kept";
-        let kept = format!(
-            "kept IS NOT NULL AND until_next = 1 AND target = {} AND run_id IN (SELECT run_id FROM {} WHERE run_key = {})",
-            sql::text(target),
-            self.run,
-            sql::text(run_key.as_str())
-        );
+        let kept = self.kept_condition(run_key, target);
         let tables = session.rows(
             doing,
             &format!("SELECT kept FROM {} WHERE {kept}", self.change),
         )?;
         for table in tables.into_iter().flatten().flatten() {
-            session.run(doing, &format!("DROP TABLE IF EXISTS {table}"))?;
+            session.run(doing, &staging::drop_statement(&table))?;
         }
-        session.run(
-            doing,
-            &format!("UPDATE {} SET kept = NULL WHERE {kept}", self.change),
-        )?;
+        session.run(doing, &self.forget_kept_statement(run_key, target))?;
         Ok(())
+    }
+
+    fn kept_condition(&self, run_key: &RunKey, target: &str) -> String {
+        format!(
+            "kept IS NOT NULL AND until_next = 1 AND target = {} AND run_id IN (SELECT run_id FROM {} WHERE run_key = {})",
+            sql::text(target),
+            self.run,
+            sql::text(run_key.as_str())
+        )
+    }
+
+    /// The statement that forgets the tables that [`drop_kept`](AdbcLedger::drop_kept) drops.
+    pub fn forget_kept_statement(&self, run_key: &RunKey, target: &str) -> String {
+        format!(
+            "UPDATE {} SET kept = NULL WHERE {}",
+            self.change,
+            self.kept_condition(run_key, target)
+        )
     }
 
     /// Marks a run as undone: earlier runs have the rows again that it had replaced.

@@ -9,8 +9,8 @@ use inrush_adbcclient::secrets::Secrets;
 use inrush_adbcclient::{driver_library, duckdb_file};
 use inrush_destination::{
     Abilities, Ability, Address, ColumnForm, Destination, Error, NewRun, OpenRun, OwnMemory,
-    PastRun, PublishStep, PublishedTogether, ResolvedType, Result, RunRecord, RunState,
-    TargetFacts, TargetName, TargetPlan, UndoRequest, UndoneRun, UnitRecord,
+    PastRun, PublishStep, PublishedTogether, ResolvedType, Result, RunRecord, RunState, RunSteps,
+    StepsRequest, TargetFacts, TargetName, TargetPlan, UndoRequest, UndoneRun, UnitRecord,
 };
 use inrush_rows::ids::RunKey;
 
@@ -29,6 +29,7 @@ use crate::session::{self, AdbcSession};
 use crate::shared_database::{Claim, SharedDatabase};
 use crate::sql;
 use crate::staging;
+use crate::steps;
 use crate::sums;
 use crate::types;
 use crate::undo;
@@ -445,6 +446,10 @@ impl Destination for AdbcDestination {
             }
         }
         Ok(Some(all))
+    }
+
+    fn steps(&self, request: &StepsRequest<'_>) -> Result<RunSteps> {
+        steps::of_run(&self.shared, &mut self.control(), request)
     }
 
     fn begin(&self, run: &NewRun, targets: &[TargetPlan]) -> Result<Box<dyn OpenRun>> {

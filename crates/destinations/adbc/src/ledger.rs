@@ -1,5 +1,7 @@
 //! The ledger: one table of runs and one of units.
 
+use std::fmt::Display;
+
 use inrush_destination::{Error, LedgerRow, NewRun, Result, RunRecord, RunState, UnitRecord};
 use inrush_rows::ids::{RunId, RunKey, UnitKey};
 
@@ -86,12 +88,22 @@ impl AdbcLedger {
             return Ok(());
         }
         let doing = "cannot make the ledger";
-        if let Some(schema) = &self.schema
-            && !catalog::schema_exists(session, schema)?
-        {
-            session.run(doing, &format!("CREATE SCHEMA {}", sql::identifier(schema)))?;
+        let has_schema = self.schema_exists(session)?;
+        let schema = self.create_schema().filter(|_| !has_schema);
+        for statement in schema.into_iter().chain(self.create_tables()) {
+            session.run(doing, &statement)?;
         }
-        // The table of runs is created last: if it exists, both do.
+        Ok(())
+    }
+
+    /// The statement that makes its schema, if the database has schemas.
+    pub fn create_schema(&self) -> Option<String> {
+        let schema = self.schema.as_deref()?;
+        Some(format!("CREATE SCHEMA {}", sql::identifier(schema)))
+    }
+
+    /// The statements that make its tables. The table of runs is created last: if it exists, both do.
+    pub fn create_tables(&self) -> [String; 2] {
         let unit = format!(
             "CREATE TABLE IF NOT EXISTS {} (run_id BIGINT NOT NULL, unit_key TEXT NOT NULL, \
              target TEXT NOT NULL, rows_loaded BIGINT NOT NULL, detail TEXT NOT NULL)",
@@ -105,9 +117,26 @@ impl AdbcLedger {
              targets TEXT NOT NULL, staging TEXT NOT NULL, loaded TEXT NOT NULL)",
             self.run
         );
-        session.run(doing, &unit)?;
-        session.run(doing, &run)?;
-        Ok(())
+        [unit, run]
+    }
+
+    /// True if its schema exists, or the database has no schemas.
+    pub fn schema_exists(&self, session: &mut AdbcSession) -> Result<bool> {
+        match &self.schema {
+            Some(schema) => catalog::schema_exists(session, schema),
+            None => Ok(true),
+        }
+    }
+
+    /// The statement with which transactions that take the next run number wait for each other, if the database has one.
+    pub fn lock_statement(&self, quirks: &Quirks) -> Option<String> {
+        let lock = quirks.lock_table?;
+        Some(format!("LOCK TABLE {} {lock}", self.run))
+    }
+
+    /// The table that keeps the replaced rows of a target, by its index, until the package replaces them again.
+    pub fn kept_table(&self, run_id: impl Display, place: usize) -> String {
+        self.table(&format!("kept_{run_id}_{}", place + 1))
     }
 
     /// The runs of a package, or of all, the oldest first.
@@ -207,10 +236,8 @@ impl AdbcLedger {
             switched_at_microseconds: None,
             targets,
         };
-        let statement = format!(
-            "INSERT INTO {} ({RUN_COLUMNS}) VALUES ({run_id}, {VERSION}, {}, {}, {}, {}, {}, 1, \
-             'loading', {}, NULL, {}, {}, '[]')",
-            self.run,
+        let values = format!(
+            "{run_id}, {VERSION}, {}, {}, {}, {}, {}, 1, 'loading', {}, NULL, {}, {}, '[]'",
             sql::text(record.name.as_str()),
             sql::text(record.run_key.as_str()),
             sql::text(&record.package),
@@ -220,8 +247,14 @@ impl AdbcLedger {
             sql::text(&json(&record.targets)),
             sql::text(&json(&staging)),
         );
+        let statement = self.enter_statement(&values);
         session.run("cannot enter the run into the ledger", &statement)?;
         Ok(record)
+    }
+
+    /// The statement that enters a run, with its values.
+    pub fn enter_statement(&self, values: &str) -> String {
+        format!("INSERT INTO {} ({RUN_COLUMNS}) VALUES ({values})", self.run)
     }
 
     /// The next number of a run.
@@ -246,19 +279,22 @@ impl AdbcLedger {
         record.holder = run.holder.clone();
         record.package_hash = run.package_hash.clone();
         record.targets = targets;
-        let statement = format!(
-            "UPDATE {} SET epoch = {}, holder = {}, package_hash = {}, targets = {}, staging = {} \
-             WHERE run_id = {}",
-            self.run,
+        let values = format!(
+            "epoch = {}, holder = {}, package_hash = {}, targets = {}, staging = {}",
             record.epoch,
             sql::text(&record.holder),
             sql::text(&record.package_hash),
             sql::text(&json(&record.targets)),
             sql::text(&json(&staging)),
-            record.run_id,
         );
+        let statement = self.take_over_statement(record.run_id, &values);
         session.run("cannot take the run over in the ledger", &statement)?;
         Ok(record)
+    }
+
+    /// The statement that takes a run over, with the new values.
+    pub fn take_over_statement(&self, run_id: impl Display, values: &str) -> String {
+        format!("UPDATE {} SET {values} WHERE run_id = {run_id}", self.run)
     }
 
     /// Locks the run's row, and fails if another process has taken over or ended the run.
@@ -268,10 +304,7 @@ impl AdbcLedger {
         quirks: &Quirks,
         record: &RunRecord,
     ) -> Result<()> {
-        let statement = format!(
-            "SELECT epoch, state, holder FROM {} WHERE run_id = {}{}",
-            self.run, record.run_id, quirks.hold_row
-        );
+        let statement = self.fence_statement(quirks, record.run_id);
         let rows = session.rows("cannot read the ledger", &statement)?;
         let row: Vec<String> = rows
             .into_iter()
@@ -297,6 +330,14 @@ impl AdbcLedger {
         }
     }
 
+    /// The query that locks the run's row, if the database can lock rows.
+    pub fn fence_statement(&self, quirks: &Quirks, run_id: impl Display) -> String {
+        format!(
+            "SELECT epoch, state, holder FROM {} WHERE run_id = {run_id}{}",
+            self.run, quirks.hold_row
+        )
+    }
+
     /// Enters a unit.
     pub fn enter_unit(
         &self,
@@ -304,17 +345,24 @@ impl AdbcLedger {
         run_id: RunId,
         unit: &UnitRecord,
     ) -> Result<()> {
-        let statement = format!(
-            "INSERT INTO {} (run_id, unit_key, target, rows_loaded, detail) \
-             VALUES ({run_id}, {}, {}, {}, {})",
-            self.unit,
+        let values = format!(
+            "{run_id}, {}, {}, {}, {}",
             sql::text(unit.key.as_str()),
             sql::text(&unit.target),
             unit.rows_loaded,
             sql::text(&unit.detail),
         );
+        let statement = self.enter_unit_statement(&values);
         session.run("cannot enter a unit into the ledger", &statement)?;
         Ok(())
+    }
+
+    /// The statement that enters a unit, with its values.
+    pub fn enter_unit_statement(&self, values: &str) -> String {
+        format!(
+            "INSERT INTO {} (run_id, unit_key, target, rows_loaded, detail) VALUES ({values})",
+            self.unit
+        )
     }
 
     /// Deletes the units of a target.
@@ -324,13 +372,18 @@ impl AdbcLedger {
         run_id: RunId,
         target: &str,
     ) -> Result<()> {
-        let statement = format!(
+        let statement = self.forget_statement(run_id, target);
+        session.run("cannot remove units from the ledger", &statement)?;
+        Ok(())
+    }
+
+    /// The statement that deletes the units of a target.
+    pub fn forget_statement(&self, run_id: impl Display, target: &str) -> String {
+        format!(
             "DELETE FROM {} WHERE run_id = {run_id} AND target = {}",
             self.unit,
             sql::text(target)
-        );
-        session.run("cannot remove units from the ledger", &statement)?;
-        Ok(())
+        )
     }
 
     /// Marks a run as switched.
@@ -341,14 +394,24 @@ impl AdbcLedger {
         at_microseconds: i64,
         loaded: &[u64],
     ) -> Result<()> {
-        let statement = format!(
-            "UPDATE {} SET state = 'switched', switched_at = {at_microseconds}, loaded = {} \
-             WHERE run_id = {run_id}",
-            self.run,
-            sql::text(&json(&loaded)),
-        );
+        let loaded = sql::text(&json(&loaded));
+        let statement = self.switched_statement(run_id, at_microseconds, &loaded);
         session.run("cannot mark the run as switched", &statement)?;
         Ok(())
+    }
+
+    /// The statement that marks a run as switched.
+    pub fn switched_statement(
+        &self,
+        run_id: impl Display,
+        at_microseconds: impl Display,
+        loaded: &str,
+    ) -> String {
+        format!(
+            "UPDATE {} SET state = 'switched', switched_at = {at_microseconds}, loaded = {loaded} \
+             WHERE run_id = {run_id}",
+            self.run,
+        )
     }
 
     /// Notes that a target has no rows of earlier runs any more. Returns these runs, and the rows that they had there.
@@ -385,26 +448,34 @@ impl AdbcLedger {
         run_id: RunId,
         loaded: &[Option<u64>],
     ) -> Result<()> {
-        let statement = format!(
-            "UPDATE {} SET loaded = {} WHERE run_id = {run_id}",
-            self.run,
-            sql::text(&json(&loaded)),
-        );
+        let statement = self.loaded_statement(run_id, &sql::text(&json(&loaded)));
         session.run("cannot record the replaced rows in the ledger", &statement)?;
         Ok(())
     }
 
+    /// The statement that records the rows that a run has in each of its targets.
+    pub fn loaded_statement(&self, run_id: impl Display, loaded: &str) -> String {
+        format!(
+            "UPDATE {} SET loaded = {loaded} WHERE run_id = {run_id}",
+            self.run
+        )
+    }
+
     /// Notes that the staging tables of a run are removed.
     pub fn clear_staging(&self, session: &mut AdbcSession, run_id: RunId) -> Result<()> {
-        let statement = format!(
-            "UPDATE {} SET staging = '[]' WHERE run_id = {run_id}",
-            self.run
-        );
         session.run(
             "cannot record in the ledger that staging was removed",
-            &statement,
+            &self.clear_statement(run_id),
         )?;
         Ok(())
+    }
+
+    /// The statement that notes that the staging tables of a run are removed.
+    pub fn clear_statement(&self, run_id: impl Display) -> String {
+        format!(
+            "UPDATE {} SET staging = '[]' WHERE run_id = {run_id}",
+            self.run
+        )
     }
 
     /// Marks a run as discarded.

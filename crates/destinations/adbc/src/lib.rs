@@ -36,6 +36,7 @@ mod session;
 mod shared_database;
 mod sql;
 mod staging;
+mod steps;
 mod stream;
 mod sums;
 mod types;

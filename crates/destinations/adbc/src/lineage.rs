@@ -1,5 +1,7 @@
 //! The lineage of runs: a table beside that of runs, which ledgers of older versions lack.
 
+use std::fmt::Display;
+
 use inrush_destination::Result;
 use inrush_rows::ids::RunId;
 
@@ -10,7 +12,8 @@ use crate::session::AdbcSession;
 use crate::sql;
 
 impl AdbcLedger {
-    fn lineage_exists(&self, session: &mut AdbcSession, quirks: &Quirks) -> Result<bool> {
+    /// True if the table exists.
+    pub fn lineage_exists(&self, session: &mut AdbcSession, quirks: &Quirks) -> Result<bool> {
         let (schema, name) = self.name_of("lineage");
         Ok(catalog::kind(session, quirks, schema, &name)?.is_some())
     }
@@ -24,23 +27,30 @@ impl AdbcLedger {
         lineage: &str,
     ) -> Result<()> {
         let doing = "cannot enter the lineage of the run into the ledger";
-        let table = self.table("lineage");
         if !self.lineage_exists(session, quirks)? {
-            let made = format!(
-                "CREATE TABLE IF NOT EXISTS {table} (run_id BIGINT NOT NULL, lineage TEXT NOT NULL)"
-            );
-            session.run(doing, &made)?;
+            session.run(doing, &self.create_lineage())?;
         }
-        session.run(
-            doing,
-            &format!("DELETE FROM {table} WHERE run_id = {run_id}"),
-        )?;
-        let statement = format!(
-            "INSERT INTO {table} (run_id, lineage) VALUES ({run_id}, {})",
-            sql::text(lineage)
-        );
-        session.run(doing, &statement)?;
+        for statement in self.lineage_statements(run_id, &sql::text(lineage)) {
+            session.run(doing, &statement)?;
+        }
         Ok(())
+    }
+
+    /// The statement that makes the table.
+    pub fn create_lineage(&self) -> String {
+        format!(
+            "CREATE TABLE IF NOT EXISTS {} (run_id BIGINT NOT NULL, lineage TEXT NOT NULL)",
+            self.table("lineage")
+        )
+    }
+
+    /// The statements that keep a lineage, which is an SQL text here.
+    pub fn lineage_statements(&self, run_id: impl Display, lineage: &str) -> [String; 2] {
+        let table = self.table("lineage");
+        [
+            format!("DELETE FROM {table} WHERE run_id = {run_id}"),
+            format!("INSERT INTO {table} (run_id, lineage) VALUES ({run_id}, {lineage})"),
+        ]
     }
 
     /// The lineage of a run, if it was kept.

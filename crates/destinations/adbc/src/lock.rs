@@ -1,5 +1,6 @@
 //! The lock of a run, so that nobody else loads it at the same time.
 
+use std::fmt::Display;
 use std::fs::File;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -97,13 +98,18 @@ impl Drop for LockFile {
     }
 }
 
+/// The query that takes the lock in PostgreSQL.
+pub fn advisory_statement(key: impl Display) -> String {
+    format!("SELECT pg_try_advisory_lock({key})")
+}
+
 /// For PostgreSQL: the session has the lock, so the lock ends with its process.
 fn advisory(session: &mut AdbcSession, run_key: &RunKey) -> Result<Held> {
     let digest = Sha256::digest(format!("inrush adbc run {run_key}").as_bytes());
     let (head, _) = digest.split_first_chunk::<8>().expect("32 bytes");
     let key = i64::from_be_bytes(*head);
     let doing = "cannot ask for the run's lock";
-    let rows = session.rows(doing, &format!("SELECT pg_try_advisory_lock({key})"))?;
+    let rows = session.rows(doing, &advisory_statement(key))?;
     if rows
         .into_iter()
         .flatten()

@@ -13,6 +13,7 @@ use crate::run::AdbcRun;
 use crate::session::AdbcSession;
 use crate::sql;
 use crate::staging::Staging;
+use crate::steps::{self, FillStep, SwitchStep, TargetState};
 
 /// Publishes a run.
 pub fn publish(
@@ -20,121 +21,195 @@ pub fn publish(
     session: &mut AdbcSession,
     reached: &dyn Fn(PublishStep),
 ) -> Result<Published> {
-    let shared = &run.shared;
-    if !shared.quirks.transactional_ddl {
-        // Empty tables do no harm; the transaction inserts the rows.
-        for staging in &run.stagings {
-            if kind(run, session, staging)?.is_none() {
-                staging.create_target(session)?;
-            }
-        }
-    }
-    session.begin()?;
-    let published = switch(run, session, reached);
-    let mut published = match published {
-        Ok(published) => published,
-        Err(error) => {
+    let quirks = run.shared.quirks;
+    let mut switch = Switch {
+        run,
+        reached,
+        loaded: Vec::with_capacity(run.stagings.len()),
+        published: Published::default(),
+    };
+    for step in steps::switch(quirks) {
+        if let Err(error) = switch.perform(step, session) {
             // The first error is reported.
             let _ = session.rollback();
             return Err(error);
         }
-    };
-    reached(PublishStep::BeforeCommit);
-    let committed = session
-        .refuse_interrupted()
-        .and_then(|()| session.commit("cannot commit the switch"));
-    if let Err(error) = committed {
-        let _ = session.rollback();
-        return Err(error);
     }
     reached(PublishStep::Committed);
-    if !shared.quirks.transactional_ddl {
-        let removed = run
-            .stagings
-            .iter()
-            .try_for_each(|staging| staging.remove(session));
-        let cleared =
-            removed.and_then(|()| shared.ledger.clear_staging(session, run.record.run_id));
-        // The rows are committed, so an error here does not fail the run.
-        if let Err(error) = cleared {
-            published.notes.push(format!(
-                "a staging table is still there, and the next run of the package removes it: {error}"
-            ));
-        }
+    let mut after = steps::after_switch(quirks).iter();
+    // The rows are committed, so an error here does not fail the run.
+    if let Err(error) = after.try_for_each(|step| switch.perform(*step, session)) {
+        switch.published.notes.push(format!(
+            "a staging table is still there, and the next run of the package removes it: {error}"
+        ));
     }
-    Ok(published)
+    Ok(switch.published)
 }
 
-fn switch(
-    run: &AdbcRun,
-    session: &mut AdbcSession,
-    reached: &dyn Fn(PublishStep),
-) -> Result<Published> {
-    let shared = &run.shared;
-    let ledger = &shared.ledger;
-    ledger.fence(session, shared.quirks, &run.record)?;
-    for staging in &run.stagings {
-        user_statements(run, session, "pre_sql", staging, &staging.plan.pre_sql)?;
+/// A publish, as far as it is done.
+struct Switch<'a> {
+    run: &'a AdbcRun,
+    reached: &'a dyn Fn(PublishStep),
+    /// The rows that each target got.
+    loaded: Vec<u64>,
+    published: Published,
+}
+
+impl Switch<'_> {
+    fn perform(&mut self, step: SwitchStep, session: &mut AdbcSession) -> Result<()> {
+        let run = self.run;
+        let (shared, record) = (&run.shared, &run.record);
+        let mut stagings = run.stagings.iter();
+        match step {
+            SwitchStep::CreateTargets => {
+                stagings.try_for_each(|staging| match kind(run, session, staging)? {
+                    Some(_) => Ok(()),
+                    None => staging.create_target(session),
+                })
+            }
+            SwitchStep::Begin => session.begin(),
+            SwitchStep::HoldFence => shared.ledger.fence(session, shared.quirks, record),
+            SwitchStep::PreSql => stagings.try_for_each(|staging| {
+                user_statements(run, session, "pre_sql", staging, &staging.plan.pre_sql)
+            }),
+            SwitchStep::FillTargets => {
+                (0..run.stagings.len()).try_for_each(|place| self.fill(session, place))
+            }
+            SwitchStep::PostSql => stagings.try_for_each(|staging| {
+                user_statements(run, session, "post_sql", staging, &staging.plan.post_sql)
+            }),
+            SwitchStep::MarkSwitched => {
+                let now = now_microseconds();
+                let ledger = &shared.ledger;
+                ledger.mark_switched(session, record.run_id, now, &self.loaded)
+            }
+            SwitchStep::DropStaging => stagings.try_for_each(|staging| staging.remove(session)),
+            SwitchStep::ClearStaging => shared.ledger.clear_staging(session, record.run_id),
+            SwitchStep::Commit => {
+                (self.reached)(PublishStep::BeforeCommit);
+                session.refuse_interrupted()?;
+                session.commit("cannot commit the switch")
+            }
+        }
     }
-    let mut published = Published::default();
-    let mut loaded = Vec::with_capacity(run.stagings.len());
-    for (place, staging) in run.stagings.iter().enumerate() {
+
+    /// Fills a target.
+    fn fill(&mut self, session: &mut AdbcSession, place: usize) -> Result<()> {
+        let run = self.run;
         session.refuse_interrupted()?;
+        let staging = &run.stagings[place];
         let staged = staging.count(session)?;
-        let target = &staging.plan.name.sql;
-        let gone = match staging.plan.mode {
-            WriteMode::Append => Vec::new(),
-            _ => ledger.mark_gone(session, target)?,
+        let state = state(run, session, staging)?;
+        let mut fill = Fill {
+            run,
+            place,
+            staged,
+            state,
+            change: Change::of(match state {
+                TargetState::Missing => What::Made,
+                TargetState::Empty => What::Filled,
+                TargetState::HasRows => What::Added,
+            }),
         };
-        let (rows, change) = fill(run, session, place, staged)?;
-        if shared.quirks.undoes {
-            let change = Change { gone, ..change };
-            ledger.enter_change(session, run.record.run_id, target, &change)?;
-            published.notes.extend(kept_note(run, target, &change));
+        for step in steps::fill(run.shared.quirks, staging, state) {
+            fill.perform(step, session)?;
         }
-        published.rows.push(rows);
-        loaded.push(staged);
+        self.published.rows.push(fill.rows(session)?);
+        let target = &staging.plan.name.sql;
+        self.published
+            .notes
+            .extend(kept_note(run, target, &fill.change));
+        self.loaded.push(staged);
         if place == 0 {
-            reached(PublishStep::Under);
+            (self.reached)(PublishStep::Under);
         }
+        Ok(())
     }
-    for staging in &run.stagings {
-        user_statements(run, session, "post_sql", staging, &staging.plan.post_sql)?;
-    }
-    let run_id = run.record.run_id;
-    ledger.mark_switched(session, run_id, now_microseconds(), &loaded)?;
-    if shared.quirks.transactional_ddl {
-        ledger.clear_staging(session, run_id)?;
-    }
-    Ok(published)
 }
 
-/// Fills a target. Returns its number of rows then, if counting them is cheap, and the change.
-fn fill(
-    run: &AdbcRun,
-    session: &mut AdbcSession,
+/// A target that is being filled.
+struct Fill<'a> {
+    run: &'a AdbcRun,
     place: usize,
     staged: u64,
-) -> Result<(Option<u64>, Change)> {
-    let quirks = run.shared.quirks;
-    let staging = &run.stagings[place];
+    /// The target before.
+    state: TargetState,
+    change: Change,
+}
+
+impl Fill<'_> {
+    fn perform(&mut self, step: FillStep, session: &mut AdbcSession) -> Result<()> {
+        let (run, place) = (self.run, self.place);
+        let (ledger, staging) = (&run.shared.ledger, &run.stagings[place]);
+        let target = &staging.plan.name.sql;
+        match step {
+            FillStep::MarkGone => self.change.gone = ledger.mark_gone(session, target)?,
+            FillStep::Rename => {
+                let doing = format!("cannot make {target}");
+                session.run(&doing, &staging.rename_statement())?;
+            }
+            FillStep::CreateTarget => staging.create_target(session)?,
+            FillStep::AllThreads => run.shared.all_threads(session)?,
+            FillStep::KeepReplaced => keep_replaced(run, session, place, &mut self.change)?,
+            FillStep::Empty => {
+                let doing = format!("cannot empty {target}");
+                session.run(&doing, &staging.empty_target_statement())?;
+            }
+            FillStep::Copy => self.copy(session)?,
+            FillStep::DropStaging => staging.remove(session)?,
+            FillStep::RecordChange => {
+                ledger.enter_change(session, run.record.run_id, target, &self.change)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Copies the rows, and checks that none of a table that exists was lost or replaced.
+    fn copy(&self, session: &mut AdbcSession) -> Result<()> {
+        let (run, staged) = (self.run, self.staged);
+        let staging = &run.stagings[self.place];
+        session.refuse_interrupted()?;
+        let counts = run.shared.quirks.counts_targets && self.state != TargetState::Missing;
+        let before = counted(session, staging, counts)?;
+        copy(run, session, self.place, staged)?;
+        let after = counted(session, staging, counts)?;
+        if before
+            .zip(after)
+            .is_some_and(|(before, after)| after != before + staged)
+        {
+            return Err(Error::Refused {
+                doing: format!("cannot add the rows to {}", staging.plan.name.sql),
+                message: format!(
+                    "{staged} rows are staged, but the table went from {} to {} rows",
+                    before.unwrap_or_default(),
+                    after.unwrap_or_default()
+                ),
+                hint: Some(
+                    "a trigger of the table, or ON CONFLICT in its constraints, drops rows or replaces \
+                     others with them: fix or leave out those rows, or load into another table"
+                        .to_owned(),
+                ),
+            });
+        }
+        Ok(())
+    }
+
+    /// The number of rows that the target has now, if counting them is cheap.
+    fn rows(&self, session: &mut AdbcSession) -> Result<Option<u64>> {
+        let staging = &self.run.stagings[self.place];
+        let is_added = staging.plan.mode == WriteMode::Append && self.state != TargetState::Missing;
+        match is_added {
+            false => Ok(Some(self.staged)),
+            true => counted(session, staging, self.run.shared.quirks.counts_quickly),
+        }
+    }
+}
+
+/// The target now. Fails if it cannot be filled.
+fn state(run: &AdbcRun, session: &mut AdbcSession, staging: &Staging) -> Result<TargetState> {
     let target = &staging.plan.name;
     let Some(found) = kind(run, session, staging)? else {
-        if staging.casts() {
-            staging.create_target(session)?;
-            run.shared.all_threads(session)?;
-            copy(run, session, place, staged)?;
-            staging.remove(session)?;
-        } else {
-            // Only the catalog changes; no row is copied.
-            let rename = format!(
-                "ALTER TABLE {} RENAME TO {}",
-                staging.sql,
-                sql::identifier(&target.name)
-            );
-            session.run(&format!("cannot make {}", target.sql), &rename)?;
-        }
-        return Ok((Some(staged), Change::of(What::Made)));
+        return Ok(TargetState::Missing);
     };
     if found != "table" {
         return Err(Error::Unsuitable {
@@ -142,85 +217,40 @@ fn fill(
             hint: "remove it, or name another table".to_owned(),
         });
     }
-    run.shared.all_threads(session)?;
-    let mut change = Change::of(What::Added);
-    if quirks.undoes && catalog::rows_up_to(session, target, 1)? == 0 {
-        change.what = What::Filled;
-    }
-    match staging.plan.mode {
-        WriteMode::Create if catalog::rows_up_to(session, target, 1)? > 0 => {
-            return Err(Error::Unsuitable {
-                what: format!(
-                    "{} has rows now, but had none when the load began",
-                    target.sql
-                ),
-                hint: "use the mode append or replace, or empty it".to_owned(),
-            });
-        }
-        WriteMode::Replace => {
-            if quirks.undoes && change.what == What::Added {
-                change = keep_replaced(run, session, place)?;
-            }
-            let doing = format!("cannot empty {}", target.sql);
-            session.run(&doing, &format!("DELETE FROM {}", target.sql))?;
-        }
-        _ => {}
-    }
-    session.refuse_interrupted()?;
-    let before = counted(session, staging, quirks.counts_targets)?;
-    copy(run, session, place, staged)?;
-    let after = counted(session, staging, quirks.counts_targets)?;
-    if before
-        .zip(after)
-        .is_some_and(|(before, after)| after != before + staged)
-    {
-        return Err(Error::Refused {
-            doing: format!("cannot add the rows to {}", target.sql),
-            message: format!(
-                "{staged} rows are staged, but the table went from {} to {} rows",
-                before.unwrap_or_default(),
-                after.unwrap_or_default()
+    match catalog::rows_up_to(session, target, 1)? {
+        0 => Ok(TargetState::Empty),
+        _ if staging.plan.mode == WriteMode::Create => Err(Error::Unsuitable {
+            what: format!(
+                "{} has rows now, but had none when the load began",
+                target.sql
             ),
-            hint: Some(
-                "a trigger of the table, or ON CONFLICT in its constraints, drops rows or replaces \
-                 others with them: fix or leave out those rows, or load into another table"
-                    .to_owned(),
-            ),
-        });
+            hint: "use the mode append or replace, or empty it".to_owned(),
+        }),
+        _ => Ok(TargetState::HasRows),
     }
-    if quirks.transactional_ddl {
-        staging.remove(session)?;
-    }
-    let rows = match staging.plan.mode {
-        WriteMode::Append if !quirks.counts_quickly => None,
-        WriteMode::Append => {
-            let doing = format!("cannot count the rows of {}", target.sql);
-            session.number(&doing, &format!("SELECT count(*) FROM {}", target.sql))?
-        }
-        _ => Some(staged),
-    };
-    Ok((rows, change))
 }
 
 /// Counts the rows that are about to be replaced, and keeps them in a table if the package asks for that.
-fn keep_replaced(run: &AdbcRun, session: &mut AdbcSession, place: usize) -> Result<Change> {
+fn keep_replaced(
+    run: &AdbcRun,
+    session: &mut AdbcSession,
+    place: usize,
+    change: &mut Change,
+) -> Result<()> {
     let (shared, staging) = (&run.shared, &run.stagings[place]);
     let target = &staging.plan.name.sql;
     let doing = format!("cannot keep the rows of {target}");
     let rows = session.number(&doing, &format!("SELECT count(*) FROM {target}"))?;
-    let mut change = Change {
-        rows_before: rows.unwrap_or(0),
-        ..Change::of(What::Replaced)
-    };
+    change.what = What::Replaced;
+    change.rows_before = rows.unwrap_or(0);
     let kept = match &staging.plan.replaced {
-        ReplacedRows::Removed => return Ok(change),
+        ReplacedRows::Removed => return Ok(()),
         ReplacedRows::KeptUntilNext => {
             // Only one generation is kept, so that the file does not grow with each run.
             let (ledger, run_key) = (&shared.ledger, &run.record.run_key);
             ledger.drop_kept(session, shared.quirks, run_key, target)?;
             change.until_next = true;
-            let number = format!("kept_{}_{}", run.record.run_id, place + 1);
-            shared.ledger.table(&number)
+            ledger.kept_table(run.record.run_id, place)
         }
         ReplacedRows::KeptAs(name) => {
             let schema = staging.plan.name.schema.as_deref();
@@ -238,12 +268,9 @@ fn keep_replaced(run: &AdbcRun, session: &mut AdbcSession, place: usize) -> Resu
             kept
         }
     };
-    session.run(
-        &doing,
-        &format!("CREATE TABLE {kept} AS SELECT * FROM {target}"),
-    )?;
+    session.run(&doing, &staging.keep_statement(&kept))?;
     change.kept = Some(kept);
-    Ok(change)
+    Ok(())
 }
 
 fn kept_note(run: &AdbcRun, target: &str, change: &Change) -> Option<String> {

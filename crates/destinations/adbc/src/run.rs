@@ -19,6 +19,7 @@ use crate::publish;
 use crate::session::AdbcSession;
 use crate::shared_database::{Claim, SharedDatabase};
 use crate::staging::{self, Staging};
+use crate::steps::{self, BeginStep};
 use crate::stream::Stream;
 use crate::sums;
 
@@ -47,31 +48,23 @@ impl AdbcRun {
         let claim = Claim::take(shared, &run.run_key)?;
         let interrupt = Arc::new(Interrupt::default());
         let mut session = shared.session(&interrupt)?;
-        let held = shared.hold(&mut session, &run.run_key, &run.holder)?;
-        shared.ledger.create(&mut session, shared.quirks)?;
-        let transactional = shared.quirks.transactional_ddl;
-        if transactional {
-            session.begin()?;
+        let mut entering = Entering::new(shared, run, targets);
+        for step in steps::begin(shared.quirks) {
+            // An error drops the session, which rolls its transaction back.
+            entering.perform(step, &mut session)?;
         }
-        let entered = enter(shared, &mut session, run, targets);
-        let (record, stagings) = match entered {
-            Ok(entered) => entered,
-            Err(error) => {
-                // The first error is reported.
-                let _ = session.rollback();
-                return Err(error);
-            }
-        };
-        if transactional {
-            session.commit("cannot begin the run")?;
-        }
-        shared.one_thread(&mut session)?;
+        let Entering {
+            record,
+            stagings,
+            held,
+            ..
+        } = entering;
         Ok(AdbcRun {
             session: Mutex::new(session),
             interrupt,
-            record,
+            record: record.expect("a step enters the run"),
             stagings,
-            _held: held,
+            _held: held.expect("a step locks the run"),
             _claim: claim,
             shared: shared.clone(),
         })
@@ -82,87 +75,156 @@ impl AdbcRun {
     }
 }
 
-/// Enters a run into the ledger and creates its staging tables.
-fn enter(
-    shared: &SharedDatabase,
-    session: &mut AdbcSession,
-    run: &NewRun,
-    targets: &[TargetPlan],
-) -> Result<(RunRecord, Vec<Staging>)> {
-    let (quirks, ledger) = (shared.quirks, &shared.ledger);
-    if let Some(lock) = quirks.lock_table {
-        let statement = format!("LOCK TABLE {} {lock}", ledger.run);
-        session.run("cannot lock the ledger", &statement)?;
-    }
-    let stored = match run.takes_over {
-        Some(run_id) => Some(stopped(shared, session, run_id, &run.run_key)?),
-        None => None,
-    };
-    let run_id = match &stored {
-        Some(stored) => stored.record.run_id,
-        None => ledger.next_id(session)?,
-    };
-    let stagings: Vec<Staging> = targets
-        .iter()
-        .map(|plan| Staging::new(quirks, shared.product, &run.run_key, run_id, plan))
-        .collect::<Result<_>>()?;
-    // The number of rows of each target, from the ledger's units.
-    let mut rows_of_units: BTreeMap<String, u64> = BTreeMap::new();
-    if stored.is_some() {
-        ledger.units(session, run_id, &mut |unit| {
-            *rows_of_units.entry(unit.target).or_default() += unit.rows_loaded;
-        })?;
-    }
-    // Staging tables that no target of the plan uses any more, or that a process has left because it was killed after a
-    // switch.
-    let mut left = stored
-        .iter()
-        .flat_map(|stored| stored.staging.clone())
-        .collect::<Vec<_>>();
-    for past in ledger.runs(session, Some(&run.run_key))? {
-        if past.record.state == RunState::Switched && !past.staging.is_empty() {
-            left.extend(past.staging);
-            ledger.clear_staging(session, past.record.run_id)?;
+/// A run that is being entered into the ledger, step by step.
+struct Entering<'a> {
+    shared: &'a SharedDatabase,
+    run: &'a NewRun,
+    targets: &'a [TargetPlan],
+    /// The run that is resumed.
+    stored: Option<StoredRun>,
+    run_id: RunId,
+    stagings: Vec<Staging>,
+    record: Option<RunRecord>,
+    held: Option<Held>,
+}
+
+impl<'a> Entering<'a> {
+    fn new(shared: &'a SharedDatabase, run: &'a NewRun, targets: &'a [TargetPlan]) -> Entering<'a> {
+        Entering {
+            shared,
+            run,
+            targets,
+            stored: None,
+            run_id: RunId::FIRST,
+            stagings: Vec::new(),
+            record: None,
+            held: None,
         }
     }
-    left.retain(|table| stagings.iter().all(|staging| staging.stored() != *table));
-    for (schema, table) in &left {
-        staging::remove(session, schema.as_deref(), table)?;
-    }
-    let is_target = |name: &&str| {
-        stagings
-            .iter()
-            .any(|staging| staging.plan.name.sql == *name)
-    };
-    let targets_with_units = rows_of_units.keys().map(String::as_str);
-    let mut forgotten: Vec<&str> = targets_with_units.filter(|name| !is_target(name)).collect();
-    for staging in &stagings {
-        let target = staging.plan.name.sql.as_str();
-        let rows = rows_of_units.get(target).copied();
-        let stands = staging.stands(session, quirks)?;
-        // A staging table of this name cannot be used if another run has left it or somebody has changed it.
-        if stands && stored.is_some() && staging.count(session)? == rows.unwrap_or(0) {
-            continue;
+
+    fn perform(&mut self, step: BeginStep, session: &mut AdbcSession) -> Result<()> {
+        let (shared, ledger) = (self.shared, &self.shared.ledger);
+        match step {
+            BeginStep::LockRun => {
+                let run = self.run;
+                self.held = Some(shared.hold(session, &run.run_key, &run.holder)?);
+                Ok(())
+            }
+            BeginStep::CreateLedger => ledger.create(session, shared.quirks),
+            BeginStep::Begin => session.begin(),
+            BeginStep::LockLedger => {
+                if let Some(statement) = ledger.lock_statement(shared.quirks) {
+                    session.run("cannot lock the ledger", &statement)?;
+                }
+                Ok(())
+            }
+            BeginStep::NumberRun => self.number(session),
+            BeginStep::DropLeftovers => self.drop_leftovers(session),
+            BeginStep::CreateStaging => self.create_staging(session),
+            BeginStep::EnterRun => self.enter(session),
+            BeginStep::EnterLineage => {
+                ledger.enter_lineage(session, shared.quirks, self.run_id, &self.run.lineage)
+            }
+            BeginStep::Commit => session.commit("cannot begin the run"),
+            BeginStep::OneThread => shared.one_thread(session),
         }
-        if stands {
-            staging.remove(session)?;
-        }
-        staging.create(session)?;
-        if rows.is_some() {
-            forgotten.push(target);
-        }
     }
-    for target in forgotten {
-        ledger.forget_target(session, run_id, target)?;
+
+    fn number(&mut self, session: &mut AdbcSession) -> Result<()> {
+        let (shared, run) = (self.shared, self.run);
+        self.stored = match run.takes_over {
+            Some(run_id) => Some(stopped(shared, session, run_id, &run.run_key)?),
+            None => None,
+        };
+        self.run_id = match &self.stored {
+            Some(stored) => stored.record.run_id,
+            None => shared.ledger.next_id(session)?,
+        };
+        let targets = self.targets.iter();
+        self.stagings = targets
+            .map(|plan| {
+                Staging::new(
+                    shared.quirks,
+                    shared.product,
+                    &run.run_key,
+                    self.run_id,
+                    plan,
+                )
+            })
+            .collect::<Result<_>>()?;
+        Ok(())
     }
-    let names = targets.iter().map(|plan| plan.name.sql.clone()).collect();
-    let tables: Vec<_> = stagings.iter().map(Staging::stored).collect();
-    let record = match &stored {
-        Some(stored) => ledger.take_over(session, stored, run, names, &tables)?,
-        None => ledger.enter(session, run, run_id, names, &tables)?,
-    };
-    ledger.enter_lineage(session, quirks, run_id, &run.lineage)?;
-    Ok((record, stagings))
+
+    /// Drops staging tables that no target of the plan uses any more, or that a process has left because it was killed
+    /// after a switch.
+    fn drop_leftovers(&self, session: &mut AdbcSession) -> Result<()> {
+        let ledger = &self.shared.ledger;
+        let stored = self.stored.iter();
+        let mut left: Vec<_> = stored.flat_map(|stored| stored.staging.clone()).collect();
+        for past in ledger.runs(session, Some(&self.run.run_key))? {
+            if past.record.state == RunState::Switched && !past.staging.is_empty() {
+                left.extend(past.staging);
+                ledger.clear_staging(session, past.record.run_id)?;
+            }
+        }
+        let is_used = |table: &(Option<String>, String)| {
+            let mut stagings = self.stagings.iter();
+            stagings.any(|staging| staging.stored() == *table)
+        };
+        for (schema, table) in left.iter().filter(|table| !is_used(table)) {
+            staging::remove(session, schema.as_deref(), table)?;
+        }
+        Ok(())
+    }
+
+    fn create_staging(&self, session: &mut AdbcSession) -> Result<()> {
+        let (quirks, ledger) = (self.shared.quirks, &self.shared.ledger);
+        // The number of rows of each target, from the ledger's units.
+        let mut rows_of_units: BTreeMap<String, u64> = BTreeMap::new();
+        if self.stored.is_some() {
+            ledger.units(session, self.run_id, &mut |unit| {
+                *rows_of_units.entry(unit.target).or_default() += unit.rows_loaded;
+            })?;
+        }
+        let is_target = |name: &&str| {
+            let mut stagings = self.stagings.iter();
+            stagings.any(|staging| staging.plan.name.sql == *name)
+        };
+        let targets_with_units = rows_of_units.keys().map(String::as_str);
+        let mut forgotten: Vec<&str> = targets_with_units.filter(|name| !is_target(name)).collect();
+        for staging in &self.stagings {
+            let target = staging.plan.name.sql.as_str();
+            let rows = rows_of_units.get(target).copied();
+            let stands = staging.stands(session, quirks)?;
+            // A staging table of this name cannot be used if another run has left it or somebody has changed it.
+            if stands && self.stored.is_some() && staging.count(session)? == rows.unwrap_or(0) {
+                continue;
+            }
+            if stands {
+                staging.remove(session)?;
+            }
+            staging.create(session)?;
+            if rows.is_some() {
+                forgotten.push(target);
+            }
+        }
+        for target in forgotten {
+            ledger.forget_target(session, self.run_id, target)?;
+        }
+        Ok(())
+    }
+
+    fn enter(&mut self, session: &mut AdbcSession) -> Result<()> {
+        let (ledger, run) = (&self.shared.ledger, self.run);
+        let targets = self.targets.iter();
+        let names = targets.map(|plan| plan.name.sql.clone()).collect();
+        let tables: Vec<_> = self.stagings.iter().map(Staging::stored).collect();
+        self.record = Some(match &self.stored {
+            Some(stored) => ledger.take_over(session, stored, run, names, &tables)?,
+            None => ledger.enter(session, run, self.run_id, names, &tables)?,
+        });
+        Ok(())
+    }
 }
 
 /// The stopped run, if it can be resumed.

@@ -75,9 +75,23 @@ impl SharedDatabase {
         self.set_threads(session, self.threads.unwrap_or(1))
     }
 
+    /// The statement that does so, for a database with such a setting.
+    pub fn all_threads_statement(&self) -> Option<String> {
+        self.threads_statement(self.threads.unwrap_or(1))
+    }
+
+    /// The statement that sets the number of threads to 1.
+    pub fn one_thread_statement(&self) -> Option<String> {
+        self.threads_statement(1)
+    }
+
+    fn threads_statement(&self, threads: u64) -> Option<String> {
+        let setting = self.quirks.threads?;
+        Some(format!("SET {setting} = {threads}"))
+    }
+
     fn set_threads(&self, session: &mut AdbcSession, threads: u64) -> Result<()> {
-        if let Some(setting) = self.quirks.threads {
-            let statement = format!("SET {setting} = {threads}");
+        if let Some(statement) = self.threads_statement(threads) {
             session.run("cannot set how many threads there are", &statement)?;
         }
         Ok(())

@@ -12,6 +12,8 @@ use crate::quirks::Quirks;
 use crate::session::AdbcSession;
 use crate::sql;
 
+const CANNOT_REMOVE: &str = "cannot remove a staging table";
+
 /// A target with its staging table.
 #[derive(Debug)]
 pub struct Staging {
@@ -33,6 +35,35 @@ impl Staging {
         run_key: &RunKey,
         run_id: RunId,
         plan: &TargetPlan,
+    ) -> Result<Staging> {
+        let table = &plan.name.sql;
+        let digest = Sha256::digest(
+            [run_key.as_str(), &run_id.to_string(), table, &plan.shape]
+                .join("\0")
+                .as_bytes(),
+        );
+        let name = format!("inrush_staging_{}", hexadecimal(&digest[..8]));
+        let sql = quoted(plan.name.schema.as_deref(), &name);
+        Staging::named(quirks, product, plan, name, sql)
+    }
+
+    /// The staging table of a target in a run that has no number yet. Its name is `<staging NUMBER>`.
+    pub fn planned(
+        quirks: &Quirks,
+        product: &str,
+        place: usize,
+        plan: &TargetPlan,
+    ) -> Result<Staging> {
+        let name = format!("<staging {}>", place + 1);
+        Staging::named(quirks, product, plan, name.clone(), name)
+    }
+
+    fn named(
+        quirks: &Quirks,
+        product: &str,
+        plan: &TargetPlan,
+        name: String,
+        sql: String,
     ) -> Result<Staging> {
         let unsuitable = |what: String, hint: &str| Error::Unsuitable {
             what,
@@ -67,18 +98,11 @@ impl Staging {
                 })?,
             );
         }
-        let schema = plan.name.schema.clone();
-        let digest = Sha256::digest(
-            [run_key.as_str(), &run_id.to_string(), table, &plan.shape]
-                .join("\0")
-                .as_bytes(),
-        );
-        let name = format!("inrush_staging_{}", hexadecimal(&digest[..8]));
         Ok(Staging {
             plan: plan.clone(),
-            sql: quoted(schema.as_deref(), &name),
+            sql,
             name: IngestName {
-                schema,
+                schema: plan.name.schema.clone(),
                 table: name,
             },
             carried: ways,
@@ -99,14 +123,43 @@ impl Staging {
     /// Creates the staging table.
     pub fn create(&self, session: &mut AdbcSession) -> Result<()> {
         let doing = format!("cannot make the staging table of {}", self.plan.name.sql);
-        session.run(&doing, &self.create_statement(&self.sql, true))?;
+        session.run(&doing, &self.create_staging_statement())?;
         Ok(())
+    }
+
+    /// The statement that creates the staging table.
+    pub fn create_staging_statement(&self) -> String {
+        self.create_statement(&self.sql, true)
+    }
+
+    /// The statement that creates the target.
+    pub fn create_target_statement(&self) -> String {
+        self.create_statement(&self.plan.name.sql, false)
+    }
+
+    /// The statement that makes the staging table the target: only the catalog changes.
+    pub fn rename_statement(&self) -> String {
+        let name = sql::identifier(&self.plan.name.name);
+        format!("ALTER TABLE {} RENAME TO {name}", self.sql)
+    }
+
+    /// The statement that removes all rows of the target.
+    pub fn empty_target_statement(&self) -> String {
+        format!("DELETE FROM {}", self.plan.name.sql)
+    }
+
+    /// The statement that keeps the rows of the target in another table.
+    pub fn keep_statement(&self, kept: &str) -> String {
+        format!(
+            "CREATE TABLE {kept} AS SELECT * FROM {}",
+            self.plan.name.sql
+        )
     }
 
     /// Creates the target.
     pub fn create_target(&self, session: &mut AdbcSession) -> Result<()> {
         let doing = format!("cannot make {}", self.plan.name.sql);
-        session.run(&doing, &self.create_statement(&self.plan.name.sql, false))?;
+        session.run(&doing, &self.create_target_statement())?;
         Ok(())
     }
 
@@ -195,7 +248,13 @@ impl Staging {
 
     /// Removes the staging table.
     pub fn remove(&self, session: &mut AdbcSession) -> Result<()> {
-        remove(session, self.name.schema.as_deref(), &self.name.table)
+        session.run(CANNOT_REMOVE, &self.remove_statement())?;
+        Ok(())
+    }
+
+    /// The statement that removes the staging table, if it is there.
+    pub fn remove_statement(&self) -> String {
+        drop_statement(&self.sql)
     }
 
     /// The number of its rows, counted by the database.
@@ -213,9 +272,13 @@ impl Staging {
 
 /// Removes a staging table, if it is there.
 pub fn remove(session: &mut AdbcSession, schema: Option<&str>, table: &str) -> Result<()> {
-    let statement = format!("DROP TABLE IF EXISTS {}", quoted(schema, table));
-    session.run("cannot remove a staging table", &statement)?;
+    session.run(CANNOT_REMOVE, &drop_statement(&quoted(schema, table)))?;
     Ok(())
+}
+
+/// The statement that drops a table, if it is there.
+pub fn drop_statement(table: &str) -> String {
+    format!("DROP TABLE IF EXISTS {table}")
 }
 
 fn quoted(schema: Option<&str>, table: &str) -> String {

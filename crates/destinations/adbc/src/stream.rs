@@ -13,10 +13,10 @@ use inrush_destination::{
 use crate::adapt::Adapter;
 use crate::careful::Trial;
 use crate::ingest::Ingest;
-use crate::quirks::RunLock;
 use crate::run::AdbcRun;
 use crate::session::AdbcSession;
 use crate::staging::Staging;
+use crate::steps::{self, UnitStep};
 
 /// The connection of one thread to staging.
 pub struct Stream<'a> {
@@ -85,6 +85,21 @@ impl<'a> Stream<'a> {
         Ok(refused)
     }
 
+    /// `record` is that of the unit; its transaction begins without it.
+    fn perform(&mut self, step: UnitStep, record: Option<&UnitRecord>) -> Result<()> {
+        let (shared, run) = (&self.run.shared, &self.run.record);
+        let (ledger, session) = (&shared.ledger, &mut self.session);
+        match step {
+            UnitStep::Begin => session.begin(),
+            UnitStep::HoldFence => ledger.fence(session, shared.quirks, run),
+            UnitStep::RecordUnit => {
+                let record = record.expect("a transaction ends with its record");
+                ledger.enter_unit(session, run.run_id, record)
+            }
+            UnitStep::Commit => session.commit("cannot commit a unit"),
+        }
+    }
+
     /// Ends the open ingest.
     fn finish(&mut self) -> Result<()> {
         let unit = self.unit.as_mut().expect("a unit was begun");
@@ -140,10 +155,9 @@ impl UnitStream for Stream<'_> {
         );
         let shared = &self.run.shared;
         let staging = self.staging(target);
-        self.session.begin()?;
-        shared
-            .ledger
-            .fence(&mut self.session, shared.quirks, &self.run.record)?;
+        for step in steps::UNIT_BEGIN {
+            self.perform(step, None)?;
+        }
         let ways = staging.carried.iter().map(|carried| carried.way).collect();
         let adapter = Adapter::new(&staging.plan.columns, ways, shared.product);
         let trial = match method {
@@ -211,17 +225,9 @@ impl UnitStream for Stream<'_> {
                 sent: record.rows_loaded,
             });
         }
-        let shared = &self.run.shared;
-        if shared.quirks.run_lock == RunLock::LedgerOnly {
-            shared
-                .ledger
-                .fence(&mut self.session, shared.quirks, &self.run.record)?;
+        for step in steps::unit_end(self.run.shared.quirks) {
+            self.perform(step, Some(record))?;
         }
-        let run_id = self.run.record.run_id;
-        shared
-            .ledger
-            .enter_unit(&mut self.session, run_id, record)?;
-        self.session.commit("cannot commit a unit")?;
         self.unit = None;
         Ok(counted)
     }

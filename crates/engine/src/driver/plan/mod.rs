@@ -20,7 +20,8 @@ use std::ops::Deref;
 use std::sync::Arc;
 
 use inrush_destination::{
-    Abilities, Destination, OwnMemory, RunRecord, Streams, TargetFacts, TargetName, TargetPlan,
+    Abilities, Destination, OwnMemory, RunRecord, RunSteps, StepsRequest, StepsTarget, Streams,
+    TargetFacts, TargetName, TargetPlan,
 };
 use inrush_package::{LoadOrder, Mode, Package, RunSettings};
 use inrush_rows::ids::RunId;
@@ -57,6 +58,8 @@ pub struct ContractPlan {
     pub flows: Vec<ContractFlow>,
     /// The units and rows of earlier runs of the same package.
     pub earlier: ContractEarlier,
+    /// The steps of the run at the destination.
+    pub steps: RunSteps,
     /// The runs of the package that were switched before anything was planned. If there are others when the run holds its
     /// lock, the plan is outdated.
     pub switched_before: Vec<RunId>,
@@ -287,11 +290,32 @@ pub async fn build(
         abilities,
         flows,
         earlier,
+        steps: RunSteps::default(),
         switched_before,
     };
+    plan.steps = steps_of(destination, &plan)?;
     plan.facts.lineage = lineage::of_plan(&plan, package);
-    plan.facts.plan_hash = identity::digest(plan.steps().iter().map(String::as_str));
+    plan.facts.plan_hash = identity::digest(plan.outline().iter().map(String::as_str));
     Ok(plan)
+}
+
+/// The steps of the run at the destination; none if nothing is left to do.
+fn steps_of(destination: &dyn Destination, plan: &ContractPlan) -> Result<RunSteps, PlanError> {
+    let resumes = match &plan.earlier {
+        ContractEarlier::Loaded { .. } => return Ok(RunSteps::default()),
+        ContractEarlier::Stopped { run, .. } => Some(run.run_id),
+        ContractEarlier::None => None,
+    };
+    let flows = plan.flows.iter();
+    let targets = flows.map(|flow| StepsTarget {
+        plan: &flow.target,
+        facts: flow.facts.as_ref(),
+    });
+    Ok(destination.steps(&StepsRequest {
+        run_key: &plan.run_key,
+        targets: targets.collect(),
+        resumes,
+    })?)
 }
 
 /// For each flow, why it has nothing to load, if it has nothing.

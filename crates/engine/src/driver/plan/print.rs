@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use inrush_destination::{OwnMemory, PublishedTogether, PublishesInto, Streams, WriteMode};
+use inrush_destination::{OwnMemory, PublishedTogether, PublishesInto, Step, Streams, WriteMode};
 use inrush_rows::plural::counted;
 use inrush_rows::quantity::bytes;
 use inrush_rows::told;
@@ -21,8 +21,8 @@ const BOUNDS_SHOWN: usize = 8;
 const SPLITS_SHOWN: usize = 3;
 
 impl ContractPlan {
-    /// The steps of the run, one line each.
-    pub fn steps(&self) -> Vec<String> {
+    /// All that decides what the run does, one line each: its digest is the hash of the plan.
+    pub fn outline(&self) -> Vec<String> {
         let mut steps = Vec::new();
         for flow in &self.flows {
             let target = &flow.reading.target;
@@ -94,12 +94,16 @@ impl fmt::Display for ContractPlan {
                 kept_words(kept.count(), *dropped)
             )?,
         }
-        for flow in &self.flows {
-            fmt_flow(
-                f,
-                flow,
-                matches!(self.earlier, ContractEarlier::Loaded { .. }),
-            )?;
+        fmt_steps(f, "\nEach session, when it is opened", &self.steps.session)?;
+        fmt_steps(f, "\nBegin of the run", &self.steps.begin)?;
+        let is_loaded = matches!(self.earlier, ContractEarlier::Loaded { .. });
+        for (place, flow) in self.flows.iter().enumerate() {
+            fmt_flow(f, flow, is_loaded)?;
+            if let Some(steps) = self.steps.units.get(place)
+                && let Some(heading) = transactions_words(self, place)
+            {
+                fmt_steps(f, &heading, steps)?;
+            }
         }
         told!(f, "\nPublish")?;
         told!(
@@ -112,6 +116,9 @@ impl fmt::Display for ContractPlan {
                 PublishedTogether::Target => "each target in one step, one target after the other",
             }
         )?;
+        for step in &self.steps.publish {
+            fmt_step(f, step)?;
+        }
         if !self.abilities.not_promised.is_empty() {
             told!(f, "\nNot promised here")?;
             for sentence in &self.abilities.not_promised {
@@ -120,6 +127,44 @@ impl fmt::Display for ContractPlan {
         }
         fmt_notes(f, &self.notes)
     }
+}
+
+/// Steps under their heading, if there are any.
+fn fmt_steps(f: &mut fmt::Formatter<'_>, heading: &str, steps: &[Step]) -> fmt::Result {
+    if steps.is_empty() {
+        return Ok(());
+    }
+    told!(f, "{heading}")?;
+    steps.iter().try_for_each(|step| fmt_step(f, step))
+}
+
+fn fmt_step(f: &mut fmt::Formatter<'_>, step: &Step) -> fmt::Result {
+    told!(f, "  {step}")
+}
+
+/// How many transactions commit the rows of a flow, in words. `None` if all of them are kept of a stopped run.
+fn transactions_words(plan: &ContractPlan, place: usize) -> Option<String> {
+    let flow = &plan.flows[place];
+    let (is_kept, has_parts): (&dyn Fn(usize) -> bool, bool) = match &plan.earlier {
+        ContractEarlier::Stopped { kept, in_parts, .. } => (
+            &|unit| kept.get((place, unit)).is_some(),
+            in_parts.iter().any(|(flow, _)| *flow == place),
+        ),
+        _ => (&|_| false, false),
+    };
+    // Each stream takes parts of a fed file, and commits them in one transaction.
+    if has_parts || flow.splits().any(|split| split.is_shared) {
+        return Some("  -- for each transaction:".to_owned());
+    }
+    let units = flow.units.iter().enumerate();
+    let left = units.filter(|(number, _)| !is_kept(*number));
+    let count: usize = left
+        .map(|(_, unit)| match unit.is_shared {
+            true => unit.splits.len(),
+            false => 1,
+        })
+        .sum();
+    (count > 0).then(|| format!("  -- for each of {count} transactions:"))
 }
 
 fn fmt_flow(f: &mut fmt::Formatter<'_>, flow: &ContractFlow, is_loaded: bool) -> fmt::Result {

@@ -1,0 +1,121 @@
+//! The steps that a run performs at a destination, as `inrush check` prints them.
+//!
+//! A destination makes the text of each step in one place: the run performs it with values, and
+//! [`Destination::steps`](crate::Destination::steps) shows it with words in angle brackets for the values that only the run
+//! can know.
+
+use std::fmt;
+
+use inrush_rows::ids::{RunId, RunKey};
+
+use crate::target::{TargetFacts, TargetPlan};
+
+/// A planned run whose steps are asked for.
+#[derive(Clone, Debug)]
+pub struct StepsRequest<'a> {
+    /// The key of the run.
+    pub run_key: &'a RunKey,
+    /// The targets, in the plan's order.
+    pub targets: Vec<StepsTarget<'a>>,
+    /// The stopped run that it resumes.
+    pub resumes: Option<RunId>,
+}
+
+/// A target of a planned run.
+#[derive(Clone, Copy, Debug)]
+pub struct StepsTarget<'a> {
+    /// The target as the run will fill it.
+    pub plan: &'a TargetPlan,
+    /// The target as it is now, if it exists.
+    pub facts: Option<&'a TargetFacts>,
+}
+
+/// The steps of a run in which no row is refused and nothing is loaded again. Reads are left out unless they lock.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct RunSteps {
+    /// Of each session, when it is opened.
+    pub session: Vec<Step>,
+    /// Before the first row.
+    pub begin: Vec<Step>,
+    /// Of each transaction that commits rows, by the target's index.
+    pub units: Vec<Vec<Step>>,
+    /// Of the publish.
+    pub publish: Vec<Step>,
+}
+
+/// A step.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Step {
+    /// Its text.
+    pub action: Action,
+    /// When it is performed.
+    pub times: Times,
+}
+
+/// The text of a step. Values that only the run can know are in angle brackets.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Action {
+    /// A statement, without a semicolon.
+    Statement(String),
+    /// Something that is no statement, in words: `write a file`, `send the rows`.
+    Other(String),
+}
+
+/// How often a step is performed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Times {
+    /// Once.
+    Once,
+    /// Any number of times: under a condition, in words after `if`.
+    If(String),
+}
+
+impl Step {
+    /// A statement that is performed once.
+    pub fn statement(sql: impl Into<String>) -> Step {
+        Step {
+            action: Action::Statement(sql.into()),
+            times: Times::Once,
+        }
+    }
+
+    /// Something else that is done once.
+    pub fn other(words: impl Into<String>) -> Step {
+        Step {
+            action: Action::Other(words.into()),
+            times: Times::Once,
+        }
+    }
+
+    /// The same step, if a condition holds.
+    #[must_use]
+    pub fn only_if(self, condition: impl Into<String>) -> Step {
+        Step {
+            times: Times::If(condition.into()),
+            ..self
+        }
+    }
+}
+
+/// A statement with its semicolon, anything else as a comment. A condition follows as a comment.
+impl fmt::Display for Step {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.action {
+            Action::Statement(sql) => write!(f, "{sql};")?,
+            Action::Other(words) => write!(f, "-- {words}")?,
+        }
+        match (&self.times, &self.action) {
+            (Times::Once, _) => Ok(()),
+            (Times::If(condition), Action::Statement(_)) => write!(f, " -- if {condition}"),
+            (Times::If(condition), Action::Other(_)) => write!(f, ", if {condition}"),
+        }
+    }
+}
+
+impl RunSteps {
+    /// True if the destination shows no steps.
+    pub fn is_empty(&self) -> bool {
+        let parts = [&self.session, &self.begin, &self.publish];
+        parts.iter().all(|steps| steps.is_empty()) && self.units.iter().all(Vec::is_empty)
+    }
+}
