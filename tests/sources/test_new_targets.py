@@ -242,9 +242,9 @@ def test_indexes_of_partitions_have_the_names_that_the_server_chooses(
         "INSERT INTO t SELECT n, 'x' || n, n, n FROM generate_series(1, 99) AS n"
     )
     target.execute("CREATE TABLE p_v_idx (a int)")
-    inrush(
-        *words(database, target, "--table", "t", "--with-partitions", "--with-indexes")
-    ).expect(CLEAN)
+    inrush(*words(database, target, "--table", "t", "--with-partitions", "--with-indexes")).expect(
+        CLEAN
+    )
     for query in (INDEXES, CONSTRAINTS):
         assert target.rows(query.format(True)) == database.rows(query.format(True))
     names = [row[1] for row in target.rows(INDEXES.format("tablename = 'p'"))]

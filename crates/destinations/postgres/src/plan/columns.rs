@@ -302,7 +302,7 @@ fn existing(
                 "the switch fills column `{}`, a column of versions (`scd`)",
                 column.name
             ),
-            &known.origin.without_a_column(),
+            known.origin.without_a_column(),
         ));
     }
     Ok((column.resolved.clone(), !column.not_null))
