@@ -119,7 +119,7 @@ def test_loads_are_as_the_model(
     # The times of a `timestamp` are in UTC, and the test compares them with the ledger's.
     newest_database.execute(f"ALTER DATABASE {newest_database.name} SET timezone = 'UTC'")
     newest_database.execute(TARGET.format(time=time))
-    chance, model = random.Random(seed), Model()
+    chance, model = random.Random(seed), Model()  # noqa: S311
     print("seed", seed)
     for load in range(5):
         rows = some_rows(chance)
@@ -147,8 +147,9 @@ SECOND: dict[Key, Values] = {
 @pytest.mark.parametrize(
     "point",
     [
-        "in_copy", "before_unit_commit", "unit_commit_sent", "after_unit_commit", "before_switch",
-        "in_switch", "before_switch_commit", "switch_commit_sent", "after_switch_commit", "before_report",
+        "in_copy", "before_unit_commit", "unit_commit_sent", "after_unit_commit",
+        "before_switch", "in_switch", "before_switch_commit", "switch_commit_sent",
+        "after_switch_commit", "before_report",
     ],
 )  # fmt: skip
 def test_killed_and_run_again(database: Database, inrush: Inrush, point: str) -> None:

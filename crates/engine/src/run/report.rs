@@ -79,8 +79,7 @@ pub fn of_run<S: LoadSteps>(
 fn versions_note(table: &TableReport) -> Option<String> {
     let rows = table.versions?;
     Some(format!(
-        "flow {}: of {}, {} are new, {} changed and got a new version, {} were overwritten in the current version, {} are \
-         unchanged",
+        "flow {}: of {}: {} new, {} with a new version, {} overwritten in the current version, {} unchanged",
         table.flow,
         counted(table.account.rows_loaded, "row"),
         rows.new,
