@@ -1,15 +1,15 @@
-"""Compares ways to copy lineitem from one server of PostgreSQL to another.
+"""Compares ways to copy lineitem from PostgreSQL to another server, a DuckDB file or Parquet files.
 
     make build && .venv/bin/python benchmarks/database_to_database.py --rounds 5
+    .venv/bin/python benchmarks/database_to_database.py --rounds 5 --to duckdb
 
-The source has lineitem as a plain table without indexes; the target is another server on the same
+The source has lineitem as a plain table without indexes; a target server is another one on the same
 machine with the same settings. All sides copy the same table, in turn; the side that goes first
 changes from round to round. In the first round the rows of each side are compared with the source's
 by a digest of all values. Ratios are to Inrush, round by round: above 1 a side takes longer.
 
 Sides that are not installed are left out, and the result says why: `pg_dump` must be of the
-server's version, and DuckDB's extension `postgres` must be in its folder already, because nothing
-is downloaded.
+server's version; DuckDB, dlt and sling are those of `.venv-bench` (`make bench` makes it).
 """
 
 from __future__ import annotations
@@ -17,26 +17,51 @@ from __future__ import annotations
 import argparse
 import json
 import shlex
+import shutil
 import statistics
-import subprocess
 import sys
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+import duckdb
+
 import ground
 from ground import Measure
+from harness.checkout import ROOT
 from harness.servers import Database, Server
+from peers.peer import CLIENTS
+from peers.python import version_of
 
 TABLE = "lineitem"
 
 
 @dataclass(frozen=True)
 class Ends:
-    """The databases of a round."""
+    """The source and the target of a round."""
 
     source: Database
-    target: Database
+    # A database of the other server, or the place of a DuckDB file or of a folder of Parquet files.
+    target: Database | Path
+
+    @property
+    def name(self) -> str:
+        """A name that no other round has."""
+        return self.target.name
+
+    @property
+    def url(self) -> str:
+        """The target as Inrush names it."""
+        if isinstance(self.target, Database):
+            return self.target.url
+        kind = "duckdb" if self.target.suffix == ".duckdb" else "parquet"
+        return f"{kind}:{self.target}"
+
+    @property
+    def server(self) -> Database:
+        """The target, which is a database of a server."""
+        assert isinstance(self.target, Database)
+        return self.target
 
 
 class Side:
@@ -44,10 +69,14 @@ class Side:
 
     name: str
     about: str
+    # The kinds of targets that it can copy to.
+    targets: tuple[str, ...] = ("postgres",)
 
-    def __init__(self, folder: Path, streams: int) -> None:
+    def __init__(self, folder: Path, streams: int, python: Path) -> None:
         self.folder = folder
         self.streams = streams
+        # The Python of the peers.
+        self.python = python
 
     def missing(self, source: Database) -> str | None:  # noqa: ARG002
         """Return why it cannot run here, or None if it can."""
@@ -67,14 +96,15 @@ class Inrush(Side):
 
     name = "Inrush"
     about = "one atomic load into a new table, all rows read at one snapshot and counted"
+    targets = ("postgres", "duckdb", "parquet")
 
     def commands(self, ends: Ends) -> list[Sequence[str | Path]]:
         """Return the command."""
-        path = self.folder / f"{ends.target.name}.toml"
+        path = self.folder / f"{ends.name}.toml"
         path.write_text(
             f'name = "copy"\n[connections]\n'
             f"crm = {{ url = {json.dumps(ends.source.url)} }}\n"
-            f"target = {{ url = {json.dumps(ends.target.url)} }}\n"
+            f"target = {{ url = {json.dumps(ends.url)} }}\n"
             f"[run]\nstreams = {self.streams}\nanalyze = false\n"
             f'[[flow]]\nsource = {{ connection = "crm", table = "{TABLE}" }}\ntable = "{TABLE}"\n'
         )
@@ -110,7 +140,7 @@ class Pipes(Side):
                 "COMMIT",
             ]
             reads = [*psql, "--dbname", ends.source.url, "--command", out]
-            writes = [*psql, "--dbname", ends.target.url]
+            writes = [*psql, "--dbname", ends.server.url]
             for one in steps:
                 writes += ["--command", one]
             pipe = f"set -o pipefail; {shlex.join(reads)} | {shlex.join(writes)}"
@@ -138,41 +168,105 @@ class Dump(Side):
 
     def commands(self, ends: Ends) -> list[Sequence[str | Path]]:
         """Return a shell that does one after the other, because restoring needs the whole dump."""
-        programs, folder = ends.source.server.programs, self.folder / ends.target.name
+        programs, folder = ends.source.server.programs, self.folder / ends.name
         jobs = f"--jobs={self.streams}"
         dump = [str(programs / "pg_dump"), "--format=directory", "--compress=0", jobs]
         dump += [f"--table={TABLE}", f"--file={folder}", ends.source.url]
-        restore = [str(programs / "pg_restore"), jobs, "--no-owner", f"--dbname={ends.target.url}"]
+        restore = [str(programs / "pg_restore"), jobs, "--no-owner", f"--dbname={ends.server.url}"]
         restore.append(str(folder))
         return [["/bin/bash", "-c", f"{shlex.join(dump)} && {shlex.join(restore)}"]]
 
 
-class DuckDb(Side):
+class OfPeers(Side):
+    """A side that is a script of `benchmarks/clients`, run by the Python of the peers."""
+
+    script: str
+    needs: tuple[str, ...]
+
+    def missing(self, source: Database) -> str | None:  # noqa: ARG002
+        """Look for its packages."""
+        for package in self.needs:
+            if not self.python.exists() or version_of(self.python, package) is None:
+                return f"{package} is not installed in {self.python.parent.parent.name}"
+        return None
+
+    def commands(self, ends: Ends) -> list[Sequence[str | Path]]:
+        """Return one process."""
+        target = ends.target.url if isinstance(ends.target, Database) else str(ends.target)
+        script = CLIENTS / self.script
+        words = [ends.source.url, target, TABLE, str(self.streams)]
+        return [[self.python, script, *words, self.folder / f"{self.script}-{ends.name}"]]
+
+
+class DuckDb(OfPeers):
     """DuckDB's extension for PostgreSQL, which reads and writes."""
 
     name = "DuckDB"
-    about = "`CREATE TABLE target.lineitem AS FROM source.lineitem` with the extension `postgres`"
+    about = (
+        "`CREATE TABLE ... AS FROM source.lineitem`, or `COPY ... TO` with a file for each thread, "
+        "by its extension `postgres`, the order of rows not kept"
+    )
+    targets = ("postgres", "duckdb", "parquet")
+    script = "duckdb_copy.py"
+    needs = ("duckdb", "duckdb-extension-postgres-scanner")
+
+
+class Dlt(OfPeers):
+    """A dlt pipeline that reads Arrow batches."""
+
+    name = "dlt"
+    about = 'a pipeline from `sql_table(backend="pyarrow")`, files of CSV between, COPY'
+    script = "dlt_copy.py"
+    needs = ("dlt", "SQLAlchemy")
+
+
+class Sling(Side):
+    """sling, whose wheel has its binary."""
+
+    name = "sling"
+    about = "`sling run --mode full-refresh`, by its bulk way (COPY)"
 
     def missing(self, source: Database) -> str | None:  # noqa: ARG002
-        """Load the extension."""
-        off = "SET autoinstall_known_extensions = false; SET autoload_known_extensions = false"
-        code = f"import duckdb; duckdb.sql('{off}; LOAD postgres')"
-        done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
-        return None if done.returncode == 0 else "its extension `postgres` is not installed"
+        """Look for its program."""
+        return None if self._program() else "sling-linux-amd64 is not installed"
+
+    def _program(self) -> Path | None:
+        environment = self.python.parent.parent
+        found = environment.glob("lib/*/site-packages/sling_linux_amd64/bin/sling-linux-amd64")
+        return next(found, None)
 
     def commands(self, ends: Ends) -> list[Sequence[str | Path]]:
-        """Return a Python that runs it."""
-        statements = (
-            f"SET threads = {self.streams}",
-            f"ATTACH '{ends.source.url}' AS source (TYPE postgres, READ_ONLY)",
-            f"ATTACH '{ends.target.url}' AS target (TYPE postgres)",
-            f"CREATE TABLE target.{TABLE} AS FROM source.{TABLE}",
-        )
-        code = f"import duckdb\nfor sql in {statements!r}:\n    duckdb.sql(sql)"
-        return [[sys.executable, "-c", code]]
+        """Return one process."""
+        settings = {
+            "SLING_HOME_DIR": str(self.folder / "sling"),
+            "SLING_DISABLE_TELEMETRY": "true",
+            "SLING_THREADS": str(self.streams),
+            "CRM": f"{ends.source.url}&sslmode=disable",
+            "DW": f"{ends.server.url}&sslmode=disable",
+        }
+        words = ["--src-conn", "CRM", "--src-stream", f"public.{TABLE}", "--tgt-conn", "DW"]
+        words += ["--tgt-object", f"public.{TABLE}", "--mode", "full-refresh"]
+        told = [f"{name}={value}" for name, value in settings.items()]
+        program = self._program()
+        assert program is not None
+        return [["/usr/bin/env", *told, program, "run", *words]]
 
 
-SIDES: tuple[type[Side], ...] = (Inrush, Pipes, Dump, DuckDb)
+def digest(ends: Ends, relation: str) -> str:
+    """Return a digest of all values of a side's rows, or of the source's in the same form."""
+    if isinstance(ends.target, Database):
+        return ground.digest(ends.target, relation)
+    place = ends.target
+    files = f"'{place}/**/*.parquet'"
+    rows = TABLE if place.suffix == ".duckdb" else f"read_parquet({files})"
+    with duckdb.connect(str(place) if place.suffix == ".duckdb" else ":memory:") as session:
+        # Dates, numbers and texts as they are written: sides may choose other types for them.
+        texts = ", ".join(f"CAST({column.split()[0]} AS VARCHAR)" for column in ground.LINEITEM)
+        sql = f"SELECT count(*), bit_xor(hash({texts})), sum(hash({texts})) FROM {rows}"
+        return str(session.execute(sql).fetchall())
+
+
+SIDES: tuple[type[Side], ...] = (Inrush, Pipes, Dump, DuckDb, Dlt, Sling)
 
 
 def measure(source: Server, target: Server, side: Side, ends: Ends) -> Measure:
@@ -202,17 +296,44 @@ def fill(source: Server, folder: Path, options: argparse.Namespace) -> Database:
     return database
 
 
+def fresh(
+    options: argparse.Namespace, target: Server, folder: Path, number: int
+) -> Database | Path:
+    """Return an empty target."""
+    if options.to == "postgres":
+        return ground.fresh(target)
+    return folder / (f"copy_{number}.duckdb" if options.to == "duckdb" else f"copy_{number}")
+
+
+def remove(target: Database | Path) -> None:
+    """Remove a target."""
+    if isinstance(target, Database):
+        ground.drop(target)
+    elif target.is_dir():
+        shutil.rmtree(target)
+    else:
+        target.unlink()
+
+
+WORDS = {
+    "postgres": ("PostgreSQL", "Two servers on this machine"),
+    "duckdb": ("a DuckDB file", "The source is a server on this machine"),
+    "parquet": ("Parquet files", "The source is a server on this machine"),
+}
+
+
 def page(facts: dict[str, object], found: dict[str, list[Measure]], left_out: list[str]) -> str:
     """Return the result as a page."""
     abouts = {side.name: side.about for side in SIDES}
     base = found[Inrush.name]
+    name, where = WORDS[str(facts["to"])]
     lines = [
-        f"# TPC-H scale {facts['scale']}, lineitem: from PostgreSQL to PostgreSQL",
+        f"# TPC-H scale {facts['scale']}, lineitem: from PostgreSQL to {name}",
         "",
         ground.machine_lines(facts),
-        f"Two servers on this machine, {facts['streams']} streams; {len(base)} rounds, all sides "
-        "in turn; medians (least-most). Server CPU is that of both servers. The rows of all sides "
-        "equal the source's, by digest of all values.",
+        f"{where}, {facts['streams']} streams; {len(base)} rounds, all sides in turn; medians "
+        "(least-most). Server CPU is that of all servers. The rows of all sides are equal, by "
+        "digest of all values.",
         "",
         "| side | wall s | wall / Inrush | client CPU s | server CPU s | client resident MiB |",
         "|---|---|---|---|---|---|",
@@ -223,7 +344,11 @@ def page(facts: dict[str, object], found: dict[str, list[Measure]], left_out: li
         lines.append(f"| {name} | {walls} | {ground.spread(ratios)} | {ground.cells(one)}")
     lines += ["", *(f"- {name}: {abouts[name]}" for name in found)]
     lines += [f"- left out: {one}" for one in left_out]
-    lines += ["", "Again: `.venv/bin/python benchmarks/database_to_database.py`.", ""]
+    lines += [
+        "",
+        f"Again: `.venv/bin/python benchmarks/database_to_database.py --to {facts['to']}`.",
+        "",
+    ]
     return "\n".join(lines)
 
 
@@ -232,15 +357,24 @@ def main() -> None:
     parser = ground.arguments((__doc__ or "").splitlines()[0])
     parser.add_argument("--scale", default="1", help="TPC-H's scale factor")
     parser.add_argument("--streams", type=int, default=2)
+    parser.add_argument("--to", choices=[*WORDS], default="postgres", help="the target")
+    parser.add_argument(
+        "--peers-python",
+        type=ground.whole_path,
+        default=ROOT / ".venv-bench" / "bin" / "python",
+        help="the Python of the peers",
+    )
     options = parser.parse_args()
     with ground.ground(options) as (target, folder), ground.second(target, folder) as source:
         about = ground.machine(target)
         database = fill(source, folder, options)
-        must_be = ground.digest(database, TABLE)
+        must_be = ground.digest(database, TABLE) if options.to == "postgres" else None
         sides: list[Side] = []
         left_out: list[str] = []
         for kind in SIDES:
-            side = kind(folder, options.streams)
+            if options.to not in kind.targets:
+                continue
+            side = kind(folder, options.streams, options.peers_python)
             why = side.missing(database)
             if why is None:
                 sides.append(side)
@@ -251,11 +385,15 @@ def main() -> None:
         for number in range(options.rounds):
             first = number % len(sides)
             for side in (*sides[first:], *sides[:first]):
-                ends = Ends(database, ground.fresh(target))
+                ends = Ends(database, fresh(options, target, folder, number))
                 found[side.name].append(measure(source, target, side, ends))
-                if number == 0 and ground.digest(ends.target, side.relation()) != must_be:
-                    sys.exit(f"{side.name}: the rows differ from the source's")
-                ground.drop(ends.target)
+                if number == 0:
+                    # Without a digest of the source in this form, that of the first side counts.
+                    its = digest(ends, side.relation())
+                    must_be = must_be or its
+                    if its != must_be:
+                        sys.exit(f"{side.name}: the rows differ")
+                remove(ends.target)
                 print(
                     f"round {number + 1}, {side.name}: {found[side.name][-1].wall_s:.2f} s",
                     flush=True,
@@ -263,9 +401,10 @@ def main() -> None:
     base = found[Inrush.name]
     facts: dict[str, object] = {
         "benchmark": "database_to_database",
+        "to": options.to,
         "scale": options.scale,
         "streams": options.streams,
-        "contents": f"sha256 of all rows in binary form, equal for all: {must_be}",
+        "contents": f"a digest of all rows, equal for all: {must_be}",
         "left_out": left_out,
         "wall_over_inrush_median": {
             name: statistics.median(
@@ -277,7 +416,7 @@ def main() -> None:
         "rounds": {name: [asdict(one) for one in measures] for name, measures in found.items()},
     }
     text = page(facts, found, left_out)
-    ground.write_results(options.results, "database-to-database", facts, text)
+    ground.write_results(options.results, f"database-to-{options.to}", facts, text)
 
 
 if __name__ == "__main__":

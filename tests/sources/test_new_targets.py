@@ -276,8 +276,8 @@ def test_partitions_by_the_flow_get_the_indexes(
             "SELECT relid::regclass::text FROM pg_partition_tree('t') WHERE isleaf"
         )
         assert partitions
-        names = {row[1] for row in target.rows(INDEXES.format("tablename <> 't'"))}
-        assert names == {
+        of_partitions = {row[1] for row in target.rows(INDEXES.format("tablename <> 't'"))}
+        assert of_partitions == {
             f"{name}_{rest}" for (name,) in partitions for rest in ("day_id_key", "day_idx")
         }
         assert target.value("SELECT bool_and(indisvalid) FROM pg_index")
