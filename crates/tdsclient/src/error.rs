@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use inrush_tds::MetadataError;
+
 /// The result of a call of a session.
 pub type Result<T> = std::result::Result<T, SessionError>;
 
@@ -47,6 +49,9 @@ pub enum SessionError {
         /// What is wrong.
         what: String,
     },
+    /// The columns of a query cannot be read: one of them has a type without a counterpart.
+    #[error("{0}")]
+    Columns(#[source] MetadataError),
     /// The connection ended, or was ended here after an earlier error.
     #[error("the connection to {server} was lost: {reason}")]
     Lost {
@@ -73,7 +78,7 @@ impl SessionError {
             SessionError::Lost { .. } => {
                 Some("is the server running, and the network up? The same command resumes the load")
             }
-            SessionError::Server(_) | SessionError::Interrupted => None,
+            SessionError::Server(_) | SessionError::Columns(_) | SessionError::Interrupted => None,
         }
     }
 

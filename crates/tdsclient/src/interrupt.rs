@@ -2,18 +2,36 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use inrush_rows::cancel::Stop;
+
 /// A request to stop, shared by the sessions of a run. Sessions look at it at least ten times a second.
 #[derive(Debug, Default)]
-pub struct Interrupt(AtomicBool);
+pub struct Interrupt {
+    is_raised: AtomicBool,
+    stop: Option<Stop>,
+}
 
 impl Interrupt {
+    /// A request that is also made by the stop of a run.
+    pub fn at(stop: &Stop) -> Interrupt {
+        Interrupt {
+            is_raised: AtomicBool::default(),
+            stop: Some(stop.clone()),
+        }
+    }
+
     /// Asks. It cannot be taken back.
     pub fn raise(&self) {
-        self.0.store(true, Ordering::Release);
+        self.is_raised.store(true, Ordering::Release);
     }
 
     /// True if somebody asked.
     pub fn is_raised(&self) -> bool {
-        self.0.load(Ordering::Acquire)
+        let is_stopped = || {
+            self.stop
+                .as_ref()
+                .is_some_and(|stop| stop.asked().is_some())
+        };
+        self.is_raised.load(Ordering::Acquire) || is_stopped()
     }
 }

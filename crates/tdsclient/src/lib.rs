@@ -3,14 +3,16 @@
 //! | file | what it has |
 //! |---|---|
 //! | [`address`] | URL and options of a connection |
-//! | [`session`] | the session: connect, run statements, send a bulk load, roll back |
+//! | [`session`] | the session: connect, run statements, send a bulk load, read the rows of a query, roll back |
+//! | `row_stream` | the rows of a query, as their packets come |
 //! | `prelogin`, `login` | the two messages before the first statement |
 //! | `tls` | TLS by rustls, within PRELOGIN packets (TDS 7.4) or before them (TDS 8.0) |
 //! | `transport` | packets on a socket; waits that end when the run is interrupted |
 //! | [`answer`], `tokens`, `values`, `reader` | what a server answers |
 //!
 //! All calls block. A session belongs to one thread at a time; another thread ends its wait by [`Interrupt`]. Memory is
-//! one answer, or one block of packets of a bulk load, which the caller encodes (`inrush-tds`).
+//! one answer, one block of packets of a bulk load, which the caller encodes (`inrush-tds`), or one packet and one row of a
+//! query, which the caller decodes.
 //!
 //! The crate knows nothing of tables, ledgers or the engine. Why it is here, and no client from the registry:
 //! `docs/design/sqlserver.md`. [MS-TDS] is Microsoft's description of the protocol.
@@ -23,6 +25,7 @@ mod login;
 mod packets;
 mod prelogin;
 mod reader;
+mod row_stream;
 pub mod session;
 mod tls;
 mod tokens;

@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use inrush_tds::PacketSize;
+use inrush_tds::{PacketSize, RowMetadata};
 
 use crate::address::{Encryption, Endpoint, SessionOptions};
 use crate::answer::Answer;
@@ -13,6 +13,7 @@ use crate::interrupt::Interrupt;
 use crate::login::Login;
 use crate::packets::{FIRST_PACKET_BYTES, kind, message};
 use crate::prelogin::{self, PreloginEncryption};
+use crate::row_stream::{Fault, Next, RowStream};
 use crate::tls;
 use crate::tokens::{self, Changes, Message};
 use crate::transport::Transport;
@@ -51,6 +52,8 @@ pub struct Session {
     transaction: u64,
     /// A bulk load is open: only its packets may be sent.
     in_bulk_load: bool,
+    /// A query whose rows are being read: nothing may be sent before their end.
+    rows: Option<Box<RowStream>>,
 }
 
 impl fmt::Debug for Session {
@@ -102,16 +105,94 @@ impl Session {
 
     /// Runs a batch of statements.
     pub fn run(&mut self, sql: &str) -> Result<Answer> {
+        self.send_batch(sql)?;
+        self.receive()
+    }
+
+    /// Runs a query, and returns its columns. [`next_rows`](Self::next_rows) reads its rows as they come.
+    pub fn begin_query(&mut self, sql: &str) -> Result<RowMetadata> {
+        self.send_batch(sql)?;
+        let mut stream = RowStream::default();
+        let found = match self.read_on(&mut stream)? {
+            Next::Columns => stream.columns.clone(),
+            _ => None,
+        };
+        let Some(columns) = found else {
+            return Err(self.transport.garbage("a query is answered without rows"));
+        };
+        self.rows = Some(Box::new(stream));
+        Ok(columns)
+    }
+
+    /// The bytes of the next whole rows of the query, for [`RowDecoder`](inrush_tds::result::RowDecoder); `None` at their end.
+    /// After an error the session has no query. To end a query before its end, close the session.
+    pub fn next_rows(&mut self) -> Result<Option<&[u8]>> {
+        let Some(mut stream) = self.rows.take() else {
+            return Ok(None);
+        };
+        match self.read_on(&mut stream)? {
+            Next::Rows(range) => {
+                let stream = self.rows.insert(stream);
+                Ok(Some(stream.bytes(range)))
+            }
+            _ => Ok(None),
+        }
+    }
+
+    /// Receives packets until there are columns, rows, or the end of an answer without an error.
+    fn read_on(&mut self, stream: &mut RowStream) -> Result<Next> {
+        loop {
+            let next = match stream.next() {
+                Ok(next) => next,
+                Err(Fault::Garbage(what)) => return Err(self.transport.garbage(&what)),
+                Err(Fault::Columns(error)) => {
+                    // The rest of the answer is not read.
+                    self.close();
+                    return Err(SessionError::Columns(error));
+                }
+            };
+            match next {
+                Next::Packet => {
+                    let received = self.transport.receive_packet(stream.buffer());
+                    if self.transport.take_attention() {
+                        self.close();
+                        return Err(SessionError::Interrupted);
+                    }
+                    match (received, first_error(&stream.message.errors)) {
+                        (Ok(true), _) => stream.end(),
+                        (Ok(false), _) => {}
+                        // The server said why before it ended the connection.
+                        (Err(SessionError::Lost { .. }), Some(said)) => {
+                            return Err(SessionError::Server(said.clone()));
+                        }
+                        (Err(error), _) => return Err(error),
+                    }
+                }
+                Next::End => {
+                    self.note(&stream.message.changes);
+                    self.fail_with(&stream.message.errors)?;
+                    return Ok(next);
+                }
+                Next::Columns | Next::Rows(_) => return Ok(next),
+            }
+        }
+    }
+
+    fn send_batch(&mut self, sql: &str) -> Result<()> {
+        debug_assert!(
+            self.rows.is_none(),
+            "the rows of a query are read to their end"
+        );
         let text: Vec<u8> = sql.encode_utf16().flat_map(u16::to_le_bytes).collect();
         let mut payload = Vec::with_capacity(HEADERS_BYTES + text.len());
         payload.extend_from_slice(&headers(self.transaction));
         payload.extend_from_slice(&text);
         let packets = message(kind::SQL_BATCH, &payload, self.facts.packet_size.bytes());
-        if let Err(error) = self.transport.send(&packets) {
+        let sent = self.transport.send(&packets);
+        if sent.is_err() {
             self.close();
-            return Err(error);
         }
-        self.receive()
+        sent
     }
 
     /// Begins a bulk load: runs an `INSERT BULK` statement. The packets of the load follow by [`send`](Self::send), and
@@ -153,8 +234,8 @@ impl Session {
     /// Rolls the transaction back, if there is one, even if the run is interrupted. A connection that cannot do it is
     /// closed, which rolls back as well.
     pub fn roll_back(&mut self) -> Result<()> {
-        if self.in_bulk_load {
-            // Only packets may follow.
+        if self.in_bulk_load || self.rows.take().is_some() {
+            // Only packets may follow, or rows come that nobody reads.
             self.transport.close();
         }
         if self.transaction == 0 || !self.transport.is_open() {
@@ -177,6 +258,7 @@ impl Session {
     pub fn close(&mut self) {
         self.transport.close();
         self.transaction = 0;
+        self.rows = None;
     }
 
     /// The answer of the server to the message that was sent.
@@ -190,15 +272,19 @@ impl Session {
             self.transport.limit(None);
             return Err(SessionError::Interrupted);
         }
-        match first_error(&read.errors) {
-            None => Ok(read.answer),
-            Some(error) => {
-                if read.errors.iter().any(|error| error.class >= CLASS_FATAL) {
-                    self.close();
-                }
-                Err(SessionError::Server(error.clone()))
-            }
+        self.fail_with(&read.errors)?;
+        Ok(read.answer)
+    }
+
+    /// Returns the error that an answer has, if it has any.
+    fn fail_with(&mut self, errors: &[ServerMessage]) -> Result<()> {
+        let Some(error) = first_error(errors) else {
+            return Ok(());
+        };
+        if errors.iter().any(|error| error.class >= CLASS_FATAL) {
+            self.close();
         }
+        Err(SessionError::Server(error.clone()))
     }
 
     fn receive_message(&mut self) -> Result<Message> {
@@ -368,6 +454,7 @@ fn log_in(
         transport,
         transaction: changes.transaction.unwrap_or(0),
         in_bulk_load: false,
+        rows: None,
     }))
 }
 

@@ -8,26 +8,26 @@ use crate::login::UTF8_SUPPORT;
 use crate::reader::Reader;
 use crate::values::read_row;
 
-mod token {
-    pub(super) const OFFSET: u8 = 0x78;
-    pub(super) const RETURN_STATUS: u8 = 0x79;
-    pub(super) const COLUMNS: u8 = 0x81;
-    pub(super) const TABLE_NAMES: u8 = 0xa4;
-    pub(super) const COLUMN_INFO: u8 = 0xa5;
-    pub(super) const ORDER: u8 = 0xa9;
-    pub(super) const ERROR: u8 = 0xaa;
-    pub(super) const INFO: u8 = 0xab;
-    pub(super) const LOGIN_ACK: u8 = 0xad;
-    pub(super) const FEATURES: u8 = 0xae;
-    pub(super) const ROW: u8 = 0xd1;
-    pub(super) const ROW_WITH_NULLS: u8 = 0xd2;
-    pub(super) const CHANGE: u8 = 0xe3;
-    pub(super) const SESSION_STATE: u8 = 0xe4;
-    pub(super) const SSPI: u8 = 0xed;
-    pub(super) const FEDERATION: u8 = 0xee;
-    pub(super) const DONE: u8 = 0xfd;
-    pub(super) const DONE_OF_PROCEDURE: u8 = 0xfe;
-    pub(super) const DONE_IN_PROCEDURE: u8 = 0xff;
+pub(crate) mod token {
+    pub(crate) const OFFSET: u8 = 0x78;
+    pub(crate) const RETURN_STATUS: u8 = 0x79;
+    pub(crate) const COLUMNS: u8 = 0x81;
+    pub(crate) const TABLE_NAMES: u8 = 0xa4;
+    pub(crate) const COLUMN_INFO: u8 = 0xa5;
+    pub(crate) const ORDER: u8 = 0xa9;
+    pub(crate) const ERROR: u8 = 0xaa;
+    pub(crate) const INFO: u8 = 0xab;
+    pub(crate) const LOGIN_ACK: u8 = 0xad;
+    pub(crate) const FEATURES: u8 = 0xae;
+    pub(crate) const ROW: u8 = 0xd1;
+    pub(crate) const ROW_WITH_NULLS: u8 = 0xd2;
+    pub(crate) const CHANGE: u8 = 0xe3;
+    pub(crate) const SESSION_STATE: u8 = 0xe4;
+    pub(crate) const SSPI: u8 = 0xed;
+    pub(crate) const FEDERATION: u8 = 0xee;
+    pub(crate) const DONE: u8 = 0xfd;
+    pub(crate) const DONE_OF_PROCEDURE: u8 = 0xfe;
+    pub(crate) const DONE_IN_PROCEDURE: u8 = 0xff;
 }
 
 /// Kinds of ENVCHANGE ([MS-TDS] 2.2.7.9).
@@ -107,49 +107,98 @@ pub(crate) fn read(bytes: &[u8]) -> Result<Message, String> {
                 let row = read_row(&mut reader, &rowset.columns, token == token::ROW_WITH_NULLS)?;
                 rowset.rows.push(row);
             }
-            token::DONE | token::DONE_OF_PROCEDURE | token::DONE_IN_PROCEDURE => {
-                let status = reader.u16()?;
-                reader.u16()?;
-                let count = reader.u64()?;
-                if status & DONE_COUNT != 0 {
-                    message.answer.counts.push(count);
-                }
-                message.answers_attention |= status & DONE_ATTENTION != 0;
-            }
-            token::ERROR => message.errors.push(read_message(reader.counted()?)?),
-            token::INFO => message.answer.notes.push(read_message(reader.counted()?)?),
-            token::CHANGE => read_change(reader.counted()?, &mut message.changes)?,
-            token::LOGIN_ACK => {
-                message.changes.logged_in = Some(read_login_ack(reader.counted()?)?)
-            }
-            token::FEATURES => loop {
-                let feature = reader.byte()?;
-                if feature == 0xff {
-                    break;
-                }
-                let length = reader.u32()? as usize;
-                let data = reader.take(length)?;
-                message.changes.takes_utf8 |= feature == UTF8_SUPPORT && data == [1];
-            },
-            token::RETURN_STATUS => message.answer.return_status = Some(reader.u32()? as i32),
-            token::OFFSET => {
-                reader.take(4)?;
-            }
-            token::ORDER | token::TABLE_NAMES | token::COLUMN_INFO | token::SSPI => {
-                reader.counted()?;
-            }
-            token::SESSION_STATE | token::FEDERATION => {
-                let length = reader.u32()? as usize;
-                reader.take(length)?;
-            }
-            other => {
-                return Err(format!(
-                    "byte {at} is 0x{other:02x}, which begins no part of an answer"
-                ));
-            }
+            other => read_one(other, at, &mut reader, &mut message)?,
         }
     }
     Ok(message)
+}
+
+/// Reads a part of an answer that is neither a description nor a row. Its token was read, at this byte.
+fn read_one(
+    token: u8,
+    at: usize,
+    reader: &mut Reader<'_>,
+    message: &mut Message,
+) -> Result<(), String> {
+    match token {
+        token::DONE | token::DONE_OF_PROCEDURE | token::DONE_IN_PROCEDURE => {
+            let status = reader.u16()?;
+            reader.u16()?;
+            let count = reader.u64()?;
+            if status & DONE_COUNT != 0 {
+                message.answer.counts.push(count);
+            }
+            message.answers_attention |= status & DONE_ATTENTION != 0;
+        }
+        token::ERROR => message.errors.push(read_message(reader.counted()?)?),
+        token::INFO => message.answer.notes.push(read_message(reader.counted()?)?),
+        token::CHANGE => read_change(reader.counted()?, &mut message.changes)?,
+        token::LOGIN_ACK => message.changes.logged_in = Some(read_login_ack(reader.counted()?)?),
+        token::FEATURES => loop {
+            let feature = reader.byte()?;
+            if feature == 0xff {
+                break;
+            }
+            let length = reader.u32()? as usize;
+            let data = reader.take(length)?;
+            message.changes.takes_utf8 |= feature == UTF8_SUPPORT && data == [1];
+        },
+        token::RETURN_STATUS => message.answer.return_status = Some(reader.u32()? as i32),
+        token::OFFSET => {
+            reader.take(4)?;
+        }
+        token::ORDER | token::TABLE_NAMES | token::COLUMN_INFO | token::SSPI => {
+            reader.counted()?;
+        }
+        token::SESSION_STATE | token::FEDERATION => {
+            let length = reader.u32()? as usize;
+            reader.take(length)?;
+        }
+        other => {
+            return Err(format!(
+                "byte {at} is 0x{other:02x}, which begins no part of an answer"
+            ));
+        }
+    }
+    Ok(())
+}
+
+/// Reads a part of an answer that is neither a description nor a row, from its token to its end.
+pub(crate) fn read_part(bytes: &[u8], message: &mut Message) -> Result<(), String> {
+    let mut reader = Reader::new(bytes);
+    read_one(reader.byte()?, 0, &mut reader, message)
+}
+
+/// The bytes of the part of an answer that begins here, neither a description nor a row; `None` if not all are there.
+pub(crate) fn whole_bytes(bytes: &[u8]) -> Result<Option<usize>, String> {
+    let mut reader = Reader::new(bytes);
+    let token = reader.byte()?;
+    let length = match token {
+        token::DONE | token::DONE_OF_PROCEDURE | token::DONE_IN_PROCEDURE => Ok(12),
+        token::RETURN_STATUS | token::OFFSET => Ok(4),
+        token::SESSION_STATE | token::FEDERATION => reader.u32().map(|length| length as usize),
+        token::ERROR
+        | token::INFO
+        | token::CHANGE
+        | token::ORDER
+        | token::TABLE_NAMES
+        | token::COLUMN_INFO => reader.u16().map(usize::from),
+        other => {
+            return Err(format!(
+                "a part begins with 0x{other:02x}, as none of an answer to a query does"
+            ));
+        }
+    };
+    let whole = length.map(|length| reader.position().saturating_add(length));
+    Ok(whole.ok().filter(|whole| *whole <= bytes.len()))
+}
+
+/// True if this token ends the answer of a statement.
+pub(crate) fn is_done(token: u8) -> bool {
+    matches!(
+        token,
+        token::DONE | token::DONE_OF_PROCEDURE | token::DONE_IN_PROCEDURE
+    )
 }
 
 fn read_message(mut reader: Reader<'_>) -> Result<ServerMessage, String> {

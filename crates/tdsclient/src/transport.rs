@@ -275,22 +275,25 @@ impl Transport {
     /// Receives a message: the payload of its packets.
     pub(crate) fn receive(&mut self) -> Result<Vec<u8>> {
         let mut payload = Vec::new();
-        loop {
-            let header = self.header()?;
-            while self.input.len() < header.bytes {
-                self.fill()?;
-            }
-            payload.extend_from_slice(&self.input[HEADER_BYTES..header.bytes]);
-            self.input.drain(..header.bytes);
+        while !self.receive_packet(&mut payload)? {
             if payload.len() > ANSWER_BYTES_MAX {
                 return Err(
                     self.garbage(&format!("it has more than {} MiB", ANSWER_BYTES_MAX >> 20))
                 );
             }
-            if header.is_last() {
-                return Ok(payload);
-            }
         }
+        Ok(payload)
+    }
+
+    /// Receives a packet and appends its payload. Returns true if it is the last one of its message.
+    pub(crate) fn receive_packet(&mut self, payload: &mut Vec<u8>) -> Result<bool> {
+        let header = self.header()?;
+        while self.input.len() < header.bytes {
+            self.fill()?;
+        }
+        payload.extend_from_slice(&self.input[HEADER_BYTES..header.bytes]);
+        self.input.drain(..header.bytes);
+        Ok(header.is_last())
     }
 
     fn header(&mut self) -> Result<Header> {
