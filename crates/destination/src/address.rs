@@ -194,9 +194,10 @@ impl DestinationKind {
     /// True if a URL means a database with tables that can be read. Files of Parquet are read as files.
     pub fn has_tables(url: &str) -> bool {
         match Self::of(url) {
-            Some(DestinationKind::DuckDb(_) | DestinationKind::Adbc(_)) => true,
-            // Tables of SQL Server are not read yet.
-            Some(DestinationKind::Parquet(_) | DestinationKind::SqlServer) | None => false,
+            Some(
+                DestinationKind::DuckDb(_) | DestinationKind::Adbc(_) | DestinationKind::SqlServer,
+            ) => true,
+            Some(DestinationKind::Parquet(_)) | None => false,
         }
     }
 

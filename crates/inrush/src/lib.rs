@@ -11,6 +11,7 @@ mod flow_databases;
 mod flow_files;
 mod flow_since;
 mod flow_source;
+mod flow_sqlserver;
 mod flow_steps;
 mod flow_stream;
 mod flow_tables;

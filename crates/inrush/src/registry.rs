@@ -22,6 +22,7 @@ use inrush_transform::evaluator::{Evaluator, EvaluatorError};
 
 use crate::flow_databases::FlowDatabases;
 use crate::flow_files::FlowFiles;
+use crate::flow_sqlserver::FlowSqlServer;
 use crate::flow_steps::FlowSteps;
 use crate::flow_stream::FlowStream;
 use crate::flow_tables::FlowTables;
@@ -39,6 +40,7 @@ pub fn open_sources(
             files: FlowFiles::new(stop),
             tables: FlowTables::new(&defaults, stop),
             databases: FlowDatabases::new(site_packages.as_deref(), stop),
+            sql_server: FlowSqlServer::new(stop),
             steps: FlowSteps::new(site_packages.as_deref()),
         })
     }
@@ -66,14 +68,20 @@ struct FlowSources {
     files: FlowFiles,
     tables: FlowTables,
     databases: FlowDatabases,
+    sql_server: FlowSqlServer,
     steps: FlowSteps,
 }
 
 impl FlowSources {
-    /// The connection of a source that is reached by an ADBC driver.
-    fn driven<'a>(asked: &FlowAsked<'a>, source: &FlowSource) -> Option<&'a Connection> {
+    /// The connection of a source, and its kind, if it is not PostgreSQL's.
+    fn other<'a>(
+        asked: &FlowAsked<'a>,
+        source: &FlowSource,
+    ) -> Option<(DestinationKind, &'a Connection)> {
         let connection = asked.package.connections.get(&source.connection)?;
-        DestinationKind::has_tables(connection.address()).then_some(connection)
+        let url = connection.address();
+        let kind = DestinationKind::of(url).filter(|_| DestinationKind::has_tables(url))?;
+        Some((kind, connection))
     }
 }
 
@@ -86,8 +94,11 @@ impl Sources for FlowSources {
         let Some(source) = &asked.flow.source else {
             return self.files.look(asked, notes);
         };
-        match FlowSources::driven(asked, source) {
-            Some(connection) => self.databases.look(asked, source, connection, notes),
+        match FlowSources::other(asked, source) {
+            Some((DestinationKind::SqlServer, connection)) => {
+                self.sql_server.look(asked, source, connection, notes)
+            }
+            Some((_, connection)) => self.databases.look(asked, source, connection, notes),
             None => self.tables.look(asked, source, notes),
         }
     }
@@ -96,8 +107,11 @@ impl Sources for FlowSources {
         let Some(source) = &asked.flow.source else {
             return self.files.find(asked);
         };
-        match FlowSources::driven(asked, source) {
-            Some(connection) => self.databases.open(asked, source, connection).map(drop),
+        match FlowSources::other(asked, source) {
+            Some((DestinationKind::SqlServer, connection)) => {
+                self.sql_server.open(asked, source, connection).map(drop)
+            }
+            Some((_, connection)) => self.databases.open(asked, source, connection).map(drop),
             None => self.tables.open(asked, source).map(drop),
         }
     }

@@ -118,8 +118,8 @@ pub(super) fn check_flow_source(
                     &at("source.connection"),
                     &source.connection,
                     "no tables are read from there",
-                    "name a connection whose URL is postgresql://USER@HOST/DATABASE, FILE.duckdb or adbc:DRIVER; files, \
-                     also those of Parquet, are read by `files`",
+                    "name a connection whose URL is postgresql://USER@HOST/DATABASE, mssql://USER@HOST/DATABASE, FILE.duckdb \
+                     or adbc:DRIVER; files, also those of Parquet, are read by `files`",
                 );
             }
         }

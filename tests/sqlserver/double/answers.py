@@ -10,7 +10,7 @@ from ..table import CP1252
 from ..tokens import DONE_COUNT, DONE_FINAL, DONE_MORE, b_varchar, done, env_change
 from .base import Result
 from .errors import SqlError
-from .types import description
+from .types import description, encoded
 
 
 def error_tokens(error: SqlError) -> bytes:
@@ -39,8 +39,8 @@ def result_tokens(result: Result) -> bytes:
     if result.status is not None:
         tokens += b"\x79" + struct.pack("<i", result.status)
     if result.names is not None:
-        if result.columns is not None and not result.rows:
-            tokens += description(result.columns)
+        if result.columns is not None:
+            tokens += description(result.columns) + encoded(result.rows, result.columns)
         else:
             tokens += _rows(result.names, result.rows)
     status = DONE_MORE | (DONE_COUNT if result.count is not None else DONE_FINAL)

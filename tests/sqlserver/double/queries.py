@@ -33,13 +33,33 @@ class Queries(SessionBase):
 
     def _do_select(self, query: Select) -> Result:
         names, found = self._query(query)
-        columns = None
-        if len(query.sources) == 1 and all(item[0][0] == "column" for item in query.items):
-            source = self.find(query.sources[0].name)
-            if isinstance(source, Table):
-                places = [source.place(name) for name in names]
-                columns = [source.columns[place] for place in places if place is not None]
-        return Result(names=names, rows=found, columns=columns, count=len(found))
+        return Result(names=names, rows=found, columns=self._described(query), count=len(found))
+
+    def _described(self, query: Select) -> list[Column] | None:
+        """Return the columns of a query of one table; None if it computes others than texts."""
+        if len(query.sources) != 1 or query.group:
+            return None
+        source = query.sources[0]
+        known: list[Column] | None = None
+        if source.query is not None:
+            known = self._described(source.query)
+        elif (source.name.schema or "").lower() != "sys":
+            found = self.find(source.name)
+            known = found.columns if isinstance(found, Table) else None
+        if known is None:
+            return None
+        columns: list[Column] = []
+        for node, alias in query.items:
+            named = [one for one in known if one.name.lower() == alias.lower()]
+            if node[0] == "star":
+                columns += known
+            elif node[0] == "column" and node[2].lower() == alias.lower() and named:
+                columns.append(named[0])
+            elif node[0] == "cast" and node[2] == TEXT:
+                columns.append(Column(alias, TEXT))
+            else:
+                return None
+        return columns
 
     def _query(
         self, query: Select, outer: Scope | None = None

@@ -186,6 +186,52 @@ class SqlType:
             return lambda data: str(uuid.UUID(bytes_le=bytes(data)))
         return _moments(self)
 
+    def encode(self, value: Any) -> bytes:
+        """Return the bytes of a value that is not NULL, as the decoder reads them."""
+        name = self.name
+        if name == "bit" or name in _INTEGERS:
+            return int(value).to_bytes(
+                self.value_bytes, "little", signed=name not in ("bit", "tinyint")
+            )
+        if name in ("real", "float"):
+            return struct.pack("<f" if name == "real" else "<d", value)
+        if name in ("decimal", "numeric"):
+            sign, digits, exponent = Decimal(value).as_tuple()
+            number = int("".join(map(str, digits))) * 10 ** (int(exponent) + self.scale)
+            return bytes([not sign]) + number.to_bytes(self.value_bytes - 1, "little")
+        if name in ("char", "varchar", "nchar", "nvarchar"):
+            return str(value).encode(self.encoding)
+        if name in ("binary", "varbinary"):
+            return bytes(value)
+        if name == "uniqueidentifier":
+            return uuid.UUID(value).bytes_le
+        return _moment_bytes(self, value)
+
+
+def _moment_bytes(kind: SqlType, value: str) -> bytes:
+    """Return the bytes of a date, a time or a moment, as `_moments` reads them."""
+    words = value.split(" ")
+    time = words[0] if kind.name == "time" else words[1] if len(words) > 1 else "00:00:00"
+    clock, _, fraction = time.partition(".")
+    hours, minutes, seconds = map(int, clock.split(":"))
+    of_day = hours * 3600 + minutes * 60 + seconds
+    ticks = of_day * 10**kind.scale + int((fraction + "0" * kind.scale)[: kind.scale] or 0)
+    time_bytes = ticks.to_bytes(kind.time_bytes, "little")
+    if kind.name == "time":
+        return time_bytes
+    day = datetime.date.fromisoformat(words[0]).toordinal()
+    if kind.name == "date":
+        return (day - 1).to_bytes(3, "little")
+    if kind.name == "datetime2":
+        return time_bytes + (day - 1).to_bytes(3, "little")
+    if kind.name == "datetimeoffset":
+        return time_bytes + (day - 1).to_bytes(3, "little") + bytes(2)
+    days = day - datetime.date(1900, 1, 1).toordinal()
+    if kind.name == "smalldatetime":
+        return struct.pack("<HH", days, of_day // 60)
+    milliseconds = of_day * 1000 + int((fraction + "000")[:3])
+    return struct.pack("<iI", days, (milliseconds * 3 + 5) // 10)
+
 
 # The type of texts that no column describes.
 TEXT = SqlType("nvarchar", -1, collation=DATABASE_COLLATION)
@@ -250,6 +296,29 @@ def description(columns: list[Column]) -> bytes:
         name = column.name.encode("utf-16-le")
         data += struct.pack("<IH", 0, flags) + info + bytes([len(name) // 2]) + name
     return data
+
+
+def encoded(rows: list[list[Any]], columns: list[Column]) -> bytes:
+    """Return ROW of each row."""
+    pieces = []
+    for row in rows:
+        pieces.append(b"\xd1")
+        for value, column in zip(row, columns, strict=True):
+            kind = column.kind
+            data = None if value is None else kind.encode(value)
+            if kind.is_chunked:
+                chunk = struct.pack("<I", len(data)) + data if data else b""
+                total = struct.pack("<Q", len(data)) if data is not None else _NULL_OF_CHUNKS
+                pieces.append(total + (chunk + bytes(4) if data is not None else b""))
+            elif kind.length:
+                pieces.append(struct.pack("<H", _MAX if data is None else len(data)))
+                pieces.append(data or b"")
+            elif kind.is_fixed(nullable=column.nullable):
+                assert data is not None, column.name
+                pieces.append(data)
+            else:
+                pieces.append(bytes([len(data)]) + data if data is not None else b"\0")
+    return b"".join(pieces)
 
 
 def check_description(payload: bytes, columns: list[Column]) -> int:

@@ -26,7 +26,8 @@ and --with-partitions need PostgreSQL.",
     after_long_help = COPY_HELP
 )]
 pub struct CopyArguments {
-    /// The database that is read: postgresql://USER@HOST/DATABASE, FILE.duckdb or adbc:DRIVER
+    /// The database that is read: postgresql://USER@HOST/DATABASE, mssql://USER@HOST/DATABASE,
+    /// FILE.duckdb or adbc:DRIVER
     ///
     /// A standby can be read, too. Parts that the URL leaves out come from the same places as those of
     /// --to. A password in the URL is refused; ${env:NAME} in it stands for an environment variable.

@@ -32,7 +32,6 @@
 
 mod arrays;
 mod columns;
-mod content;
 mod database;
 mod duckdb;
 mod error;

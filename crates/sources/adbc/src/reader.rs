@@ -9,12 +9,11 @@ use inrush_rows::chunk::{Chunk, NumberedRows, Places};
 use inrush_rows::typed_rows::{Cells, RowFault, TypedColumn, TypedRows};
 use inrush_scan::Records;
 use inrush_source::{
-    Chunks, KEY_ROW_BITS, ReadPace, SourceError, SourceMeter, SplitEnd, SplitReader,
+    Chunks, KEY_ROW_BITS, ReadPace, RowsHash, SourceError, SourceMeter, SplitEnd, SplitReader,
     nanoseconds_since,
 };
 
 use crate::arrays::{values_bytes, with_valid_texts};
-use crate::content::RowsHash;
 use crate::error::{input_error, of_driver};
 use crate::input::TableInput;
 use crate::pool::Lease;

@@ -17,14 +17,13 @@ use inrush_rows::chunk::{Chunk, NumberedRows, Places};
 use inrush_rows::typed_rows::{TypedColumn, TypedRows};
 use inrush_scan::Records;
 use inrush_source::{
-    Chunks, Input, InputState, NextPart, PART_BYTES, ReadSettings, ShareSettings, SharedPart,
-    SharedSplit, Source, SourceColumn, SourceError, SourceMeter, SourceSplit, SourceStream,
-    SplitContent, SplitEnd, SplitReader, nanoseconds_since,
+    Chunks, Input, InputState, NextPart, PART_BYTES, ReadSettings, RowsHash, ShareSettings,
+    SharedPart, SharedSplit, Source, SourceColumn, SourceError, SourceMeter, SourceSplit,
+    SourceStream, SplitContent, SplitEnd, SplitReader, nanoseconds_since,
 };
 
 use crate::arrays::{values_bytes, with_valid_texts};
 use crate::columns::Column;
-use crate::content::RowsHash;
 use crate::error::{input_error, unsuitable};
 use crate::reader::{CHUNK_ROWS, one_for_each_row};
 

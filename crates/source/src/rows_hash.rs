@@ -12,8 +12,9 @@ use arrow_array::{
 use arrow_buffer::{ArrowNativeType, NullBuffer};
 use arrow_schema::DataType;
 use inrush_rows::typed_rows::Cells;
-use inrush_source::ContentHash;
 use twox_hash::XxHash3_64;
+
+use crate::ContentHash;
 
 /// The hashes of all columns.
 pub struct RowsHash {

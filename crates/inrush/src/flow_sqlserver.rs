@@ -1,0 +1,144 @@
+//! Tables and queries of SQL Server as the inputs of flows (`source = ...` in a package).
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use inrush_engine::plan::PlanError;
+use inrush_engine::plan::flow_inputs::{FlowAsked, FlowInputs};
+use inrush_package::{ColumnDetail, Connection, FlowSource};
+use inrush_rows::cancel::Stop;
+use inrush_rows::pace::Pace;
+use inrush_sniff::tables::type_name;
+use inrush_source::{Source, SourceError};
+use inrush_source_sqlserver::{SessionOptions, Settings, SqlServerSource};
+
+use crate::flow_source::{STABLE_NOTE, rate_note, rate_of, rows_of, typed_inputs};
+
+/// The tables and queries of all flows of a run. Each is opened once.
+#[derive(Debug)]
+pub struct FlowSqlServer {
+    stop: Stop,
+    /// By the name of the connection.
+    paces: Mutex<BTreeMap<String, Arc<Pace>>>,
+    /// By the name of the flow.
+    opened: Mutex<BTreeMap<String, Arc<SqlServerSource>>>,
+}
+
+impl FlowSqlServer {
+    /// Tables whose reads end when the run is asked to stop.
+    pub fn new(stop: &Stop) -> FlowSqlServer {
+        FlowSqlServer {
+            stop: stop.clone(),
+            paces: Mutex::default(),
+            opened: Mutex::default(),
+        }
+    }
+
+    /// The source of a flow.
+    pub fn open(
+        &self,
+        asked: &FlowAsked<'_>,
+        source: &FlowSource,
+        connection: &Connection,
+    ) -> Result<Arc<SqlServerSource>, PlanError> {
+        let mut opened = self.opened.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(known) = opened.get(asked.name) {
+            return Ok(Arc::clone(known));
+        }
+        refuse_what_is_not_done(asked, source)?;
+        let settings = Settings {
+            rows: rows_of(asked.name, source)?,
+            columns: source.columns.clone(),
+            filter: source.filter.clone(),
+            pace: self.pace(asked, source),
+            is_stable: source.stable,
+        };
+        let options = options(asked, source, connection)?;
+        let source = Arc::new(SqlServerSource::open(&options, &settings, &self.stop)?);
+        opened.insert(asked.name.to_owned(), Arc::clone(&source));
+        Ok(source)
+    }
+
+    /// The pace of a connection.
+    fn pace(&self, asked: &FlowAsked<'_>, source: &FlowSource) -> Arc<Pace> {
+        let rate = rate_of(asked.package, &source.connection);
+        let mut paces = self.paces.lock().unwrap_or_else(PoisonError::into_inner);
+        let pace = paces.entry(source.connection.clone());
+        Arc::clone(pace.or_insert_with(|| Arc::new(Pace::new(rate))))
+    }
+
+    /// The inputs of a flow.
+    pub fn look(
+        &self,
+        asked: &FlowAsked<'_>,
+        source: &FlowSource,
+        connection: &Connection,
+        notes: &mut Vec<String>,
+    ) -> Result<FlowInputs, PlanError> {
+        let opened = self.open(asked, source, connection)?;
+        notes.push(format!(
+            "rows are read from {}, by one stream",
+            opened.describe()
+        ));
+        notes.extend(rate_note(&*opened));
+        notes.extend(opened.notes());
+        notes.push(match source.stable {
+            true => STABLE_NOTE.to_owned(),
+            false => {
+                "a run that is resumed compares what was loaded with the rows then, and needs --again if they differ"
+                    .to_owned()
+            }
+        });
+        let columns = opened.source_columns().iter();
+        let columns = columns.map(|column| ColumnDetail {
+            type_name: type_name(&column.data_type, column.is_uuid),
+            nullable: !column.not_null,
+            ..ColumnDetail::named(&column.name)
+        });
+        let columns = columns.collect();
+        typed_inputs(asked, opened, columns)
+    }
+}
+
+/// The session's options. Options of a load are not those of a source.
+fn options(
+    asked: &FlowAsked<'_>,
+    source: &FlowSource,
+    connection: &Connection,
+) -> Result<SessionOptions, PlanError> {
+    let options = inrush_source_sqlserver::session_options(
+        connection.address(),
+        &connection.options,
+        asked.folder,
+    );
+    options.map_err(|(what, fix)| {
+        PlanError::from(SourceError::Unsuitable {
+            input: source.connection.clone().into(),
+            what,
+            fix,
+        })
+    })
+}
+
+/// Refuses settings that this source does not have.
+fn refuse_what_is_not_done(asked: &FlowAsked<'_>, source: &FlowSource) -> Result<(), PlanError> {
+    let (word, hint) = if source.since.is_some() {
+        ("since", "write the condition as `where` of the source")
+    } else if source.split_by.is_some() {
+        ("split_by", "remove it: one stream reads the rows")
+    } else if source.indexes {
+        ("indexes", "remove it, and create the indexes yourself")
+    } else if source.partitions {
+        (
+            "partitions",
+            "remove it; `partition_by` of the flow partitions the target",
+        )
+    } else {
+        return Ok(());
+    };
+    Err(PlanError::Mismatch {
+        flow: asked.name.to_owned(),
+        what: format!("`{word}` is not available for a source in SQL Server"),
+        hint: hint.to_owned(),
+    })
+}

@@ -1,0 +1,41 @@
+//! The columns that are read.
+
+use arrow_schema::DataType;
+use inrush_source::SourceColumn;
+use inrush_tds::{ColumnMetadata, SqlType, result};
+
+/// A column that is read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Column {
+    /// Its name.
+    pub name: String,
+    /// The type of its values.
+    pub data_type: DataType,
+    /// Its values are UUIDs.
+    pub is_uuid: bool,
+    /// It has no NULL.
+    pub not_null: bool,
+}
+
+impl Column {
+    /// A column as the server describes it.
+    pub fn new(described: &ColumnMetadata) -> Column {
+        let sql_type = &described.type_info.sql_type;
+        Column {
+            name: described.name.clone(),
+            data_type: result::data_type(sql_type),
+            is_uuid: matches!(sql_type, SqlType::UniqueIdentifier),
+            not_null: !described.is_nullable(),
+        }
+    }
+
+    /// What a plan is told.
+    pub fn in_source(&self) -> SourceColumn {
+        SourceColumn {
+            name: self.name.clone(),
+            data_type: Some(self.data_type.clone()),
+            is_uuid: self.is_uuid,
+            native: None,
+        }
+    }
+}

@@ -1,0 +1,71 @@
+//! Tables, views and queries of SQL Server as a source.
+//!
+//! # Which rows
+//!
+//! One statement reads all rows, by one session, at the isolation level READ COMMITTED. If the database has
+//! READ_COMMITTED_SNAPSHOT on, the statement shows the moment at which it began, whatever is written meanwhile. Otherwise it locks
+//! rows one after the other: a row that another session moves meanwhile can be read twice or not at all. The plan says so, with
+//! the fix.
+//!
+//! # Rows
+//!
+//! The bytes of rows are decoded to Arrow as their packets come: no more than a packet and a chunk are held. A value that Arrow
+//! would change becomes a reject: a time that is finer than a microsecond, a text that its code page does not have
+//! (`inrush_tds::result`).
+//!
+//! # Is it what it was?
+//!
+//! A server tells no version of a table that every statement would change. So the state of an input is different at each
+//! opening, and a run that is resumed reads again what was loaded, and compares.
+
+mod columns;
+mod error;
+mod input;
+mod query;
+mod reader;
+mod source;
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::Arc;
+
+use inrush_rows::pace::Pace;
+use inrush_tdsclient::SessionError;
+use inrush_tdsclient::address::refuse_unknown;
+
+pub use columns::Column;
+pub use inrush_source::Rows;
+pub use inrush_tdsclient::SessionOptions;
+pub use source::SqlServerSource;
+
+/// The source's settings.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// What is read.
+    pub rows: Rows,
+    /// The columns: `name`, or `name::text` for the server's text of its values. None means all.
+    pub columns: Vec<String>,
+    /// A condition on the rows, as in WHERE.
+    pub filter: Option<String>,
+    /// The pace at which bytes are read, shared by all sources of the connection.
+    pub pace: Arc<Pace>,
+    /// The rows are declared not to change between runs.
+    pub is_stable: bool,
+}
+
+/// The options of the sessions of a connection. `Err` is what is wrong with them and how to fix it, without secrets.
+pub fn session_options(
+    url: &str,
+    options: &BTreeMap<String, String>,
+    folder: &Path,
+) -> Result<SessionOptions, (String, String)> {
+    let (session, others) = SessionOptions::parse(url, options, folder).map_err(with_fix)?;
+    // A connection that is also a target may have the options of a load.
+    refuse_unknown(&others, &["filegroups", "switch", "table_lock"]).map_err(with_fix)?;
+    Ok(session)
+}
+
+fn with_fix(error: SessionError) -> (String, String) {
+    let fix = error.hint().unwrap_or("correct the connection").to_owned();
+    (error.to_string(), fix)
+}

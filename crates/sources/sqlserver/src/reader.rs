@@ -1,0 +1,208 @@
+//! Reads all rows of an input: they are decoded as their packets come.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use inrush_rows::chunk::{Chunk, NumberedRows};
+use inrush_rows::typed_rows::{RowFault, TypedColumn, TypedRows};
+use inrush_scan::Records;
+use inrush_source::{
+    Chunks, ReadPace, RowsHash, SourceError, SourceMeter, SplitEnd, SplitReader, nanoseconds_since,
+};
+use inrush_tds::result::{DecodedRows, RowDecoder};
+use inrush_tdsclient::SessionError;
+
+use crate::columns::Column;
+use crate::error::refused;
+use crate::input::TableInput;
+use crate::source::{Lease, Reading};
+
+/// Reads the rows of the statement.
+pub struct RowReader<'a> {
+    reading: &'a Reading,
+    input: Arc<TableInput>,
+    /// None once all rows were received, or after an error.
+    lease: Option<Lease>,
+    decoder: RowDecoder,
+    chunk_bytes: usize,
+    hash: RowsHash,
+    meter: SourceMeter,
+    pace: ReadPace,
+}
+
+impl<'a> RowReader<'a> {
+    /// Begins to read.
+    pub fn open(
+        reading: &'a Reading,
+        input: &Arc<TableInput>,
+        chunk_bytes: usize,
+    ) -> Result<RowReader<'a>, SourceError> {
+        let mut meter = SourceMeter::default();
+        let mut lease = reading.lease(input)?;
+        let start = Instant::now();
+        let described = lease.session.begin_query(&reading.statement);
+        meter.read_ns += nanoseconds_since(start);
+        let described = described.map_err(|error| refused(&input.name, &doing(input), &error))?;
+        let columns: Vec<Column> = described.columns().iter().map(Column::new).collect();
+        let types = |columns: &[Column]| -> Vec<_> {
+            let typed = columns.iter().map(|column| column.data_type.clone());
+            typed.collect()
+        };
+        if types(&columns) != types(&reading.columns) {
+            return Err(SourceError::Changed {
+                path: input.name.to_path_buf(),
+                what: "its columns have other types than planned".to_owned(),
+            });
+        }
+        Ok(RowReader {
+            reading,
+            input: Arc::clone(input),
+            lease: Some(lease),
+            decoder: RowDecoder::new(&described),
+            chunk_bytes: chunk_bytes.max(1),
+            hash: RowsHash::new(columns.len()),
+            meter,
+            pace: ReadPace::new(&reading.pace),
+        })
+    }
+
+    fn check_stop(&self) -> Result<(), SourceError> {
+        match self.reading.stop.asked() {
+            None => Ok(()),
+            Some(_) => Err(refused(&self.input.name, "", &SessionError::Interrupted)),
+        }
+    }
+
+    /// Receives and decodes rows until a chunk is full, and returns the number of their bytes.
+    fn receive(&mut self) -> Result<u64, SourceError> {
+        let mut bytes = 0;
+        while bytes < self.chunk_bytes {
+            let Some(lease) = &mut self.lease else {
+                break;
+            };
+            let start = Instant::now();
+            let rows = lease.session.next_rows();
+            self.meter.read_ns += nanoseconds_since(start);
+            let rows = match rows {
+                Ok(Some(rows)) => rows,
+                Ok(None) => {
+                    if let Some(lease) = self.lease.take() {
+                        self.reading.give_back(lease);
+                    }
+                    break;
+                }
+                Err(error) => {
+                    self.lease = None;
+                    return Err(refused(&self.input.name, &doing(&self.input), &error));
+                }
+            };
+            let start = Instant::now();
+            let decoded = self.decoder.add(rows);
+            self.meter.scan_ns += nanoseconds_since(start);
+            bytes += rows.len();
+            if let Err(error) = decoded {
+                self.lease = None;
+                let what = format!("{}: {error}", doing(&self.input));
+                let fix = "run the same command again; if it fails again, leave columns out until it does not, and report the one";
+                return Err(inrush_source::input_error(&self.input.name, what, fix));
+            }
+            self.check_stop()?;
+        }
+        self.pace.add(bytes);
+        Ok(bytes as u64)
+    }
+
+    /// The rows that were decoded.
+    fn typed_rows(&mut self, bytes: u64) -> TypedRows {
+        let DecodedRows {
+            columns,
+            row_count,
+            flaws,
+        } = self.decoder.take();
+        self.hash.add(&columns);
+        let mut faults: Vec<RowFault> = Vec::with_capacity(flaws.len());
+        for flaw in flaws {
+            // One for each row; those of a row come one after the other.
+            if faults.last().is_none_or(|last| last.row != flaw.row) {
+                let name = &self.reading.columns[flaw.column].name;
+                faults.push(RowFault {
+                    row: flaw.row,
+                    reason: format!(
+                        "the value of the column `{name}` is not kept: {}",
+                        flaw.reason
+                    ),
+                    raw: flaw.raw,
+                });
+            }
+        }
+        let typed = columns.into_iter().zip(&self.reading.columns);
+        let typed = typed.map(|(array, column)| TypedColumn {
+            values: Some(array),
+            is_uuid: column.is_uuid,
+        });
+        TypedRows {
+            columns: typed.collect(),
+            row_count,
+            // The reader hashes the values itself.
+            content: Vec::new(),
+            bytes_count: bytes,
+            faults,
+        }
+    }
+}
+
+/// What is done, for messages.
+fn doing(input: &TableInput) -> String {
+    format!("reading {}", input.name.display())
+}
+
+impl Chunks for RowReader<'_> {
+    fn next_chunk(&mut self, records: &mut Records) -> Result<Option<Chunk>, SourceError> {
+        records.clear();
+        self.check_stop()?;
+        self.keep_pace();
+        let bytes = self.receive()?;
+        let start = Instant::now();
+        let rows = self.typed_rows(bytes);
+        self.meter.scan_ns += nanoseconds_since(start);
+        if rows.row_count == 0 {
+            return Ok(None);
+        }
+        let first = self.meter.record_count;
+        self.meter.record_count += rows.row_count as u64;
+        self.meter.stored_bytes += bytes;
+        self.meter.text_bytes += bytes;
+        self.meter.chunk_count += 1;
+        let places = NumberedRows {
+            order: "in the order in which the server sent them",
+        };
+        Ok(Some(Chunk::of_rows(
+            &self.input.name,
+            first,
+            rows,
+            Arc::new(places),
+            records,
+        )))
+    }
+
+    fn keep_pace(&mut self) {
+        self.pace.keep(&self.reading.stop);
+    }
+
+    fn recycle(&mut self, _chunk: Chunk) {}
+
+    fn meter(&self) -> SourceMeter {
+        self.meter
+    }
+}
+
+impl SplitReader for RowReader<'_> {
+    fn end(mut self: Box<Self>) -> SplitEnd {
+        let hash = std::mem::replace(&mut self.hash, RowsHash::new(0));
+        SplitEnd {
+            hash: hash.end(),
+            text_range: None,
+            trailer: None,
+        }
+    }
+}
