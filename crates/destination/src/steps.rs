@@ -111,11 +111,3 @@ impl fmt::Display for Step {
         }
     }
 }
-
-impl RunSteps {
-    /// True if the destination shows no steps.
-    pub fn is_empty(&self) -> bool {
-        let parts = [&self.session, &self.begin, &self.publish];
-        parts.iter().all(|steps| steps.is_empty()) && self.units.iter().all(Vec::is_empty)
-    }
-}
