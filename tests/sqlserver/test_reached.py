@@ -386,11 +386,12 @@ def test_the_variables_of_sqlcmd_complete_a_url(inrush: Inrush) -> None:
         query = "?encrypt=off"
         load("mssql://" + query).expect(CLEAN)
         assert loaded(double) == ROWS
-        load("mssql://" + query, "--mode", "append", SQLCMDUSER="nobody").expect(FAILED, "nobody")
+        load("mssql://" + query, SQLCMDPASSWORD="wrong").expect(USAGE, "etl")
         url = f"mssql://other@localhost:{double.port}/" + query
-        load(url, "--mode", "append", SQLCMDUSER="nobody", SQLCMDSERVER="missing").expect(CLEAN)
+        more = ("--mode", "append", "--again")
+        load(url, *more, SQLCMDUSER="etl", SQLCMDSERVER="missing").expect(CLEAN)
         assert loaded(double) == 2 * ROWS
-        load("mssql://" + query, SQLCMDSERVER="").expect(FAILED, "SQLCMDSERVER")
+        load("mssql://" + query, SQLCMDSERVER="").expect(USAGE, "SQLCMDSERVER")
     written = [path for path in inrush.folder.rglob("*") if path.is_file()]
     assert len(written) > 2
     assert not [path for path in written if SECRET.encode() in path.read_bytes()]
