@@ -197,7 +197,7 @@ class SqlType:
             return struct.pack("<f" if name == "real" else "<d", value)
         if name in ("decimal", "numeric"):
             sign, digits, exponent = Decimal(value).as_tuple()
-            number = int("".join(map(str, digits))) * 10 ** (int(exponent) + self.scale)
+            number: int = int("".join(map(str, digits))) * 10 ** (int(exponent) + self.scale)
             return bytes([not sign]) + number.to_bytes(self.value_bytes - 1, "little")
         if name in ("char", "varchar", "nchar", "nvarchar"):
             return str(value).encode(self.encoding)
@@ -215,7 +215,7 @@ def _moment_bytes(kind: SqlType, value: str) -> bytes:
     clock, _, fraction = time.partition(".")
     hours, minutes, seconds = map(int, clock.split(":"))
     of_day = hours * 3600 + minutes * 60 + seconds
-    ticks = of_day * 10**kind.scale + int((fraction + "0" * kind.scale)[: kind.scale] or 0)
+    ticks: int = of_day * 10**kind.scale + int((fraction + "0" * kind.scale)[: kind.scale] or 0)
     time_bytes = ticks.to_bytes(kind.time_bytes, "little")
     if kind.name == "time":
         return time_bytes
