@@ -48,6 +48,8 @@ pub struct Database {
     pub described: String,
     /// Texts that name it, without secrets.
     pub identity: Vec<String>,
+    /// Its driver may be asked for the partitions of an answer.
+    pub has_partitions: bool,
     /// Its file, if it is one.
     file: Option<PathBuf>,
     secrets: Secrets,
@@ -76,12 +78,17 @@ impl Databases {
     }
 }
 
+/// Drivers that are known to cut answers into partitions. Others are not asked: that for PostgreSQL (1.13) refuses without an
+/// error message, and `adbc_ffi` (0.25) then asks it for details that it does not have, which ends the process.
+const PARTITIONING_DRIVERS: [&str; 1] = ["flightsql"];
+
 /// How a database is opened.
 struct Opening {
     driver: ManagedDriver,
     options: BTreeMap<String, String>,
     file: Option<PathBuf>,
     is_duckdb: bool,
+    has_partitions: bool,
     /// Its name in messages.
     place: PathBuf,
 }
@@ -94,6 +101,7 @@ impl Database {
             options,
             file,
             is_duckdb,
+            has_partitions,
             place,
         } = opening(address)?;
         let secrets = Secrets::of(address.options);
@@ -145,6 +153,7 @@ impl Database {
             vendor,
             described: format!("{product} {version}, {}", place.display()).replace(" ,", ","),
             identity,
+            has_partitions,
             file,
             secrets,
             database,
@@ -280,6 +289,7 @@ fn opening(address: &Address<'_>) -> Result<Opening, SourceError> {
                 options,
                 file: None,
                 is_duckdb: false,
+                has_partitions: PARTITIONING_DRIVERS.iter().any(|it| lower.contains(it)),
                 place: url.to_path_buf(),
             })
         }
@@ -337,6 +347,7 @@ fn duckdb(
         place: file.clone(),
         file: Some(file),
         is_duckdb: true,
+        has_partitions: false,
     })
 }
 
@@ -360,6 +371,7 @@ fn sqlite(
         place: file.clone(),
         file: Some(file),
         is_duckdb: false,
+        has_partitions: false,
     })
 }
 

@@ -26,11 +26,12 @@ pub struct OtherTable {
 }
 
 impl OtherTable {
-    /// Looks at a table, a view or a query.
+    /// Looks at a table, a view or a query. With `has_partitions` the driver may cut its result.
     pub fn open(
         session: &mut Session,
         name: &str,
         settings: &Settings,
+        has_partitions: bool,
         refused: Refused<'_>,
     ) -> Result<OtherTable, SourceError> {
         let input = Path::new(name);
@@ -79,10 +80,10 @@ impl OtherTable {
         let from = format!("{from} AS {ROWS}");
         let Some(column) = &settings.split_by else {
             let statement = format!("SELECT {list} FROM {from}");
-            let partitions = match settings.is_stable {
-                // The next command may get other partitions, and a stable table is not compared.
-                true => None,
-                false => partitions(session, &statement, name, refused)?,
+            // The next command may get other partitions, and a stable table is not compared.
+            let partitions = match has_partitions && !settings.is_stable {
+                true => partitions(session, &statement, name, refused)?,
+                false => None,
             };
             return Ok(OtherTable {
                 columns,

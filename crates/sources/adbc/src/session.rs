@@ -64,7 +64,7 @@ impl Session {
     pub fn partitions(&mut self, sql: &str) -> AdbcResult<Option<PartitionedResult>> {
         let mut statement = self.0.new_statement()?;
         statement.set_sql_query(sql)?;
-        // Drivers without them say so in several ways. An error of the query itself comes again when it is read as a whole.
+        // An error of the query itself comes again when it is read as a whole.
         Ok(statement.execute_partitions().ok())
     }
 

@@ -141,7 +141,13 @@ impl AdbcSource {
                          meanwhile"
                     ),
                 });
-                let table = OtherTable::open(&mut session, &name, &settings, &refused)?;
+                let table = OtherTable::open(
+                    &mut session,
+                    &name,
+                    &settings,
+                    database.has_partitions,
+                    &refused,
+                )?;
                 if table.partitions().is_some() {
                     // They are parts of one result.
                     sessions_max = settings.max_connections.unwrap_or(CONNECTIONS_MAX);
