@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from harness.command import CLEAN, FAILED
+from harness.command import CLEAN, FAILED, USAGE
 from sqlserver.loads import Loads
 
 # Properties of SERVERPROPERTY by the documentation of Microsoft and of Babelfish, and the words
@@ -22,7 +22,6 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
     "2014": ({"PRODUCTVERSION": "12.0.6024.0"}, "the server is SQL Server 12.0.6024.0"),
     "synapse": ({"ENGINEEDITION": 6}, "the server is Azure Synapse"),
     "fabric": ({"ENGINEEDITION": 11}, "the server is a Fabric warehouse"),
-    "babelfish": ({"PRODUCTVERSION": "12.0.2000.8", "BABELFISH": 1}, "the server is Babelfish"),
 }
 # Texts are only counted before SQL Server 2019.
 COUNTED_ONLY = "the destination has no exact sum of them: note"
@@ -37,6 +36,17 @@ def test_a_server_is_loaded(loads: Loads, name: str) -> None:
     assert (COUNTED_ONLY in said) == (name == "2016"), said
     loads(verify="sums").expect(CLEAN)
     assert loads.ids() == [1]
+
+
+def test_babelfish_takes_plain_tables(loads: Loads) -> None:
+    loads.double.database.properties |= {"PRODUCTVERSION": "12.0.2000.8", "BABELFISH": 1}
+    loads.files("1,2024-01-01 2,2024-02-01")
+    for settings in ({"partition_by": "id"}, {"verify": "sums"}):
+        loads("check", **settings).expect(USAGE)
+    loads("check").expect(CLEAN, "Babelfish has no SWITCH")
+    loads().expect(CLEAN)
+    assert loads.ids() == [1, 2]
+    assert not loads.switches
 
 
 @pytest.mark.parametrize("name", REFUSED)

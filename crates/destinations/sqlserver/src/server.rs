@@ -39,6 +39,8 @@ pub struct Server {
     pub has_utf8: bool,
     /// Readers see the last committed rows and do not wait for writers.
     pub reads_snapshots: bool,
+    /// It is PostgreSQL with the extension Babelfish.
+    pub is_babelfish: bool,
 }
 
 impl Server {
@@ -62,9 +64,7 @@ impl Server {
         let major = version.split('.').next();
         let major: u32 = major.and_then(|major| major.parse().ok()).unwrap_or(0);
         // Babelfish tells the version of the SQL Server that it imitates. A server does not know the property: NULL.
-        if babelfish == "1" {
-            return Err(unsupported("Babelfish"));
-        }
+        let is_babelfish = babelfish == "1";
         let edition = edition.parse();
         // The versions of Azure do not count features.
         let is_azure = matches!(
@@ -72,6 +72,7 @@ impl Server {
             Ok(AZURE_DATABASE | AZURE_INSTANCE | FABRIC_DATABASE)
         );
         let product = match edition {
+            _ if is_babelfish => "Babelfish, as SQL Server",
             Ok(SYNAPSE) => return Err(unsupported("Azure Synapse")),
             Ok(FABRIC) => return Err(unsupported("a Fabric warehouse")),
             Ok(AZURE_DATABASE) => "Azure SQL Database",
@@ -94,6 +95,7 @@ impl Server {
             schema,
             folds_names: folds == "1",
             reads_snapshots: snapshots == "1",
+            is_babelfish,
         })
     }
 
@@ -114,23 +116,33 @@ impl Server {
             "Inrush has not been tested with a real SQL Server yet: try the load on a copy first."
                 .to_owned(),
         );
-        Abilities {
-            streams: Streams::Many,
-            published_together: PublishedTogether::Run,
-            can: BTreeSet::from([
-                Ability::Create,
-                Ability::Append,
-                Ability::Replace,
-                Ability::ReplaceByRows,
+        let mut can = BTreeSet::from([
+            Ability::Create,
+            Ability::Append,
+            Ability::Replace,
+            Ability::ReplaceByRows,
+            Ability::RejectRefused,
+            Ability::UserSql,
+            Ability::StagedBytes,
+        ]);
+        match self.is_babelfish {
+            true => not_promised.push(
+                "Babelfish has no SWITCH and no bulk load into partitions: plain tables are loaded, by staging and INSERT ... \
+                 SELECT, and rows are counted and not summed up."
+                    .to_owned(),
+            ),
+            false => can.extend([
                 Ability::ReplacePartitions,
                 Ability::Partitions,
                 Ability::Bounds,
                 Ability::Routing,
-                Ability::RejectRefused,
-                Ability::UserSql,
-                Ability::StagedBytes,
                 Ability::VerifySums,
             ]),
+        }
+        Abilities {
+            streams: Streams::Many,
+            published_together: PublishedTogether::Run,
+            can,
             folds_names: self.folds_names,
             unit_bytes: UNIT_BYTES,
             batch_rows: BATCH_ROWS,
