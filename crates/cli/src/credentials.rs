@@ -8,7 +8,7 @@ use inrush::package::{Package, names_secret, url_has_password};
 use inrush::postgres::password_file_text;
 use inrush::printable::line;
 use inrush::secrets::note_secret;
-use inrush::{ConnectionDefaults, DestinationKind, LIBPQ_VARIABLES, SQLCMD_VARIABLES, ServiceFile};
+use inrush::{ConnectionDefaults, LIBPQ_VARIABLES, SQLCMD_VARIABLES, ServiceFile};
 use inrush_system::small_file::SmallFile;
 use inrush_system::users;
 
@@ -62,9 +62,7 @@ pub fn connection_defaults() -> Result<ConnectionDefaults, CommandError> {
 /// Completes the connections to SQL Server by the variables that sqlcmd reads. What the URL or an option gives comes first.
 pub fn complete_from_sqlcmd(package: &mut Package) -> Result<(), CommandError> {
     for connection in package.connections.values_mut() {
-        if DestinationKind::of(&connection.url) != Some(DestinationKind::SqlServer) {
-            continue;
-        }
+        // Of a connection to anything else, none is left out.
         let left_out = inrush::left_out_of_sqlserver(&connection.url, &connection.options);
         for (name, option) in SQLCMD_VARIABLES {
             if left_out.contains(&option)

@@ -43,11 +43,12 @@ pub use inrush_rows::{
 };
 pub use inrush_sniff as sniff;
 pub use inrush_source_adbc::RowStream;
-pub use inrush_sqlserver::{SQLCMD_VARIABLES, left_out as left_out_of_sqlserver};
 pub use inrush_system::address_space::address_space;
 pub use inrush_system::free_space;
 pub use inrush_verdict::BackendState;
 pub use operations::{
     check, client_server, ledger_of, load_share, preflight_of, run, run_with_events, scratch_folder,
 };
-pub use registry::{open_files, open_row_stream, open_sources};
+pub use registry::{
+    SQLCMD_VARIABLES, left_out_of_sqlserver, open_files, open_row_stream, open_sources,
+};

@@ -18,6 +18,7 @@ use inrush_postgres::{ConnectionDefaults, Postgres, PostgresClients};
 use inrush_rows::cancel::Stop;
 use inrush_rows::exit_status::ExitStatus;
 use inrush_source_adbc::RowStream;
+pub use inrush_sqlserver::{SQLCMD_VARIABLES, left_out as left_out_of_sqlserver};
 use inrush_transform::evaluator::{Evaluator, EvaluatorError};
 
 use crate::flow_databases::FlowDatabases;

@@ -69,10 +69,9 @@ pub struct SumDialect {
 }
 
 impl StagedSums {
-    /// Asks for the sums of all rows of a table, by as many statements as are needed. `rows` runs a statement.
+    /// Asks for the sums of all rows of a table, by as many queries as are needed. `rows` runs the query of these expressions.
     pub fn ask(
         dialect: SumDialect,
-        table: &str,
         doing: &str,
         forms: &[ColumnForm],
         columns: Vec<SummedColumn>,
@@ -96,7 +95,7 @@ impl StagedSums {
             let texts: Vec<String> = texts
                 .map(|(_, addend)| format!("CAST(coalesce({}, 0) AS {text_type})", addend.sql))
                 .collect();
-            let answer = rows(&format!("SELECT {} FROM {table}", texts.join(", ")))?;
+            let answer = rows(&texts.join(", "))?;
             let answer = answer.into_iter().next().unwrap_or_default();
             for (at, (place, addend)) in asked.iter().enumerate() {
                 let text = answer.get(at).cloned().flatten().unwrap_or_default();

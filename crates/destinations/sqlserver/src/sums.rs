@@ -46,8 +46,9 @@ pub fn staged(
         measures: measures(*form, column).unwrap_or_default(),
     });
     let columns = columns.collect();
-    let rows = &mut |statement: &str| session.rows(&doing, statement);
-    StagedSums::ask(DIALECT, &staging.sql, &doing, forms, columns, rows)
+    let rows =
+        &mut |sums: &str| session.rows(&doing, &format!("SELECT {sums} FROM {}", staging.sql));
+    StagedSums::ask(DIALECT, &doing, forms, columns, rows)
 }
 
 /// The addends of each measure of a column; none if there is no exact sum of it.

@@ -63,8 +63,9 @@ pub fn staged(
         measures: measures(vendor, *form, column).unwrap_or_default(),
     });
     let columns = columns.collect();
-    let rows = &mut |statement: &str| session.rows(&doing, statement);
-    StagedSums::ask(DIALECT, &staging.sql, &doing, forms, columns, rows)
+    let rows =
+        &mut |sums: &str| session.rows(&doing, &format!("SELECT {sums} FROM {}", staging.sql));
+    StagedSums::ask(DIALECT, &doing, forms, columns, rows)
 }
 
 #[cfg(test)]
