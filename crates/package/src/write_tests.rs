@@ -339,7 +339,8 @@ fn flow() -> impl Strategy<Value = Flow> {
         vec(text(), 0..8).prop_map(OneOrMany::Many)
     ];
     (
-        (option::of(text()), option::of(text()), files, format()),
+        // Boxes, because the values of a whole flow do not fit the stack of a test.
+        (option::of(text()), option::of(text()), files, format()).boxed(),
         (
             vec(column(), 0..6),
             vec(step().boxed(), 0..4).boxed(),
@@ -347,7 +348,8 @@ fn flow() -> impl Strategy<Value = Flow> {
             option::of(text()),
             bounds,
             option::of(any::<bool>()),
-        ),
+        )
+            .boxed(),
         (
             select(vec![
                 Mode::Create,
@@ -372,12 +374,14 @@ fn flow() -> impl Strategy<Value = Flow> {
                 option::of(0..=i64::MAX as u64),
             ),
             option::of(verify()),
-        ),
+        )
+            .boxed(),
         (
             option::of(trailer()),
             option::of(control_file()),
             option::of(expect()),
-        ),
+        )
+            .boxed(),
     )
         .prop_map(
             |(
