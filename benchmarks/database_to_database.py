@@ -253,17 +253,32 @@ class Sling(Side):
 
 
 def digest(ends: Ends, relation: str) -> str:
-    """Return a digest of all values of a side's rows, or of the source's in the same form."""
+    """Return a digest of all values of a side's rows.
+
+    Sides may choose other types, so values are compared as texts of the source's types, without
+    the blanks that fill `char(n)`.
+    """
     if isinstance(ends.target, Database):
-        return ground.digest(ends.target, relation)
+        names = [column.split()[0] for column in ground.LINEITEM]
+        kinds = [column.split()[1] for column in ground.LINEITEM]
+        values = (
+            f"rtrim({name}::text)" if "char" in kind else f"{name}::{kind}::text"
+            for name, kind in zip(names, kinds, strict=True)
+        )
+        return digest_of_rows(ends.target, f"SELECT {', '.join(values)} FROM {relation}")
     place = ends.target
     files = f"'{place}/**/*.parquet'"
     rows = TABLE if place.suffix == ".duckdb" else f"read_parquet({files})"
     with duckdb.connect(str(place) if place.suffix == ".duckdb" else ":memory:") as session:
-        # Dates, numbers and texts as they are written: sides may choose other types for them.
-        texts = ", ".join(f"CAST({column.split()[0]} AS VARCHAR)" for column in ground.LINEITEM)
+        texts = ", ".join(f"rtrim({column.split()[0]}::VARCHAR)" for column in ground.LINEITEM)
         sql = f"SELECT count(*), bit_xor(hash({texts})), sum(hash({texts})) FROM {rows}"
         return str(session.execute(sql).fetchall())
+
+
+def digest_of_rows(database: Database, query: str) -> str:
+    """Return a digest of the rows of a query, whatever their order."""
+    sql = f"SELECT count(*), sum(hashtextextended(t::text, 0)::numeric) FROM ({query}) AS t"
+    return str(database.rows(sql))
 
 
 SIDES: tuple[type[Side], ...] = (Inrush, Pipes, Dump, DuckDb, Dlt, Sling)
@@ -368,7 +383,7 @@ def main() -> None:
     with ground.ground(options) as (target, folder), ground.second(target, folder) as source:
         about = ground.machine(target)
         database = fill(source, folder, options)
-        must_be = ground.digest(database, TABLE) if options.to == "postgres" else None
+        must_be = digest(Ends(database, database), TABLE) if options.to == "postgres" else None
         sides: list[Side] = []
         left_out: list[str] = []
         for kind in SIDES:
