@@ -10,12 +10,11 @@ use inrush_engine::plan::PlanError;
 use inrush_engine::plan::flow_inputs::{FlowAsked, FlowInputs};
 use inrush_package::{ColumnDetail, Connection, FlowSource};
 use inrush_rows::cancel::Stop;
-use inrush_rows::pace::Pace;
 use inrush_sniff::tables::type_name;
 use inrush_source::Source;
 use inrush_source_adbc::{AdbcSource, Column, Databases, Settings, file_of};
 
-use crate::flow_source::{STABLE_NOTE, rate_note, rate_of, rows_of, typed_inputs};
+use crate::flow_source::{Paces, STABLE_NOTE, rate_note, rows_of, typed_inputs};
 
 /// The tables and queries of all flows of a run. Each is opened once: all plans of a run see the same rows.
 #[derive(Debug)]
@@ -23,8 +22,7 @@ pub struct FlowDatabases {
     site_packages: Option<PathBuf>,
     stop: Stop,
     databases: Databases,
-    /// By the name of the connection.
-    paces: Mutex<BTreeMap<String, Arc<Pace>>>,
+    paces: Paces,
     /// By the name of the flow.
     opened: Mutex<BTreeMap<String, Arc<AdbcSource>>>,
 }
@@ -36,7 +34,7 @@ impl FlowDatabases {
             site_packages: site_packages.map(Path::to_owned),
             stop: stop.clone(),
             databases: Databases::default(),
-            paces: Mutex::default(),
+            paces: Paces::default(),
             opened: Mutex::default(),
         }
     }
@@ -60,7 +58,7 @@ impl FlowDatabases {
             split_by: source.split_by.clone(),
             split_nulls: source.split_nulls,
             max_connections: source.max_connections.map(usize::from),
-            pace: self.pace(asked, source),
+            pace: self.paces.of(asked.package, &source.connection),
             is_stable: source.stable,
         };
         let address = self.address(asked, connection);
@@ -80,14 +78,6 @@ impl FlowDatabases {
         let source = Arc::new(AdbcSource::open(&database, &settings, &self.stop)?);
         opened.insert(asked.name.to_owned(), Arc::clone(&source));
         Ok(source)
-    }
-
-    /// The pace of a connection.
-    fn pace(&self, asked: &FlowAsked<'_>, source: &FlowSource) -> Arc<Pace> {
-        let rate = rate_of(asked.package, &source.connection);
-        let mut paces = self.paces.lock().unwrap_or_else(PoisonError::into_inner);
-        let pace = paces.entry(source.connection.clone());
-        Arc::clone(pace.or_insert_with(|| Arc::new(Pace::new(rate))))
     }
 
     fn address<'a>(&'a self, asked: &FlowAsked<'a>, connection: &'a Connection) -> Address<'a> {

@@ -1,6 +1,7 @@
 //! Flows whose rows come from a database or from a program: what they have in common, whichever source it is.
 
-use std::sync::Arc;
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use inrush_engine::plan::FieldOrigin;
 use inrush_engine::plan::PlanError;
@@ -8,6 +9,7 @@ use inrush_engine::plan::flow_inputs::{
     FlowAsked, FlowInputs, InputForm, OpenInputs, TypedField, TypedInputs,
 };
 use inrush_package::{ColumnDetail, FlowSource, Package, TableName};
+use inrush_rows::pace::Pace;
 use inrush_rows::quantity::bytes;
 use inrush_source::{ReadLimits, Rows, Source, SourceColumn};
 
@@ -47,8 +49,22 @@ pub fn limits_of(package: &Package, connection: &str, connections_max: usize) ->
     }
 }
 
+/// The paces of connections, by their names. All flows that read a connection share its pace.
+#[derive(Debug, Default)]
+pub struct Paces(Mutex<BTreeMap<String, Arc<Pace>>>);
+
+impl Paces {
+    /// The pace of a connection.
+    pub fn of(&self, package: &Package, connection: &str) -> Arc<Pace> {
+        let rate = rate_of(package, connection);
+        let mut paces = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let pace = paces.entry(connection.to_owned());
+        Arc::clone(pace.or_insert_with(|| Arc::new(Pace::new(rate))))
+    }
+}
+
 /// The smallest rate at which a connection may be read, of those that the flows set.
-pub fn rate_of(package: &Package, connection: &str) -> Option<u64> {
+fn rate_of(package: &Package, connection: &str) -> Option<u64> {
     let sources = sources_in(package, connection);
     sources.filter_map(|source| source.rate_bytes_max).min()
 }

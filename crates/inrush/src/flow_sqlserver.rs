@@ -7,19 +7,17 @@ use inrush_engine::plan::PlanError;
 use inrush_engine::plan::flow_inputs::{FlowAsked, FlowInputs};
 use inrush_package::{ColumnDetail, Connection, FlowSource};
 use inrush_rows::cancel::Stop;
-use inrush_rows::pace::Pace;
 use inrush_sniff::tables::type_name;
 use inrush_source::{Source, SourceError};
 use inrush_source_sqlserver::{SessionOptions, Settings, SqlServerSource};
 
-use crate::flow_source::{STABLE_NOTE, rate_note, rate_of, rows_of, typed_inputs};
+use crate::flow_source::{Paces, STABLE_NOTE, rate_note, rows_of, typed_inputs};
 
 /// The tables and queries of all flows of a run. Each is opened once.
 #[derive(Debug)]
 pub struct FlowSqlServer {
     stop: Stop,
-    /// By the name of the connection.
-    paces: Mutex<BTreeMap<String, Arc<Pace>>>,
+    paces: Paces,
     /// By the name of the flow.
     opened: Mutex<BTreeMap<String, Arc<SqlServerSource>>>,
 }
@@ -29,7 +27,7 @@ impl FlowSqlServer {
     pub fn new(stop: &Stop) -> FlowSqlServer {
         FlowSqlServer {
             stop: stop.clone(),
-            paces: Mutex::default(),
+            paces: Paces::default(),
             opened: Mutex::default(),
         }
     }
@@ -50,21 +48,13 @@ impl FlowSqlServer {
             rows: rows_of(asked.name, source)?,
             columns: source.columns.clone(),
             filter: source.filter.clone(),
-            pace: self.pace(asked, source),
+            pace: self.paces.of(asked.package, &source.connection),
             is_stable: source.stable,
         };
         let options = options(asked, source, connection)?;
         let source = Arc::new(SqlServerSource::open(&options, &settings, &self.stop)?);
         opened.insert(asked.name.to_owned(), Arc::clone(&source));
         Ok(source)
-    }
-
-    /// The pace of a connection.
-    fn pace(&self, asked: &FlowAsked<'_>, source: &FlowSource) -> Arc<Pace> {
-        let rate = rate_of(asked.package, &source.connection);
-        let mut paces = self.paces.lock().unwrap_or_else(PoisonError::into_inner);
-        let pace = paces.entry(source.connection.clone());
-        Arc::clone(pace.or_insert_with(|| Arc::new(Pace::new(rate))))
     }
 
     /// The inputs of a flow.
