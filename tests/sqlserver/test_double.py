@@ -571,3 +571,33 @@ def test_functions_of_values(open_session: OpenSession) -> None:
         "CAST(COALESCE(CAST('0' AS decimal(38,8)), 0) AS nvarchar(100))": "0.00000000",
     }.items():
         assert session.rows(f"SELECT {expression}") == [[value]], expression
+
+
+def test_rowgroups_are_those_of_batches_or_of_a_build(open_session: OpenSession) -> None:
+    """Full ones, and the rest: open in a batch with few rows, compressed by a build."""
+    session: Session = open_session()
+    session.database.rowgroup_rows_max, session.database.compressed_rows_min = 4, 2
+    seen = (
+        "SELECT total_rows, trim_reason_desc FROM sys.dm_db_column_store_row_group_physical_stats"
+    )
+    session.execute("CREATE TABLE c (n int); INSERT INTO c VALUES (1), (2), (3), (4), (5)")
+    session.execute("CREATE CLUSTERED COLUMNSTORE INDEX i ON c")
+    built = [[4, "NO_TRIM"], [1, "RESIDUAL_ROW_GROUP"]]
+    assert session.rows(seen) == built
+    session.execute("INSERT INTO c VALUES (6), (7); INSERT INTO c VALUES (8)")
+    assert session.rows(seen) == [*built, [2, "BULKLOAD"], [1, None]]
+    session.execute("BEGIN TRANSACTION; TRUNCATE TABLE c")
+    assert session.rows(seen) == []
+    session.execute("ROLLBACK")
+    assert len(session.rows(seen)) == 4
+    session.database.shows_rowgroups = False
+    fails(session, 262, seen)
+
+
+def test_a_columnstore_of_2016_has_no_long_texts(open_session: OpenSession) -> None:
+    session: Session = open_session()
+    session.execute("CREATE TABLE c (note nvarchar(max))")
+    session.database.properties["PRODUCTVERSION"] = "13.0.1601.5"
+    fails(session, 35343, "CREATE CLUSTERED COLUMNSTORE INDEX i ON c")
+    session.database.properties["PRODUCTVERSION"] = "14.0.1000.169"
+    session.execute("CREATE CLUSTERED COLUMNSTORE INDEX i ON c")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from .columnstore import columnstore
 from .errors import SqlError
 from .storage import Chunk, Table, Transaction
 from .types import check_description
@@ -33,6 +34,8 @@ class BulkLoad:
         self._input = bytearray()
         self._is_described = False
         self._count = 0
+        # The rows of a batch into a columnstore.
+        self._batch: list[list[Any]] = []
         self.error: SqlError | None = None
         self.rows_max: int | None = None
 
@@ -62,6 +65,8 @@ class BulkLoad:
         if count:
             data = bytes(self._input[at:end])
             chunk = Chunk(data, count, self.transaction)
+            if columnstore(self._table):
+                self._batch += chunk.rows(self._table.columns)
             if self._table.checks or any(index.unique for index in self._table.indexes):
                 rows = chunk.rows(self._table.columns)
                 if "CHECK_CONSTRAINTS" not in self._hints:
@@ -84,4 +89,5 @@ class BulkLoad:
         if not rest or rest[0] != _DONE or len(rest) not in _DONE_BYTES:
             # NBCROW is not allowed here.
             raise SqlError(4804)
+        self._session.add_rowgroups(self._table, self._batch)
         return self._count

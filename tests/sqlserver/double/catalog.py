@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 from .catalog_places import PLACES
 from .catalog_view import View, view
-from .errors import NotInDoubleError
+from .columnstore import rowgroups
+from .errors import NotInDoubleError, SqlError
 from .parser import Name
 from .storage import Table
 from .storage import View as TableView
@@ -15,9 +16,10 @@ if TYPE_CHECKING:
     from .base import SessionBase
 
 _PAGE_BYTES = 8192
+_ROWGROUPS = "dm_db_column_store_row_group_physical_stats"
 _OF_OBJECTS = (
     *("objects", "tables", "columns", "partitions", "allocation_units", "indexes"),
-    *("index_columns", "check_constraints"),
+    *("index_columns", "check_constraints", _ROWGROUPS),
 )
 _DIGITS = {"tinyint": 3, "smallint": 5, "int": 10, "bigint": 19, "real": 24, "float": 53}
 
@@ -55,6 +57,14 @@ def catalog_view(session: SessionBase, name: str, object_id: int | None) -> View
     if name == "allocation_units":
         pages = [[one.object_id, -(-one.bytes // _PAGE_BYTES)] for one in tables]
         return view("container_id total_pages", pages)
+    if name == _ROWGROUPS:
+        if not database.shows_rowgroups:
+            raise SqlError(262, "VIEW DATABASE STATE", database.name)
+        return view(
+            "object_id index_id partition_number row_group_id state_desc total_rows "
+            "trim_reason_desc",
+            rowgroups(tables),
+        )
     if name == "databases":
         snapshots = int(database.reads_snapshots)
         return view("name is_read_committed_snapshot_on", [[database.name, snapshots]])

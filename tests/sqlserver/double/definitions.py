@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from .base import Result
+from .columnstore import built
 from .errors import SqlError
 from .expressions import Scope
 from .nodes import Index, Node
@@ -106,20 +107,32 @@ class Definitions(Rows):
     def _do_create_index(self, name: Name, made: Index, place: tuple[str, str | None]) -> None:
         table = self.table(name, "Sch-M")
         self._decoded(table)
-        before = (list(table.indexes), table.space, table.partition_column)
+        before = (list(table.indexes), table.space, table.partition_column, table.rowgroups)
         if any(one.name.lower() == made.name.lower() for one in table.indexes):
             raise SqlError(1913, made.name, table.name)
         self._add_index(table, made, place)
 
         def undo() -> None:
-            table.indexes, table.space, table.partition_column = before
+            table.indexes, table.space, table.partition_column, table.rowgroups = before
 
         try:
+            self._build(table, made)
             self._check_new_key(table, made)
         except SqlError:
             undo()
             raise
         self.transaction.undo.append(undo)
+
+    def _build(self, table: Table, made: Index) -> None:
+        """Build a columnstore (error 35343)."""
+        if made.columnstore and made.clustered:
+            version = str(self.database.properties["PRODUCTVERSION"])
+            for column in table.columns:
+                is_new = column.kind.length == -1 and int(version.split(".")[0]) < 14
+                if is_new or column.kind.name == "xml":
+                    raise SqlError(35343, column.name)
+            counted = self.counted_by_partition(table, [row.values for row in table.rows])
+            table.rowgroups = built(self.database, counted)
 
     def _check_new_key(self, table: Table, made: Index) -> None:
         """Check the rows of a table against a new unique index (error 1505)."""

@@ -18,6 +18,7 @@ RULES: dict[int, tuple[str, str]] = {
         "Column name or number of supplied values does not match table definition.",
         _EVENTS,
     ),
+    262: ("{0} permission was denied in database '{1}'.", _EVENTS),
     515: (
         "Cannot insert the value NULL into column '{0}', table '{1}'; column does not allow nulls.",
         _EVENTS,
@@ -214,6 +215,11 @@ RULES: dict[int, tuple[str, str]] = {
     ),
     15225: ("No item by the name of '{0}' could be found in the current database.", _EVENTS),
     15335: ("Error: The new name '{0}' is already in use as an object name.", _EVENTS),
+    35343: (
+        "The statement failed. Column '{0}' has a data type that cannot participate in a "
+        "columnstore index.",
+        _EVENTS,
+    ),
     18456: ("Login failed for user '{0}'.", _EVENTS),
 }
 

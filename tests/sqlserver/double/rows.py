@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from functools import partial
 from typing import Any
 
 from .base import Result
+from .columnstore import columnstore, inserted
 from .errors import SqlError
 from .expressions import Scope, stored
 from .nodes import Index, Node
 from .parser import Name, Select
+from .partitions import partition_of, scheme_of
 from .queries import Queries
 from .storage import Chunk, Row, Table
 
@@ -37,6 +40,22 @@ class Rows(Queries):
                 row.deleted = True
 
         self.transaction.undo.append(undo)
+
+    def counted_by_partition(self, table: Table, rows: list[list[Any]]) -> Counter[int]:
+        """Return the number of rows in each partition."""
+        scheme = scheme_of(self.database, table)
+        if scheme is None:
+            return Counter({1: len(rows)}) if rows else Counter()
+        return Counter(partition_of(scheme, table, values) for values in rows)
+
+    def add_rowgroups(self, table: Table, rows: list[list[Any]]) -> None:
+        """Add the rowgroups of one statement, or of one batch of a bulk load."""
+        if not columnstore(table):
+            return
+        before = table.rowgroups
+        counted = self.counted_by_partition(table, rows)
+        table.rowgroups = [*before, *inserted(self.database, counted)]
+        self.transaction.undo.append(partial(setattr, table, "rowgroups", before))
 
     def check_rows(self, table: Table, new: list[list[Any]]) -> None:
         """Check new rows against CHECKs and unique indexes (errors 547, 2601 and 2627)."""
@@ -112,6 +131,7 @@ class Rows(Queries):
         self.check_rows(table, new)
         for values in new:
             self.add(table, values)
+        self.add_rowgroups(table, new)
         return Result(count=len(new))
 
     def _new_row(self, table: Table, places: list[int], given: list[Any]) -> list[Any]:
@@ -133,7 +153,7 @@ class Rows(Queries):
 
     def _move(self, table: Table, names: list[str] | None, query: Select) -> bool:
         """Move chunks as they are, if the rows would be the same bytes."""
-        if table.checks or any(index.unique for index in table.indexes):
+        if table.checks or columnstore(table) or any(index.unique for index in table.indexes):
             return False
         if len(query.sources) != 1 or query.where is not None or query.top is not None:
             return False

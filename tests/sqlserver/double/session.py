@@ -7,6 +7,7 @@ from typing import Any
 
 from .base import Result
 from .bulk import BulkLoad
+from .columnstore import columnstore
 from .errors import NotInDoubleError, SqlError
 from .expressions import Scope
 from .nodes import Node
@@ -131,10 +132,11 @@ class Session(Switching):
         found = self.find(name)
         if not isinstance(found, Table):
             raise SqlError(208, name.name)
-        # A bare heap shares BU; an index makes it Sch-M, so that a second load waits.
+        # A bare heap shares BU; an index makes it Sch-M, so that a second load waits. Into a
+        # columnstore, "TABLOCK takes an X lock on the table", so loads in parallel wait, too.
         mode = "IX"
         if "TABLOCK" in hints:
-            mode = "Sch-M" if found.indexes else "BU"
+            mode = "X" if columnstore(found) else "Sch-M" if found.indexes else "BU"
         table = self.table(name, mode)
         self.bulk = BulkLoad(self, table, listed, hints)
         return Result(awaits_rows=True)

@@ -12,6 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
+from .columnstore import RowGroup
 from .locks import Locks
 from .nodes import PRIMARY, Index, Node
 from .parser import Select
@@ -91,6 +92,8 @@ class Table:
     partition_column: str | None = None
     # DATA_COMPRESSION by partition; 0 for all of them.
     compression: dict[int, str] = field(default_factory=dict)
+    # Those of its columnstore, if its rows are in one.
+    rowgroups: list[RowGroup] = field(default_factory=list)
 
     def place(self, name: str) -> int | None:
         """Return the index of a column."""
@@ -101,7 +104,7 @@ class Table:
     @property
     def leading_key(self) -> int | None:
         """Return the place of the first column of the clustered index."""
-        keys = [index for index in self.indexes if index.clustered]
+        keys = [index for index in self.indexes if index.clustered and index.columns]
         return self.place(keys[0].columns[0]) if keys else None
 
     @property
@@ -133,6 +136,13 @@ class Database:
         self.schemas: dict[str, str] = {"dbo": "dbo"}
         self.objects: dict[tuple[str, str], Table | View] = {}
         self.reads_snapshots = False
+        # Rows of a full rowgroup, and the fewest rows of a batch that are compressed; why builds of
+        # columnstores end their last rowgroups, if it is not that no rows are left; whether the
+        # login may see rowgroups.
+        self.rowgroup_rows_max = 1_048_576
+        self.compressed_rows_min = 102_400
+        self.trims_builds_for: str | None = None
+        self.shows_rowgroups = True
         # Properties of the server; others are NULL.
         self.properties: dict[str, Any] = {"PRODUCTVERSION": "16.0.1000.6", "ENGINEEDITION": 3}
         self.filegroups = [PRIMARY]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -39,6 +40,7 @@ class Switching(Definitions):
         if self._of_partition(target, target_part):
             raise SqlError(4904, target_part, target.name)
         self._move_rows(moved, source, target)
+        self._move_rowgroups(source, source_part, target, target_part)
 
     def _check_numbers(self, table: Table, number: int | None) -> None:
         scheme = scheme_of(self.database, table)
@@ -102,6 +104,7 @@ class Switching(Definitions):
     @staticmethod
     def _swap(source: Table, target: Table) -> None:
         source.rows, target.rows = target.rows, source.rows
+        source.rowgroups, target.rowgroups = target.rowgroups, source.rowgroups
         source.chunks, target.chunks = target.chunks, source.chunks
 
     def _of_partition(self, table: Table, number: int | None) -> list[Row]:
@@ -123,16 +126,29 @@ class Switching(Definitions):
 
         self.transaction.undo.append(undo)
 
+    def _move_rowgroups(
+        self, source: Table, source_part: int | None, target: Table, target_part: int | None
+    ) -> None:
+        before, after = source.rowgroups, target.rowgroups
+        moved = [group for group in before if source_part in (None, group.partition)]
+        source.rowgroups = [group for group in before if group not in moved]
+        target.rowgroups = [*after, *(replace(one, partition=target_part or 1) for one in moved)]
+
+        def undo() -> None:
+            source.rowgroups, target.rowgroups = before, after
+
+        self.transaction.undo.append(undo)
+
     def _do_truncate(self, name: Name, ranges: list[tuple[int, int]] | None) -> None:
         table = self.table(name, "Sch-M")
         if ranges is not None:
             self._truncate_partitions(table, ranges)
             return
-        rows, chunks = table.rows, table.chunks
-        table.rows, table.chunks = [], []
+        rows, chunks, rowgroups = table.rows, table.chunks, table.rowgroups
+        table.rows, table.chunks, table.rowgroups = [], [], []
 
         def undo() -> None:
-            table.rows, table.chunks = rows, chunks
+            table.rows, table.chunks, table.rowgroups = rows, chunks, rowgroups
 
         self.transaction.undo.append(undo)
 
@@ -144,7 +160,10 @@ class Switching(Definitions):
             if index.space.lower() != table.space.lower():
                 raise SqlError(3756, index.name, table.name, scheme.function.name)
         numbers: list[Any] = [range(low, high + 1) for low, high in ranges]
+        rowgroups = table.rowgroups
+        self.transaction.undo.append(partial(setattr, table, "rowgroups", rowgroups))
         for number in itertools.chain.from_iterable(numbers):
+            table.rowgroups = [one for one in table.rowgroups if one.partition != number]
             if not 1 <= number <= scheme.function.fanout:
                 raise SqlError(7722, number, table.name, scheme.function.fanout)
             for row in self._of_partition(table, number):

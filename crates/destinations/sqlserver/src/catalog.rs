@@ -2,6 +2,7 @@
 
 use inrush_destination::{Error, Result, TargetColumn, TargetFacts, TargetName};
 
+use crate::columnstore;
 use crate::connection::SqlSession;
 use crate::partitions::Partitioning;
 use crate::shape::TableShape;
@@ -182,6 +183,9 @@ fn notes(session: &mut SqlSession, name: &TargetName) -> Result<Vec<String>> {
         ));
     }
     let shape = TableShape::read(session, &name.sql)?;
+    if shape.columnstore().is_some() {
+        notes.push(columnstore::plan_note(&name.sql));
+    }
     if let Some(partitioning) = &shape.partitioning {
         notes.push(match shape.standing_obstacle() {
             None => format!(

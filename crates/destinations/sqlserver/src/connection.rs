@@ -5,8 +5,9 @@ use std::sync::Arc;
 use inrush_destination::{CancelRun, Error, Result};
 use inrush_tdsclient::{Answer, Interrupt, Session, SessionError, SessionFacts, SessionOptions};
 
-/// The longest wait for a lock while a package is planned. Somebody may switch or change the table for hours.
-const PLANNING_LOCK_MILLISECONDS: u32 = 5_000;
+/// The longest wait for a lock while a package is planned, or for facts that a run can do without. Somebody may switch or change
+/// the table for hours.
+pub const POLITE_LOCK_MILLISECONDS: u32 = 5_000;
 /// The longest wait for a lock in a run.
 pub const RUN_LOCK_MILLISECONDS: u32 = 60_000;
 
@@ -66,7 +67,7 @@ impl SqlSession {
         let session = Session::connect(options, number, interrupt).map_err(address_error)?;
         let mut session = SqlSession { session };
         let lock_timeout = match purpose {
-            Purpose::Planning => PLANNING_LOCK_MILLISECONDS,
+            Purpose::Planning => POLITE_LOCK_MILLISECONDS,
             Purpose::Run => RUN_LOCK_MILLISECONDS,
         };
         // XACT_ABORT: an error rolls the whole transaction back. ARITHABORT: rows go into indexed views.

@@ -13,6 +13,7 @@ use inrush_rows::ids::RunKey;
 use inrush_tdsclient::Interrupt;
 
 use crate::catalog;
+use crate::columnstore;
 use crate::connection::{self, Purpose, SqlSession};
 use crate::ledger::{Ledger, StoredRun};
 use crate::lock;
@@ -44,7 +45,7 @@ impl SqlServer {
         let server = Server::ask(&mut control)?;
         let facts = control.facts();
         let described = format!(
-            "{} at {}, database {}, user {}, {}, packets of {} bytes",
+            "{} at {}, database {}, user {}, {}, packets of {} bytes{}",
             server.product,
             facts.endpoint,
             facts.database,
@@ -55,6 +56,10 @@ impl SqlServer {
                 "not encrypted"
             },
             facts.packet_size.bytes(),
+            match options.columnstore {
+                true => ", new tables are clustered columnstores",
+                false => "",
+            },
         );
         Ok(SqlServer {
             control: Mutex::new(control),
@@ -162,9 +167,15 @@ impl Destination for SqlServer {
         self.asking(|session| catalog::target(session, name))
     }
 
-    /// The partitions that the plan asks for are checked here, before anything is changed.
+    /// The partitions and the columnstore that the plan asks for are checked here, before anything is changed.
     fn lay_out(&self, target: &TargetPlan, splits: &[SplitFacts<'_>]) -> Result<Layout> {
-        self.asking(|session| partitions::check(session, target))?;
+        self.asking(|session| {
+            partitions::check(session, target)?;
+            match self.options.columnstore {
+                true => columnstore::check(session, &self.server, target),
+                false => Ok(()),
+            }
+        })?;
         Ok(Layout::one_unit_each(
             splits.len(),
             Filling::OneOrSeveral,

@@ -9,11 +9,14 @@ use crate::sql;
 
 const DOING: &str = "cannot read the indexes of a table";
 
+/// The type of `sys.indexes` that has all columns and rows of a table as a columnstore.
+pub const CLUSTERED_COLUMNSTORE: u64 = 5;
+
 /// Types of `sys.indexes`.
 mod kind {
     pub const CLUSTERED: u64 = 1;
     pub const NONCLUSTERED: u64 = 2;
-    pub const CLUSTERED_COLUMNSTORE: u64 = 5;
+    pub const CLUSTERED_COLUMNSTORE: u64 = super::CLUSTERED_COLUMNSTORE;
     pub const NONCLUSTERED_COLUMNSTORE: u64 = 6;
 }
 
@@ -112,6 +115,11 @@ impl Compression {
 }
 
 impl Index {
+    /// True if it is a columnstore with all columns and rows of its table.
+    pub fn is_clustered_columnstore(&self) -> bool {
+        self.kind == kind::CLUSTERED_COLUMNSTORE
+    }
+
     /// True if it belongs to a PRIMARY KEY or UNIQUE constraint.
     pub fn is_constraint(&self) -> bool {
         self.is_primary_key || self.is_unique_constraint

@@ -15,6 +15,7 @@
 //! | [`ledger`], [`ledger_row`], [`lock`] | runs and units in the database; the lock of a run |
 //! | [`staging`], [`catalog`], [`types`] | tables of a run; existing tables; types |
 //! | [`shape`], [`indexes`], [`partitions`] | what staging has in common with its target; partitions of both |
+//! | [`columnstore`] | targets that are clustered columnstores, and their rowgroups |
 //! | [`connection`], [`server`], [`options`] | sessions with their errors; what the server is; options of a load |
 //!
 //! It has not been run against a real SQL Server yet: `docs/sql-server.md` describes what the tests use instead.
@@ -23,6 +24,7 @@ mod bulk_target;
 mod bulk_writer;
 mod careful;
 mod catalog;
+mod columnstore;
 mod connection;
 mod destination;
 mod indexes;

@@ -9,7 +9,7 @@ use inrush_tdsclient::address::refuse_unknown;
 use crate::connection;
 
 /// Options of a load.
-const OF_LOAD: [&str; 3] = ["filegroups", "switch", "table_lock"];
+const OF_LOAD: [&str; 4] = ["columnstore", "filegroups", "switch", "table_lock"];
 
 /// All options.
 #[derive(Clone, Debug)]
@@ -21,6 +21,8 @@ pub struct Options {
     pub table_lock: bool,
     /// Rows are switched into tables that exist, where that is possible; otherwise they are always copied.
     pub switch: bool,
+    /// New tables are clustered columnstores.
+    pub columnstore: bool,
     /// The partitions of new tables are dealt to these filegroups in turn; to PRIMARY if there are none.
     pub filegroups: Vec<String>,
 }
@@ -31,8 +33,9 @@ impl Options {
         let (session, mut others) =
             SessionOptions::parse(address.url, address.options, address.folder)
                 .map_err(connection::address_error)?;
-        let table_lock = yes_or_no(&mut others, "table_lock")?;
-        let switch = yes_or_no(&mut others, "switch")?;
+        let table_lock = yes_or_no(&mut others, "table_lock", true)?;
+        let switch = yes_or_no(&mut others, "switch", true)?;
+        let columnstore = yes_or_no(&mut others, "columnstore", false)?;
         let filegroups = others.remove("filegroups").unwrap_or_default();
         let filegroups = filegroups.split(',').map(str::trim);
         refuse_unknown(&others, &OF_LOAD).map_err(connection::address_error)?;
@@ -40,6 +43,7 @@ impl Options {
             session,
             table_lock,
             switch,
+            columnstore,
             filegroups: filegroups
                 .filter(|name| !name.is_empty())
                 .map(str::to_owned)
@@ -48,10 +52,11 @@ impl Options {
     }
 }
 
-/// An option that is `yes` unless it is turned off.
-fn yes_or_no(options: &mut BTreeMap<String, String>, name: &str) -> Result<bool> {
+/// An option that is `yes` or `no`.
+fn yes_or_no(options: &mut BTreeMap<String, String>, name: &str, without: bool) -> Result<bool> {
     match options.remove(name).as_deref() {
-        None | Some("yes" | "true") => Ok(true),
+        None => Ok(without),
+        Some("yes" | "true") => Ok(true),
         Some("no" | "false") => Ok(false),
         Some(other) => Err(Error::Address {
             what: format!("option {name} of SQL Server: {other:?} is not understood"),

@@ -12,6 +12,7 @@ use inrush_rows::calendar::now_microseconds;
 use inrush_rows::plural::counted;
 
 use crate::catalog;
+use crate::columnstore;
 use crate::connection::{self, SqlSession};
 use crate::partitions::Partitioning;
 use crate::run::SqlRun;
@@ -31,19 +32,40 @@ pub fn publish(
     reached: &dyn Fn(PublishStep),
 ) -> Result<Published> {
     let mut found = Vec::with_capacity(run.stagings.len());
+    let mut notes = Vec::new();
     for staging in &run.stagings {
         run.refuse_interrupted()?;
         let prepared = ways::prepare(session, staging, &run.options);
-        found.push(prepared.map_err(|error| connection::rows_refused(error, found.len()))?);
+        let way = prepared.map_err(|error| connection::rows_refused(error, found.len()))?;
+        if way.builds_columnstore(&run.options) {
+            let target = &staging.plan.name.sql;
+            notes.extend(columnstore::built_note(session, &staging.sql, target));
+        }
+        found.push(way);
     }
-    let published = session.in_transaction("cannot commit the switch", |session| {
-        let published = switch(run, session, &found, reached)?;
+    let Switched {
+        mut published,
+        copied,
+    } = session.in_transaction("cannot commit the switch", |session| {
+        let switched = switch(run, session, &found, reached)?;
         reached(PublishStep::BeforeCommit);
         run.refuse_interrupted()?;
-        Ok(published)
+        Ok(switched)
     })?;
     reached(PublishStep::Committed);
+    for place in copied {
+        let target = &run.stagings[place].plan.name.sql;
+        notes.extend(columnstore::copied_note(session, target));
+    }
+    published.notes.append(&mut notes);
     Ok(published)
+}
+
+/// What the transaction of the switch did.
+struct Switched {
+    published: Published,
+    /// The targets that got rows by INSERT ... SELECT, by their places in the plan.
+    copied: Vec<usize>,
 }
 
 fn switch(
@@ -51,13 +73,14 @@ fn switch(
     session: &mut SqlSession,
     found: &[Way],
     reached: &dyn Fn(PublishStep),
-) -> Result<Published> {
+) -> Result<Switched> {
     let ledger = &run.ledger;
     ledger.fence(session, &run.record)?;
     for staging in &run.stagings {
         user_batches(run, session, "pre_sql", staging, &staging.plan.pre_sql)?;
     }
     let mut published = Published::default();
+    let mut copied = Vec::new();
     let mut loaded = Vec::with_capacity(run.stagings.len());
     for (place, (staging, way)) in run.stagings.iter().zip(found).enumerate() {
         run.refuse_interrupted()?;
@@ -72,11 +95,15 @@ fn switch(
             staged,
             partitions: Vec::new(),
             notes: Vec::new(),
+            has_copied: false,
         };
         let filled = filling.fill(way);
         let filled = filled.map_err(|error| connection::rows_refused(error, place))?;
         published.rows.push(filled);
         published.notes.append(&mut filling.notes);
+        if filling.has_copied {
+            copied.push(place);
+        }
         if !filling.partitions.is_empty() {
             published.partitions.insert(place, filling.partitions);
         }
@@ -89,7 +116,7 @@ fn switch(
         user_batches(run, session, "post_sql", staging, &staging.plan.post_sql)?;
     }
     ledger.mark_switched(session, run.record.run_id, now_microseconds(), &loaded)?;
-    Ok(published)
+    Ok(Switched { published, copied })
 }
 
 /// One target that gets its rows.
@@ -101,6 +128,8 @@ struct Filling<'a> {
     /// The partitions that got rows, by their numbers.
     partitions: Vec<String>,
     notes: Vec<String>,
+    /// Some rows were copied.
+    has_copied: bool,
 }
 
 impl Filling<'_> {
@@ -265,6 +294,7 @@ impl Filling<'_> {
     fn copy(&mut self, condition: &str, rows: u64) -> Result<()> {
         let staging = self.staging;
         let target = &staging.plan.name;
+        self.has_copied = true;
         let session = &mut *self.session;
         let doing = format!("cannot add the rows to {}", target.sql);
         let names = staging.column_names();

@@ -24,6 +24,7 @@ const FABRIC_DATABASE: i64 = 12;
 
 /// Major versions.
 const SQL_SERVER_2016: u32 = 13;
+const SQL_SERVER_2017: u32 = 14;
 const SQL_SERVER_2019: u32 = 15;
 
 /// A server and its database.
@@ -37,6 +38,8 @@ pub struct Server {
     pub folds_names: bool,
     /// Collations can store UTF-8: SQL Server 2019 and later, and Azure.
     pub has_utf8: bool,
+    /// Columnstores can have texts and bytes of any length.
+    pub has_long_columnstores: bool,
     /// Readers see the last committed rows and do not wait for writers.
     pub reads_snapshots: bool,
     /// It is PostgreSQL with the extension Babelfish.
@@ -91,6 +94,7 @@ impl Server {
         }
         Ok(Server {
             has_utf8: is_azure || major >= SQL_SERVER_2019,
+            has_long_columnstores: is_azure || major >= SQL_SERVER_2017,
             product: format!("{product} {version}"),
             schema,
             folds_names: folds == "1",

@@ -90,6 +90,12 @@ impl TableShape {
             .or_else(|| self.other_obstacle.clone())
     }
 
+    /// Its columnstore, if its rows are in one.
+    pub fn columnstore(&self) -> Option<&Index> {
+        let mut indexes = self.indexes.iter();
+        indexes.find(|index| index.is_clustered_columnstore())
+    }
+
     /// True if all indexes are partitioned as the table is.
     pub fn is_aligned(&self) -> bool {
         self.indexes

@@ -4,6 +4,7 @@
 use inrush_destination::{Result, WriteMode};
 
 use crate::catalog;
+use crate::columnstore;
 use crate::connection::SqlSession;
 use crate::options::Options;
 use crate::partitions::Partitioning;
@@ -21,10 +22,24 @@ pub enum Way {
     Copy(Option<String>),
 }
 
+impl Way {
+    /// True if the staging table is a columnstore by now.
+    pub fn builds_columnstore(&self, options: &Options) -> bool {
+        match self {
+            Way::Rename => options.columnstore,
+            Way::Switch(shape) => shape.columnstore().is_some(),
+            Way::Copy(_) => false,
+        }
+    }
+}
+
 /// Finds the way for a target, and prepares the staging table for it.
 pub fn prepare(session: &mut SqlSession, staging: &Staging, options: &Options) -> Result<Way> {
     let target = &staging.plan.name;
     let Some(found) = catalog::entry(session, &staging.schema, &target.name)? else {
+        if options.columnstore {
+            build_columnstore(session, staging)?;
+        }
         return Ok(Way::Rename);
     };
     if found.kind != "table" || !options.switch {
@@ -51,6 +66,17 @@ pub fn prepare(session: &mut SqlSession, staging: &Staging, options: &Options) -
         session.run(&doing, &statement)?;
     }
     Ok(Way::Switch(Box::new(shape)))
+}
+
+/// Makes the staging table of a new target a columnstore, unless an earlier attempt has.
+fn build_columnstore(session: &mut SqlSession, staging: &Staging) -> Result<()> {
+    let own = TableShape::read(session, &staging.sql)?;
+    if own.columnstore().is_none() {
+        let doing = format!("cannot build the columnstore of {}", staging.plan.name.sql);
+        let statement = columnstore::statement(&staging.sql, own.partitioning.as_ref());
+        session.run(&doing, &statement)?;
+    }
+    Ok(())
 }
 
 /// True if some rows could be switched: those of a partition, or of a table, that is empty or will be.

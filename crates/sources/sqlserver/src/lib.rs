@@ -61,7 +61,11 @@ pub fn session_options(
 ) -> Result<SessionOptions, (String, String)> {
     let (session, others) = SessionOptions::parse(url, options, folder).map_err(with_fix)?;
     // A connection that is also a target may have the options of a load.
-    refuse_unknown(&others, &["filegroups", "switch", "table_lock"]).map_err(with_fix)?;
+    refuse_unknown(
+        &others,
+        &["columnstore", "filegroups", "switch", "table_lock"],
+    )
+    .map_err(with_fix)?;
     Ok(session)
 }
 
