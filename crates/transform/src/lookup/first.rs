@@ -12,6 +12,7 @@ use arrow_schema::DataType;
 use inrush_rows::column_type::ColumnType;
 
 use super::key::KeyClass;
+use super::reference::heap_bytes;
 
 /// The order of rows with the same key: the first one counts.
 #[derive(Clone, Copy, Debug)]
@@ -28,6 +29,16 @@ pub(super) enum OrderValue {
     Number(i128),
     Float(f64),
     Bytes(Box<[u8]>),
+}
+
+impl OrderValue {
+    /// Bytes that it has in the heap.
+    pub(super) fn heap_bytes(&self) -> u64 {
+        match self {
+            OrderValue::Bytes(bytes) => heap_bytes(bytes.len()),
+            OrderValue::Number(_) | OrderValue::Float(_) => 0,
+        }
+    }
 }
 
 impl First {

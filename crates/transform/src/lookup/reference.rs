@@ -15,11 +15,8 @@ use super::first::{First, OrderValue, order_value};
 use super::key::{KeyClass, append_key, key_text};
 use crate::spec::InputColumn;
 
-/// Bytes of an entry of the index beside its key.
-const ENTRY_BYTES: u64 = 48;
-
-/// Bytes of a value by which rows are ordered, if it is no long text.
-const ORDER_BYTES: u64 = 48;
+/// Bytes of a place in the index: the address and the length of a key, its row, and a byte of the table's own.
+const PLACE_BYTES: u64 = size_of::<(Box<[u8]>, u32)>() as u64 + 1;
 
 /// A reference table in memory.
 #[derive(Debug)]
@@ -77,7 +74,12 @@ pub struct ReferenceBuilder {
     index: HashMap<Box<[u8]>, u32>,
     batches: Vec<Vec<ArrayRef>>,
     rows: u64,
-    bytes: u64,
+    /// Bytes of the keys.
+    key_bytes: u64,
+    /// Bytes of the taken columns.
+    taken_bytes: u64,
+    /// Bytes of the order of the rows and of the ties.
+    order_bytes: u64,
     bytes_max: u64,
 }
 
@@ -94,7 +96,9 @@ impl ReferenceBuilder {
             index: HashMap::new(),
             batches: Vec::new(),
             rows: 0,
-            bytes: 0,
+            key_bytes: 0,
+            taken_bytes: 0,
+            order_bytes: 0,
             bytes_max,
             first: None,
             orders: Vec::new(),
@@ -117,9 +121,11 @@ impl ReferenceBuilder {
             .collect();
         if let Some(First { column, .. }) = self.first {
             let values = batch.column(column);
-            self.orders
-                .extend((0..values.len()).map(|row| order_value(values, row)));
-            self.bytes += values.len() as u64 * ORDER_BYTES;
+            for row in 0..values.len() {
+                let value = order_value(values, row);
+                self.order_bytes += value.as_ref().map_or(0, OrderValue::heap_bytes);
+                self.orders.push(value);
+            }
         }
         let mut key = Vec::new();
         for row in 0..batch.num_rows() {
@@ -128,10 +134,13 @@ impl ReferenceBuilder {
             }
             let number = u32::try_from(self.rows + row as u64);
             let number = number.map_err(|_| self.too_large(row))?;
+            if self.bytes_with_another() > self.bytes_max {
+                return Err(self.too_large(row));
+            }
             match self.index.entry(key.as_slice().into()) {
                 Entry::Vacant(entry) => {
                     entry.insert(number);
-                    self.bytes += key.len() as u64 + ENTRY_BYTES;
+                    self.key_bytes += heap_bytes(key.len());
                 }
                 Entry::Occupied(mut entry) => {
                     let first = self.first.ok_or_else(|| ReferenceFault::Duplicate {
@@ -143,7 +152,9 @@ impl ReferenceBuilder {
                     match first.is_before(own, before) {
                         // A later row may come before both.
                         None => {
-                            self.ties.insert(entry.key().clone(), key_text(&keys, row));
+                            let text = key_text(&keys, row);
+                            self.order_bytes += heap_bytes(key.len()) + heap_bytes(text.len());
+                            self.ties.insert(entry.key().clone(), text);
                         }
                         Some(true) => {
                             self.ties.remove(entry.key());
@@ -152,9 +163,6 @@ impl ReferenceBuilder {
                         Some(false) => {}
                     }
                 }
-            }
-            if self.bytes > self.bytes_max {
-                return Err(self.too_large(row));
             }
         }
         let taken: Vec<ArrayRef> = self
@@ -166,13 +174,33 @@ impl ReferenceBuilder {
         let sizes = taken
             .iter()
             .map(|array| array.get_array_memory_size() as u64);
-        self.bytes += sizes.sum::<u64>();
+        self.taken_bytes += sizes.sum::<u64>();
         self.batches.push(taken);
         self.rows += batch.num_rows() as u64;
-        match self.bytes > self.bytes_max {
+        match self.bytes() > self.bytes_max {
             true => Err(self.too_large(0)),
             false => Ok(()),
         }
+    }
+
+    /// Bytes of memory that are held.
+    fn bytes(&self) -> u64 {
+        let orders = self.orders.capacity() * size_of::<Option<OrderValue>>();
+        table_bytes(self.index.capacity())
+            + self.key_bytes
+            + self.taken_bytes
+            + self.order_bytes
+            + table_bytes(self.ties.capacity())
+            + orders as u64
+    }
+
+    /// Bytes of memory at the most while one more key is entered: a full index is copied into one of twice its size.
+    fn bytes_with_another(&self) -> u64 {
+        let grown = match self.index.len() == self.index.capacity() {
+            true => table_bytes(2 * self.index.capacity().max(2)),
+            false => 0,
+        };
+        self.bytes() + grown
     }
 
     fn too_large(&self, row: usize) -> ReferenceFault {
@@ -183,7 +211,7 @@ impl ReferenceBuilder {
     }
 
     /// The reference. `columns` are those of the key, then the taken ones.
-    pub fn build(self, columns: Vec<InputColumn>) -> Result<Reference, ReferenceFault> {
+    pub fn build(mut self, columns: Vec<InputColumn>) -> Result<Reference, ReferenceFault> {
         if let Some(key) = self.ties.values().min() {
             return Err(ReferenceFault::Duplicate {
                 key: key.clone(),
@@ -191,23 +219,26 @@ impl ReferenceBuilder {
             });
         }
         let mut taken = Vec::with_capacity(self.taken.len());
-        for (at, column) in columns[self.keys.len()..].iter().enumerate() {
-            let parts: Vec<&dyn Array> = self
-                .batches
-                .iter()
-                .map(|batch| batch[at].as_ref())
-                .collect();
+        // The last column first, so that its parts can be dropped as soon as it is whole.
+        for column in columns[self.keys.len()..].iter().rev() {
+            let parts = self.batches.iter_mut().filter_map(Vec::pop);
+            let parts: Vec<ArrayRef> = parts.collect();
+            let parts: Vec<&dyn Array> = parts.iter().map(|part| part.as_ref()).collect();
             taken.push(match parts.is_empty() {
                 true => arrow_array::new_empty_array(&column.column_type.arrow()),
                 false => concat(&parts).map_err(failed)?,
             });
         }
+        taken.reverse();
+        let sizes = taken
+            .iter()
+            .map(|array| array.get_array_memory_size() as u64);
         Ok(Reference {
+            bytes: table_bytes(self.index.capacity()) + self.key_bytes + sizes.sum::<u64>(),
             digest: digest(&self.index, &taken),
             index: self.index,
             columns,
             taken,
-            bytes: self.bytes,
         })
     }
 }
@@ -241,6 +272,22 @@ impl Reference {
             false => None,
         });
         rows.collect()
+    }
+}
+
+/// Bytes of a hash table with this capacity: of its places, which are a power of two, at most seven eighths are filled.
+fn table_bytes(capacity: usize) -> u64 {
+    match capacity {
+        0 => 0,
+        _ => (capacity * 8 / 7).next_power_of_two() as u64 * PLACE_BYTES,
+    }
+}
+
+/// Bytes that the heap needs for this many: it has its own word beside them, and hands out multiples of 16.
+pub(super) fn heap_bytes(bytes: usize) -> u64 {
+    match bytes {
+        0 => 0,
+        _ => (bytes + size_of::<usize>()).next_multiple_of(16).max(32) as u64,
     }
 }
 
