@@ -21,6 +21,7 @@ mod isolate;
 pub mod lookup;
 pub mod outcome;
 pub mod plan;
+mod reasons;
 pub mod runner;
 pub mod spec;
 pub mod stages;

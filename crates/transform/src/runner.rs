@@ -26,6 +26,7 @@ use crate::evaluator::Evaluator;
 use crate::isolate;
 use crate::outcome::{FaultKind, RowFault, StepCount, Stepped};
 use crate::plan::{Planned, RESERVED, StepAction, message_without_place, names_infinity};
+use crate::reasons::Reasons;
 use crate::spec::{InputColumn, Otherwise};
 use crate::statement;
 use crate::travel;
@@ -315,15 +316,22 @@ impl StepRunner {
         let Some(failed) = &values.failed else {
             return Ok(());
         };
+        let mut reasons = Reasons::default();
+        let mut sql = None;
         for row in failed.values().set_indices() {
             if failed.is_null(row) || !rows.drop(row) {
                 continue;
             }
-            let sql = statement::only(&self.planned, &self.lent.call(), expression);
-            let reason = match self.ask(&sql, &travelling.slice(row, 1)) {
-                Err(error) => message_without_place(&error.message),
-                Ok(_) => "it fails among other rows, but not alone".to_owned(),
-            };
+            let reason = reasons.of(shown.values(row), || {
+                let only = || statement::only(&self.planned, &self.lent.call(), expression);
+                let sql = sql.get_or_insert_with(only);
+                match self.ask(sql, &travelling.slice(row, 1)) {
+                    Ok(_) => Ok("it fails among other rows, but not alone".to_owned()),
+                    // Too little memory or an interruption would be told of all equal rows.
+                    Err(error) if !may_be_of_a_row(&error) => Err(engine_error(error)),
+                    Err(error) => Ok(message_without_place(&error.message)),
+                }
+            })?;
             let number = shown.step + 1;
             let reason = format!("the expression of step {number} failed: {reason}");
             rows.faults
@@ -427,6 +435,13 @@ impl<'a> Shown<'a> {
             self.derived
                 .get(self.planned.derived.iter().position(is_it)?)
         })
+    }
+
+    /// The values of the columns that the expression names.
+    fn values(&self, row: usize) -> Vec<Option<String>> {
+        let named = self.named.iter();
+        let value = |name: &String| typed_rows::value_text(self.array(name)?, row, false);
+        named.map(value).collect()
     }
 
     /// The values that the expression saw: of one column the value alone, of several with their names.
