@@ -32,7 +32,7 @@ pub use ledger_records::{NewRun, PastRun, RunRecord, RunState, UnitRecord};
 pub use ledger_row::LedgerRow;
 pub use rows_not_taken::{Adapted, Misfit, RefusedRow, Written};
 pub use sharers::{Sharer, refuse_sharers};
-pub use steps::{Action, RunSteps, Step, StepsRequest, StepsTarget, Times};
+pub use steps::{Action, RunSteps, StatementEnd, Step, StepsRequest, StepsTarget, Times};
 pub use sums::{ColumnForm, ExactSum, StagedSums};
 pub use target::{
     ColumnPlan, ReplacedRows, ResolvedType, TargetColumn, TargetFacts, TargetName, TargetPlan,

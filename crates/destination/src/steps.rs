@@ -41,6 +41,8 @@ pub struct RunSteps {
     pub units: Vec<Vec<Step>>,
     /// Of the publish.
     pub publish: Vec<Step>,
+    /// How statements end in a script.
+    pub statement_end: StatementEnd,
 }
 
 /// A step.
@@ -52,22 +54,37 @@ pub struct Step {
     pub times: Times,
 }
 
-/// The text of a step. Values that only the run can know are in angle brackets.
+/// The text of a step.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Action {
     /// A statement, without a semicolon.
     Statement(String),
+    /// A statement that only the run can perform: it has words in angle brackets for values that only the run can know, or
+    /// rows follow it.
+    Sketch(String),
     /// Something that is no statement, in words: `write a file`, `send the rows`.
     Other(String),
 }
 
-/// How often a step is performed.
+/// When, and how often, a step is performed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Times {
     /// Once.
     Once,
     /// Any number of times: under a condition, in words after `if`.
     If(String),
+    /// Several times: how often, in words such as `3 times` or `for each table`.
+    Repeated(String),
+}
+
+/// How a statement ends in a script.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum StatementEnd {
+    /// With a semicolon.
+    #[default]
+    Semicolon,
+    /// With a semicolon and a line `GO`, which makes it a batch of its own.
+    Batch,
 }
 
 impl Step {
@@ -75,6 +92,14 @@ impl Step {
     pub fn statement(sql: impl Into<String>) -> Step {
         Step {
             action: Action::Statement(sql.into()),
+            times: Times::Once,
+        }
+    }
+
+    /// A statement that only the run can perform, once.
+    pub fn sketch(sql: impl Into<String>) -> Step {
+        Step {
+            action: Action::Sketch(sql.into()),
             times: Times::Once,
         }
     }
@@ -95,19 +120,34 @@ impl Step {
             ..self
         }
     }
+
+    /// The same step, several times.
+    #[must_use]
+    pub fn repeated(self, times: impl Into<String>) -> Step {
+        Step {
+            times: Times::Repeated(times.into()),
+            ..self
+        }
+    }
 }
 
-/// A statement with its semicolon, anything else as a comment. A condition follows as a comment.
+/// A statement with its semicolon, anything else as a comment. When it is performed follows as a comment.
 impl fmt::Display for Step {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match &self.action {
-            Action::Statement(sql) => write!(f, "{sql};")?,
-            Action::Other(words) => write!(f, "-- {words}")?,
-        }
-        match (&self.times, &self.action) {
-            (Times::Once, _) => Ok(()),
-            (Times::If(condition), Action::Statement(_)) => write!(f, " -- if {condition}"),
-            (Times::If(condition), Action::Other(_)) => write!(f, ", if {condition}"),
+        let separator = match &self.action {
+            Action::Statement(sql) | Action::Sketch(sql) => {
+                write!(f, "{sql};")?;
+                " -- "
+            }
+            Action::Other(words) => {
+                write!(f, "-- {words}")?;
+                ", "
+            }
+        };
+        match &self.times {
+            Times::Once => Ok(()),
+            Times::If(condition) => write!(f, "{separator}if {condition}"),
+            Times::Repeated(times) => write!(f, "{separator}{times}"),
         }
     }
 }

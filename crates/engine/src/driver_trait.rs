@@ -88,6 +88,9 @@ pub trait DriverPlan: fmt::Debug + fmt::Display {
 
     /// The readings of its flows, in their order.
     fn readings(&self) -> Vec<&Reading>;
+
+    /// Writes its steps as a script in the destination's SQL. What a script cannot do is a comment.
+    fn fmt_script(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result;
 }
 
 /// A package's plan, made by the driver of its destination.
@@ -108,6 +111,11 @@ impl Checked {
     /// The readings of its flows, in their order.
     pub fn readings(&self) -> Vec<&Reading> {
         self.0.readings()
+    }
+
+    /// Its steps as a script in the destination's SQL. What a script cannot do is a comment.
+    pub fn script(&self) -> impl fmt::Display {
+        fmt::from_fn(|f| self.0.fmt_script(f))
     }
 }
 

@@ -14,7 +14,10 @@ use super::source_limits::SourceLimitArguments;
 Prints the plan of a package and changes nothing. The plan lists the files and their sizes, the
 columns and the source of their types, the load units and streams, every statement of staging and
 switch, the privileges that the run needs and those that it has, and the most memory that it uses.
-A run does nothing that the plan does not list.",
+A run does nothing that the plan does not list.
+
+With --sql it prints the statements alone, as a script that a database administrator can read and
+run: it makes the tables of a load without rows. What a script cannot do is a comment.",
     after_long_help = CHECK_HELP
 )]
 pub struct CheckArguments {
@@ -34,6 +37,10 @@ pub struct CheckArguments {
     #[arg(long, value_name = "VALUE")]
     pub from: Option<String>,
 
+    /// Print the statements alone, as a script in the SQL of the destination
+    #[arg(long)]
+    pub sql: bool,
+
     /// Options that replace its values.
     #[command(flatten)]
     pub overrides: OverrideArguments,
@@ -47,6 +54,7 @@ const CHECK_HELP: &str = "\
 Examples:
       inrush check etlwr.toml
       inrush check feed.toml --set day=2024-05-31 | less
+      inrush check feed.toml --sql > feed.sql
 
 Exit status: 0 the package can run, 1 a file or the server prevents it, 2 a mistake in the
 package.";

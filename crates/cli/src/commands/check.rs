@@ -26,7 +26,10 @@ pub fn check(
         arguments.again,
         arguments.from.clone(),
     )?;
-    output::say(&plan.to_string());
+    output::say(&match arguments.sql {
+        true => plan.script().to_string(),
+        false => plan.to_string(),
+    });
     reached.stop()?;
     plan.require_runnable()?;
     Ok(ExitStatus::Clean)

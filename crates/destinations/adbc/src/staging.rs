@@ -47,15 +47,16 @@ impl Staging {
         Staging::named(quirks, product, plan, name, sql)
     }
 
-    /// The staging table of a target in a run that has no number yet. Its name is `<staging NUMBER>`.
+    /// The staging table of a target in a run that has no number yet. Words in angle brackets stand for the end of its name.
     pub fn planned(
         quirks: &Quirks,
         product: &str,
         place: usize,
         plan: &TargetPlan,
     ) -> Result<Staging> {
-        let name = format!("<staging {}>", place + 1);
-        Staging::named(quirks, product, plan, name.clone(), name)
+        let name = format!("inrush_staging_<{}>", place + 1);
+        let sql = quoted(plan.name.schema.as_deref(), &name);
+        Staging::named(quirks, product, plan, name, sql)
     }
 
     fn named(

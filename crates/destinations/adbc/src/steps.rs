@@ -4,7 +4,9 @@
 //!
 //! If the database refuses a row, the transactions of a careful load follow, which the plan does not print.
 
-use inrush_destination::{ReplacedRows, Result, RunSteps, Step, StepsRequest, WriteMode};
+use inrush_destination::{
+    ReplacedRows, Result, RunSteps, StatementEnd, Step, StepsRequest, WriteMode,
+};
 use inrush_rows::ids::RunKey;
 
 use crate::ledger::AdbcLedger;
@@ -246,6 +248,7 @@ pub fn of_run(
             .chain(after_switch(quirks).iter().copied())
             .flat_map(|step| planned.of_switch(step, &states))
             .collect(),
+        statement_end: StatementEnd::Semicolon,
     })
 }
 
@@ -269,7 +272,7 @@ impl PlannedSteps<'_> {
         let ledger = self.ledger();
         match step {
             BeginStep::LockRun => match self.shared.quirks.run_lock {
-                RunLock::Advisory => vec![Step::statement(lock::advisory_statement("<the run>"))],
+                RunLock::Advisory => vec![Step::sketch(lock::advisory_statement("<the run>"))],
                 RunLock::LockFile => vec![Step::other("lock a file beside the database's")],
                 RunLock::DatabaseFile | RunLock::LedgerOnly => Vec::new(),
             },
@@ -289,8 +292,8 @@ impl PlannedSteps<'_> {
             BeginStep::DropLeftovers => {
                 const LEFT: &str = "an earlier run has left staging tables";
                 vec![
-                    Step::statement(ledger.clear_statement("<earlier run>")).only_if(LEFT),
-                    Step::statement(staging::drop_statement("<its staging>")).only_if(LEFT),
+                    Step::sketch(ledger.clear_statement("<earlier run>")).only_if(LEFT),
+                    Step::sketch(staging::drop_statement("<its staging>")).only_if(LEFT),
                 ]
             }
             BeginStep::CreateStaging => self
@@ -299,21 +302,18 @@ impl PlannedSteps<'_> {
                 .flat_map(|it| self.staged(it))
                 .collect(),
             BeginStep::EnterRun if self.resumes => {
-                vec![Step::statement(ledger.take_over_statement(
+                vec![Step::sketch(ledger.take_over_statement(
                     RUN,
                     "epoch = <epoch>, holder = <this process>, package_hash = <package>, targets = <targets>, \
                      staging = <staging>",
                 ))]
             }
-            BeginStep::EnterRun => vec![Step::statement(ledger.enter_statement("<the run>"))],
+            BeginStep::EnterRun => vec![Step::sketch(ledger.enter_statement("<the run>"))],
             BeginStep::EnterLineage => {
                 let create = (!self.lineage_exists).then(|| ledger.create_lineage());
                 let keep = ledger.lineage_statements(RUN, "<where its columns come from>");
-                create
-                    .into_iter()
-                    .chain(keep)
-                    .map(Step::statement)
-                    .collect()
+                let create = create.into_iter().map(Step::statement);
+                create.chain(keep.into_iter().map(Step::sketch)).collect()
             }
             BeginStep::Commit => vec![Step::statement("COMMIT")],
             BeginStep::OneThread => self
@@ -337,7 +337,7 @@ impl PlannedSteps<'_> {
                 vec![
                     drop.only_if(DIFFERS),
                     create.only_if(DIFFERS),
-                    Step::statement(forget).only_if(DIFFERS),
+                    Step::sketch(forget).only_if(DIFFERS),
                 ]
             }
         }
@@ -345,15 +345,13 @@ impl PlannedSteps<'_> {
 
     fn of_unit(&self, staging: &Staging) -> Vec<Step> {
         let ledger = self.ledger();
-        let step = |step| {
-            Step::statement(match step {
-                UnitStep::Begin => "BEGIN".to_owned(),
-                UnitStep::HoldFence => ledger.fence_statement(self.shared.quirks, RUN),
-                UnitStep::RecordUnit => ledger.enter_unit_statement("<the unit>"),
-                UnitStep::Commit => "COMMIT".to_owned(),
-            })
+        let step = |step| match step {
+            UnitStep::Begin => Step::statement("BEGIN"),
+            UnitStep::HoldFence => Step::sketch(ledger.fence_statement(self.shared.quirks, RUN)),
+            UnitStep::RecordUnit => Step::sketch(ledger.enter_unit_statement("<the unit>")),
+            UnitStep::Commit => Step::statement("COMMIT"),
         };
-        let rows = Step::other(format!("send the rows to {}", staging.sql));
+        let rows = Step::other(format!("send the rows to {}", staging.name.table));
         let begin = UNIT_BEGIN.into_iter().map(step).chain([rows]);
         begin
             .chain(unit_end(self.shared.quirks).map(step))
@@ -370,7 +368,7 @@ impl PlannedSteps<'_> {
                 .map(|(staging, _)| Step::statement(staging.create_target_statement()))
                 .collect(),
             SwitchStep::Begin => vec![Step::statement("BEGIN")],
-            SwitchStep::HoldFence => vec![Step::statement(ledger.fence_statement(quirks, RUN))],
+            SwitchStep::HoldFence => vec![Step::sketch(ledger.fence_statement(quirks, RUN))],
             SwitchStep::PreSql => stagings
                 .flat_map(|staging| self.of_user(&staging.plan.pre_sql))
                 .collect(),
@@ -391,7 +389,7 @@ impl PlannedSteps<'_> {
             SwitchStep::PostSql => stagings
                 .flat_map(|staging| self.of_user(&staging.plan.post_sql))
                 .collect(),
-            SwitchStep::MarkSwitched => vec![Step::statement(ledger.switched_statement(
+            SwitchStep::MarkSwitched => vec![Step::sketch(ledger.switched_statement(
                 RUN,
                 "<now>",
                 "<rows of each target>",
@@ -399,7 +397,7 @@ impl PlannedSteps<'_> {
             SwitchStep::DropStaging => stagings
                 .map(|staging| Step::statement(staging.remove_statement()))
                 .collect(),
-            SwitchStep::ClearStaging => vec![Step::statement(ledger.clear_statement(RUN))],
+            SwitchStep::ClearStaging => vec![Step::sketch(ledger.clear_statement(RUN))],
             SwitchStep::Commit => vec![Step::statement("COMMIT")],
         }
     }
@@ -423,7 +421,7 @@ impl PlannedSteps<'_> {
         match step {
             FillStep::MarkGone => {
                 let gone = ledger.loaded_statement("<earlier run>", "<rows of each target>");
-                vec![Step::statement(gone).only_if("the target had rows of an earlier run")]
+                vec![Step::sketch(gone).only_if("the target had rows of an earlier run")]
             }
             FillStep::Rename => one(staging.rename_statement()),
             FillStep::CreateTarget => one(staging.create_target_statement()),
@@ -439,7 +437,7 @@ impl PlannedSteps<'_> {
             FillStep::DropStaging => one(staging.remove_statement()),
             FillStep::RecordChange => vec![
                 Step::statement(ledger.create_changes()),
-                Step::statement(ledger.enter_change_statement("<the change of the target>")),
+                Step::sketch(ledger.enter_change_statement("<the change of the target>")),
             ],
         }
     }
@@ -453,7 +451,7 @@ impl PlannedSteps<'_> {
                 let forget = ledger.forget_kept_statement(self.run_key, &staging.plan.name.sql);
                 let kept = ledger.kept_table(RUN, place);
                 vec![
-                    Step::statement(staging::drop_statement("<the kept rows>")).only_if(KEPT),
+                    Step::sketch(staging::drop_statement("<the kept rows>")).only_if(KEPT),
                     Step::statement(forget).only_if(KEPT),
                     Step::statement(staging.keep_statement(&kept)),
                 ]

@@ -1,5 +1,6 @@
 //! PostgreSQL's driver: the entry of this crate for callers who do not know which driver loads.
 
+use std::fmt;
 use std::path::PathBuf;
 
 use inrush_engine::driver_trait::{Checked, Driver, DriverPlan, PastRuns};
@@ -10,7 +11,7 @@ use inrush_engine::preflight::{PreflightOptions, PreflightReport};
 use inrush_engine::upkeep::LedgerOptions;
 use inrush_package::{Connection, Package};
 
-use super::plan::Plan;
+use super::plan::{self, Plan};
 use super::upkeep::LedgerOfServer;
 use super::{ConnectionDefaults, DatabaseAddress, PostgresError, load, preflight};
 
@@ -76,5 +77,9 @@ impl DriverPlan for Plan {
 
     fn readings(&self) -> Vec<&Reading> {
         self.flows.iter().map(|flow| &flow.reading).collect()
+    }
+
+    fn fmt_script(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        plan::print::fmt_script(self, f)
     }
 }

@@ -10,6 +10,7 @@ mod preflight;
 mod unit_detail;
 mod upkeep;
 
+use std::fmt;
 use std::path::{Path, PathBuf};
 
 use inrush_destination::address::DestinationKind;
@@ -107,5 +108,9 @@ impl DriverPlan for ContractPlan {
 
     fn readings(&self) -> Vec<&Reading> {
         self.flows.iter().map(|flow| &flow.reading).collect()
+    }
+
+    fn fmt_script(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        plan::print::fmt_script(self, f)
     }
 }

@@ -64,6 +64,13 @@ pub mod plan_text {
     };
 }
 
+/// The parts of a plan's script that all destinations have.
+pub mod script {
+    pub use crate::plan::script::{
+        NOTHING_LEFT, fmt_script_head, fmt_script_heading, fmt_script_part, fmt_script_step,
+    };
+}
+
 /// Rows that are new since a mark.
 pub mod since {
     pub use crate::plan::since::{Marks, NothingNew, SinceMark, run_if_all, sentences_if_all};

@@ -28,6 +28,7 @@ pub(crate) mod pieces;
 pub(crate) mod plan_text;
 pub(crate) mod planned;
 pub(crate) mod reading;
+pub(crate) mod script;
 pub mod since;
 pub(crate) mod source_paces;
 pub(crate) mod steps;

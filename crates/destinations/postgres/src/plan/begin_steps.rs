@@ -1,6 +1,7 @@
 //! The steps of the control session before the first row, in order: `inrush check` prints them, and the run performs
 //! them (`load/prepare.rs`, `load/one_transaction.rs`).
 
+use inrush_destination::Step as Shown;
 use inrush_rows::ids::RunName;
 
 use super::{FlowPlan, Plan};
@@ -46,19 +47,18 @@ pub enum AllFlowsStep {
 /// The steps that begin the one transaction of a load without staging tables.
 pub const ALL_FLOWS: [AllFlowsStep; 2] = [AllFlowsStep::Begin, AllFlowsStep::HoldFence];
 
-/// Passes the lines to `see` as the plan prints them. Values that only the run can know are in angle brackets, and a
-/// comment after a statement says when it is run.
-pub fn each_line(plan: &Plan, see: &mut dyn FnMut(&str)) {
+/// Passes the steps to `see` as the plan prints them.
+pub fn each_step(plan: &Plan, see: &mut dyn FnMut(Shown)) {
     for step in PREPARE {
-        step.each_line(plan, see);
+        step.each_step(plan, see);
     }
     if !plan.is_one_transaction() {
         return;
     }
     for step in ALL_FLOWS {
         match step {
-            AllFlowsStep::Begin => see("BEGIN;"),
-            AllFlowsStep::HoldFence => see(&format!("{};", fence(plan, "FOR SHARE"))),
+            AllFlowsStep::Begin => see(Shown::statement("BEGIN")),
+            AllFlowsStep::HoldFence => see(Shown::sketch(fence(plan, "FOR SHARE"))),
         }
     }
 }
@@ -72,51 +72,58 @@ pub fn marks(plan: &Plan, run: &RunName, oid: impl Fn(&FlowPlan) -> Option<u32>)
 }
 
 impl PrepareStep {
-    fn each_line(self, plan: &Plan, see: &mut dyn FnMut(&str)) {
+    fn each_step(self, plan: &Plan, see: &mut dyn FnMut(Shown)) {
         match self {
             PrepareStep::LockRun => {
-                see("SET lock_timeout = '3s';");
-                see("SELECT pg_advisory_lock(<the package and its targets>);");
-                see("SET lock_timeout = 0;");
+                see(Shown::statement("SET lock_timeout = '3s'"));
+                see(Shown::sketch(
+                    "SELECT pg_advisory_lock(<the package and its targets>)",
+                ));
+                see(Shown::statement("SET lock_timeout = 0"));
             }
             PrepareStep::SetUp => {
                 if plan.setup.is_empty() {
                     return;
                 }
-                see("BEGIN;");
-                see("SELECT pg_advisory_xact_lock(<the ledger>);");
+                see(Shown::statement("BEGIN"));
+                see(Shown::sketch("SELECT pg_advisory_xact_lock(<the ledger>)"));
                 for statement in &plan.setup {
-                    see(&format!("{statement};"));
+                    see(Shown::statement(statement));
                 }
-                see("COMMIT;");
+                see(Shown::statement("COMMIT"));
             }
             PrepareStep::PlanAgain => {
                 let limit = plan.settings.lock_timeout_ms;
-                see(&format!(
-                    "SET lock_timeout = {limit}; -- if the catalog is read"
-                ));
-                see("SET lock_timeout = 0; -- if the catalog is read");
-                see("SET search_path = DEFAULT; -- if a name without a schema is looked up");
-                see("SET search_path = pg_catalog; -- if a name without a schema is looked up");
+                const READ: &str = "the catalog is read";
+                const LOOKED_UP: &str = "a name without a schema is looked up";
+                let mut set = |setting: &str, condition| {
+                    see(Shown::statement(format!("SET {setting}")).only_if(condition));
+                };
+                set(&format!("lock_timeout = {limit}"), READ);
+                set("lock_timeout = 0", READ);
+                set("search_path = DEFAULT", LOOKED_UP);
+                set("search_path = pg_catalog", LOOKED_UP);
             }
             PrepareStep::EnterRun => {
                 let runs = qualified(&plan.settings.ledger_schema, "run");
-                see(&format!("INSERT INTO {runs} <the run>;"));
+                see(Shown::sketch(format!("INSERT INTO {runs} <the run>")));
                 if plan.keeps_lineage {
                     let lineage = qualified(&plan.settings.ledger_schema, "lineage");
-                    see(&format!(
-                        "INSERT INTO {lineage} <where its columns come from>;"
-                    ));
+                    see(Shown::sketch(format!(
+                        "INSERT INTO {lineage} <where its columns come from>"
+                    )));
                 }
             }
-            PrepareStep::NameSession => see("SET application_name = <the run's name>;"),
+            PrepareStep::NameSession => {
+                see(Shown::sketch("SET application_name = <the run's name>"))
+            }
             PrepareStep::LeaveMarks => {
                 // The number of marks does not depend on the OIDs of the targets.
                 let marks = marks(plan, &RunName::new(""), |_| Some(0)).len();
                 if marks > 0 {
-                    see("BEGIN;");
-                    each_line_of_marks(marks, see);
-                    see("COMMIT;");
+                    see(Shown::statement("BEGIN"));
+                    each_step_of_marks(marks, see);
+                    see(Shown::statement("COMMIT"));
                 }
             }
         }
@@ -124,16 +131,14 @@ impl PrepareStep {
 }
 
 /// The marks of this number of targets, which name the appended files in case the ledger is lost.
-pub fn each_line_of_marks(targets: usize, see: &mut dyn FnMut(&str)) {
-    const CONDITION: &str = "-- if the role may make large objects";
-    see(&format!(
-        "WITH <marks of this run, and the oldest of too many> SELECT lo_unlink(oid) FROM <them>; {CONDITION}"
-    ));
+pub fn each_step_of_marks(targets: usize, see: &mut dyn FnMut(Shown)) {
+    let mut see = |sketch: &str| {
+        see(Shown::sketch(sketch).only_if("the role may make large objects"));
+    };
+    see("WITH <marks of this run, and the oldest of too many> SELECT lo_unlink(oid) FROM <them>");
     for _ in 0..targets {
-        see(&format!("SELECT lo_create(0); {CONDITION}"));
-        see(&format!(
-            "COMMENT ON LARGE OBJECT <it> IS <the files that were appended>; {CONDITION}"
-        ));
+        see("SELECT lo_create(0)");
+        see("COMMENT ON LARGE OBJECT <it> IS <the files that were appended>");
     }
 }
 

@@ -139,7 +139,7 @@ pub async fn build(
         earlier,
     };
     plan.facts.lineage = lineage::of_plan(&plan, package);
-    plan.facts.plan_hash = identity::digest_of_lines(|see| plan.each_statement(see));
+    plan.facts.plan_hash = identity::digest_of_lines(|see| plan.each_line(see));
     session.execute("SET lock_timeout = 0", "planning").await?;
     Ok(plan)
 }

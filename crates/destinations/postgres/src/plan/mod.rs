@@ -33,7 +33,7 @@ mod own_source;
 pub mod partition_names;
 mod parts;
 mod passing;
-mod print;
+pub mod print;
 mod print_flow;
 mod privileges;
 mod publishing;

@@ -2,16 +2,20 @@
 
 use std::fmt;
 
+use inrush_destination::{StatementEnd, Step};
 use inrush_engine::native::plan::PlannedFlow;
 use inrush_engine::native::plan::plan_text::{
     fmt_memory, fmt_notes, fmt_order, fmt_package, kept_words,
+};
+use inrush_engine::native::plan::script::{
+    NOTHING_LEFT, fmt_script_head, fmt_script_heading, fmt_script_part, fmt_script_step,
 };
 use inrush_rows::quantity::bytes;
 use inrush_rows::told;
 
 use super::print_flow::fmt_flow;
 use super::statements::shortened;
-use super::{DiskFacts, Earlier, Plan};
+use super::{DiskFacts, Earlier, Plan, unit_steps};
 use crate::abilities::abilities;
 use inrush_pgclient::SETTINGS;
 
@@ -33,18 +37,56 @@ impl fmt::Display for Plan {
         told!(f, "\nEach session, when it is opened")?;
         told!(f, "  {SETTINGS};")?;
         told!(f, "\nBegin of the run")?;
-        for line in self.begin_lines() {
-            told!(f, "  {line}")?;
+        for step in self.begin_steps() {
+            told!(f, "  {step}")?;
         }
         for flow in &self.flows {
             fmt_flow(f, self, flow)?;
         }
         told!(f, "\nSwitch, all of it in one transaction")?;
-        for line in shortened(self.switch_lines()) {
-            told!(f, "  {line}")?;
+        for step in shortened(self.switch_steps()) {
+            told!(f, "  {step}")?;
         }
         fmt_notes(f, &self.notes)
     }
+}
+
+/// The steps of a plan as a script.
+pub fn fmt_script(plan: &Plan, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    const END: StatementEnd = StatementEnd::Semicolon;
+    fmt_script_head(f, &plan.facts, true)?;
+    let nothing_new = &plan.facts.nothing_new;
+    if matches!(plan.earlier, Earlier::Loaded(_)) || !nothing_new.is_empty() {
+        return fmt_script_heading(f, NOTHING_LEFT);
+    }
+    let settings = [Step::statement(SETTINGS)];
+    fmt_script_part(f, "Each session, when it is opened", &settings, END)?;
+    fmt_script_part(f, "Begin of the run", &plan.begin_steps(), END)?;
+    for flow in &plan.flows {
+        for unit in &flow.units {
+            let heading = format!(
+                "Flow {} -> {}, unit {}",
+                flow.name,
+                flow.target(),
+                unit.number
+            );
+            fmt_script_heading(f, &heading)?;
+            let is_kept =
+                matches!(&plan.earlier, Earlier::Stopped { kept, .. } if kept.contains(&unit.key));
+            let mut steps = Vec::new();
+            for transaction in unit_steps::transactions(plan, flow, unit) {
+                transaction.each_step(plan, flow, unit, &mut |step| steps.push(step));
+            }
+            for step in steps {
+                let step = match is_kept {
+                    true => step.only_if("the stopped run has not done it"),
+                    false => step,
+                };
+                fmt_script_step(f, &step, END)?;
+            }
+        }
+    }
+    fmt_script_part(f, "Switch", &plan.switch_steps(), END)
 }
 
 /// The package, its destination, and the number of streams.

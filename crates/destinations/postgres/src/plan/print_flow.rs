@@ -214,10 +214,10 @@ fn fmt_unit(
         told!(f, "    ... and {} more", unit.splits.len() - UNITS_SHOWN)?;
     }
     for transaction in unit_steps::transactions(plan, flow, unit) {
-        let mut lines = Vec::new();
-        transaction.each_line(plan, flow, unit, &mut |line| lines.push(line.to_owned()));
-        for line in lines {
-            told!(f, "    {line}")?;
+        let mut steps = Vec::new();
+        transaction.each_step(plan, flow, unit, &mut |step| steps.push(step));
+        for step in steps {
+            told!(f, "    {step}")?;
         }
     }
     Ok(())

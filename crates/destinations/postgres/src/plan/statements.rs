@@ -1,45 +1,46 @@
-//! The statements of a plan, as it shows them.
+//! The steps of a plan, as it shows them.
+
+use inrush_destination::Step as Shown;
 
 use super::{Plan, begin_steps, switch_steps, unit_steps};
 
 impl Plan {
-    /// Passes every statement of a run to `see`, in order. Values that only the load can know are in angle brackets.
-    pub fn each_statement(&self, see: &mut dyn FnMut(&str)) {
-        for line in self.begin_lines() {
-            see(&line);
-        }
+    /// Passes each step of a run to `see` in the form of the plan, in order.
+    pub fn each_line(&self, see: &mut dyn FnMut(&str)) {
+        let mut see = |step: Shown| see(&step.to_string());
+        begin_steps::each_step(self, &mut see);
         for flow in &self.flows {
             for unit in &flow.units {
                 for transaction in unit_steps::transactions(self, flow, unit) {
-                    transaction.each_line(self, flow, unit, see);
+                    transaction.each_step(self, flow, unit, &mut see);
                 }
             }
         }
-        switch_steps::each_line(self, see);
+        switch_steps::each_step(self, &mut see);
     }
 
-    /// The lines of the setup, and of the beginning of the run.
-    pub fn begin_lines(&self) -> Vec<String> {
-        let mut lines = Vec::new();
-        begin_steps::each_line(self, &mut |line| lines.push(line.to_owned()));
-        lines
+    /// The steps of the setup, and of the beginning of the run.
+    pub fn begin_steps(&self) -> Vec<Shown> {
+        let mut steps = Vec::new();
+        begin_steps::each_step(self, &mut |step| steps.push(step));
+        steps
     }
 
-    /// The lines of the switch.
-    pub fn switch_lines(&self) -> Vec<String> {
-        let mut lines = Vec::new();
-        switch_steps::each_line(self, &mut |line| lines.push(line.to_owned()));
-        lines
+    /// The steps of the switch.
+    pub fn switch_steps(&self) -> Vec<Shown> {
+        let mut steps = Vec::new();
+        switch_steps::each_step(self, &mut |step| steps.push(step));
+        steps
     }
 }
 
-/// Shortens a long list to its first and last lines.
-pub(super) fn shortened(mut lines: Vec<String>) -> Vec<String> {
+/// Shortens a long list to its first and last steps.
+pub(super) fn shortened(mut steps: Vec<Shown>) -> Vec<Shown> {
     const SHOWN: usize = 60;
-    if lines.len() > SHOWN {
-        let left_out = SHOWN / 2..lines.len() - SHOWN / 2;
-        let more = format!("-- ... {} more of the same forms", left_out.len());
-        lines.splice(left_out, [more]);
+    if steps.len() > SHOWN {
+        let left_out = SHOWN / 2..steps.len() - SHOWN / 2;
+        let more = format!("... {} more of the same forms", left_out.len());
+        steps.splice(left_out, [Shown::other(more)]);
     }
-    lines
+    steps
 }

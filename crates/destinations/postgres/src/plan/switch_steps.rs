@@ -4,6 +4,8 @@
 //! Flows whose targets refer to each other by foreign keys are switched in the order of the references, which are read
 //! from the catalog; the plan lists flows in the package's order.
 
+use inrush_destination::Step as Shown;
+
 use super::switch_statements::{
     SwitchStep, UnitTask, create_target, declared, lock_mode, publish_unit, version_merge,
 };
@@ -112,69 +114,77 @@ pub fn of_flow(flow: &FlowPlan) -> Vec<FlowStep> {
     steps
 }
 
-/// Passes the lines of the switch to `see` as the plan prints them. Values that only the load can know are in angle
-/// brackets, and a comment after a statement says when it is run.
-pub fn each_line(plan: &Plan, see: &mut dyn FnMut(&str)) {
+/// Passes the steps of the switch to `see` as the plan prints them.
+pub fn each_step(plan: &Plan, see: &mut dyn FnMut(Shown)) {
     let ledger = |table: &str| qualified(&plan.settings.ledger_schema, table);
     for step in &STEPS {
         match step {
-            Step::Begin => see(match plan.is_one_transaction() {
-                true => "SAVEPOINT inrush_switch; SET LOCAL search_path = pg_catalog;",
-                false => "BEGIN;",
-            }),
-            Step::LockTimeout => see(&format!("{};", lock_timeout(plan))),
-            Step::HoldFence => see(&format!("{};", begin_steps::fence(plan, "FOR UPDATE"))),
+            Step::Begin => see(Shown::statement(match plan.is_one_transaction() {
+                true => "SAVEPOINT inrush_switch; SET LOCAL search_path = pg_catalog",
+                false => "BEGIN",
+            })),
+            Step::LockTimeout => see(Shown::statement(lock_timeout(plan))),
+            Step::HoldFence => see(Shown::sketch(begin_steps::fence(plan, "FOR UPDATE"))),
             Step::HoldStaging => {
-                if let Some(names) = staging_names(plan) {
-                    see(&format!("LOCK TABLE {names} IN SHARE MODE;"));
+                if let Some(lock) = lock_staging(plan) {
+                    see(lock);
                 }
             }
             Step::Flows => {
                 for flow in &plan.flows {
-                    each_line_of_flow(plan, flow, see);
+                    each_step_of_flow(plan, flow, see);
                 }
             }
             Step::NameIndexes => {
                 for flow in plan.flows.iter().filter(|flow| names_indexes(flow)) {
-                    see(&format!(
-                        "ALTER INDEX {}.<each of its new partitions> RENAME TO <the name that the server would choose>; -- if it has some",
+                    let rename = format!(
+                        "ALTER INDEX {}.<each of its new partitions> RENAME TO <the name that the server would choose>",
                         identifier(&flow.schema)
-                    ));
+                    );
+                    see(Shown::sketch(rename).only_if("it has some"));
                 }
             }
             Step::CheckConstraints => {
                 if plan.flows.iter().any(FlowPlan::copies_rows) {
-                    see("SET LOCAL search_path = DEFAULT;");
-                    see(
-                        "SET CONSTRAINTS <those of the targets that rows were copied into> IMMEDIATE; -- if there are several",
-                    );
-                    see("SET CONSTRAINTS ALL IMMEDIATE;");
-                    see("SET LOCAL search_path = pg_catalog;");
+                    let of_targets = "SET CONSTRAINTS <those of the targets that rows were copied into> IMMEDIATE";
+                    let steps = [
+                        Shown::sketch(of_targets).only_if("there are several"),
+                        Shown::statement("SET CONSTRAINTS ALL IMMEDIATE"),
+                    ];
+                    with_users_path(steps, see);
                 }
             }
-            Step::RecordTables => see(&format!(
-                "INSERT INTO {} <the table>; -- for each table that was made, filled, attached or taken out",
-                ledger("switched_table")
-            )),
-            Step::MarkSwitched => see(&format!(
-                "UPDATE {} SET state = 'switched', <when, and which tables the targets are> WHERE run_id = <run>;",
+            Step::RecordTables => {
+                let record = format!("INSERT INTO {} <the table>", ledger("switched_table"));
+                see(Shown::sketch(record)
+                    .repeated("for each table that was made, filled, attached or taken out"));
+            }
+            Step::MarkSwitched => see(Shown::sketch(format!(
+                "UPDATE {} SET state = 'switched', <when, and which tables the targets are> WHERE run_id = <run>",
                 ledger("run")
-            )),
+            ))),
             Step::LeaveMarks => {
                 let marks = plan.flows.iter().filter(|flow| flow.leaves_mark()).count();
                 if marks > 0 {
-                    begin_steps::each_line_of_marks(marks, see);
+                    begin_steps::each_step_of_marks(marks, see);
                 }
             }
-            Step::Commit => see("COMMIT;"),
+            Step::Commit => see(Shown::statement("COMMIT")),
         }
     }
     for flow in &plan.flows {
         if let Some(statement) = statistics::of_target(plan, flow) {
-            see(&format!("{};", statistics::lock_timeout(plan)));
-            see(&format!("{statement};"));
+            see(Shown::statement(statistics::lock_timeout(plan)));
+            see(Shown::statement(statement));
         }
     }
+}
+
+/// Passes steps to `see` that are performed with the search path of the role.
+fn with_users_path(steps: impl IntoIterator<Item = Shown>, see: &mut dyn FnMut(Shown)) {
+    see(Shown::statement("SET LOCAL search_path = DEFAULT"));
+    steps.into_iter().for_each(&mut *see);
+    see(Shown::statement("SET LOCAL search_path = pg_catalog"));
 }
 
 /// True if the switch gives names to indexes of new partitions.
@@ -196,8 +206,8 @@ pub fn lock_timeout(plan: &Plan) -> String {
     format!("SET LOCAL lock_timeout = {}", plan.settings.lock_timeout_ms)
 }
 
-/// The staging tables to lock; `None` if there are none.
-fn staging_names(plan: &Plan) -> Option<String> {
+/// The statement that locks the staging tables; `None` if there are none.
+fn lock_staging(plan: &Plan) -> Option<Shown> {
     let staged = plan.flows.iter().filter(|flow| !flow.is_straight());
     let units: Vec<_> = staged.flat_map(|flow| &flow.units).collect();
     let name = |table: &str| qualified(&plan.settings.staging_schema, table);
@@ -205,95 +215,101 @@ fn staging_names(plan: &Plan) -> Option<String> {
         0 => None,
         1..=NAMES_SHOWN => {
             let names: Vec<String> = units.iter().map(|unit| name(&unit.staging_table)).collect();
-            Some(names.join(", "))
+            let names = names.join(", ");
+            Some(Shown::statement(format!(
+                "LOCK TABLE {names} IN SHARE MODE"
+            )))
         }
-        more => Some(format!("<the {more} staging tables>")),
+        more => Some(Shown::sketch(format!(
+            "LOCK TABLE <the {more} staging tables> IN SHARE MODE"
+        ))),
     }
 }
 
-fn each_line_of_flow(plan: &Plan, flow: &FlowPlan, see: &mut dyn FnMut(&str)) {
+fn each_step_of_flow(plan: &Plan, flow: &FlowPlan, see: &mut dyn FnMut(Shown)) {
     let staging_schema = &plan.settings.staging_schema;
     let target = flow.target();
     for step in of_flow(flow) {
         match step {
-            FlowStep::Run(statement) => see(&format!("{statement};")),
+            FlowStep::Run(statement) => see(Shown::statement(statement)),
             FlowStep::Lock => {
                 if let Some(statement) = lock(flow) {
-                    see(&format!("{statement};"));
+                    see(Shown::statement(statement));
                 }
             }
             FlowStep::PreSql => each_of_users(&flow.pre_sql, see),
             FlowStep::PostSql => each_of_users(&flow.post_sql, see),
             FlowStep::TakeOut => {
                 if let Some(replace) = &flow.replace {
-                    take_out_steps::each_line(replace, &target, staging_schema, see);
+                    take_out_steps::each_step(replace, &target, staging_schema, see);
                 }
             }
             FlowStep::Units => {
-                for task in tasks(flow) {
-                    each_line_of_unit(flow, staging_schema, &task, see);
+                for (task, needs_rows) in tasks(flow) {
+                    each_step_of_unit(flow, staging_schema, &task, needs_rows, see);
                 }
             }
             FlowStep::RemakeDefault => {
                 if flow.key.is_some() {
-                    see(&format!(
-                        "CREATE TABLE <the default partition> PARTITION OF {target} DEFAULT; -- if the target had one with rows"
-                    ));
-                    see(
-                        "ALTER TABLE <the default partition> OWNER TO <the target's owner>; -- if the target had one with rows",
-                    );
+                    for statement in [
+                        format!(
+                            "CREATE TABLE <the default partition> PARTITION OF {target} DEFAULT"
+                        ),
+                        "ALTER TABLE <the default partition> OWNER TO <the target's owner>"
+                            .to_owned(),
+                    ] {
+                        see(Shown::sketch(statement).only_if("the target had one with rows"));
+                    }
                 }
             }
         }
     }
 }
 
-fn each_line_of_unit(
+fn each_step_of_unit(
     flow: &FlowPlan,
     staging_schema: &str,
     task: &UnitTask,
-    see: &mut dyn FnMut(&str),
+    needs_rows: bool,
+    see: &mut dyn FnMut(Shown),
 ) {
     if flow.publish == Publish::Swap {
         // Its indexes get the names of the old ones, by unique intermediate names.
         let table = qualified(staging_schema, &task.staging_table);
         let name = identifier(&task.staging_table);
-        see(&format!(
-            "REVOKE <what default privileges grant> ON {table} FROM <the role>; -- if they grant something"
-        ));
-        see("ALTER INDEX <each of the table> RENAME TO <a name in between>; -- if it has indexes");
-        see(&format!(
-            "ALTER TABLE {table} RENAME TO <a name in between>;"
-        ));
-        see(&format!("ALTER TABLE <the table> RENAME TO {name};"));
-        see(
-            "ALTER INDEX <each of the table> RENAME TO <the name of the old index>; -- if it has indexes",
-        );
+        const HAS_INDEXES: &str = "it has indexes";
+        let revoke = format!("REVOKE <what default privileges grant> ON {table} FROM <the role>");
+        see(Shown::sketch(revoke).only_if("they grant something"));
+        let rename = "ALTER INDEX <each of the table> RENAME TO <a name in between>";
+        see(Shown::sketch(rename).only_if(HAS_INDEXES));
+        see(Shown::sketch(format!(
+            "ALTER TABLE {table} RENAME TO <a name in between>"
+        )));
+        see(Shown::sketch(format!(
+            "ALTER TABLE <the table> RENAME TO {name}"
+        )));
+        let rename = "ALTER INDEX <each of the table> RENAME TO <the name of the old index>";
+        see(Shown::sketch(rename).only_if(HAS_INDEXES));
     }
     if let Some(merge) = version_merge(flow, staging_schema, task, "<run>") {
-        see("SET LOCAL search_path = DEFAULT;");
-        merge.changes().for_each(|line| see(&format!("{line};")));
-        see("SET LOCAL search_path = pg_catalog;");
+        with_users_path(merge.changes().map(Shown::sketch), see);
     }
     for step in publish_unit(flow, staging_schema, task) {
         match step {
-            SwitchStep::Metadata(statement) => see(&format!("{statement};")),
+            // Without rows there is no partition.
+            SwitchStep::Metadata(statement) if needs_rows => see(Shown::sketch(statement)),
+            SwitchStep::Metadata(statement) => see(Shown::statement(statement)),
             SwitchStep::CopyRows(copy) => {
-                see("SET LOCAL search_path = DEFAULT;");
-                see(&format!("{};", copy.all()));
-                see("SET LOCAL search_path = pg_catalog;");
+                with_users_path([Shown::statement(copy.all())], see);
             }
         }
     }
 }
 
-fn each_of_users(statements: &[String], see: &mut dyn FnMut(&str)) {
-    if statements.is_empty() {
-        return;
+fn each_of_users(statements: &[String], see: &mut dyn FnMut(Shown)) {
+    if !statements.is_empty() {
+        with_users_path(statements.iter().map(Shown::statement), see);
     }
-    see("SET LOCAL search_path = DEFAULT;");
-    statements.iter().for_each(|line| see(&format!("{line};")));
-    see("SET LOCAL search_path = pg_catalog;");
 }
 
 /// The statement that locks the target of a flow, if it exists and nothing else locks it.
@@ -311,15 +327,22 @@ pub fn lock(flow: &FlowPlan) -> Option<String> {
     Some(format!("LOCK TABLE {only}{name} IN {mode} MODE"))
 }
 
-/// The units as they are before they are loaded. Bounds that depend on the data are in angle brackets.
-fn tasks(flow: &FlowPlan) -> impl Iterator<Item = UnitTask> + '_ {
-    flow.units.iter().map(|unit| {
+/// The units as they are before they are loaded, and whether rows decide over the partition that a unit becomes. Bounds that
+/// depend on the rows are in angle brackets.
+fn tasks(flow: &FlowPlan) -> impl Iterator<Item = (UnitTask, bool)> + '_ {
+    let attaches = matches!(
+        flow.publish,
+        Publish::CreatePartitioned { .. } | Publish::Attach
+    );
+    flow.units.iter().map(move |unit| {
         let bounds = unit.bounds.as_ref().map(declared);
-        UnitTask::of(unit).attached(bounds.unwrap_or_else(|| {
+        let needs_rows = attaches && bounds.is_none();
+        let task = UnitTask::of(unit).attached(bounds.unwrap_or_else(|| {
             (
                 Some("<smallest key>".to_owned()),
                 Some("<just above the largest key>".to_owned()),
             )
-        }))
+        }));
+        (task, needs_rows)
     })
 }

@@ -1,6 +1,7 @@
 //! The steps that take rows or tables out of a target before its new rows are put in: `inrush check` prints them, and
 //! the switch performs them (`switch/take_out.rs`).
 
+use inrush_destination::Step as Shown;
 use inrush_package::ReplaceScope;
 
 use super::replace_mode::{KeepPlan, ReplacePlan};
@@ -49,40 +50,43 @@ pub fn of_table(
     statements
 }
 
-/// Passes the lines about tables that are taken out to `see`, as the plan prints them.
-pub fn each_line(
+/// Passes the steps about tables that are taken out to `see`, as the plan prints them.
+pub fn each_step(
     replace: &ReplacePlan,
     target: &str,
     staging_schema: &str,
-    see: &mut dyn FnMut(&str),
+    see: &mut dyn FnMut(Shown),
 ) {
     for step in of(replace) {
         match step {
             TakeOutStep::DeleteRows => {
-                see("SET LOCAL search_path = DEFAULT;");
-                see(&format!("{};", delete_rows(target)));
-                see("SET LOCAL search_path = pg_catalog;");
+                see(Shown::statement("SET LOCAL search_path = DEFAULT"));
+                see(Shown::statement(delete_rows(target)));
+                see(Shown::statement("SET LOCAL search_path = pg_catalog"));
             }
             TakeOutStep::DropLastKept => {
-                see("DROP TABLE <the table that the last replacement kept>; -- if it kept one");
+                let drop = "DROP TABLE <the table that the last replacement kept>";
+                see(Shown::sketch(drop).only_if("it kept one"));
             }
             TakeOutStep::TakeOutTables => {
-                each_line_of_tables(replace, target, staging_schema, see);
+                each_step_of_tables(replace, target, staging_schema, see);
             }
         }
     }
 }
 
-fn each_line_of_tables(
+fn each_step_of_tables(
     replace: &ReplacePlan,
     target: &str,
     staging_schema: &str,
-    see: &mut dyn FnMut(&str),
+    see: &mut dyn FnMut(Shown),
 ) {
     if replace.scope == ReplaceScope::Partitions && replace.old.is_empty() {
-        const CONDITION: &str = "-- if a new partition covers it completely";
+        let mut see = |sketch: &str| {
+            see(Shown::sketch(sketch).only_if("a new partition covers it completely"));
+        };
         see(&format!(
-            "ALTER TABLE {target} DETACH PARTITION <a partition>; {CONDITION}"
+            "ALTER TABLE {target} DETACH PARTITION <a partition>"
         ));
         let statements: &[&str] = match replace.keep {
             KeepPlan::Drop => &["DROP TABLE <the partition>"],
@@ -92,16 +96,15 @@ fn each_line_of_tables(
                 "ALTER INDEX <each of the partition> RENAME TO <its name as kept>",
             ],
         };
-        for statement in statements {
-            see(&format!("{statement}; {CONDITION}"));
-        }
+        statements.iter().copied().for_each(see);
     }
     for old in &replace.old {
         let kept_name = replace.kept_name(target, old);
         for statement in of_table(target, old, kept_name.as_deref(), staging_schema) {
-            see(&match old.is_default() {
-                true => format!("{statement}; -- if it has rows"),
-                false => format!("{statement};"),
+            let step = Shown::statement(statement);
+            see(match old.is_default() {
+                true => step.only_if("it has rows"),
+                false => step,
             });
         }
     }

@@ -7,6 +7,8 @@
 use std::borrow::Cow;
 use std::ops::Range;
 
+use inrush_destination::Step as Shown;
+
 use super::additions::Additions;
 use super::switch_steps::lock_timeout;
 use super::{FlowCopy, FlowPlan, Plan, UnitPlan, begin_steps, statistics};
@@ -325,20 +327,19 @@ fn finish<'a>(
 }
 
 impl UnitTransaction<'_> {
-    /// Passes its lines to `see` as the plan prints them. Values that only the load can know are in angle brackets, and
-    /// a comment after a statement says when, or how often, it is run.
-    pub fn each_line(
+    /// Passes its steps to `see` as the plan prints them.
+    pub fn each_step(
         &self,
         plan: &Plan,
         flow: &FlowPlan,
         unit: &UnitPlan,
-        see: &mut dyn FnMut(&str),
+        see: &mut dyn FnMut(Shown),
     ) {
         if self.times > 1 {
-            see(&format!("-- for each of {} splits:", self.times));
+            see(Shown::other(format!("for each of {} splits:", self.times)));
         }
         for step in &self.steps {
-            step.each_line(plan, flow, unit, see);
+            step.each_step(plan, flow, unit, see);
         }
     }
 }
@@ -352,76 +353,82 @@ impl Step<'_> {
         }
     }
 
-    fn each_line(&self, plan: &Plan, flow: &FlowPlan, unit: &UnitPlan, see: &mut dyn FnMut(&str)) {
+    fn each_step(&self, plan: &Plan, flow: &FlowPlan, unit: &UnitPlan, see: &mut dyn FnMut(Shown)) {
         let ledger = |table: &str| qualified(&plan.settings.ledger_schema, table);
         let staging = || qualified(&plan.settings.staging_schema, &unit.staging_table);
-        let line = match self {
-            Step::Begin => "BEGIN;".to_owned(),
-            Step::BeginPart => "SAVEPOINT inrush_flow;".to_owned(),
-            Step::HoldFence => format!("{};", begin_steps::fence(plan, "FOR SHARE")),
-            Step::Run(statements) => format!("{statements};"),
-            Step::ExpectKeys => format!(
-                "{}; -- if the first and the last row of the file tell its keys",
-                check(flow, &staging(), ["<first key>", "<last key>"])
-            ),
+        let shown = match self {
+            Step::Begin => Shown::statement("BEGIN"),
+            Step::BeginPart => Shown::statement("SAVEPOINT inrush_flow"),
+            Step::HoldFence => Shown::sketch(begin_steps::fence(plan, "FOR SHARE")),
+            Step::Run(statements) => Shown::statement(&**statements),
+            Step::ExpectKeys => {
+                Shown::sketch(check(flow, &staging(), ["<first key>", "<last key>"]))
+                    .only_if("the first and the last row of the file tell its keys")
+            }
             Step::OpenServerCopy => match flow.fast_copy(&plan.settings, unit) {
-                Some(fast) => format!("{};", fast.opening),
+                Some(fast) => Shown::statement(fast.opening),
                 None => return,
             },
             Step::Copy(range) => {
                 let copy = self.planned_copy(plan, flow, unit);
                 if expects_keys(flow, unit) {
-                    see(&format!("{copy};{}", often(range.len())));
+                    see(often(&*copy, range.len()));
                     let (schema, table) = (&plan.settings.staging_schema, &unit.staging_table);
                     let drop = staging::drop_bounds_check(schema, table);
-                    see(&format!("{drop}; -- if a row has a key outside of it, or no row has one of its ends"));
-                    format!("{copy}; -- if rows are left")
+                    see(Shown::statement(drop)
+                        .only_if("a row has a key outside of it, or no row has one of its ends"));
+                    Shown::sketch(copy).only_if("rows are left")
                 } else {
-                    format!("{copy};{}", often(range.len()))
+                    often(copy, range.len())
                 }
             }
             Step::TakeCounts => {
                 let (schema, table) = (&plan.settings.staging_schema, &unit.staging_table);
-                see(&format!("{};", staging::has_triggers(schema, table)));
+                see(Shown::statement(staging::has_triggers(schema, table)));
                 let needs_keys = flow.key.is_some() && unit.bounds.is_none();
                 let fast = flow.fast_copy(&plan.settings, unit);
                 let when = match fast.is_some_and(|fast| fast.key.is_some()) {
-                    true => "if it has triggers, or neither a CHECK nor the COPY tells its keys",
-                    false if needs_keys => "if it has triggers, or no CHECK tells its keys",
-                    false => "if it has triggers",
+                    true => "it has triggers, or neither a CHECK nor the COPY tells its keys",
+                    false if needs_keys => "it has triggers, or no CHECK tells its keys",
+                    false => "it has triggers",
                 };
-                format!("{}; -- {when}", unit.measure)
+                Shown::statement(&unit.measure).only_if(when)
             }
-            Step::Measure => format!("{};", unit.measure),
-            Step::Verify => format!("{};", unit.verify.as_deref().unwrap_or_default()),
-            Step::CheckKeys => format!(
-                "{}; -- if no such CHECK stands yet",
-                check(flow, &staging(), ["<smallest key>", "<largest key>"])
-            ),
-            Step::ForgetSplits => format!(
-                "DELETE FROM {} WHERE run_id = <run> AND unit_key = <unit>;",
+            Step::Measure => Shown::statement(&unit.measure),
+            Step::Verify => Shown::statement(unit.verify.as_deref().unwrap_or_default()),
+            Step::CheckKeys => {
+                Shown::sketch(check(flow, &staging(), ["<smallest key>", "<largest key>"]))
+                    .only_if("no such CHECK stands yet")
+            }
+            Step::ForgetSplits => Shown::sketch(format!(
+                "DELETE FROM {} WHERE run_id = <run> AND unit_key = <unit>",
                 ledger("shard")
-            ),
+            )),
             // It only reads the catalog.
             Step::HoldTarget => return,
             Step::CheckConstraints => {
-                "SET CONSTRAINTS <those that need no rows of a later flow> IMMEDIATE; -- if there are some".to_owned()
+                Shown::sketch("SET CONSTRAINTS <those that need no rows of a later flow> IMMEDIATE")
+                    .only_if("there are some")
             }
-            Step::RecordUnit { .. } => format!("INSERT INTO {} <the unit>;", ledger("unit")),
-            Step::RecordSplits(count) => {
-                format!("INSERT INTO {} <the split>;{}", ledger("shard"), often(*count))
+            Step::RecordUnit { .. } => {
+                Shown::sketch(format!("INSERT INTO {} <the unit>", ledger("unit")))
             }
-            Step::Commit => "COMMIT;".to_owned(),
-            Step::EndPart => "RELEASE SAVEPOINT inrush_flow;".to_owned(),
+            Step::RecordSplits(count) => often(
+                format!("INSERT INTO {} <the split>", ledger("shard")),
+                *count,
+            ),
+            Step::Commit => Shown::statement("COMMIT"),
+            Step::EndPart => Shown::statement("RELEASE SAVEPOINT inrush_flow"),
         };
-        see(&line);
+        see(shown);
     }
 }
 
-fn often(times: usize) -> String {
+/// A statement that only the run can perform, this number of times.
+fn often(sql: impl Into<String>, times: usize) -> Shown {
     match times {
-        0 | 1 => String::new(),
-        times => format!(" -- {times} times"),
+        0 | 1 => Shown::sketch(sql),
+        times => Shown::sketch(sql).repeated(format!("{times} times")),
     }
 }
 

@@ -49,7 +49,7 @@ pub fn after(measured: &MeasuredPlan<'_>) -> AfterStreams {
     let plan = measured.plan;
     let commit_s = measured.server.wal.map_or(0.0, |wal| wal.commit_s);
     let mut fixed_s = TRIPS_OF_RUN * statement_s(measured) + commit_s;
-    let mut switch_s = fixed_s + plan.switch_lines().len() as f64 * statement_s(measured);
+    let mut switch_s = fixed_s + plan.switch_steps().len() as f64 * statement_s(measured);
     let mut analyze_s = 0.0;
     for flow in &measured.with_speed {
         let planned = &plan.flows[flow.index];

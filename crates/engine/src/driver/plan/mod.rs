@@ -9,7 +9,7 @@ mod bounds;
 mod columns;
 mod earlier;
 mod flow;
-mod print;
+pub(super) mod print;
 mod refuse;
 mod unit_index;
 mod units;

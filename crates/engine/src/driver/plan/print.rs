@@ -2,7 +2,9 @@
 
 use std::fmt;
 
-use inrush_destination::{OwnMemory, PublishedTogether, PublishesInto, Step, Streams, WriteMode};
+use inrush_destination::{
+    Action, OwnMemory, PublishedTogether, PublishesInto, RunSteps, Step, Streams, WriteMode,
+};
 use inrush_rows::plural::counted;
 use inrush_rows::quantity::bytes;
 use inrush_rows::told;
@@ -12,6 +14,7 @@ use crate::plan::plan_text::{
     TARGET_LOADED, dialect_words, fmt_memory, fmt_notes, fmt_order, fmt_package, fmt_reading,
     kept_words, reject_limit, size_words, split_words,
 };
+use crate::plan::script::{NOTHING_LEFT, fmt_script_head, fmt_script_heading, fmt_script_part};
 
 /// The number of units of a flow that are printed; the others are only counted.
 const UNITS_SHOWN: usize = 3;
@@ -100,9 +103,9 @@ impl fmt::Display for ContractPlan {
         for (place, flow) in self.flows.iter().enumerate() {
             fmt_flow(f, flow, is_loaded)?;
             if let Some(steps) = self.steps.units.get(place)
-                && let Some(heading) = transactions_words(self, place)
+                && let Some(times) = transactions_words(self, place)
             {
-                fmt_steps(f, &heading, steps)?;
+                fmt_steps(f, &format!("  -- {times}"), steps)?;
             }
         }
         told!(f, "\nPublish")?;
@@ -127,6 +130,35 @@ impl fmt::Display for ContractPlan {
         }
         fmt_notes(f, &self.notes)
     }
+}
+
+/// The steps of a plan as a script.
+pub fn fmt_script(plan: &ContractPlan, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    let RunSteps {
+        session,
+        begin,
+        units,
+        publish,
+        statement_end: end,
+    } = &plan.steps;
+    let parts = [session, begin, publish].into_iter().chain(units);
+    let is_statement = |step: &Step| !matches!(step.action, Action::Other(_));
+    let has_sql = parts.flatten().any(is_statement);
+    let is_loaded = matches!(plan.earlier, ContractEarlier::Loaded { .. });
+    fmt_script_head(f, &plan.facts, has_sql || is_loaded)?;
+    if is_loaded {
+        return fmt_script_heading(f, NOTHING_LEFT);
+    }
+    fmt_script_part(f, "Each session, when it is opened", session, *end)?;
+    fmt_script_part(f, "Begin of the run", begin, *end)?;
+    for (place, (flow, steps)) in plan.flows.iter().zip(units).enumerate() {
+        if let Some(times) = transactions_words(plan, place) {
+            let (name, target) = (&flow.reading.name, &flow.reading.target);
+            let heading = format!("Flow {name} -> {target}, {times}");
+            fmt_script_part(f, &heading, steps, *end)?;
+        }
+    }
+    fmt_script_part(f, "Publish", publish, *end)
 }
 
 /// Steps under their heading, if there are any.
@@ -154,7 +186,7 @@ fn transactions_words(plan: &ContractPlan, place: usize) -> Option<String> {
     };
     // Each stream takes parts of a fed file, and commits them in one transaction.
     if has_parts || flow.splits().any(|split| split.is_shared) {
-        return Some("  -- for each transaction:".to_owned());
+        return Some("for each transaction:".to_owned());
     }
     let units = flow.units.iter().enumerate();
     let left = units.filter(|(number, _)| !is_kept(*number));
@@ -164,7 +196,7 @@ fn transactions_words(plan: &ContractPlan, place: usize) -> Option<String> {
             false => 1,
         })
         .sum();
-    (count > 0).then(|| format!("  -- for each of {count} transactions:"))
+    (count > 0).then(|| format!("for each of {count} transactions:"))
 }
 
 fn fmt_flow(f: &mut fmt::Formatter<'_>, flow: &ContractFlow, is_loaded: bool) -> fmt::Result {

@@ -1,0 +1,136 @@
+//! The script of a plan: what `inrush check --sql` prints. It has the steps of the plan in order. A step that a script cannot
+//! perform is a comment, so the script can be run: it makes the tables of a load without rows.
+
+use std::fmt::{self, Write};
+
+use inrush_destination::{Action, StatementEnd, Step, Times};
+use inrush_rows::printable::escaped;
+
+use crate::run::plan::PlanFacts;
+
+/// Says below the head that a run would do nothing.
+pub const NOTHING_LEFT: &str = "Nothing is left to load, so a run does nothing.";
+
+const HEAD: &str = "\
+A statement in a comment cannot be run from a script: its rows follow it, it is run under a condition, or words in angle
+brackets stand for values that only the run knows. So this script loads no rows and enters no run into the ledger. A name
+with angle brackets stands for the name that the run chooses.";
+
+const NO_SQL: &str = "This destination is loaded without SQL, so there is no statement.";
+
+/// Writes the head of a script. `has_sql` is false if the destination is loaded without statements.
+pub fn fmt_script_head(
+    f: &mut fmt::Formatter<'_>,
+    facts: &PlanFacts,
+    has_sql: bool,
+) -> fmt::Result {
+    fmt_comment(f, &format!("Package {}", facts.package))?;
+    fmt_comment(f, &format!("Destination {}", facts.destination))?;
+    fmt_comment(f, if has_sql { HEAD } else { NO_SQL })
+}
+
+/// Writes a line that says what the next steps are for.
+pub fn fmt_script_heading(f: &mut fmt::Formatter<'_>, words: &str) -> fmt::Result {
+    f.write_char('\n')?;
+    fmt_comment(f, words)
+}
+
+/// Writes the steps of a part of a run under their heading, if there are any.
+pub fn fmt_script_part(
+    f: &mut fmt::Formatter<'_>,
+    heading: &str,
+    steps: &[Step],
+    end: StatementEnd,
+) -> fmt::Result {
+    if steps.is_empty() {
+        return Ok(());
+    }
+    fmt_script_heading(f, heading)?;
+    steps
+        .iter()
+        .try_for_each(|step| fmt_script_step(f, step, end))
+}
+
+/// Writes a step: a statement, or a comment if a script cannot perform it.
+pub fn fmt_script_step(f: &mut fmt::Formatter<'_>, step: &Step, end: StatementEnd) -> fmt::Result {
+    let (Action::Statement(sql), Times::Once) = (&step.action, &step.times) else {
+        let text = step.to_string();
+        // What is no statement is a comment already.
+        return fmt_comment(f, text.strip_prefix("-- ").unwrap_or(&text));
+    };
+    let sql = sql.trim_end();
+    f.write_str(sql)?;
+    // The user's own statement may end with a comment, which would swallow the semicolon.
+    let ends_with_comment = sql
+        .lines()
+        .next_back()
+        .is_some_and(|line| line.contains("--"));
+    f.write_str(if ends_with_comment { "\n;\n" } else { ";\n" })?;
+    match end {
+        StatementEnd::Semicolon => Ok(()),
+        StatementEnd::Batch => f.write_str("GO\n"),
+    }
+}
+
+/// Writes a text as comments. No line break in it, such as one in a quoted name, ends the comment.
+fn fmt_comment(f: &mut fmt::Formatter<'_>, text: &str) -> fmt::Result {
+    for line in escaped(text).lines() {
+        writeln!(f, "-- {line}")?;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    struct Shown(Step, StatementEnd);
+
+    impl fmt::Display for Shown {
+        fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            fmt_script_step(f, &self.0, self.1)
+        }
+    }
+
+    #[test]
+    fn steps_are_statements_or_comments() {
+        use StatementEnd::{Batch, Semicolon};
+        for (step, end, text) in [
+            (Step::statement("BEGIN"), Semicolon, "BEGIN;\n"),
+            (Step::statement("SELECT 1"), Batch, "SELECT 1;\nGO\n"),
+            (
+                Step::statement("DELETE FROM t -- all"),
+                Semicolon,
+                "DELETE FROM t -- all\n;\n",
+            ),
+            (
+                Step::statement("DELETE FROM t\n-- all\n"),
+                Batch,
+                "DELETE FROM t\n-- all\n;\nGO\n",
+            ),
+            (
+                Step::statement("DROP TABLE \"a\nb\"").only_if("it is there"),
+                Semicolon,
+                "-- DROP TABLE \"a\n-- b\"; -- if it is there\n",
+            ),
+            (
+                Step::sketch("COPY t FROM STDIN").repeated("3 times"),
+                Semicolon,
+                "-- COPY t FROM STDIN; -- 3 times\n",
+            ),
+            (
+                Step::sketch("SELECT \"a\rb\", <run>"),
+                Semicolon,
+                "-- SELECT \"a\\rb\", <run>;\n",
+            ),
+            (Step::other("write a file"), Batch, "-- write a file\n"),
+            (
+                Step::other("write a file").only_if("it is missing"),
+                Semicolon,
+                "-- write a file, if it is missing\n",
+            ),
+        ] {
+            assert_eq!(Shown(step, end).to_string(), text);
+        }
+    }
+}
