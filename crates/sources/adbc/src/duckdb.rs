@@ -5,6 +5,7 @@
 use std::ops::Range;
 use std::path::Path;
 
+use adbc_core::error::Result as AdbcResult;
 use arrow_array::cast::AsArray;
 use arrow_array::types::Int64Type;
 use arrow_array::{Array, RecordBatch};
@@ -157,24 +158,9 @@ fn refuse_chosen_rows(
     refused: Refused<'_>,
 ) -> Result<(), SourceError> {
     let doing = "asking for the plan of the query";
-    let mut ask = |sql: &str| {
-        let rows = session.rows(sql);
-        rows.map_err(|error| refused(doing, &error))
-    };
-    let plan = ask(&format!("EXPLAIN (FORMAT json) SELECT * FROM {from}"))?;
-    let plan: String = plan
-        .into_iter()
-        .filter_map(|row| row.into_iter().nth(1)?)
-        .collect();
-    let parts = ask(&format!(
-        "SELECT key, value->>'$' FROM json_tree({}) WHERE type = 'VARCHAR'",
-        literal(&plan)
-    ))?;
+    let parts = explained(session, from).map_err(|error| refused(doing, &error))?;
     let mut called = String::new();
-    for part in parts {
-        let mut part = part.into_iter().map(Option::unwrap_or_default);
-        let key = part.next().unwrap_or_default();
-        let text = part.next().unwrap_or_default();
+    for (key, text) in parts {
         let is_operator = |word: &str| key == "name" && text.split('_').any(|own| own == word);
         if is_operator("LIMIT") || is_operator("TOP") {
             return Err(keys::chosen_rows(input, "a LIMIT"));
@@ -185,6 +171,10 @@ fn refuse_chosen_rows(
         called.push_str(&text.to_lowercase());
         called.push('\n');
     }
+    let mut ask = |sql: &str| {
+        let rows = session.rows(sql);
+        rows.map_err(|error| refused(doing, &error))
+    };
     let functions = ask(
         "SELECT DISTINCT function_name, stability FROM duckdb_functions() \
          WHERE function_type = 'scalar' AND stability <> 'CONSISTENT'",
@@ -208,6 +198,27 @@ fn refuse_chosen_rows(
         }
     }
     Ok(())
+}
+
+/// The texts of the plan of a query, each with its key. Those of an operator follow those of its inputs.
+fn explained(session: &mut Session, from: &str) -> AdbcResult<Vec<(String, String)>> {
+    let plan = session.rows(&format!("EXPLAIN (FORMAT json) SELECT * FROM {from}"))?;
+    let plan: String = plan
+        .into_iter()
+        .filter_map(|row| row.into_iter().nth(1)?)
+        .collect();
+    let parts = session.rows(&format!(
+        "SELECT key, value->>'$' FROM json_tree({}) WHERE type = 'VARCHAR' ORDER BY id",
+        literal(&plan)
+    ))?;
+    let parts = parts.into_iter().map(|part| {
+        let mut part = part.into_iter().map(Option::unwrap_or_default);
+        (
+            part.next().unwrap_or_default(),
+            part.next().unwrap_or_default(),
+        )
+    });
+    Ok(parts.collect())
 }
 
 /// The functions that a query calls, and behind them the text of the views whose names stand in it or in another such view; in
@@ -369,6 +380,14 @@ impl Table for DuckDbTable {
 
     fn keys(&self) -> Option<&FoundKeys> {
         self.keys.as_ref()
+    }
+
+    /// By the planner: the figure of the outermost operator that has one.
+    fn estimated_rows(&self, session: &mut Session) -> Option<u64> {
+        let parts = explained(session, &self.from).ok()?;
+        let mut of_operators = parts.iter().rev();
+        let (_, rows) = of_operators.find(|(key, _)| key == "Estimated Cardinality")?;
+        rows.parse().ok()
     }
 
     fn statement(&self, range: Range<u64>) -> String {

@@ -158,6 +158,11 @@ impl Table for OtherTable {
         self.partitions.as_ref()
     }
 
+    /// The driver may know it for the partitions of a result.
+    fn estimated_rows(&self, _session: &mut Session) -> Option<u64> {
+        self.partitions.as_ref()?.rows
+    }
+
     fn statement(&self, range: Range<u64>) -> String {
         let ranges = self.keys.as_ref().map(|keys| &keys.ranges);
         let condition = ranges.and_then(|ranges| ranges.condition(&key_of(&ranges.column), range));

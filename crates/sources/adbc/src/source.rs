@@ -365,6 +365,14 @@ impl Source for AdbcSource {
         })
     }
 
+    /// By a connection of its own: those that read may all be in use.
+    fn estimated_rows(&self, _input: usize) -> Result<Option<u64>, SourceError> {
+        let session = self.reading.database.connect();
+        Ok(session
+            .ok()
+            .and_then(|mut session| self.reading.table.estimated_rows(&mut session)))
+    }
+
     fn pace(&self) -> Option<&Arc<Pace>> {
         let pace = &self.reading.pace;
         pace.is_limited().then_some(pace)

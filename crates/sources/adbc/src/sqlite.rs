@@ -51,6 +51,8 @@ pub struct SqliteTable {
     kinds: Vec<Kind>,
     statement: String,
     keys: Option<FoundKeys>,
+    /// The table, if all of its rows are read.
+    whole: Option<String>,
 }
 
 /// What the values of a column must be.
@@ -180,6 +182,10 @@ impl SqliteTable {
             });
             kinds.push(kind);
         }
+        let whole = match (&settings.rows, &settings.filter) {
+            (Rows::Table { .. }, None) => Some(from.clone()),
+            _ => None,
+        };
         let from = match &settings.filter {
             Some(filter) => format!("(SELECT * FROM {from} WHERE {})", in_parentheses(filter)),
             None => from,
@@ -212,6 +218,7 @@ impl SqliteTable {
             kinds,
             statement,
             keys,
+            whole,
         })
     }
 }
@@ -349,6 +356,17 @@ impl Table for SqliteTable {
 
     fn keys(&self) -> Option<&FoundKeys> {
         self.keys.as_ref()
+    }
+
+    /// By the numbers of its first and last row, which SQLite looks up. Rows between them may have been deleted. A view, and a table
+    /// WITHOUT ROWID, have no such numbers.
+    fn estimated_rows(&self, session: &mut Session) -> Option<u64> {
+        let table = self.whole.as_ref()?;
+        let asked = session.rows(&format!(
+            "SELECT coalesce((SELECT max(rowid) FROM {table}) - (SELECT min(rowid) FROM {table}) + 1, 0)"
+        ));
+        let rows = asked.ok()?.into_iter().flatten().flatten().next()?;
+        rows.parse().ok()
     }
 
     fn statement(&self, range: Range<u64>) -> String {

@@ -8,6 +8,7 @@ use inrush_rows::typed_rows::RowFault;
 
 use crate::columns::Column;
 use crate::keys::FoundKeys;
+use crate::session::Session;
 
 /// A table or a query of one kind of database.
 pub trait Table: fmt::Debug + Send + Sync {
@@ -26,6 +27,9 @@ pub trait Table: fmt::Debug + Send + Sync {
     fn partitions(&self) -> Option<&Partitions> {
         None
     }
+
+    /// The approximate number of its rows, if the database knows it without reading them; `None` also if it does not answer.
+    fn estimated_rows(&self, session: &mut Session) -> Option<u64>;
 
     /// The statement that reads a range of row numbers, or of ranges of the key.
     fn statement(&self, range: Range<u64>) -> String;

@@ -251,3 +251,32 @@ fn a_file_of_duckdb_is_not_opened_twice_by_one_process() {
     drop(first);
     assert!(file.open().is_ok());
 }
+
+#[test]
+fn the_number_of_rows_is_estimated_without_reading_them() {
+    for kind in kinds() {
+        let file = File::new(kind);
+        file.run(&[
+            "CREATE TABLE t (a INTEGER)",
+            "INSERT INTO t VALUES (1), (2), (3), (4), (5), (6), (7), (8), (9), (10)",
+            "CREATE TABLE none (a INTEGER)",
+            "CREATE VIEW v AS SELECT * FROM t",
+        ]);
+        let database = file.open().expect("it opens");
+        let estimated = |settings: Settings| {
+            let source = AdbcSource::open(&database, &settings, &Stop::default());
+            let source = source.expect("it opens");
+            source.estimated_rows(0).expect("an answer")
+        };
+        let (whole, view, chosen) = (table("t"), table("v"), query("SELECT a FROM t"));
+        assert_eq!(estimated(whole), Some(10), "{kind:?}");
+        assert_eq!(estimated(table("none")), Some(0), "{kind:?}");
+        // SQLite would have to read the rows of a view or a query.
+        let known = match kind {
+            Kind::DuckDb => Some(10),
+            Kind::Sqlite => None,
+        };
+        assert_eq!(estimated(view), known, "{kind:?}");
+        assert_eq!(estimated(chosen), known, "{kind:?}");
+    }
+}
