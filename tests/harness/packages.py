@@ -27,15 +27,22 @@ def settings(values: dict[str, Value]) -> str:
     return "".join(f"{name} = {literal(value)}\n" for name, value in values.items())
 
 
-def flow(table: str, files: str | Path | list[str], **more: Value) -> str:
-    """Return a flow."""
-    return "\n[[flow]]\n" + settings({"table": table, "files": files, **more})
+def flow(table: str | None, files: str | Path | list[str], **more: Value) -> str:
+    """Return a flow; one with outputs has no table."""
+    target: dict[str, Value] = {} if table is None else {"table": table}
+    said = {name.removesuffix("_"): value for name, value in more.items()}
+    return "\n[[flow]]\n" + settings({**target, "files": files, **said})
 
 
 def step(**settings_of_step: Value) -> str:
     """Return a step of the flow before it; `where_` and `else_` stand for words of Python."""
     said = {name.removesuffix("_"): value for name, value in settings_of_step.items()}
     return "\n[[flow.step]]\n" + settings(said)
+
+
+def output(table: str, **settings_of_output: Value) -> str:
+    """Return an output of the flow before it."""
+    return "\n[[flow.output]]\n" + settings({"table": table, **settings_of_output})
 
 
 def package(

@@ -91,6 +91,7 @@ impl Converter {
                     reason: fault.reason.clone(),
                     raw: fault.raw.clone(),
                     encoding: None,
+                    after_steps: false,
                 },
             });
         }

@@ -127,6 +127,12 @@ impl OneFlow<'_> {
                 "compare flows without `columns`",
             ));
         }
+        if flow.output_number.is_some() {
+            return Err(self.refused(
+                "its rows go to several outputs, so no target has the rows of its source",
+                "compare flows with one target",
+            ));
+        }
         if flow.steps.iter().any(may_drop_rows) {
             return Err(self.refused(
                 "its steps filter or reject rows, so its target has other rows than its source",

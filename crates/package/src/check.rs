@@ -318,7 +318,12 @@ fn check_flow_tables(package: &Package, faults: &mut Faults<'_>) {
                     what: "a flow into the table",
                     name: flow.table.clone(),
                     first_line: faults.line(&format!("flow[{first}].table")),
-                    mend: "put all files of a table into one flow: files = [\"...\", \"...\"]",
+                    mend: match flow.output_number {
+                        Some(_) => "write one output for the table, and join the conditions by OR",
+                        None => {
+                            "put all files of a table into one flow: files = [\"...\", \"...\"]"
+                        }
+                    },
                 };
                 faults.add(&format!("flow[{index}].table"), kind);
             }

@@ -26,6 +26,7 @@ mod local_path;
 mod lookup;
 mod name;
 mod open_lineage;
+mod output;
 mod package_hash;
 mod parameters;
 mod place;
@@ -69,6 +70,7 @@ pub use lookup::{
 };
 pub use name::{NAME_BYTES_MAX, TableName, dotted_names, quoted_where_needed};
 pub use open_lineage::{JOB_NAMESPACE, OpenLineage};
+pub use output::{Output, OutputElse};
 pub use parameters::Overrides;
 pub use place::{Line, PackageOrigin, Place};
 pub use replace::{Keep, Replace, ReplaceBy, ReplaceScope};

@@ -77,6 +77,41 @@ impl PackageOrigin {
         }
     }
 
+    /// The same places for flows that were made of outputs: for each flow now, the index of the flow that it was made of, and of
+    /// its output.
+    pub(super) fn with_outputs(&self, flows: &[(usize, Option<usize>)]) -> PackageOrigin {
+        if flows.iter().all(|(_, output)| output.is_none()) {
+            return self.clone();
+        }
+        let moved = |spans: &BTreeMap<String, Range<usize>>| {
+            let of_flows = spans.keys().filter(|path| path.starts_with("flow["));
+            let of_flows: Vec<&String> = of_flows.collect();
+            let others = spans.iter().filter(|(path, _)| !path.starts_with("flow["));
+            let others = others.map(|(path, span)| (path.clone(), span.clone()));
+            let mut all: BTreeMap<String, Range<usize>> = others.collect();
+            for (now, (before, output)) in flows.iter().enumerate() {
+                let flow = format!("flow[{before}]");
+                let output = output.map(|output| format!("{flow}.output[{output}]"));
+                // Settings of the output come last, because they take the place of the flow's.
+                for from in [Some(flow), output].into_iter().flatten() {
+                    for path in &of_flows {
+                        if let Some(setting) = path.strip_prefix(&from)
+                            && (setting.is_empty() || setting.starts_with(['.', '[']))
+                        {
+                            all.insert(format!("flow[{now}]{setting}"), spans[*path].clone());
+                        }
+                    }
+                }
+            }
+            Arc::new(all)
+        };
+        PackageOrigin {
+            keys: moved(&self.keys),
+            values: moved(&self.values),
+            ..self.clone()
+        }
+    }
+
     /// The file, if there is one.
     pub fn file(&self) -> Option<&Path> {
         self.file.as_deref()

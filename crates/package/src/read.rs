@@ -79,6 +79,7 @@ impl Package {
                 )
             })?;
         package.origin = PackageOrigin::of_file(file, text, check.places);
+        package.expand_outputs()?;
         Ok(package)
     }
 }
@@ -106,14 +107,26 @@ fn bare_bounds_to_text(text: &str, document: &mut DeTable<'_>) {
         let DeValue::Table(flow) = flow.get_mut() else {
             continue;
         };
-        let Some(DeValue::Array(bounds)) = flow.get_mut("bounds").map(Spanned::get_mut) else {
-            continue;
-        };
-        for bound in bounds.iter_mut() {
-            if matches!(bound.get_ref(), DeValue::Datetime(_) | DeValue::Float(_)) {
-                let written = text[bound.span()].to_owned();
-                *bound.get_mut() = DeValue::String(written.into());
+        bare_bounds_of(text, flow);
+        if let Some(DeValue::Array(outputs)) = flow.get_mut("output").map(Spanned::get_mut) {
+            for output in outputs.iter_mut() {
+                if let DeValue::Table(output) = output.get_mut() {
+                    bare_bounds_of(text, output);
+                }
             }
+        }
+    }
+}
+
+/// The same for the bounds of a flow or of an output.
+fn bare_bounds_of(text: &str, table: &mut DeTable<'_>) {
+    let Some(DeValue::Array(bounds)) = table.get_mut("bounds").map(Spanned::get_mut) else {
+        return;
+    };
+    for bound in bounds.iter_mut() {
+        if matches!(bound.get_ref(), DeValue::Datetime(_) | DeValue::Float(_)) {
+            let written = text[bound.span()].to_owned();
+            *bound.get_mut() = DeValue::String(written.into());
         }
     }
 }

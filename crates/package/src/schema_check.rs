@@ -125,7 +125,12 @@ impl<'a> SchemaCheck<'a> {
                 None => misspelt.extend(self.unknown_key(key, schema, &path)),
             }
         }
-        for key in schema["required"].as_array().into_iter().flatten() {
+        // `if` has one form in the schema: without this key, those of `then` are required.
+        let instead = schema["if"]["not"]["required"][0].as_str();
+        let is_met = instead.is_some_and(|key| !table.contains_key(key));
+        let then = schema["then"]["required"].as_array().filter(|_| is_met);
+        let required = schema["required"].as_array().into_iter().chain(then);
+        for key in required.flatten() {
             let key = key.as_str().unwrap_or_default();
             // A misspelt key is not also reported as missing.
             if !table.contains_key(key) && !misspelt.iter().any(|meant| meant == key) {
@@ -380,6 +385,7 @@ fn table_name(path: &str) -> String {
         _ if !path.starts_with("flow[") => format!("[{path}]"),
         _ if path.ends_with(']') && !path.contains('.') => "[[flow]]".to_owned(),
         _ if path.ends_with(']') && path.contains(".step[") => "[[flow.step]]".to_owned(),
+        _ if path.ends_with(']') && path.contains(".output[") => "[[flow.output]]".to_owned(),
         _ if path.ends_with(']') => "the column".to_owned(),
         _ => format!("`{}`", setting(path)),
     }

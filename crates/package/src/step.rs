@@ -140,7 +140,7 @@ fn check_unused(
     at: &dyn Fn(&str) -> String,
     faults: &mut Faults<'_>,
 ) {
-    if !flow.steps.is_empty() {
+    if flow.has_steps() {
         return;
     }
     for (item, detail) in columns.iter().enumerate() {

@@ -8,8 +8,8 @@ use std::collections::BTreeMap;
 
 use super::{
     BoundValue, Bounds, BoundsEvery, ColumnDetail, ColumnSpec, Connection, ControlFile, Expect,
-    FieldChoice, Flow, FlowSource, Keep, LookupSource, OneOrMany, OpenLineage, Package, Replace,
-    RunSettings, Scd, Since, Step, Trailer, Unmatched, UnmatchedDefault,
+    FieldChoice, Flow, FlowSource, Keep, LookupSource, OneOrMany, OpenLineage, Output, Package,
+    Replace, RunSettings, Scd, Since, Step, Trailer, Unmatched, UnmatchedDefault,
 };
 
 /// The kind of a text, which decides which placeholders are allowed.
@@ -144,6 +144,10 @@ impl EachText for Flow {
             columns,
             steps,
             table,
+            outputs,
+            each: _,
+            otherwise: _,
+            output_number: _,
             partition_by,
             bounds,
             routing: _,
@@ -170,6 +174,7 @@ impl EachText for Flow {
         columns.each_text(&at("columns"), kind, visit);
         steps.each_text(&at("step"), kind, visit);
         table.each_text(&at("table"), kind, visit);
+        outputs.each_text(&at("output"), kind, visit);
         partition_by.each_text(&at("partition_by"), kind, visit);
         trailer.each_text(&at("trailer"), kind, visit);
         control_file.each_text(&at("control_file"), kind, visit);
@@ -180,6 +185,24 @@ impl EachText for Flow {
         post_sql.each_text(&at("post_sql"), TextKind::Sql, visit);
         replace.each_text(&at("replace"), kind, visit);
         bounds.each_text(&at("bounds"), kind, visit);
+    }
+}
+
+impl EachText for Output {
+    fn each_text(&mut self, at: &str, kind: TextKind, visit: Visit<'_>) {
+        let Output {
+            when,
+            table,
+            partition_by,
+            bounds,
+            mode: _,
+            key,
+        } = self;
+        when.each_text(&format!("{at}.when"), TextKind::Sql, visit);
+        table.each_text(&format!("{at}.table"), kind, visit);
+        partition_by.each_text(&format!("{at}.partition_by"), kind, visit);
+        bounds.each_text(&format!("{at}.bounds"), kind, visit);
+        key.each_text(&format!("{at}.key"), kind, visit);
     }
 }
 

@@ -12,6 +12,7 @@ use super::expect::{ControlFile, Expect, Trailer};
 use super::flow_source::FlowSource;
 use super::format_settings::Format;
 use super::open_lineage::OpenLineage;
+use super::output::{Output, OutputElse};
 use super::place::PackageOrigin;
 use super::replace::Replace;
 use super::scd::Scd;
@@ -150,6 +151,7 @@ impl Default for RunSettings {
 /// One source, its columns and one destination table.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
+#[schemars(extend("if" = {"not": {"required": ["output"]}}, "then" = {"required": ["table"]}))]
 pub struct Flow {
     /// The name of the flow in plans and reports. Default: the name of the table.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -176,7 +178,21 @@ pub struct Flow {
     #[serde(rename = "step", default, skip_serializing_if = "Vec::is_empty")]
     pub steps: Vec<Step>,
     /// The target, `table` or `schema.table`; unusual names in double quotes.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
     pub table: String,
+    /// The targets of a flow whose rows go to several tables, instead of `table`.
+    #[serde(rename = "output", default, skip_serializing_if = "Vec::is_empty")]
+    pub outputs: Vec<Output>,
+    /// With outputs, `true`: a row goes to each output whose `when` is true. Default: to the first of them.
+    #[serde(default, skip_serializing_if = "is_no")]
+    pub each: bool,
+    /// With outputs: the consequence for rows that none of them takes. Default: `"reject"`.
+    #[serde(rename = "else", default, skip_serializing_if = "Option::is_none")]
+    pub otherwise: Option<OutputElse>,
+    /// The number of the output that the flow loads, counted from 1. Only in the package that a run keeps: there, each output is a
+    /// flow.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub output_number: Option<u32>,
     /// The column by whose ranges the target is partitioned, written as in SQL (unusual names in double
     /// quotes). Default: the target is a plain table.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -10,9 +10,9 @@ use super::url_passwords::names_secret;
 use super::url_passwords::url_without_password;
 use super::{
     BoundValue, Bounds, BoundsWord, CheckElse, ColumnDetail, ColumnNull, ColumnSpec, FieldChoice,
-    Flow, Format, IndexPolicy, Keep, LoadOrder, Mode, NullMarker, OneOrMany, Package, RejectLimit,
-    Replace, ReplaceBy, ReplaceScope, RunSettings, ServerCopy, Step, TriggerPolicy, Unmatched,
-    UnmatchedWord, Verify,
+    Flow, Format, IndexPolicy, Keep, LoadOrder, Mode, NullMarker, OneOrMany, Output, OutputElse,
+    Package, RejectLimit, Replace, ReplaceBy, ReplaceScope, RunSettings, ServerCopy, Step,
+    TriggerPolicy, Unmatched, UnmatchedWord, Verify,
 };
 
 /// The most columns that are written in one line.
@@ -188,7 +188,20 @@ fn flow(out: &mut String, flow: &Flow, comments: &Comments) {
     if flow.format != Format::default() {
         setting(out, "format", &format(&flow.format));
     }
-    setting(out, "table", &text(&flow.table));
+    if !flow.table.is_empty() || flow.outputs.is_empty() {
+        setting(out, "table", &text(&flow.table));
+    }
+    if let Some(number) = flow.output_number {
+        setting(out, "output_number", &number.to_string());
+    }
+    if flow.each {
+        setting(out, "each", "true");
+    }
+    match flow.otherwise {
+        None => {}
+        Some(OutputElse::Reject) => setting(out, "else", &text("reject")),
+        Some(OutputElse::Filter) => setting(out, "else", &text("filter")),
+    }
     if !flow.columns.is_empty() {
         let columns: Vec<String> = flow.columns.iter().map(column).collect();
         match comments.columns.is_empty() {
@@ -197,18 +210,12 @@ fn flow(out: &mut String, flow: &Flow, comments: &Comments) {
         }
     }
     partitions(out, flow);
-    let mode = match flow.mode {
-        Mode::Create => "create",
-        Mode::Append => "append",
-        Mode::Replace => "replace",
-        Mode::Upsert => "upsert",
-    };
     line(
         out,
         &format!(
             "mode = {}  # create: a new or empty table; append: add rows; replace: replace the \
              table's rows; upsert: replace rows with the same key",
-            text(mode)
+            text(mode_word(flow.mode))
         ),
     );
     if flow.replace != Replace::default() {
@@ -255,6 +262,9 @@ fn flow(out: &mut String, flow: &Flow, comments: &Comments) {
     for one in &flow.steps {
         step(out, one);
     }
+    for one in &flow.outputs {
+        output(out, one);
+    }
     proposed(out, &comments.checks);
 }
 
@@ -272,6 +282,45 @@ fn proposed(out: &mut String, checks: &[Step]) {
         for line_of_step in text.trim_start().lines() {
             line(out, &format!("# {line_of_step}"));
         }
+    }
+}
+
+fn output(out: &mut String, output: &Output) {
+    out.push_str("\n[[flow.output]]\n");
+    if let Some(when) = &output.when {
+        setting(out, "when", &text(when));
+    }
+    setting(out, "table", &text(&output.table));
+    if let Some(column) = &output.partition_by {
+        setting(out, "partition_by", &text(column));
+    }
+    if let Some(own) = &output.bounds {
+        setting(out, "bounds", &bounds(own).unwrap_or_else(|| text("data")));
+    }
+    if let Some(mode) = output.mode {
+        setting(out, "mode", &text(mode_word(mode)));
+    }
+    if let Some(own) = &output.key {
+        one_or_many(out, "key", own);
+    }
+}
+
+fn mode_word(mode: Mode) -> &'static str {
+    match mode {
+        Mode::Create => "create",
+        Mode::Append => "append",
+        Mode::Replace => "replace",
+        Mode::Upsert => "upsert",
+    }
+}
+
+/// Bounds as TOML; `None` for those of the data, which are the default.
+fn bounds(bounds: &Bounds) -> Option<String> {
+    match bounds {
+        Bounds::Word(BoundsWord::Data) => None,
+        Bounds::Every(every) => Some(format!("{{ every = {} }}", bound(&every.every))),
+        Bounds::Parts(parts) => Some(format!("{{ parts = {} }}", parts.parts)),
+        Bounds::List(values) => Some(list(values.iter().map(bound).collect())),
     }
 }
 
@@ -336,15 +385,8 @@ fn partitions(out: &mut String, flow: &Flow) {
         Some(column) => setting(out, "partition_by", &text(column)),
         None => out.push_str("# partition_by = \"COLUMN\"  # its ranges become the partitions\n"),
     }
-    match &flow.bounds {
-        Bounds::Word(BoundsWord::Data) => {}
-        Bounds::Every(every) => setting(
-            out,
-            "bounds",
-            &format!("{{ every = {} }}", bound(&every.every)),
-        ),
-        Bounds::Parts(parts) => setting(out, "bounds", &format!("{{ parts = {} }}", parts.parts)),
-        Bounds::List(values) => setting(out, "bounds", &list(values.iter().map(bound).collect())),
+    if let Some(own) = bounds(&flow.bounds) {
+        setting(out, "bounds", &own);
     }
     if let Some(routing) = flow.routing {
         setting(out, "routing", if routing { "true" } else { "false" });

@@ -327,6 +327,34 @@ fn lookup() -> impl Strategy<Value = LookupSettings> {
         .boxed()
 }
 
+/// The outputs of a flow as a run keeps them: each flow has its number.
+fn outputs() -> impl Strategy<Value = (Vec<Output>, bool, Option<OutputElse>, Option<u32>)> {
+    let output = (
+        option::of(text()),
+        text(),
+        option::of(text()),
+        option::of(vec(bound(), 0..3).prop_map(Bounds::List)),
+        option::of(select(vec![Mode::Create, Mode::Upsert])),
+        option::of(texts()),
+    )
+        .prop_map(|(when, table, partition_by, bounds, mode, key)| Output {
+            when: when.filter(|text| !text.trim().is_empty()),
+            table,
+            partition_by,
+            bounds,
+            mode,
+            key,
+        });
+    // With `each`, any output may be without `when`.
+    (vec(output.boxed(), 0..3), 1_u32..4).prop_map(|(outputs, number)| {
+        let count = outputs.len() as u32;
+        match count {
+            0 => (outputs, false, None, None),
+            _ => (outputs, true, None, Some(number.min(count))),
+        }
+    })
+}
+
 fn flow() -> impl Strategy<Value = Flow> {
     let bounds = prop_oneof![
         Just(Bounds::default()),
@@ -348,6 +376,7 @@ fn flow() -> impl Strategy<Value = Flow> {
             option::of(text()),
             bounds,
             option::of(any::<bool>()),
+            outputs().boxed(),
         )
             .boxed(),
         (
@@ -386,7 +415,15 @@ fn flow() -> impl Strategy<Value = Flow> {
         .prop_map(
             |(
                 (name, connection, files, format),
-                (columns, steps, table, partition_by, bounds, routing),
+                (
+                    columns,
+                    steps,
+                    table,
+                    partition_by,
+                    bounds,
+                    routing,
+                    (outputs, each, otherwise, output_number),
+                ),
                 (
                     mode,
                     (replace, (key, scd), pre_sql, post_sql),
@@ -405,6 +442,10 @@ fn flow() -> impl Strategy<Value = Flow> {
                 columns,
                 steps,
                 table,
+                outputs,
+                each,
+                otherwise,
+                output_number,
                 partition_by,
                 bounds,
                 routing,

@@ -62,6 +62,12 @@ pub trait Source: fmt::Debug + Send + Sync {
     /// missing splits.
     fn splits(&self, input: usize, wanted_bytes: u64) -> Result<Vec<SourceSplit>, SourceError>;
 
+    /// True if all sources of a run that read this place see the same moment of it, and so the same rows. Files may change, too, but
+    /// a run finds that.
+    fn has_one_moment(&self) -> bool {
+        true
+    }
+
     /// True if the splits of an input must be [located](Source::locate), if it has more than one.
     fn needs_locate(&self, _input: usize) -> bool {
         false

@@ -10,7 +10,7 @@ use inrush_rows::suggest::listed;
 pub struct StepError {
     /// The number of the step, counted from 1.
     pub step: usize,
-    /// The setting in the step: `where`, `check` or `derive.NAME`.
+    /// The setting in the step: `where`, `check` or `derive.NAME`; for outputs that in the flow, `output[1].when`.
     pub setting: String,
     /// The expression.
     pub expression: String,

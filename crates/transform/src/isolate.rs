@@ -23,7 +23,7 @@ pub(crate) fn alone(
     for step in &planned.steps {
         let count = match &step.action {
             StepAction::Derive(columns) => columns.len(),
-            StepAction::Where { .. } | StepAction::Check { .. } => 1,
+            StepAction::Where { .. } | StepAction::Check { .. } | StepAction::Output(_) => 1,
         };
         for _ in 0..count {
             let expression = values.len();
@@ -54,7 +54,7 @@ pub(crate) fn alone(
 /// True if a row with this value goes on to the next step.
 fn leaves_alive(action: &StepAction, value: &ArrayRef) -> bool {
     match action {
-        StepAction::Derive(_) => true,
+        StepAction::Derive(_) | StepAction::Output(_) => true,
         StepAction::Where { .. } => value.is_valid(0) && value.as_boolean().value(0),
         StepAction::Check { otherwise, .. } => {
             *otherwise == Otherwise::Warn || value.is_null(0) || value.as_boolean().value(0)

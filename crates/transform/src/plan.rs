@@ -14,7 +14,7 @@ use crate::error::{StepError, StepErrorKind};
 use crate::evaluator::Evaluator;
 use crate::expression::{Expression, Fault, Named};
 use crate::functions;
-use crate::spec::{Derivation, InputColumn, Otherwise, StepSpec};
+use crate::spec::{Derivation, InputColumn, Otherwise, OutputSpec, StepSpec};
 use crate::types::{Carried, carried, sql_type};
 
 /// The prefix of names that the statements use themselves.
@@ -80,6 +80,43 @@ pub enum StepAction {
         /// The consequence for a row that fails.
         otherwise: Otherwise,
     },
+    /// Keeps the rows of an output.
+    Output(PlannedOutput),
+}
+
+/// The outputs of a flow, and the one whose rows are kept.
+#[derive(Clone, Debug)]
+pub struct PlannedOutput {
+    /// As the package has them.
+    pub spec: OutputSpec,
+    /// The outputs that take a row, as a part of a statement: a BIGINT with a bit for each.
+    pub sql: String,
+}
+
+impl PlannedOutput {
+    /// The condition of the output whose rows are kept, with those before it that are false.
+    pub fn text(&self) -> String {
+        let OutputSpec {
+            conditions,
+            kept,
+            each,
+            ..
+        } = &self.spec;
+        let own = conditions.get(*kept).cloned().flatten();
+        let before = conditions.iter().take(*kept).filter(|_| !each);
+        let before = before
+            .flatten()
+            .map(|text| format!("({}) IS NOT TRUE", text.trim()));
+        let own = own.map(|text| match *kept == 0 || *each {
+            true => text.trim().to_owned(),
+            false => format!("({})", text.trim()),
+        });
+        let all: Vec<String> = before.chain(own).collect();
+        match all.is_empty() {
+            true => "true".to_owned(),
+            false => all.join(" AND "),
+        }
+    }
 }
 
 /// A derived column.
@@ -107,7 +144,7 @@ impl Planned {
         let steps: Vec<PlannedStep> = self.steps.iter().take(step_count).cloned().collect();
         let derived = steps.iter().map(|step| match &step.action {
             StepAction::Derive(columns) => columns.len(),
-            StepAction::Where { .. } | StepAction::Check { .. } => 0,
+            StepAction::Where { .. } | StepAction::Check { .. } | StepAction::Output(_) => 0,
         });
         let derived = derived.sum();
         Planned {
@@ -133,6 +170,7 @@ impl StepAction {
             StepAction::Derive(_) => "derive",
             StepAction::Where { .. } => "where",
             StepAction::Check { .. } => "check",
+            StepAction::Output(_) => "output",
         }
     }
 }
@@ -172,6 +210,7 @@ impl<'a> Steps<'a> {
                 derivations.iter().map(|one| &one.expression).collect()
             }
             StepSpec::Where { condition } | StepSpec::Check { condition, .. } => vec![condition],
+            StepSpec::Output(output) => output.conditions.iter().flatten().collect(),
         });
         let read = texts.filter_map(|text| Expression::read(&self.link, text).ok());
         read.flat_map(|expression| expression.columns)
@@ -260,6 +299,28 @@ impl<'a> Steps<'a> {
                         continue;
                     }
                 },
+                StepSpec::Output(output) => {
+                    let mut bound = Vec::new();
+                    for (at, condition) in output.conditions.iter().enumerate() {
+                        let Some(text) = condition else {
+                            bound.push("true".to_owned());
+                            continue;
+                        };
+                        match self.condition(text, &visible) {
+                            Ok(one) => {
+                                named.extend(one.named);
+                                bound.push(one.sql);
+                            }
+                            Err(fault) => {
+                                faults.push(error(format!("output[{at}].when"), text, fault));
+                            }
+                        }
+                    }
+                    StepAction::Output(PlannedOutput {
+                        sql: outputs_of_row(&bound, output.each),
+                        spec: output.clone(),
+                    })
+                }
             };
             named.sort_unstable();
             named.dedup();
@@ -437,6 +498,22 @@ impl<'a> Steps<'a> {
         };
         Err((used.range.clone(), kind))
     }
+}
+
+/// The outputs that take a row, as a number with a bit for each. A condition is evaluated only for rows that no output before it
+/// takes, unless a row goes to each.
+fn outputs_of_row(conditions: &[String], each: bool) -> String {
+    let bits = conditions.iter().enumerate();
+    let whens = bits.map(|(at, condition)| format!("WHEN {condition} THEN {}", 1_u64 << at));
+    let whens: Vec<String> = whens.collect();
+    let cases = match each {
+        true => whens
+            .iter()
+            .map(|when| format!("CASE {when} ELSE 0 END"))
+            .collect(),
+        false => vec![format!("CASE {} ELSE 0 END", whens.join(" "))],
+    };
+    format!("CAST({} AS BIGINT)", cases.join(" + "))
 }
 
 fn engine(error: adbc_core::error::Error) -> StepErrorKind {

@@ -8,10 +8,10 @@ use std::sync::Arc;
 use adbc_core::CancelHandle;
 use adbc_core::error::{Error as AdbcError, Result as AdbcResult, Status};
 use arrow_array::cast::AsArray;
-use arrow_array::types::{Float32Type, Float64Type};
+use arrow_array::types::{Float32Type, Float64Type, Int64Type};
 use arrow_array::{
-    Array, ArrayRef, BooleanArray, Int8Array, RecordBatch, RecordBatchIterator, RecordBatchOptions,
-    RecordBatchReader, new_empty_array,
+    Array, ArrayRef, BooleanArray, Int8Array, Int64Array, RecordBatch, RecordBatchIterator,
+    RecordBatchOptions, RecordBatchReader, new_empty_array,
 };
 use arrow_buffer::BooleanBuffer;
 use arrow_schema::{ArrowError, DataType, Field, Schema, SchemaRef};
@@ -27,7 +27,7 @@ use crate::isolate;
 use crate::outcome::{FaultKind, RowFault, StepCount, Stepped};
 use crate::plan::{Planned, RESERVED, StepAction, message_without_place, names_infinity};
 use crate::reasons::Reasons;
-use crate::spec::{InputColumn, Otherwise};
+use crate::spec::{InputColumn, Otherwise, OutputSpec};
 use crate::statement;
 use crate::travel;
 
@@ -184,6 +184,14 @@ impl StepRunner {
                     );
                     next += 1;
                 }
+                StepAction::Output(output) => {
+                    let value = &values[next];
+                    let shown = Shown::of_condition(&self.planned, batch, &derived, index);
+                    self.reject_failed(next, &shown, value, &travelling, &mut rows)?;
+                    let takers = value.array.as_primitive::<Int64Type>();
+                    counts[index].filtered = give(&shown, &output.spec, takers, &mut rows);
+                    next += 1;
+                }
             }
             counts[index].rejected = before - rows.alive_count - counts[index].filtered;
         }
@@ -293,6 +301,7 @@ impl StepRunner {
                 StepAction::Where { .. } | StepAction::Check { .. } => {
                     values.push(new_empty_array(&DataType::Boolean));
                 }
+                StepAction::Output(_) => values.push(new_empty_array(&DataType::Int64)),
             }
         }
         let values = values.into_iter();
@@ -557,6 +566,27 @@ fn check(
         rows.faults.push(shown.fault(row, kind, reason));
     }
     warned
+}
+
+/// Keeps the rows of an output. `takers` are the outputs that take each row. Returns the number of rows that are filtered.
+fn give(shown: &Shown<'_>, outputs: &OutputSpec, takers: &Int64Array, rows: &mut Rows) -> u64 {
+    let own = 1_i64 << outputs.kept;
+    let mut filtered = 0;
+    for (row, takers) in takers.values().iter().enumerate() {
+        if !rows.alive[row] || takers & own != 0 {
+            continue;
+        }
+        rows.drop(row);
+        if *takers == 0 && outputs.rejects {
+            let reason = "no output takes the row: no `when` is true for it; correct the row, or add an output without `when`, or \
+                          `else = \"filter\"`";
+            rows.faults
+                .push(shown.fault(row, FaultKind::Check, reason.to_owned()));
+        } else {
+            filtered += 1;
+        }
+    }
+    filtered
 }
 
 /// The columns of a careful statement: each value, and behind it whether its expression failed.

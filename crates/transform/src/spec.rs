@@ -30,6 +30,23 @@ pub enum StepSpec {
         /// The consequence for a row that fails.
         otherwise: Otherwise,
     },
+    /// Keeps the rows that go to one of several outputs. It is the last step.
+    Output(OutputSpec),
+}
+
+/// The outputs of a flow, and the one whose rows are kept.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OutputSpec {
+    /// Their conditions, at most 63; `None` takes all rows.
+    pub conditions: Vec<Option<String>>,
+    /// The index of the one whose rows are kept.
+    pub kept: usize,
+    /// Its target, for people.
+    pub target: String,
+    /// A row goes to each output whose condition is true; else to the first of them.
+    pub each: bool,
+    /// Rows that no output takes are rejected; else filtered.
+    pub rejects: bool,
 }
 
 /// A derived column.

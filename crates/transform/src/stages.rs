@@ -113,7 +113,9 @@ impl StagedStep {
                         column_type: column.column_type.clone(),
                     })
                     .collect(),
-                StepAction::Where { .. } | StepAction::Check { .. } => Vec::new(),
+                StepAction::Where { .. } | StepAction::Check { .. } | StepAction::Output(_) => {
+                    Vec::new()
+                }
             },
             StagedStep::Lookup(lookup) => lookup.spec.take.clone(),
         }
@@ -129,6 +131,7 @@ impl StagedStep {
                 }
                 StepAction::Where { text, .. } => text.clone(),
                 StepAction::Check { name, .. } => name.clone(),
+                StepAction::Output(output) => output.spec.target.clone(),
             },
             StagedStep::Lookup(lookup) => lookup.spec.name.clone(),
         }

@@ -47,12 +47,13 @@ fn alone<'a>(planned: &'a Planned, from: &str, expression: usize) -> (&'a str, S
     for step in &planned.steps {
         let count = match &step.action {
             StepAction::Derive(columns) => columns.len(),
-            StepAction::Where { .. } | StepAction::Check { .. } => 1,
+            StepAction::Where { .. } | StepAction::Check { .. } | StepAction::Output(_) => 1,
         };
         if expression < first + count {
             let sql = match &step.action {
                 StepAction::Derive(columns) => &columns[expression - first].sql,
                 StepAction::Where { sql, .. } | StepAction::Check { sql, .. } => sql,
+                StepAction::Output(output) => &output.sql,
             };
             return (sql, builder.sql);
         }
@@ -98,6 +99,10 @@ impl Builder {
                     .collect(),
                 StepAction::Where { sql, .. } | StepAction::Check { sql, .. } => {
                     vec![(format!("{RESERVED}value_{}", self.next), sql.clone())]
+                }
+                // No step follows, so no condition for rows that are left is needed.
+                StepAction::Output(output) => {
+                    vec![(format!("{RESERVED}value_{}", self.next), output.sql.clone())]
                 }
             };
             let values = self.values(&named, is_careful);

@@ -180,6 +180,7 @@ fn of_step(
                 StepAction::Check { name, text, .. } => {
                     (Some(text.clone()), Some(name.clone()), Vec::new())
                 }
+                StepAction::Output(output) => (Some(output.text()), None, Vec::new()),
             };
             let names = match condition {
                 Some(_) => planned.named.clone(),

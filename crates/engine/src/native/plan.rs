@@ -36,6 +36,11 @@ pub mod expect {
     pub use crate::plan::expect::{ExpectPlan, places, plan, refuse_sums_with_steps, summed};
 }
 
+/// Flows that load the outputs of one source.
+pub mod outputs {
+    pub use crate::plan::outputs::check_columns;
+}
+
 /// The keys of packages, files, splits and units.
 pub mod identity {
     pub use crate::plan::identity::{

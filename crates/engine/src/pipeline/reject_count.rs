@@ -253,6 +253,7 @@ mod tests {
                 reason: String::new(),
                 raw: Vec::new(),
                 encoding: None,
+                after_steps: false,
             })
             .collect()
     }

@@ -58,6 +58,8 @@ struct AfterFirst {
     filled: Vec<(String, usize)>,
     /// What the steps have counted so far.
     tally: StepTally,
+    /// [`StepPlan::reports`].
+    reports: bool,
 }
 
 /// Rows of the target, and the way back to their records.
@@ -69,6 +71,8 @@ pub struct MadeRows<'a> {
     first: &'a Converter,
     chunk: &'a Chunk,
     records: &'a Records,
+    /// They have passed steps.
+    has_steps: bool,
     /// For each row, its number among the rows that the first converter has made; `None` if they are the same.
     origins: Option<Vec<u32>>,
 }
@@ -131,13 +135,21 @@ impl RowMaker {
         gauge: &Gauge,
     ) -> Result<MadeRows<'m>, Error> {
         let _converting = gauge.enter(Phase::Convert);
+        let known = rejects.len();
         let batch = self.first.convert(chunk, records, range, rejects);
+        let mut rows_filtered = 0;
+        if self.after.as_ref().is_some_and(|after| !after.reports) {
+            // Another flow reads the same records, and reports them.
+            rows_filtered = (rejects.len() - known) as u64;
+            rejects.truncate(known);
+        }
         let mut made = MadeRows {
             batch,
-            rows_filtered: 0,
+            rows_filtered,
             first: &self.first,
             chunk,
             records,
+            has_steps: self.after.is_some(),
             origins: None,
         };
         if let Some(after) = &mut self.after {
@@ -185,6 +197,7 @@ impl AfterFirst {
                 })
                 .collect(),
             tally: StepTally::default(),
+            reports: steps.reports,
         })
     }
 
@@ -199,11 +212,19 @@ impl AfterFirst {
         let stepping = gauge.enter(Phase::Transform);
         let stepped = self.runner.run(&made.batch);
         drop(stepping);
-        let stepped = stepped.map_err(|error| steps_error(flow, error))?;
+        let mut stepped = stepped.map_err(|error| steps_error(flow, error))?;
+        if !self.reports {
+            let is_fatal = |fault: &RowFault| fault.kind == FaultKind::FatalCheck;
+            stepped.faults.retain(is_fatal);
+            for count in &mut stepped.counts {
+                count.filtered += std::mem::take(&mut count.rejected);
+            }
+        }
         self.tally.add_batch(&stepped);
         let row_count = made.batch.num_rows();
         self.rows_at_once.note(row_count, stepped.added_bytes);
-        made.rows_filtered = stepped.counts.iter().map(|count| count.filtered).sum();
+        let filtered = stepped.counts.iter().map(|count| count.filtered);
+        made.rows_filtered += filtered.sum::<u64>();
         for fault in stepped.faults {
             let is_fatal = fault.kind == FaultKind::FatalCheck;
             let reject = reject_of_step(made.first, made.chunk, made.records, fault);
@@ -270,6 +291,7 @@ impl AfterFirst {
             Reject {
                 column: misfit.column,
                 value,
+                after_steps: true,
                 ..own
             }
         }));
@@ -316,9 +338,12 @@ impl MadeRows<'_> {
         reason: String,
     ) -> Reject {
         let row = self.origin(row);
-        let own = self
-            .first
-            .reject_row(self.chunk, self.records, row, column, code, reason);
+        let own = Reject {
+            after_steps: self.has_steps,
+            ..self
+                .first
+                .reject_row(self.chunk, self.records, row, column, code, reason)
+        };
         match (&own.column, column) {
             // The column is derived, so the record has no field of it.
             (None, Some(column)) => Reject {

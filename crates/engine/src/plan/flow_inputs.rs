@@ -21,6 +21,7 @@ use inrush_transform::evaluator::{Evaluator, EvaluatorError};
 use super::columns::{KnownColumns, TargetColumns};
 use super::error::PlanError;
 use super::fields::FieldOrigin;
+use super::outputs;
 use super::since::{NothingNew, SinceAsked};
 use super::steps::AskedSteps;
 use super::typed_rows;
@@ -231,11 +232,13 @@ impl FlowInputs {
             hint: "fix the column in `columns`".to_owned(),
         })?;
         let trailer = flow.trailer.as_ref();
-        Ok(self.opener.open(InputForm {
+        let source = self.opener.open(InputForm {
             dialect: &self.dialect,
             header: self.header.as_deref(),
             trailer_starts_with: trailer.map(|trailer| trailer.starts_with.as_str()),
-        }))
+        });
+        outputs::check_source(flow, name, &*source)?;
+        Ok(source)
     }
 
     /// The delimiter of fields.

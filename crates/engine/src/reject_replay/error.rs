@@ -43,6 +43,12 @@ pub enum ReplayError {
         /// The flow in the file's name.
         flow: String,
     },
+    /// Rows that no output got are beside rows that only one target lacks.
+    #[error("{}: some of these rows went to no output, and others are in all outputs but the first", file.display())]
+    Mixed {
+        /// The file.
+        file: PathBuf,
+    },
     /// The run's embedded database was removed when its command ended.
     #[error("run {run} loaded into an embedded server that ended with its command")]
     Gone {
@@ -67,6 +73,11 @@ impl ReplayError {
             }
             ReplayError::Gone { .. } => Some(
                 "load the corrected file with `inrush load`; embedded:FOLDER keeps the data"
+                    .to_owned(),
+            ),
+            ReplayError::Mixed { .. } => Some(
+                "their reasons are in the `.jsonl` beside it: `after_steps` stands in those of the first output's target. Load both \
+                 kinds with a package of your own"
                     .to_owned(),
             ),
             ReplayError::Unreadable { .. } | ReplayError::Package(_) => None,

@@ -2,6 +2,7 @@
 
 mod error;
 mod kept;
+mod outputs;
 mod replay;
 
 pub use error::ReplayError;

@@ -15,6 +15,7 @@ use inrush_rows::type_name;
 
 use super::error::ReplayError;
 use super::kept::{count, files, flow_of};
+use super::outputs;
 use crate::plan::Reading;
 use crate::report::{PACKAGE_FILE, ROWS_SUFFIX, reject_file_name};
 
@@ -118,15 +119,22 @@ pub fn replay(folder: &Path) -> Result<Option<Replay>, ReplayError> {
     };
     let mut flows = Vec::new();
     let rows_files = files(folder, ROWS_SUFFIX)?;
-    for flow in &package.flows {
-        let name = reject_file_name(flow.name.as_deref().unwrap_or_default());
-        let own = rows_files
-            .iter()
-            .filter(|path| flow_of(path, ROWS_SUFFIX).as_deref() == Some(&name))
-            .filter(|path| fs::metadata(path).is_ok_and(|facts| facts.len() > 0));
-        let own: Vec<PathBuf> = own.map(|path| absolute(path)).collect();
-        if !own.is_empty() {
-            flows.push(mended(flow, &own));
+    let own_files: Vec<Vec<PathBuf>> = package
+        .flows
+        .iter()
+        .map(|flow| {
+            let name = reject_file_name(flow.name.as_deref().unwrap_or_default());
+            let own = rows_files
+                .iter()
+                .filter(|path| flow_of(path, ROWS_SUFFIX).as_deref() == Some(&name))
+                .filter(|path| fs::metadata(path).is_ok_and(|facts| facts.len() > 0));
+            own.map(|path| absolute(path)).collect()
+        })
+        .collect();
+    for (index, flow) in package.flows.iter().enumerate() {
+        let rows = outputs::files_of(&package, index, &own_files)?;
+        if !rows.is_empty() {
+            flows.push(mended(flow, &rows));
         }
     }
     for path in &rows_files {

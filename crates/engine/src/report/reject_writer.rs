@@ -45,6 +45,8 @@ struct ReasonLine {
     reason_line: Option<u64>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     encoding: Option<String>,
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    after_steps: bool,
 }
 
 /// Reads a file of reasons, line by line.
@@ -102,6 +104,7 @@ impl Iterator for ReasonReader {
             code: line.code,
             reason,
             encoding: line.encoding,
+            after_steps: line.after_steps,
         }))
     }
 }
@@ -138,6 +141,7 @@ impl WrittenReasons {
             reason,
             reason_line,
             encoding: reject.encoding,
+            after_steps: reject.after_steps,
         }
     }
 }
@@ -467,6 +471,7 @@ impl From<&Reject> for RejectReport {
             code: reject.code,
             reason: reject.reason.clone(),
             encoding: reject.encoding.map(|encoding| encoding.name().to_owned()),
+            after_steps: reject.after_steps,
         }
     }
 }
@@ -495,6 +500,7 @@ mod tests {
             reason: "for the test".to_owned(),
             raw: raw.to_vec(),
             encoding,
+            after_steps: false,
         }
     }
 

@@ -365,6 +365,11 @@ impl Source for AdbcSource {
         })
     }
 
+    /// Nobody else writes to a file of DuckDB while it is open. Elsewhere each source has a transaction of its own.
+    fn has_one_moment(&self) -> bool {
+        self.reading.database.vendor == Vendor::DuckDb
+    }
+
     /// By a connection of its own: those that read may all be in use.
     fn estimated_rows(&self, _input: usize) -> Result<Option<u64>, SourceError> {
         let session = self.reading.database.connect();

@@ -247,6 +247,11 @@ impl Source for SqlServerSource {
         })
     }
 
+    /// Each source has a session of its own.
+    fn has_one_moment(&self) -> bool {
+        false
+    }
+
     fn pace(&self) -> Option<&Arc<Pace>> {
         let pace = &self.reading.pace;
         pace.is_limited().then_some(pace)

@@ -1,6 +1,7 @@
 //! Makes a plan: reads files and catalog, changes nothing.
 
 use inrush_engine::native::plan::lineage::{self, RunLineage};
+use inrush_engine::native::plan::outputs;
 use inrush_engine::native::plan::since::sentences_if_all;
 use inrush_engine::native::plan::{
     MemoryBound, PlanFacts, PlanOptions, abilities, identity, share_among,
@@ -138,6 +139,7 @@ pub async fn build(
         locks_needed,
         earlier,
     };
+    outputs::check_columns(package, plan.flows.iter().map(|flow| &flow.reading))?;
     plan.facts.lineage = lineage::of_plan(&plan, package);
     plan.facts.plan_hash = identity::digest_of_lines(|see| plan.each_line(see));
     session.execute("SET lock_timeout = 0", "planning").await?;

@@ -37,6 +37,7 @@ use crate::lineage::{self, RunLineage};
 use crate::plan::abilities::require_of_run;
 use crate::plan::long_units::share_among;
 use crate::plan::memory::LoadMemory;
+use crate::plan::outputs;
 use crate::plan::since::{self, NothingNew};
 use crate::plan::{MemoryBound, PlanError, PlanOptions, PlannedFlow, Reading, UnitPlace, identity};
 use crate::report::ServerReport;
@@ -294,6 +295,7 @@ pub async fn build(
         switched_before,
     };
     plan.steps = steps_of(destination, &plan)?;
+    outputs::check_columns(package, plan.flows.iter().map(|flow| &flow.reading))?;
     plan.facts.lineage = lineage::of_plan(&plan, package);
     plan.facts.plan_hash = identity::digest(plan.outline().iter().map(String::as_str));
     Ok(plan)

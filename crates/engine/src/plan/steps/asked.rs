@@ -3,12 +3,12 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use inrush_package::{CheckElse, Flow, Package, Step};
+use inrush_package::{CheckElse, Flow, OutputElse, Package, Step};
 use inrush_rows::column::{Column, ColumnType};
 use inrush_rows::suggest::{listed, suggestion};
 use inrush_transform::evaluator::Evaluator;
 use inrush_transform::plan::Steps;
-use inrush_transform::spec::{Derivation, InputColumn, Otherwise, StepSpec};
+use inrush_transform::spec::{Derivation, InputColumn, Otherwise, OutputSpec, StepSpec};
 use inrush_transform::stages::{FlowStep, Staged};
 
 use super::bound::BoundSteps;
@@ -51,7 +51,7 @@ impl<'a> AskedSteps<'a> {
         flow_name: &'a str,
         options: &PlanOptions<'_>,
     ) -> Result<Option<AskedSteps<'a>>, PlanError> {
-        if flow.steps.is_empty() {
+        if !flow.has_steps() {
             return Ok(None);
         }
         let evaluator = options.sources.step_evaluator();
@@ -60,7 +60,9 @@ impl<'a> AskedSteps<'a> {
             what: error.what,
             hint: error.hint,
         })?;
-        let expressions: Vec<StepSpec> = flow.steps.iter().filter_map(spec).collect();
+        let output = output_spec(flow);
+        let mut expressions: Vec<StepSpec> = flow.steps.iter().filter_map(spec).collect();
+        expressions.extend(output.clone());
         let steps =
             Steps::new(&evaluator).map_err(|error| failed(flow_name, &error.to_string()))?;
         let mut named = steps.names(&expressions);
@@ -84,6 +86,7 @@ impl<'a> AskedSteps<'a> {
                 None => spec(step).map(FlowStep::Expressions),
             });
         }
+        specs.extend(output.map(FlowStep::Expressions));
         Ok(Some(AskedSteps {
             evaluator,
             package,
@@ -129,12 +132,16 @@ impl<'a> AskedSteps<'a> {
         let planned = Staged::plan(&steps, &columns, &self.specs)
             .map_err(|errors| faults::of_package(self.package, self.flow, errors))?;
         let loaded = self.loaded(&planned, target, target_name)?;
+        let mut flows = self.package.flows.iter();
+        let index = flows.position(|flow| std::ptr::eq(flow, self.flow));
+        let reports = index.is_none_or(|index| self.package.reporter(index) == index);
         Ok(BoundSteps::new(
             self.flow_name,
             Arc::clone(&self.evaluator),
             planned,
             loaded,
             self.flow,
+            reports,
         ))
     }
 
@@ -234,6 +241,19 @@ fn spec(step: &Step) -> Option<StepSpec> {
             CheckElse::Fail => Otherwise::Fail,
         },
     })
+}
+
+/// The output that a flow loads, and those beside it; `None` if it has no outputs.
+fn output_spec(flow: &Flow) -> Option<StepSpec> {
+    let kept = (flow.output_number? as usize).checked_sub(1)?;
+    let conditions = flow.outputs.iter().map(|output| output.when.clone());
+    Some(StepSpec::Output(OutputSpec {
+        conditions: conditions.collect(),
+        kept,
+        target: flow.table.clone(),
+        each: flow.each,
+        rejects: flow.otherwise.unwrap_or_default() == OutputElse::Reject,
+    }))
 }
 
 fn failed(flow: &str, what: &str) -> PlanError {

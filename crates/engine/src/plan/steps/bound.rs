@@ -24,16 +24,18 @@ pub struct BoundSteps {
     planned: Staged,
     derived: Vec<DerivedTarget>,
     description: Description,
+    reports: bool,
 }
 
 impl BoundSteps {
-    /// `derived` are the derived columns that are loaded.
+    /// `derived` are the derived columns that are loaded; `reports` is [`StepPlan::reports`].
     pub(super) fn new(
         flow_name: &str,
         evaluator: Arc<Evaluator>,
         planned: Staged,
         derived: Vec<DerivedTarget>,
         flow: &Flow,
+        reports: bool,
     ) -> BoundSteps {
         BoundSteps {
             description: describe(flow, &planned, &evaluator),
@@ -41,6 +43,7 @@ impl BoundSteps {
             evaluator,
             planned,
             derived,
+            reports,
         }
     }
 
@@ -73,6 +76,7 @@ impl BoundSteps {
             planned,
             derived,
             mut description,
+            reports,
         } = self;
         let mut after: Vec<AfterSteps> = passed
             .iter()
@@ -114,6 +118,7 @@ impl BoundSteps {
             read,
             after,
             description,
+            reports,
         })
     }
 }
@@ -125,6 +130,14 @@ fn describe(flow: &Flow, planned: &Staged, evaluator: &Evaluator) -> Description
     let steps = flow.steps.iter().zip(&planned.steps);
     said.say("duckdb", evaluator.version())
         .say("steps", steps.map(step).collect::<Vec<Value>>());
+    if let Some(number) = flow.output_number {
+        let conditions = flow.outputs.iter().map(|output| json!(output.when));
+        // What happens to a row that no output takes is the business of the flow that reports it.
+        said.say("outputs", conditions.collect::<Vec<Value>>())
+            .say("output", number)
+            .say_unless("each", flow.each, &false)
+            .say_word("else", flow.otherwise.unwrap_or_default());
+    }
     said
 }
 

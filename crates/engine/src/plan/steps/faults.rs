@@ -10,7 +10,10 @@ pub fn of_package(package: &Package, flow: &Flow, errors: Vec<StepError>) -> Pla
     let is_it = |other: &Flow| std::ptr::eq(other, flow);
     let flow = package.flows.iter().position(is_it).unwrap_or(0);
     let faults = errors.into_iter().map(|error| {
-        let path = format!("flow[{flow}].step[{}].{}", error.step - 1, error.setting);
+        let path = match is_of_output(&error) {
+            true => format!("flow[{flow}].{}", error.setting),
+            false => format!("flow[{flow}].step[{}].{}", error.step - 1, error.setting),
+        };
         fault(package.origin.place(&path), &error)
     });
     match PackageError::of(faults.collect()) {
@@ -19,8 +22,16 @@ pub fn of_package(package: &Package, flow: &Flow, errors: Vec<StepError>) -> Pla
     }
 }
 
+/// Conditions of outputs stand in the flow, beside its steps.
+fn is_of_output(error: &StepError) -> bool {
+    error.setting.starts_with("output[")
+}
+
 fn fault(mut place: Place, error: &StepError) -> PackageFault {
-    let mut conflict = format!("step {}: {}", error.step, error.kind);
+    let mut conflict = match is_of_output(error) {
+        true => error.kind.to_string(),
+        false => format!("step {}: {}", error.step, error.kind),
+    };
     if let Some(range) = &error.range
         && !mark(&mut place, &error.expression, range.clone())
     {

@@ -37,4 +37,7 @@ pub struct StepPlan {
     pub after: Vec<AfterSteps>,
     /// What the package says of them, for the identity of units.
     pub description: Description,
+    /// The flow reports rows that cannot be read or that a step rejects. Of the flows that load the outputs of one source, only the
+    /// first one does; for the others such rows are filtered.
+    pub reports: bool,
 }

@@ -5,7 +5,7 @@ use inrush_rows::plural::counted;
 use inrush_rows::quantity::bytes;
 use inrush_transform::fold::Folds;
 use inrush_transform::plan::StepAction;
-use inrush_transform::spec::Otherwise;
+use inrush_transform::spec::{Otherwise, OutputSpec};
 use inrush_transform::stages::{PlannedLookup, StagedStep};
 use inrush_transform::types::sql_name;
 
@@ -73,9 +73,43 @@ pub fn lines(steps: &StepPlan) -> Vec<String> {
                     }
                 ));
             }
+            StepAction::Output(output) => lines.push(format!(
+                "step {number}: output {} of {} {}{}: {}",
+                output.spec.kept + 1,
+                output.spec.conditions.len(),
+                taken(&output.spec),
+                typed(&step.named),
+                untaken(&output.spec, steps.reports)
+            )),
         }
     }
     lines
+}
+
+/// The rows that the output gets.
+fn taken(outputs: &OutputSpec) -> String {
+    let when = outputs.conditions.get(outputs.kept).cloned().flatten();
+    let when = when.map(|text| one_line(&text));
+    match (when, outputs.each || outputs.kept == 0) {
+        (None, true) => "takes all rows".to_owned(),
+        (None, false) => "takes the rows that are left".to_owned(),
+        (Some(when), true) => format!("takes rows with {when}"),
+        (Some(when), false) => format!("takes rows that are left, with {when}"),
+    }
+}
+
+/// What happens to the rows that the output does not get.
+fn untaken(outputs: &OutputSpec, reports: bool) -> &'static str {
+    let takes_all = outputs.conditions.contains(&None);
+    match (takes_all || !outputs.rejects, reports) {
+        (true, _) => "other rows are filtered",
+        (false, true) => {
+            "rows of other outputs are filtered, those that no output takes are rejected"
+        }
+        (false, false) => {
+            "other rows are filtered; those that no output takes are rejected by the flow of the first output"
+        }
+    }
 }
 
 fn lookup_words(lookup: &PlannedLookup) -> String {
