@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from functools import cache
 
 from harness.command import CLEAN, LOADED_WITH_REJECTS
-from harness.packages import flow, step
+from harness.packages import Value, flow, output, step
 
 COLUMNS = "id int not null, k int not null, note text"
 COLUMN_LIST = [column.strip() for column in COLUMNS.split(",")]
@@ -62,7 +62,7 @@ class Load:
 
 LARGE_BYTES = 12 << 20
 # Of so many scenarios, the rows of one pass steps.
-STEPS_EVERY = 7
+STEPS_EVERY = 4
 PART_ROWS = 1_500
 LARGE_ROWS = 18_000
 # The first keys of the second, the third and the fourth part.
@@ -320,22 +320,57 @@ LOADS = [
     ),
 ]
 
-# Rows that pass steps. It is no part of `LOADS`, so that most seeds mean what they meant before.
-STEPS_LOAD = Load(
-    "steps",
-    files_for_steps,
-    (
-        flow(
-            "journal",
-            "rows.tbl.*",
-            columns=[{"name": "text", "type": "text", "load": False}, "k int", "note text"],
-            mode="append",
-            rejects={"rows_max": 100},
-        )
-        + step(where="k % 5 <> 4")
-        + step(derive={"id": "CAST(text AS INTEGER)"}),
+_READ_FOR_STEPS: list[Value] = [
+    {"name": "text", "type": "text", "load": False},
+    "k int",
+    "note text",
+]
+_ID_BY_A_STEP = step(where="k % 5 <> 4") + step(derive={"id": "CAST(text AS INTEGER)"})
+
+
+def _stepped_rows() -> list[Row]:
+    return [row for row in parts(3) if row[1] % 5 != 4]
+
+
+# Rows that pass steps. They are no part of `LOADS`, so that most seeds mean what they meant before.
+STEPS_LOADS = [
+    Load(
+        "steps",
+        files_for_steps,
+        (
+            flow(
+                "journal",
+                "rows.tbl.*",
+                columns=_READ_FOR_STEPS,
+                mode="append",
+                rejects={"rows_max": 100},
+            )
+            + _ID_BY_A_STEP,
+        ),
+        lambda: {"journal": sorted(old_rows() + _stepped_rows())},
+        setup=_APPENDED_PLAIN,
+        rejected_rows=30,
     ),
-    lambda: {"journal": sorted(old_rows() + [row for row in parts(3) if row[1] % 5 != 4])},
-    setup=_APPENDED_PLAIN,
-    rejected_rows=30,
-)
+    Load(
+        "outputs",
+        files_for_steps,
+        (
+            flow(
+                None,
+                "rows.tbl.*",
+                columns=_READ_FOR_STEPS,
+                mode="append",
+                rejects={"rows_max": 100},
+            )
+            + _ID_BY_A_STEP
+            + output("journal", when="id % 3 = 0")
+            + output("others"),
+        ),
+        lambda: {
+            "journal": sorted(old_rows() + [row for row in _stepped_rows() if row[0] % 3 == 0]),
+            "others": sorted(old_rows() + [row for row in _stepped_rows() if row[0] % 3]),
+        },
+        setup=_APPENDED_PLAIN + f"CREATE TABLE others ({COLUMNS});" + _insert_old("others"),
+        rejected_rows=30,
+    ),
+]

@@ -14,7 +14,7 @@ from time import monotonic
 
 from faults import site
 from faults.disturbances import KINDS, Disturbance, Result
-from faults.loads import LOADS, STEPS_EVERY, STEPS_LOAD, Load
+from faults.loads import LOADS, STEPS_EVERY, STEPS_LOADS, Load
 from faults.scene import Reference, Scene
 from faults.site import STANDS, Site, Stand
 from harness import extension
@@ -63,8 +63,9 @@ def scenario(seed: int) -> Scenario:
     # Drawn from separate generators, so that the rest of a scenario is the same as before these
     # choices existed.
     draws = random.Random(f"inrush steps {seed}")  # noqa: S311
-    if draws.randrange(STEPS_EVERY) == 0 and all(one.fits(STEPS_LOAD) for one in disturbances):
-        load = STEPS_LOAD
+    stepped = draws.choice(STEPS_LOADS)
+    if draws.randrange(STEPS_EVERY) == 0 and all(one.fits(stepped) for one in disturbances):
+        load = stepped
     server_copy = random.Random(f"inrush server copy {seed}").choice(SERVER_COPIES)  # noqa: S311
     return Scenario(seed, load, stand, disturbances, server_copy)
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from faults.loads import STEPS_LOAD
+from faults.loads import STEPS_LOADS, Load
 from faults.scenarios import References, play, scenario
 from faults.site import Site
 
@@ -22,9 +22,10 @@ def references(servers_folder: Path) -> References:
 
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("load", STEPS_LOADS, ids=lambda load: load.name)
 def test_rows_pass_the_steps_once(
-    kind: str, site: Site, references: References, tmp_path: Path
+    kind: str, load: Load, site: Site, references: References, tmp_path: Path
 ) -> None:
     chosen = next(one for one in map(scenario, range(5_000)) if one.names == [kind])
-    result = play(replace(chosen, load=STEPS_LOAD), site, references, tmp_path)
+    result = play(replace(chosen, load=load), site, references, tmp_path)
     print(result.struck)
