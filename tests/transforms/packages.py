@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Any
 
-from harness.packages import Value, step
+from harness.packages import Value, output, step
 from transforms.expressions import (
     BIGINT,
     BOOLEAN,
@@ -20,6 +20,7 @@ from transforms.expressions import (
     Expression,
     FailsError,
     Maker,
+    Values,
 )
 
 _NUMERIC = "numeric(38,9)"
@@ -66,11 +67,42 @@ class Step:
         return step(**said)
 
 
+@dataclass(frozen=True)
+class Outputs:
+    """The tables to which rows go, with their conditions; the last one may take the rest."""
+
+    conditions: list[Expression | None]
+    each: bool
+    otherwise: str | None
+
+    def tables(self) -> list[str]:
+        """Return the names of the tables."""
+        return [f"output_{number}" for number in range(len(self.conditions))]
+
+    def toml(self) -> str:
+        """Return them in a package."""
+        pairs = zip(self.tables(), self.conditions, strict=True)
+        return "".join(output(table, **({"when": it.sql} if it else {})) for table, it in pairs)
+
+    def settings(self) -> dict[str, Value]:
+        """Return the settings of the flow about them."""
+        said: dict[str, Value] = {"each": True} if self.each else {}
+        return said | ({"else": self.otherwise} if self.otherwise else {})
+
+    def of(self, row: Values) -> list[str]:
+        """Return the tables that take a row."""
+        pairs = zip(self.tables(), self.conditions, strict=True)
+        found = [table for table, it in pairs if it is None or it.value(row) is True]
+        return found if self.each else found[:1]
+
+
 @dataclass
 class Ends:
     """What becomes of the rows."""
 
     rows: list[dict[str, Any]] = field(default_factory=list)
+    # The index of the record of each of these rows.
+    numbers: list[int] = field(default_factory=list)
     # The index of each rejected row, with the column and the code.
     rejects: list[tuple[int, str | None, str]] = field(default_factory=list)
     filtered: int = 0
@@ -106,6 +138,17 @@ class RandomPackage:
                 otherwise = chance.choice(["reject", "warn"])
                 self.steps.append(self._filter(kind, maker, otherwise))
         self.types = known
+        self._chance = chance
+
+    def outputs(self) -> Outputs:
+        """Return some outputs for the rows after the steps."""
+        maker = Maker(self._chance, self.types)
+        number = self._chance.randint(1, 4)
+        conditions: list[Expression | None] = [maker.condition(2) for _ in range(number)]
+        if self._chance.random() < 0.5:
+            return Outputs([*conditions, None], self._chance.random() < 0.5, None)
+        otherwise = self._chance.choice([None, "reject", "filter"])
+        return Outputs(conditions, self._chance.random() < 0.5, otherwise)
 
     def _filter(self, kind: str, maker: Maker, otherwise: str) -> Step:
         """Return a step that leaves rows for the next ones, if one of a few conditions does."""
@@ -161,6 +204,7 @@ class RandomPackage:
                 if own.otherwise == "reject":
                     return ends.rejects.append((number, None, "check_failed"))
                 ends.warned += 1
+        ends.numbers.append(number)
         return ends.rows.append(row)
 
 

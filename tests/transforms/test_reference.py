@@ -10,7 +10,7 @@ import pytest
 
 from conformance.canonical import Row, canonical
 from conformance.destinations import DuckDb, in_order
-from harness.command import CLEAN, LOADED_WITH_REJECTS, Inrush
+from harness.command import CLEAN, LOADED_WITH_REJECTS, Inrush, Outcome
 from harness.packages import flow
 from transforms.packages import RandomPackage
 
@@ -25,34 +25,33 @@ def written(value: Any) -> Any:
     return value if isinstance(value, str | float) or value is None else str(value)
 
 
-@pytest.mark.parametrize("seed", range(FIRST, LAST))
-def test_rows_are_those_of_the_reference(tmp_path: Path, inrush: Inrush, seed: int) -> None:
-    random_package = RandomPackage(seed)
-    for number, text in enumerate(random_package.files()):
-        inrush.write(f"rows.{number}.csv", text)
-    place = DuckDb(tmp_path / "results.duckdb")
-    columns = [f"{name} {type_}" for name, type_ in random_package.columns.items()]
-    settings: dict[str, Any] = {
-        "columns": columns,
+def settings_of(random_package: RandomPackage) -> dict[str, Any]:
+    return {
+        "columns": [f"{name} {type_}" for name, type_ in random_package.columns.items()],
         "format": {"preset": "csv", "header": True},
         "rejects": {"rows_max": 10_000},
     }
-    rows_flow = flow("loaded", "rows.*.csv", **settings) + random_package.toml()
+
+
+def run(inrush: Inrush, place: DuckDb, random_package: RandomPackage, rows_flow: str) -> Outcome:
+    """Load the rows of a package by a flow."""
+    for number, text in enumerate(random_package.files()):
+        inrush.write(f"rows.{number}.csv", text)
     # The smallest chunks, so that a file has several.
-    package = inrush.write("package.toml", place.package(rows_flow, chunk_bytes=65_536, streams=3))
-    ends = random_package.ends()
-    outcome = inrush("run", package).expect(LOADED_WITH_REJECTS if ends.rejects else CLEAN)
-    types = list(random_package.types.values())
-    expected: list[Row] = [
-        tuple(canonical(type_, written(row[name])) for name, type_ in random_package.types.items())
-        for row in ends.rows
-    ]
-    assert place.rows("loaded", types) == in_order(expected), package.read_text()
-    account = outcome.report["account"]
-    assert account["rows_loaded"] == len(ends.rows)
-    assert account["rows_filtered"] == ends.filtered
-    (table,) = outcome.report["tables"]
-    assert sum(each["warned"] for each in table["steps"]) == ends.warned
+    text = place.package(rows_flow, chunk_bytes=65_536, streams=3)
+    return inrush("run", inrush.write("package.toml", text))
+
+
+def rows_of(random_package: RandomPackage, rows: list[dict[str, Any]]) -> list[Row]:
+    """Return rows as a reader of the table must find them."""
+    types = random_package.types.items()
+    return [tuple(canonical(type_, written(row[name])) for name, type_ in types) for row in rows]
+
+
+def rejects_of(
+    random_package: RandomPackage, outcome: Outcome
+) -> list[tuple[int, str | None, str]]:
+    """Return the index of each rejected row, with the column and the code."""
     starts = [0]
     for size in random_package.file_sizes:
         starts.append(starts[-1] + size)
@@ -61,4 +60,52 @@ def test_rows_are_those_of_the_reference(tmp_path: Path, inrush: Inrush, seed: i
         part = int(reject["file"].split(".")[1])
         column = reject["column"] if reject["code"] == "step_failed" else None
         found.append((starts[part] + reject["line"] - 2, column, reject["code"]))
-    assert sorted(found, key=lambda one: one[0]) == ends.rejects
+    return sorted(found, key=lambda one: one[0])
+
+
+@pytest.mark.parametrize("seed", range(FIRST, LAST))
+def test_rows_are_those_of_the_reference(tmp_path: Path, inrush: Inrush, seed: int) -> None:
+    random_package = RandomPackage(seed)
+    place = DuckDb(tmp_path / "results.duckdb")
+    rows_flow = flow("loaded", "rows.*.csv", **settings_of(random_package))
+    ends = random_package.ends()
+    outcome = run(inrush, place, random_package, rows_flow + random_package.toml())
+    outcome.expect(LOADED_WITH_REJECTS if ends.rejects else CLEAN)
+    expected = rows_of(random_package, ends.rows)
+    types = list(random_package.types.values())
+    assert place.rows("loaded", types) == in_order(expected), random_package.toml()
+    account = outcome.report["account"]
+    assert account["rows_loaded"] == len(ends.rows)
+    assert account["rows_filtered"] == ends.filtered
+    (table,) = outcome.report["tables"]
+    assert sum(each["warned"] for each in table["steps"]) == ends.warned
+    assert rejects_of(random_package, outcome) == ends.rejects
+
+
+@pytest.mark.parametrize("seed", range(FIRST, FIRST + (LAST - FIRST) // 2))
+def test_outputs_are_those_of_the_reference(tmp_path: Path, inrush: Inrush, seed: int) -> None:
+    random_package = RandomPackage(seed)
+    outputs = random_package.outputs()
+    place = DuckDb(tmp_path / "results.duckdb")
+    rows_flow = flow(None, "rows.*.csv", **settings_of(random_package), **outputs.settings())
+    ends = random_package.ends()
+    tables: dict[str, list[dict[str, Any]]] = {name: [] for name in outputs.tables()}
+    rejects = list(ends.rejects)
+    for number, row in zip(ends.numbers, ends.rows, strict=True):
+        takers = outputs.of(row)
+        for taker in takers:
+            tables[taker].append(row)
+        if not takers and outputs.otherwise != "filter":
+            rejects.append((number, None, "check_failed"))
+    rejects.sort(key=lambda one: one[0])
+    text = rows_flow + random_package.toml() + outputs.toml()
+    outcome = run(inrush, place, random_package, text)
+    outcome.expect(LOADED_WITH_REJECTS if rejects else CLEAN)
+    types = list(random_package.types.values())
+    for name, rows in tables.items():
+        assert place.rows(name, types) == in_order(rows_of(random_package, rows)), text
+    for table in outcome.report["tables"]:
+        account = table["account"]
+        assert account["rows_read"] == len(random_package.records)
+        assert account["rows_loaded"] == len(tables[table["flow"]])
+    assert rejects_of(random_package, outcome) == rejects
