@@ -10,7 +10,7 @@ import pytest
 
 from harness.command import CLEAN, Inrush
 from harness.old_ledger import make_version_4
-from harness.packages import Value, flow, package
+from harness.packages import Value, flow, package, step
 from harness.planned_steps import compare, planned
 from harness.servers import Database
 
@@ -25,7 +25,9 @@ def logged(database: Database, log: str) -> list[list[str]]:
             continue
         statements = None
         head = rf"{re.escape(database.name)} (inrush .*?) LOG:  (?:statement|execute [^:]*): (.*)"
-        if found := re.fullmatch(head, line):
+        found = re.fullmatch(head, line)
+        # The reference of a lookup is read as any source is.
+        if found and found[1] != "inrush source":
             # The control session has another name until it knows its run.
             name = "control" if "stream" not in found[1] else found[1]
             statements = sessions.setdefault(name, [])
@@ -184,6 +186,30 @@ def test_several_flows_that_refer_to_each_other(newest_database: Database, inrus
     inrush.write("rows.csv", ROWS)
     flows = [flow(table, "rows.csv", mode="append") for table in ("a", "b")]
     hold(inrush, newest_database, package(newest_database.url, *flows))
+
+
+@pytest.mark.parametrize("is_partitioned", [False, True])
+def test_a_lookup_that_adds_members(
+    newest_database: Database, inrush: Inrush, is_partitioned: bool
+) -> None:
+    newest_database.execute(
+        "CREATE TABLE days (key int GENERATED ALWAYS AS IDENTITY, day text UNIQUE); "
+        "CREATE TABLE parts (id int NOT NULL, day_key int)"
+        + (" PARTITION BY RANGE (id)" if is_partitioned else "")
+    )
+    adding = step(
+        lookup={"connection": "target", "table": "days"},
+        on={"day": "day"},
+        take={"day_key": "key"},
+        unmatched="add",
+    )
+    for file in ("rows.1.csv", "rows.2.csv"):
+        # Keys of partitions that do not overlap.
+        first = 1 if file == "rows.1.csv" else 11
+        inrush.write(file, f"id,day\n{first},2024-01-01\n{first + 1},2024-01-31\n")
+    rows = flow("parts", "rows.*.csv", columns=["id int not null", "day text"], mode="append")
+    hold(inrush, newest_database, package(newest_database.url, rows + adding))
+    assert newest_database.value("SELECT count(*) FROM days JOIN parts ON key = day_key") == 4
 
 
 def test_a_ledger_of_the_version_before_is_altered(

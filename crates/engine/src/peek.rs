@@ -64,6 +64,7 @@ pub fn peek(
             let prefix = steps.planned.prefix(step);
             let all = prefix.columns.iter().chain(&prefix.derived);
             shown.extend(all.map(|own| (own.name.clone(), sql_name(&own.column_type))));
+            prefix.rehearse();
             let runner = StagedRunner::new(&steps.evaluator, &prefix);
             Some(runner.map_err(|error| steps_error(&reading.name, error))?)
         }

@@ -68,6 +68,15 @@ pub enum UnmatchedWord {
     Reject,
     /// The taken columns are NULL.
     Null,
+    /// The row is loaded, and a member with its key is added to the reference when the rows become visible.
+    Add,
+}
+
+impl Step {
+    /// True if its lookup adds the keys to the reference that it does not have.
+    pub fn adds_members(&self) -> bool {
+        matches!(self.unmatched, Some(Unmatched::Word(UnmatchedWord::Add)))
+    }
 }
 
 /// Values of taken columns for rows whose key is not in the reference.
@@ -241,10 +250,66 @@ pub(super) fn check_lookup(step: &Step, path: &str, faults: &mut Faults<'_>) {
         }
     }
     check_fold(&step.fold, path, faults);
+    check_add(step, lookup, path, faults);
     if let Some(table) = &lookup.table
         && let Err(kind) = TableName::parse(table)
     {
         faults.add(&format!("{path}.lookup.table"), kind);
+    }
+}
+
+/// Members can be added only to a table whose rows are all read, and compared as the table's index compares them.
+fn check_add(step: &Step, lookup: &LookupSource, path: &str, faults: &mut Faults<'_>) {
+    if !step.adds_members() {
+        return;
+    }
+    let taken = step.take.as_ref().map_or(0, BTreeMap::len);
+    let refused = [
+        (
+            "lookup.files",
+            !lookup.files.is_empty(),
+            "name a table of the target's database: lookup = { connection = \"NAME\", table = \"TABLE\" }",
+        ),
+        (
+            "lookup.query",
+            lookup.query.is_some(),
+            "name a `table` in place of the query",
+        ),
+        (
+            "lookup.where",
+            lookup.filter.is_some(),
+            "remove `where`: a key of a row that it leaves out would be added once more",
+        ),
+        (
+            "lookup.first",
+            lookup.first.is_some(),
+            "remove `first`: the table must have a unique index on the columns of `on`, so no key is there twice",
+        ),
+        (
+            "fold",
+            !step.fold.is_empty(),
+            "remove `fold`: the index of the table keeps apart what `fold` ignores",
+        ),
+        (
+            "take",
+            taken > 1,
+            "take only the column that numbers the members; take others by a second lookup with unmatched = \"null\"",
+        ),
+    ];
+    for (setting, is_there, mend) in refused {
+        if is_there {
+            let kind = PackageFaultKind::Conflict {
+                conflict: format!(
+                    "unmatched = \"add\" adds rows to a table, which goes without {}",
+                    match setting {
+                        "take" => "a second taken column".to_owned(),
+                        other => format!("`{}`", other.trim_start_matches("lookup.")),
+                    }
+                ),
+                mend: mend.to_owned(),
+            };
+            faults.add(&format!("{path}.{setting}"), kind);
+        }
     }
 }
 

@@ -362,6 +362,7 @@ fn step(out: &mut String, step: &Step) {
         None => {}
         Some(Unmatched::Word(UnmatchedWord::Reject)) => setting(out, "unmatched", &text("reject")),
         Some(Unmatched::Word(UnmatchedWord::Null)) => setting(out, "unmatched", &text("null")),
+        Some(Unmatched::Word(UnmatchedWord::Add)) => setting(out, "unmatched", &text("add")),
         Some(Unmatched::Default(default)) => setting(out, "unmatched", &inline(default)),
     }
     if let Some(load) = step.load {

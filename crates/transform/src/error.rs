@@ -1,5 +1,6 @@
 //! Errors of steps: what is wrong with an expression, where, and how to fix it.
 
+use arrow_schema::ArrowError;
 use std::fmt;
 use std::ops::Range;
 
@@ -281,6 +282,19 @@ pub enum RunError {
         /// The rows of the result.
         returned: usize,
     },
+    /// The destination gives no numbers to members that a lookup adds to its reference.
+    #[error("members cannot be added to the reference of a lookup: {message}")]
+    Members {
+        /// The destination's message.
+        message: String,
+    },
+}
+
+/// An error of Arrow's.
+pub(crate) fn arrow_error(error: ArrowError) -> RunError {
+    RunError::Engine {
+        message: error.to_string(),
+    }
 }
 
 #[cfg(test)]

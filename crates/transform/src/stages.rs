@@ -7,15 +7,15 @@ use std::sync::Arc;
 
 use arrow_array::{BooleanArray, RecordBatch, RecordBatchOptions};
 use arrow_buffer::BooleanBuffer;
-use arrow_schema::{ArrowError, Field, Schema, SchemaRef};
+use arrow_schema::{Field, Schema, SchemaRef};
 use arrow_select::filter::filter_record_batch;
 use inrush_rows::column_type::ColumnType;
 use inrush_rows::suggest::suggestion;
 
-use crate::error::{RunError, StepError, StepErrorKind};
+use crate::error::{RunError, StepError, StepErrorKind, arrow_error};
 use crate::evaluator::Evaluator;
 use crate::fold::Folds;
-use crate::lookup::{Found, KeyClass, Lookup, Reference, Unmatched};
+use crate::lookup::{Found, KeyClass, Lookup, MEMBERS_BYTES, Members, Reference, Unmatched};
 use crate::outcome::{FaultKind, RowFault, StepCount, Stepped};
 use crate::plan::{Planned, PlannedStep, RESERVED, StepAction, Steps};
 use crate::runner::StepRunner;
@@ -79,10 +79,20 @@ pub struct PlannedLookup {
     lookup: Lookup,
 }
 
+impl PlannedLookup {
+    /// The members that it adds to its reference, if it does.
+    pub fn members(&self) -> Option<&Arc<Members>> {
+        match &self.spec.unmatched {
+            Unmatched::Add(members) => Some(members),
+            Unmatched::Reject | Unmatched::Null | Unmatched::Default(_) => None,
+        }
+    }
+}
+
 #[derive(Clone, Debug)]
 enum Stage {
     Expressions(Arc<Planned>),
-    Lookup(PlannedLookup),
+    Lookup(Arc<PlannedLookup>),
 }
 
 impl StagedStep {
@@ -165,7 +175,7 @@ impl Staged {
                 [FlowStep::Lookup(spec)] => match planned_lookup(spec, &visible, first + 1) {
                     Ok(lookup) => {
                         staged.derived.extend(lookup.spec.take.iter().cloned());
-                        staged.stages.push(Stage::Lookup(lookup.clone()));
+                        staged.stages.push(Stage::Lookup(Arc::new(lookup.clone())));
                         staged.steps.push(StagedStep::Lookup(lookup));
                     }
                     Err(more) => {
@@ -221,7 +231,7 @@ impl Staged {
             stages.push(match stage {
                 Stage::Lookup(lookup) => {
                     left -= 1;
-                    Stage::Lookup(lookup.clone())
+                    Stage::Lookup(Arc::clone(lookup))
                 }
                 Stage::Expressions(planned) => {
                     let own = planned.prefix(left);
@@ -238,13 +248,27 @@ impl Staged {
         }
     }
 
-    /// Bytes of the references.
+    /// Bytes of the references, and of the numbers of members that are added to them.
     pub fn reference_bytes(&self) -> u64 {
         let bytes = self.steps.iter().map(|step| match step {
-            StagedStep::Lookup(lookup) => lookup.spec.reference.bytes(),
+            StagedStep::Lookup(lookup) => {
+                let members = lookup.members().map_or(0, |_| MEMBERS_BYTES);
+                lookup.spec.reference.bytes() + members
+            }
             StagedStep::Expressions(_) => 0,
         });
         bytes.sum()
+    }
+
+    /// From now on, rows get numbers that stand for no member of a reference: they are not loaded.
+    pub fn rehearse(&self) {
+        for step in &self.steps {
+            if let StagedStep::Lookup(lookup) = step
+                && let Some(members) = lookup.members()
+            {
+                members.rehearse();
+            }
+        }
     }
 }
 
@@ -336,7 +360,7 @@ pub struct StagedRunner {
 enum StageRunner {
     Expressions(StepRunner),
     Lookup {
-        lookup: PlannedLookup,
+        lookup: Arc<PlannedLookup>,
         schema: SchemaRef,
     },
 }
@@ -355,7 +379,7 @@ impl StagedRunner {
                 Stage::Lookup(lookup) => {
                     columns.extend(lookup.spec.take.iter().cloned());
                     StageRunner::Lookup {
-                        lookup: lookup.clone(),
+                        lookup: Arc::clone(lookup),
                         schema: schema(&columns),
                     }
                 }
@@ -383,9 +407,7 @@ impl StagedRunner {
             let first = whole.counts.len();
             let stepped = match stage {
                 StageRunner::Expressions(runner) => runner.run(&whole.batch)?,
-                StageRunner::Lookup { lookup, schema } => {
-                    looked_up(lookup, schema, &whole.batch).map_err(arrow_error)?
-                }
+                StageRunner::Lookup { lookup, schema } => looked_up(lookup, schema, &whole.batch)?,
             };
             let origin = |row: usize| origins.as_ref().map_or(row, |origins| origins[row]);
             whole
@@ -423,8 +445,12 @@ fn looked_up(
     planned: &PlannedLookup,
     schema: &SchemaRef,
     batch: &RecordBatch,
-) -> Result<Stepped, ArrowError> {
-    let Found { columns, unmatched } = planned.lookup.find(batch)?;
+) -> Result<Stepped, RunError> {
+    let Found {
+        columns,
+        unmatched,
+        rejected,
+    } = planned.lookup.find(batch)?;
     let mut count = StepCount {
         rows_in: batch.num_rows() as u64,
         unmatched: unmatched.len() as u64,
@@ -433,18 +459,19 @@ fn looked_up(
     let added_bytes = columns.iter().map(|it| it.get_buffer_memory_size()).sum();
     let all = batch.columns().iter().cloned().chain(columns).collect();
     let options = RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
-    let all = RecordBatch::try_new_with_options(Arc::clone(schema), all, &options)?;
+    let all = RecordBatch::try_new_with_options(Arc::clone(schema), all, &options);
+    let all = all.map_err(arrow_error)?;
     let keys = unmatched
         .iter()
         .map(|row| planned.lookup.key_text(batch, *row));
     let keys: Vec<String> = keys.collect();
     let mut faults = Vec::new();
     let mut kept = None;
-    if matches!(planned.spec.unmatched, Unmatched::Reject) && !unmatched.is_empty() {
+    if !rejected.is_empty() {
         let mut is_kept = vec![true; batch.num_rows()];
-        for (row, key) in unmatched.into_iter().zip(&keys) {
+        for (row, reason) in rejected {
             is_kept[row] = false;
-            faults.push(unmatched_fault(planned, batch, row, key));
+            faults.push(unmatched_fault(planned, batch, row, reason));
         }
         kept = Some(BooleanArray::new(BooleanBuffer::from(is_kept), None));
     }
@@ -452,7 +479,7 @@ fn looked_up(
     Ok(Stepped {
         batch: match &kept {
             None => all,
-            Some(kept) => filter_record_batch(&all, kept)?,
+            Some(kept) => filter_record_batch(&all, kept).map_err(arrow_error)?,
         },
         kept,
         faults,
@@ -466,8 +493,9 @@ fn unmatched_fault(
     planned: &PlannedLookup,
     batch: &RecordBatch,
     row: usize,
-    key: &str,
+    reason: Option<String>,
 ) -> RowFault {
+    let key = planned.lookup.key_text(batch, row);
     let name = &planned.spec.name;
     let is_null = planned.lookup.has_null(batch, row);
     RowFault {
@@ -477,15 +505,18 @@ fn unmatched_fault(
             [only] => Some(only.clone()),
             _ => None,
         },
-        reason: match is_null {
-            true => {
+        reason: match (is_null, reason) {
+            (true, _) => {
                 format!("the key of the lookup in {name} is NULL, which is equal to nothing: {key}")
             }
-            false => format!("{name} has no row with the key {key}"),
+            (false, None) => format!("{name} has no row with the key {key}"),
+            (false, Some(reason)) => {
+                format!("{name} has no row with the key {key}, and {reason}")
+            }
         },
         value: match planned.named.as_slice() {
             [_] => planned.lookup.only_value(batch, row),
-            _ => Some(key.to_owned()),
+            _ => Some(key),
         },
         kind: FaultKind::Unmatched,
     }
@@ -496,10 +527,4 @@ fn schema(columns: &[InputColumn]) -> SchemaRef {
         .iter()
         .map(|column| Field::new(&column.name, column.column_type.arrow(), true));
     Arc::new(Schema::new(fields.collect::<Vec<_>>()))
-}
-
-fn arrow_error(error: ArrowError) -> RunError {
-    RunError::Engine {
-        message: error.to_string(),
-    }
 }

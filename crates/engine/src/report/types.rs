@@ -145,6 +145,10 @@ pub struct TableReport {
     /// For an upsert with `scd`: what became of the loaded rows.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub versions: Option<VersionsReport>,
+    /// The members that its lookups have added to their references. Members of a reference that several flows use are counted at
+    /// the first of them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub members: Vec<MembersReport>,
     /// The columns in which values were changed, as their policies allow, in the rows that this
     /// attempt committed.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -165,6 +169,15 @@ pub struct VersionsReport {
     pub overwritten: u64,
     /// Rows that are equal to the current version.
     pub unchanged: u64,
+}
+
+/// Members that were added to the reference of a lookup with `unmatched = "add"`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct MembersReport {
+    /// The reference.
+    pub reference: String,
+    /// Members that it did not have.
+    pub added: u64,
 }
 
 /// A step of a flow, and the rows that it saw: `rows_in = rows_out + filtered + rejected`.

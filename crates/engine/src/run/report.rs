@@ -50,6 +50,7 @@ pub fn of_run<S: LoadSteps>(
             partitions: switched.partitions,
             rows_updated: switched.rows_updated,
             versions: switched.versions,
+            members: switched.members,
             changes: gathering.changes(index),
             steps: gathering.steps(index, flow.reading()),
             ..unit_reports::of_target(flow, account)
@@ -57,6 +58,9 @@ pub fn of_run<S: LoadSteps>(
     });
     let tables: Vec<TableReport> = tables.collect();
     for note in tables.iter().filter_map(versions_note).collect::<Vec<_>>() {
+        gathering.note(note);
+    }
+    for note in tables.iter().flat_map(member_notes).collect::<Vec<_>>() {
         gathering.note(note);
     }
     for note in tables.iter().flat_map(step_notes).collect::<Vec<_>>() {
@@ -87,6 +91,22 @@ fn versions_note(table: &TableReport) -> Option<String> {
         rows.overwritten,
         rows.unchanged
     ))
+}
+
+/// Members that lookups have added to their references.
+fn member_notes(table: &TableReport) -> impl Iterator<Item = String> {
+    let added = table.members.iter().filter(|members| members.added > 0);
+    added.map(|members| {
+        format!(
+            "flow {}: {} added to {}, for keys that it did not have",
+            table.flow,
+            match members.added {
+                1 => "1 member was".to_owned(),
+                more => format!("{} were", counted(more, "member")),
+            },
+            members.reference
+        )
+    })
 }
 
 /// Notes about the steps of a flow: rows that are loaded although a check fails, and a condition that no row meets.

@@ -17,7 +17,7 @@ use crate::gauge::Gauge;
 use crate::ledger::Account;
 use crate::pipeline::results::StreamResult;
 use crate::pipeline::work_items::WorkItem;
-use crate::report::{PartitionReport, RunFolder, VersionsReport};
+use crate::report::{MembersReport, PartitionReport, RunFolder, VersionsReport};
 use crate::shares::SentPlan;
 
 /// Loads into the destinations of one kind. [`run`](super::run) calls these in the order in which they are listed.
@@ -208,4 +208,6 @@ pub struct SwitchedTarget {
     pub rows_updated: Option<u64>,
     /// What became of its rows as versions, for an upsert with `scd`.
     pub versions: Option<VersionsReport>,
+    /// The members that its lookups have added to their references.
+    pub members: Vec<MembersReport>,
 }

@@ -91,6 +91,7 @@ pub fn of_target<F: PlannedFlow>(flow: &F, account: Account) -> TableReport {
         partitions: Vec::new(),
         rows_updated: None,
         versions: None,
+        members: Vec::new(),
         changes: Vec::new(),
         steps: Vec::new(),
     }

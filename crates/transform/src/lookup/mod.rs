@@ -6,6 +6,7 @@
 
 mod first;
 mod key;
+mod members;
 mod reference;
 #[cfg(test)]
 mod tests;
@@ -17,9 +18,11 @@ use arrow_schema::ArrowError;
 use arrow_select::concat::concat;
 use arrow_select::take::take;
 
+use crate::error::{RunError, arrow_error};
 pub use first::First;
 pub use key::KeyClass;
 use key::{key_text, plain_text};
+pub use members::{MEMBERS_BYTES, MemberKey, MemberNumbers, Members};
 pub use reference::{Reference, ReferenceBuilder, ReferenceFault};
 
 /// A lookup in a reference.
@@ -32,6 +35,8 @@ pub struct Lookup {
     taken: Vec<ArrayRef>,
     /// The row of the defaults.
     default: Option<u32>,
+    /// What happens to rows whose key is not in the reference.
+    unmatched: Unmatched,
 }
 
 /// What happens to rows whose key is not in the reference.
@@ -43,6 +48,9 @@ pub enum Unmatched {
     Null,
     /// The taken columns have these values: an array with one value for each.
     Default(Vec<ArrayRef>),
+    /// The only taken column has the number of a member that is added to the reference. A row is rejected if its key is NULL
+    /// or does not fit.
+    Add(Arc<Members>),
 }
 
 impl Unmatched {
@@ -52,6 +60,7 @@ impl Unmatched {
             Unmatched::Reject => "rows without a match are rejected",
             Unmatched::Null => "rows without a match get NULL",
             Unmatched::Default(_) => "rows without a match get the default",
+            Unmatched::Add(_) => "for keys without a match, members are added to it",
         }
     }
 }
@@ -62,6 +71,8 @@ pub struct Found {
     pub columns: Vec<ArrayRef>,
     /// Indexes of the rows whose key is not there, ascending.
     pub unmatched: Vec<usize>,
+    /// Those among them that are rejected, each with the reason if it is not the missing match alone.
+    pub rejected: Vec<(usize, Option<String>)>,
 }
 
 impl Lookup {
@@ -73,7 +84,9 @@ impl Lookup {
     ) -> Result<Lookup, ArrowError> {
         let taken = reference.taken.iter();
         let (taken, default) = match unmatched {
-            Unmatched::Reject | Unmatched::Null => (taken.cloned().collect(), None),
+            Unmatched::Reject | Unmatched::Null | Unmatched::Add(_) => {
+                (taken.cloned().collect(), None)
+            }
             Unmatched::Default(values) => {
                 let both = taken.zip(values);
                 let both = both.map(|(taken, value)| concat(&[taken.as_ref(), value.as_ref()]));
@@ -86,11 +99,12 @@ impl Lookup {
             keys,
             taken,
             default,
+            unmatched: unmatched.clone(),
         })
     }
 
     /// Looks up the keys of a batch.
-    pub fn find(&self, batch: &RecordBatch) -> Result<Found, ArrowError> {
+    pub fn find(&self, batch: &RecordBatch) -> Result<Found, RunError> {
         let keys: Vec<(&ArrayRef, KeyClass)> = self
             .keys
             .iter()
@@ -106,10 +120,51 @@ impl Lookup {
             _ => rows,
         };
         let columns = self.taken.iter().map(|taken| take(taken, &rows, None));
+        let columns: Result<Vec<ArrayRef>, ArrowError> = columns.collect();
+        let mut columns = columns.map_err(arrow_error)?;
+        let rejected = match &self.unmatched {
+            Unmatched::Null | Unmatched::Default(_) => Vec::new(),
+            Unmatched::Reject => unmatched.iter().map(|row| (*row, None)).collect(),
+            Unmatched::Add(members) => self.add(batch, members, &unmatched, &mut columns)?,
+        };
         Ok(Found {
-            columns: columns.collect::<Result<_, _>>()?,
+            columns,
             unmatched,
+            rejected,
         })
+    }
+
+    /// Gives rows the numbers of the members that are added for their keys. Returns the rows whose key no member can have.
+    fn add(
+        &self,
+        batch: &RecordBatch,
+        members: &Members,
+        unmatched: &[usize],
+        columns: &mut [ArrayRef],
+    ) -> Result<Vec<(usize, Option<String>)>, RunError> {
+        let own = self.keys.iter().map(|(index, _)| batch.column(*index));
+        let own: Vec<&ArrayRef> = own.collect();
+        let mut rejected = Vec::new();
+        let (mut rows, mut keys) = (Vec::new(), Vec::new());
+        for row in unmatched {
+            if self.has_null(batch, *row) {
+                rejected.push((*row, None));
+                continue;
+            }
+            match members.key(&own, *row) {
+                Ok(key) => {
+                    rows.push(*row);
+                    keys.push(key);
+                }
+                Err(reason) => rejected.push((*row, Some(reason))),
+            }
+        }
+        let numbers = members.numbers(&keys)?;
+        let rows: Vec<(usize, i64)> = rows.into_iter().zip(numbers).collect();
+        if let (Some(column), false) = (columns.first_mut(), rows.is_empty()) {
+            *column = members::with_numbers(column, &rows)?;
+        }
+        Ok(rejected)
     }
 
     /// True if the key of a row has a NULL.

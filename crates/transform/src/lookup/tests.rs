@@ -39,7 +39,9 @@ fn lookup(reference: Reference, unmatched: Unmatched) -> Lookup {
 
 fn found(lookup: &Lookup, keys: ArrayRef) -> (Vec<Option<String>>, Vec<usize>) {
     let values = vec![None; keys.len()];
-    let Found { columns, unmatched } = lookup.find(&batch(keys, &values)).expect("found");
+    let Found {
+        columns, unmatched, ..
+    } = lookup.find(&batch(keys, &values)).expect("found");
     let texts = columns[0].as_string_view().iter();
     (
         texts.map(|text| text.map(str::to_owned)).collect(),

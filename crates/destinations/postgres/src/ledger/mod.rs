@@ -8,6 +8,7 @@ mod error;
 mod holder;
 mod lineage;
 pub mod mark;
+mod members;
 mod run;
 mod schema;
 mod since;
@@ -17,6 +18,7 @@ mod units_and_splits;
 
 pub use error::LedgerError;
 pub use lineage::{RunWithLineage, lineage_statement};
+pub use members::{has_members, members_statement};
 pub use run::Fence;
 pub use schema::{FoundLineage, alter_statements, exists, find, setup_statements};
 pub use switched::{Original, Replaced, SwitchedTable, What};

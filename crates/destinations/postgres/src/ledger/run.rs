@@ -408,6 +408,6 @@ impl Ledger {
         session
             .query(&sql, &[&run_id.number()], "discarding the run")
             .await?;
-        Ok(())
+        self.forget_members(session, run_id).await
     }
 }

@@ -16,8 +16,9 @@ use super::ledger_units::LedgerUnits;
 use super::reload::load_in_file_order;
 use super::{count_again, files};
 use crate::ledger::UnitRow;
-use crate::plan::statistics;
+use crate::plan::{FlowPlan, statistics};
 use crate::switch::{self, LoadedUnit, SwitchError, SwitchTask, TargetTask};
+use crate::transaction::Transaction;
 use crate::{PostgresError, Session};
 
 /// The number of attempts: a server that restarts after a crash gets half a minute.
@@ -136,6 +137,7 @@ fn switched_target(target: &TargetTask) -> (usize, SwitchedTarget) {
         partitions: partitions.collect(),
         rows_updated: target.rows_updated,
         versions: target.versions,
+        members: target.members.clone(),
     };
     (target.flow, switched)
 }
@@ -174,6 +176,10 @@ pub async fn in_file_order(
         return Err(SwitchError::from(refusal).into());
     };
     need.prepare(control, &run.plan).await?;
+    let has_members = !flow.members.is_empty();
+    if has_members {
+        find_existing_members(context, flow).await?;
+    }
     let records = run.ledger.units(control, run.fence.run_id).await?;
     for (unit_index, unit) in flow.units.iter().enumerate() {
         context.notice(&Event::UnitRefused {
@@ -181,15 +187,38 @@ pub async fn in_file_order(
             unit: unit.number,
             reason: refusal.to_string(),
         });
-        let is_in_order = records
-            .iter()
-            .any(|record| record.unit_key == unit.key && (record.careful || !record.shared));
+        let is_ordered = |record: &UnitRow| record.careful || !record.shared;
+        // Rows with the number of a member that others have added are loaded again with its number.
+        let is_in_order = !has_members
+            && records
+                .iter()
+                .any(|record| record.unit_key == unit.key && is_ordered(record));
         if is_in_order && need.is_order() {
             continue;
         }
         let item = WorkItem::whole((flow_index, unit_index), unit);
         let additions = need.additions(&run.plan, flow, unit, refused);
         load_in_file_order(context, control, &item, &additions, result).await?;
+    }
+    Ok(())
+}
+
+/// Notes the numbers of members that others have added. The switch gives them to staged rows, which then are not in their old
+/// places; rows that are loaded after this have them already.
+async fn find_existing_members(context: &Context<'_>, flow: &FlowPlan) -> Result<(), Error> {
+    let run = context.run;
+    let doing = "looking for the members of lookups";
+    let transaction = Transaction::begin(&run.control, doing).await?;
+    run.ledger.hold_fence(&run.control, &run.fence).await?;
+    let reserved = run.ledger.members_table();
+    let number = run.fence.run_id.number().to_string();
+    for members in &flow.members {
+        let statement = members.reference.find_existing(&reserved, &number);
+        run.control.execute(&statement, doing).await?;
+    }
+    transaction.commit(doing).await?;
+    for members in &flow.members {
+        members.members.forget();
     }
     Ok(())
 }

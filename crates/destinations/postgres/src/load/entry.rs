@@ -10,6 +10,7 @@ use inrush_engine::pipeline::RunOptions;
 use inrush_rows::ids::{RunId, RunName, UnitKey};
 
 use super::kept_splits::KeptSplits;
+use super::member_numbers::MemberSession;
 use super::prepared::PostgresRun;
 use super::stored_ways::StoredWays;
 use crate::ledger::{Fence, Ledger, Replaced, SplitChoice, UnitRow, mark};
@@ -17,7 +18,7 @@ use crate::plan::begin_steps::{self, PrepareStep};
 use crate::plan::{self, Earlier, FlowPlan, Plan};
 use crate::quote::qualified;
 use crate::transaction::Transaction;
-use crate::{PostgresError, Session};
+use crate::{DatabaseAddress, PostgresError, Session};
 
 /// A run that is being entered into the ledger.
 pub struct Entry<'a> {
@@ -76,7 +77,7 @@ impl<'a> Entry<'a> {
     }
 
     /// The run, once all steps are done.
-    pub fn finish(self) -> Result<PostgresRun, Error> {
+    pub fn finish(self, address: &DatabaseAddress) -> Result<PostgresRun, Error> {
         let Entry {
             options,
             control,
@@ -90,6 +91,7 @@ impl<'a> Entry<'a> {
             splits_kept,
         } = entered.expect(ENTERED);
         let folder = RunFolder::open(&options.runs_folder, &record.name)?;
+        let members = MemberSession::serve(&plan, address, &ledger, record.run_id, &record.name);
         keep_shared(&mut plan, &units_kept)?;
         let resumed = matches!(plan.earlier, Earlier::Stopped { .. });
         Ok(PostgresRun {
@@ -102,6 +104,7 @@ impl<'a> Entry<'a> {
             },
             record,
             ledger,
+            members,
             control,
             units_kept,
             splits_kept,

@@ -18,6 +18,7 @@ mod files;
 mod kept_splits;
 mod ledger_coverage;
 mod ledger_units;
+mod member_numbers;
 mod one_transaction;
 mod performer;
 mod piece;
@@ -259,6 +260,9 @@ impl LoadSteps for PostgresSteps<'_> {
     }
 
     fn close(&self, runtime: &Runtime, run: PostgresRun) {
-        runtime.block_on(run.control.close());
+        runtime.block_on(async {
+            run.members.close().await;
+            run.control.close().await;
+        });
     }
 }

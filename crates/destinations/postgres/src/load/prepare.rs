@@ -59,7 +59,7 @@ pub async fn prepare(
             return nothing_to_do(entry.control, entry.plan).await;
         }
     }
-    let run = entry.finish()?;
+    let run = entry.finish(address)?;
     keep_pipes(&run)?;
     Ok(Preparation::Run(Box::new(run)))
 }

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::ops::{Deref, DerefMut, Range};
+use std::sync::Arc;
 
 use inrush_convert::RunStamp;
 use inrush_engine::ledger::Account;
@@ -12,6 +13,7 @@ use inrush_engine::native::run::{DriverRun, KeptRecord, LostRejects, PreparedRun
 use inrush_rows::ids::UnitKey;
 
 use super::kept_splits::KeptSplits;
+use super::member_numbers::MemberSession;
 use super::stored_ways::StoredWays;
 use super::unit_reject_files;
 use crate::Session;
@@ -34,6 +36,8 @@ pub struct PostgresRun {
     pub units_kept: BTreeMap<UnitKey, UnitRow>,
     /// Splits that were committed by an earlier attempt.
     pub splits_kept: KeptSplits,
+    /// Numbers the members that lookups add to their references.
+    pub members: Arc<MemberSession>,
     /// How the server stored the rows of each unit.
     pub stored_ways: StoredWays,
 }

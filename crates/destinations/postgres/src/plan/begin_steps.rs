@@ -52,6 +52,14 @@ pub fn each_step(plan: &Plan, see: &mut dyn FnMut(Shown)) {
     for step in PREPARE {
         step.each_step(plan, see);
     }
+    if plan.members().next().is_some() {
+        let members = qualified(&plan.settings.ledger_schema, "inferred_member");
+        let limit = plan.settings.lock_timeout_ms;
+        let condition = "a stream meets keys that the reference of a lookup lacks";
+        see(Shown::statement(format!("SET lock_timeout = {limit}")).only_if(condition));
+        let reserve = format!("INSERT INTO {members} <the keys, with the next numbers>");
+        see(Shown::sketch(reserve).only_if(condition));
+    }
     if !plan.is_one_transaction() {
         return;
     }

@@ -15,7 +15,7 @@ use super::privileges::{self, Privilege};
 use super::routing::KeyScans;
 use super::{
     DiskFacts, Earlier, FED_TRANSACTION_BYTES, FlowPlan, Plan, disk, earlier, flow, index_rebuild,
-    is_all_straight, limits, obstacles, replace_mode, target,
+    is_all_straight, limits, members, obstacles, replace_mode, target,
 };
 use crate::ledger::FoundLineage;
 use crate::plan::failure::PlanFailure;
@@ -100,6 +100,7 @@ pub async fn build(
 
     let mut notes = Vec::new();
     let flows = request.flows(&names, &mut notes).await?;
+    options.or_note(members::refuse_targets(&flows))?;
     let SharedFlows {
         mut flows,
         streams,
@@ -259,6 +260,10 @@ impl PlanRequest<'_> {
         if tables.are_older {
             let lock_timeout_ms = self.package.run.lock_timeout_ms;
             statements.extend(ledger::alter_statements(ledger_schema, lock_timeout_ms));
+        }
+        let adds = flows.iter().any(|flow| !flow.members.is_empty());
+        if adds && !ledger::has_members(self.session, ledger_schema).await? {
+            statements.push(ledger::members_statement(ledger_schema));
         }
         Ok((statements, tables.lineage != FoundLineage::Closed))
     }

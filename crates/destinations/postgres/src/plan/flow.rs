@@ -152,6 +152,7 @@ impl Stages<'_> {
             },
             units,
             turn: 0,
+            members: self.columns.members,
             nothing_new: files.nothing_new,
             overlap: self.replacement.overlap,
         }

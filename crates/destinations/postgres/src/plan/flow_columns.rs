@@ -15,7 +15,10 @@ use inrush_source::{Source, TablePartitioning};
 use super::columns::{self, ResolvedColumns};
 use super::flow_request::FlowRequest;
 use super::flow_target::{Arrival, FlowTarget};
-use super::{KeyKind, KeyPlan, bounds, collations, own_source, passing, unchecked_types};
+use super::{
+    KeyKind, KeyPlan, MembersPlan, bounds, collations, members, own_source, passing,
+    unchecked_types,
+};
 use crate::ledger::Ledger;
 use crate::plan::failure::PlanFailure;
 
@@ -41,6 +44,8 @@ pub struct FlowColumns {
     pub rows_pass: bool,
     /// The steps of the flow, if it has any.
     pub steps: Option<Arc<StepPlan>>,
+    /// The members that its lookups add to their references.
+    pub members: Vec<MembersPlan>,
     /// The column of the range partition key of the target, or of the future target.
     pub key_name: Option<String>,
     /// How its ranges are used.
@@ -127,12 +132,21 @@ impl FlowColumns {
             &resolved.unchecked,
         )?);
         let range_key = range_key(flow, target, key_name.as_deref(), &resolved)?;
+        let adding = members::plan(
+            request,
+            target,
+            steps.as_deref(),
+            &resolved,
+            key_name.as_deref(),
+        );
+        let members = adding.await?;
         Ok(FlowColumns {
             files,
             source,
             resolved,
             rows_pass,
             steps,
+            members,
             key_name,
             range_key,
         })

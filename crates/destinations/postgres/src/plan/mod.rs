@@ -27,6 +27,7 @@ pub mod index_rebuild;
 mod intervals;
 mod layout;
 mod limits;
+pub mod members;
 mod new_indexes;
 mod obstacles;
 mod own_source;
@@ -83,6 +84,7 @@ pub use disk::DiskFacts;
 pub use earlier::keepable;
 pub use failure::PlanFailure;
 pub use inrush_engine::native::plan::partition_keys::key_text;
+pub use members::MembersPlan;
 pub use new_indexes::NewIndex;
 pub use privileges::Privilege;
 pub use replace_mode::ReplacePlan;
@@ -200,6 +202,8 @@ pub struct FlowPlan {
     pub turn: usize,
     /// An existing partition of the target that conflicts with the bounds, in words.
     pub overlap: Option<String>,
+    /// The members that its lookups add to their references.
+    pub members: Vec<MembersPlan>,
     /// Why it has nothing to load, for a flow with `since`.
     pub nothing_new: Option<NothingNew>,
 }

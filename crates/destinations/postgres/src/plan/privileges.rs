@@ -3,6 +3,7 @@
 use inrush_engine::plan::PlanError;
 use inrush_package::Package;
 
+use super::members::MemberTable;
 use super::{FlowPlan, is_all_straight};
 use crate::plan::failure::PlanFailure;
 use crate::quote::{identifier, qualified};
@@ -201,6 +202,65 @@ async fn insert(
     })
 }
 
+/// The privileges on the ledger's table of members, which another role may have made.
+async fn on_members(
+    session: &Session,
+    role: &str,
+    ledger_schema: &str,
+) -> Result<Privilege, PlanFailure> {
+    let table = qualified(ledger_schema, "inferred_member");
+    let words = "SELECT, INSERT, UPDATE, DELETE";
+    let sql = "SELECT bool_and(has_table_privilege($1::text, wanted)) \
+               FROM unnest(string_to_array($2, ', ')) wanted";
+    let rows = session
+        .query(sql, &[&table, &words], "looking up privileges")
+        .await?;
+    Ok(Privilege {
+        what: format!("{words} on {table}"),
+        needed_for: FOR_LEDGER.to_owned(),
+        held: rows[0].get(0),
+        grant: format!("GRANT {words} ON {table} TO {};", identifier(role)),
+    })
+}
+
+/// The privileges for adding members to the reference of a lookup, and for numbering them.
+async fn on_reference(
+    session: &Session,
+    reference: &MemberTable,
+    role: &str,
+) -> Result<Vec<Privilege>, PlanFailure> {
+    let MemberTable {
+        table,
+        sequence,
+        number,
+        ..
+    } = reference;
+    let mut columns: Vec<&str> = reference
+        .key
+        .iter()
+        .map(|(name, _)| name.as_str())
+        .collect();
+    columns.push(number);
+    let rows = session
+        .query(
+            "SELECT bool_and(has_column_privilege($1::text, c, 'INSERT') AND has_column_privilege($1::text, c, 'SELECT')), \
+                    has_sequence_privilege($3::text, 'USAGE') FROM unnest($2::text[]) c",
+            &[table, &columns, sequence],
+            "looking up privileges",
+        )
+        .await?;
+    let privilege = |words: &str, object: String, held| Privilege {
+        what: format!("{words} on {object}"),
+        needed_for: "members that a lookup adds".to_owned(),
+        held,
+        grant: format!("GRANT {words} ON {object} TO {};", identifier(role)),
+    };
+    Ok(vec![
+        privilege("SELECT, INSERT", table.clone(), rows[0].get(0)),
+        privilege("USAGE", format!("SEQUENCE {sequence}"), rows[0].get(1)),
+    ])
+}
+
 /// Ownership of a target: only its owner can create a table like it, attach partitions to it, or replace it.
 fn ownership(schema: &str, table: &str, owner: &str, owned: bool, role: &str) -> Privilege {
     Privilege {
@@ -247,11 +307,13 @@ pub async fn find(
 ) -> Result<Vec<Privilege>, PlanFailure> {
     let all_straight = is_all_straight(flows);
     let ledger_tables = ledger::find(session, &package.run.ledger_schema).await?;
+    let adds = flows.iter().any(|flow| !flow.members.is_empty());
+    let makes_members = adds && !ledger::has_members(session, &package.run.ledger_schema).await?;
     let mut needs = vec![SchemaNeed {
         schema: &package.run.ledger_schema,
         needed_for: FOR_LEDGER,
         made: true,
-        create: !(all_straight && ledger_tables.are_complete),
+        create: !(all_straight && ledger_tables.are_complete) || makes_members,
     }];
     if !all_straight {
         needs.push(SchemaNeed {
@@ -277,6 +339,17 @@ pub async fn find(
     found.extend(on_ledger(session, &server.role, &package.run.ledger_schema).await?);
     if ledger_tables.are_older {
         found.extend(on_older_ledger(session, &server.role, &package.run.ledger_schema).await?);
+    }
+    if adds && !makes_members {
+        let privilege = on_members(session, &server.role, &package.run.ledger_schema);
+        found.push(privilege.await?);
+    }
+    for members in flows.iter().flat_map(|flow| &flow.members) {
+        for privilege in on_reference(session, &members.reference, &server.role).await? {
+            if !found.contains(&privilege) {
+                found.push(privilege);
+            }
+        }
     }
     for flow in flows {
         if flow.is_straight() {

@@ -9,7 +9,9 @@ use inrush_destination::Step as Shown;
 use super::switch_statements::{
     SwitchStep, UnitTask, create_target, declared, lock_mode, publish_unit, version_merge,
 };
-use super::{FlowPlan, Plan, Publish, begin_steps, index_rebuild, statistics, take_out_steps};
+use super::{
+    FlowPlan, Plan, Publish, begin_steps, index_rebuild, members, statistics, take_out_steps,
+};
 use crate::quote::{identifier, qualified};
 
 /// The most staging tables whose names a plan prints when it locks them.
@@ -26,6 +28,8 @@ pub enum Step {
     HoldFence,
     /// Locks the staging tables, so that they stay as they were verified.
     HoldStaging,
+    /// Adds the members that lookups lack to their references.
+    AddMembers,
     /// The steps of all flows.
     Flows,
     /// Names the indexes that new partitions have from their parents.
@@ -43,11 +47,12 @@ pub enum Step {
 }
 
 /// The steps of the switch.
-pub const STEPS: [Step; 11] = [
+pub const STEPS: [Step; 12] = [
     Step::Begin,
     Step::LockTimeout,
     Step::HoldFence,
     Step::HoldStaging,
+    Step::AddMembers,
     Step::Flows,
     Step::NameIndexes,
     Step::CheckConstraints,
@@ -130,6 +135,7 @@ pub fn each_step(plan: &Plan, see: &mut dyn FnMut(Shown)) {
                     see(lock);
                 }
             }
+            Step::AddMembers => each_step_of_members(plan, see),
             Step::Flows => {
                 for flow in &plan.flows {
                     each_step_of_flow(plan, flow, see);
@@ -185,6 +191,25 @@ fn with_users_path(steps: impl IntoIterator<Item = Shown>, see: &mut dyn FnMut(S
     see(Shown::statement("SET LOCAL search_path = DEFAULT"));
     steps.into_iter().for_each(&mut *see);
     see(Shown::statement("SET LOCAL search_path = pg_catalog"));
+}
+
+fn each_step_of_members(plan: &Plan, see: &mut dyn FnMut(Shown)) {
+    let reserved = qualified(&plan.settings.ledger_schema, "inferred_member");
+    let references = members::of_switch(plan);
+    if references.is_empty() {
+        return;
+    }
+    let steps = references.iter().flat_map(|reference| {
+        let mut steps = reference.mark(&reserved, "<run>");
+        steps.push(reference.add(&reserved, "<run>"));
+        steps.extend(reference.replace(&reserved, "<run>"));
+        steps.push(reference.missing(&reserved, "<run>"));
+        steps.into_iter().map(Shown::sketch)
+    });
+    with_users_path(steps, see);
+    see(Shown::sketch(format!(
+        "DELETE FROM {reserved} WHERE run_id = <run>"
+    )));
 }
 
 /// True if the switch gives names to indexes of new partitions.

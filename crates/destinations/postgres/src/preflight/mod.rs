@@ -106,6 +106,9 @@ async fn plan_all(
     let Some(plan) = planning::plan(options, build, found).await? else {
         return Ok(None);
     };
+    for planned in plan.members() {
+        planned.members.rehearse();
+    }
     let holder = hazards::of_holder(session, &plan).await?;
     let is_held = holder.is_some();
     found.extend(hazards::of_plan(&plan, is_held));

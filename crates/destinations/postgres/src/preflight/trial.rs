@@ -253,6 +253,7 @@ fn without_units(flow: &FlowPlan) -> FlowPlan {
         units: Vec::new(),
         overlap: None,
         turn: flow.turn,
+        members: Vec::new(),
         nothing_new: None,
     }
 }

@@ -130,6 +130,28 @@ pub enum SwitchError {
         /// The cause of the lost connection.
         reason: String,
     },
+    /// A reference refused a member.
+    #[error("a member cannot be added to {table}, and nothing was switched: {source}")]
+    Members {
+        /// The reference.
+        table: String,
+        /// The sequence of its numbers.
+        sequence: String,
+        /// The server's message.
+        source: Box<PostgresError>,
+    },
+    /// Members are not in their reference after they were added.
+    #[error(
+        "{} not in {table} with {} after they were added; nothing was switched",
+        inrush_rows::plural::counted_do(*members, "member", "are"),
+        "the key and number of the loaded rows"
+    )]
+    MissingMembers {
+        /// The reference.
+        table: String,
+        /// The number of members.
+        members: u64,
+    },
     /// A lock was not granted.
     #[error(
         "the switch waited {tries} times for a lock, {waited_ms} ms each time, and did not get it{}",
@@ -150,7 +172,9 @@ impl SwitchError {
     pub fn destination(&self) -> Option<&PostgresError> {
         match self {
             SwitchError::Destination(error) => Some(error),
-            SwitchError::Statement { source, .. } => Some(source),
+            SwitchError::Statement { source, .. } | SwitchError::Members { source, .. } => {
+                Some(source)
+            }
             _ => None,
         }
     }
@@ -208,6 +232,15 @@ impl SwitchError {
             SwitchError::Unknown { .. } => Some(
                 "run the same command again when the server answers: the ledger knows whether the \
                  rows were switched, and nothing is loaded twice"
+                    .to_owned(),
+            ),
+            SwitchError::Members { sequence, .. } => Some(format!(
+                "all units are loaded and kept: correct the table, then the same command switches. If the number is there \
+                 already, the sequence is behind its table: SELECT setval('{sequence}', <the largest number>)"
+            )),
+            SwitchError::MissingMembers { .. } => Some(
+                "a trigger, a rule or a policy of the table keeps or changes them, or another program deletes them at the same \
+                 time; all units are loaded and kept, and the same command tries again"
                     .to_owned(),
             ),
             SwitchError::Blocked { .. } => Some(

@@ -8,6 +8,7 @@ mod careful;
 pub mod deferred;
 mod error;
 mod locks;
+mod members;
 pub mod order;
 mod partition_indexes;
 mod routed;

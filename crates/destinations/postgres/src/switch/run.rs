@@ -1,8 +1,10 @@
 //! Runs the switch.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use inrush_engine::fault::{self, Fault, FaultPoint};
+use inrush_engine::report::MembersReport;
 use inrush_rows::ids::UnitKey;
 
 use super::careful::CarefulRows;
@@ -11,7 +13,7 @@ use super::locks::{blockers, hold_staging, lock, lock_by_name};
 use super::take_out;
 use super::target_copy::TargetCopy;
 use super::tasks::TargetTask;
-use super::{deferred, order, partition_indexes, routed, search_path, versions};
+use super::{deferred, members, order, partition_indexes, routed, search_path, versions};
 use crate::ledger::mark::{self, Mark};
 use crate::ledger::{Fence, Ledger, SwitchedTable, UnitRow, What};
 use crate::plan::partition_names::PartitionNames;
@@ -108,6 +110,8 @@ struct Switch {
     order: Vec<usize>,
     /// The finished tasks.
     done: Vec<TargetTask>,
+    /// The members that were added, by flow.
+    members: BTreeMap<usize, Vec<MembersReport>>,
     /// The changed tables, for the ledger.
     tables: Vec<SwitchedTable>,
     /// The OIDs of the targets, in the plan's order.
@@ -139,6 +143,7 @@ impl Switch {
             }
             Step::HoldFence => task.ledger.hold_fence_alone(session, task.fence).await?,
             Step::HoldStaging => hold_staging(session, task).await?,
+            Step::AddMembers => self.members = members::add(session, task).await?,
             Step::Flows => self.flows(session, task, careful).await?,
             Step::NameIndexes => self.name_indexes(session, task).await?,
             Step::CheckConstraints => deferred::check_all(session, task, &self.order).await?,
@@ -196,7 +201,8 @@ impl Switch {
             let target = task.targets.iter().find(of_flow);
             let target = target.expect("each flow of the plan has a task");
             let later = &self.order[place + 1..];
-            let done = publish(session, task, target, later, &mut self.tables, careful).await?;
+            let mut done = publish(session, task, target, later, &mut self.tables, careful).await?;
+            done.members = self.members.remove(flow).unwrap_or_default();
             self.done.push(done);
         }
         Ok(())

@@ -1,6 +1,6 @@
 //! The tasks of the switch: the bounds of each unit, checked for overlaps.
 
-use inrush_engine::report::VersionsReport;
+use inrush_engine::report::{MembersReport, VersionsReport};
 use inrush_package::ReplaceScope;
 
 use super::error::SwitchError;
@@ -37,6 +37,8 @@ pub struct TargetTask {
     pub new_partitions: Vec<String>,
     /// What became of the rows as versions; set when they are merged.
     pub versions: Option<VersionsReport>,
+    /// The members that were added to references; set when they are.
+    pub members: Vec<MembersReport>,
 }
 
 /// Determines the bounds of a flow's units, and refuses units whose keys overlap each other or an existing partition.
@@ -57,6 +59,7 @@ pub async fn tasks(
             rows_updated: None,
             new_partitions: Vec::new(),
             versions: None,
+            members: Vec::new(),
         });
     };
     let mut units = Vec::new();
@@ -79,6 +82,7 @@ pub async fn tasks(
         rows_updated: None,
         new_partitions: Vec::new(),
         versions: None,
+        members: Vec::new(),
     })
 }
 

@@ -138,6 +138,7 @@ pub fn switched(
             partitions: names.into_iter().map(partition).collect(),
             rows_updated: None,
             versions: None,
+            members: Vec::new(),
         };
         (flow, target)
     };

@@ -64,6 +64,7 @@ impl ContractFlowPlanner<'_> {
             ));
         }
         let target_columns = facts.as_ref().map(columns::names);
+        refuse::added_members(&name, self.flow)?;
         let steps = AskedSteps::of(self.package, self.flow, &name, self.options)?;
         let filled = target_columns.as_ref().map(|names| match &steps {
             Some(steps) => steps.filled_by_source(names),

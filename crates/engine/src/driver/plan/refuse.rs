@@ -1,7 +1,7 @@
 //! Refuses targets that a flow's mode does not allow.
 
 use inrush_destination::{Ability, WriteMode};
-use inrush_package::{Flow, Mode, ReplaceScope};
+use inrush_package::{Flow, Mode, ReplaceScope, Step};
 
 use super::ContractFlow;
 use crate::plan::PlanError;
@@ -39,6 +39,22 @@ pub fn structure_of_source(name: &str, flow: &Flow) -> Result<(), PlanError> {
             _ => "take `partitions` out of the source (--with-partitions); `partition_by` partitions Parquet files",
         }
         .to_owned(),
+    })
+}
+
+/// Refuses lookups that add members to their reference: only the switch of a load into PostgreSQL does so.
+pub fn added_members(name: &str, flow: &Flow) -> Result<(), PlanError> {
+    let Some(at) = flow.steps.iter().position(Step::adds_members) else {
+        return Ok(());
+    };
+    Err(PlanError::Mismatch {
+        flow: name.to_owned(),
+        what: format!(
+            "step {}: unmatched = \"add\" adds members in the transaction that switches the rows in, and only a load into \
+             PostgreSQL does so",
+            at + 1
+        ),
+        hint: "use unmatched = \"reject\", add the members, and replay the rejects".to_owned(),
     })
 }
 

@@ -150,15 +150,17 @@ fn step((step, planned): (&Step, &StagedStep)) -> Value {
         name: _,
         otherwise,
         load,
-        // Its rows are described by their digest.
-        lookup: _,
+        lookup,
         on,
         fold,
         take,
         unmatched,
     } = step;
-    let digest = match planned {
-        StagedStep::Lookup(lookup) => Some(lookup.spec.reference.digest()),
+    // Its rows are described by their digest. Runs add members themselves, so a reference that gets them is described by its name:
+    // the number of a key stays the same.
+    let reference = match planned {
+        StagedStep::Lookup(planned) if planned.members().is_some() => Some(json!(lookup)),
+        StagedStep::Lookup(planned) => Some(json!(planned.spec.reference.digest())),
         StagedStep::Expressions(_) => None,
     };
     let mut said = Description::default();
@@ -167,7 +169,7 @@ fn step((step, planned): (&Step, &StagedStep)) -> Value {
         .say_some("check", check.clone())
         .say_word("else", otherwise.unwrap_or_default())
         .say_unless("load", load.unwrap_or(true), &true)
-        .say_some("reference", digest)
+        .say_some("reference", reference)
         .say_some("on", on.as_ref().map(|on| json!(on)))
         .say_some("fold", (!fold.patterns().is_empty()).then(|| json!(fold)))
         .say_some("take", take.as_ref().map(|take| json!(take)))

@@ -16,10 +16,11 @@ use std::sync::Arc;
 use inrush_convert::AfterSteps;
 use inrush_rows::column::Column;
 use inrush_transform::evaluator::Evaluator;
-use inrush_transform::stages::Staged;
+use inrush_transform::stages::{Staged, StagedStep};
 
 pub use asked::{AskedSteps, DerivedTarget};
 pub use bound::BoundSteps;
+pub use inrush_transform::lookup::{MemberKey, MemberNumbers, Members};
 pub use print::lines;
 
 use super::identity::description::Description;
@@ -40,4 +41,21 @@ pub struct StepPlan {
     /// The flow reports rows that cannot be read or that a step rejects. Of the flows that load the outputs of one source, only the
     /// first one does; for the others such rows are filtered.
     pub reports: bool,
+}
+
+impl StepPlan {
+    /// The members that a lookup adds to its reference, if this step does.
+    pub fn members(&self, step: usize) -> Option<&Arc<Members>> {
+        match self.planned.steps.get(step)? {
+            StagedStep::Lookup(lookup) => lookup.members(),
+            StagedStep::Expressions(_) => None,
+        }
+    }
+
+    /// The first step from `first` on that uses a column.
+    pub fn step_that_names(&self, column: &str, first: usize) -> Option<usize> {
+        let mut later = self.planned.steps.iter().enumerate().skip(first);
+        let found = later.find(|(_, step)| step.named().iter().any(|name| name == column));
+        found.map(|(at, _)| at)
+    }
 }

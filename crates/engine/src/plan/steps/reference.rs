@@ -20,7 +20,9 @@ use inrush_scan::{Dialect, Records};
 use inrush_source::{ReadSettings, SourceSplit};
 use inrush_transform::evaluator::Evaluator;
 use inrush_transform::fold::Folds;
-use inrush_transform::lookup::{First, KeyClass, Reference, ReferenceBuilder, ReferenceFault};
+use inrush_transform::lookup::{
+    First, KeyClass, Members, Reference, ReferenceBuilder, ReferenceFault,
+};
 use inrush_transform::spec::InputColumn;
 use inrush_transform::stages::LookupSpec;
 
@@ -59,11 +61,13 @@ pub fn read(
             .collect::<Vec<_>>()
     };
     let (on, take) = (pairs(&step.on), pairs(&step.take));
-    let declaration = serde_json::to_string(&(source, &on, &step.fold, &take)).unwrap_or_default();
+    let adds = step.adds_members();
+    let declaration = (source, &on, &step.fold, &take, adds);
+    let declaration = serde_json::to_string(&declaration).unwrap_or_default();
     let folds = folds(step);
     let name = source.shown_name();
     let reference = reading.evaluator.reference(&declaration, || {
-        reading.read(source, &name, &on, folds, &take)
+        reading.read(source, &name, &on, folds, &take, adds)
     })?;
     let (keys, taken) = reference.columns().split_at(on.len());
     let on = on
@@ -83,6 +87,11 @@ pub fn read(
             inrush_transform::lookup::Unmatched::Reject
         }
         Some(Unmatched::Word(UnmatchedWord::Null)) => inrush_transform::lookup::Unmatched::Null,
+        Some(Unmatched::Word(UnmatchedWord::Add)) => {
+            reading.refuse_odd_members(&name, keys, &take)?;
+            let members = Members::new(keys.to_vec());
+            inrush_transform::lookup::Unmatched::Add(Arc::new(members))
+        }
         Some(Unmatched::Default(values)) => {
             let values = take.iter().map(|column| {
                 let value = values.default.get(&column.name);
@@ -135,6 +144,7 @@ impl ReadReference<'_> {
         on: &[(String, String)],
         folds: Folds,
         take: &[(String, String)],
+        may_be_empty: bool,
     ) -> Result<Reference, PlanError> {
         let mut wanted: Vec<String> = on.iter().chain(take).map(|(_, own)| own.clone()).collect();
         let first_by = source.first_by();
@@ -293,12 +303,50 @@ impl ReadReference<'_> {
         let reference = builder.build(columns.collect());
         let reference = reference.map_err(|fault| self.fault(name, folds, &fault))?;
         match reference.key_count() {
-            0 => Err(self.refused(
+            0 if !may_be_empty => Err(self.refused(
                 name,
                 "it has no row with a key",
                 "fill it first: no row has a match in an empty reference",
             )),
             _ => Ok(reference),
+        }
+    }
+
+    /// Refuses a reference whose keys or numbers have types that members cannot have.
+    fn refuse_odd_members(
+        &self,
+        name: &str,
+        keys: &[InputColumn],
+        take: &[InputColumn],
+    ) -> Result<(), PlanError> {
+        if let Some(key) = keys.iter().find(|key| !Members::may_have(&key.column_type)) {
+            let what = format!(
+                "unmatched = \"add\" adds keys of integers, decimals, uuids and texts of any length, and `{}` has another type",
+                key.name
+            );
+            return Err(self.refused(
+                name,
+                &what,
+                "use unmatched = \"reject\", and add the members before",
+            ));
+        }
+        let is_number = |column: &&InputColumn| {
+            use inrush_rows::column_type::ColumnType;
+            matches!(
+                column.column_type,
+                ColumnType::Int16 | ColumnType::Int32 | ColumnType::Int64
+            )
+        };
+        match take.iter().find(|column| !is_number(column)) {
+            None => Ok(()),
+            Some(column) => Err(self.refused(
+                name,
+                &format!(
+                    "unmatched = \"add\" numbers the members that it adds, and the column that is taken as `{}` is no integer",
+                    column.name
+                ),
+                "take the identity column of the reference",
+            )),
         }
     }
 

@@ -1,0 +1,502 @@
+//! Lookups that add members to their reference (`unmatched = "add"`): the table, its columns, and the sequence that numbers its
+//! rows. `docs/design/transforms.md` has the reasons.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use inrush_engine::native::plan::steps::{Members, StepPlan};
+use inrush_engine::plan::PlanError;
+use inrush_package::{Step, TableName};
+use inrush_rows::suggest::listed;
+
+use super::columns::ResolvedColumns;
+use super::flow_request::FlowRequest;
+use super::flow_target::FlowTarget;
+use super::{FlowPlan, Plan};
+use crate::plan::failure::PlanFailure;
+use crate::quote::{identifier, literal, qualified};
+use crate::{Session, catalog};
+
+/// The members that a lookup of a flow adds to its reference.
+#[derive(Clone, Debug)]
+pub struct MembersPlan {
+    /// The index of the step.
+    pub step: usize,
+    /// The reference.
+    pub reference: MemberTable,
+    /// For each column of the reference's key, its place in the key of the lookup.
+    pub places: Vec<usize>,
+    /// The column of the target that has the numbers; `None` if they are not loaded.
+    pub column: Option<String>,
+    /// The numbers that the streams have.
+    pub members: Arc<Members>,
+}
+
+/// A table that gets members, the same for all lookups that compare the same columns.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct MemberTable {
+    /// Its name in SQL.
+    pub table: String,
+    /// Its OID when the plan was made.
+    pub oid: u32,
+    /// The columns of its key in the order of their names, each with its type.
+    pub key: Vec<(String, String)>,
+    /// The column that is taken.
+    pub number: String,
+    /// Its type.
+    pub number_type: String,
+    /// The sequence that numbers its rows, in SQL.
+    pub sequence: String,
+}
+
+impl MemberTable {
+    /// The name under which the ledger keeps its members: the table, and the columns that identify one.
+    pub fn name(&self) -> String {
+        let key: Vec<String> = self.key.iter().map(|(name, _)| identifier(name)).collect();
+        format!(
+            "{} ({}) {}",
+            self.table,
+            key.join(", "),
+            identifier(&self.number)
+        )
+    }
+
+    /// The reserved members of a run in the ledger, as a condition for `m`.
+    pub fn of_run(&self, run: &str) -> String {
+        let name = literal(&self.name());
+        format!("m.run_id = {run} AND m.reference = {}", name.trim_start())
+    }
+
+    /// The statement that notes the numbers of members that others have added.
+    pub fn find_existing(&self, reserved: &str, run: &str) -> String {
+        let number = identifier(&self.number);
+        format!(
+            "UPDATE {reserved} m SET existing = d.{number} FROM {} d \
+             WHERE {} AND m.existing IS NULL AND {} AND d.{number} <> m.number",
+            self.table,
+            self.of_run(run),
+            self.has_key_of_member()
+        )
+    }
+
+    /// A condition for the row of the reference `d` that has the key of the reserved member `m`.
+    pub fn has_key_of_member(&self) -> String {
+        let equal = self.key.iter().zip(1..).map(|((name, type_sql), at)| {
+            format!("d.{} = m.key[{at}]::{type_sql}", identifier(name))
+        });
+        equal.collect::<Vec<_>>().join(" AND ")
+    }
+}
+
+/// The members that the lookups of a flow add.
+pub async fn plan(
+    request: &FlowRequest<'_>,
+    target: &FlowTarget<'_>,
+    steps: Option<&StepPlan>,
+    resolved: &ResolvedColumns,
+    key_name: Option<&str>,
+) -> Result<Vec<MembersPlan>, PlanFailure> {
+    let mut found = Vec::new();
+    for (at, step) in request.flow.steps.iter().enumerate() {
+        if !step.adds_members() {
+            continue;
+        }
+        let planner = Planner {
+            request,
+            target,
+            step,
+            at,
+        };
+        let members = steps.and_then(|steps| steps.members(at));
+        let members = members.expect("a step that adds members has them in its plan");
+        let planned = planner.plan(resolved, steps, key_name, members);
+        found.push(planned.await?);
+    }
+    Ok(found)
+}
+
+struct Planner<'a> {
+    request: &'a FlowRequest<'a>,
+    target: &'a FlowTarget<'a>,
+    step: &'a Step,
+    at: usize,
+}
+
+impl Planner<'_> {
+    fn refused(&self, what: &str, hint: impl Into<String>) -> PlanFailure {
+        let what = format!("step {}, unmatched = \"add\": {what}", self.at + 1);
+        self.target.mismatch(what, hint).into()
+    }
+
+    async fn plan(
+        &self,
+        resolved: &ResolvedColumns,
+        steps: Option<&StepPlan>,
+        key_name: Option<&str>,
+        members: &Arc<Members>,
+    ) -> Result<MembersPlan, PlanFailure> {
+        if let Some(commit) = self.request.straight() {
+            return Err(self.refused(
+                &format!(
+                    "members are added by the switch, and {} has none for its rows",
+                    commit.setting()
+                ),
+                format!("leave {} out", commit.setting()),
+            ));
+        }
+        let table = self.table().await?;
+        let Some(taken) = self.step.take.iter().flatten().next() else {
+            return Err(self.refused("it takes no column", "take the identity column"));
+        };
+        let (own, number) = (taken.0.as_str(), taken.1.as_str());
+        self.refuse_later_uses(own, steps, key_name)?;
+        let column = self.loaded(own, resolved)?;
+        let on: BTreeMap<&String, &String> = self.step.on.iter().flatten().collect();
+        let mut key: Vec<(usize, &String)> = on.into_values().enumerate().collect();
+        key.sort_by_key(|(_, name)| *name);
+        let names: Vec<String> = key.iter().map(|(_, name)| (*name).clone()).collect();
+        Ok(MembersPlan {
+            step: self.at,
+            reference: self.reference(&table, &names, number).await?,
+            places: key.into_iter().map(|(place, _)| place).collect(),
+            column,
+            members: Arc::clone(members),
+        })
+    }
+
+    /// Schema and name of the reference, which must be in the database of the target and no target itself.
+    async fn table(&self) -> Result<(String, String), PlanFailure> {
+        let package = self.request.package;
+        let lookup = self.step.lookup.as_deref();
+        let connection = lookup.and_then(|lookup| lookup.connection.as_deref());
+        let own = package.connection_of(self.request.flow).ok();
+        let url = |name: Option<&str>| Some(package.connections.get(name?)?.url.trim());
+        let (Some(connection), Some(table)) = (connection, lookup.and_then(|it| it.table.as_ref()))
+        else {
+            return Err(self.refused(
+                "the reference is no table of a connection",
+                "name a table of the target's database",
+            ));
+        };
+        if url(Some(connection)) != url(own) {
+            return Err(self.refused(
+                &format!(
+                    "the reference is read from `{connection}`, and members are added in the transaction of the target, which \
+                     is in `{}`",
+                    own.unwrap_or("another database")
+                ),
+                "use unmatched = \"reject\", or a reference in the database of the target",
+            ));
+        }
+        let name = TableName::parse(table).map_err(|kind| {
+            self.refused(&kind.to_string(), "write the reference as `schema.table`")
+        })?;
+        let schema = match name.schema {
+            Some(schema) => schema,
+            None => catalog::default_schema(self.request.session, &name.name).await?,
+        };
+        Ok((schema, name.name))
+    }
+
+    /// A number may be replaced by that of the same member before the rows are switched in, so nothing may depend on it.
+    fn refuse_later_uses(
+        &self,
+        own: &str,
+        steps: Option<&StepPlan>,
+        key_name: Option<&str>,
+    ) -> Result<(), PlanFailure> {
+        let hint = "the number of a member is known for certain only when the rows are switched in: use it only as a column of \
+                    the target";
+        if key_name == Some(own) {
+            return Err(self.refused(&format!("`{own}` is the partition key of the target"), hint));
+        }
+        match steps.and_then(|steps| steps.step_that_names(own, self.at + 1)) {
+            None => Ok(()),
+            Some(step) => Err(self.refused(&format!("step {} uses `{own}`", step + 1), hint)),
+        }
+    }
+
+    /// The column of the target that has the numbers.
+    fn loaded(&self, own: &str, resolved: &ResolvedColumns) -> Result<Option<String>, PlanFailure> {
+        let at = resolved
+            .columns
+            .iter()
+            .position(|column| column.name == own);
+        let Some(at) = at else {
+            return Ok(None);
+        };
+        let type_sql = resolved.type_sql[at].as_str();
+        match type_sql {
+            "smallint" | "integer" | "bigint" => Ok(Some(own.to_owned())),
+            _ => Err(self.refused(
+                &format!("`{own}` of the target has the type {type_sql}, and members have integers as numbers"),
+                "make it an integer column",
+            )),
+        }
+    }
+
+    /// The reference, if members can be added to it.
+    async fn reference(
+        &self,
+        (schema, name): &(String, String),
+        key: &[String],
+        number: &str,
+    ) -> Result<MemberTable, PlanFailure> {
+        let session = self.request.session;
+        let table = qualified(schema, name);
+        let Some(facts) = TableFacts::find(session, &table, key, number).await? else {
+            return Err(self.refused(
+                &format!("{table} is no table of the database"),
+                "name a table, and no view",
+            ));
+        };
+        let columns = || listed(key.iter().map(String::as_str));
+        if !facts.is_unique {
+            return Err(self.refused(
+                &format!(
+                    "{table} has no unique index on {} alone, so two runs could add the same member twice",
+                    columns()
+                ),
+                format!(
+                    "CREATE UNIQUE INDEX ON {table} ({});",
+                    key.iter()
+                        .map(|name| identifier(name))
+                        .collect::<Vec<_>>()
+                        .join(", ")
+                ),
+            ));
+        }
+        if let Some(folded) = &facts.folded {
+            return Err(self.refused(
+                &format!(
+                    "`{folded}` of {table} has a collation for which different texts are equal, and lookups compare bytes"
+                ),
+                "use a deterministic collation",
+            ));
+        }
+        let Some(sequence) = facts.sequence.filter(|_| facts.is_number_required) else {
+            return Err(self.refused(
+                &format!(
+                    "the taken column `{number}` of {table} is neither an identity column nor one that is NOT NULL and takes its \
+                     default from a sequence, so there are no numbers for new members"
+                ),
+                format!(
+                    "ALTER TABLE {table} ALTER {} ADD GENERATED BY DEFAULT AS IDENTITY;",
+                    identifier(number)
+                ),
+            ));
+        };
+        if !facts.required.is_empty() {
+            let required = facts.required.iter().map(String::as_str);
+            return Err(self.refused(
+                &format!(
+                    "a member has only its key and its number, and {table} wants values for {}, which are NOT NULL without a \
+                     default",
+                    listed(required)
+                ),
+                "give these columns defaults, or allow NULL in them",
+            ));
+        }
+        Ok(MemberTable {
+            table,
+            oid: facts.oid,
+            key: key.iter().cloned().zip(facts.key_types).collect(),
+            number: number.to_owned(),
+            number_type: facts.number_type,
+            sequence,
+        })
+    }
+}
+
+/// Where numbers of a reference's members are staged: a table, and its column.
+pub struct StagedNumbers {
+    /// The staging table in SQL.
+    pub table: String,
+    /// The column in SQL.
+    pub column: String,
+}
+
+/// A reference with everything that needs it in the switch.
+pub struct SwitchMembers<'a> {
+    /// The first flow that adds members to it.
+    pub flow: usize,
+    /// The reference.
+    pub reference: &'a MemberTable,
+    /// The columns that have numbers of its members.
+    pub staged: Vec<StagedNumbers>,
+}
+
+/// The references of a plan, in the order of their names, so that two switches do not wait for each other.
+pub fn of_switch(plan: &Plan) -> Vec<SwitchMembers<'_>> {
+    let mut found: Vec<SwitchMembers<'_>> = Vec::new();
+    for (flow_index, flow) in plan.flows.iter().enumerate() {
+        for members in &flow.members {
+            let is_same = |own: &SwitchMembers<'_>| own.reference == &members.reference;
+            let at = found.iter().position(is_same).unwrap_or(found.len());
+            if at == found.len() {
+                found.push(SwitchMembers {
+                    flow: flow_index,
+                    reference: &members.reference,
+                    staged: Vec::new(),
+                });
+            }
+            let Some(column) = &members.column else {
+                continue;
+            };
+            let staged = flow.units.iter().map(|unit| StagedNumbers {
+                table: qualified(&plan.settings.staging_schema, &unit.staging_table),
+                column: identifier(column),
+            });
+            found[at].staged.extend(staged);
+        }
+    }
+    found.sort_by_key(|own| own.reference.name());
+    found
+}
+
+impl SwitchMembers<'_> {
+    /// Statements that mark the members that staged rows have.
+    pub fn mark(&self, reserved: &str, run: &str) -> Vec<String> {
+        let own = self.reference.of_run(run);
+        let statement = |StagedNumbers { table, column }: &StagedNumbers| {
+            format!(
+                "UPDATE {reserved} m SET is_used = true WHERE {own} AND NOT m.is_used \
+                 AND EXISTS (SELECT FROM {table} s WHERE s.{column} = m.number)"
+            )
+        };
+        self.staged.iter().map(statement).collect()
+    }
+
+    /// The statement that adds the marked members. It waits for a transaction that adds one of them.
+    pub fn add(&self, reserved: &str, run: &str) -> String {
+        let reference = self.reference;
+        let key = reference.key.iter();
+        let names: Vec<String> = key.map(|(name, _)| identifier(name)).collect();
+        let values = reference.key.iter().zip(1..);
+        let values = values.map(|((_, type_sql), at)| format!("m.key[{at}]::{type_sql}"));
+        let values: Vec<String> = values.collect();
+        let names = names.join(", ");
+        format!(
+            "INSERT INTO {} ({names}, {}) OVERRIDING SYSTEM VALUE SELECT {}, m.number::{} FROM {reserved} m \
+             WHERE {} AND m.is_used AND m.existing IS NULL ORDER BY m.key ON CONFLICT ({names}) DO NOTHING",
+            reference.table,
+            identifier(&reference.number),
+            values.join(", "),
+            reference.number_type,
+            reference.of_run(run)
+        )
+    }
+
+    /// The statements that give staged rows the number of a member that others have added.
+    pub fn replace(&self, reserved: &str, run: &str) -> Vec<String> {
+        let own = self.reference.of_run(run);
+        let mut statements = vec![self.reference.find_existing(reserved, run)];
+        let staged = self.staged.iter();
+        statements.extend(staged.map(|StagedNumbers { table, column }| {
+            format!(
+                "UPDATE {table} s SET {column} = m.existing FROM {reserved} m \
+                 WHERE {own} AND m.existing IS NOT NULL AND s.{column} = m.number"
+            )
+        }));
+        statements
+    }
+
+    /// The query for the number of marked members that are not in the reference with their numbers.
+    pub fn missing(&self, reserved: &str, run: &str) -> String {
+        let reference = self.reference;
+        format!(
+            "SELECT count(*) FROM {reserved} m WHERE {} AND m.is_used \
+             AND NOT EXISTS (SELECT FROM {} d WHERE {} AND d.{} = coalesce(m.existing, m.number))",
+            reference.of_run(run),
+            reference.table,
+            reference.has_key_of_member(),
+            identifier(&reference.number)
+        )
+    }
+}
+
+/// The catalog's facts about a reference.
+struct TableFacts {
+    oid: u32,
+    key_types: Vec<String>,
+    number_type: String,
+    /// A unique index has the columns of the key and no other.
+    is_unique: bool,
+    /// A column of the key whose collation is not deterministic.
+    folded: Option<String>,
+    /// The sequence of the number's column.
+    sequence: Option<String>,
+    /// NULL is not allowed in it.
+    is_number_required: bool,
+    /// Other columns that need a value.
+    required: Vec<String>,
+}
+
+impl TableFacts {
+    async fn find(
+        session: &Session,
+        table: &str,
+        key: &[String],
+        number: &str,
+    ) -> Result<Option<TableFacts>, PlanFailure> {
+        let sql = "SELECT c.oid, \
+             (SELECT array_agg(format_type(a.atttypid, a.atttypmod) ORDER BY k.place) \
+              FROM unnest($2::text[]) WITH ORDINALITY k (name, place) \
+              JOIN pg_attribute a ON a.attrelid = c.oid AND a.attname = k.name), \
+             n.type, \
+             EXISTS (SELECT FROM pg_index i WHERE i.indrelid = c.oid AND i.indisunique AND i.indimmediate \
+               AND i.indisvalid AND i.indpred IS NULL AND i.indexprs IS NULL \
+               AND (SELECT array_agg(a.attname::text ORDER BY a.attname::text COLLATE \"C\") \
+                    FROM unnest(i.indkey[0:i.indnkeyatts - 1]) k (number) \
+                    JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum = k.number) \
+                 = (SELECT array_agg(k ORDER BY k COLLATE \"C\") FROM unnest($2::text[]) k)), \
+             (SELECT a.attname::text FROM pg_attribute a JOIN pg_collation l ON l.oid = a.attcollation \
+              WHERE a.attrelid = c.oid AND a.attname = ANY ($2::text[]) AND NOT l.collisdeterministic LIMIT 1), \
+             n.sequence, coalesce(n.required, false), \
+             ARRAY(SELECT a.attname::text FROM pg_attribute a \
+              WHERE a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped AND a.attnotnull \
+                AND NOT a.atthasdef AND a.attidentity = '' AND a.attname <> $3 AND a.attname <> ALL ($2::text[]) \
+              ORDER BY a.attnum) \
+             FROM pg_class c LEFT JOIN LATERAL ( \
+               SELECT format_type(a.atttypid, a.atttypmod) AS type, a.attnotnull AS required, \
+                 CASE WHEN a.attidentity <> '' OR EXISTS (SELECT FROM pg_attrdef f \
+                        WHERE f.adrelid = c.oid AND f.adnum = a.attnum \
+                          AND pg_get_expr(f.adbin, f.adrelid) LIKE 'nextval(%') \
+                   THEN pg_get_serial_sequence($1, $3) END AS sequence \
+               FROM pg_attribute a WHERE a.attrelid = c.oid AND a.attname = $3) n ON true \
+             WHERE c.oid = to_regclass($1) AND c.relkind IN ('r', 'p')";
+        let doing = "looking at the reference of a lookup";
+        let rows = session.query(sql, &[&table, &key, &number], doing).await?;
+        Ok(rows.first().map(|row| TableFacts {
+            oid: row.get(0),
+            key_types: row.get::<_, Option<Vec<String>>>(1).unwrap_or_default(),
+            number_type: row.get::<_, Option<String>>(2).unwrap_or_default(),
+            is_unique: row.get(3),
+            folded: row.get(4),
+            sequence: row.get(5),
+            is_number_required: row.get(6),
+            required: row.get(7),
+        }))
+    }
+}
+
+/// Refuses references that are targets of the same run, whose rows come with the switch.
+pub fn refuse_targets(flows: &[FlowPlan]) -> Result<(), PlanError> {
+    for flow in flows {
+        for members in &flow.members {
+            let table = &members.reference.table;
+            if let Some(other) = flows.iter().find(|other| other.target() == *table) {
+                return Err(PlanError::Mismatch {
+                    flow: flow.name.clone(),
+                    what: format!(
+                        "step {}, unmatched = \"add\": {table} is also the target of flow {}",
+                        members.step + 1,
+                        other.name
+                    ),
+                    hint: "load it by a package of its own, before this one".to_owned(),
+                });
+            }
+        }
+    }
+    Ok(())
+}
