@@ -12,9 +12,12 @@ from dataclasses import dataclass
 
 END = "\x00"
 # A SELECT that locks or changes something is no read, and a PRAGMA that sets a value is none.
-NO_READ = r"FOR SHARE|FOR UPDATE|lo_unlink|lo_create\(0|advisory|PRAGMA [a-z_]+ ="
+NO_READ = r"FOR SHARE|FOR UPDATE|REPEATABLEREAD|lo_unlink|lo_create\(0|advisory|PRAGMA [a-z_]+ ="
 READ_WORDS = rf"(?!{NO_READ})(?:SELECT|WITH|VALUES|EXPLAIN|PRAGMA)"
 READ = rf"(?:{READ_WORDS}(?![^{END}]*(?:{NO_READ}))[^{END}]*{END})*"
+
+BEGINS = ("BEGIN", "BEGIN TRANSACTION")
+COMMITS = ("COMMIT", "COMMIT TRANSACTION")
 
 # Lines that are no statements, but stand for one or say how often some are run.
 COMMENTS = ("-- for each ", "-- send the rows to ")
@@ -61,9 +64,9 @@ def pattern_of(line: str) -> str:
     if times := re.fullmatch(r"(\d+) times", comment):
         return f"(?:{pattern}){{{times[1]}}}"
     if comment.startswith("if "):
-        return f"(?:{pattern})*"
+        return f"(?:{pattern}{READ})*"
     if comment.startswith("for each "):
-        return f"(?:{pattern})+"
+        return f"(?:{pattern}{READ})+"
     assert not comment, line
     return pattern
 
@@ -77,13 +80,13 @@ def transactions_of(lines: list[str]) -> Iterator[Transaction]:
             times = int(each[1])
         elif line == "-- for each transaction:":
             is_of_many = True
-        elif line == "BEGIN;":
+        elif line.removesuffix(";") in BEGINS:
             inside = [line]
         elif inside is None:
             yield Transaction([line])
         else:
             inside.append(line)
-            if line == "COMMIT;":
+            if line.removesuffix(";") in COMMITS:
                 for _ in range(times):
                     yield Transaction(inside, is_of_many)
                 inside, times, is_of_many = None, 1, False
@@ -113,12 +116,12 @@ def transactions_run(sessions: list[list[str]]) -> list[list[str]]:
     for own in sessions:
         inside: list[str] | None = None
         for statement in own:
-            if statement == "BEGIN":
+            if statement in BEGINS:
                 inside = [statement]
                 found_transactions.append(inside)
             elif inside is not None:
                 inside.append(statement)
-                if statement == "COMMIT":
+                if statement in COMMITS:
                     inside = None
             elif not re.fullmatch(READ, statement + END, re.DOTALL):
                 found_transactions.append([statement])

@@ -69,6 +69,8 @@ class Double:
     port: int = 0
     # Every batch, in the order of their beginnings.
     batches: list[str] = field(default_factory=list)
+    # The batches of each connection.
+    sessions: list[list[str]] = field(default_factory=list)
     # What the double does not know: a test fails if it is not empty.
     unknown: list[str] = field(default_factory=list)
     # The payload bytes of the last packets and the numbers of ATTENTIONs, for tests.
@@ -147,6 +149,8 @@ class Client:
         self._in, self._out = ssl.MemoryBIO(), ssl.MemoryBIO()
         self._packet_bytes = _FIRST_PACKET_BYTES
         self._only_login = False
+        self._batches: list[str] = []
+        server.sessions.append(self._batches)
         self.session = Session(server.database, self._look)
 
     # Bytes.
@@ -355,6 +359,7 @@ class Client:
     def _batch(self, sql: str) -> None:
         with self._server._sent:
             self._server.batches.append(sql)
+            self._batches.append(sql)
             self._server._sent.notify_all()
         tokens = b""
         counted_before = self.session.transaction_count

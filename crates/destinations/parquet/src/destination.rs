@@ -6,7 +6,8 @@ use std::path::Path;
 use inrush_destination::{
     Abilities, Ability, Address, ColumnForm, Destination, Error, Layout, NewRun, OpenRun,
     OwnMemory, PastRun, PublishStep, PublishedTogether, ResolvedType, Result, RunRecord, RunState,
-    SplitFacts, Streams, TargetFacts, TargetName, TargetPlan, UndoRequest, UndoneRun, UnitRecord,
+    RunSteps, SplitFacts, StepsRequest, Streams, TargetFacts, TargetName, TargetPlan, UndoRequest,
+    UndoneRun, UnitRecord,
 };
 use inrush_rows::ids::{RunKey, UnitKey};
 
@@ -15,7 +16,7 @@ use crate::lock::Lock;
 use crate::options::Options;
 use crate::run::{ParquetRun, remove_staging};
 use crate::table::Table;
-use crate::{files, joined, merging, names, publish, recover, sums, types, undo};
+use crate::{files, joined, merging, names, publish, recover, steps, sums, types, undo};
 
 /// Bytes of text of a unit, which becomes one file: readers prefer large files.
 const UNIT_BYTES: u64 = 128 << 20;
@@ -101,6 +102,10 @@ impl Destination for ParquetFolder {
 
     fn lay_out(&self, _target: &TargetPlan, splits: &[SplitFacts<'_>]) -> Result<Layout> {
         Ok(merging::lay_out(splits, self.options.merge_bytes))
+    }
+
+    fn steps(&self, request: &StepsRequest<'_>) -> Result<RunSteps> {
+        steps::of_run(&self.root, request)
     }
 
     fn runs(&self, run_key: Option<&RunKey>) -> Result<Vec<PastRun>> {

@@ -19,6 +19,7 @@
 //! `_inrush.json` is replaced together with its generation, so a run is in a table exactly if that file lists it. The
 //! run's file in `runs/` is written afterwards; if a crash comes between, it is restored from `_inrush.json`.
 
+use std::fmt::Display;
 use std::path::{Path, PathBuf};
 
 use inrush_destination::{
@@ -69,15 +70,15 @@ impl Root {
         self.home().join("runs")
     }
 
-    fn run_file(&self, run_id: RunId) -> PathBuf {
+    pub(super) fn run_file(&self, run_id: impl Display) -> PathBuf {
         self.runs_folder().join(format!("{run_id}.json"))
     }
 
-    pub(super) fn units_file(&self, run_id: RunId) -> PathBuf {
+    pub(super) fn units_file(&self, run_id: impl Display) -> PathBuf {
         self.runs_folder().join(format!("{run_id}.units.jsonl"))
     }
 
-    pub(super) fn staging(&self, run_id: RunId) -> PathBuf {
+    pub(super) fn staging(&self, run_id: impl Display) -> PathBuf {
         self.home().join("staging").join(run_id.to_string())
     }
 
@@ -101,9 +102,15 @@ impl Root {
         self.home().join("locks").join(name)
     }
 
-    fn table_lock(&self, table: &Path) -> PathBuf {
+    pub(super) fn table_lock(&self, table: &Path) -> PathBuf {
         let name = format!("table-{}.lock", digest(&[&table.to_string_lossy()]));
         self.home().join("locks").join(name)
+    }
+
+    /// The folder in which a run with this key tries out what the file system can do.
+    pub(super) fn trial(&self, run_key: &RunKey) -> PathBuf {
+        let name = format!("trial-{}", digest(&[run_key.as_str()]));
+        self.home().join(name)
     }
 
     /// Locks tables by `lock`, which is given the path of each lock and its table in words. All do so in the same order: two

@@ -43,6 +43,7 @@ mod publish;
 mod recover;
 mod run;
 mod run_target;
+mod steps;
 mod stream;
 mod sums;
 mod table;

@@ -1,6 +1,7 @@
 //! The next generation of a table: made beside it, exchanged with it in one step, and the old one retired.
 
 use std::collections::BTreeSet;
+use std::fmt::Display;
 use std::fs;
 use std::io;
 use std::os::unix::fs::MetadataExt;
@@ -125,17 +126,17 @@ pub(super) fn retire(root: &Root, run_id: RunId, old: &Path) -> Result<()> {
     if !old.is_dir() {
         return Ok(());
     }
-    let retired = root.retired();
-    files::make_folder(&retired)?;
-    let name = old
-        .file_name()
-        .unwrap_or_default()
-        .to_string_lossy()
-        .into_owned();
-    let place = retired.join(format!("{}-{name}", run_id));
+    files::make_folder(&root.retired())?;
+    let place = retired(root, run_id, old);
     files::remove_folder(&place)?;
     fs::rename(old, &place).map_err(failed("cannot put away", old))?;
     remove_alone(&place)
+}
+
+/// The place of an old generation that is put away.
+pub(super) fn retired(root: &Root, run_id: impl Display, old: &Path) -> PathBuf {
+    let name = old.file_name().unwrap_or_default().to_string_lossy();
+    root.retired().join(format!("{run_id}-{name}"))
 }
 
 fn remove_alone(folder: &Path) -> Result<()> {

@@ -152,7 +152,7 @@ fn build(run: &ParquetRun, target: &RunTarget) -> Result<Step> {
         .filter(|file| stays(file))
         .collect();
     let place = run.root.folder().join(&target.path);
-    let mut next = Building::new(target.staging.with_extension("next"))?;
+    let mut next = Building::new(target.next())?;
     for file in &kept {
         next.link(&place.join(&file.path), &file.path)?;
     }
@@ -322,8 +322,7 @@ fn finish(run: &ParquetRun, reached: &dyn Fn(PublishStep)) -> Result<()> {
         return Ok(());
     }
     for target in &run.targets {
-        let old = target.staging.with_extension("next");
-        retire(&run.root, run.stored.record.run_id, &old)?;
+        retire(&run.root, run.stored.record.run_id, &target.next())?;
     }
     let mut stored = run.stored.clone();
     stored.publishing = None;

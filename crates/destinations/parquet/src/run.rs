@@ -5,6 +5,7 @@
 
 use std::collections::{BTreeSet, HashSet};
 use std::ffi::OsString;
+use std::fmt::Display;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
@@ -76,11 +77,7 @@ impl ParquetRun {
             .takes_over
             .map(|run_id| stopped(root, new, run_id))
             .transpose()?;
-        files::check_file_system(
-            &root
-                .home()
-                .join(format!("trial-{}", digest(&[new.run_key.as_str()]))),
-        )?;
+        files::check_file_system(&root.trial(&new.run_key))?;
         check_targets(plans)?;
         check_bloom_filters(options, plans)?;
         let mut prepared = Vec::with_capacity(plans.len());
@@ -202,7 +199,7 @@ impl ParquetRun {
 /// A target with its staging folder, and the same target as recorded in the run's file.
 pub(super) fn staged_target(
     root: &Root,
-    run_id: RunId,
+    run_id: impl Display,
     plan: TargetPlan,
     path: PathBuf,
     layout: Layout,

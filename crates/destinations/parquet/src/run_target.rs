@@ -14,3 +14,10 @@ pub(super) struct RunTarget {
     pub(super) layout: Layout,
     pub(super) staging: PathBuf,
 }
+
+impl RunTarget {
+    /// The folder of its next generation while it is made, and of the old one right after the exchange.
+    pub(super) fn next(&self) -> PathBuf {
+        self.staging.with_extension("next")
+    }
+}

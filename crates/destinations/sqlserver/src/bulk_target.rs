@@ -62,18 +62,22 @@ impl BulkTarget {
             }
         });
         let described: Vec<String> = described.collect();
-        let mut hints = vec!["KEEP_NULLS"];
-        if options.table_lock {
-            hints.push("TABLOCK");
-        }
         Ok(BulkTarget {
-            statement: format!(
-                "INSERT BULK {table} ({}) WITH ({})",
-                described.join(", "),
-                hints.join(", ")
-            ),
+            statement: statement(table, &described.join(", "), options),
             columns,
             places,
         })
     }
+}
+
+/// The statement that begins a bulk load, with the described columns.
+pub fn statement(table: &str, columns: &str, options: &Options) -> String {
+    let mut hints = vec!["KEEP_NULLS"];
+    if options.table_lock {
+        hints.push("TABLOCK");
+    }
+    format!(
+        "INSERT BULK {table} ({columns}) WITH ({})",
+        hints.join(", ")
+    )
 }

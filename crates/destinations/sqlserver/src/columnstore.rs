@@ -17,7 +17,6 @@ use inrush_rows::quantity;
 use crate::catalog;
 use crate::connection::{POLITE_LOCK_MILLISECONDS, RUN_LOCK_MILLISECONDS, SqlSession};
 use crate::indexes::CLUSTERED_COLUMNSTORE;
-use crate::partitions::Partitioning;
 use crate::server::Server;
 use crate::sql;
 
@@ -28,9 +27,9 @@ const COMPRESSED_ROWS_MIN: u64 = 102_400;
 /// The name of the columnstore of a new table. Names of indexes are unique in their table only.
 const NEW_NAME: &str = "columnstore";
 
-/// The statement that makes a new table, with all of its rows, a columnstore.
-pub fn statement(table: &str, partitioning: Option<&Partitioning>) -> String {
-    let on = partitioning.map(|partitioning| format!(" ON {}", partitioning.on()));
+/// The statement that makes a new table, with all of its rows, a columnstore. `on` is the place of its partitions.
+pub fn statement(table: &str, on: Option<String>) -> String {
+    let on = on.map(|on| format!(" ON {on}"));
     format!(
         "CREATE CLUSTERED COLUMNSTORE INDEX {} ON {table}{}",
         sql::identifier(NEW_NAME),

@@ -50,6 +50,28 @@ impl CancelRun for RunInterrupt {
     }
 }
 
+/// The statement that begins a transaction.
+pub const BEGIN: &str = "BEGIN TRANSACTION";
+/// The statement that commits it.
+pub const COMMIT: &str = "COMMIT TRANSACTION";
+
+/// The batch that sets up a session.
+pub fn settings(purpose: Purpose) -> String {
+    let lock_timeout = lock_waits_statement(match purpose {
+        Purpose::Planning => POLITE_LOCK_MILLISECONDS,
+        Purpose::Run => RUN_LOCK_MILLISECONDS,
+    });
+    // XACT_ABORT: an error rolls the whole transaction back. ARITHABORT: rows go into indexed views.
+    format!(
+        "SET XACT_ABORT ON; SET ARITHABORT ON; SET NOCOUNT OFF; SET TRANSACTION ISOLATION LEVEL READ COMMITTED; {lock_timeout}"
+    )
+}
+
+/// The statement that sets the longest wait for a lock.
+pub fn lock_waits_statement(milliseconds: u32) -> String {
+    format!("SET LOCK_TIMEOUT {milliseconds}")
+}
+
 /// A session with the server.
 #[derive(Debug)]
 pub struct SqlSession {
@@ -66,16 +88,7 @@ impl SqlSession {
     ) -> Result<SqlSession> {
         let session = Session::connect(options, number, interrupt).map_err(address_error)?;
         let mut session = SqlSession { session };
-        let lock_timeout = match purpose {
-            Purpose::Planning => POLITE_LOCK_MILLISECONDS,
-            Purpose::Run => RUN_LOCK_MILLISECONDS,
-        };
-        // XACT_ABORT: an error rolls the whole transaction back. ARITHABORT: rows go into indexed views.
-        let settings = format!(
-            "SET XACT_ABORT ON; SET ARITHABORT ON; SET NOCOUNT OFF; SET TRANSACTION ISOLATION LEVEL READ COMMITTED; SET \
-             LOCK_TIMEOUT {lock_timeout}"
-        );
-        session.run("cannot set up a session", &settings)?;
+        session.run("cannot set up a session", &settings(purpose))?;
         Ok(session)
     }
 
@@ -114,19 +127,18 @@ impl SqlSession {
 
     /// Sets the longest wait for a lock.
     pub fn limit_lock_waits(&mut self, milliseconds: u32) -> Result<()> {
-        let statement = format!("SET LOCK_TIMEOUT {milliseconds}");
+        let statement = lock_waits_statement(milliseconds);
         self.run("cannot set up a session", &statement).map(drop)
     }
 
     /// Begins a transaction.
     pub fn begin(&mut self) -> Result<()> {
-        self.run("cannot begin a transaction", "BEGIN TRANSACTION")
-            .map(drop)
+        self.run("cannot begin a transaction", BEGIN).map(drop)
     }
 
     /// Commits the transaction.
     pub fn commit(&mut self, doing: &str) -> Result<()> {
-        self.run(doing, "COMMIT TRANSACTION").map(drop)
+        self.run(doing, COMMIT).map(drop)
     }
 
     /// Rolls the transaction back, if there is one.

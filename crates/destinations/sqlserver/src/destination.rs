@@ -6,8 +6,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use inrush_destination::sums::ColumnForm;
 use inrush_destination::{
     Abilities, Address, Destination, Error, Filling, Layout, NewRun, OpenRun, PastRun,
-    PublishesInto, ResolvedType, Result, RunRecord, RunState, SplitFacts, TargetFacts, TargetName,
-    TargetPlan, UnitRecord,
+    PublishesInto, ResolvedType, Result, RunRecord, RunState, RunSteps, SplitFacts, StepsRequest,
+    TargetFacts, TargetName, TargetPlan, UnitRecord,
 };
 use inrush_rows::ids::RunKey;
 use inrush_tdsclient::Interrupt;
@@ -23,6 +23,7 @@ use crate::run::SqlRun;
 use crate::server::Server;
 use crate::sql;
 use crate::staging;
+use crate::steps;
 use crate::sums;
 use crate::types;
 
@@ -181,6 +182,10 @@ impl Destination for SqlServer {
             Filling::OneOrSeveral,
             || PublishesInto::Target,
         ))
+    }
+
+    fn steps(&self, request: &StepsRequest<'_>) -> Result<RunSteps> {
+        self.asking(|session| steps::of_run(session, &self.options, &self.ledger, request))
     }
 
     fn runs(&self, run_key: Option<&RunKey>) -> Result<Vec<PastRun>> {

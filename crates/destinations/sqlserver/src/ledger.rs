@@ -3,6 +3,8 @@
 //! Texts have a binary collation: keys that differ in case or in blanks are different keys. Each table has a clustered
 //! primary key, so that a session locks the row of its run and no other.
 
+use std::fmt::Display;
+
 use inrush_destination::{Error, LedgerRow, NewRun, Result, RunRecord, RunState, UnitRecord};
 use inrush_rows::ids::{RunId, RunKey, UnitKey};
 
@@ -69,16 +71,21 @@ impl Ledger {
 
     /// Creates it if it does not exist. The session is in a transaction that no other process begins a run in.
     pub fn create(&self, session: &mut SqlSession) -> Result<()> {
-        if self.exists(session)? {
-            return Ok(());
+        for statement in self.create_statements(session)? {
+            session.run("cannot make the ledger", &statement)?;
         }
-        let doing = "cannot make the ledger";
+        Ok(())
+    }
+
+    /// The batches that create what it lacks, without the table of lineage.
+    pub fn create_statements(&self, session: &mut SqlSession) -> Result<Vec<String>> {
+        if self.exists(session)? {
+            return Ok(Vec::new());
+        }
+        let mut statements = Vec::new();
         if catalog::schema(session, &self.schema)?.is_none() {
             // CREATE SCHEMA must be alone in its batch.
-            session.run(
-                doing,
-                &format!("CREATE SCHEMA {}", sql::identifier(&self.schema)),
-            )?;
+            statements.push(format!("CREATE SCHEMA {}", sql::identifier(&self.schema)));
         }
         let unit = format!(
             "CREATE TABLE {} (run_id bigint NOT NULL, unit_key nvarchar(200) {COLLATION} NOT NULL, target nvarchar(max) \
@@ -95,9 +102,8 @@ impl Ledger {
              NOT NULL)",
             self.run
         );
-        session.run(doing, &unit)?;
-        session.run(doing, &run)?;
-        Ok(())
+        statements.extend([unit, run]);
+        Ok(statements)
     }
 
     /// The runs of a package, or of all, the oldest first. A run whose row another session is changing is left out:
@@ -228,10 +234,8 @@ impl Ledger {
             switched_at_microseconds: None,
             targets,
         };
-        let statement = format!(
-            "INSERT INTO {} ({RUN_COLUMNS}) VALUES ({run_id}, {VERSION}, {}, {}, {}, {}, {}, 1, N'loading', {}, NULL, {}, {}, \
-             N'[]')",
-            self.run,
+        let values = format!(
+            "{run_id}, {VERSION}, {}, {}, {}, {}, {}, 1, N'loading', {}, NULL, {}, {}, N'[]'",
             sql::text(record.name.as_str()),
             sql::text(record.run_key.as_str()),
             sql::text(&record.package),
@@ -241,8 +245,14 @@ impl Ledger {
             sql::text(&json(&record.targets)),
             sql::text(&json(&staging)),
         );
+        let statement = self.enter_statement(&values);
         session.run("cannot enter the run into the ledger", &statement)?;
         Ok(record)
+    }
+
+    /// The statement that enters a run, with its values.
+    pub fn enter_statement(&self, values: &str) -> String {
+        format!("INSERT INTO {} ({RUN_COLUMNS}) VALUES ({values})", self.run)
     }
 
     /// Takes over a stopped run: raises its epoch, so that its former holder cannot write any more.
@@ -259,18 +269,22 @@ impl Ledger {
         record.holder = run.holder.clone();
         record.package_hash = run.package_hash.clone();
         record.targets = targets;
-        let statement = format!(
-            "UPDATE {} SET epoch = {}, holder = {}, package_hash = {}, targets = {}, staging = {} WHERE run_id = {}",
-            self.run,
+        let values = format!(
+            "epoch = {}, holder = {}, package_hash = {}, targets = {}, staging = {}",
             record.epoch,
             sql::text(&record.holder),
             sql::text(&record.package_hash),
             sql::text(&json(&record.targets)),
             sql::text(&json(&staging)),
-            record.run_id,
         );
+        let statement = self.take_over_statement(record.run_id, &values);
         session.run("cannot take the run over in the ledger", &statement)?;
         Ok(record)
+    }
+
+    /// The statement that takes a run over, with the new values.
+    pub fn take_over_statement(&self, run_id: impl Display, values: &str) -> String {
+        format!("UPDATE {} SET {values} WHERE run_id = {run_id}", self.run)
     }
 
     /// Keeps the lineage of a run in place of an earlier attempt's, in the transaction that enters the run. Ledgers of older
@@ -281,25 +295,35 @@ impl Ledger {
         run_id: RunId,
         lineage: &str,
     ) -> Result<()> {
-        let doing = "cannot enter the lineage of the run into the ledger";
-        let table = &self.lineage;
-        if catalog::entry(session, &self.schema, LINEAGE)?.is_none() {
-            let made = format!(
-                "CREATE TABLE {table} (run_id bigint NOT NULL PRIMARY KEY CLUSTERED, lineage nvarchar(max) {COLLATION} NOT \
-                 NULL)"
-            );
-            session.run(doing, &made)?;
+        let create = self.create_lineage_statement(session)?;
+        let keep = self.lineage_statements(run_id, &sql::text(lineage));
+        for statement in create.into_iter().chain(keep) {
+            session.run(
+                "cannot enter the lineage of the run into the ledger",
+                &statement,
+            )?;
         }
-        session.run(
-            doing,
-            &format!("DELETE FROM {table} WHERE run_id = {run_id}"),
-        )?;
-        let statement = format!(
-            "INSERT INTO {table} (run_id, lineage) VALUES ({run_id}, {})",
-            sql::text(lineage)
-        );
-        session.run(doing, &statement)?;
         Ok(())
+    }
+
+    /// The statement that creates the table of lineage, if it does not exist.
+    pub fn create_lineage_statement(&self, session: &mut SqlSession) -> Result<Option<String>> {
+        let found = catalog::entry(session, &self.schema, LINEAGE)?;
+        Ok(found.is_none().then(|| {
+            format!(
+                "CREATE TABLE {} (run_id bigint NOT NULL PRIMARY KEY CLUSTERED, lineage nvarchar(max) {COLLATION} NOT NULL)",
+                self.lineage
+            )
+        }))
+    }
+
+    /// The statements that keep the lineage of a run. `lineage` is a literal.
+    pub fn lineage_statements(&self, run_id: impl Display, lineage: &str) -> [String; 2] {
+        let table = &self.lineage;
+        [
+            format!("DELETE FROM {table} WHERE run_id = {run_id}"),
+            format!("INSERT INTO {table} (run_id, lineage) VALUES ({run_id}, {lineage})"),
+        ]
     }
 
     /// The lineage of a run, if it was kept.
@@ -318,11 +342,7 @@ impl Ledger {
     /// Holds the run's row until the transaction ends, and fails if another process has taken over or ended the run.
     /// Streams share the row; who takes the run over waits for their transactions.
     pub fn fence(&self, session: &mut SqlSession, record: &RunRecord) -> Result<()> {
-        let question = format!(
-            "SELECT epoch, state, holder FROM {} WITH (REPEATABLEREAD) WHERE run_id = {}",
-            self.run, record.run_id
-        );
-        let rows = session.rows(READING, &question)?;
+        let rows = session.rows(READING, &self.fence_statement(record.run_id))?;
         let row: Vec<String> = rows
             .into_iter()
             .flatten()
@@ -347,15 +367,30 @@ impl Ledger {
         }
     }
 
+    /// The query that holds the row of a run.
+    pub fn fence_statement(&self, run_id: impl Display) -> String {
+        format!(
+            "SELECT epoch, state, holder FROM {} WITH (REPEATABLEREAD) WHERE run_id = {run_id}",
+            self.run
+        )
+    }
+
     /// The statement that enters a unit.
     pub fn unit_statement(&self, run_id: RunId, unit: &UnitRecord) -> String {
-        format!(
-            "INSERT INTO {} (run_id, unit_key, target, rows_loaded, detail) VALUES ({run_id}, {}, {}, {}, {})",
-            self.unit,
+        self.enter_unit_statement(&format!(
+            "{run_id}, {}, {}, {}, {}",
             sql::text(unit.key.as_str()),
             sql::text(&unit.target),
             unit.rows_loaded,
             sql::text(&unit.detail),
+        ))
+    }
+
+    /// The statement that enters a unit, with its values.
+    pub fn enter_unit_statement(&self, values: &str) -> String {
+        format!(
+            "INSERT INTO {} (run_id, unit_key, target, rows_loaded, detail) VALUES ({values})",
+            self.unit
         )
     }
 
@@ -366,13 +401,18 @@ impl Ledger {
         run_id: RunId,
         target: &str,
     ) -> Result<()> {
-        let statement = format!(
+        let statement = self.forget_statement(run_id, target);
+        session.run("cannot remove units from the ledger", &statement)?;
+        Ok(())
+    }
+
+    /// The statement that deletes the units of a target.
+    pub fn forget_statement(&self, run_id: impl Display, target: &str) -> String {
+        format!(
             "DELETE FROM {} WHERE run_id = {run_id} AND target = {}",
             self.unit,
             sql::text(target)
-        );
-        session.run("cannot remove units from the ledger", &statement)?;
-        Ok(())
+        )
     }
 
     /// Marks a run as switched. Its staging tables are gone.
@@ -383,14 +423,24 @@ impl Ledger {
         at_microseconds: i64,
         loaded: &[u64],
     ) -> Result<()> {
-        let statement = format!(
-            "UPDATE {} SET state = N'switched', switched_at = {at_microseconds}, loaded = {}, staging = N'[]' WHERE run_id = \
-             {run_id}",
-            self.run,
-            sql::text(&json(&loaded)),
-        );
+        let loaded = sql::text(&json(&loaded));
+        let statement = self.switched_statement(run_id, at_microseconds, &loaded);
         session.run("cannot mark the run as switched", &statement)?;
         Ok(())
+    }
+
+    /// The statement that marks a run as switched. `loaded` is a literal.
+    pub fn switched_statement(
+        &self,
+        run_id: impl Display,
+        at_microseconds: impl Display,
+        loaded: &str,
+    ) -> String {
+        format!(
+            "UPDATE {} SET state = N'switched', switched_at = {at_microseconds}, loaded = {loaded}, staging = N'[]' WHERE \
+             run_id = {run_id}",
+            self.run
+        )
     }
 
     /// Notes that a target has no rows of earlier runs any more.
@@ -405,16 +455,20 @@ impl Ledger {
                 }
             }
             if is_changed {
-                let statement = format!(
-                    "UPDATE {} SET loaded = {} WHERE run_id = {}",
-                    self.run,
-                    sql::text(&json(&loaded)),
-                    stored.record.run_id
-                );
+                let loaded = sql::text(&json(&loaded));
+                let statement = self.loaded_statement(stored.record.run_id, &loaded);
                 session.run("cannot record the replaced rows in the ledger", &statement)?;
             }
         }
         Ok(())
+    }
+
+    /// The statement that records the rows that a run has in each of its targets. `loaded` is a literal.
+    pub fn loaded_statement(&self, run_id: impl Display, loaded: &str) -> String {
+        format!(
+            "UPDATE {} SET loaded = {loaded} WHERE run_id = {run_id}",
+            self.run
+        )
     }
 
     /// Marks a run as discarded.

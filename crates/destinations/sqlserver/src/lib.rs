@@ -12,6 +12,7 @@
 //! | [`bulk_target`], [`bulk_writer`], [`careful`] | INSERT BULK; which rows a target refuses |
 //! | [`sums`] | the server's own sums of staged rows |
 //! | [`publish`], [`ways`] | its last step; how rows get into each target |
+//! | [`steps`] | the steps of a run, as `inrush check` prints them |
 //! | [`ledger`], [`ledger_row`], [`lock`] | runs and units in the database; the lock of a run |
 //! | [`staging`], [`catalog`], [`types`] | tables of a run; existing tables; types |
 //! | [`shape`], [`indexes`], [`partitions`] | what staging has in common with its target; partitions of both |
@@ -38,6 +39,7 @@ mod server;
 mod shape;
 mod sql;
 mod staging;
+mod steps;
 mod stream;
 mod sums;
 mod types;

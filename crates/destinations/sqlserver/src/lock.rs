@@ -14,8 +14,7 @@ const LEDGER_LOCK_MILLISECONDS: u32 = 60_000;
 
 /// Takes the lock of a run, or fails with the name of its holder.
 pub fn take(session: &mut SqlSession, ledger: &Ledger, run_key: &RunKey) -> Result<()> {
-    let resource = format!("inrush run {run_key}");
-    if is_granted(session, &resource, "Session", RUN_LOCK_MILLISECONDS)? {
+    if is_granted(session, &run_statement(run_key))? {
         return Ok(());
     }
     Err(held(session, ledger, Some(run_key)))
@@ -23,8 +22,7 @@ pub fn take(session: &mut SqlSession, ledger: &Ledger, run_key: &RunKey) -> Resu
 
 /// Takes the lock under which runs are entered, until the transaction ends.
 pub fn take_ledger(session: &mut SqlSession, ledger: &Ledger) -> Result<()> {
-    let resource = format!("inrush ledger {}", ledger.run);
-    if is_granted(session, &resource, "Transaction", LEDGER_LOCK_MILLISECONDS)? {
+    if is_granted(session, &ledger_statement(ledger))? {
         return Ok(());
     }
     Err(held(session, ledger, None))
@@ -48,18 +46,28 @@ pub fn held(session: &mut SqlSession, ledger: &Ledger, run_key: Option<&RunKey>)
     }
 }
 
-fn is_granted(
-    session: &mut SqlSession,
-    resource: &str,
-    owner: &str,
-    timeout_milliseconds: u32,
-) -> Result<bool> {
-    let statement = format!(
+/// The statement that takes the lock of a run.
+pub fn run_statement(run_key: &RunKey) -> String {
+    let resource = format!("inrush run {run_key}");
+    statement(&resource, "Session", RUN_LOCK_MILLISECONDS)
+}
+
+/// The statement that takes the lock under which runs are entered.
+pub fn ledger_statement(ledger: &Ledger) -> String {
+    let resource = format!("inrush ledger {}", ledger.run);
+    statement(&resource, "Transaction", LEDGER_LOCK_MILLISECONDS)
+}
+
+fn statement(resource: &str, owner: &str, timeout_milliseconds: u32) -> String {
+    format!(
         "EXEC sp_getapplock @Resource = {}, @LockMode = N'Exclusive', @LockOwner = N'{owner}', @LockTimeout = \
          {timeout_milliseconds}",
         sql::text(resource)
-    );
-    let answer = session.run("cannot ask for the run's lock", &statement)?;
+    )
+}
+
+fn is_granted(session: &mut SqlSession, statement: &str) -> Result<bool> {
+    let answer = session.run("cannot ask for the run's lock", statement)?;
     // 0 and 1: granted, at once or after a wait. -1: not in time.
     match answer.return_status {
         Some(status) if status >= 0 => Ok(true),

@@ -7,6 +7,8 @@
 //!
 //! SWITCH waits for its lock at low priority: statements that come later are not held up by its waiting.
 
+use std::fmt::Display;
+
 use inrush_destination::{Error, PublishStep, Published, Result, WriteMode};
 use inrush_rows::calendar::now_microseconds;
 use inrush_rows::plural::counted;
@@ -19,6 +21,7 @@ use crate::run::SqlRun;
 use crate::shape::TableShape;
 use crate::sql;
 use crate::staging::Staging;
+use crate::steps::{self, FillStep};
 use crate::ways::{self, Way};
 
 /// A minute, as sessions of a run wait for other locks; then the switch gives up, and the session that holds the lock goes on.
@@ -167,10 +170,6 @@ impl Filling<'_> {
                     hint: "use the mode append or replace, or empty it".to_owned(),
                 });
             }
-            (WriteMode::Replace, _) => empty(self.session, staging)?,
-            (WriteMode::ReplacePartitions, Some(partitioning)) => {
-                empty_partitions(self.session, staging, &shape, partitioning, &staged)?;
-            }
             (WriteMode::ReplacePartitions, None) => {
                 return Err(Error::Unsuitable {
                     what: format!("{} has no partitions by now", target.sql),
@@ -179,24 +178,36 @@ impl Filling<'_> {
             }
             _ => {}
         }
-        self.run.refuse_interrupted()?;
-        match way {
-            Way::Switch(before) if **before == shape => match partitioning {
-                Some(partitioning) => self.switch_partitions(partitioning, &staged)?,
-                None => self.switch_table()?,
-            },
+        let switches = match way {
+            Way::Switch(before) if **before == shape => true,
             Way::Switch(_) | Way::Rename => {
                 self.copied_because("it was changed while the rows were prepared");
-                self.copy("", self.staged)?;
+                false
             }
             Way::Copy(reason) => {
                 if let Some(reason) = reason {
                     self.copied_because(reason);
                 }
-                self.copy("", self.staged)?;
+                false
+            }
+        };
+        for step in steps::fill(mode, switches) {
+            self.run.refuse_interrupted()?;
+            match (step, partitioning) {
+                (FillStep::Empty, _) => empty(self.session, staging)?,
+                (FillStep::EmptyPartitions, Some(partitioning)) => {
+                    empty_partitions(self.session, staging, &shape, partitioning, &staged)?;
+                }
+                // It was refused above.
+                (FillStep::EmptyPartitions, None) => {}
+                (FillStep::Switch, Some(partitioning)) => {
+                    self.switch_partitions(partitioning, &staged)?;
+                }
+                (FillStep::Switch, None) => self.switch_table()?,
+                (FillStep::Copy, _) => self.copy("", self.staged)?,
+                (FillStep::DropStaging, _) => staging.remove(self.session)?,
             }
         }
-        staging.remove(self.session)?;
         let is_all = matches!(mode, WriteMode::Create | WriteMode::Replace);
         Ok(is_all.then_some(self.staged))
     }
@@ -210,13 +221,7 @@ impl Filling<'_> {
             });
         }
         let doing = format!("cannot make {}", target.sql);
-        // The new name is a text and not an identifier: it is not quoted.
-        let rename = format!(
-            "EXEC sp_rename {}, {}, N'OBJECT'",
-            sql::text(&self.staging.sql),
-            sql::text(&target.name)
-        );
-        self.session.run(&doing, &rename)?;
+        self.session.run(&doing, &self.staging.rename_statement())?;
         Ok(Some(self.staged))
     }
 
@@ -235,25 +240,24 @@ impl Filling<'_> {
                 hint: Some("somebody changed the staging table: run `inrush cleanup`, then the same command".to_owned()),
             });
         }
-        let mut copied = Vec::new();
-        let mut copied_rows = 0;
+        let mut filled = Vec::new();
         for (number, rows) in staged {
             self.run.refuse_interrupted()?;
             if ways::has_rows_in(self.session, self.staging, partitioning, *number)? {
-                self.copy(
-                    &format!(" WHERE {} = {number}", partitioning.number()),
-                    *rows,
-                )?;
-                copied.push(number.to_string());
-                copied_rows += rows;
+                filled.push((number, rows));
                 continue;
             }
             let doing = format!("cannot switch partition {number} of {target}");
-            let statement = format!(
-                "ALTER TABLE {} SWITCH PARTITION {number} TO {target} PARTITION {number} {LOW_PRIORITY}",
-                self.staging.sql
-            );
+            let statement = switch_partition_statement(self.staging, number);
             self.session.run(&doing, &statement)?;
+        }
+        let mut copied = Vec::new();
+        let mut copied_rows = 0;
+        for (number, rows) in filled {
+            self.run.refuse_interrupted()?;
+            self.copy(&of_partition(partitioning, number), *rows)?;
+            copied.push(number.to_string());
+            copied_rows += rows;
         }
         if !copied.is_empty() {
             self.notes.push(format!(
@@ -275,11 +279,7 @@ impl Filling<'_> {
             return self.copy("", self.staged);
         }
         let doing = format!("cannot switch the rows of {}", target.sql);
-        let statement = format!(
-            "ALTER TABLE {} SWITCH TO {} {LOW_PRIORITY}",
-            self.staging.sql, target.sql
-        );
-        self.session.run(&doing, &statement)?;
+        self.session.run(&doing, &switch_statement(self.staging))?;
         Ok(())
     }
 
@@ -297,21 +297,14 @@ impl Filling<'_> {
         self.has_copied = true;
         let session = &mut *self.session;
         let doing = format!("cannot add the rows to {}", target.sql);
-        let names = staging.column_names();
-        let identity = catalog::identity(session, &target.sql)?;
-        let fills_identity =
-            identity.is_some_and(|identity| staging.filled().any(|filled| filled == identity));
-        let set = |value: &str| format!("SET IDENTITY_INSERT {} {value}", target.sql);
-        if fills_identity {
-            session.run(&doing, &set("ON"))?;
-        }
-        let statement = format!(
-            "INSERT INTO {} WITH (TABLOCK) ({names}) SELECT {names} FROM {}{condition}",
-            target.sql, staging.sql
-        );
-        let added = session.run(&doing, &statement)?.count();
-        if fills_identity {
-            session.run(&doing, &set("OFF"))?;
+        let mut added = None;
+        for step in copy(session, staging, condition)? {
+            match step {
+                CopyStep::Set(statement) => {
+                    session.run(&doing, &statement)?;
+                }
+                CopyStep::Insert(statement) => added = session.run(&doing, &statement)?.count(),
+            }
         }
         match added {
             Some(added) if added != rows => Err(Error::Refused {
@@ -326,6 +319,52 @@ impl Filling<'_> {
             _ => Ok(()),
         }
     }
+}
+
+/// A step that copies staged rows into a target.
+pub enum CopyStep {
+    /// A statement that allows, or ends, values of the load for an identity column.
+    Set(String),
+    /// The statement that copies, whose count is compared.
+    Insert(String),
+}
+
+/// The steps that copy the staged rows with this condition.
+pub fn copy(session: &mut SqlSession, staging: &Staging, condition: &str) -> Result<Vec<CopyStep>> {
+    let target = &staging.plan.name.sql;
+    let names = staging.column_names();
+    let insert = CopyStep::Insert(format!(
+        "INSERT INTO {target} WITH (TABLOCK) ({names}) SELECT {names} FROM {}{condition}",
+        staging.sql
+    ));
+    let identity = catalog::identity(session, target)?;
+    let is_filled = |identity: String| staging.filled().any(|filled| filled == identity);
+    if !identity.is_some_and(is_filled) {
+        return Ok(vec![insert]);
+    }
+    let set = |value: &str| CopyStep::Set(format!("SET IDENTITY_INSERT {target} {value}"));
+    Ok(vec![set("ON"), insert, set("OFF")])
+}
+
+/// The condition for the staged rows of a partition of the target.
+pub fn of_partition(partitioning: &Partitioning, number: impl Display) -> String {
+    format!(" WHERE {} = {number}", partitioning.number())
+}
+
+/// The statement that switches a partition.
+pub fn switch_partition_statement(staging: &Staging, number: impl Display) -> String {
+    format!(
+        "ALTER TABLE {} SWITCH PARTITION {number} TO {} PARTITION {number} {LOW_PRIORITY}",
+        staging.sql, staging.plan.name.sql
+    )
+}
+
+/// The statement that switches all rows of a table without partitions.
+pub fn switch_statement(staging: &Staging) -> String {
+    format!(
+        "ALTER TABLE {} SWITCH TO {} {LOW_PRIORITY}",
+        staging.sql, staging.plan.name.sql
+    )
 }
 
 /// True if TRUNCATE would be refused, or would leave something out: a foreign key references the table, an indexed view
@@ -344,18 +383,23 @@ fn must_delete(session: &mut SqlSession, doing: &str, table: &str) -> Result<boo
 
 /// Removes all rows of a target.
 fn empty(session: &mut SqlSession, staging: &Staging) -> Result<()> {
-    let target = &staging.plan.name.sql;
-    let doing = format!("cannot empty {target}");
-    let statement = match must_delete(session, &doing, target)? {
-        false => format!("TRUNCATE TABLE {target}"),
-        true => format!("DELETE FROM {target} WITH (TABLOCK)"),
-    };
+    let doing = format!("cannot empty {}", staging.plan.name.sql);
+    let statement = empty_statement(session, staging)?;
     session.run(&doing, &statement)?;
     Ok(())
 }
 
-/// Removes the rows of the partitions that get new ones. An index that is not partitioned as its table is keeps TRUNCATE from
-/// removing single partitions (error 3756).
+/// The statement that removes all rows of a target.
+pub fn empty_statement(session: &mut SqlSession, staging: &Staging) -> Result<String> {
+    let target = &staging.plan.name.sql;
+    let doing = format!("cannot empty {target}");
+    Ok(match must_delete(session, &doing, target)? {
+        false => format!("TRUNCATE TABLE {target}"),
+        true => format!("DELETE FROM {target} WITH (TABLOCK)"),
+    })
+}
+
+/// Removes the rows of the partitions that get new ones.
 fn empty_partitions(
     session: &mut SqlSession,
     staging: &Staging,
@@ -373,15 +417,31 @@ fn empty_partitions(
         .collect();
     let numbers = numbers.join(", ");
     let doing = format!("cannot empty the partitions {numbers} of {target}");
-    let statement = match shape.is_aligned() && !must_delete(session, &doing, target)? {
-        true => format!("TRUNCATE TABLE {target} WITH (PARTITIONS ({numbers}))"),
-        false => format!(
-            "DELETE FROM {target} WITH (TABLOCK) WHERE {} IN ({numbers})",
-            partitioning.number()
-        ),
-    };
+    let statement = empty_partitions_statement(session, staging, shape, partitioning, &numbers)?;
     session.run(&doing, &statement)?;
     Ok(())
+}
+
+/// The statement that removes the rows of partitions. An index that is not partitioned as its table is keeps TRUNCATE from
+/// removing single partitions (error 3756).
+pub fn empty_partitions_statement(
+    session: &mut SqlSession,
+    staging: &Staging,
+    shape: &TableShape,
+    partitioning: &Partitioning,
+    numbers: &str,
+) -> Result<String> {
+    let target = &staging.plan.name.sql;
+    let doing = format!("cannot empty partitions of {target}");
+    Ok(
+        match shape.is_aligned() && !must_delete(session, &doing, target)? {
+            true => format!("TRUNCATE TABLE {target} WITH (PARTITIONS ({numbers}))"),
+            false => format!(
+                "DELETE FROM {target} WITH (TABLOCK) WHERE {} IN ({numbers})",
+                partitioning.number()
+            ),
+        },
+    )
 }
 
 /// Runs the user's batches, one at a time.

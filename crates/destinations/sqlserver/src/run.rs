@@ -26,7 +26,7 @@ use crate::stream::Stream;
 use crate::sums;
 
 /// The longest wait for a lock while a run begins.
-const BEGIN_LOCK_MILLISECONDS: u32 = 600_000;
+pub const BEGIN_LOCK_MILLISECONDS: u32 = 600_000;
 
 /// A running load. Its control session holds the run's lock.
 pub struct SqlRun {

@@ -128,20 +128,27 @@ impl TableShape {
 
     /// The statements that give an empty or filled heap the indexes and CHECKs of this shape. `has` is its own shape now;
     /// what it has is left out. Names of constraints are unique in a schema, so they begin with `prefix`.
-    pub fn complete_statements(&self, table: &str, prefix: &str, has: &TableShape) -> Vec<String> {
+    pub fn complete_statements(
+        &self,
+        table: &str,
+        prefix: &str,
+        has: Option<&TableShape>,
+    ) -> Vec<String> {
+        let indexes: &[Index] = has.map_or(&[], |has| &has.indexes);
+        let checks: &[Check] = has.map_or(&[], |has| &has.checks);
         let mut statements = Vec::new();
         for (number, index) in self.indexes.iter().enumerate() {
             let name = match index.is_constraint() {
                 true => format!("{prefix}_{number}"),
                 false => index.name.clone(),
             };
-            if has.indexes.iter().all(|own| own.name != name) {
+            if indexes.iter().all(|own| own.name != name) {
                 statements.push(index.statement(table, &name, &self.on()));
             }
         }
         for (number, check) in self.checks.iter().enumerate() {
             let name = format!("{prefix}_c{number}");
-            if has.checks.iter().all(|own| own.name != name) {
+            if checks.iter().all(|own| own.name != name) {
                 statements.push(format!(
                     "ALTER TABLE {table} WITH CHECK ADD CONSTRAINT {} CHECK {}",
                     sql::identifier(&name),

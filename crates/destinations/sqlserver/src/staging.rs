@@ -67,7 +67,15 @@ impl Staging {
         let mut described = vec![run_key.as_str(), &run_id, table, &plan.shape];
         described.extend(plan.bounds.iter().map(String::as_str));
         let digest = Sha256::digest(described.join("\0").as_bytes());
-        let name = format!("{PREFIX}{}", hexadecimal(&digest[..8]));
+        Staging::named(format!("{PREFIX}{}", hexadecimal(&digest[..8])), plan)
+    }
+
+    /// The staging table of a target in a run that has no number yet. Words in angle brackets stand for the end of its name.
+    pub fn planned(place: usize, plan: &TargetPlan) -> Result<Staging> {
+        Staging::named(format!("{PREFIX}<{}>", place + 1), plan)
+    }
+
+    fn named(name: String, plan: &TargetPlan) -> Result<Staging> {
         NewPartitions::of_plan(plan, &partitions_name(&name))?;
         let schema = catalog::schema_of(&plan.name)?.to_owned();
         Ok(Staging {
@@ -85,33 +93,43 @@ impl Staging {
 
     /// Creates the staging table.
     pub fn create(&self, session: &mut SqlSession, options: &Options) -> Result<()> {
+        let doing = format!("cannot make the staging table of {}", self.plan.name.sql);
+        for statement in self.create_statements(session, options)? {
+            session.run(&doing, &statement)?;
+        }
+        Ok(())
+    }
+
+    /// The statements that create the staging table, for the target as it is now.
+    pub fn create_statements(
+        &self,
+        session: &mut SqlSession,
+        options: &Options,
+    ) -> Result<Vec<String>> {
         let target = &self.plan.name;
-        let doing = format!("cannot make the staging table of {}", target.sql);
         let found = catalog::entry(session, &self.schema, &target.name)?;
         if found.is_some_and(|found| found.kind == "table") {
             if options.switch {
                 let shape = TableShape::read(session, &target.sql)?;
                 if shape.obstacle(self.filled()).is_none() {
-                    session.run(&doing, &shape.create_statement(&self.sql))?;
-                    return Ok(());
+                    return Ok(vec![shape.create_statement(&self.sql)]);
                 }
             }
-            session.run(&doing, &self.plain_statement(""))?;
-            return Ok(());
+            return Ok(vec![self.plain_statement("")]);
         }
-        match NewPartitions::of_plan(&self.plan, &partitions_name(&self.name))? {
-            None => session.run(&doing, &self.plain_statement(""))?,
+        Ok(match self.new_partitions()? {
+            None => vec![self.plain_statement("")],
             Some(partitions) => {
-                for statement in partitions.create_statements(&options.filegroups) {
-                    session.run(&doing, &statement)?;
-                }
-                session.run(
-                    &doing,
-                    &self.plain_statement(&format!(" ON {}", partitions.on())),
-                )?
+                let mut statements = partitions.create_statements(&options.filegroups).to_vec();
+                statements.push(self.plain_statement(&format!(" ON {}", partitions.on())));
+                statements
             }
-        };
-        Ok(())
+        })
+    }
+
+    /// The partitions that the target gets if it is new.
+    pub fn new_partitions(&self) -> Result<Option<NewPartitions>> {
+        NewPartitions::of_plan(&self.plan, &partitions_name(&self.name))
     }
 
     /// The statement that makes a heap with the columns of the plan.
@@ -132,6 +150,21 @@ impl Staging {
     /// Removes the staging table.
     pub fn remove(&self, session: &mut SqlSession) -> Result<()> {
         remove(session, &self.schema, &self.name)
+    }
+
+    /// The statements that remove the staging table, if it is there.
+    pub fn remove_statements(&self) -> Vec<String> {
+        remove_statements(&self.schema, &self.name)
+    }
+
+    /// The statement that gives the staging table the name of the target.
+    pub fn rename_statement(&self) -> String {
+        // The new name is a text and not an identifier: it is not quoted.
+        format!(
+            "EXEC sp_rename {}, {}, N'OBJECT'",
+            sql::text(&self.sql),
+            sql::text(&self.plan.name.name)
+        )
     }
 
     /// The number of its rows, counted by the server.
@@ -206,13 +239,17 @@ impl Staging {
 
 /// Removes a staging table, if it is there, with the partition function and scheme that were made for it.
 pub fn remove(session: &mut SqlSession, schema: &str, name: &str) -> Result<()> {
-    let doing = "cannot remove a staging table";
-    let table = format!("DROP TABLE IF EXISTS {}", sql::table(schema, name));
-    session.run(doing, &table)?;
-    for statement in partitions::drop_statements(&partitions_name(name)) {
-        session.run(doing, &statement)?;
+    for statement in remove_statements(schema, name) {
+        session.run("cannot remove a staging table", &statement)?;
     }
     Ok(())
+}
+
+/// The statements that remove a staging table, if it is there, with what was made for it.
+pub fn remove_statements(schema: &str, name: &str) -> Vec<String> {
+    let table = format!("DROP TABLE IF EXISTS {}", sql::table(schema, name));
+    let partitions = partitions::drop_statements(&partitions_name(name));
+    [table].into_iter().chain(partitions).collect()
 }
 
 /// The name of the partition function and scheme of a staging table.

@@ -5,7 +5,7 @@ use inrush_destination::{Error, LoadMethod, Result, UnitPart, UnitRecord, UnitSt
 
 use crate::bulk_writer::BulkWriter;
 use crate::careful::Trial;
-use crate::connection::SqlSession;
+use crate::connection::{COMMIT, SqlSession};
 use crate::run::SqlRun;
 
 /// The connection of one thread to staging.
@@ -115,10 +115,7 @@ impl UnitStream for Stream<'_> {
             .ledger
             .unit_statement(self.run.record.run_id, record);
         let session = self.session.as_mut().expect("a unit has a session");
-        session.run(
-            "cannot commit a unit",
-            &format!("{statement}; COMMIT TRANSACTION"),
-        )?;
+        session.run("cannot commit a unit", &format!("{statement}; {COMMIT}"))?;
         self.unit = None;
         Ok(counted)
     }

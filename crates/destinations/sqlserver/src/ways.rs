@@ -33,25 +33,44 @@ impl Way {
     }
 }
 
-/// Finds the way for a target, and prepares the staging table for it.
-pub fn prepare(session: &mut SqlSession, staging: &Staging, options: &Options) -> Result<Way> {
+/// Finds the way for a target as it is now. `is_useful` says whether some rows could be switched.
+pub fn find(
+    session: &mut SqlSession,
+    staging: &Staging,
+    options: &Options,
+    is_useful: impl FnOnce(&mut SqlSession, Option<&Partitioning>) -> Result<bool>,
+) -> Result<Way> {
     let target = &staging.plan.name;
     let Some(found) = catalog::entry(session, &staging.schema, &target.name)? else {
-        if options.columnstore {
-            build_columnstore(session, staging)?;
-        }
         return Ok(Way::Rename);
     };
     if found.kind != "table" || !options.switch {
         return Ok(Way::Copy(None));
     }
     let shape = TableShape::read(session, &target.sql)?;
-    if !is_useful(session, staging, shape.partitioning.as_ref())? {
+    if !is_useful(session, shape.partitioning.as_ref())? {
         return Ok(Way::Copy(None));
     }
-    if let Some(reason) = shape.obstacle(staging.filled()) {
-        return Ok(Way::Copy(Some(reason)));
-    }
+    Ok(match shape.obstacle(staging.filled()) {
+        Some(reason) => Way::Copy(Some(reason)),
+        None => Way::Switch(Box::new(shape)),
+    })
+}
+
+/// Finds the way for a target, and prepares the staging table for it.
+pub fn prepare(session: &mut SqlSession, staging: &Staging, options: &Options) -> Result<Way> {
+    let target = &staging.plan.name;
+    let way = find(session, staging, options, |session, partitioning| {
+        is_useful(session, staging, partitioning)
+    })?;
+    let shape = match way {
+        Way::Rename if options.columnstore => {
+            build_columnstore(session, staging)?;
+            return Ok(Way::Rename);
+        }
+        Way::Rename | Way::Copy(_) => return Ok(way),
+        Way::Switch(shape) => shape,
+    };
     staging.drop_key_indexes(session)?;
     let own = TableShape::read(session, &staging.sql)?;
     if !own.has_columns_and_place_of(&shape) {
@@ -62,10 +81,10 @@ pub fn prepare(session: &mut SqlSession, staging: &Staging, options: &Options) -
         "cannot give the staging table of {} the indexes and CHECKs of the target",
         target.sql
     );
-    for statement in shape.complete_statements(&staging.sql, &staging.name, &own) {
+    for statement in shape.complete_statements(&staging.sql, &staging.name, Some(&own)) {
         session.run(&doing, &statement)?;
     }
-    Ok(Way::Switch(Box::new(shape)))
+    Ok(Way::Switch(shape))
 }
 
 /// Makes the staging table of a new target a columnstore, unless an earlier attempt has.
@@ -73,7 +92,8 @@ fn build_columnstore(session: &mut SqlSession, staging: &Staging) -> Result<()> 
     let own = TableShape::read(session, &staging.sql)?;
     if own.columnstore().is_none() {
         let doing = format!("cannot build the columnstore of {}", staging.plan.name.sql);
-        let statement = columnstore::statement(&staging.sql, own.partitioning.as_ref());
+        let on = own.partitioning.as_ref().map(Partitioning::on);
+        let statement = columnstore::statement(&staging.sql, on);
         session.run(&doing, &statement)?;
     }
     Ok(())

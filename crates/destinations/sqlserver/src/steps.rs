@@ -1,0 +1,306 @@
+//! The steps of a run, in order. `inrush check` prints them, and the run performs them ([`run`](crate::run),
+//! [`stream`](crate::stream), [`publish`](crate::publish)). Each statement has its text from one function. The order before and
+//! after [`fill`] is written in those modules too: `tests/sqlserver/test_plan_is_run.py` compares both.
+//!
+//! Which statements fill a target depends on the target, on its catalog and on its rows ([`ways`](crate::ways)): the plan asks with
+//! the facts of the plan, and the run with those of its moment. If the target refuses a row, the transactions of a careful load follow,
+//! which the plan does not print.
+
+use inrush_destination::{
+    Result, RunSteps, StatementEnd, Step, StepsRequest, StepsTarget, WriteMode,
+};
+
+use crate::bulk_target;
+use crate::columnstore;
+use crate::connection::{
+    self, BEGIN, COMMIT, POLITE_LOCK_MILLISECONDS, Purpose, RUN_LOCK_MILLISECONDS, SqlSession,
+    lock_waits_statement,
+};
+use crate::ledger::Ledger;
+use crate::lock;
+use crate::options::Options;
+use crate::partitions::NewPartitions;
+use crate::publish::{self, CopyStep};
+use crate::run::BEGIN_LOCK_MILLISECONDS;
+use crate::shape::TableShape;
+use crate::staging::{self, Staging};
+use crate::ways::{self, Way};
+
+/// The number of the run, in a plan.
+const RUN: &str = "<run>";
+
+/// A step that fills a target that exists.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FillStep {
+    /// Removes all rows of the target.
+    Empty,
+    /// Removes the rows of the partitions that get new ones.
+    EmptyPartitions,
+    /// Switches the staged rows. Those for a partition with rows are copied.
+    Switch,
+    /// Copies the staged rows.
+    Copy,
+    /// Removes the staging table.
+    DropStaging,
+}
+
+/// The steps that fill a target that exists.
+pub fn fill(mode: WriteMode, switches: bool) -> Vec<FillStep> {
+    let empty = match mode {
+        WriteMode::Replace => Some(FillStep::Empty),
+        WriteMode::ReplacePartitions => Some(FillStep::EmptyPartitions),
+        WriteMode::Create | WriteMode::Append => None,
+    };
+    let rows = match switches {
+        true => FillStep::Switch,
+        false => FillStep::Copy,
+    };
+    empty
+        .into_iter()
+        .chain([rows, FillStep::DropStaging])
+        .collect()
+}
+
+/// The steps of a planned run.
+pub fn of_run(
+    session: &mut SqlSession,
+    options: &Options,
+    ledger: &Ledger,
+    request: &StepsRequest<'_>,
+) -> Result<RunSteps> {
+    let mut planned = PlannedSteps {
+        session,
+        options,
+        ledger,
+        resumes: request.resumes.is_some(),
+    };
+    let targets = request.targets.iter().enumerate();
+    let targets: Vec<(Staging, &StepsTarget<'_>)> = targets
+        .map(|(place, target)| Ok((Staging::planned(place, target.plan)?, target)))
+        .collect::<Result<_>>()?;
+    Ok(RunSteps {
+        session: vec![Step::statement(connection::settings(Purpose::Run))],
+        begin: planned.begin(request, &targets)?,
+        units: targets.iter().map(|(it, _)| planned.unit(it)).collect(),
+        publish: planned.publish(&targets)?,
+        statement_end: StatementEnd::Batch,
+    })
+}
+
+/// What the text of a planned run's steps depends on.
+struct PlannedSteps<'a> {
+    session: &'a mut SqlSession,
+    options: &'a Options,
+    ledger: &'a Ledger,
+    resumes: bool,
+}
+
+impl PlannedSteps<'_> {
+    fn begin(
+        &mut self,
+        request: &StepsRequest<'_>,
+        targets: &[(Staging, &StepsTarget<'_>)],
+    ) -> Result<Vec<Step>> {
+        let ledger = self.ledger;
+        let mut steps = vec![
+            Step::statement(lock::run_statement(request.run_key)),
+            Step::statement(lock_waits_statement(BEGIN_LOCK_MILLISECONDS)),
+            Step::statement(BEGIN),
+            Step::statement(lock::ledger_statement(ledger)),
+        ];
+        let create = ledger.create_statements(self.session)?;
+        steps.extend(create.into_iter().map(Step::statement));
+        if self.resumes {
+            const LEFT: &str = "the stopped run has a staging table that is not used any more";
+            let remove = staging::remove_statements("<schema>", "<its staging>");
+            steps.extend(remove.into_iter().map(|it| Step::sketch(it).only_if(LEFT)));
+        }
+        for (staging, _) in targets {
+            self.staged(staging, &mut steps)?;
+        }
+        steps.push(Step::sketch(match self.resumes {
+            true => ledger.take_over_statement(
+                RUN,
+                "epoch = <epoch>, holder = <this process>, package_hash = <package>, targets = <targets>, staging = <staging>",
+            ),
+            false => ledger.enter_statement("<the run>"),
+        }));
+        let create = ledger.create_lineage_statement(self.session)?;
+        steps.extend(create.into_iter().map(Step::statement));
+        let keep = ledger.lineage_statements(RUN, "<where its columns come from>");
+        steps.extend(keep.into_iter().map(Step::sketch));
+        steps.extend([
+            Step::statement(COMMIT),
+            Step::statement(lock_waits_statement(RUN_LOCK_MILLISECONDS)),
+        ]);
+        Ok(steps)
+    }
+
+    /// The steps that make a staging table.
+    fn staged(&mut self, staging: &Staging, steps: &mut Vec<Step>) -> Result<()> {
+        let create = staging.create_statements(self.session, self.options)?;
+        let (create, remove) = (
+            create.into_iter().map(Step::statement),
+            staging.remove_statements().into_iter().map(Step::statement),
+        );
+        if !self.resumes {
+            // A table of this name can only be left over.
+            steps.extend(remove.map(|it| it.only_if("such a table was left")));
+            steps.extend(create);
+            return Ok(());
+        }
+        const DIFFERS: &str = "it has not the rows that the ledger knows";
+        let forget = self.ledger.forget_statement(RUN, &staging.plan.name.sql);
+        let again = remove.chain(create).chain([Step::sketch(forget)]);
+        steps.extend(again.map(|it| it.only_if(DIFFERS)));
+        Ok(())
+    }
+
+    fn unit(&self, staging: &Staging) -> Vec<Step> {
+        let bulk = bulk_target::statement(&staging.sql, "<its columns>", self.options);
+        vec![
+            Step::statement(BEGIN),
+            Step::sketch(self.ledger.fence_statement(RUN)),
+            Step::sketch(bulk),
+            Step::sketch(self.ledger.enter_unit_statement("<the unit>")),
+            Step::statement(COMMIT),
+        ]
+    }
+
+    fn publish(&mut self, targets: &[(Staging, &StepsTarget<'_>)]) -> Result<Vec<Step>> {
+        let ledger = self.ledger;
+        let mut steps = Vec::new();
+        let mut ways = Vec::with_capacity(targets.len());
+        for (staging, target) in targets {
+            let has_rows = target.facts.is_some_and(|facts| facts.has_rows);
+            let is_appended = staging.plan.mode == WriteMode::Append && has_rows;
+            let way = ways::find(self.session, staging, self.options, |_, partitioning| {
+                Ok(!is_appended || partitioning.is_some())
+            })?;
+            prepare(staging, &way, is_appended, self.options, &mut steps)?;
+            ways.push((way, is_appended));
+        }
+        steps.push(Step::statement(BEGIN));
+        steps.push(Step::sketch(ledger.fence_statement(RUN)));
+        let plans = targets.iter().map(|(staging, _)| &staging.plan);
+        steps.extend(plans.clone().flat_map(|plan| of_user(&plan.pre_sql)));
+        for ((staging, _), (way, is_appended)) in targets.iter().zip(&ways) {
+            if matches!(staging.plan.mode, WriteMode::Create | WriteMode::Replace) {
+                let gone = ledger.loaded_statement("<earlier run>", "<rows of each target>");
+                steps.push(Step::sketch(gone).only_if("the target had rows of an earlier run"));
+            }
+            self.filled(staging, way, *is_appended, &mut steps)?;
+        }
+        steps.extend(plans.flat_map(|plan| of_user(&plan.post_sql)));
+        steps.push(Step::sketch(ledger.switched_statement(
+            RUN,
+            "<now>",
+            "<rows of each target>",
+        )));
+        steps.push(Step::statement(COMMIT));
+        const COLUMNSTORE: &str = "rows were copied into a columnstore";
+        steps.extend(look_at_rowgroups().map(|it| it.only_if(COLUMNSTORE)));
+        Ok(steps)
+    }
+
+    /// The steps that fill a target.
+    fn filled(
+        &mut self,
+        staging: &Staging,
+        way: &Way,
+        is_appended: bool,
+        steps: &mut Vec<Step>,
+    ) -> Result<()> {
+        if matches!(way, Way::Rename) {
+            steps.push(Step::statement(staging.rename_statement()));
+            return Ok(());
+        }
+        let shape = TableShape::read(self.session, &staging.plan.name.sql)?;
+        let partitioning = shape.partitioning.as_ref();
+        for step in fill(staging.plan.mode, matches!(way, Way::Switch(_))) {
+            match (step, partitioning) {
+                (FillStep::Empty, _) => {
+                    let empty = publish::empty_statement(self.session, staging)?;
+                    steps.push(Step::statement(empty));
+                }
+                (FillStep::EmptyPartitions, Some(partitioning)) => {
+                    let empty = publish::empty_partitions_statement(
+                        self.session,
+                        staging,
+                        &shape,
+                        partitioning,
+                        "<those that get rows>",
+                    )?;
+                    steps.push(Step::sketch(empty));
+                }
+                (FillStep::EmptyPartitions, None) => {}
+                (FillStep::Switch, None) => {
+                    steps.push(Step::statement(publish::switch_statement(staging)));
+                }
+                (FillStep::Switch, Some(partitioning)) => {
+                    const NUMBER: &str = "<number>";
+                    let switch = Step::sketch(publish::switch_partition_statement(staging, NUMBER));
+                    if !is_appended {
+                        steps.push(switch.repeated("for each partition that gets rows"));
+                        continue;
+                    }
+                    steps.push(switch.only_if("rows fall into a partition without rows"));
+                    let condition = publish::of_partition(partitioning, NUMBER);
+                    const FILLED: &str = "rows fall into a partition with rows";
+                    for copy in publish::copy(self.session, staging, &condition)? {
+                        let (CopyStep::Set(sql) | CopyStep::Insert(sql)) = copy;
+                        steps.push(Step::sketch(sql).only_if(FILLED));
+                    }
+                }
+                (FillStep::Copy, _) => {
+                    for copy in publish::copy(self.session, staging, "")? {
+                        let (CopyStep::Set(sql) | CopyStep::Insert(sql)) = copy;
+                        steps.push(Step::statement(sql));
+                    }
+                }
+                (FillStep::DropStaging, _) => {
+                    steps.extend(staging.remove_statements().into_iter().map(Step::statement));
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The steps that prepare a staging table for the switch.
+fn prepare(
+    staging: &Staging,
+    way: &Way,
+    is_appended: bool,
+    options: &Options,
+    steps: &mut Vec<Step>,
+) -> Result<()> {
+    let statements = match way {
+        Way::Rename if options.columnstore => {
+            let on = staging.new_partitions()?.as_ref().map(NewPartitions::on);
+            vec![columnstore::statement(&staging.sql, on)]
+        }
+        Way::Rename | Way::Copy(_) => Vec::new(),
+        Way::Switch(shape) => shape.complete_statements(&staging.sql, &staging.name, None),
+    };
+    let statements = statements.into_iter().map(Step::statement);
+    let looks = way.builds_columnstore(options).then(look_at_rowgroups);
+    let all = statements.chain(looks.into_iter().flatten());
+    match is_appended {
+        true => steps.extend(all.map(|it| it.only_if("rows fall into a partition without rows"))),
+        false => steps.extend(all),
+    }
+    Ok(())
+}
+
+/// The statements around a look at the rowgroups of a columnstore, which waits for no lock.
+fn look_at_rowgroups() -> impl Iterator<Item = Step> {
+    [POLITE_LOCK_MILLISECONDS, RUN_LOCK_MILLISECONDS]
+        .into_iter()
+        .map(|milliseconds| Step::statement(lock_waits_statement(milliseconds)))
+}
+
+/// The user's batches.
+fn of_user(batches: &[String]) -> impl Iterator<Item = Step> + '_ {
+    batches.iter().map(Step::statement)
+}
