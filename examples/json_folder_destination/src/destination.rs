@@ -4,7 +4,8 @@ use std::collections::BTreeSet;
 
 use inrush_destination::{
     Abilities, Ability, Destination, Error, NewRun, OpenRun, OwnMemory, PastRun, PublishedTogether,
-    ResolvedType, Result, RunRecord, Streams, TargetFacts, TargetName, TargetPlan, UnitRecord,
+    ResolvedType, Result, RunRecord, RunSteps, StepsRequest, Streams, TargetFacts, TargetName,
+    TargetPlan, UnitRecord,
 };
 use inrush_rows::ids::RunKey;
 use inrush_system::lock_file::{self, LockAttempt};
@@ -13,6 +14,7 @@ use crate::catalog::{Catalog, Entry};
 use crate::files::{self, Doing, Layout};
 use crate::ledger::{self, RunFile};
 use crate::run::Run;
+use crate::steps;
 use crate::types;
 
 /// What each unit costs, two renames and four calls of `fsync`, does not count beside so many bytes.
@@ -105,6 +107,10 @@ impl Destination for JsonFolder {
     fn target(&self, name: &TargetName) -> Result<Option<TargetFacts>> {
         let catalog = Catalog::read(&self.layout)?;
         Ok(catalog.tables.get(&name.sql).map(Entry::facts))
+    }
+
+    fn steps(&self, request: &StepsRequest<'_>) -> Result<RunSteps> {
+        Ok(steps::of_run(&self.layout, request))
     }
 
     fn runs(&self, run_key: Option<&RunKey>) -> Result<Vec<PastRun>> {

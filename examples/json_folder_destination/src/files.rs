@@ -1,5 +1,6 @@
 //! Paths in the folder, and files that survive a crash.
 
+use std::fmt::Display;
 use std::fs::{self, File};
 use std::io::{self, BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
@@ -47,26 +48,26 @@ impl Layout {
         self.folder.join(".inrush/runs")
     }
 
-    pub fn run(&self, run: RunId) -> PathBuf {
+    pub fn run(&self, run: impl Display) -> PathBuf {
         self.runs().join(run.to_string())
     }
 
-    pub fn run_file(&self, run: RunId) -> PathBuf {
+    pub fn run_file(&self, run: impl Display) -> PathBuf {
         self.run(run).join("run.json")
     }
 
     /// The records of a run's units.
-    pub fn all_units(&self, run: RunId) -> PathBuf {
+    pub fn all_units(&self, run: impl Display) -> PathBuf {
         self.run(run).join("units")
     }
 
     /// The records of the units of one staging.
-    pub fn units(&self, run: RunId, staging: u64) -> PathBuf {
+    pub fn units(&self, run: impl Display, staging: impl Display) -> PathBuf {
         self.all_units(run).join(staging.to_string())
     }
 
     /// The rows of a run.
-    pub fn all_rows(&self, run: RunId) -> PathBuf {
+    pub fn all_rows(&self, run: impl Display) -> PathBuf {
         self.folder.join("rows").join(run.to_string())
     }
 
@@ -76,7 +77,7 @@ impl Layout {
     }
 
     /// The rows of one staging.
-    pub fn rows(&self, run: RunId, staging: u64) -> PathBuf {
+    pub fn rows(&self, run: impl Display, staging: impl Display) -> PathBuf {
         self.all_rows(run).join(staging.to_string())
     }
 }

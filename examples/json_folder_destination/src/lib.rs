@@ -27,6 +27,7 @@ mod files;
 mod json_rows;
 mod ledger;
 mod run;
+mod steps;
 mod stream;
 mod types;
 

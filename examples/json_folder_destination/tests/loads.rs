@@ -119,6 +119,18 @@ fn run(
     into: &str,
     sources: OpenSources<'_>,
 ) -> Result<RunReport, Failure> {
+    let (package, options) = loading(folder, files, into, sources);
+    let ended = ContractDriver { open }.run(&package, &options);
+    ended.map(|success| success.report)
+}
+
+/// The package that loads files into the table `t` of a folder.
+fn loading<'a>(
+    folder: &Path,
+    files: &str,
+    into: &str,
+    sources: OpenSources<'a>,
+) -> (Package, RunOptions<'a>) {
     let text = format!(
         "name = 'example'\n[connections.target]\nurl = 'parquet:{into}'\n[run]\nstreams = 2\n\
          [[flow]]\nfiles = '{files}'\ntable = 't'\nmode = 'create'\n\
@@ -136,8 +148,65 @@ fn run(
         open_sources: sources,
         ..RunOptions::default()
     };
-    let ended = ContractDriver { open }.run(&package, &options);
-    ended.map(|success| success.report)
+    (package, options)
+}
+
+/// The paths of all files in a folder, inside it.
+fn files_in(folder: &Path, inside: &Path, found: &mut Vec<String>) {
+    for entry in fs::read_dir(folder.join(inside)).expect("a folder") {
+        let path = inside.join(entry.expect("an entry").file_name());
+        match folder.join(&path).is_dir() {
+            true => files_in(folder, &path, found),
+            false => found.push(path.display().to_string()),
+        }
+    }
+}
+
+/// True if a path is that of a step, in which words in angle brackets stand for some names.
+fn is_of_step(step: &str, path: &str) -> bool {
+    let (steps, paths) = (step.split('/'), path.split('/'));
+    step.split('/').count() == path.split('/').count()
+        && steps.zip(paths).all(|(planned, name)| {
+            let (before, rest) = planned.split_once('<').unwrap_or((planned, ""));
+            match rest.split_once('>') {
+                Some((_, after)) => name.starts_with(before) && name.ends_with(after),
+                None => name == planned,
+            }
+        })
+}
+
+#[test]
+fn a_run_writes_the_files_that_its_plan_names() {
+    let folder = tempfile::tempdir().expect("a folder");
+    for file in 0..2 {
+        fs::write(folder.path().join(format!("{file}.csv")), "id,note\n1,a\n").expect("a file");
+    }
+    let (package, options) = loading(folder.path(), "*.csv", "lake", &open_files);
+    let driver = ContractDriver { open };
+    let plan = driver
+        .check(&package, &options)
+        .expect("a plan")
+        .to_string();
+    let mut planned: Vec<(&str, usize)> = plan
+        .lines()
+        .filter_map(|line| line.trim().strip_prefix("-- "))
+        .filter_map(|step| step.strip_prefix("write ").or(step.strip_prefix("lock ")))
+        .map(|step| (step, 0))
+        .collect();
+    assert_eq!(planned.len(), 6, "{plan}");
+    run(folder.path(), "*.csv", "lake", &open_files).expect("it is loaded");
+    let mut found = Vec::new();
+    files_in(&folder.path().join("lake"), Path::new(""), &mut found);
+    for path in &found {
+        let step = planned.iter_mut().find(|(step, _)| is_of_step(step, path));
+        step.unwrap_or_else(|| panic!("{path} is not in the plan:\n{plan}"))
+            .1 += 1;
+    }
+    // The rows and the record of each of two units, and one file for each other step.
+    let of_units = |step: &str| step.ends_with("<unit>.json");
+    for (step, files) in planned {
+        assert_eq!(files, if of_units(step) { 2 } else { 1 }, "{step}");
+    }
 }
 
 /// The rows of the table `t`, and the folder that has its files.
