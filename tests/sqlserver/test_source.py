@@ -132,7 +132,7 @@ REFUSED = {
         USAGE,
         "207",
     ),
-    "ranges of a key": (["--table", "many", "--split-by", "id"], USAGE, "split_by"),
+    "changed rows": (["--table", "many", "--since", "id"], USAGE, "since"),
 }
 
 

@@ -48,6 +48,9 @@ impl FlowSqlServer {
             rows: rows_of(asked.name, source)?,
             columns: source.columns.clone(),
             filter: source.filter.clone(),
+            split_by: source.split_by.clone(),
+            split_nulls: source.split_nulls,
+            connections_max: source.max_connections.map(usize::from),
             pace: self.paces.of(asked.package, &source.connection),
             is_stable: source.stable,
         };
@@ -66,10 +69,10 @@ impl FlowSqlServer {
         notes: &mut Vec<String>,
     ) -> Result<FlowInputs, PlanError> {
         let opened = self.open(asked, source, connection)?;
-        notes.push(format!(
-            "rows are read from {}, by one stream",
-            opened.describe()
-        ));
+        notes.push(match opened.piece_count() {
+            1 => format!("rows are read from {}, by one stream", opened.describe()),
+            _ => format!("rows are read from {}", opened.describe()),
+        });
         notes.extend(rate_note(&*opened));
         notes.extend(opened.notes());
         notes.push(match source.stable {
@@ -114,8 +117,6 @@ fn options(
 fn refuse_what_is_not_done(asked: &FlowAsked<'_>, source: &FlowSource) -> Result<(), PlanError> {
     let (word, hint) = if source.since.is_some() {
         ("since", "write the condition as `where` of the source")
-    } else if source.split_by.is_some() {
-        ("split_by", "remove it: one stream reads the rows")
     } else if source.indexes {
         ("indexes", "remove it, and create the indexes yourself")
     } else if source.partitions {

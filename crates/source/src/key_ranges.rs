@@ -5,6 +5,9 @@
 
 use std::ops::Range;
 
+use inrush_rows::plural::counted;
+use inrush_rows::sql_text::identifier;
+
 use crate::content::ContentHash;
 
 /// Bits of a row's position that number the rows of a range; those above them are the number of the range.
@@ -43,6 +46,20 @@ impl KeyRanges {
             (Some(lower), None) => Some(format!("{key} >= {lower}")),
             (Some(lower), Some(upper)) => Some(format!("{key} >= {lower} AND {key} < {upper}")),
         }
+    }
+
+    /// The plan's note about them. `name` is the table or query.
+    pub fn note(&self, name: &str) -> String {
+        let nulls = match self.takes_nulls {
+            true => "; rows without it are read with the first range",
+            false => "",
+        };
+        format!(
+            "{name} is cut into {} of {}, by {}{nulls}",
+            counted(self.count(), "range"),
+            identifier(&self.column),
+            self.origin
+        )
     }
 
     /// A text that differs if the ranges do.

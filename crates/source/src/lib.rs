@@ -9,6 +9,7 @@ mod chosen_columns;
 mod chunks;
 mod content;
 mod contract;
+mod database_input;
 mod database_rows;
 mod error;
 mod hazards;
@@ -18,10 +19,12 @@ mod limits;
 mod meter;
 mod permits;
 mod reread;
+mod row_places;
 mod rows_hash;
 mod sampling;
 mod since;
 mod split;
+mod split_key;
 mod steps;
 mod structure;
 mod wait;
@@ -33,6 +36,7 @@ pub use contract::{
     NextPart, PART_BYTES, PARTS_AHEAD, ReadSettings, ShareSettings, SharedPart, SharedSplit,
     Source, SourceStream, SplitReader,
 };
+pub use database_input::DatabaseInput;
 pub use database_rows::Rows;
 pub use error::{SourceError, input_error, unsuitable};
 pub use hazards::{ExpectedReading, SourceHazard};
@@ -43,10 +47,12 @@ pub use limits::{ReadLimits, ReadPace};
 pub use meter::{SourceMeter, nanoseconds_since};
 pub use permits::Permits;
 pub use reread::has_same_hashes;
+pub use row_places::KeyPlaces;
 pub use rows_hash::RowsHash;
 pub use sampling::{ReadingSession, SeenSession, SessionSampler};
 pub use since::SinceRange;
 pub use split::{RecordStart, SourceSplit, Split};
+pub use split_key::{chosen_rows, null_key, refuse_unknown_key, unsteady_word};
 pub use steps::Steps;
 pub use structure::{
     ColumnCollation, NeededObject, TableIndex, TablePartition, TablePartitioning, TableStructure,

@@ -108,6 +108,7 @@ impl RowStream {
                     if let Some(count) = self.message.answer.counts.pop()
                         && self.columns.is_some()
                         && self.message.errors.is_empty()
+                        && !self.message.answers_attention
                         && count != self.row_count
                     {
                         let sent = self.row_count;

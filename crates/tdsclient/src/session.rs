@@ -139,6 +139,45 @@ impl Session {
         }
     }
 
+    /// Ends the query whose rows are being read, if there is one: asks the server by ATTENTION, and passes over the rows that are
+    /// on their way. The transaction stays open, unless XACT_ABORT is ON. A connection on which this fails is closed.
+    pub fn end_query(&mut self) -> Result<()> {
+        let Some(stream) = self.rows.take() else {
+            return Ok(());
+        };
+        let ended = self.pass_over(*stream);
+        self.transport.take_attention();
+        match ended {
+            Ok(()) => self.transport.limit(None),
+            Err(_) => self.close(),
+        }
+        ended
+    }
+
+    fn pass_over(&mut self, mut stream: RowStream) -> Result<()> {
+        self.transport.attend()?;
+        loop {
+            match stream.next() {
+                Ok(Next::Packet) => {
+                    if self.transport.receive_packet(stream.buffer())? {
+                        stream.end();
+                    }
+                }
+                Ok(Next::End) => break,
+                Ok(Next::Columns | Next::Rows(_)) => {}
+                Err(Fault::Garbage(what)) => return Err(self.transport.garbage(&what)),
+                Err(Fault::Columns(error)) => return Err(SessionError::Columns(error)),
+            }
+        }
+        self.note(&stream.message.changes);
+        let mut is_answered = stream.message.answers_attention;
+        // The answer to ATTENTION comes with the rows, or after them.
+        while !is_answered {
+            is_answered = self.receive_message()?.answers_attention;
+        }
+        Ok(())
+    }
+
     /// Receives packets until there are columns, rows, or the end of an answer without an error.
     fn read_on(&mut self, stream: &mut RowStream) -> Result<Next> {
         loop {

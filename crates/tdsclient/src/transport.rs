@@ -382,7 +382,7 @@ impl Transport {
     }
 
     /// Asks the server to end its current work.
-    fn attend(&mut self) -> Result<()> {
+    pub(crate) fn attend(&mut self) -> Result<()> {
         let heeds = std::mem::replace(&mut self.heeds_interrupt, false);
         self.limit(Some(ATTENTION_TIMEOUT));
         let sent = self.send(&message(kind::ATTENTION, &[], FIRST_PACKET_BYTES));

@@ -45,6 +45,8 @@ class SessionBase:
         self.lock_timeout: float | None = None
         self._xact_abort = False
         self._identity_insert: Table | None = None
+        # The isolation level is SNAPSHOT.
+        self.is_snapshot = False
 
     @property
     def transaction_count(self) -> int:
@@ -84,7 +86,11 @@ class SessionBase:
         found = self.find(name)
         if not isinstance(found, Table):
             raise SqlError(208, name.name)
-        self.lock(("table", found.object_id), mode)
+        if mode == "Sch-S":
+            # It is held for a statement, and none is interrupted by another one.
+            self._pass(("table", found.object_id), mode)
+        else:
+            self.lock(("table", found.object_id), mode)
         return found
 
     def _change_name(self, name: Name, new: Table | View | None) -> None:

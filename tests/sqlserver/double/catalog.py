@@ -55,7 +55,13 @@ def catalog_view(session: SessionBase, name: str, object_id: int | None) -> View
     if name in PLACES:
         return PLACES[name](database, tables)
     if name == "allocation_units":
-        pages = [[one.object_id, -(-one.bytes // _PAGE_BYTES)] for one in tables]
+        pages = [
+            [
+                one.object_id,
+                max(-(-one.bytes // _PAGE_BYTES), one.row_count * database.pages_of_a_row),
+            ]
+            for one in tables
+        ]
         return view("container_id total_pages", pages)
     if name == _ROWGROUPS:
         if not database.shows_rowgroups:
@@ -67,7 +73,8 @@ def catalog_view(session: SessionBase, name: str, object_id: int | None) -> View
         )
     if name == "databases":
         snapshots = int(database.reads_snapshots)
-        return view("name is_read_committed_snapshot_on", [[database.name, snapshots]])
+        names = "name is_read_committed_snapshot_on snapshot_isolation_state"
+        return view(names, [[database.name, snapshots, int(database.allows_snapshots)]])
     empty = {
         "triggers": "name parent_id is_disabled",
         "foreign_keys": "name parent_object_id referenced_object_id",

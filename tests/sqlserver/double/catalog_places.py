@@ -39,7 +39,8 @@ def _partitions(database: Database, tables: list[Table]) -> View:
                 hobt = table.object_id if is_first else -len(rows) - 1
                 compression = table.compression.get(number) or table.compression.get(0, "NONE")
                 name = compression if index_id == _HEAP else "NONE"
-                rows.append([table.object_id, hobt, index_id, number, name, 0])
+                counted = table.row_count if number == 1 else 0
+                rows.append([table.object_id, hobt, index_id, number, name, counted])
     return view("object_id hobt_id index_id partition_number data_compression_desc rows", rows)
 
 

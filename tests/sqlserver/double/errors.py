@@ -81,6 +81,17 @@ RULES: dict[int, tuple[str, str]] = {
     ),
     3902: ("The COMMIT TRANSACTION request has no corresponding BEGIN TRANSACTION.", _EVENTS),
     3903: ("The ROLLBACK TRANSACTION request has no corresponding BEGIN TRANSACTION.", _EVENTS),
+    3952: (
+        "Snapshot isolation transaction failed accessing database '{0}' because snapshot isolation "
+        "is not allowed in this database.",
+        _EVENTS,
+    ),
+    3961: (
+        "Snapshot isolation transaction failed in database '{0}' because the object accessed by "
+        "the statement has been modified by a DDL statement in another concurrent transaction "
+        "since the start of this transaction.",
+        _EVENTS,
+    ),
     4060: ('Cannot open database "{0}" requested by the login. The login failed.', _EVENTS),
     # A stream that is cut, or that has tokens which a bulk load must not have ([MS-TDS] 2.2.6.1).
     4804: (

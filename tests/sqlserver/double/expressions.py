@@ -23,6 +23,12 @@ _COMPARISONS: dict[str, Callable[[Any, Any], bool]] = {
     "<=": operator.le,
     ">=": operator.ge,
 }
+_ARITHMETIC: dict[str, Callable[[Any, Any], Any]] = {
+    "+": operator.add,
+    "-": operator.sub,
+    "*": operator.mul,
+    "%": operator.mod,
+}
 # More digits than any number has.
 _DIGITS = 76
 AGGREGATES = ("COUNT_BIG", "COUNT", "MAX", "MIN", "SUM")
@@ -71,6 +77,8 @@ class Evaluator:
     def look_through_windows(self, nodes: list[Node], scopes: list[Scope]) -> None:
         """Evaluate the functions of windows for all rows of a query."""
         for node in nodes:
+            if node[0] == "row_number":
+                self._windows[id(node)] = self._numbers(node[1], scopes)
             if node[0] != "over":
                 continue
             groups: dict[Any, list[Scope]] = {}
@@ -80,6 +88,14 @@ class Evaluator:
             for group in groups.values():
                 value = self._aggregate(node[1], node[2], group)
                 values |= dict.fromkeys(map(id, group), value)
+
+    def _numbers(self, order: list[Node], scopes: list[Scope]) -> dict[int, int]:
+        """Return the number of each row from 1, in the order of these values."""
+        sorted_scopes = self._session._ordered(list(scopes), [(node, False) for node in order])
+        return {id(scope): number for number, scope in enumerate(sorted_scopes, start=1)}
+
+    def _row_number(self, node: Node, scope: Scope, _: Any) -> Any:
+        return self._windows[id(node)][id(scope)]
 
     def key(self, nodes: list[Node], scope: Scope) -> tuple[Any, ...]:
         """Return values in a form in which equal ones are equal; NULL is equal to NULL."""
@@ -165,7 +181,9 @@ class Evaluator:
         left, right = self.value(node[2], scope, group), self.value(node[3], scope, group)
         if left is None or right is None:
             return None
-        return {"+": operator.add, "-": operator.sub, "*": operator.mul}[node[1]](left, right)
+        return {"+": operator.add, "-": operator.sub, "*": operator.mul, "%": operator.mod}[
+            node[1]
+        ](left, right)
 
     def _in(self, node: Node, scope: Scope, group: Any) -> Any:
         left = self.value(node[1], scope, group)
@@ -220,6 +238,8 @@ class Evaluator:
             return bytes.fromhex(value)
         if node[1].name == "bigint" and isinstance(value, bytes):
             return int.from_bytes(value, "big", signed=True)
+        if node[1].name == "nvarchar" and self.value(node[3], scope, group) == 126:
+            return str(value).replace(" ", "T")
         raise NotInDoubleError(f"CONVERT to {node[1].name}")
 
     def _call(self, node: Node, scope: Scope, group: list[Scope] | None) -> Any:

@@ -36,7 +36,7 @@ _TOKEN = re.compile(
     |(?P<quoted>"(?:[^"]|"")*"|\[(?:[^\]]|\]\])*\])
     |(?P<number>\d+(?:\.\d+)?)
     |(?P<word>@{0,2}[A-Za-z_\#\$][\w\#\$]*)
-    |(?P<mark><>|<=|>=|!=|[(),.;=<>+*/-])""",
+    |(?P<mark><>|<=|>=|!=|[(),.;=<>+*/%-])""",
     re.VERBOSE | re.DOTALL,
 )
 
@@ -99,6 +99,8 @@ class Source:
     name: Name
     alias: str
     hints: set[str] = field(default_factory=set)
+    # The share of its pages that TABLESAMPLE takes; None for all.
+    percent: float | None = None
     # The condition of the join; None for the first.
     on: Node | None = None
     # The query, if it is no table.
@@ -115,6 +117,7 @@ class Select:
     where: Node | None
     order: list[tuple[Node, bool]]
     group: list[Node] = field(default_factory=list)
+    distinct: bool = False
 
 
 class Parser:
@@ -224,8 +227,11 @@ class Parser:
         if self._take("IDENTITY_INSERT"):
             name = self._name()
             return ("identity_insert", name, self._next().text.upper() == "ON")
-        if self._take("TRANSACTION", "ISOLATION", "LEVEL", "READ", "COMMITTED"):
-            return ("nothing",)
+        if self._take("TRANSACTION", "ISOLATION", "LEVEL"):
+            is_snapshot = self._take("SNAPSHOT")
+            if not is_snapshot:
+                self._must("READ", "COMMITTED")
+            return ("isolation", is_snapshot)
         setting = self._identifier().upper()
         value = self._next().text.upper()
         if setting not in ("XACT_ABORT", "ARITHABORT", "NOCOUNT", "LOCK_TIMEOUT"):
@@ -544,6 +550,7 @@ class Parser:
 
     def _select(self) -> Select:
         top = None
+        distinct = self._take("DISTINCT")
         if self._take("TOP"):
             self._must("(")
             top = self.expression()
@@ -582,7 +589,7 @@ class Parser:
                 _ = self._take("ASC")
                 if not self._mark(","):
                     break
-        return Select(top, items, sources, where, order, group)
+        return Select(top, items, sources, where, order, group, distinct)
 
     def _source(self) -> Source:
         if self._mark("("):
@@ -597,10 +604,25 @@ class Parser:
         _ = self._take("AS")
         if self._peek().kind == "quoted" or (
             self._peek().kind == "word"
-            and not self._is("WHERE", "JOIN", "INNER", "ON", "GROUP", "ORDER", "WITH")
+            and not self._is(
+                "WHERE", "JOIN", "INNER", "ON", "GROUP", "ORDER", "WITH", "TABLESAMPLE"
+            )
         ):
             alias = self._identifier()
-        return Source(name, alias, hints or self._hints())
+        percent = self._percent()
+        return Source(name, alias, hints or self._hints(), percent)
+
+    def _percent(self) -> float | None:
+        """Return the share of TABLESAMPLE SYSTEM (n PERCENT) REPEATABLE (seed)."""
+        if not self._take("TABLESAMPLE"):
+            return None
+        _ = self._take("SYSTEM")
+        self._must("(")
+        percent = float(self._next().text)
+        self._must("PERCENT", ")")
+        if self._take("REPEATABLE"):
+            self._words_in_parentheses()
+        return percent
 
     def _where(self) -> Node | None:
         return self.expression() if self._take("WHERE") else None
@@ -661,9 +683,13 @@ class Parser:
 
     def _product(self) -> Node:
         node = self._collated()
-        while self._mark("*"):
-            node = ("arithmetic", "*", node, self._collated())
-        return node
+        while True:
+            if self._mark("*"):
+                node = ("arithmetic", "*", node, self._collated())
+            elif self._mark("%"):
+                node = ("arithmetic", "%", node, self._collated())
+            else:
+                return node
 
     def _collated(self) -> Node:
         node = self._value()
@@ -726,7 +752,11 @@ class Parser:
             self._next()
             arguments = self._expressions()
             if self._take("OVER"):
-                self._must("(", "PARTITION", "BY")
+                self._must("(")
+                if first.upper() == "ROW_NUMBER":
+                    self._must("ORDER", "BY")
+                    return ("row_number", self._expressions())
+                self._must("PARTITION", "BY")
                 return ("over", first.upper(), arguments, self._expressions())
             return ("call", first.upper(), arguments)
         if first.upper() == "$PARTITION":

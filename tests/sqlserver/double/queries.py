@@ -45,18 +45,24 @@ class Queries(SessionBase):
             known = self._described(source.query)
         elif (source.name.schema or "").lower() != "sys":
             found = self.find(source.name)
-            known = found.columns if isinstance(found, Table) else None
+            if isinstance(found, View):
+                known = self._described(found.query)
+            elif found is not None:
+                known = found.columns
         if known is None:
             return None
         columns: list[Column] = []
         for node, alias in query.items:
             named = [one for one in known if one.name.lower() == alias.lower()]
+            own = [one for one in known if node[0] == "column" and one.name == node[2]]
             if node[0] == "star":
                 columns += known
             elif node[0] == "column" and node[2].lower() == alias.lower() and named:
                 columns.append(named[0])
-            elif node[0] == "cast" and node[2] == TEXT:
-                columns.append(Column(alias, TEXT))
+            elif own:
+                columns.append(Column(alias, own[0].kind, own[0].nullable))
+            elif node[0] == "cast" and node[2].name == "nvarchar":
+                columns.append(Column(alias, node[2]))
             else:
                 return None
         return columns
@@ -81,7 +87,7 @@ class Queries(SessionBase):
             empty = group[0] if group else Scope(outer)
             row = [self._evaluator.value(item[0], empty, group) for item in query.items]
             return [alias for _, alias in query.items], [row]
-        if any(node[0] == "over" for node, _ in query.items):
+        if any(node[0] in ("over", "row_number") for node, _ in query.items):
             whole = list(scopes)
             self._evaluator.look_through_windows([node for node, _ in query.items], whole)
             scopes = iter(whole)
@@ -108,6 +114,8 @@ class Queries(SessionBase):
             found.append(row)
         if first:
             names = [alias for node, alias in query.items if node[0] != "star"]
+        if query.distinct:
+            found = [list(row) for row in dict.fromkeys(map(tuple, found))]
         return names, found
 
     def _grouped(self, query: Select, scopes: Iterator[Scope]) -> tuple[list[str], list[list[Any]]]:
@@ -173,6 +181,8 @@ class Queries(SessionBase):
         found = self.find(source.name) if (source.name.schema or "").lower() != "sys" else None
         if not isinstance(found, Table):
             return None
+        if self.is_snapshot:
+            return sum(1 for _ in self._of_snapshot(found))
         table = self.table(source.name, "IS")
         self._await_rows(table, source.hints)
         rows = sum(1 for row in table.rows if not row.deleted)
@@ -198,7 +208,9 @@ class Queries(SessionBase):
             if source.query is not None:
                 continue
             if not is_system and isinstance(self.find(source.name), Table):
-                self.table(source.name, "Sch-S" if "NOLOCK" in source.hints else "IS")
+                mode = "S" if "TABLOCK" in source.hints else "IS"
+                is_unlocked = self.is_snapshot or "NOLOCK" in source.hints
+                self.table(source.name, "Sch-S" if is_unlocked else mode)
             if "READPAST" in source.hints and "READCOMMITTEDLOCK" not in source.hints:
                 # The server refuses it with READ_COMMITTED_SNAPSHOT on; the double always does.
                 raise SqlError(650)
@@ -240,14 +252,20 @@ class Queries(SessionBase):
             return view.columns, iter(view.rows)
         found = self.find(source.name)
         if isinstance(found, View):
-            names, rows = self._query(found.query)
-            columns = [Column(name, TEXT) for name in names]
-            return columns, iter(rows)
-        mode = "Sch-S" if "NOLOCK" in source.hints else "IS"
+            names, found_rows = self._query(found.query)
+            return [Column(name, TEXT) for name in names], iter(found_rows)
+        mode = "Sch-S" if self.is_snapshot or "NOLOCK" in source.hints else "IS"
         table = self.table(source.name, mode)
-        return table.columns, self._rows(table, source.hints, where)
+        rows = self._rows(table, source.hints, where)
+        if source.percent is not None:
+            # Each page has one row.
+            rows = itertools.islice(rows, 0, None, max(1, round(100 / source.percent)))
+        return table.columns, rows
 
     def _rows(self, table: Table, hints: set[str], where: Node | None) -> Iterator[list[Any]]:
+        if self.is_snapshot:
+            yield from self._of_snapshot(table)
+            return
         for row in self._visible(table, hints, where):
             yield row.values
         for chunk in list(table.chunks):
@@ -255,6 +273,20 @@ class Queries(SessionBase):
                 self._await(chunk)
             if chunk in table.chunks:
                 yield from chunk.rows(table.columns)
+
+    def _of_snapshot(self, table: Table) -> Iterator[list[Any]]:
+        """Return the rows of a table at the moment of the transaction (errors 3952 and 3961)."""
+        own = self.transaction
+        if own.snapshot is None:
+            if not self.database.allows_snapshots:
+                raise SqlError(3952, self.database.name)
+            own.snapshot = self.database.versions()
+        if table not in own.snapshot:
+            raise SqlError(3961, self.database.name)
+        rows, chunks = own.snapshot[table]
+        yield from rows
+        for chunk in chunks:
+            yield from chunk.rows(table.columns)
 
     def _visible(self, table: Table, hints: set[str], where: Node | None) -> Iterator[Row]:
         """Return the rows that a statement sees; those of other transactions once they end."""

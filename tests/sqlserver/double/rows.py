@@ -183,6 +183,9 @@ class Rows(Queries):
             self._await(chunk)
             table.chunks.remove(chunk)
             rows = [Row(values, chunk.owner) for values in chunk.rows(table.columns)]
+            if chunk.owner is None:
+                for row in rows:
+                    row.committed = row.values
             chunk.decoded = rows
             if chunk.owner is not None:
                 chunk.owner.rows += rows

@@ -48,6 +48,11 @@ class Session(Switching):
         for _ in self.run(sql):
             pass
 
+    def insert(self, table: str, rows: list[list[Any]]) -> None:
+        """Insert rows, for tests."""
+        values = [[("literal", value) for value in row] for row in rows]
+        self._run(("insert", Name(None, table), set(), None, values, None))
+
     def _run(self, statement: Node) -> Result | None:
         with self.database.locks.changed:
             if statement[0] in ("begin", "commit", "rollback"):
@@ -109,6 +114,9 @@ class Session(Switching):
             self.lock_timeout = None if value == "-" else int(value) / 1000
         elif setting == "XACT_ABORT":
             self._xact_abort = value == "ON"
+
+    def _do_isolation(self, is_snapshot: bool) -> None:
+        self.is_snapshot = is_snapshot
 
     def _do_identity_insert(self, name: Name, is_on: bool) -> None:
         self._identity_insert = self.table(name, "Sch-S") if is_on else None

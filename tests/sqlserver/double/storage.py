@@ -32,6 +32,8 @@ class Transaction:
         self.rows: list[Row] = []
         self.chunks: list[Chunk] = []
         self.tables: set[Table] = set()
+        # The committed rows of each table when a transaction of SNAPSHOT first looked at one.
+        self.snapshot: dict[Table, tuple[list[list[Any]], list[Chunk]]] | None = None
 
 
 @dataclass(eq=False)
@@ -43,6 +45,8 @@ class Row:
     deleted: bool = False
     # Transactions that keep what they have read (REPEATABLEREAD).
     shares: set[Transaction] = field(default_factory=set)
+    # The values that were committed last; None if there are none.
+    committed: list[Any] | None = None
 
 
 class Chunk:
@@ -108,6 +112,12 @@ class Table:
         return self.place(keys[0].columns[0]) if keys else None
 
     @property
+    def row_count(self) -> int:
+        """Return its rows, committed or not."""
+        rows = sum(1 for row in self.rows if not row.deleted)
+        return rows + sum(chunk.count for chunk in self.chunks)
+
+    @property
     def bytes(self) -> int:
         """Return about how many bytes its rows take."""
         return sum(chunk.bytes for chunk in self.chunks) + 100 * len(self.rows)
@@ -136,6 +146,9 @@ class Database:
         self.schemas: dict[str, str] = {"dbo": "dbo"}
         self.objects: dict[tuple[str, str], Table | View] = {}
         self.reads_snapshots = False
+        self.allows_snapshots = False
+        # Pages that each row takes at least, as the catalog tells: tables of tests are small.
+        self.pages_of_a_row = 0
         # Rows of a full rowgroup, and the fewest rows of a batch that are compressed; why builds of
         # columnstores end their last rowgroups, if it is not that no rows are left; whether the
         # login may see rowgroups.
@@ -154,6 +167,17 @@ class Database:
     def next_id(self) -> int:
         """Return a new number of an object."""
         return next(self._ids)
+
+    def versions(self) -> dict[Table, tuple[list[list[Any]], list[Chunk]]]:
+        """Return the rows of all tables as they were committed last."""
+        tables = [one for one in self.objects.values() if isinstance(one, Table)]
+        return {
+            table: (
+                [row.committed for row in table.rows if row.committed is not None],
+                [chunk for chunk in table.chunks if chunk.owner is None],
+            )
+            for table in tables
+        }
 
     def begin(self) -> Transaction:
         """Return a new transaction."""
@@ -174,6 +198,7 @@ class Database:
         for row in transaction.rows:
             if row.owner is transaction:
                 row.owner = None
+                row.committed = None if row.deleted else row.values
             row.shares.discard(transaction)
         for chunk in transaction.chunks:
             chunk.owner = None

@@ -11,7 +11,7 @@ use arrow_array::types::Int64Type;
 use arrow_array::{Array, RecordBatch};
 use arrow_schema::DataType;
 use inrush_rows::sql_text::{identifier, in_parentheses};
-use inrush_source::{SourceError, choose_columns};
+use inrush_source::{SourceError, choose_columns, chosen_rows, refuse_unknown_key};
 
 use crate::arrays::plain_or_text;
 use crate::columns::{Column, literal, qualified, row_bytes, without_counterpart};
@@ -114,7 +114,7 @@ impl DuckDbTable {
         }
         let keys = match &settings.split_by {
             Some(column) => {
-                keys::refuse_unknown(input, column, &names)?;
+                refuse_unknown_key(input, column, &names)?;
                 refuse_chosen_rows(session, input, &plain, &settings.rows, refused)?;
                 let kind = described.iter().find(|(name, _)| name == column);
                 let asked = KeyAsked {
@@ -163,10 +163,10 @@ fn refuse_chosen_rows(
     for (key, text) in parts {
         let is_operator = |word: &str| key == "name" && text.split('_').any(|own| own == word);
         if is_operator("LIMIT") || is_operator("TOP") {
-            return Err(keys::chosen_rows(input, "a LIMIT"));
+            return Err(chosen_rows(input, "a LIMIT"));
         }
         if is_operator("SAMPLE") || key == "Sample Method" {
-            return Err(keys::chosen_rows(input, "a sample"));
+            return Err(chosen_rows(input, "a sample"));
         }
         called.push_str(&text.to_lowercase());
         called.push('\n');
@@ -194,7 +194,7 @@ fn refuse_chosen_rows(
         let name = function.next().unwrap_or_default().to_lowercase();
         let is_volatile = function.next().as_deref() == Some("VOLATILE");
         if calls(&called, &name) || (is_volatile && calls(&written, &name)) {
-            return Err(keys::chosen_rows(input, &format!("the function {name}()")));
+            return Err(chosen_rows(input, &format!("the function {name}()")));
         }
     }
     Ok(())

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use arrow_schema::DataType;
 use inrush_rows::sql_text::identifier;
-use inrush_source::{KeyRanges, SourceError};
+use inrush_source::{KeyRanges, SourceError, null_key};
 
 use crate::columns::literal;
 use crate::error::{Refused, input_error};
@@ -53,33 +53,6 @@ pub struct FoundKeys {
     pub rows: u64,
 }
 
-/// Refuses a name that no column has.
-pub fn refuse_unknown(input: &Path, column: &str, names: &[String]) -> Result<(), SourceError> {
-    if names.iter().any(|name| name == column) {
-        return Ok(());
-    }
-    let names: Vec<String> = names.iter().map(|name| identifier(name)).collect();
-    Err(input_error(
-        input,
-        format!(
-            "it has no column {}, which `split_by` names",
-            identifier(column)
-        ),
-        format!("its columns are {}", names.join(", ")),
-    ))
-}
-
-/// The refusal of a query that may give other rows for each range.
-pub fn chosen_rows(input: &Path, what: &str) -> SourceError {
-    input_error(
-        input,
-        format!(
-            "it has {what}, and `split_by` runs it once for each range: each time it might give other rows"
-        ),
-        "leave `split_by` out, or write the limit as a condition (WHERE id < ...)",
-    )
-}
-
 /// Finds the ranges.
 pub fn find(
     session: &mut Session,
@@ -103,14 +76,7 @@ pub fn find(
         ));
     };
     if with_key < rows && !asked.takes_nulls {
-        return Err(input_error(
-            asked.input,
-            format!(
-                "the column {}, which `split_by` names, is NULL in at least one row: such a row is in no range of the key",
-                identifier(asked.column)
-            ),
-            "name a column without NULL, or set `split_nulls = true`: these rows are then read with the first range",
-        ));
+        return Err(null_key(asked.input, asked.column));
     }
     let doing = "looking for the ranges of the key";
     let (sql, origin) = borders(asked, with_key);
@@ -186,29 +152,6 @@ fn written(asked: &KeyAsked<'_>, text: &str) -> Result<String, SourceError> {
     }
 }
 
-/// A word of a query that makes its rows depend on more than the tables, for databases whose plans cannot be read.
-pub fn unsteady_word(query: &str) -> Option<&'static str> {
-    const WORDS: [&str; 11] = [
-        "LIMIT",
-        "FETCH",
-        "TOP",
-        "SAMPLE",
-        "TABLESAMPLE",
-        "RANDOM",
-        "RAND",
-        "UUID",
-        "NEWID",
-        "UUID_STRING",
-        "GEN_RANDOM_UUID",
-    ];
-    let is_part = |c: char| c.is_alphanumeric() || c == '_';
-    let words = query.split(|c: char| !is_part(c));
-    let upper = words.map(str::to_uppercase);
-    upper
-        .into_iter()
-        .find_map(|word| WORDS.into_iter().find(|known| *known == word))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -250,12 +193,5 @@ mod tests {
         assert_eq!(many.1, "a sample of its values");
         let other = borders(&asked(Dialect::Other(&DataType::Int64)), 1_000_000);
         assert!(!other.0.contains("OVER ()"), "{other:?}");
-    }
-
-    #[test]
-    fn limits_are_found_as_words() {
-        assert_eq!(unsteady_word("SELECT a FROM t limit 3"), Some("LIMIT"));
-        assert_eq!(unsteady_word("SELECT rand() FROM t"), Some("RAND"));
-        assert_eq!(unsteady_word("SELECT limits, brand FROM t_top"), None);
     }
 }

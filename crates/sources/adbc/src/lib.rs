@@ -35,7 +35,6 @@ mod columns;
 mod database;
 mod duckdb;
 mod error;
-mod input;
 mod keys;
 mod other;
 mod pool;

@@ -7,7 +7,7 @@ use std::path::Path;
 use arrow_array::RecordBatch;
 use arrow_schema::DataType;
 use inrush_rows::sql_text::{identifier, in_parentheses};
-use inrush_source::{SourceError, choose_columns};
+use inrush_source::{SourceError, choose_columns, chosen_rows, refuse_unknown_key, unsteady_word};
 
 use crate::columns::{Column, ROWS, qualified};
 use crate::error::Refused;
@@ -92,13 +92,13 @@ impl OtherTable {
                 partitions,
             });
         };
-        keys::refuse_unknown(input, column, &names)?;
+        refuse_unknown_key(input, column, &names)?;
         let query = match &settings.rows {
             Rows::Query(query) => query,
             Rows::Table { .. } => "",
         };
-        if let Some(word) = keys::unsteady_word(query) {
-            return Err(keys::chosen_rows(input, &format!("the word {word}")));
+        if let Some(word) = unsteady_word(query) {
+            return Err(chosen_rows(input, &format!("the word {word}")));
         }
         let key = key_of(column);
         let of_key = schema(&key)?;

@@ -6,16 +6,15 @@ use std::time::Instant;
 
 use arrow_array::{Array, ArrayRef, Int64Array};
 use inrush_rows::chunk::{Chunk, NumberedRows, Places};
-use inrush_rows::typed_rows::{Cells, RowFault, TypedColumn, TypedRows};
+use inrush_rows::typed_rows::{RowFault, TypedColumn, TypedRows};
 use inrush_scan::Records;
 use inrush_source::{
-    Chunks, KEY_ROW_BITS, ReadPace, RowsHash, SourceError, SourceMeter, SplitEnd, SplitReader,
-    nanoseconds_since,
+    Chunks, DatabaseInput, KEY_ROW_BITS, KeyPlaces, ReadPace, RowsHash, SourceError, SourceMeter,
+    SplitEnd, SplitReader, nanoseconds_since,
 };
 
 use crate::arrays::{values_bytes, with_valid_texts};
 use crate::error::{input_error, of_driver};
-use crate::input::TableInput;
 use crate::pool::Lease;
 use crate::session::Answer;
 use crate::source::Reading;
@@ -47,33 +46,6 @@ impl Places for RowIdPlaces {
 
     fn key(&self, position: usize) -> Option<Arc<str>> {
         Some(format!("rowid {}", self.ids.value(position)).into())
-    }
-}
-
-/// Rows that are found by the key of their ranges.
-#[derive(Debug)]
-struct KeyPlaces {
-    column: Arc<str>,
-    keys: ArrayRef,
-}
-
-impl Places for KeyPlaces {
-    fn are_rows(&self) -> bool {
-        true
-    }
-
-    fn have_numbers(&self) -> bool {
-        false
-    }
-
-    fn key(&self, position: usize) -> Option<Arc<str>> {
-        let column = &self.column;
-        if self.keys.is_null(position) {
-            return Some(format!("{column} NULL").into());
-        }
-        let mut text = Vec::new();
-        Cells::of(&self.keys, false)?.append(position, &mut text);
-        Some(format!("{column} = {}", String::from_utf8_lossy(&text)).into())
     }
 }
 
@@ -115,7 +87,7 @@ struct Batch {
 /// Reads a range of rows of an input, or all of it.
 pub struct RangeReader<'a> {
     reading: &'a Reading,
-    input: Arc<TableInput>,
+    input: Arc<DatabaseInput>,
     batch: Option<Batch>,
     /// None once the statement is over.
     answer: Option<Answer>,
@@ -138,7 +110,7 @@ impl<'a> RangeReader<'a> {
     /// Begins to read a range.
     pub fn open(
         reading: &'a Reading,
-        input: &Arc<TableInput>,
+        input: &Arc<DatabaseInput>,
         range: Range<u64>,
         chunk_bytes: usize,
     ) -> Result<RangeReader<'a>, SourceError> {

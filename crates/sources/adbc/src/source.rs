@@ -6,17 +6,16 @@ use std::sync::Arc;
 use inrush_rows::cancel::Stop;
 use inrush_rows::pace::Pace;
 use inrush_rows::plural::counted;
-use inrush_rows::sql_text::{identifier, without_semicolon};
+use inrush_rows::sql_text::without_semicolon;
 use inrush_source::{
-    Input, KeyRanges, ReadSettings, Source, SourceColumn, SourceError, SourceSplit, SourceStream,
-    SplitContent, SplitReader, Steps, has_same_hashes,
+    DatabaseInput, Input, ReadSettings, Source, SourceColumn, SourceError, SourceSplit,
+    SourceStream, SplitContent, SplitReader, Steps, has_same_hashes,
 };
 
 use crate::columns::{Column, row_bytes};
 use crate::database::{Database, Vendor};
 use crate::duckdb::DuckDbTable;
 use crate::error::input_error;
-use crate::input::TableInput;
 use crate::keys::FoundKeys;
 use crate::other::OtherTable;
 use crate::pool::{Opening, Pool};
@@ -36,7 +35,7 @@ const SQLITE_LOOK: &str = "SELECT count(*) FROM sqlite_schema";
 #[derive(Debug)]
 pub struct AdbcSource {
     description: String,
-    input: Arc<TableInput>,
+    input: Arc<DatabaseInput>,
     notes: Vec<String>,
     reading: Reading,
 }
@@ -170,7 +169,7 @@ impl AdbcSource {
             let bytes = rows.saturating_mul(row_bytes(table.columns()));
             // A range has a byte or more.
             size_bytes = bytes.max(ranges.count());
-            notes.push(note_of_keys(&name, ranges));
+            notes.push(ranges.note(&name));
             identity.push(format!("split by {}", ranges.column));
             // With other borders, the same range of bytes has other rows.
             mark = format!("{mark} {}", ranges.digest());
@@ -193,15 +192,17 @@ impl AdbcSource {
         })?;
         Ok(AdbcSource {
             description: format!("{name} of {}", database.described),
-            input: Arc::new(TableInput {
+            input: Arc::new(DatabaseInput {
+                index: 0,
                 name: Arc::from(input),
                 size_bytes,
                 mark,
                 identity,
-                has_row_ids: row_ids.is_some(),
-                steps: match (table.keys(), table.partitions()) {
-                    (Some(keys), _) => Some(keys.ranges.count()),
-                    (None, partitions) => partitions.map(Partitions::count),
+                whole_because: match steps_of(&*table).is_some() || row_ids.is_some() {
+                    true => None,
+                    false => Some(
+                        "without row numbers or partitions to cut it by, and no `split_by` names a key",
+                    ),
                 },
             }),
             notes,
@@ -223,7 +224,7 @@ impl AdbcSource {
 
     /// True if it is cut by the numbers of its rows.
     pub fn has_row_ids(&self) -> bool {
-        self.input.has_row_ids
+        self.reading.table.row_ids().is_some()
     }
 
     /// The column by whose ranges it is cut.
@@ -234,7 +235,7 @@ impl AdbcSource {
 
     /// The ranges of its key, or the driver's partitions.
     fn steps(&self) -> Option<Steps> {
-        let count = self.input.steps?;
+        let count = steps_of(&*self.reading.table)?;
         Some(Steps {
             count,
             size_bytes: self.input.size_bytes,
@@ -275,18 +276,12 @@ impl AdbcSource {
     }
 }
 
-/// The plan's note about the ranges of a key.
-fn note_of_keys(name: &str, keys: &KeyRanges) -> String {
-    let nulls = match keys.takes_nulls {
-        true => "; rows without it are read with the first range",
-        false => "",
-    };
-    format!(
-        "{name} is cut into {} of {}, by {}{nulls}",
-        counted(keys.count(), "range"),
-        identifier(&keys.column),
-        keys.origin
-    )
+/// The number of ranges of a key, or of the driver's partitions, into which a table is cut.
+fn steps_of(table: &dyn Table) -> Option<u64> {
+    match (table.keys(), table.partitions()) {
+        (Some(keys), _) => Some(keys.ranges.count()),
+        (None, partitions) => partitions.map(Partitions::count),
+    }
 }
 
 impl Source for AdbcSource {

@@ -27,7 +27,7 @@ use inrush_rows::column_type::ColumnType;
 use inrush_rows::sql_text::{identifier, in_parentheses};
 use inrush_rows::type_name::TypeName;
 use inrush_rows::typed_rows::{Cells, RowFault};
-use inrush_source::{SourceError, choose_columns};
+use inrush_source::{SourceError, choose_columns, chosen_rows, refuse_unknown_key};
 
 use crate::arrays::with_valid_texts;
 use crate::columns::{Column, ROWS, literal, qualified};
@@ -195,7 +195,7 @@ impl SqliteTable {
         let statement = statement(&columns, &kinds, &from, key.as_deref());
         // A mistake in the condition is found before the load begins.
         if let Some(column) = &settings.split_by {
-            keys::refuse_unknown(input, column, &names)?;
+            refuse_unknown_key(input, column, &names)?;
         }
         session.schema(&statement).map_err(failed)?;
         let keys = match (&settings.split_by, &key) {
@@ -255,10 +255,10 @@ fn refuse_chosen_rows(
         );
         // It ends a loop after a number of rows.
         if code == "DecrJumpZero" {
-            return Err(keys::chosen_rows(input, "a LIMIT"));
+            return Err(chosen_rows(input, "a LIMIT"));
         }
         if code.ends_with("Function") && text.starts_with("random") {
-            return Err(keys::chosen_rows(input, "the function random()"));
+            return Err(chosen_rows(input, "the function random()"));
         }
     }
     Ok(())

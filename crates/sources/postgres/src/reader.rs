@@ -52,7 +52,7 @@ impl<'a> RangeReader<'a> {
         range: std::ops::Range<u64>,
         chunk_bytes: usize,
     ) -> Result<RangeReader<'a>, SourceError> {
-        let name = &input.name;
+        let name = &input.of.name;
         let mut types: Vec<DecodedType> = reading
             .columns
             .iter()
@@ -88,7 +88,7 @@ impl<'a> RangeReader<'a> {
         match self.reading.stop.asked() {
             None => Ok(()),
             Some(_) => Err(SourceError::Stopped {
-                path: self.input.name.to_path_buf(),
+                path: self.input.of.name.to_path_buf(),
             }),
         }
     }
@@ -115,14 +115,14 @@ impl<'a> RangeReader<'a> {
                 lease
                     .session
                     .begin_copy(&copy, &doing(&self.input))
-                    .map_err(|error| of_session(&self.input.name, error))?;
+                    .map_err(|error| of_session(&self.input.of.name, error))?;
             }
             let before = bytes.len();
             let waited_before = lease.session.waited_ns();
             let piece = wanted.min(before + PIECE_BYTES);
             let more = lease.session.read_copy(bytes, piece, &doing(&self.input));
             self.meter.read_ns += lease.session.waited_ns() - waited_before;
-            let more = more.map_err(|error| of_session(&self.input.name, error))?;
+            let more = more.map_err(|error| of_session(&self.input.of.name, error))?;
             self.hash.add(&bytes[before..]);
             let count = (bytes.len() - before) as u64;
             self.meter.stored_bytes += count;
@@ -131,7 +131,7 @@ impl<'a> RangeReader<'a> {
             if !more && let Some(lease) = self.lease.take() {
                 let age = &self.reading.pool().snapshot().age;
                 age.check()
-                    .map_err(|error| of_session(&self.input.name, error))?;
+                    .map_err(|error| of_session(&self.input.of.name, error))?;
                 self.reading.pool().give_back(lease);
             }
         }
@@ -140,12 +140,12 @@ impl<'a> RangeReader<'a> {
 }
 
 fn doing(input: &TableInput) -> String {
-    format!("reading {}", input.name.display())
+    format!("reading {}", input.of.name.display())
 }
 
 fn undecodable(input: &TableInput, error: &DecodeError) -> SourceError {
     input_error(
-        &input.name,
+        &input.of.name,
         format!("the data of COPY cannot be read: {error}"),
         "connect to the server itself, without a proxy between",
     )
@@ -176,7 +176,7 @@ impl Chunks for RangeReader<'_> {
             self.meter.record_count = self.decoder.row_count();
             self.meter.chunk_count += 1;
             self.meter.scan_ns += nanoseconds_since(start);
-            let chunk = Chunk::of_rows(&self.input.name, first, rows, places, records);
+            let chunk = Chunk::of_rows(&self.input.of.name, first, rows, places, records);
             return Ok(Some(chunk));
         }
         Ok(None)

@@ -8,9 +8,8 @@ use inrush_pgclient::quote::identifier;
 use inrush_rows::cancel::Stop;
 use inrush_rows::native_type::NativeType;
 use inrush_rows::pace::Pace;
-use inrush_rows::plural::counted;
 use inrush_source::{
-    ColumnCollation, ExpectedReading, Input, KeyRanges, ReadSettings, SessionSampler, Source,
+    ColumnCollation, DatabaseInput, ExpectedReading, Input, ReadSettings, SessionSampler, Source,
     SourceColumn, SourceError, SourceHazard, SourceSplit, SourceStream, SplitContent, SplitReader,
     TableStructure, has_same_hashes,
 };
@@ -100,7 +99,7 @@ impl Reading {
                 conditions.push(format!("ctid >= '({},0)'", steps.start));
             }
             // The last range has no upper end, so no page is left out, whenever it was added.
-            if range.end < input.size_bytes {
+            if range.end < input.of.size_bytes {
                 conditions.push(format!("ctid < '({},0)'", steps.end));
             }
         }
@@ -151,7 +150,7 @@ impl PostgresSource {
         identity.extend(settings.filter.clone());
         identity.extend(looked.since.as_ref().map(|found| found.condition.clone()));
         if let Some(keys) = &looked.keys {
-            notes.push(note_of_keys(name, keys, settings.split_nulls));
+            notes.push(keys.note(&name.display().to_string()));
             identity.push(format!("split by {}", keys.column));
             // With other borders, the same range of bytes has other rows. Of an incremental load nothing is kept.
             if looked.since.is_none() {
@@ -162,15 +161,24 @@ impl PostgresSource {
         let inputs = inputs.map(|(index, relation)| {
             let mut identity = identity.clone();
             identity.push(relation.from.clone());
+            let pages = relation.pages.filter(|_| looked.keys.is_none());
             Arc::new(TableInput {
-                index,
-                name: Arc::from(Path::new(&relation.name)),
+                of: Arc::new(DatabaseInput {
+                    index,
+                    name: Arc::from(Path::new(&relation.name)),
+                    size_bytes: relation.size_bytes,
+                    mark: mark.clone(),
+                    identity,
+                    whole_because: match looked.keys.is_some() || pages.is_some() {
+                        true => None,
+                        false => {
+                            Some("no table with pages of its own, and no `split_by` names a key")
+                        }
+                    },
+                }),
                 from: relation.from,
-                pages: relation.pages.filter(|_| looked.keys.is_none()),
+                pages,
                 keys: looked.keys.clone(),
-                size_bytes: relation.size_bytes,
-                mark: mark.clone(),
-                identity,
             })
         });
         Ok(PostgresSource {
@@ -226,21 +234,6 @@ impl PostgresSource {
     }
 }
 
-/// The plan's note about the ranges of a key.
-fn note_of_keys(name: &Path, keys: &KeyRanges, takes_nulls: bool) -> String {
-    let column = identifier(&keys.column);
-    let nulls = match takes_nulls {
-        true => "; rows without it are read with the first range",
-        false => "",
-    };
-    format!(
-        "{} is cut into {} of {column}, by {}{nulls}",
-        name.display(),
-        counted(keys.count(), "range"),
-        keys.origin
-    )
-}
-
 impl Source for PostgresSource {
     fn describe(&self) -> String {
         self.description.clone()
@@ -255,11 +248,11 @@ impl Source for PostgresSource {
     }
 
     fn input(&self, index: usize) -> Arc<dyn Input> {
-        self.inputs[index].clone()
+        self.inputs[index].of.clone()
     }
 
     fn whole(&self, input: usize) -> SourceSplit {
-        let of = &self.inputs[input];
+        let of = &self.inputs[input].of;
         SourceSplit {
             input,
             range: 0..of.size_bytes,
@@ -271,9 +264,8 @@ impl Source for PostgresSource {
 
     /// Ranges of pages, or of the key.
     fn splits(&self, input: usize, wanted_bytes: u64) -> Result<Vec<SourceSplit>, SourceError> {
-        let of = &self.inputs[input];
-        let steps = of.steps();
-        Ok(match steps.count < 2 || of.size_bytes == 0 {
+        let steps = self.inputs[input].steps();
+        Ok(match steps.count < 2 || steps.size_bytes == 0 {
             true => vec![self.whole(input)],
             false => steps.splits(input, wanted_bytes),
         })
@@ -292,7 +284,7 @@ impl Source for PostgresSource {
     fn has_same_content(&self, input: usize, read: &[SplitContent]) -> Result<bool, SourceError> {
         let of = &self.inputs[input];
         has_same_hashes(read, |content, chunk_bytes| {
-            let range = content.start..content.end.unwrap_or(of.size_bytes);
+            let range = content.start..content.end.unwrap_or(of.of.size_bytes);
             RangeReader::open(&self.reading, of, range, chunk_bytes)
         })
     }
@@ -315,11 +307,11 @@ impl Source for PostgresSource {
             ..
         } = &self.reading;
         let select = format!("SELECT * FROM {}{}", of.from, where_clause(conditions));
-        let explained = database.look(&of.name, |keeper| {
+        let explained = database.look(&of.of.name, |keeper| {
             let doing = "asking the planner for the number of rows";
-            let failed = |error| of_session(&of.name, error);
+            let failed = |error| of_session(&of.of.name, error);
             keeper.query(USER_NAMES, doing).map_err(failed)?;
-            Explained::of(keeper, &of.name, &select)
+            Explained::of(keeper, &of.of.name, &select)
         })?;
         Ok(Some(explained.rows))
     }

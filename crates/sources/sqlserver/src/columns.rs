@@ -11,6 +11,10 @@ pub struct Column {
     pub name: String,
     /// The type of its values.
     pub data_type: DataType,
+    /// Its type on the server.
+    pub sql_type: SqlType,
+    /// The same, as statements write it.
+    pub sql: String,
     /// Its values are UUIDs.
     pub is_uuid: bool,
     /// It has no NULL.
@@ -20,12 +24,22 @@ pub struct Column {
 impl Column {
     /// A column as the server describes it.
     pub fn new(described: &ColumnMetadata) -> Column {
-        let sql_type = &described.type_info.sql_type;
+        let sql_type = described.type_info.sql_type;
         Column {
             name: described.name.clone(),
-            data_type: result::data_type(sql_type),
+            data_type: result::data_type(&sql_type),
+            sql: described.type_info.to_string(),
             is_uuid: matches!(sql_type, SqlType::UniqueIdentifier),
             not_null: !described.is_nullable(),
+            sql_type,
+        }
+    }
+
+    /// About the bytes of a value.
+    pub fn value_bytes(&self) -> u64 {
+        match self.data_type.primitive_width() {
+            Some(bytes) => bytes as u64,
+            None => 32,
         }
     }
 

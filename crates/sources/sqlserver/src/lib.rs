@@ -2,10 +2,14 @@
 //!
 //! # Which rows
 //!
-//! One statement reads all rows, by one session, at the isolation level READ COMMITTED. If the database has
-//! READ_COMMITTED_SNAPSHOT on, the statement shows the moment at which it began, whatever is written meanwhile. Otherwise it locks
-//! rows one after the other: a row that another session moves meanwhile can be read twice or not at all. The plan says so, with
-//! the fix.
+//! If the database allows it (ALLOW_SNAPSHOT_ISOLATION), all sessions show a table at the moment at which it was opened
+//! ([`moment`]). Otherwise each statement reads at its own moment (READ_COMMITTED_SNAPSHOT), or locks rows one after the other: a row
+//! that another session moves meanwhile can be read twice or not at all. The plan says which it is, with the fix.
+//!
+//! # Which pieces
+//!
+//! A table is cut into ranges of a key or into its partitions ([`cut`]), and several sessions read them. Without `split_by` it is cut
+//! only if all pieces show one moment, or if its rows are declared stable.
 //!
 //! # Rows
 //!
@@ -19,11 +23,14 @@
 //! opening, and a run that is resumed reads again what was loaded, and compares.
 
 mod columns;
+mod cut;
 mod error;
-mod input;
+mod moment;
+mod pool;
 mod query;
 mod reader;
 mod source;
+mod table;
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -47,6 +54,12 @@ pub struct Settings {
     pub columns: Vec<String>,
     /// A condition on the rows, as in WHERE.
     pub filter: Option<String>,
+    /// The column by whose ranges the rows are cut.
+    pub split_by: Option<String>,
+    /// Rows whose key is NULL are read with the first range.
+    pub split_nulls: bool,
+    /// The most sessions that are open at a time; `None` is no limit.
+    pub connections_max: Option<usize>,
     /// The pace at which bytes are read, shared by all sources of the connection.
     pub pace: Arc<Pace>,
     /// The rows are declared not to change between runs.

@@ -1,30 +1,40 @@
 //! The statements that read a table, a view or a query.
 
+use std::ops::Range;
 use std::path::Path;
 
 use inrush_rows::sql_text::{identifier, in_parentheses};
 use inrush_source::{SourceError, choose_columns};
 
+use crate::cut::Cut;
 use crate::{Rows, Settings};
 
 /// The name of the rows in statements.
-const ROWS: &str = "inrush_rows";
+pub const ROWS: &str = "inrush_rows";
 
-/// What follows FROM.
-pub fn rows_of(settings: &Settings) -> String {
-    let from = match &settings.rows {
-        Rows::Table { schema, name } => match schema {
+/// A table as statements write it; `None` for a query.
+pub fn table(rows: &Rows) -> Option<String> {
+    match rows {
+        Rows::Table { schema, name } => Some(match schema {
             Some(schema) => format!("{}.{}", identifier(schema), identifier(name)),
             None => identifier(name),
-        },
+        }),
+        Rows::Query(_) => None,
+    }
+}
+
+/// What follows FROM. `sample` is a clause that takes some of a table's rows, with a blank before it.
+pub fn rows_of(settings: &Settings, sample: &str) -> String {
+    let from = match &settings.rows {
         Rows::Query(query) => in_parentheses(query),
+        named => table(named).unwrap_or_default(),
     };
     match &settings.filter {
         Some(filter) => {
             let condition = in_parentheses(filter);
-            format!("(SELECT * FROM {from} AS f WHERE {condition}) AS {ROWS}")
+            format!("(SELECT * FROM {from} AS f{sample} WHERE {condition}) AS {ROWS}")
         }
-        None => format!("{from} AS {ROWS}"),
+        None => format!("{from} AS {ROWS}{sample}"),
     }
 }
 
@@ -33,23 +43,55 @@ pub fn describe(from: &str) -> String {
     format!("SELECT * FROM {from} WHERE 1 = 0")
 }
 
-/// The statement that reads the chosen ones of these columns.
-pub fn read(
-    input: &Path,
-    from: &str,
-    all: &[String],
-    settings: &Settings,
-) -> Result<String, SourceError> {
-    let chosen = choose_columns(input, all, &settings.columns)?;
-    let list: Vec<String> = chosen
-        .into_iter()
-        .map(|(name, is_text)| {
-            let name = identifier(&name);
-            match is_text {
-                true => format!("CAST({ROWS}.{name} AS nvarchar(max)) AS {name}"),
-                false => format!("{ROWS}.{name}"),
-            }
+/// The statements that read pieces of the rows.
+#[derive(Clone, Debug)]
+pub struct Reads {
+    list: String,
+    from: String,
+}
+
+impl Reads {
+    /// Of the chosen ones of these columns.
+    pub fn of(
+        input: &Path,
+        from: &str,
+        all: &[String],
+        settings: &Settings,
+    ) -> Result<Reads, SourceError> {
+        let chosen = choose_columns(input, all, &settings.columns)?;
+        let list: Vec<String> = chosen
+            .into_iter()
+            .map(|(name, is_text)| {
+                let name = identifier(&name);
+                match is_text {
+                    true => format!("CAST({ROWS}.{name} AS nvarchar(max)) AS {name}"),
+                    false => format!("{ROWS}.{name}"),
+                }
+            })
+            .collect();
+        Ok(Reads {
+            list: list.join(", "),
+            from: from.to_owned(),
         })
-        .collect();
-    Ok(format!("SELECT {} FROM {from}", list.join(", ")))
+    }
+
+    /// The statement that only describes them.
+    pub fn describe(&self) -> String {
+        format!("SELECT {} FROM {} WHERE 1 = 0", self.list, self.from)
+    }
+
+    /// The statement that reads these pieces, or all rows. Of pieces, the place of a row is the first column.
+    pub fn statement(&self, cut: Option<&Cut>, pieces: Range<u64>) -> String {
+        let Reads { list, from } = self;
+        let condition = cut.and_then(|cut| cut.condition(pieces));
+        let condition = condition.map(|condition| format!(" WHERE {condition}"));
+        let condition = condition.unwrap_or_default();
+        let Some(cut) = cut else {
+            return format!("SELECT {list} FROM {from}");
+        };
+        let (_, place) = cut.place();
+        let order = cut.order().map(|key| format!(" ORDER BY {key}"));
+        let order = order.unwrap_or_default();
+        format!("SELECT {place} AS inrush_place, {list} FROM {from}{condition}{order}")
+    }
 }

@@ -1,26 +1,30 @@
-//! Reads all rows of an input: they are decoded as their packets come.
+//! Reads the rows of one statement: they are decoded as their packets come.
 
+use std::ops::Range;
 use std::sync::Arc;
 use std::time::Instant;
 
-use inrush_rows::chunk::{Chunk, NumberedRows};
+use arrow_array::ArrayRef;
+use inrush_rows::chunk::{Chunk, NumberedRows, Places};
 use inrush_rows::typed_rows::{RowFault, TypedColumn, TypedRows};
 use inrush_scan::Records;
 use inrush_source::{
-    Chunks, ReadPace, RowsHash, SourceError, SourceMeter, SplitEnd, SplitReader, nanoseconds_since,
+    Chunks, DatabaseInput, KEY_ROW_BITS, KeyPlaces, ReadPace, RowsHash, SourceError, SourceMeter,
+    SplitEnd, SplitReader, nanoseconds_since,
 };
 use inrush_tds::result::{DecodedRows, RowDecoder};
 use inrush_tdsclient::SessionError;
 
 use crate::columns::Column;
 use crate::error::refused;
-use crate::input::TableInput;
-use crate::source::{Lease, Reading};
+use crate::pool::Lease;
+use crate::source::Reading;
 
-/// Reads the rows of the statement.
+/// Reads the rows of some pieces of an input, or all of them.
 pub struct RowReader<'a> {
     reading: &'a Reading,
-    input: Arc<TableInput>,
+    input: Arc<DatabaseInput>,
+    pieces: Range<u64>,
     /// None once all rows were received, or after an error.
     lease: Option<Lease>,
     decoder: RowDecoder,
@@ -34,21 +38,25 @@ impl<'a> RowReader<'a> {
     /// Begins to read.
     pub fn open(
         reading: &'a Reading,
-        input: &Arc<TableInput>,
+        input: &Arc<DatabaseInput>,
+        pieces: Range<u64>,
         chunk_bytes: usize,
     ) -> Result<RowReader<'a>, SourceError> {
         let mut meter = SourceMeter::default();
-        let mut lease = reading.lease(input)?;
+        let mut lease = reading.pool.take(&input.name, &reading.stop)?;
+        let statement = reading
+            .reads
+            .statement(reading.cut.as_ref(), pieces.clone());
         let start = Instant::now();
-        let described = lease.session.begin_query(&reading.statement);
+        let described = lease.session.begin_query(&statement);
         meter.read_ns += nanoseconds_since(start);
         let described = described.map_err(|error| refused(&input.name, &doing(input), &error))?;
-        let columns: Vec<Column> = described.columns().iter().map(Column::new).collect();
-        let types = |columns: &[Column]| -> Vec<_> {
-            let typed = columns.iter().map(|column| column.data_type.clone());
-            typed.collect()
-        };
-        if types(&columns) != types(&reading.columns) {
+        let columns = described.columns().iter().skip(places_of(reading));
+        let types: Vec<_> = columns
+            .map(|column| Column::new(column).data_type)
+            .collect();
+        let planned = reading.columns.iter().map(|column| &column.data_type);
+        if !types.iter().eq(planned) {
             return Err(SourceError::Changed {
                 path: input.name.to_path_buf(),
                 what: "its columns have other types than planned".to_owned(),
@@ -57,10 +65,11 @@ impl<'a> RowReader<'a> {
         Ok(RowReader {
             reading,
             input: Arc::clone(input),
+            pieces,
             lease: Some(lease),
             decoder: RowDecoder::new(&described),
             chunk_bytes: chunk_bytes.max(1),
-            hash: RowsHash::new(columns.len()),
+            hash: RowsHash::new(types.len()),
             meter,
             pace: ReadPace::new(&reading.pace),
         })
@@ -87,7 +96,7 @@ impl<'a> RowReader<'a> {
                 Ok(Some(rows)) => rows,
                 Ok(None) => {
                     if let Some(lease) = self.lease.take() {
-                        self.reading.give_back(lease);
+                        self.reading.pool.give_back(lease);
                     }
                     break;
                 }
@@ -112,19 +121,24 @@ impl<'a> RowReader<'a> {
         Ok(bytes as u64)
     }
 
-    /// The rows that were decoded.
-    fn typed_rows(&mut self, bytes: u64) -> TypedRows {
+    /// The rows that were decoded, and the keys of their places.
+    fn typed_rows(&mut self, bytes: u64) -> (TypedRows, Option<ArrayRef>) {
         let DecodedRows {
-            columns,
+            mut columns,
             row_count,
             flaws,
         } = self.decoder.take();
+        let places = places_of(self.reading);
+        let keys = columns.drain(..places).next();
         self.hash.add(&columns);
         let mut faults: Vec<RowFault> = Vec::with_capacity(flaws.len());
         for flaw in flaws {
+            let Some(column) = flaw.column.checked_sub(places) else {
+                continue;
+            };
             // One for each row; those of a row come one after the other.
             if faults.last().is_none_or(|last| last.row != flaw.row) {
-                let name = &self.reading.columns[flaw.column].name;
+                let name = &self.reading.columns[column].name;
                 faults.push(RowFault {
                     row: flaw.row,
                     reason: format!(
@@ -140,19 +154,58 @@ impl<'a> RowReader<'a> {
             values: Some(array),
             is_uuid: column.is_uuid,
         });
-        TypedRows {
+        let rows = TypedRows {
             columns: typed.collect(),
             row_count,
             // The reader hashes the values itself.
             content: Vec::new(),
             bytes_count: bytes,
             faults,
+        };
+        (rows, keys)
+    }
+
+    /// The position of the next row, and how rows from there on are found.
+    fn places(&self, keys: Option<ArrayRef>) -> (u64, Arc<dyn Places>) {
+        let number = self.meter.record_count;
+        let first = (self.pieces.start << KEY_ROW_BITS) + number;
+        match (&self.reading.cut, keys) {
+            (Some(cut), Some(keys)) => {
+                let (column, _) = cut.place();
+                let places = KeyPlaces {
+                    column: Arc::from(column),
+                    keys,
+                };
+                (first, Arc::new(places))
+            }
+            _ => (
+                number,
+                Arc::new(NumberedRows {
+                    order: "in the order in which the server sent them",
+                }),
+            ),
         }
     }
 }
 
+/// A reader that is dropped before its end ends its query: the session may be the only one that shows its moment.
+impl Drop for RowReader<'_> {
+    fn drop(&mut self) {
+        if let Some(mut lease) = self.lease.take()
+            && lease.session.end_query().is_ok()
+        {
+            self.reading.pool.give_back(lease);
+        }
+    }
+}
+
+/// The number of columns before those of the row.
+fn places_of(reading: &Reading) -> usize {
+    usize::from(reading.cut.is_some())
+}
+
 /// What is done, for messages.
-fn doing(input: &TableInput) -> String {
+fn doing(input: &DatabaseInput) -> String {
     format!("reading {}", input.name.display())
 }
 
@@ -163,24 +216,21 @@ impl Chunks for RowReader<'_> {
         self.keep_pace();
         let bytes = self.receive()?;
         let start = Instant::now();
-        let rows = self.typed_rows(bytes);
+        let (rows, keys) = self.typed_rows(bytes);
         self.meter.scan_ns += nanoseconds_since(start);
         if rows.row_count == 0 {
             return Ok(None);
         }
-        let first = self.meter.record_count;
+        let (first, places) = self.places(keys);
         self.meter.record_count += rows.row_count as u64;
         self.meter.stored_bytes += bytes;
         self.meter.text_bytes += bytes;
         self.meter.chunk_count += 1;
-        let places = NumberedRows {
-            order: "in the order in which the server sent them",
-        };
         Ok(Some(Chunk::of_rows(
             &self.input.name,
             first,
             rows,
-            Arc::new(places),
+            places,
             records,
         )))
     }

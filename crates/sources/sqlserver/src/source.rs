@@ -1,33 +1,41 @@
 //! The source: a table, a view or a query of one database.
 
+use std::ops::Range;
 use std::path::Path;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use inrush_rows::cancel::Stop;
 use inrush_rows::pace::Pace;
 use inrush_rows::sql_text::without_semicolon;
 use inrush_source::{
-    Input, ReadSettings, Source, SourceColumn, SourceError, SourceSplit, SourceStream,
-    SplitContent, SplitReader, has_same_hashes,
+    DatabaseInput, Input, ReadSettings, Source, SourceColumn, SourceError, SourceSplit,
+    SourceStream, SplitContent, SplitReader, Steps, has_same_hashes,
 };
 use inrush_tdsclient::{Interrupt, Session, SessionError, SessionOptions};
 
 use crate::columns::Column;
+use crate::cut::{self, Cut};
 use crate::error::refused;
-use crate::input::TableInput;
+use crate::moment::{self, Isolation, Moment, Versions};
+use crate::pool::{MoreSessions, Pool, connect};
+use crate::query::{self, Reads};
 use crate::reader::RowReader;
-use crate::{Rows, Settings, query};
+use crate::table::TableFacts;
+use crate::{Rows, Settings};
 
-/// The longest wait for a lock.
-const LOCK_MILLISECONDS: u32 = 60_000;
+/// Sessions that show one moment, where the settings do not limit them: all are opened at once.
+const SNAPSHOTS_MAX: usize = 16;
+/// Sessions that are opened when they are needed, likewise: as many as there may be streams.
+const SESSIONS_MAX: usize = 1_024;
 
 /// A table, a view or a query.
 #[derive(Debug)]
 pub struct SqlServerSource {
     description: String,
-    input: Arc<TableInput>,
+    input: Arc<DatabaseInput>,
+    rows: Option<u64>,
     notes: Vec<String>,
     reading: Reading,
 }
@@ -37,55 +45,16 @@ pub struct SqlServerSource {
 pub struct Reading {
     /// The columns that are read.
     pub columns: Vec<Column>,
-    /// The statement.
-    pub statement: String,
+    /// The statements.
+    pub reads: Reads,
+    /// The pieces; `None` if one statement reads all rows.
+    pub cut: Option<Cut>,
+    /// The sessions.
+    pub pool: Pool,
     /// The pace of all readers.
     pub pace: Arc<Pace>,
     /// Asked when reads have to end.
     pub stop: Stop,
-    options: SessionOptions,
-    interrupt: Arc<Interrupt>,
-    idle: Mutex<Option<Session>>,
-}
-
-/// A session of one reader. If it is dropped before the end of its rows, its connection ends.
-#[derive(Debug)]
-pub struct Lease {
-    /// The session.
-    pub session: Session,
-}
-
-impl Reading {
-    /// A session for a reader.
-    pub fn lease(&self, input: &TableInput) -> Result<Lease, SourceError> {
-        let kept = self
-            .idle
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .take();
-        let session = match kept.filter(Session::is_open) {
-            Some(session) => Ok(session),
-            None => connect(&self.options, &self.interrupt),
-        };
-        let session = session.map_err(|error| refused(&input.name, "connecting", &error))?;
-        Ok(Lease { session })
-    }
-
-    /// Takes back a session whose rows were all received.
-    pub fn give_back(&self, lease: Lease) {
-        let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
-        *idle = Some(lease.session);
-    }
-}
-
-fn connect(options: &SessionOptions, interrupt: &Arc<Interrupt>) -> Result<Session, SessionError> {
-    let mut session = Session::connect(options, 0, interrupt)?;
-    let settings = format!(
-        "SET XACT_ABORT ON; SET ARITHABORT ON; SET TRANSACTION ISOLATION LEVEL READ COMMITTED; SET LOCK_TIMEOUT \
-         {LOCK_MILLISECONDS}"
-    );
-    session.run(&settings)?;
-    Ok(session)
 }
 
 impl SqlServerSource {
@@ -106,21 +75,47 @@ impl SqlServerSource {
         };
         let interrupt = Arc::new(Interrupt::at(stop));
         let failed = |doing: &str, error: SessionError| refused(input, doing, &error);
-        let mut session =
-            connect(options, &interrupt).map_err(|error| failed("connecting", error))?;
-        let shows_moment = shows_moment(&mut session);
-        let shows_moment = shows_moment
+        let mut keeper = connect(options, 0, &interrupt, Isolation::ReadCommitted)
+            .map_err(|error| failed("connecting", error))?;
+        let versions = Versions::ask(&mut keeper)
             .map_err(|error| failed("asking for the settings of the database", error))?;
-        let from = query::rows_of(&settings);
+        let keeps_versions = versions.of_transactions && !versions.is_babelfish;
+        if keeps_versions {
+            // What the plan asks for waits for no lock.
+            moment::isolate(&mut keeper, Isolation::Snapshot)
+                .map_err(|error| failed("setting up a session", error))?;
+        }
+        let from = query::rows_of(&settings, "");
         let doing = format!("asking for the columns of {name}");
-        let all = columns_of(&mut session, &query::describe(&from));
+        let all = columns_of(&mut keeper, &query::describe(&from));
         let all = all.map_err(|error| failed(&doing, error))?;
-        let names: Vec<String> = all.into_iter().map(|column| column.name).collect();
-        let statement = query::read(input, &from, &names, &settings)?;
-        let columns = columns_of(&mut session, &format!("{statement} WHERE 1 = 0"));
+        let names: Vec<String> = all.iter().map(|column| column.name.clone()).collect();
+        let reads = Reads::of(input, &from, &names, &settings)?;
+        let columns = columns_of(&mut keeper, &reads.describe());
         let columns = columns.map_err(|error| failed(&doing, error))?;
+        let table_name = query::table(&settings.rows);
+        let table = match &table_name {
+            Some(table) => TableFacts::ask(&mut keeper, table)
+                .map_err(|error| failed("reading the catalog", error))?,
+            None => None,
+        };
+        let shares_moment = keeps_versions && table.is_some();
+        let found = cut::find(
+            &mut keeper,
+            &cut::Asked {
+                input,
+                settings: &settings,
+                columns: &all,
+                table: table.as_ref(),
+                is_steady: shares_moment || settings.is_stable,
+                has_samples: !versions.is_babelfish,
+            },
+        )?;
+        let cut = found.cut.filter(|cut| cut.count() > 1);
+        moment::isolate(&mut keeper, Isolation::ReadCommitted)
+            .map_err(|error| failed("setting up a session", error))?;
 
-        let facts = session.facts();
+        let facts = keeper.facts();
         let version = facts.version;
         let database = facts.database.clone();
         let description = format!(
@@ -132,37 +127,66 @@ impl SqlServerSource {
         identity.push(format!("{:?}", settings.rows));
         identity.extend(settings.columns.iter().cloned());
         identity.extend(settings.filter.clone());
-        let moment = match shows_moment {
-            true => format!(
-                "{name} is read by one statement, which shows the moment at which it begins (READ_COMMITTED_SNAPSHOT)"
-            ),
-            false => format!(
-                "{name} is read at the isolation level READ COMMITTED: a row that is moved meanwhile may be read twice or not at \
-                 all. Let nobody write to it, or run ALTER DATABASE ... SET READ_COMMITTED_SNAPSHOT ON first"
-            ),
+        let mut mark = match settings.is_stable {
+            true => "stable".to_owned(),
+            false => never_the_same(),
         };
-        let untested =
+        let mut notes = Vec::new();
+        let mut size_bytes = 0;
+        if let Some(cut) = &cut {
+            let (named, digest) = cut.identity();
+            identity.push(named);
+            // With other borders, the same range of bytes has other rows.
+            mark = format!("{mark} {digest}");
+            notes.push(cut.note(&name));
+            let row_bytes: u64 = all.iter().map(Column::value_bytes).sum();
+            let of_rows = found.rows.unwrap_or(0).saturating_mul(row_bytes);
+            let bytes = table.as_ref().map_or(of_rows, |table| table.bytes);
+            // A piece has a byte or more.
+            size_bytes = bytes.max(cut.count());
+        }
+        let opening = Opening {
+            options,
+            interrupt: &interrupt,
+            table: table_name.as_deref().filter(|_| table.is_some()),
+            pieces: cut.as_ref().map_or(1, Cut::count),
+            sessions_max: settings.connections_max,
+        };
+        let opened = match settings.is_stable || !keeps_versions || !shares_moment && cut.is_some()
+        {
+            true => opening.as_needed(keeper, versions),
+            false => opening.at_once(keeper),
+        };
+        let (moment, pool) = opened.map_err(|error| failed("connecting", error))?;
+        if !settings.is_stable {
+            notes.push(moment.note(&name, cut.is_some()));
+        }
+        notes.push(
             "Inrush has not been tested with a real SQL Server yet: compare the rows after the load"
-                .to_owned();
+                .to_owned(),
+        );
         Ok(SqlServerSource {
             description,
-            input: Arc::new(TableInput {
+            input: Arc::new(DatabaseInput {
+                index: 0,
                 name: Arc::from(input),
-                mark: match settings.is_stable {
-                    true => "stable".to_owned(),
-                    false => never_the_same(),
-                },
+                size_bytes,
+                mark,
                 identity,
+                whole_because: match cut {
+                    Some(_) => None,
+                    None => Some("read by one statement"),
+                },
             }),
-            notes: vec![moment, untested],
+            rows: found.rows,
+            notes,
             reading: Reading {
                 columns,
-                statement,
+                reads,
+                cut,
+                pool,
                 pace: Arc::clone(&settings.pace),
                 stop: stop.clone(),
-                options: options.clone(),
-                interrupt,
-                idle: Mutex::new(Some(session)),
             },
         })
     }
@@ -171,14 +195,85 @@ impl SqlServerSource {
     pub fn source_columns(&self) -> &[Column] {
         &self.reading.columns
     }
+
+    /// How many pieces it is cut into, at most; 1 if one statement reads all rows.
+    pub fn piece_count(&self) -> u64 {
+        self.reading.cut.as_ref().map_or(1, Cut::count)
+    }
+
+    fn steps(&self) -> Steps {
+        Steps {
+            count: self.piece_count(),
+            size_bytes: self.input.size_bytes,
+        }
+    }
+
+    fn reader(&self, range: &Range<u64>, chunk_bytes: usize) -> Result<RowReader<'_>, SourceError> {
+        let pieces = match self.reading.cut {
+            Some(_) => self.steps().of_bytes(range),
+            None => 0..1,
+        };
+        RowReader::open(&self.reading, &self.input, pieces, chunk_bytes)
+    }
 }
 
-/// True if a statement of READ COMMITTED shows the moment at which it began.
-fn shows_moment(session: &mut Session) -> Result<bool, SessionError> {
-    let question = "SELECT is_read_committed_snapshot_on FROM sys.databases WHERE name = DB_NAME()";
-    let rows = session.run(question)?.into_rows();
-    let answer = rows.into_iter().flatten().flatten().next();
-    Ok(answer.is_some_and(|answer| answer == "1"))
+/// How the sessions of a source are opened.
+struct Opening<'a> {
+    options: &'a SessionOptions,
+    interrupt: &'a Arc<Interrupt>,
+    /// The table as statements write it; `None` if it is a view or a query.
+    table: Option<&'a str>,
+    pieces: u64,
+    sessions_max: Option<usize>,
+}
+
+impl Opening<'_> {
+    /// Sessions of READ COMMITTED, which are opened when they are needed.
+    fn as_needed(
+        &self,
+        keeper: Session,
+        versions: Versions,
+    ) -> Result<(Moment, Pool), SessionError> {
+        let more = MoreSessions::Opened(self.options.clone(), Arc::clone(self.interrupt));
+        let sessions_max = self.sessions_max.unwrap_or(SESSIONS_MAX);
+        let moment = match versions.of_statements {
+            true => Moment::OfStatement,
+            false => Moment::None,
+        };
+        Ok((moment, Pool::new(vec![keeper], more, sessions_max)))
+    }
+
+    /// Sessions of SNAPSHOT, which all show the same moment.
+    fn at_once(&self, mut keeper: Session) -> Result<(Moment, Pool), SessionError> {
+        // The keeper is open at the same time.
+        let limit = self.sessions_max.map(|limit| limit.saturating_sub(1));
+        let count = limit.unwrap_or(SNAPSHOTS_MAX).clamp(1, SNAPSHOTS_MAX) as u64;
+        let count = count.min(self.pieces) as usize;
+        let mut reason = None;
+        if let Some(table) = self.table.filter(|_| count > 1) {
+            let Opening {
+                options, interrupt, ..
+            } = self;
+            match moment::begin_snapshots(&mut keeper, options, interrupt, table, count)? {
+                Ok(sessions) => {
+                    let pool = Pool::new(sessions, MoreSessions::None, count);
+                    return Ok((Moment::OfOpening(count), pool));
+                }
+                Err(why) => reason = Some(why),
+            }
+        }
+        drop(keeper);
+        let look = self
+            .table
+            .map(|table| format!("SELECT TOP (1) 1 FROM {table}"));
+        let session = moment::begin_snapshot(self.options, 0, self.interrupt, look.as_deref())?;
+        let moment = match (reason, self.table) {
+            (Some(reason), _) => Moment::OfOpeningByOne(reason),
+            (None, Some(_)) => Moment::OfOpening(1),
+            (None, None) => Moment::OfStatement,
+        };
+        Ok((moment, Pool::new(vec![session], MoreSessions::None, 1)))
+    }
 }
 
 /// The columns of a statement without rows.
@@ -218,17 +313,22 @@ impl Source for SqlServerSource {
     }
 
     fn whole(&self, input: usize) -> SourceSplit {
+        let size_bytes = self.input.size_bytes;
         SourceSplit {
             input,
-            range: 0..0,
+            range: 0..size_bytes,
             first_record: None,
             is_shared: false,
-            size_bytes: 0,
+            size_bytes,
         }
     }
 
-    fn splits(&self, input: usize, _wanted_bytes: u64) -> Result<Vec<SourceSplit>, SourceError> {
-        Ok(vec![self.whole(input)])
+    /// Ranges of the key, or partitions.
+    fn splits(&self, input: usize, wanted_bytes: u64) -> Result<Vec<SourceSplit>, SourceError> {
+        Ok(match self.reading.cut {
+            Some(_) => self.steps().splits(input, wanted_bytes),
+            None => vec![self.whole(input)],
+        })
     }
 
     fn open_stream(
@@ -242,14 +342,20 @@ impl Source for SqlServerSource {
     }
 
     fn has_same_content(&self, _input: usize, read: &[SplitContent]) -> Result<bool, SourceError> {
-        has_same_hashes(read, |_, chunk_bytes| {
-            RowReader::open(&self.reading, &self.input, chunk_bytes)
+        has_same_hashes(read, |content, chunk_bytes| {
+            let range = content.start..content.end.unwrap_or(self.input.size_bytes);
+            self.reader(&range, chunk_bytes)
         })
     }
 
-    /// Each source has a session of its own.
+    /// Each source has sessions of its own.
     fn has_one_moment(&self) -> bool {
         false
+    }
+
+    /// As the catalog counts them.
+    fn estimated_rows(&self, _input: usize) -> Result<Option<u64>, SourceError> {
+        Ok(self.rows)
     }
 
     fn pace(&self) -> Option<&Arc<Pace>> {
@@ -269,9 +375,8 @@ struct Stream<'a> {
 }
 
 impl SourceStream for Stream<'_> {
-    fn open(&mut self, _split: &SourceSplit) -> Result<Box<dyn SplitReader + '_>, SourceError> {
-        let source = self.source;
-        let reader = RowReader::open(&source.reading, &source.input, self.chunk_bytes)?;
+    fn open(&mut self, split: &SourceSplit) -> Result<Box<dyn SplitReader + '_>, SourceError> {
+        let reader = self.source.reader(&split.range, self.chunk_bytes)?;
         Ok(Box::new(reader))
     }
 }

@@ -1,30 +1,31 @@
-//! An input: a table, a view or a query.
+//! An input whose rows come from a database: a table, a partition, a view or a query.
 
 use std::path::Path;
 use std::sync::Arc;
 
-use inrush_source::{Input, InputState, SourceError};
+use crate::error::SourceError;
+use crate::input::{Input, InputState};
 
-/// A table or a query, as it was when the source was opened.
+/// A table or a query, as it was when its source was opened.
 #[derive(Debug)]
-pub struct TableInput {
+pub struct DatabaseInput {
+    /// Its place among the inputs of the source.
+    pub index: usize,
     /// Its name in messages.
     pub name: Arc<Path>,
-    /// Estimated from its rows; 0 if unknown.
+    /// Its bytes, as far as the database tells them or they are estimated; 0 if unknown.
     pub size_bytes: u64,
     /// A text that changes when the rows may have changed.
     pub mark: String,
     /// Texts that name it.
     pub identity: Vec<String>,
-    /// It is cut by the numbers of its rows.
-    pub has_row_ids: bool,
-    /// The number of ranges of a key, or of the driver's partitions, into which it is cut instead.
-    pub steps: Option<u64>,
+    /// Why it is not cut into splits, in a few words; `None` if it is.
+    pub whole_because: Option<&'static str>,
 }
 
-impl Input for TableInput {
+impl Input for DatabaseInput {
     fn index(&self) -> usize {
-        0
+        self.index
     }
 
     fn name(&self) -> &Arc<Path> {
@@ -43,7 +44,7 @@ impl Input for TableInput {
         self.mark.clone()
     }
 
-    /// The moment that is read does not change.
+    /// What the source shows does not change.
     fn state_now(&self) -> Option<InputState> {
         Some(self.state())
     }
@@ -61,11 +62,6 @@ impl Input for TableInput {
     }
 
     fn whole_because(&self) -> Result<Option<&'static str>, SourceError> {
-        Ok(match self.has_row_ids || self.steps.is_some() {
-            true => None,
-            false => Some(
-                "without row numbers or partitions to cut it by, and no `split_by` names a key",
-            ),
-        })
+        Ok(self.whole_because)
     }
 }
