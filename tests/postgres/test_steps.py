@@ -211,7 +211,6 @@ def test_rows_of_a_database_are_replayed_through_the_steps(
 BAD_REFERENCES: dict[str, tuple[str, dict[str, Any], str]] = {
     "twice": ("INSERT INTO customers VALUES (1, 2, 'x')", {}, "the key 1 is there twice"),
     "empty": ("DELETE FROM customers", {}, "no row with a key"),
-    "large": ("SELECT 1", {"memory_bytes_max": 1000}, "needs more than 1.0 kB of memory"),
     "no column": ("ALTER TABLE customers RENAME key TO kee", {}, "kee"),
     "no table": ("DROP TABLE customers", {}, "customers"),
     "type": ("ALTER TABLE customers ALTER no TYPE text", {}, "such values are never equal"),

@@ -44,7 +44,7 @@ pub struct LookupSource {
     /// Default: a key that occurs twice is refused.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub first: Option<String>,
-    /// The most memory for keys and values of the reference, in bytes. A larger reference is refused. Default: 256 MiB.
+    /// The most memory for keys and values of the reference, in bytes. A larger reference is kept in a file. Default: 256 MiB.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub memory_bytes_max: Option<u64>,
 }

@@ -330,14 +330,6 @@ fn planned_lookup(
         return Err(faults);
     }
     let lookup = Lookup::new(&spec.reference, keys, &spec.unmatched);
-    let lookup = lookup.map_err(|error| {
-        let message = error.to_string();
-        vec![fault(
-            "lookup".to_owned(),
-            &spec.name,
-            StepErrorKind::Engine { message },
-        )]
-    })?;
     Ok(PlannedLookup {
         spec: spec.clone(),
         named,

@@ -72,7 +72,7 @@ fn builder(key_type: &ColumnType, is_ordered: bool, bytes_max: u64) -> Reference
         is_descending: false,
     };
     match is_ordered {
-        true => builder.with_first(first),
+        true => builder.with_first(Some(first)),
         false => builder,
     }
 }

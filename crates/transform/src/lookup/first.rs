@@ -41,6 +41,41 @@ impl OrderValue {
     }
 }
 
+/// The first byte of an order value in a file.
+const NUMBER: u8 = 1;
+const FLOAT: u8 = 2;
+const BYTES: u8 = 3;
+
+impl OrderValue {
+    /// Appends its form in a file.
+    pub(super) fn append(&self, out: &mut Vec<u8>) {
+        match self {
+            OrderValue::Number(number) => {
+                out.push(NUMBER);
+                out.extend_from_slice(&number.to_le_bytes());
+            }
+            OrderValue::Float(float) => {
+                out.push(FLOAT);
+                out.extend_from_slice(&float.to_le_bytes());
+            }
+            OrderValue::Bytes(bytes) => {
+                out.push(BYTES);
+                out.extend_from_slice(bytes);
+            }
+        }
+    }
+
+    /// The value of this form; `None` of no bytes, which stand for NULL.
+    pub(super) fn read(form: &[u8]) -> Option<OrderValue> {
+        let (kind, value) = form.split_first()?;
+        Some(match *kind {
+            NUMBER => OrderValue::Number(i128::from_le_bytes(value.try_into().ok()?)),
+            FLOAT => OrderValue::Float(f64::from_le_bytes(value.try_into().ok()?)),
+            _ => OrderValue::Bytes(value.into()),
+        })
+    }
+}
+
 impl First {
     /// True if a row comes before another one; `None` if the order does not tell.
     pub(super) fn is_before(

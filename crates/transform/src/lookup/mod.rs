@@ -4,6 +4,7 @@
 //! those of their folded form ([`Folds`](crate::fold::Folds)); all other types only with the same type. NULL is equal to nothing. The
 //! reference is in memory once for all streams, as an index from the bytes of a key to a row of the taken columns.
 
+mod disk;
 mod first;
 mod key;
 mod members;
@@ -13,16 +14,18 @@ mod tests;
 
 use std::sync::Arc;
 
-use arrow_array::{Array, ArrayRef, RecordBatch};
+use arrow_array::{Array, ArrayRef, RecordBatch, UInt32Array};
 use arrow_schema::ArrowError;
-use arrow_select::concat::concat;
+use arrow_select::interleave::interleave;
 use arrow_select::take::take;
 
 use crate::error::{RunError, arrow_error};
+pub use disk::{DiskBuilder, DiskReference};
 pub use first::First;
 pub use key::KeyClass;
 use key::{key_text, plain_text};
 pub use members::{MEMBERS_BYTES, MemberKey, MemberNumbers, Members};
+use reference::FoundRows;
 pub use reference::{Reference, ReferenceBuilder, ReferenceFault};
 
 /// A lookup in a reference.
@@ -31,10 +34,6 @@ pub struct Lookup {
     reference: Arc<Reference>,
     /// Columns of the batches with the key, and how they are compared.
     keys: Vec<(usize, KeyClass)>,
-    /// The taken columns; behind the rows of the reference stands the row of the defaults, if there are defaults.
-    taken: Vec<ArrayRef>,
-    /// The row of the defaults.
-    default: Option<u32>,
     /// What happens to rows whose key is not in the reference.
     unmatched: Unmatched,
 }
@@ -81,26 +80,12 @@ impl Lookup {
         reference: &Arc<Reference>,
         keys: Vec<(usize, KeyClass)>,
         unmatched: &Unmatched,
-    ) -> Result<Lookup, ArrowError> {
-        let taken = reference.taken.iter();
-        let (taken, default) = match unmatched {
-            Unmatched::Reject | Unmatched::Null | Unmatched::Add(_) => {
-                (taken.cloned().collect(), None)
-            }
-            Unmatched::Default(values) => {
-                let both = taken.zip(values);
-                let both = both.map(|(taken, value)| concat(&[taken.as_ref(), value.as_ref()]));
-                let row_count = reference.taken.first().map_or(0, |taken| taken.len());
-                (both.collect::<Result<_, _>>()?, Some(row_count as u32))
-            }
-        };
-        Ok(Lookup {
+    ) -> Lookup {
+        Lookup {
             reference: Arc::clone(reference),
             keys,
-            taken,
-            default,
             unmatched: unmatched.clone(),
-        })
+        }
     }
 
     /// Looks up the keys of a batch.
@@ -110,17 +95,30 @@ impl Lookup {
             .iter()
             .map(|(index, class)| (batch.column(*index), *class))
             .collect();
-        let rows = self.reference.rows_of(&keys, batch.num_rows());
-        let unmatched: Vec<usize> = match rows.null_count() {
-            0 => Vec::new(),
-            _ => (0..rows.len()).filter(|row| rows.is_null(*row)).collect(),
+        let found = self.reference.find(&keys, batch.num_rows());
+        let FoundRows { rows, taken } = found.map_err(|fault| RunError::Engine {
+            message: fault.to_string(),
+        })?;
+        let missing = rows.iter().enumerate().filter(|(_, row)| row.is_none());
+        let unmatched: Vec<usize> = missing.map(|(index, _)| index).collect();
+        let columns: Result<Vec<ArrayRef>, ArrowError> = match &self.unmatched {
+            Unmatched::Default(defaults) if !unmatched.is_empty() => {
+                let places = rows.iter().map(|row| match row {
+                    Some(row) => (0, *row as usize),
+                    None => (1, 0),
+                });
+                let places: Vec<(usize, usize)> = places.collect();
+                let both = taken.iter().zip(defaults);
+                both.map(|(taken, default)| {
+                    interleave(&[taken.as_ref(), default.as_ref()], &places)
+                })
+                .collect()
+            }
+            _ => {
+                let rows = UInt32Array::from(rows);
+                taken.iter().map(|taken| take(taken, &rows, None)).collect()
+            }
         };
-        let rows = match (self.default, unmatched.is_empty()) {
-            (Some(default), false) => rows.iter().map(|row| row.or(Some(default))).collect(),
-            _ => rows,
-        };
-        let columns = self.taken.iter().map(|taken| take(taken, &rows, None));
-        let columns: Result<Vec<ArrayRef>, ArrowError> = columns.collect();
         let mut columns = columns.map_err(arrow_error)?;
         let rejected = match &self.unmatched {
             Unmatched::Null | Unmatched::Default(_) => Vec::new(),

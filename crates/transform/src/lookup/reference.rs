@@ -5,12 +5,13 @@ use std::collections::hash_map::Entry;
 use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
-use arrow_array::{Array, ArrayRef, RecordBatch, UInt32Array};
+use arrow_array::{Array, ArrayRef, RecordBatch};
 use arrow_schema::ArrowError;
 use arrow_select::concat::concat;
 use inrush_rows::typed_rows::Cells;
 use twox_hash::XxHash3_64;
 
+use super::disk::DiskReference;
 use super::first::{First, OrderValue, order_value};
 use super::key::{KeyClass, append_key, key_text};
 use crate::spec::InputColumn;
@@ -18,17 +19,34 @@ use crate::spec::InputColumn;
 /// Bytes of a place in the index: the address and the length of a key, its row, and a byte of the table's own.
 const PLACE_BYTES: u64 = size_of::<(Box<[u8]>, u32)>() as u64 + 1;
 
-/// A reference table in memory.
+/// A reference table in memory or, if it is larger than its memory, on disk.
 #[derive(Debug)]
 pub struct Reference {
-    index: HashMap<Box<[u8]>, u32>,
+    entries: Entries,
     /// The columns of the key, then the taken ones.
     columns: Vec<InputColumn>,
-    /// The taken columns.
-    pub(super) taken: Vec<ArrayRef>,
     /// A number that is the same for the same keys and values, in any order.
     digest: u128,
     bytes: u64,
+}
+
+/// The keys of a reference, and their values.
+#[derive(Debug)]
+enum Entries {
+    Memory {
+        index: HashMap<Box<[u8]>, u32>,
+        /// The taken columns.
+        taken: Vec<ArrayRef>,
+    },
+    Disk(DiskReference),
+}
+
+/// The rows of a reference for the rows of a batch.
+pub(super) struct FoundRows {
+    /// For each row of the batch the row of `taken`, or none.
+    pub(super) rows: Vec<Option<u32>>,
+    /// The taken columns.
+    pub(super) taken: Vec<ArrayRef>,
 }
 
 /// Why a reference cannot be used.
@@ -49,6 +67,14 @@ pub enum ReferenceFault {
         limit: u64,
         /// Rows that were read so far.
         rows: u64,
+    },
+    /// It cannot be kept on disk.
+    #[error(
+        "it is larger than its memory, and cannot be kept in the folder for temporary files: {message}"
+    )]
+    Disk {
+        /// The system's message.
+        message: String,
     },
     /// Arrow failed.
     #[error("{message}")]
@@ -106,9 +132,9 @@ impl ReferenceBuilder {
         }
     }
 
-    /// Of several rows with the same key the first one counts.
-    pub fn with_first(mut self, first: First) -> ReferenceBuilder {
-        self.first = Some(first);
+    /// Of several rows with the same key the first one counts, if there is an order.
+    pub fn with_first(mut self, first: Option<First>) -> ReferenceBuilder {
+        self.first = first;
         self
     }
 
@@ -236,17 +262,32 @@ impl ReferenceBuilder {
         Ok(Reference {
             bytes: table_bytes(self.index.capacity()) + self.key_bytes + sizes.sum::<u64>(),
             digest: digest(&self.index, &taken),
-            index: self.index,
+            entries: Entries::Memory {
+                index: self.index,
+                taken,
+            },
             columns,
-            taken,
         })
     }
 }
 
 impl Reference {
+    /// A reference on disk, whose file has so much memory.
+    pub fn on_disk(disk: DiskReference, columns: Vec<InputColumn>, cache_bytes: u64) -> Reference {
+        Reference {
+            digest: disk.digest,
+            bytes: cache_bytes,
+            entries: Entries::Disk(disk),
+            columns,
+        }
+    }
+
     /// The number of keys.
     pub fn key_count(&self) -> usize {
-        self.index.len()
+        match &self.entries {
+            Entries::Memory { index, .. } => index.len(),
+            Entries::Disk(disk) => disk.key_count as usize,
+        }
     }
 
     /// The columns of the key, then the taken ones, with the names of the reference.
@@ -254,24 +295,47 @@ impl Reference {
         &self.columns
     }
 
-    /// Bytes of memory.
+    /// Bytes of memory at the most.
     pub fn bytes(&self) -> u64 {
         self.bytes
     }
 
-    /// A text that is the same for the same keys and values, in any order: a part of the identity of units.
-    pub fn digest(&self) -> String {
-        format!("{:032x}-{}", self.digest, self.index.len())
+    /// Bytes on disk; `None` if it is in memory.
+    pub fn disk_bytes(&self) -> Option<u64> {
+        match &self.entries {
+            Entries::Memory { .. } => None,
+            Entries::Disk(disk) => Some(disk.file_bytes),
+        }
     }
 
-    /// The rows of the reference for the rows of a batch; NULL if there is none.
-    pub(super) fn rows_of(&self, keys: &[(&ArrayRef, KeyClass)], row_count: usize) -> UInt32Array {
-        let mut key = Vec::new();
-        let rows = (0..row_count).map(|row| match append_key(keys, row, &mut key) {
-            true => self.index.get(key.as_slice()).copied(),
-            false => None,
-        });
-        rows.collect()
+    /// A text that is the same for the same keys and values, in any order: a part of the identity of units.
+    pub fn digest(&self) -> String {
+        format!("{:032x}-{}", self.digest, self.key_count())
+    }
+
+    /// The rows of the reference for the rows of a batch.
+    pub(super) fn find(
+        &self,
+        keys: &[(&ArrayRef, KeyClass)],
+        row_count: usize,
+    ) -> Result<FoundRows, ReferenceFault> {
+        Ok(match &self.entries {
+            Entries::Memory { index, taken } => {
+                let mut key = Vec::new();
+                let rows = (0..row_count).map(|row| match append_key(keys, row, &mut key) {
+                    true => index.get(key.as_slice()).copied(),
+                    false => None,
+                });
+                FoundRows {
+                    rows: rows.collect(),
+                    taken: taken.clone(),
+                }
+            }
+            Entries::Disk(disk) => {
+                let (rows, taken) = disk.find(keys, row_count)?;
+                FoundRows { rows, taken }
+            }
+        })
     }
 }
 
@@ -309,19 +373,22 @@ fn digest(index: &HashMap<Box<[u8]>, u32>, taken: &[ArrayRef]) -> u128 {
         .map(|values| Cells::of(values, false))
         .collect();
     let mut sum: u128 = 0;
-    let mut text = Vec::new();
     for (key, row) in index {
-        text.clear();
-        text.extend_from_slice(key);
-        for cells in &cells {
-            text.push(0xff);
-            if let Some(cells) = cells {
-                cells.append(*row as usize, &mut text);
-            }
-        }
-        sum = sum.wrapping_add(digest_of(&text));
+        add_digest(key, &cells, *row as usize, &mut sum);
     }
     sum
+}
+
+/// Adds the digest of a key with the values of a row.
+pub(super) fn add_digest(key: &[u8], cells: &[Option<Cells>], row: usize, sum: &mut u128) {
+    let mut text = key.to_vec();
+    for cells in cells {
+        text.push(0xff);
+        if let Some(cells) = cells {
+            cells.append(row, &mut text);
+        }
+    }
+    *sum = sum.wrapping_add(digest_of(&text));
 }
 
 /// A number of 128 bits in which each bit depends on all bytes: the digests of rows are added up, so that their order does not
@@ -331,7 +398,7 @@ fn digest_of(bytes: &[u8]) -> u128 {
     half(0) << 64 | half(1)
 }
 
-fn failed(error: ArrowError) -> ReferenceFault {
+pub(super) fn failed(error: ArrowError) -> ReferenceFault {
     ReferenceFault::Engine {
         message: error.to_string(),
     }

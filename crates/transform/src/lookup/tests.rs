@@ -1,4 +1,6 @@
-use arrow_array::{Decimal128Array, Int16Array, Int64Array, StringViewArray};
+use arrow_array::{
+    BooleanArray, Decimal128Array, Float64Array, Int16Array, Int64Array, StringViewArray,
+};
 
 use arrow_array::cast::AsArray;
 use inrush_rows::column_type::ColumnType;
@@ -34,7 +36,7 @@ fn reference(batches: &[RecordBatch]) -> Result<Reference, ReferenceFault> {
 
 fn lookup(reference: Reference, unmatched: Unmatched) -> Lookup {
     let keys = vec![(0, KeyClass::Number)];
-    Lookup::new(&Arc::new(reference), keys, &unmatched).expect("arrays of the same types")
+    Lookup::new(&Arc::new(reference), keys, &unmatched)
 }
 
 fn found(lookup: &Lookup, keys: ArrayRef) -> (Vec<Option<String>>, Vec<usize>) {
@@ -146,7 +148,7 @@ fn of_rows_with_the_same_key_the_first_counts() {
 
 fn ordered(rows: &RecordBatch, first: First) -> ReferenceBuilder {
     let keys = vec![(0, KeyClass::Number)];
-    let mut builder = ReferenceBuilder::new(keys, vec![1], 1 << 20).with_first(first);
+    let mut builder = ReferenceBuilder::new(keys, vec![1], 1 << 20).with_first(Some(first));
     builder.add(rows).expect("an order");
     builder
 }
@@ -194,4 +196,129 @@ fn references_with_other_values_have_other_digests() {
         let built = reference(&[batch(Arc::clone(&keys), &values)]).expect("a reference");
         assert!(seen.insert(built.digest()), "{values:?}");
     }
+}
+
+/// A reference with a key, an order and values of several types, in memory or on disk.
+fn with_order(
+    batches: &[RecordBatch],
+    first: Option<First>,
+    is_on_disk: bool,
+) -> Result<Reference, ReferenceFault> {
+    let (keys, taken) = (vec![(0, KeyClass::Number)], vec![2, 3, 4]);
+    let column = |name: &str, column_type| InputColumn {
+        name: name.to_owned(),
+        column_type,
+    };
+    let decimal = ColumnType::Decimal {
+        precision: 20,
+        scale: 2,
+    };
+    let columns = vec![
+        column("k", ColumnType::Int64),
+        column("text", text()),
+        column("is", ColumnType::Bool),
+        column("number", decimal),
+    ];
+    if is_on_disk {
+        let mut builder = DiskBuilder::new(keys, taken, first, 1 << 20)?;
+        for batch in batches {
+            builder.add(batch)?;
+        }
+        let disk = builder.build(&columns)?;
+        return Ok(Reference::on_disk(disk, columns, 1 << 20));
+    }
+    let mut builder = ReferenceBuilder::new(keys, taken, 1 << 30).with_first(first);
+    for batch in batches {
+        builder.add(batch)?;
+    }
+    builder.build(columns)
+}
+
+/// Rows of a reference: keys below `keys`, an order of a few values, and values that tell the row.
+fn rows_of_a_reference(numbers: std::ops::Range<i64>, keys: i64, orders: i64) -> RecordBatch {
+    let mixed = |number: i64| (number * 48_271) % 2_147_483_647;
+    let all = || numbers.clone();
+    let some = |number: i64, value: i64| (number % 11 != 0).then_some(value);
+    let key = Int64Array::from_iter(all().map(|number| some(number, mixed(number) % keys)));
+    let order = all().map(|number| match number % 13 {
+        0 => None,
+        1 => Some(f64::NAN),
+        _ => Some((mixed(number) % orders) as f64),
+    });
+    let texts = all().map(|number| (number % 5 != 0).then(|| format!("text of {number}")));
+    let is = all().map(|number| (number % 3 != 0).then_some(number % 2 == 0));
+    let number =
+        Decimal128Array::from_iter(all().map(|number| some(number + 1, number).map(i128::from)));
+    let number = number.with_precision_and_scale(20, 2).expect("it fits");
+    RecordBatch::try_from_iter_with_nullable([
+        ("k", Arc::new(key) as ArrayRef, true),
+        ("order", Arc::new(Float64Array::from_iter(order)), true),
+        ("text", Arc::new(StringViewArray::from_iter(texts)), true),
+        ("is", Arc::new(BooleanArray::from_iter(is)), true),
+        ("number", Arc::new(number), true),
+    ])
+    .expect("columns")
+}
+
+#[test]
+fn a_reference_on_disk_is_that_in_memory() {
+    let descending = |is_descending| {
+        Some(First {
+            column: 1,
+            is_descending,
+        })
+    };
+    let asked: ArrayRef = Arc::new(Int64Array::from_iter((0..9_000).map(|key| match key % 7 {
+        0 => None,
+        _ => Some(key),
+    })));
+    let asked = RecordBatch::try_from_iter_with_nullable([("k", asked, true)]).expect("a column");
+    let (mut same, mut refused) = (0, 0);
+    for (rows, keys, orders) in [
+        (0, 1, 1),
+        (1, 1, 1),
+        (5_000, i64::MAX, 1),
+        (9_000, 5_000, 1 << 40),
+        (9_000, 5_000, 3),
+        (300, 10, 1 << 40),
+    ] {
+        for first in [None, descending(false), descending(true)] {
+            let batches: Vec<RecordBatch> = [0..rows / 3, rows / 3..rows / 2, rows / 2..rows]
+                .into_iter()
+                .map(|part| rows_of_a_reference(part, keys, orders))
+                .collect();
+            let both = [false, true].map(|is_on_disk| with_order(&batches, first, is_on_disk));
+            let [in_memory, on_disk] = match both {
+                [Ok(in_memory), Ok(on_disk)] => [in_memory, on_disk],
+                [in_memory, on_disk] => {
+                    assert_eq!(
+                        in_memory.expect_err("refused"),
+                        on_disk.expect_err("refused")
+                    );
+                    refused += 1;
+                    continue;
+                }
+            };
+            assert_eq!(in_memory.digest(), on_disk.digest());
+            assert_eq!(in_memory.key_count(), on_disk.key_count());
+            assert!(in_memory.disk_bytes().is_none() && on_disk.disk_bytes().is_some());
+            let default: Vec<ArrayRef> = rows_of_a_reference(4..5, 1, 1).columns()[2..].to_vec();
+            let [in_memory, on_disk] = [in_memory, on_disk].map(Arc::new);
+            for unmatched in [Unmatched::Null, Unmatched::Default(default)] {
+                let find = |reference: &Arc<Reference>| {
+                    let keys = vec![(0, KeyClass::Number)];
+                    let own = Lookup::new(reference, keys, &unmatched);
+                    own.find(&asked).expect("found")
+                };
+                let (one, other) = (find(&in_memory), find(&on_disk));
+                assert_eq!(one.unmatched, other.unmatched);
+                assert_eq!(one.columns, other.columns);
+            }
+            same += 1;
+        }
+    }
+    assert!(
+        same >= 6 && refused >= 4,
+        "{same} the same, {refused} refused"
+    );
 }

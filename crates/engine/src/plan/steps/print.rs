@@ -123,14 +123,21 @@ fn lookup_words(lookup: &PlannedLookup) -> String {
         .iter()
         .map(|column| format!("{} {}", column.name, sql_name(&column.column_type)));
     format!(
-        "lookup {} on {}{}: take {}; {}; {} in {}",
+        "lookup {} on {}{}: take {}; {}; {} in {}{}",
         spec.name,
         on.collect::<Vec<_>>().join(", "),
         ignored(spec.folds),
         take.collect::<Vec<_>>().join(", "),
         spec.unmatched.words(),
         counted(spec.reference.key_count() as u64, "key"),
-        bytes(spec.reference.bytes())
+        bytes(spec.reference.bytes()),
+        match spec.reference.disk_bytes() {
+            None => String::new(),
+            Some(on_disk) => format!(
+                " of memory, and {} in the folder for temporary files: `memory_bytes_max` of the lookup can make it faster",
+                bytes(on_disk)
+            ),
+        }
     )
 }
 

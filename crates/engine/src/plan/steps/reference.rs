@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use arrow_array::ArrayRef;
+use arrow_array::{ArrayRef, RecordBatch};
 use inrush_convert::{Converter, RunStamp};
 use inrush_package::{
     BoundValue, Fold, LookupSource, Package, REFERENCE_BYTES_MAX, Step, Unmatched, UnmatchedWord,
@@ -17,11 +17,11 @@ use inrush_rows::suggest::{listed, suggestion};
 use inrush_rows::type_name::TypeName;
 use inrush_rows::typed_rows::TypedRows;
 use inrush_scan::{Dialect, Records};
-use inrush_source::{ReadSettings, SourceSplit};
+use inrush_source::{ReadSettings, Source, SourceSplit};
 use inrush_transform::evaluator::Evaluator;
 use inrush_transform::fold::Folds;
 use inrush_transform::lookup::{
-    First, KeyClass, Members, Reference, ReferenceBuilder, ReferenceFault,
+    DiskBuilder, First, KeyClass, Members, Reference, ReferenceBuilder, ReferenceFault,
 };
 use inrush_transform::spec::InputColumn;
 use inrush_transform::stages::LookupSpec;
@@ -236,24 +236,32 @@ impl ReadReference<'_> {
             ));
         }
         let bytes_max = source.memory_bytes_max.unwrap_or(REFERENCE_BYTES_MAX);
-        let taken = on.len()..on.len() + take.len();
-        let mut builder = ReferenceBuilder::new(keys, places[taken.clone()].to_vec(), bytes_max);
-        if let Some((column, is_descending)) = first_by {
-            let place = places[taken.end];
-            if !First::orders(&columns[place].column_type) {
-                let what =
-                    format!("`first` names `{column}`, and rows cannot be ordered by its type");
-                return Err(self.refused(
-                    name,
-                    &what,
-                    "order by a number, a text, a date or a time",
-                ));
+        let taken_places = on.len()..on.len() + take.len();
+        let first = match first_by {
+            None => None,
+            Some((column, is_descending)) => {
+                let place = places[taken_places.end];
+                if !First::orders(&columns[place].column_type) {
+                    let what =
+                        format!("`first` names `{column}`, and rows cannot be ordered by its type");
+                    return Err(self.refused(
+                        name,
+                        &what,
+                        "order by a number, a text, a date or a time",
+                    ));
+                }
+                Some(First {
+                    column: place,
+                    is_descending,
+                })
             }
-            builder = builder.with_first(First {
-                column: place,
-                is_descending,
-            });
-        }
+        };
+        let own_columns = places[..taken_places.end].iter().map(|place| InputColumn {
+            name: columns[*place].name.clone(),
+            column_type: columns[*place].column_type.clone(),
+        });
+        let own_columns: Vec<InputColumn> = own_columns.collect();
+        let taken = places[taken_places].to_vec();
         let converter = Converter::new(&columns, &inputs.dialect, field_count);
         let converter = converter.map_err(|error| {
             self.refused(
@@ -262,45 +270,32 @@ impl ReadReference<'_> {
                 "correct the columns of the reference",
             )
         })?;
-        let mut converter = converter.with_run(RunStamp {
-            run_id: RunId::new(0),
-            started_at_microseconds: 0,
-        });
-        let mut stream = opened.open_stream(ReadSettings {
-            chunk_bytes: CHUNK_BYTES,
-        })?;
-        let mut records = Records::default();
-        let mut rejects = Vec::new();
-        for input in 0..opened.input_count() {
-            for split in opened.splits(input, u64::MAX)? {
-                let whole = SourceSplit {
-                    is_shared: false,
-                    ..split
-                };
-                let mut reader = stream.open(&whole)?;
-                while let Some(chunk) = reader.next_chunk(&mut records)? {
-                    let all = 0..records.len();
-                    let batch = converter.convert(&chunk, &records, all, &mut rejects);
-                    if let Some(reject) = rejects.first() {
-                        return Err(self.refused(
-                            name,
-                            &format!("a row cannot be read: {}", reject.summary()),
-                            "correct the row, or exclude it with a condition",
-                        ));
-                    }
-                    builder
-                        .add(&batch)
-                        .map_err(|fault| self.fault(name, folds, &fault))?;
-                    drop(batch);
-                    reader.recycle(chunk);
-                }
+        let mut rows = ReferenceRows {
+            reading: self,
+            name,
+            folds,
+            source: &*opened,
+            converter: converter.with_run(RunStamp {
+                run_id: RunId::new(0),
+                started_at_microseconds: 0,
+            }),
+        };
+        let mut builder =
+            ReferenceBuilder::new(keys.clone(), taken.clone(), bytes_max).with_first(first);
+        let reference = match rows.each(&mut |batch| builder.add(batch))? {
+            Read::All => builder.build(own_columns),
+            Read::TooLarge(fault) if rows.is_read_once() => {
+                return Err(self.fault(name, folds, &fault));
             }
-        }
-        let columns = places[..taken.end].iter().map(|place| InputColumn {
-            name: columns[*place].name.clone(),
-            column_type: columns[*place].column_type.clone(),
-        });
-        let reference = builder.build(columns.collect());
+            Read::TooLarge(_) => {
+                drop(builder);
+                let mut builder = DiskBuilder::new(keys, taken, first, bytes_max)
+                    .map_err(|fault| self.fault(name, folds, &fault))?;
+                rows.each(&mut |batch| builder.add(batch))?;
+                let disk = builder.build(&own_columns);
+                disk.map(|disk| Reference::on_disk(disk, own_columns, bytes_max))
+            }
+        };
         let reference = reference.map_err(|fault| self.fault(name, folds, &fault))?;
         match reference.key_count() {
             0 if !may_be_empty => Err(self.refused(
@@ -361,13 +356,17 @@ impl ReadReference<'_> {
                 "a row may have only one match: compare more columns in `on`, exclude rows with `where`, or say which row \
                  is used, as in first = \"changed_at desc\"",
             ),
+            ReferenceFault::Disk { .. } => (
+                fault.to_string(),
+                "make room there, name another folder by TMPDIR, or raise memory_bytes_max of the lookup",
+            ),
             ReferenceFault::TooLarge { limit, rows } => (
                 format!(
                     "it needs more than {} of memory: {} were read",
                     bytes(*limit),
                     counted(*rows, "row")
                 ),
-                "take fewer columns, exclude rows with `where`, or raise memory_bytes_max of the lookup",
+                "raise memory_bytes_max of the lookup, or write the rows into a file: a pipe cannot be read a second time, onto the disk",
             ),
             ReferenceFault::Engine { .. } => (
                 fault.to_string(),
@@ -403,5 +402,73 @@ impl ReadReference<'_> {
         let chunk = Chunk::of_rows(&name, 0, row, Arc::new(RowNumbers), &mut records);
         let batch = converter.convert(&chunk, &records, 0..1, &mut Vec::new());
         Ok(Arc::clone(batch.column(0)))
+    }
+}
+
+/// How a reading of all rows ended.
+enum Read {
+    All,
+    /// The rows need more memory than the reference may have.
+    TooLarge(ReferenceFault),
+}
+
+/// The rows of a reference, which may be read twice: if they are larger than their memory, the second time onto the disk.
+struct ReferenceRows<'a> {
+    reading: &'a ReadReference<'a>,
+    name: &'a str,
+    folds: Folds,
+    source: &'a dyn Source,
+    converter: Converter,
+}
+
+impl ReferenceRows<'_> {
+    /// True if a pipe is among its inputs.
+    fn is_read_once(&self) -> bool {
+        let mut inputs = (0..self.source.input_count()).map(|index| self.source.input(index));
+        inputs.any(|input| input.is_read_once())
+    }
+
+    /// Reads all rows.
+    fn each(
+        &mut self,
+        add: &mut dyn FnMut(&RecordBatch) -> Result<(), ReferenceFault>,
+    ) -> Result<Read, PlanError> {
+        let mut stream = self.source.open_stream(ReadSettings {
+            chunk_bytes: CHUNK_BYTES,
+        })?;
+        let mut records = Records::default();
+        let mut rejects = Vec::new();
+        for input in 0..self.source.input_count() {
+            for split in self.source.splits(input, u64::MAX)? {
+                let whole = SourceSplit {
+                    is_shared: false,
+                    ..split
+                };
+                let mut reader = stream.open(&whole)?;
+                while let Some(chunk) = reader.next_chunk(&mut records)? {
+                    let all = 0..records.len();
+                    let batch = self.converter.convert(&chunk, &records, all, &mut rejects);
+                    if let Some(reject) = rejects.first() {
+                        return Err(self.reading.refused(
+                            self.name,
+                            &format!("a row cannot be read: {}", reject.summary()),
+                            "correct the row, or exclude it with a condition",
+                        ));
+                    }
+                    match add(&batch) {
+                        Ok(()) => {}
+                        Err(fault @ ReferenceFault::TooLarge { .. }) => {
+                            return Ok(Read::TooLarge(fault));
+                        }
+                        Err(fault) => {
+                            return Err(self.reading.fault(self.name, self.folds, &fault));
+                        }
+                    }
+                    drop(batch);
+                    reader.recycle(chunk);
+                }
+            }
+        }
+        Ok(Read::All)
     }
 }
