@@ -183,7 +183,7 @@ pub(super) fn reject(
             .original(record.start as usize..record.end as usize)
             .to_vec(),
         encoding: chunk.encoding(),
-        after_steps: false,
+        of_target: false,
     }
 }
 
@@ -212,7 +212,7 @@ pub(super) fn typed_reject(
         reason: error.reason,
         raw: text,
         encoding: None,
-        after_steps: false,
+        of_target: false,
     }
 }
 

@@ -91,7 +91,7 @@ impl Converter {
                     reason: fault.reason.clone(),
                     raw: fault.raw.clone(),
                     encoding: None,
-                    after_steps: false,
+                    of_target: false,
                 },
             });
         }

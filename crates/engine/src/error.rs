@@ -457,7 +457,7 @@ mod tests {
                     reason: "no number".to_owned(),
                     raw: b"x,Bob".to_vec(),
                     encoding: None,
-                    after_steps: false,
+                    of_target: false,
                 }),
                 types: None,
             };

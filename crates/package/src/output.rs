@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use super::error::PackageFaultKind;
 use super::faults::Faults;
-use super::{Bounds, Flow, Mode, OneOrMany, Package, PackageError};
+use super::{Bounds, Flow, Mode, OneOrMany, Package, PackageError, Replace, TableName};
 
 /// The most outputs of a flow: each is a bit of a number with a sign.
 const OUTPUTS_MAX: usize = 63;
@@ -36,6 +36,9 @@ pub struct Output {
     /// For `mode = "upsert"`: the column or columns of its key.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub key: Option<OneOrMany>,
+    /// For `mode = "replace"`: the rows that are replaced, and whether they are kept.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub replace: Option<Replace>,
 }
 
 /// The consequence for a row that no output takes.
@@ -57,14 +60,30 @@ impl Flow {
 }
 
 impl Package {
-    /// The flow that reports the rows which no output gets, because they cannot be read or a step rejects them: the first one of
-    /// the flows that were made of the same one. Without outputs, each flow reports its own.
-    pub fn reporter(&self, flow: usize) -> usize {
-        let mut first = flow;
-        while first > 0 && are_of_one(&self.flows[first - 1], &self.flows[flow]) {
-            first -= 1;
-        }
-        first
+    /// The index of a flow.
+    pub fn index_of(&self, flow: &Flow) -> usize {
+        let mut flows = self.flows.iter();
+        // Each table is the target of one flow, so no other flow is equal to it.
+        flows.position(|own| own == flow).unwrap_or(0)
+    }
+
+    /// The flows that load outputs of the same flow of the package, this one included.
+    pub fn beside(&self, flow: usize) -> Vec<usize> {
+        let own = &self.flows[flow];
+        let is_beside = |other: &usize| {
+            let other_flow = &self.flows[*other];
+            *other == flow
+                || own.output_number.is_some()
+                    && other_flow.output_number.is_some()
+                    && own.outputs == other_flow.outputs
+        };
+        (0..self.flows.len()).filter(is_beside).collect()
+    }
+
+    /// True if two flows read the same rows.
+    pub fn reads_same(&self, one: usize, other: usize) -> bool {
+        let (one, other) = (&self.flows[one], &self.flows[other]);
+        one.files == other.files && one.source == other.source
     }
 
     /// Makes one flow for each output. Faults of the outputs are found first, while each flow has its own place in the file.
@@ -99,25 +118,29 @@ impl Package {
     }
 }
 
-/// True if two flows load outputs of the same flow of a file.
-fn are_of_one(one: &Flow, other: &Flow) -> bool {
-    let both = one.output_number.zip(other.output_number);
-    // Each table is the target of one flow, so other flows have other outputs.
-    both.is_some_and(|(one, other)| one < other) && one.outputs == other.outputs
-}
-
 /// The flow that loads an output.
 fn of_output(flow: &Flow, index: usize) -> Flow {
     let output = &flow.outputs[index];
     let is_last = index + 1 == flow.outputs.len();
-    let name = flow.name.as_ref();
+    let bare = |output: &Output| TableName::parse(&output.table).ok().map(|table| table.name);
+    let others = flow
+        .outputs
+        .iter()
+        .filter(|other| bare(other) == bare(output));
+    let name = match &flow.name {
+        Some(name) => Some(format!("{name}: {}", output.table)),
+        // Else it is called by its table without the schema.
+        None if others.count() > 1 => Some(output.table.clone()),
+        None => None,
+    };
     Flow {
-        name: name.map(|name| format!("{name}: {}", output.table)),
+        name,
         table: output.table.clone(),
         partition_by: output.partition_by.clone().or(flow.partition_by.clone()),
         bounds: output.bounds.clone().unwrap_or(flow.bounds.clone()),
         mode: output.mode.unwrap_or(flow.mode),
         key: output.key.clone().or(flow.key.clone()),
+        replace: output.replace.clone().unwrap_or(flow.replace.clone()),
         // They run once: before the first target is changed, and after the last one.
         pre_sql: flow.pre_sql.clone().filter(|_| index == 0),
         post_sql: flow.post_sql.clone().filter(|_| is_last),

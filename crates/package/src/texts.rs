@@ -197,12 +197,14 @@ impl EachText for Output {
             bounds,
             mode: _,
             key,
+            replace,
         } = self;
         when.each_text(&format!("{at}.when"), TextKind::Sql, visit);
         table.each_text(&format!("{at}.table"), kind, visit);
         partition_by.each_text(&format!("{at}.partition_by"), kind, visit);
         bounds.each_text(&format!("{at}.bounds"), kind, visit);
         key.each_text(&format!("{at}.key"), kind, visit);
+        replace.each_text(&format!("{at}.replace"), kind, visit);
     }
 }
 

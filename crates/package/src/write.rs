@@ -303,6 +303,9 @@ fn output(out: &mut String, output: &Output) {
     if let Some(own) = &output.key {
         one_or_many(out, "key", own);
     }
+    if let Some(own) = &output.replace {
+        setting(out, "replace", &replace(own));
+    }
 }
 
 fn mode_word(mode: Mode) -> &'static str {

@@ -336,15 +336,19 @@ fn outputs() -> impl Strategy<Value = (Vec<Output>, bool, Option<OutputElse>, Op
         option::of(vec(bound(), 0..3).prop_map(Bounds::List)),
         option::of(select(vec![Mode::Create, Mode::Upsert])),
         option::of(texts()),
+        option::of(replace()),
     )
-        .prop_map(|(when, table, partition_by, bounds, mode, key)| Output {
-            when: when.filter(|text| !text.trim().is_empty()),
-            table,
-            partition_by,
-            bounds,
-            mode,
-            key,
-        });
+        .prop_map(
+            |(when, table, partition_by, bounds, mode, key, replace)| Output {
+                when: when.filter(|text| !text.trim().is_empty()),
+                table,
+                partition_by,
+                bounds,
+                mode,
+                key,
+                replace,
+            },
+        );
     // With `each`, any output may be without `when`.
     (vec(output.boxed(), 0..3), 1_u32..4).prop_map(|(outputs, number)| {
         let count = outputs.len() as u32;

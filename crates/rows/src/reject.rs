@@ -107,8 +107,8 @@ pub struct Reject {
     pub raw: Vec<u8>,
     /// The encoding of `raw`; absent for UTF-8.
     pub encoding: Option<TextEncoding>,
-    /// The row had passed the steps of its flow, and its target does not take it.
-    pub after_steps: bool,
+    /// The row goes to several targets, and this one alone does not take it.
+    pub of_target: bool,
 }
 
 impl Reject {

@@ -38,7 +38,7 @@ pub mod expect {
 
 /// Flows that load the outputs of one source.
 pub mod outputs {
-    pub use crate::plan::outputs::check_columns;
+    pub use crate::plan::outputs::settle;
 }
 
 /// The keys of packages, files, splits and units.

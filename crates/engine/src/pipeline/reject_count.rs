@@ -253,7 +253,7 @@ mod tests {
                 reason: String::new(),
                 raw: Vec::new(),
                 encoding: None,
-                after_steps: false,
+                of_target: false,
             })
             .collect()
     }

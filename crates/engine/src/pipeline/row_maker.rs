@@ -34,7 +34,7 @@ use super::step_tally::StepTally;
 use crate::error::Error;
 use crate::gauge::Gauge;
 use crate::plan::Reading;
-use crate::plan::steps::StepPlan;
+use crate::plan::steps::{OutputPart, StepPlan};
 
 /// Makes rows of the target, for one stream.
 pub struct RowMaker {
@@ -58,8 +58,8 @@ struct AfterFirst {
     filled: Vec<(String, usize)>,
     /// What the steps have counted so far.
     tally: StepTally,
-    /// [`StepPlan::reports`].
-    reports: bool,
+    /// [`StepPlan::output`].
+    output: Option<OutputPart>,
 }
 
 /// Rows of the target, and the way back to their records.
@@ -71,8 +71,8 @@ pub struct MadeRows<'a> {
     first: &'a Converter,
     chunk: &'a Chunk,
     records: &'a Records,
-    /// They have passed steps.
-    has_steps: bool,
+    /// A row goes to each output that takes it, so others may have a row that this target does not take.
+    goes_to_each: bool,
     /// For each row, its number among the rows that the first converter has made; `None` if they are the same.
     origins: Option<Vec<u32>>,
 }
@@ -138,10 +138,16 @@ impl RowMaker {
         let known = rejects.len();
         let batch = self.first.convert(chunk, records, range, rejects);
         let mut rows_filtered = 0;
-        if self.after.as_ref().is_some_and(|after| !after.reports) {
+        let output = self.after.as_ref().and_then(|after| after.output);
+        if output.is_some_and(|output| !output.reports) {
             // Another flow reads the same records, and reports them.
             rows_filtered = (rejects.len() - known) as u64;
             rejects.truncate(known);
+        }
+        if lacks_alone(output) {
+            rejects[known..]
+                .iter_mut()
+                .for_each(|own| own.of_target = true);
         }
         let mut made = MadeRows {
             batch,
@@ -149,7 +155,7 @@ impl RowMaker {
             first: &self.first,
             chunk,
             records,
-            has_steps: self.after.is_some(),
+            goes_to_each: output.is_some_and(|output| output.each),
             origins: None,
         };
         if let Some(after) = &mut self.after {
@@ -197,7 +203,7 @@ impl AfterFirst {
                 })
                 .collect(),
             tally: StepTally::default(),
-            reports: steps.reports,
+            output: steps.output,
         })
     }
 
@@ -213,7 +219,7 @@ impl AfterFirst {
         let stepped = self.runner.run(&made.batch);
         drop(stepping);
         let mut stepped = stepped.map_err(|error| steps_error(flow, error))?;
-        if !self.reports {
+        if self.output.is_some_and(|output| !output.reports) {
             let is_fatal = |fault: &RowFault| fault.kind == FaultKind::FatalCheck;
             stepped.faults.retain(is_fatal);
             for count in &mut stepped.counts {
@@ -227,7 +233,10 @@ impl AfterFirst {
         made.rows_filtered += filtered.sum::<u64>();
         for fault in stepped.faults {
             let is_fatal = fault.kind == FaultKind::FatalCheck;
-            let reject = reject_of_step(made.first, made.chunk, made.records, fault);
+            let reject = Reject {
+                of_target: lacks_alone(self.output),
+                ..reject_of_step(made.first, made.chunk, made.records, fault)
+            };
             if is_fatal {
                 return Err(Error::CheckFailed {
                     flow: flow.to_owned(),
@@ -291,7 +300,6 @@ impl AfterFirst {
             Reject {
                 column: misfit.column,
                 value,
-                after_steps: true,
                 ..own
             }
         }));
@@ -339,7 +347,7 @@ impl MadeRows<'_> {
     ) -> Reject {
         let row = self.origin(row);
         let own = Reject {
-            after_steps: self.has_steps,
+            of_target: self.goes_to_each,
             ..self
                 .first
                 .reject_row(self.chunk, self.records, row, column, code, reason)
@@ -383,6 +391,11 @@ pub fn reject_of_step(
         value: fault.value.map(shortened),
         ..own
     }
+}
+
+/// True if all rejects are of rows that only this target lacks.
+fn lacks_alone(output: Option<OutputPart>) -> bool {
+    output.is_some_and(|output| output.each && output.is_alone)
 }
 
 /// The numbers of the rows that are left.

@@ -3,6 +3,8 @@
 //! Each of them reads the source on its own. So the source must have the same rows each time, and each flow must make the same rows of
 //! them: then the first flow can report the rows that cannot be read for all of them.
 
+use std::sync::Arc;
+
 use inrush_package::{Flow, Package};
 use inrush_rows::column::Column;
 use inrush_rows::type_name;
@@ -10,6 +12,7 @@ use inrush_source::Source;
 
 use super::error::PlanError;
 use super::reading::Reading;
+use super::steps::OutputPart;
 
 /// Refuses a source that may have other rows for the next output.
 pub fn check_source(flow: &Flow, name: &str, source: &dyn Source) -> Result<(), PlanError> {
@@ -47,34 +50,52 @@ pub fn check_source(flow: &Flow, name: &str, source: &dyn Source) -> Result<(), 
     Ok(())
 }
 
-/// Refuses outputs whose flows would make other rows of the same records.
-pub fn check_columns<'a>(
-    package: &Package,
-    readings: impl Iterator<Item = &'a Reading>,
-) -> Result<(), PlanError> {
-    let readings: Vec<&Reading> = readings.collect();
-    let reading_of = |flow: &Flow| {
-        let mut found = readings.iter();
-        found.find(|reading| reading.name == flow.shown_name())
-    };
-    for (index, flow) in package.flows.iter().enumerate() {
-        let first = &package.flows[package.reporter(index)];
-        // A flow that is loaded already is not planned.
-        let (Some(own), Some(other)) = (reading_of(flow), reading_of(first)) else {
+/// Settles which flows report the rows that no output gets, and refuses outputs whose flows would make other rows of the same
+/// records. `readings` are those of all flows that are planned.
+pub fn settle(package: &Package, mut readings: Vec<&mut Reading>) -> Result<(), PlanError> {
+    for at in 0..readings.len() {
+        let Some(output) = output_of(readings[at]) else {
             continue;
         };
-        if let Some(what) = difference(own, other) {
-            return Err(PlanError::Mismatch {
-                flow: own.name.clone(),
-                what: format!(
-                    "its output {what}, so the two outputs would not take the same rows of the source"
-                ),
-                hint: "give the column the same type in both targets, or fill the other column by a step (`derive`)"
-                    .to_owned(),
-            });
+        let beside = package.beside(output.flow);
+        let reads_same = |other: &usize| package.reads_same(output.flow, *other);
+        let is_planned = |flow: usize| {
+            let mut planned = readings.iter();
+            planned.position(|reading| output_of(reading).is_some_and(|own| own.flow == flow))
+        };
+        // A flow that is loaded already is not planned, and reports nothing.
+        let first = beside
+            .iter()
+            .filter(|flow| reads_same(flow))
+            .find_map(|flow| is_planned(*flow));
+        let own = &readings[at];
+        for other in beside.iter().filter_map(|flow| is_planned(*flow)) {
+            if let Some(what) = difference(own, readings[other]) {
+                return Err(PlanError::Mismatch {
+                    flow: own.name.clone(),
+                    what: format!(
+                        "its output {what}, so the two outputs would not read the same rows"
+                    ),
+                    hint: "give the column the same type in both targets, or fill the other column by a step (`derive`)"
+                        .to_owned(),
+                });
+            }
+        }
+        let settled = OutputPart {
+            reports: first.is_none_or(|first| first == at),
+            is_alone: package.flows[output.flow].outputs.len() > 1
+                && beside.iter().filter(|flow| reads_same(flow)).count() == 1,
+            ..output
+        };
+        if let Some(steps) = &mut readings[at].steps {
+            Arc::make_mut(steps).output = Some(settled);
         }
     }
     Ok(())
+}
+
+fn output_of(reading: &Reading) -> Option<OutputPart> {
+    reading.steps.as_ref()?.output
 }
 
 /// What one flow reads otherwise than the other, in words.

@@ -44,10 +44,13 @@ pub enum ReplayError {
         flow: String,
     },
     /// Rows that no output got are beside rows that only one target lacks.
-    #[error("{}: some of these rows went to no output, and others are in all outputs but the first", file.display())]
+    #[error("the rows of {} are in no target, and those of {} may be in other targets of their flow; they cannot be loaded by one run",
+        shared.display(), refused.display())]
     Mixed {
-        /// The file.
-        file: PathBuf,
+        /// A file of rows that no output got.
+        shared: PathBuf,
+        /// A file of rows that one target refused.
+        refused: PathBuf,
     },
     /// The run's embedded database was removed when its command ended.
     #[error("run {run} loaded into an embedded server that ended with its command")]
@@ -76,8 +79,8 @@ impl ReplayError {
                     .to_owned(),
             ),
             ReplayError::Mixed { .. } => Some(
-                "their reasons are in the `.jsonl` beside it: `after_steps` stands in those of the first output's target. Load both \
-                 kinds with a package of your own"
+                "copy the run's folder to another place, keep the files with .target. in their names only there and the others only \
+                 here, and replay both folders"
                     .to_owned(),
             ),
             ReplayError::Unreadable { .. } | ReplayError::Package(_) => None,

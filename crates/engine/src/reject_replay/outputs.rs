@@ -1,7 +1,8 @@
 //! The rejected rows that a flow loads again, if it loads an output of a source that other flows read as well.
 //!
 //! A row that no output got may go to any of them once it is corrected, so all of their flows read it. Where a row goes to each output
-//! that takes it, a row that one target refused may already be in the others, so only the flow of that target reads it.
+//! that takes it, a row that one target refused may already be in the others, so only the flow of that target reads it. Both kinds are
+//! not loaded together: the flows of the outputs must read the same rows, so that each row which fails again is told of once.
 
 use std::path::{Path, PathBuf};
 
@@ -16,34 +17,33 @@ pub fn files_of(
     flow: usize,
     own: &[Vec<PathBuf>],
 ) -> Result<Vec<PathBuf>, ReplayError> {
-    let reporter = package.reporter(flow);
-    let beside: Vec<usize> = (0..package.flows.len())
-        .filter(|other| package.reporter(*other) == reporter)
-        .collect();
+    let beside = package.beside(flow);
+    let all = || beside.iter().flat_map(|other| &own[*other]);
     if beside.len() == 1 {
         return Ok(own[flow].clone());
     }
     if !package.flows[flow].each {
-        return Ok(beside
-            .iter()
-            .flat_map(|other| own[*other].clone())
-            .collect());
+        return Ok(all().cloned().collect());
     }
-    let mut files = Vec::new();
-    for path in &own[reporter] {
-        let is_shared = is_shared(path)?;
-        if is_shared || flow == reporter {
-            files.push(path.clone());
+    let (mut shared, mut refused) = (Vec::new(), Vec::new());
+    for path in all() {
+        match is_of_target(path)? {
+            true => refused.push(path.clone()),
+            false => shared.push(path.clone()),
         }
     }
-    if flow != reporter {
-        files.extend(own[flow].iter().cloned());
+    match (shared.is_empty(), refused.first()) {
+        (false, Some(first)) => Err(ReplayError::Mixed {
+            shared: shared.swap_remove(0),
+            refused: first.clone(),
+        }),
+        (false, None) => Ok(shared),
+        (true, _) => Ok(own[flow].clone()),
     }
-    Ok(files)
 }
 
-/// True if no output got the rows of a file; false if one target refused them.
-fn is_shared(rows: &Path) -> Result<bool, ReplayError> {
+/// True if the rows of a file are in other targets, as far as these take them; false if no target has them.
+fn is_of_target(rows: &Path) -> Result<bool, ReplayError> {
     let name = rows.to_string_lossy();
     let stem = name.strip_suffix(ROWS_SUFFIX).unwrap_or(&name);
     let reasons = PathBuf::from(format!("{stem}{REASONS_SUFFIX}"));
@@ -52,22 +52,14 @@ fn is_shared(rows: &Path) -> Result<bool, ReplayError> {
         path: reasons.clone(),
         source,
     })?;
-    let (mut shared, mut refused) = (false, false);
-    while let Some(reject) = lines.next() {
-        let reject = reject.map_err(|source| ReplayError::Line {
-            path: reasons.clone(),
+    // A file has rows of one kind.
+    match lines.next() {
+        None => Ok(false),
+        Some(Ok(reject)) => Ok(reject.of_target),
+        Some(Err(source)) => Err(ReplayError::Line {
+            path: reasons,
             line: lines.line(),
             source,
-        })?;
-        match reject.after_steps {
-            true => refused = true,
-            false => shared = true,
-        }
-    }
-    match shared && refused {
-        true => Err(ReplayError::Mixed {
-            file: rows.to_owned(),
         }),
-        false => Ok(shared),
     }
 }

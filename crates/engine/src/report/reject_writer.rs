@@ -46,7 +46,7 @@ struct ReasonLine {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     encoding: Option<String>,
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    after_steps: bool,
+    of_target: bool,
 }
 
 /// Reads a file of reasons, line by line.
@@ -104,7 +104,7 @@ impl Iterator for ReasonReader {
             code: line.code,
             reason,
             encoding: line.encoding,
-            after_steps: line.after_steps,
+            of_target: line.of_target,
         }))
     }
 }
@@ -141,7 +141,7 @@ impl WrittenReasons {
             reason,
             reason_line,
             encoding: reject.encoding,
-            after_steps: reject.after_steps,
+            of_target: reject.of_target,
         }
     }
 }
@@ -162,6 +162,7 @@ pub fn reject_file_name(name: &str) -> String {
 /// - Only the end of its file ends a row, such as one with an unclosed quote. Such a row would include everything after
 ///   it, so it is in a separate file `NAME.last.rejects` (`last2`, ...), without a line end.
 /// - The input files have different encodings. Rows of the second encoding are in `NAME.ENCODING.rejects`.
+/// - Rows go to each of several targets, and this one has refused some: they are in `NAME.target.rejects`.
 pub struct RejectFile {
     folder: Arc<RejectsFolder>,
     name: String,
@@ -175,6 +176,8 @@ pub struct RejectFile {
 /// A file of rows, and its file of reasons.
 struct OpenFile {
     encoding: TextEncoding,
+    /// Its rows may be in other targets of their flow.
+    of_target: bool,
     terminator: Vec<u8>,
     carriage_return: Vec<u8>,
     rows: Writer,
@@ -233,14 +236,23 @@ impl RejectFile {
                 bytes += file.bytes();
                 continue;
             }
-            let at = match self.open.iter().position(|file| file.encoding == encoding) {
+            let is_its = |file: &&OpenFile| file.of_target == reject.of_target;
+            let own = || self.open.iter().filter(is_its);
+            let place = |file: &OpenFile| is_its(&file) && file.encoding == encoding;
+            let at = match self.open.iter().position(place) {
                 Some(at) => at,
                 None => {
-                    let stem = match self.open.is_empty() {
-                        true => self.name.clone(),
-                        false => format!("{}.{}", self.name, encoding.name().to_lowercase()),
+                    let target = if reject.of_target { ".target" } else { "" };
+                    let stem = match own().next() {
+                        None => format!("{}{target}", self.name),
+                        Some(_) => {
+                            format!("{}{target}.{}", self.name, encoding.name().to_lowercase())
+                        }
                     };
-                    let file = self.open(&stem, encoding)?;
+                    let file = OpenFile {
+                        of_target: reject.of_target,
+                        ..self.open(&stem, encoding)?
+                    };
                     self.open.push(file);
                     self.open.len() - 1
                 }
@@ -293,6 +305,7 @@ impl RejectFile {
             terminator: encoded(self.dialect.terminator_written()),
             carriage_return: encoded(b"\r"),
             encoding,
+            of_target: false,
             rows,
             reasons,
             written: WrittenReasons::default(),
@@ -471,7 +484,7 @@ impl From<&Reject> for RejectReport {
             code: reject.code,
             reason: reject.reason.clone(),
             encoding: reject.encoding.map(|encoding| encoding.name().to_owned()),
-            after_steps: reject.after_steps,
+            of_target: reject.of_target,
         }
     }
 }
@@ -500,7 +513,7 @@ mod tests {
             reason: "for the test".to_owned(),
             raw: raw.to_vec(),
             encoding,
-            after_steps: false,
+            of_target: false,
         }
     }
 

@@ -340,9 +340,9 @@ pub struct RejectReport {
     /// The encoding of the file and of its rejected rows; absent for UTF-8.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub encoding: Option<String>,
-    /// The row had passed the steps of its flow, and its target does not take it.
+    /// The row goes to several targets, and this one alone does not take it.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub after_steps: bool,
+    pub of_target: bool,
 }
 
 impl RejectReport {

@@ -140,7 +140,8 @@ pub async fn build(
         locks_needed,
         earlier,
     };
-    outputs::check_columns(package, plan.flows.iter().map(|flow| &flow.reading))?;
+    let readings = plan.flows.iter_mut().map(|flow| &mut flow.reading);
+    outputs::settle(package, readings.collect())?;
     plan.facts.lineage = lineage::of_plan(&plan, package);
     plan.facts.plan_hash = identity::digest_of_lines(|see| plan.each_line(see));
     session.execute("SET lock_timeout = 0", "planning").await?;

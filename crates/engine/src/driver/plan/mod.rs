@@ -295,7 +295,8 @@ pub async fn build(
         switched_before,
     };
     plan.steps = steps_of(destination, &plan)?;
-    outputs::check_columns(package, plan.flows.iter().map(|flow| &flow.reading))?;
+    let readings = plan.flows.iter_mut().map(|flow| &mut flow.reading);
+    outputs::settle(package, readings.collect())?;
     plan.facts.lineage = lineage::of_plan(&plan, package);
     plan.facts.plan_hash = identity::digest(plan.outline().iter().map(String::as_str));
     Ok(plan)

@@ -11,6 +11,7 @@ use inrush_transform::plan::Steps;
 use inrush_transform::spec::{Derivation, InputColumn, Otherwise, OutputSpec, StepSpec};
 use inrush_transform::stages::{FlowStep, Staged};
 
+use super::OutputPart;
 use super::bound::BoundSteps;
 use super::faults;
 use super::reference::{self, ReadReference};
@@ -132,16 +133,20 @@ impl<'a> AskedSteps<'a> {
         let planned = Staged::plan(&steps, &columns, &self.specs)
             .map_err(|errors| faults::of_package(self.package, self.flow, errors))?;
         let loaded = self.loaded(&planned, target, target_name)?;
-        let mut flows = self.package.flows.iter();
-        let index = flows.position(|flow| std::ptr::eq(flow, self.flow));
-        let reports = index.is_none_or(|index| self.package.reporter(index) == index);
+        // The flows beside it are not planned yet, so who reports is settled later.
+        let output = self.flow.output_number.map(|_| OutputPart {
+            flow: self.package.index_of(self.flow),
+            reports: true,
+            each: self.flow.each,
+            is_alone: false,
+        });
         Ok(BoundSteps::new(
             self.flow_name,
             Arc::clone(&self.evaluator),
             planned,
             loaded,
             self.flow,
-            reports,
+            output,
         ))
     }
 

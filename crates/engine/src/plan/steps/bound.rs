@@ -10,7 +10,7 @@ use inrush_transform::evaluator::Evaluator;
 use inrush_transform::stages::{Staged, StagedStep};
 use serde_json::{Value, json};
 
-use super::{DerivedTarget, StepPlan};
+use super::{DerivedTarget, OutputPart, StepPlan};
 use crate::plan::error::PlanError;
 use crate::plan::fields::FieldOrigin;
 use crate::plan::flow_inputs::{TypedField, TypedInputs};
@@ -24,18 +24,18 @@ pub struct BoundSteps {
     planned: Staged,
     derived: Vec<DerivedTarget>,
     description: Description,
-    reports: bool,
+    output: Option<OutputPart>,
 }
 
 impl BoundSteps {
-    /// `derived` are the derived columns that are loaded; `reports` is [`StepPlan::reports`].
+    /// `derived` are the derived columns that are loaded; `output` is [`StepPlan::output`].
     pub(super) fn new(
         flow_name: &str,
         evaluator: Arc<Evaluator>,
         planned: Staged,
         derived: Vec<DerivedTarget>,
         flow: &Flow,
-        reports: bool,
+        output: Option<OutputPart>,
     ) -> BoundSteps {
         BoundSteps {
             description: describe(flow, &planned, &evaluator),
@@ -43,7 +43,7 @@ impl BoundSteps {
             evaluator,
             planned,
             derived,
-            reports,
+            output,
         }
     }
 
@@ -76,7 +76,7 @@ impl BoundSteps {
             planned,
             derived,
             mut description,
-            reports,
+            output,
         } = self;
         let mut after: Vec<AfterSteps> = passed
             .iter()
@@ -118,7 +118,7 @@ impl BoundSteps {
             read,
             after,
             description,
-            reports,
+            output,
         })
     }
 }

@@ -38,9 +38,29 @@ pub struct StepPlan {
     pub after: Vec<AfterSteps>,
     /// What the package says of them, for the identity of units.
     pub description: Description,
+    /// The output that the flow loads, if rows go to several.
+    pub output: Option<OutputPart>,
+}
+
+/// The part of a flow that loads one of several outputs.
+#[derive(Clone, Copy, Debug)]
+pub struct OutputPart {
+    /// The index of the flow in its package.
+    pub flow: usize,
     /// The flow reports rows that cannot be read or that a step rejects. Of the flows that load the outputs of one source, only the
     /// first one does; for the others such rows are filtered.
     pub reports: bool,
+    /// A row goes to each output that takes it.
+    pub each: bool,
+    /// No other flow reads these rows: they are those that the target of this output has refused before.
+    pub is_alone: bool,
+}
+
+impl StepPlan {
+    /// True if the flow reports rows that cannot be read or that a step rejects.
+    pub fn reports(&self) -> bool {
+        self.output.is_none_or(|output| output.reports)
+    }
 }
 
 impl StepPlan {

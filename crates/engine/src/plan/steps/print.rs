@@ -79,7 +79,7 @@ pub fn lines(steps: &StepPlan) -> Vec<String> {
                 output.spec.conditions.len(),
                 taken(&output.spec),
                 typed(&step.named),
-                untaken(&output.spec, steps.reports)
+                untaken(&output.spec, steps.reports())
             )),
         }
     }
