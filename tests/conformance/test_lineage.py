@@ -34,6 +34,7 @@ def load(inrush: Inrush, place: Place, gross: str, mode: str = "create", **envir
             on={"kind": "kind"},
             take={"title": "title"},
         )
+        + step(distinct_on=["id", "title"])
     )
     text = place.package(flow(TABLE, "rows.csv", columns=COLUMNS, mode=mode) + steps, name="prices")
     package = inrush.write("prices.toml", text)
@@ -65,7 +66,9 @@ def test_each_run_has_its_lineage(place: Place, inrush: Inrush) -> None:
     }
     (lineage,) = oldest["lineage"]
     assert lineage["source"] == {"kind": "files", "patterns": ["rows.csv"]}
-    assert [each["step"] for each in lineage["steps"]] == ["derive", "where", "derive", "lookup"]
+    assert [each["step"] for each in lineage["steps"]] == [
+        *("derive", "where", "derive", "lookup", "distinct_on")
+    ]
     assert lineage["steps"][2]["adds"][0]["expression"] == "net * 2"
     assert lineage["steps"][3]["on"] == {"kind": "kind"}
     (column,) = told(inrush, place, f"{TABLE}.GROSS")[1]["columns"]
@@ -76,6 +79,7 @@ def test_each_run_has_its_lineage(place: Place, inrush: Inrush) -> None:
     assert "step 1, derive: price - 1" in first
     assert "price of rows.csv" in first
     assert "only rows that pass step 2, where: price > 0" in first
+    assert "of rows with equal id, title only the first one (step 5, distinct_on)" in first
     assert "step 3, derive: net * 2" in second
     assert oldest["run"] in shown.split("\n\n")[3]
     of_lookup = inrush("lineage", f"{TABLE}.title", *place.words).expect(CLEAN).output

@@ -282,3 +282,93 @@ def test_corrected_rejects_go_through_the_same_steps(job: SteppedJob) -> None:
     assert again[5:] == ("NOTE 5", "2", "51")
     for reject in outcome.rejects():
         assert reject["code"] in ("step_failed", "check_failed")
+
+
+# Rows are distinct by two columns, one of them derived; the first step filters some of the rows.
+DISTINCT = (
+    step(where="id % 10 <> 3")
+    + step(derive={"bucket": "id % 97 // 2"}, load=False)
+    + step(distinct_on=["bucket", "price"])
+    + step(check="id % 5 <> 0", name="no round numbers")
+)
+
+
+def distinct_records() -> list[Record]:
+    """Return records of which most have the key of an earlier one, in this file or in another."""
+    return [(str(n), f"row {n}", f"{n % 3}.50", "2024-01-01 00:00:00") for n in range(1_500)]
+
+
+def through_distinct(given: list[Record]) -> Expected:
+    """Keep the first record of each key, in the order of the files, in plain Python."""
+    expected = Expected()
+    seen: set[tuple[int, str]] = set()
+    for id_text, note_text, price_text, at in given:
+        number = int(id_text)
+        key = (number % 97 // 2, price_text)
+        if number % 10 == 3 or key in seen:
+            expected.filtered += 1
+            continue
+        seen.add(key)
+        if number % 5 == 0:
+            expected.rejects.append((number, None, "check_failed"))
+            continue
+        values = (id_text, note_text, price_text, at)
+        pairs = zip(TYPES[:4], values, strict=True)
+        expected.rows.append(tuple(canonical(*pair) for pair in pairs))
+    return expected
+
+
+@pytest.fixture
+def distinct_job(place: Place, inrush: Inrush) -> SteppedJob:
+    """Return a load of three files, the last of which is the largest: it is loaded first."""
+    given = distinct_records()
+    borders = [0, 200, 500, 1_500]
+    for part in range(3):
+        text = "".join(map(line, given[borders[part] : borders[part + 1]]))
+        inrush.write(f"part.{part}.csv", HEADER + text)
+    settings: dict[str, Any] = {"columns": COLUMNS, "rejects": {"rows_max": 1_000}}
+    text = place.package(flow(TABLE, "part.*.csv", **settings) + DISTINCT, batch_rows=100)
+    expected = through_distinct(given)
+    return SteppedJob(place, inrush, inrush.write("package.toml", text), expected)
+
+
+def assert_distinct(job: SteppedJob, outcome: Outcome) -> None:
+    expected = job.expected
+    assert job.place.rows(TABLE, TYPES[:4]) == in_order(expected.rows)
+    account = outcome.report["account"]
+    assert_adds_up(account)
+    assert account["rows_loaded"] == len(expected.rows)
+    assert account["rows_filtered"] == expected.filtered
+    first_lines = {0: 0, 1: 200, 2: 500}
+    found = sorted(
+        first_lines[int(reject["file"].split(".")[1])] + reject["line"] - 2
+        for reject in outcome.rejects()
+    )
+    assert found == [number for number, *_ in expected.rejects]
+
+
+@pytest.mark.clause("D-32")
+def test_the_first_row_of_each_key_is_kept(distinct_job: SteppedJob) -> None:
+    job = distinct_job
+    outcome = job.run().expect(LOADED_WITH_REJECTS, "reading the keys of 1350 rows")
+    assert_distinct(job, outcome)
+    (table,) = outcome.report["tables"]
+    step_report = table["steps"][2]
+    assert step_report["step"] == "distinct_on"
+    assert step_report["what"] == "bucket, price"
+    kept = len(job.expected.rows) + len(job.expected.rejects)
+    assert step_report["rows_out"] == kept
+    assert step_report["filtered"] == step_report["rows_in"] - kept > 0
+
+
+@pytest.mark.clause("D-23")
+@pytest.mark.parametrize("point", ["in_copy:2", "before_unit_commit", "after_unit_commit"])
+def test_a_load_of_distinct_rows_that_is_killed_ends_with_the_same_rows(
+    distinct_job: SteppedJob, point: str
+) -> None:
+    """Rows of kept units are still the first of their keys, or not."""
+    job = distinct_job
+    died = job.inrush("run", job.package, environment={"INRUSH_FAULT": point})
+    assert died.status == -signal.SIGKILL, died.said
+    outcome = job.run().expect(LOADED_WITH_REJECTS)
+    assert_distinct(job, outcome)

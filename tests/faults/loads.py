@@ -332,6 +332,15 @@ def _stepped_rows() -> list[Row]:
     return [row for row in parts(3) if row[1] % 5 != 4]
 
 
+def files_for_distinct() -> dict[str, bytes]:
+    """Return files of which each repeats the keys of the one before, with another note."""
+    files = {}
+    for part in range(3):
+        again = [(number, key, "again") for number, key, _ in part_rows(max(part - 1, 0))]
+        files[f"rows.tbl.{part}"] = text_of([*part_rows(part), *again])
+    return files
+
+
 # Rows that pass steps. They are no part of `LOADS`, so that most seeds mean what they meant before.
 STEPS_LOADS = [
     Load(
@@ -372,5 +381,13 @@ STEPS_LOADS = [
         },
         setup=_APPENDED_PLAIN + f"CREATE TABLE others ({COLUMNS});" + _insert_old("others"),
         rejected_rows=30,
+    ),
+    # The first of the rows with equal keys is kept, whichever unit is loaded first, or kept.
+    Load(
+        "distinct",
+        files_for_distinct,
+        (flow("journal", "rows.tbl.*", mode="append") + step(distinct_on=["id"]),),
+        lambda: {"journal": sorted(old_rows() + parts(3))},
+        setup=_APPENDED_PLAIN,
     ),
 ]

@@ -45,7 +45,7 @@ def test_rows_are_those_of_a_reference_in_memory(
     tmp_path: Path, inrush: Inrush, memory: int | None
 ) -> None:
     place = DuckDb(tmp_path / "results.duckdb")
-    more = {} if memory is None else {"memory_bytes_max": memory}
+    more: dict[str, Any] = {} if memory is None else {"memory_bytes_max": memory}
     words = package(inrush, place, **more)
     checked = inrush("check", words).expect(CLEAN).output
     assert (ON_DISK in checked) == (memory is not None)

@@ -372,6 +372,15 @@ impl Converter {
         chunk.location(record.start, record.line)
     }
 
+    /// Bytes of the file before a row of the last batch: [`Converter::row_location`] without words for people.
+    ///
+    /// # Panics
+    ///
+    /// If the batch has no such row.
+    pub fn row_offset(&self, chunk: &Chunk, records: &Records, row: usize) -> u64 {
+        chunk.byte_offset_of(records.records[self.rows[row].record as usize].start)
+    }
+
     /// A reject for a row of the last batch, for a reason that was found after the conversion. `chunk` and `records`
     /// are those that the batch was made from.
     ///

@@ -322,11 +322,7 @@ impl Error {
                 "correct the row and run the same command again, or write else = \"reject\" or \"warn\" for the check"
                     .to_owned(),
             ),
-            Error::Steps { .. } => Some(
-                "run the same command again; if it fails again, take the steps out one by one to find the one that \
-                 fails, and report it"
-                    .to_owned(),
-            ),
+            Error::Steps { source, .. } => Some(source.hint()),
             Error::RejectShare { .. } => Some(
                 "`inrush rejects show` shows why; fix the files and run the same command again, or \
                  accept more with a larger share_max"

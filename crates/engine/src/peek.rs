@@ -1,7 +1,7 @@
 //! Shows the rows that leave a step of a flow, and why others were rejected. Nothing is loaded.
 
 use arrow_array::{Array, ArrayRef, RecordBatch};
-use inrush_convert::{Converter, RunStamp};
+use inrush_convert::RunStamp;
 use inrush_rows::cancel::Stop;
 use inrush_rows::ids::RunId;
 use inrush_rows::location::Location;
@@ -9,6 +9,7 @@ use inrush_rows::reject::Reject;
 use inrush_rows::typed_rows::value_text;
 use inrush_scan::Records;
 use inrush_source::{ReadSettings, SourceSplit};
+use inrush_transform::distinct::RowPlace;
 use inrush_transform::stages::StagedRunner;
 use inrush_transform::types::sql_name;
 
@@ -50,16 +51,13 @@ pub fn peek(
     row_count: usize,
     stop: &Stop,
 ) -> Result<Peeked, Error> {
-    let convert_error = |error| reading.convert_error(error);
     let columns = reading.read_columns();
-    let mut converter = Converter::new(columns, &reading.dialect, reading.field_count)
-        .map_err(convert_error)?
-        .with_run(RunStamp {
-            run_id: RunId::new(0),
-            started_at_microseconds: 0,
-        });
+    let mut converter = reading.converter(RunStamp {
+        run_id: RunId::new(0),
+        started_at_microseconds: 0,
+    })?;
     let mut shown = Vec::new();
-    let runner = match &reading.steps {
+    let mut runner = match &reading.steps {
         Some(steps) if step > 0 => {
             let prefix = steps.planned.prefix(step);
             let all = prefix.columns.iter().chain(&prefix.derived);
@@ -106,10 +104,14 @@ pub fn peek(
                 let all = 0..records.len();
                 let batch = converter.convert(&chunk, &records, all, &mut rejects);
                 peeked.rows_read += records.len() as u64;
-                let (batch, kept) = match &runner {
+                let (batch, kept) = match &mut runner {
                     None => (batch, None),
                     Some(runner) => {
-                        let stepped = runner.run(&batch);
+                        let place = |row: usize| RowPlace {
+                            input: input as u32,
+                            offset: converter.row_offset(&chunk, &records, row),
+                        };
+                        let stepped = runner.run(&batch, &place);
                         let stepped = stepped.map_err(|error| steps_error(&reading.name, error))?;
                         peeked.tally.add_batch(&stepped);
                         let faults = stepped.faults.into_iter();

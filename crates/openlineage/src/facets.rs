@@ -167,10 +167,12 @@ fn transformation(column: &Traced<'_>) -> Value {
     }
 }
 
-/// The fields that the condition of a step names.
+/// The fields that the condition of a step names, or by which it keeps the first of several rows.
 fn indirect(flow: &FlowLineage, source: &Dataset, index: usize, step: &StepLineage) -> Vec<Value> {
-    let Some(condition) = &step.condition else {
-        return Vec::new();
+    let (subtype, description) = match &step.condition {
+        Some(condition) => ("FILTER", condition.as_str()),
+        None if step.step == "distinct_on" => ("GROUP_BY", "distinct_on"),
+        None => return Vec::new(),
     };
     let mut found: Vec<&ReadColumn> = Vec::new();
     for name in &step.names {
@@ -183,8 +185,8 @@ fn indirect(flow: &FlowLineage, source: &Dataset, index: usize, step: &StepLinea
     let fields = found.into_iter().filter_map(|read| {
         let transformation = json!({
             "type": "INDIRECT",
-            "subtype": "FILTER",
-            "description": condition,
+            "subtype": subtype,
+            "description": description,
             "masking": false,
         });
         Some(input_field(source, field_name(read)?, transformation))

@@ -1,4 +1,4 @@
-//! Steps of a flow: `[[flow.step]]` with `derive`, `where`, `check` or `lookup`.
+//! Steps of a flow: `[[flow.step]]` with `derive`, `where`, `check`, `lookup` or `distinct_on`.
 
 use std::collections::BTreeMap;
 
@@ -11,8 +11,11 @@ use super::lookup::{LookupSource, Unmatched, check_lookup};
 use super::name::quoted_where_needed;
 use super::{ColumnDetail, Flow, OneOrMany};
 
-/// A step that each row passes before it is loaded: one of `derive`, `where`, `check` and `lookup`. Expressions are written in DuckDB's
-/// SQL. They use the columns of the flow and those that earlier steps have derived.
+/// The default of `memory_bytes_max`.
+pub const DISTINCT_BYTES_MAX: u64 = 256 << 20;
+
+/// A step that each row passes before it is loaded: one of `derive`, `where`, `check`, `lookup` and `distinct_on`. Expressions are
+/// written in DuckDB's SQL. They use the columns of the flow and those that earlier steps have derived.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Step {
@@ -49,7 +52,18 @@ pub struct Step {
     /// The consequence for rows whose key is not in the reference. Default: `"reject"`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub unmatched: Option<Unmatched>,
+    /// Columns: of the rows of the load in which they have equal values, the first in the order of the source is kept. The others
+    /// are filtered, and counted. NULL is equal to NULL.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub distinct_on: Option<Vec<String>>,
+    /// The most memory for the keys of `distinct_on`, in bytes. If they need more, the load fails before its first row. Default: 256
+    /// MiB.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub memory_bytes_max: Option<u64>,
 }
+
+/// The words of which a step has one.
+const KINDS: &str = "`derive`, `where`, `check`, `lookup` and `distinct_on`";
 
 impl Flow {
     /// True if a step adds a column of this name.
@@ -95,17 +109,18 @@ pub(super) fn check_steps(
             step.filter.is_some(),
             step.check.is_some(),
             step.lookup.is_some(),
+            step.distinct_on.is_some(),
         ];
         match kinds.iter().filter(|is_there| **is_there).count() {
             0 => conflict(
                 &path,
                 "the step does nothing",
-                "write one of `derive`, `where`, `check` and `lookup`, as in where = \"l_quantity > 0\"",
+                &format!("write one of {KINDS}, as in where = \"l_quantity > 0\""),
             ),
             1 => {}
             _ => conflict(
                 &path,
-                "a step does one thing, and this one has several of `derive`, `where`, `check` and `lookup`",
+                &format!("a step does one thing, and this one has several of {KINDS}"),
                 "write a [[flow.step]] for each of them, in the order in which rows pass them",
             ),
         }
@@ -128,8 +143,36 @@ pub(super) fn check_steps(
                 "take `load` out",
             );
         }
+        if step.memory_bytes_max.is_some() && step.distinct_on.is_none() {
+            conflict(
+                &format!("{path}.memory_bytes_max"),
+                "`memory_bytes_max` belongs to `distinct_on`, and this step has none",
+                "take it out; that of a lookup is inside of `lookup`: lookup = { ..., memory_bytes_max = 1000000 }",
+            );
+        }
         check_lookup(step, &path, faults);
+        check_distinct(step, &path, faults);
         check_texts(step, &path, faults);
+    }
+}
+
+/// The columns of `distinct_on`.
+fn check_distinct(step: &Step, path: &str, faults: &mut Faults<'_>) {
+    let Some(columns) = &step.distinct_on else {
+        return;
+    };
+    let mend = "name the columns that are compared: distinct_on = [\"customer\", \"day\"]";
+    let setting = format!("{path}.distinct_on");
+    if columns.is_empty() {
+        faults.value(&setting, "[]", "it names no column", mend);
+    }
+    for (at, column) in columns.iter().enumerate() {
+        let wrong = match column.trim().is_empty() {
+            true => "a name is empty",
+            false if columns[..at].contains(column) => "it is named twice",
+            false => continue,
+        };
+        faults.value(&format!("{setting}[{at}]"), column, wrong, mend);
     }
 }
 

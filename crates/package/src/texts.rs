@@ -275,6 +275,8 @@ impl EachText for Step {
             fold,
             take,
             unmatched,
+            distinct_on,
+            memory_bytes_max: _,
         } = self;
         let at = |setting: &str| format!("{at}.{setting}");
         if let Some(lookup) = lookup {
@@ -290,6 +292,7 @@ impl EachText for Step {
         filter.each_text(&at("where"), TextKind::Sql, visit);
         check.each_text(&at("check"), TextKind::Sql, visit);
         name.each_text(&at("name"), kind, visit);
+        distinct_on.each_text(&at("distinct_on"), kind, visit);
     }
 }
 

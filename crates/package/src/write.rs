@@ -368,6 +368,13 @@ fn step(out: &mut String, step: &Step) {
         Some(Unmatched::Word(UnmatchedWord::Add)) => setting(out, "unmatched", &text("add")),
         Some(Unmatched::Default(default)) => setting(out, "unmatched", &inline(default)),
     }
+    if let Some(columns) = &step.distinct_on {
+        let columns = columns.iter().map(|column| text(column));
+        setting(out, "distinct_on", &list(columns.collect()));
+    }
+    if let Some(bytes) = step.memory_bytes_max {
+        setting(out, "memory_bytes_max", &bytes.to_string());
+    }
     if let Some(load) = step.load {
         setting(out, "load", &load.to_string());
     }

@@ -254,23 +254,29 @@ fn step() -> impl Strategy<Value = Step> {
         ])),
         option::of(any::<bool>()),
         lookup(),
+        (option::of(vec(text(), 0..3)), option::of(1u64..1 << 40)),
     )
-        .prop_map(|(derive, filter, check, name, otherwise, load, lookup)| {
-            let (lookup, on, fold, take, unmatched) = lookup;
-            Step {
-                derive,
-                filter,
-                check,
-                name,
-                otherwise,
-                load,
-                lookup,
-                on,
-                fold,
-                take,
-                unmatched,
-            }
-        })
+        .prop_map(
+            |(derive, filter, check, name, otherwise, load, lookup, distinct)| {
+                let (lookup, on, fold, take, unmatched) = lookup;
+                let (distinct_on, memory_bytes_max) = distinct;
+                Step {
+                    derive,
+                    filter,
+                    check,
+                    name,
+                    otherwise,
+                    load,
+                    lookup,
+                    on,
+                    fold,
+                    take,
+                    unmatched,
+                    distinct_on,
+                    memory_bytes_max,
+                }
+            },
+        )
 }
 
 type LookupSettings = (

@@ -168,13 +168,18 @@ impl Chunk {
         lines_before + self.line_offset + 1
     }
 
-    /// The place of a byte of this chunk; `line` is the number of line ends of the chunk before that byte.
-    pub fn location(&self, position: u32, line: u32) -> Location {
+    /// Bytes of the (uncompressed) file before a byte of this chunk; of rows without bytes the number of rows.
+    pub fn byte_offset_of(&self, position: u32) -> u64 {
         let byte_distance = match &self.places {
             None => u64::from(position),
             Some(places) => places.byte_distance(self.text(), position as usize),
         };
-        let byte_offset = self.byte_offset + byte_distance;
+        self.byte_offset + byte_distance
+    }
+
+    /// The place of a byte of this chunk; `line` is the number of line ends of the chunk before that byte.
+    pub fn location(&self, position: u32, line: u32) -> Location {
+        let byte_offset = self.byte_offset_of(position);
         Location {
             file: Arc::clone(&self.file),
             line: match &self.places {

@@ -19,6 +19,8 @@ pub struct DatabaseInput {
     pub mark: String,
     /// Texts that name it.
     pub identity: Vec<String>,
+    /// Its rows have places that the database keeps, such as a `ctid` or a `rowid`; others are numbered as they come.
+    pub keeps_places: bool,
     /// Why it is not cut into splits, in a few words; `None` if it is.
     pub whole_because: Option<&'static str>,
 }
@@ -55,6 +57,10 @@ impl Input for DatabaseInput {
 
     fn is_snapshot(&self) -> bool {
         true
+    }
+
+    fn keeps_places(&self) -> bool {
+        self.keeps_places
     }
 
     fn is_typed(&self) -> bool {

@@ -77,6 +77,12 @@ pub trait Input: fmt::Debug + Send + Sync {
         Ok(())
     }
 
+    /// True if each reading of it gives a row the same [place](Location): bytes of a file, or a number that the source keeps.
+    /// The order in which a server sends rows is no such place.
+    fn keeps_places(&self) -> bool {
+        !self.is_read_once() && !self.is_snapshot()
+    }
+
     /// True if all streams can read it as one [shared split](crate::Source::share).
     fn is_shareable(&self) -> bool {
         false

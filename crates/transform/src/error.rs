@@ -4,6 +4,8 @@ use arrow_schema::ArrowError;
 use std::fmt;
 use std::ops::Range;
 
+use inrush_rows::plural::counted;
+use inrush_rows::quantity::bytes;
 use inrush_rows::suggest::listed;
 
 /// An expression that cannot be used, and its place among the steps.
@@ -145,6 +147,14 @@ pub enum StepErrorKind {
         /// Its type.
         reference_type: String,
     },
+    /// A column by whose values rows cannot be compared.
+    #[error("`{column}` has the type {column_type}, and rows cannot be compared by such values")]
+    NoKey {
+        /// The column.
+        column: String,
+        /// Its type.
+        column_type: String,
+    },
     /// DuckDB itself failed.
     #[error("DuckDB cannot plan the step: {message}")]
     Engine {
@@ -199,6 +209,10 @@ impl StepErrorKind {
             }
             StepErrorKind::KeyTypes { reference_type, .. } => format!(
                 "derive the key in an earlier step, as in CAST(a AS {reference_type}), and name that column"
+            ),
+            StepErrorKind::NoKey { column, .. } => format!(
+                "derive the key in an earlier step, as in CAST({column} AS DECIMAL(18,3)) or CAST({column} AS VARCHAR), \
+                 and name that column"
             ),
             StepErrorKind::NotBoolean { .. } => "compare it, as in `a > 0` or `a = 'x'`".to_owned(),
             StepErrorKind::HidesColumn { .. } => "give the derived column another name".to_owned(),
@@ -288,6 +302,52 @@ pub enum RunError {
         /// The destination's message.
         message: String,
     },
+    /// The keys of distinct rows need more memory than they may have.
+    #[error(
+        "step {step}, `distinct_on`: {} need more than {} of memory",
+        counted(*keys, "different key"), bytes(*limit)
+    )]
+    KeysTooLarge {
+        /// The number of the step, counted from 1.
+        step: usize,
+        /// The keys that were found so far.
+        keys: u64,
+        /// The limit.
+        limit: u64,
+    },
+    /// A row has a key that the pass over all rows did not find, or its first place is behind this row.
+    #[error(
+        "step {step}, `distinct_on`: a row has the key {key}, which it did not have when the keys were read: the source has \
+         changed since"
+    )]
+    KeyChanged {
+        /// The number of the step, counted from 1.
+        step: usize,
+        /// The values of the key.
+        key: String,
+    },
+}
+
+impl RunError {
+    /// How to fix it.
+    pub fn hint(&self) -> String {
+        match self {
+            RunError::KeysTooLarge { limit, .. } => format!(
+                "raise `memory_bytes_max` of the step (it is {limit} now), or name fewer or shorter columns"
+            ),
+            RunError::KeyChanged { .. } => {
+                "load files only after they are written completely, then run the same command again".to_owned()
+            }
+            RunError::Interrupted
+            | RunError::Engine { .. }
+            | RunError::RowCount { .. }
+            | RunError::Members { .. } => {
+                "run the same command again; if it fails again, take the steps out one by one to find the one that \
+                 fails, and report it"
+                    .to_owned()
+            }
+        }
+    }
 }
 
 /// An error of Arrow's.

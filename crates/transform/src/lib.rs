@@ -1,4 +1,4 @@
-//! Steps of a flow: derived columns, conditions, checks and lookups. DuckDB evaluates their expressions.
+//! Steps of a flow: derived columns, conditions, checks, lookups and distinct rows. DuckDB evaluates their expressions.
 //!
 //! How it works: [`Steps::plan`](plan::Steps::plan) reads the expressions ([`expression`]), finds the columns that they
 //! use, refuses functions that are not on the [list](functions), and asks DuckDB for the type of each expression. A
@@ -12,12 +12,14 @@
 //!
 //! Nothing here knows a source, a destination or the engine.
 
+pub mod distinct;
 pub mod error;
 pub mod evaluator;
 pub mod expression;
 pub mod fold;
 pub mod functions;
 mod isolate;
+pub mod key;
 pub mod lookup;
 pub mod outcome;
 pub mod plan;

@@ -25,7 +25,7 @@ pub struct Stepped {
 pub struct StepCount {
     /// Rows that reached the step.
     pub rows_in: u64,
-    /// Rows that a condition did not keep.
+    /// Rows that a condition did not keep, or whose key an earlier row has.
     pub filtered: u64,
     /// Rows that became faults.
     pub rejected: u64,

@@ -1,7 +1,7 @@
-//! All steps of a flow: expressions, which DuckDB evaluates, and lookups, which this crate does itself.
+//! All steps of a flow: expressions, which DuckDB evaluates, and lookups and distinct rows, which this crate does itself.
 //!
-//! Consecutive steps with expressions are one stage, with one statement; a lookup is a stage of its own. The rows that
-//! a stage keeps, with the columns that it adds, go into the next one.
+//! Consecutive steps with expressions are one stage, with one statement; each other step is a stage of its own. The rows
+//! that a stage keeps, with the columns that it adds, go into the next one.
 
 use std::sync::Arc;
 
@@ -12,10 +12,12 @@ use arrow_select::filter::filter_record_batch;
 use inrush_rows::column_type::ColumnType;
 use inrush_rows::suggest::suggestion;
 
+use crate::distinct::{DistinctRunner, DistinctSpec, PlannedDistinct, RowPlace};
 use crate::error::{RunError, StepError, StepErrorKind, arrow_error};
 use crate::evaluator::Evaluator;
 use crate::fold::Folds;
-use crate::lookup::{Found, KeyClass, Lookup, MEMBERS_BYTES, Members, Reference, Unmatched};
+use crate::key::KeyClass;
+use crate::lookup::{Found, Lookup, MEMBERS_BYTES, Members, Reference, Unmatched};
 use crate::outcome::{FaultKind, RowFault, StepCount, Stepped};
 use crate::plan::{Planned, PlannedStep, RESERVED, StepAction, Steps};
 use crate::runner::StepRunner;
@@ -29,6 +31,8 @@ pub enum FlowStep {
     Expressions(StepSpec),
     /// A lookup.
     Lookup(LookupSpec),
+    /// Of rows with equal keys, the first one.
+    Distinct(DistinctSpec),
 }
 
 /// A lookup whose reference is in memory.
@@ -67,6 +71,8 @@ pub enum StagedStep {
     Expressions(PlannedStep),
     /// A lookup.
     Lookup(PlannedLookup),
+    /// Of rows with equal keys, the first one.
+    Distinct(PlannedDistinct),
 }
 
 /// A lookup that can run.
@@ -93,6 +99,7 @@ impl PlannedLookup {
 enum Stage {
     Expressions(Arc<Planned>),
     Lookup(Arc<PlannedLookup>),
+    Distinct(PlannedDistinct),
 }
 
 impl StagedStep {
@@ -101,6 +108,7 @@ impl StagedStep {
         match self {
             StagedStep::Expressions(step) => step.action.word(),
             StagedStep::Lookup(_) => "lookup",
+            StagedStep::Distinct(_) => "distinct_on",
         }
     }
 
@@ -109,6 +117,7 @@ impl StagedStep {
         match self {
             StagedStep::Expressions(step) => &step.named,
             StagedStep::Lookup(lookup) => &lookup.named,
+            StagedStep::Distinct(distinct) => &distinct.spec.columns,
         }
     }
 
@@ -128,10 +137,11 @@ impl StagedStep {
                 }
             },
             StagedStep::Lookup(lookup) => lookup.spec.take.clone(),
+            StagedStep::Distinct(_) => Vec::new(),
         }
     }
 
-    /// What it does, in a few words for a report: the columns that it adds, its condition, or the name of its check.
+    /// What it does, in a few words for a report: the columns that it adds or compares, its condition, or the name of its check.
     pub fn what(&self) -> String {
         match self {
             StagedStep::Expressions(step) => match &step.action {
@@ -144,6 +154,7 @@ impl StagedStep {
                 StepAction::Output(output) => output.spec.target.clone(),
             },
             StagedStep::Lookup(lookup) => lookup.spec.name.clone(),
+            StagedStep::Distinct(distinct) => distinct.spec.columns.join(", "),
         }
     }
 }
@@ -162,9 +173,9 @@ impl Staged {
             stages: Vec::new(),
         };
         let mut faults = Vec::new();
-        let is_lookup = |spec: &FlowStep| matches!(spec, FlowStep::Lookup(_));
+        let has_expressions = |spec: &FlowStep| matches!(spec, FlowStep::Expressions(_));
         let mut first = 0;
-        for part in specs.chunk_by(|one, other| !is_lookup(one) && !is_lookup(other)) {
+        for part in specs.chunk_by(|one, other| has_expressions(one) && has_expressions(other)) {
             let visible: Vec<InputColumn> = staged
                 .columns
                 .iter()
@@ -184,12 +195,21 @@ impl Staged {
                         staged.derived.extend(spec.take.iter().cloned());
                     }
                 },
+                [FlowStep::Distinct(spec)] => {
+                    match PlannedDistinct::plan(spec, &visible, first + 1) {
+                        Ok(distinct) => {
+                            staged.stages.push(Stage::Distinct(distinct.clone()));
+                            staged.steps.push(StagedStep::Distinct(distinct));
+                        }
+                        Err(more) => faults.extend(more),
+                    }
+                }
                 expressions => {
                     let specs: Vec<StepSpec> = expressions
                         .iter()
                         .filter_map(|step| match step {
                             FlowStep::Expressions(spec) => Some(spec.clone()),
-                            FlowStep::Lookup(_) => None,
+                            FlowStep::Lookup(_) | FlowStep::Distinct(_) => None,
                         })
                         .collect();
                     match planner.plan(&visible, &specs) {
@@ -233,6 +253,10 @@ impl Staged {
                     left -= 1;
                     Stage::Lookup(Arc::clone(lookup))
                 }
+                Stage::Distinct(distinct) => {
+                    left -= 1;
+                    Stage::Distinct(distinct.clone())
+                }
                 Stage::Expressions(planned) => {
                     let own = planned.prefix(left);
                     left -= own.steps.len();
@@ -248,13 +272,15 @@ impl Staged {
         }
     }
 
-    /// Bytes of the references, and of the numbers of members that are added to them.
-    pub fn reference_bytes(&self) -> u64 {
+    /// Bytes of the references and of the numbers of members that are added to them, and the most bytes of the keys of distinct
+    /// rows.
+    pub fn kept_bytes(&self) -> u64 {
         let bytes = self.steps.iter().map(|step| match step {
             StagedStep::Lookup(lookup) => {
                 let members = lookup.members().map_or(0, |_| MEMBERS_BYTES);
                 lookup.spec.reference.bytes() + members
             }
+            StagedStep::Distinct(distinct) => distinct.spec.bytes_max,
             StagedStep::Expressions(_) => 0,
         });
         bytes.sum()
@@ -269,6 +295,15 @@ impl Staged {
                 members.rehearse();
             }
         }
+    }
+
+    /// The steps that keep the first of several rows, each with its index.
+    pub fn distinct_steps(&self) -> impl Iterator<Item = (usize, &PlannedDistinct)> {
+        let steps = self.steps.iter().enumerate();
+        steps.filter_map(|(at, step)| match step {
+            StagedStep::Distinct(distinct) => Some((at, distinct)),
+            StagedStep::Lookup(_) | StagedStep::Expressions(_) => None,
+        })
     }
 }
 
@@ -355,6 +390,7 @@ enum StageRunner {
         lookup: Arc<PlannedLookup>,
         schema: SchemaRef,
     },
+    Distinct(DistinctRunner),
 }
 
 impl StagedRunner {
@@ -375,6 +411,9 @@ impl StagedRunner {
                         schema: schema(&columns),
                     }
                 }
+                Stage::Distinct(distinct) => {
+                    StageRunner::Distinct(DistinctRunner::new(distinct.clone()))
+                }
             });
         }
         Ok(StagedRunner {
@@ -383,8 +422,13 @@ impl StagedRunner {
         })
     }
 
-    /// Passes a batch through all steps. Its columns are those of the plan, in their order.
-    pub fn run(&self, batch: &RecordBatch) -> Result<Stepped, RunError> {
+    /// Passes a batch through all steps. Its columns are those of the plan, in their order. `place` returns the place of a
+    /// row of the batch in its source.
+    pub fn run(
+        &mut self,
+        batch: &RecordBatch,
+        place: &dyn Fn(usize) -> RowPlace,
+    ) -> Result<Stepped, RunError> {
         let mut whole = Stepped {
             batch: batch.clone(),
             kept: None,
@@ -395,13 +439,16 @@ impl StagedRunner {
         };
         // For each row that is left, its number among those that went in; `None` if all are left.
         let mut origins: Option<Vec<usize>> = None;
-        for stage in &self.stages {
+        for stage in &mut self.stages {
             let first = whole.counts.len();
+            let origin = |row: usize| origins.as_ref().map_or(row, |origins| origins[row]);
             let stepped = match stage {
                 StageRunner::Expressions(runner) => runner.run(&whole.batch)?,
                 StageRunner::Lookup { lookup, schema } => looked_up(lookup, schema, &whole.batch)?,
+                StageRunner::Distinct(runner) => {
+                    runner.run(&whole.batch, &|row| place(origin(row)))?
+                }
             };
-            let origin = |row: usize| origins.as_ref().map_or(row, |origins| origins[row]);
             whole
                 .faults
                 .extend(stepped.faults.into_iter().map(|fault| RowFault {

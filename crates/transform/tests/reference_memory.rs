@@ -11,7 +11,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use arrow_array::{ArrayRef, Int64Array, RecordBatch, StringViewArray};
 use inrush_rows::column_type::ColumnType;
-use inrush_transform::lookup::{First, KeyClass, ReferenceBuilder, ReferenceFault};
+use inrush_transform::key::KeyClass;
+use inrush_transform::lookup::{First, ReferenceBuilder, ReferenceFault};
 use inrush_transform::spec::InputColumn;
 
 struct Counting;

@@ -283,13 +283,19 @@ fn read_words(flow: &FlowLineage, read: &ReadColumn) -> String {
 fn conditions(flow: &FlowLineage) -> String {
     let mut text = String::new();
     for (step, number) in flow.steps.iter().zip(1..) {
-        if let Some(condition) = &step.condition {
-            let condition = words(condition);
-            text.push_str(&line(&format!(
-                "only rows that pass step {number}, {}: {condition}",
-                step.step
-            )));
-        }
+        let text_of_step = match &step.condition {
+            Some(condition) => format!(
+                "only rows that pass step {number}, {}: {}",
+                step.step,
+                words(condition)
+            ),
+            None if step.step == "distinct_on" => format!(
+                "of rows with equal {} only the first one (step {number}, distinct_on)",
+                step.names.join(", ")
+            ),
+            None => continue,
+        };
+        text.push_str(&line(&text_of_step));
     }
     text
 }

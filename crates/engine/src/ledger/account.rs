@@ -18,7 +18,7 @@ pub struct Account {
     pub rows_rejected: u64,
     /// Blank lines, comments, COPY's end-of-data marker.
     pub rows_skipped: u64,
-    /// Rows that a condition of the flow left out.
+    /// Rows that a step of the flow left out: a condition, or one that keeps the first of several rows.
     #[serde(default)]
     pub rows_filtered: u64,
     /// Rows that the flow made in addition to those read: one row that becomes three adds two.

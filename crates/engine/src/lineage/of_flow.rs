@@ -164,6 +164,11 @@ fn of_step(
                 .collect(),
             ..StepLineage::default()
         },
+        StagedStep::Distinct(planned) => StepLineage {
+            step: step_word,
+            names: planned.spec.columns.clone(),
+            ..StepLineage::default()
+        },
         StagedStep::Expressions(planned) => {
             let (condition, name, adds) = match &planned.action {
                 StepAction::Derive(columns) => {

@@ -131,6 +131,10 @@ struct Batch<'a> {
 
 impl RowLoop<'_> {
     /// Writes all rows of a source, and returns their account, which holds. `file` names the source in errors.
+    ///
+    /// # Panics
+    ///
+    /// If the rows of the maker are those of a sample.
     pub async fn send(
         &mut self,
         source: &mut dyn SplitReader,
@@ -144,6 +148,10 @@ impl RowLoop<'_> {
         {
             return self.pass(source, file, writer).await;
         }
+        assert!(
+            maker.is_ready(),
+            "what steps need of all rows is found before"
+        );
         let gauge = self.gauge;
         let mut records = Records::default();
         let mut rejects = Vec::new();

@@ -24,6 +24,7 @@ use inrush_rows::location::Location;
 use inrush_rows::reject::{Reject, RejectCode, VALUE_BYTES_MAX};
 use inrush_rows::typed_rows::{TypedColumn, TypedRows, odd_times_as_text, value_text};
 use inrush_scan::Records;
+use inrush_transform::distinct::RowPlace;
 use inrush_transform::error::RunError;
 use inrush_transform::outcome::{FaultKind, RowFault};
 use inrush_transform::stages::StagedRunner;
@@ -47,6 +48,10 @@ pub struct RowMaker {
 /// The steps of a flow, and the converter behind them.
 struct AfterFirst {
     runner: StagedRunner,
+    /// The index of the input whose rows are made.
+    input: u32,
+    /// All facts that the steps need of other rows are known: which rows are the first of their keys.
+    is_ready: bool,
     /// The number of rows that pass them together.
     rows_at_once: RowsAtOnce,
     last: Converter,
@@ -80,23 +85,9 @@ pub struct MadeRows<'a> {
 impl RowMaker {
     /// What makes the rows of a flow. Fails if its columns do not fit its fields.
     pub fn new(reading: &Reading, stamp: RunStamp) -> Result<RowMaker, Error> {
-        let convert_error = |error| reading.convert_error(error);
-        let nullable: Vec<Column>;
-        let columns = match &reading.steps {
-            None => &reading.columns,
-            Some(steps) => {
-                let nulls_pass = |column: &Column| Column {
-                    nullable: true,
-                    ..column.clone()
-                };
-                nullable = steps.read.iter().map(nulls_pass).collect();
-                &nullable
-            }
-        };
-        let first = Converter::new(columns, &reading.dialect, reading.field_count);
         Ok(RowMaker {
             flow: reading.name.clone(),
-            first: first.map_err(convert_error)?.with_run(stamp),
+            first: reading.converter(stamp)?,
             after: match &reading.steps {
                 None => None,
                 Some(steps) => Some(AfterFirst::new(reading, steps)?),
@@ -116,6 +107,19 @@ impl RowMaker {
             }
         }
         self
+    }
+
+    /// Called before the rows of an input are made, with its index.
+    pub fn begin_input(&mut self, input: usize) {
+        if let Some(after) = &mut self.after {
+            after.input = input as u32;
+        }
+    }
+
+    /// True if its rows may be loaded. A step that keeps the first of several rows needs a pass over all rows before
+    /// ([`first_rows`](crate::run::first_rows)); without it the rows are those of a sample.
+    pub fn is_ready(&self) -> bool {
+        self.after.as_ref().is_none_or(|after| after.is_ready)
     }
 
     /// The end of the records that are made into rows together, from `at` on.
@@ -186,8 +190,11 @@ impl AfterFirst {
         let mut are_uuids: Vec<bool> = steps.read.iter().map(is_uuid).collect();
         are_uuids.resize(field_count, false);
         let is_converted = |index| steps.after.contains(&AfterSteps::Converted(index));
+        let mut distinct = steps.planned.distinct_steps();
         Ok(AfterFirst {
             runner,
+            input: 0,
+            is_ready: distinct.all(|(_, step)| step.has_first_rows()),
             rows_at_once: RowsAtOnce::new(),
             last: last.map_err(|error| reading.convert_error(error))?,
             are_uuids,
@@ -216,7 +223,12 @@ impl AfterFirst {
         gauge: &Gauge,
     ) -> Result<(), Error> {
         let stepping = gauge.enter(Phase::Transform);
-        let stepped = self.runner.run(&made.batch);
+        let input = self.input;
+        let place = |row: usize| RowPlace {
+            input,
+            offset: made.first.row_offset(made.chunk, made.records, row),
+        };
+        let stepped = self.runner.run(&made.batch, &place);
         drop(stepping);
         let mut stepped = stepped.map_err(|error| steps_error(flow, error))?;
         if self.output.is_some_and(|output| !output.reports) {

@@ -131,6 +131,7 @@ impl RowLoop<'_> {
         self.gauge.reads_from(reader.session());
         let path = split.input.name().display().to_string();
         let mut maker = writer.row_maker()?;
+        maker.begin_input(split.input.index());
         writer.begin_file(&path).await?;
         let account = self.send(&mut *reader, &path, &mut maker, writer).await?;
         self.gauge.reads_from(None);
@@ -157,6 +158,7 @@ impl RowLoop<'_> {
         } = fed;
         let path = split.input.name().display().to_string();
         let mut maker = writer.row_maker()?;
+        maker.begin_input(split.input.index());
         writer.begin_file(&path).await?;
         let mut text_bytes = 0;
         let mut next = first.take();
@@ -192,6 +194,7 @@ impl RowLoop<'_> {
         let path = split.input.name().display().to_string();
         let feed = file.again(self.flow, split)?;
         let mut maker = writer.row_maker()?;
+        maker.begin_input(split.input.index());
         writer.begin_file(&path).await?;
         for wanted in &taken.ranges {
             let mut part = loop {

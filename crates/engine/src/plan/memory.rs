@@ -112,10 +112,8 @@ impl MemoryBound {
         let splits = || flows.iter().flat_map(PlannedFlow::all_splits);
         let columns_max = readings().map(|reading| reading.columns.len()).max();
         let has_steps = readings().any(|reading| reading.steps.is_some());
-        let references = readings().filter_map(|reading| reading.steps.as_ref());
-        let references = references
-            .map(|steps| steps.planned.reference_bytes())
-            .sum::<u64>();
+        let kept = readings().filter_map(|reading| reading.steps.as_ref());
+        let kept = kept.map(|steps| steps.planned.kept_bytes()).sum::<u64>();
         let record_bytes_max = readings().map(|reading| reading.dialect.record_bytes_max);
         let (chunk_bytes, streams) = (u64::from(load.chunk_bytes), load.streams as u64);
         let batch_rows = load.batch_rows as u64;
@@ -136,7 +134,7 @@ impl MemoryBound {
             row_group_bytes: row_group_bytes(splits()) * streams,
             library_bytes: load.library_bytes,
             steps_bytes: match has_steps {
-                true => LIBRARY_BYTES + BUFFER_BYTES_MAX + references,
+                true => LIBRARY_BYTES + BUFFER_BYTES_MAX + kept,
                 false => 0,
             },
             // Up to four copies of the record: as text, as the tail carried into the next chunk, and as a value or as the
@@ -208,7 +206,7 @@ impl MemoryBound {
         }
         if self.steps_bytes > 0 {
             words.push_str(&format!(
-                ", {} for the steps: DuckDB and references",
+                ", {} for the steps: DuckDB, references and keys",
                 bytes(self.steps_bytes)
             ));
         }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use inrush_convert::{ConvertError, RunStamp};
+use inrush_convert::{ConvertError, Converter, RunStamp};
 use inrush_package::{Format, RejectLimit};
 use inrush_rows::column::Column;
 use inrush_scan::Dialect;
@@ -52,6 +52,26 @@ impl Reading {
             Some(steps) => &steps.read,
             None => &self.columns,
         }
+    }
+
+    /// What makes the columns that are read of the records of the source. Before steps NULL is allowed in all of them, because a
+    /// step may filter such rows. Fails if the columns do not fit the fields.
+    pub fn converter(&self, stamp: RunStamp) -> Result<Converter, Error> {
+        let nulls_pass = |column: &Column| Column {
+            nullable: true,
+            ..column.clone()
+        };
+        let nullable: Vec<Column>;
+        let columns = match &self.steps {
+            None => &self.columns,
+            Some(steps) => {
+                nullable = steps.read.iter().map(nulls_pass).collect();
+                &nullable
+            }
+        };
+        let converter = Converter::new(columns, &self.dialect, self.field_count);
+        let converter = converter.map_err(|error| self.convert_error(error))?;
+        Ok(converter.with_run(stamp))
     }
 
     /// What makes rows of the target from the records of the source. Fails if the columns do not fit the fields.

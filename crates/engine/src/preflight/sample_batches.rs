@@ -166,6 +166,7 @@ pub fn portion<'a>(
 ) -> Result<SampleBatches<'a>, Error> {
     let reader = stream.open(&portion.split.in_source())?;
     let session = reader.session();
+    maker.begin_input(portion.split.input.index());
     let mut batches = SampleBatches::new(making, maker, reader);
     match &portion.place {
         None => batches.database = Some(DatabasePortion::begin(making, portion, session)),

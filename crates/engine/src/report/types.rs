@@ -191,7 +191,7 @@ pub struct StepReport {
     pub rows_in: u64,
     /// Rows that left it.
     pub rows_out: u64,
-    /// Rows that a condition did not keep.
+    /// Rows that a condition did not keep, or that came after another one with the same key.
     pub filtered: u64,
     /// Rows that became rejects: by a check, or because an expression failed.
     pub rejected: u64,

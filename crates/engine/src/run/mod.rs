@@ -8,7 +8,7 @@
 //! Other processes may load ([`shares`]); all other steps are those of one.
 //!
 //! A driver implements the steps that only it can do ([`LoadSteps`]). [`prepared`] has the state of a run and the work
-//! that is kept from earlier attempts, [`lost_rejects`] finds kept work that must be loaded again, [`account`] compares
+//! that is kept from earlier attempts, [`first_rows`] reads the keys of flows that keep the first of several rows, [`lost_rejects`] finds kept work that must be loaded again, [`account`] compares
 //! the ledger with the destination's counts, [`publish`] makes the rows visible, [`gathering`], [`unit_reports`] and [`report`] make the report, and
 //! [`ending`] writes it.
 
@@ -16,6 +16,7 @@ pub(crate) mod account;
 pub(crate) mod announcements;
 pub(crate) mod context;
 pub(crate) mod ending;
+pub(crate) mod first_rows;
 pub(crate) mod gathering;
 mod lost_rejects;
 pub(crate) mod plan;
@@ -83,6 +84,7 @@ pub fn run<S: LoadSteps>(
     let gauges = stream_threads::gauges(facts.streams);
     let loading = Instant::now();
     let found = find_first_records(&mut run, options);
+    let found = found.and_then(|()| first_rows::find(&run, options, &mut gathering));
     steps.take_gauges(&mut run, &gauges);
     let context = RunContext::new(&run, &runtime, options);
     let loaded = found.and_then(|()| match options.shares {

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::ops::{DerefMut, Range};
 use std::sync::Arc;
 
+use inrush_convert::RunStamp;
 use inrush_package::Package;
 use inrush_rows::ids::{RunName, UnitKey};
 use inrush_rows::pace::Pace;
@@ -54,6 +55,9 @@ pub struct PreparedRun<P> {
 pub trait DriverRun: DerefMut<Target = PreparedRun<Self::Plan>> {
     /// The plan.
     type Plan: RunPlan;
+
+    /// Its number and start, for the columns that have them: the same in each of its attempts.
+    fn stamp(&self) -> RunStamp;
 
     /// The number of kept units of earlier attempts, for the message at the start of the run.
     fn kept_units(&self) -> usize;

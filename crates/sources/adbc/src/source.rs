@@ -198,6 +198,7 @@ impl AdbcSource {
                 size_bytes,
                 mark,
                 identity,
+                keeps_places: row_ids.is_some() && steps_of(&*table).is_none(),
                 whole_because: match steps_of(&*table).is_some() || row_ids.is_some() {
                     true => None,
                     false => Some(

@@ -169,6 +169,7 @@ impl PostgresSource {
                     size_bytes: relation.size_bytes,
                     mark: mark.clone(),
                     identity,
+                    keeps_places: pages.is_some(),
                     whole_because: match looked.keys.is_some() || pages.is_some() {
                         true => None,
                         false => {

@@ -173,6 +173,7 @@ impl SqlServerSource {
                 size_bytes,
                 mark,
                 identity,
+                keeps_places: false,
                 whole_because: match cut {
                     Some(_) => None,
                     None => Some("read by one statement"),

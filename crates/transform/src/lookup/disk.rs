@@ -15,8 +15,8 @@ use redb::{
 };
 
 use super::first::{First, OrderValue, order_value};
-use super::key::{KeyClass, append_key, key_text};
 use super::reference::{ReferenceFault, add_digest, failed};
+use crate::key::{KeyClass, append_key, key_text};
 use crate::spec::InputColumn;
 
 /// The value of each key: an [`Entry`].

@@ -11,8 +11,8 @@ use arrow_array::{Array, ArrayRef};
 use arrow_schema::DataType;
 use inrush_rows::column_type::ColumnType;
 
-use super::key::KeyClass;
 use super::reference::heap_bytes;
+use crate::key::KeyClass;
 
 /// The order of rows with the same key: the first one counts.
 #[derive(Clone, Copy, Debug)]

@@ -15,9 +15,9 @@ use arrow_array::{Array, ArrayRef, PrimitiveArray};
 use arrow_schema::DataType;
 use inrush_rows::column_type::ColumnType;
 
-use super::key::plain_text;
 use super::reference::heap_bytes;
 use crate::error::RunError;
+use crate::key::plain_text;
 use crate::spec::InputColumn;
 
 /// The most bytes of numbers in memory. Keys beyond them are asked for with each batch.

@@ -6,7 +6,6 @@
 
 mod disk;
 mod first;
-mod key;
 mod members;
 mod reference;
 #[cfg(test)]
@@ -22,11 +21,11 @@ use arrow_select::take::take;
 use crate::error::{RunError, arrow_error};
 pub use disk::{DiskBuilder, DiskReference};
 pub use first::First;
-pub use key::KeyClass;
-use key::{key_text, plain_text};
 pub use members::{MEMBERS_BYTES, MemberKey, MemberNumbers, Members};
 use reference::FoundRows;
 pub use reference::{Reference, ReferenceBuilder, ReferenceFault};
+
+use crate::key::{KeyClass, key_text, plain_text};
 
 /// A lookup in a reference.
 #[derive(Clone, Debug)]

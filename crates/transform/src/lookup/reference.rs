@@ -13,7 +13,7 @@ use twox_hash::XxHash3_64;
 
 use super::disk::DiskReference;
 use super::first::{First, OrderValue, order_value};
-use super::key::{KeyClass, append_key, key_text};
+use crate::key::{KeyClass, append_key, key_text};
 use crate::spec::InputColumn;
 
 /// Bytes of a place in the index: the address and the length of a key, its row, and a byte of the table's own.

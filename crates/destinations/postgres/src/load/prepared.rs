@@ -63,14 +63,6 @@ impl PostgresRun {
         (flow, &flow.units[unit])
     }
 
-    /// The values of columns that say which run loaded a row.
-    pub fn stamp(&self) -> RunStamp {
-        RunStamp {
-            run_id: self.record.run_id,
-            started_at_microseconds: self.record.started_at_microseconds,
-        }
-    }
-
     /// The end of the note on a unit whose rejects are lost. Rows that were written directly to a target cannot be loaded
     /// again.
     pub fn lost_words(&self, record: &KeptRecord) -> LostRejects {
@@ -102,6 +94,13 @@ impl PostgresRun {
 
 impl DriverRun for PostgresRun {
     type Plan = Plan;
+
+    fn stamp(&self) -> RunStamp {
+        RunStamp {
+            run_id: self.record.run_id,
+            started_at_microseconds: self.record.started_at_microseconds,
+        }
+    }
 
     fn kept_units(&self) -> usize {
         let kept = self.units_kept.values();

@@ -9,6 +9,7 @@ use inrush_engine::event::Event;
 use inrush_engine::fault::{self, FaultPoint};
 use inrush_engine::native::load::{FileWriter, Method, RowMaker, RowWriter, Written};
 use inrush_engine::native::plan::UnitPlace;
+use inrush_engine::native::run::DriverRun;
 use inrush_package::ServerCopy;
 use inrush_source::SourceError;
 use inrush_verdict::Phase;

@@ -11,6 +11,7 @@ use inrush_pgclient::native_types;
 use inrush_pgcopy::{NativeShape, PgType};
 use inrush_rows::column::{Column, ColumnType, SpecialType};
 use inrush_rows::native_type::NativeType;
+use inrush_source::Source;
 
 use super::WireForm;
 use crate::catalog::{CatalogColumn, TableFacts};
@@ -61,7 +62,7 @@ impl ResolvedColumns {
     }
 
     /// The plan of the steps, once the columns that are read have their policies.
-    pub fn steps(&mut self) -> Result<Option<Arc<StepPlan>>, PlanError> {
+    pub fn steps(&mut self, source: &dyn Source) -> Result<Option<Arc<StepPlan>>, PlanError> {
         let Some(ReadColumns {
             columns,
             passed,
@@ -70,7 +71,7 @@ impl ResolvedColumns {
         else {
             return Ok(None);
         };
-        let plan = steps.plan(columns, &passed, &mut self.columns)?;
+        let plan = steps.plan(columns, &passed, &mut self.columns, source)?;
         Ok(Some(Arc::new(plan)))
     }
 }

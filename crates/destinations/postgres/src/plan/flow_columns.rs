@@ -121,7 +121,7 @@ impl FlowColumns {
         }
         let field_count = resolved.field_count;
         let source = files.settle(flow, name, resolved.filled_by_source(), field_count)?;
-        let steps = resolved.steps()?;
+        let steps = resolved.steps(&*source)?;
         expect::refuse_sums_with_steps(flow, name)?;
         own_source::refuse(request, target, &*source).await?;
         let rows_pass =

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::ops::{Deref, DerefMut, Range};
 use std::sync::{Mutex, PoisonError};
 
+use inrush_convert::RunStamp;
 use inrush_destination::OpenRun;
 use inrush_rows::ids::UnitKey;
 
@@ -47,6 +48,14 @@ impl DerefMut for ContractRun {
 
 impl DriverRun for ContractRun {
     type Plan = ContractPlan;
+
+    fn stamp(&self) -> RunStamp {
+        let record = self.open.record();
+        RunStamp {
+            run_id: record.run_id,
+            started_at_microseconds: record.started_at_microseconds,
+        }
+    }
 
     fn kept_units(&self) -> usize {
         self.kept.accounts().count()

@@ -5,7 +5,6 @@
 use std::cell::RefCell;
 
 use arrow_array::RecordBatch;
-use inrush_convert::RunStamp;
 use inrush_destination::{LoadMethod, Misfit, RefusedRow, UnitPart, UnitRecord, UnitStream};
 use inrush_rows::ids::UnitKey;
 use inrush_rows::pace::value_bytes;
@@ -26,6 +25,7 @@ use crate::pipeline::row_loop::{RowFault, RowLoop, RowWriter, Written};
 use crate::pipeline::row_maker::RowMaker;
 use crate::pipeline::work::{FileWriter, Work};
 use crate::plan::{PlannedUnit, UnitPlace};
+use crate::run::prepared::DriverRun;
 
 /// A stream and its connection to the destination. Every call blocks, so its futures are never pending.
 pub struct ContractStream<'a> {
@@ -235,12 +235,7 @@ impl RowWriter for StreamWriter<'_, '_> {
 
 impl FileWriter for StreamWriter<'_, '_> {
     fn row_maker(&self) -> Result<RowMaker, Error> {
-        let record = self.target.context.run.open.record();
-        let stamp = RunStamp {
-            run_id: record.run_id,
-            started_at_microseconds: record.started_at_microseconds,
-        };
-        self.flow.reading.row_maker(stamp)
+        self.flow.reading.row_maker(self.target.context.run.stamp())
     }
 
     /// The rows of a unit's files follow each other.

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use inrush_destination::{ColumnPlan, Destination, ResolvedType, TargetColumn, TargetFacts};
 use inrush_rows::column::Column;
+use inrush_source::Source;
 
 use crate::plan::PlanError;
 use crate::plan::columns::{KnownColumns, Match, TargetColumns, column};
@@ -42,7 +43,7 @@ impl Resolved {
     }
 
     /// The plan of the steps, once the columns that are read have their policies.
-    pub fn steps(&mut self) -> Result<Option<Arc<StepPlan>>, PlanError> {
+    pub fn steps(&mut self, source: &dyn Source) -> Result<Option<Arc<StepPlan>>, PlanError> {
         let Some(read) = self.read.take() else {
             return Ok(None);
         };
@@ -52,7 +53,7 @@ impl Resolved {
             steps,
         } = read;
         steps
-            .plan(columns, &passed, &mut self.columns)
+            .plan(columns, &passed, &mut self.columns, source)
             .map(|steps| Some(Arc::new(steps)))
     }
 }

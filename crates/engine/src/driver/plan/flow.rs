@@ -107,7 +107,7 @@ impl ContractFlowPlanner<'_> {
         let mut resolved = columns::resolve(self.destination, &known, facts.as_ref())?;
         let field_count = resolved.field_count;
         let source = read.settle(self.flow, &name, resolved.filled_by_source(), field_count)?;
-        let steps = resolved.steps()?;
+        let steps = resolved.steps(&*source)?;
         expect::refuse_sums_with_steps(self.flow, &name)?;
         let partition_by = self.partition_by(&name, &resolved, facts.as_ref())?;
         let bounds = match facts {

@@ -3,9 +3,10 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use inrush_package::{CheckElse, Flow, OutputElse, Package, Step};
+use inrush_package::{CheckElse, DISTINCT_BYTES_MAX, Flow, OutputElse, Package, Step};
 use inrush_rows::column::{Column, ColumnType};
 use inrush_rows::suggest::{listed, suggestion};
+use inrush_transform::distinct::DistinctSpec;
 use inrush_transform::evaluator::Evaluator;
 use inrush_transform::plan::Steps;
 use inrush_transform::spec::{Derivation, InputColumn, Otherwise, OutputSpec, StepSpec};
@@ -13,6 +14,7 @@ use inrush_transform::stages::{FlowStep, Staged};
 
 use super::OutputPart;
 use super::bound::BoundSteps;
+use super::distinct;
 use super::faults;
 use super::reference::{self, ReadReference};
 use crate::plan::columns::TargetColumns;
@@ -68,11 +70,11 @@ impl<'a> AskedSteps<'a> {
             Steps::new(&evaluator).map_err(|error| failed(flow_name, &error.to_string()))?;
         let mut named = steps.names(&expressions);
         drop(steps);
-        let keys = flow.steps.iter().filter_map(|step| step.on.as_ref());
-        named.extend(
-            keys.flat_map(|on| on.keys())
-                .map(|name| name.to_ascii_lowercase()),
-        );
+        let steps = flow.steps.iter();
+        let keys = steps.clone().flat_map(|step| step.on.iter().flatten());
+        let distinct = steps.flat_map(|step| step.distinct_on.iter().flatten());
+        let keys = keys.map(|(name, _)| name).chain(distinct);
+        named.extend(keys.map(|name| name.to_ascii_lowercase()));
         let mut specs = Vec::with_capacity(flow.steps.len());
         for (at, step) in flow.steps.iter().enumerate() {
             let reading = ReadReference {
@@ -82,9 +84,19 @@ impl<'a> AskedSteps<'a> {
                 evaluator: &evaluator,
                 options,
             };
-            specs.extend(match &step.lookup {
-                Some(lookup) => Some(FlowStep::Lookup(reference::read(&reading, step, lookup)?)),
-                None => spec(step).map(FlowStep::Expressions),
+            specs.extend(match (&step.lookup, &step.distinct_on) {
+                (Some(lookup), _) => {
+                    Some(FlowStep::Lookup(reference::read(&reading, step, lookup)?))
+                }
+                (None, Some(columns)) => {
+                    distinct::refuse_shares(flow_name, at + 1, options)?;
+                    distinct::refuse_members(flow_name, at + 1, &flow.steps[..at])?;
+                    Some(FlowStep::Distinct(DistinctSpec {
+                        columns: columns.clone(),
+                        bytes_max: step.memory_bytes_max.unwrap_or(DISTINCT_BYTES_MAX),
+                    }))
+                }
+                (None, None) => spec(step).map(FlowStep::Expressions),
             });
         }
         specs.extend(output.map(FlowStep::Expressions));

@@ -6,11 +6,12 @@ use inrush_convert::AfterSteps;
 use inrush_package::{Flow, Step};
 use inrush_rows::column::{Column, ColumnType};
 use inrush_rows::column_policy::ValueSource;
+use inrush_source::Source;
 use inrush_transform::evaluator::Evaluator;
 use inrush_transform::stages::{Staged, StagedStep};
 use serde_json::{Value, json};
 
-use super::{DerivedTarget, OutputPart, StepPlan};
+use super::{DerivedTarget, OutputPart, StepPlan, distinct};
 use crate::plan::error::PlanError;
 use crate::plan::fields::FieldOrigin;
 use crate::plan::flow_inputs::{TypedField, TypedInputs};
@@ -63,12 +64,13 @@ impl BoundSteps {
 
     /// The plan. `read` are the columns that are read; `passed` the indexes among them of the columns that are loaded as they
     /// are; `loaded` are these columns, then the derived ones. Refuses a derived column that cannot go into that
-    /// of the target.
+    /// of the target, and a source that the steps cannot have.
     pub fn plan(
         self,
         read: Vec<Column>,
         passed: &[usize],
         loaded: &mut [Column],
+        source: &dyn Source,
     ) -> Result<StepPlan, PlanError> {
         let BoundSteps {
             flow_name,
@@ -112,6 +114,10 @@ impl BoundSteps {
             after.push(AfterSteps::Converted(index));
         }
         description.say("read", crate::plan::identity::description::columns(&read));
+        if let Some((step, _)) = planned.distinct_steps().next() {
+            distinct::refuse_source(&flow_name, step + 1, source)?;
+            description.say("inputs", distinct::states(source));
+        }
         Ok(StepPlan {
             evaluator,
             planned: Arc::new(planned),
@@ -155,13 +161,16 @@ fn step((step, planned): (&Step, &StagedStep)) -> Value {
         fold,
         take,
         unmatched,
+        distinct_on,
+        // Memory changes no row.
+        memory_bytes_max: _,
     } = step;
     // Its rows are described by their digest. Runs add members themselves, so a reference that gets them is described by its name:
     // the number of a key stays the same.
     let reference = match planned {
         StagedStep::Lookup(planned) if planned.members().is_some() => Some(json!(lookup)),
         StagedStep::Lookup(planned) => Some(json!(planned.spec.reference.digest())),
-        StagedStep::Expressions(_) => None,
+        StagedStep::Expressions(_) | StagedStep::Distinct(_) => None,
     };
     let mut said = Description::default();
     said.say_some("derive", derive.as_ref().map(|columns| json!(columns)))
@@ -173,6 +182,7 @@ fn step((step, planned): (&Step, &StagedStep)) -> Value {
         .say_some("on", on.as_ref().map(|on| json!(on)))
         .say_some("fold", (!fold.patterns().is_empty()).then(|| json!(fold)))
         .say_some("take", take.as_ref().map(|take| json!(take)))
-        .say_some("unmatched", unmatched.as_ref().map(|it| json!(it)));
+        .say_some("unmatched", unmatched.as_ref().map(|it| json!(it)))
+        .say_some("distinct_on", distinct_on.clone());
     said.into()
 }

@@ -7,6 +7,7 @@
 
 mod asked;
 mod bound;
+mod distinct;
 mod faults;
 mod print;
 mod reference;
@@ -68,7 +69,7 @@ impl StepPlan {
     pub fn members(&self, step: usize) -> Option<&Arc<Members>> {
         match self.planned.steps.get(step)? {
             StagedStep::Lookup(lookup) => lookup.members(),
-            StagedStep::Expressions(_) => None,
+            StagedStep::Expressions(_) | StagedStep::Distinct(_) => None,
         }
     }
 

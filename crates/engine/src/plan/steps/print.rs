@@ -3,6 +3,7 @@
 
 use inrush_rows::plural::counted;
 use inrush_rows::quantity::bytes;
+use inrush_transform::distinct::PlannedDistinct;
 use inrush_transform::fold::Folds;
 use inrush_transform::plan::StepAction;
 use inrush_transform::spec::{Otherwise, OutputSpec};
@@ -32,6 +33,14 @@ pub fn lines(steps: &StepPlan) -> Vec<String> {
             StagedStep::Expressions(step) => step,
             StagedStep::Lookup(lookup) => {
                 lines.push(format!("step {number}: {}", lookup_words(lookup)));
+                continue;
+            }
+            StagedStep::Distinct(distinct) => {
+                let typed = typed(&distinct.spec.columns);
+                lines.push(format!(
+                    "step {number}: {}",
+                    distinct_words(distinct, &typed)
+                ));
                 continue;
             }
         };
@@ -138,6 +147,15 @@ fn lookup_words(lookup: &PlannedLookup) -> String {
                 bytes(on_disk)
             ),
         }
+    )
+}
+
+fn distinct_words(distinct: &PlannedDistinct, typed: &str) -> String {
+    format!(
+        "distinct_on {}{typed}: of rows with equal values the first in the order of the source is kept, others are filtered; \
+         all rows are read once before the load for this, with at most {} of memory for their keys",
+        distinct.spec.columns.join(", "),
+        bytes(distinct.spec.bytes_max)
     )
 }
 

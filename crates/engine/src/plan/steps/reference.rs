@@ -20,8 +20,9 @@ use inrush_scan::{Dialect, Records};
 use inrush_source::{ReadSettings, Source, SourceSplit};
 use inrush_transform::evaluator::Evaluator;
 use inrush_transform::fold::Folds;
+use inrush_transform::key::KeyClass;
 use inrush_transform::lookup::{
-    DiskBuilder, First, KeyClass, Members, Reference, ReferenceBuilder, ReferenceFault,
+    DiskBuilder, First, Members, Reference, ReferenceBuilder, ReferenceFault,
 };
 use inrush_transform::spec::InputColumn;
 use inrush_transform::stages::LookupSpec;

@@ -69,6 +69,7 @@ pub fn find(
         };
         let mut refused_before: BTreeSet<u64> = record.refused.iter().copied().collect();
         let mut reader = stream.open(&split.in_source())?;
+        maker.begin_input(split.input.index());
         let mut scanned = Records::default();
         let mut rejects = Vec::new();
         while left.peek().is_some()

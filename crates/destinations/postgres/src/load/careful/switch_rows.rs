@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use inrush_engine::error::Error;
 use inrush_engine::native::load::{KeptRejects, RejectFile};
+use inrush_engine::native::run::DriverRun;
 use inrush_engine::native::sums::Tally;
 use inrush_engine::verify::VerifyError;
 use inrush_rows::reject::Reject;

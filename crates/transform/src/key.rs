@@ -1,4 +1,4 @@
-//! Keys of lookups: values that are equal have the same bytes.
+//! Keys of lookups and of distinct rows: values that are equal have the same bytes.
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::{
@@ -63,20 +63,39 @@ impl KeyClass {
     }
 }
 
+/// The length of NULL in a key. No value is so long: a batch has fewer bytes.
+const NULL_LENGTH: u32 = u32::MAX;
+
 /// The bytes of a key; false if a value is NULL. Values of several columns are kept apart by their lengths.
-pub(super) fn append_key(keys: &[(&ArrayRef, KeyClass)], row: usize, key: &mut Vec<u8>) -> bool {
+pub(crate) fn append_key(keys: &[(&ArrayRef, KeyClass)], row: usize, key: &mut Vec<u8>) -> bool {
     key.clear();
     for (array, class) in keys {
         if array.is_null(row) {
             return false;
         }
-        let start = key.len();
-        key.extend_from_slice(&[0; 4]);
-        append_value(array, *class, row, key);
-        let length = (key.len() - start - 4) as u32;
-        key[start..start + 4].copy_from_slice(&length.to_le_bytes());
+        append_part(array, *class, row, key);
     }
     true
+}
+
+/// The bytes of a key in which NULL is equal to NULL, as in SQL's DISTINCT.
+pub(crate) fn append_key_with_nulls(keys: &[(&ArrayRef, KeyClass)], row: usize, key: &mut Vec<u8>) {
+    key.clear();
+    for (array, class) in keys {
+        match array.is_null(row) {
+            true => key.extend_from_slice(&NULL_LENGTH.to_le_bytes()),
+            false => append_part(array, *class, row, key),
+        }
+    }
+}
+
+/// A value after its length.
+fn append_part(array: &ArrayRef, class: KeyClass, row: usize, key: &mut Vec<u8>) {
+    let start = key.len();
+    key.extend_from_slice(&[0; 4]);
+    append_value(array, class, row, key);
+    let length = (key.len() - start - 4) as u32;
+    key[start..start + 4].copy_from_slice(&length.to_le_bytes());
 }
 
 fn append_value(array: &ArrayRef, class: KeyClass, row: usize, key: &mut Vec<u8>) {
@@ -135,7 +154,7 @@ fn append_number(mut value: i128, scale: i8, key: &mut Vec<u8>) {
     key.extend_from_slice(&bytes[..length]);
 }
 
-pub(super) fn key_text(keys: &[(&ArrayRef, KeyClass)], row: usize) -> String {
+pub(crate) fn key_text(keys: &[(&ArrayRef, KeyClass)], row: usize) -> String {
     let values = keys.iter().map(|(array, _)| {
         if array.is_null(row) {
             return "NULL".to_owned();
@@ -148,7 +167,7 @@ pub(super) fn key_text(keys: &[(&ArrayRef, KeyClass)], row: usize) -> String {
     values.collect::<Vec<_>>().join(", ")
 }
 
-pub(super) fn plain_text(array: &ArrayRef, row: usize) -> Option<String> {
+pub(crate) fn plain_text(array: &ArrayRef, row: usize) -> Option<String> {
     let is_uuid = matches!(array.data_type(), DataType::FixedSizeBinary(16));
     value_text(array, row, is_uuid)
 }

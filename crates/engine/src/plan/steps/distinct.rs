@@ -1,0 +1,83 @@
+//! What `distinct_on` needs of a load: rows whose places stay the same, in inputs that one process reads twice.
+
+use inrush_package::Step;
+use inrush_source::{InputState, Source};
+
+use crate::plan::error::PlanError;
+use crate::plan::identity;
+use crate::plan::options::PlanOptions;
+
+/// Refuses a load that several processes share: each of them would need the keys of all rows. `step` is counted from 1.
+pub fn refuse_shares(flow: &str, step: usize, options: &PlanOptions<'_>) -> Result<(), PlanError> {
+    match options.is_shared_out {
+        false => Ok(()),
+        true => Err(PlanError::Mismatch {
+            flow: flow.to_owned(),
+            what: format!(
+                "step {step}, `distinct_on`, compares the rows of the whole load, and several processes load this run"
+            ),
+            hint: "load it by one process, without --shares".to_owned(),
+        }),
+    }
+}
+
+/// Refuses a lookup before the step that adds keys to its reference: the pass over the keys would add those of rows that are
+/// filtered then. `before` are the earlier steps.
+pub fn refuse_members(flow: &str, step: usize, before: &[Step]) -> Result<(), PlanError> {
+    match before.iter().any(Step::adds_members) {
+        false => Ok(()),
+        true => Err(PlanError::Mismatch {
+            flow: flow.to_owned(),
+            what: format!(
+                "step {step}, `distinct_on`, is behind a lookup with unmatched = \"add\", which would add keys of rows that are \
+                 filtered"
+            ),
+            hint: "write `distinct_on` before that lookup".to_owned(),
+        }),
+    }
+}
+
+/// Refuses a source whose rows do not have the same places when they are read for the second time.
+pub fn refuse_source(flow: &str, step: usize, source: &dyn Source) -> Result<(), PlanError> {
+    let mut inputs = (0..source.input_count()).map(|index| source.input(index));
+    let Some(input) = inputs.find(|input| !input.keeps_places()) else {
+        return Ok(());
+    };
+    let name = input.name().display();
+    let (what, hint) = match input.is_read_once() {
+        true => (
+            format!("{name} can be read only once"),
+            "write its data to a file first, and load the file",
+        ),
+        false => (
+            format!("the rows of {name} come in an order that the database need not keep"),
+            "read a table by its pages or row numbers (without `query` and `split_by`), or write a `query` with DISTINCT ON \
+             or GROUP BY in the place of the step",
+        ),
+    };
+    Err(PlanError::Mismatch {
+        flow: flow.to_owned(),
+        what: format!(
+            "step {step}, `distinct_on`, reads the keys of all rows before the load, and {what}"
+        ),
+        hint: hint.to_owned(),
+    })
+}
+
+/// A digest of all inputs with their states. Which rows of one input are kept depends on the others, so units that were
+/// loaded beside other inputs cannot be used.
+pub fn states(source: &dyn Source) -> String {
+    let texts = (0..source.input_count()).flat_map(|index| {
+        let input = source.input(index);
+        let InputState {
+            size_bytes,
+            modified_ns,
+            mark,
+        } = input.state();
+        let mut texts = input.identity();
+        texts.extend([size_bytes.to_string(), modified_ns.to_string(), mark]);
+        texts
+    });
+    let texts: Vec<String> = texts.collect();
+    identity::digest(texts.iter().map(String::as_str))
+}

@@ -1,0 +1,185 @@
+//! Finds which rows are the first of their keys (`distinct_on`), before the first row is loaded.
+//!
+//! All rows of the flow are read and passed through the steps before that one; only their keys and places are kept. Streams
+//! share the splits, in any order. The rows of kept units are among them: an earlier attempt has loaded them, and they may
+//! be the first of their keys. The step then decides by a row's place alone, so the rows that are loaded do not depend on
+//! streams, on the order of units, or on what is loaded for the second time.
+
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::time::Instant;
+
+use inrush_convert::RunStamp;
+use inrush_rows::cancel::Stop;
+use inrush_rows::plural::counted;
+use inrush_scan::Records;
+use inrush_source::{ReadSettings, SourceSplit, SourceStream};
+use inrush_system::threads::on_threads;
+use inrush_transform::distinct::{FirstRowsBuilder, PlannedDistinct, RowPlace};
+use inrush_transform::stages::{Staged, StagedRunner};
+
+use super::gathering::Gathering;
+use super::plan::RunPlan;
+use super::prepared::DriverRun;
+use crate::error::Error;
+use crate::event::Event;
+use crate::pipeline::event_sink::EventSink;
+use crate::pipeline::row_maker::steps_error;
+use crate::pipeline::rows_at_once::RowsAtOnce;
+use crate::pipeline::{RunOptions, splitting};
+use crate::plan::steps::StepPlan;
+use crate::plan::{PlannedFlow, PlannedUnit, Reading};
+
+/// Finds the first rows for all steps that need them.
+pub fn find<R: DriverRun>(
+    run: &R,
+    options: &RunOptions<'_>,
+    gathering: &mut Gathering,
+) -> Result<(), Error> {
+    let facts = run.plan.facts();
+    let event_sink = EventSink {
+        folder: &run.folder,
+        observer: options.observer,
+    };
+    for flow in run.plan.flows() {
+        let reading = flow.reading();
+        let Some(steps) = &reading.steps else {
+            continue;
+        };
+        for (at, distinct) in steps.planned.distinct_steps() {
+            let name = &reading.name;
+            let number = at + 1;
+            event_sink.notice(&Event::Note {
+                text: format!(
+                    "flow `{name}`: the keys of all rows are read before the load (step {number}, distinct_on)"
+                ),
+            });
+            let begun = Instant::now();
+            let pass = Pass {
+                reading,
+                steps,
+                before: steps.planned.prefix(at),
+                distinct,
+                splits: splits(flow, run.resumed),
+                next: AtomicUsize::new(0),
+                has_failed: AtomicBool::new(false),
+                rows: AtomicU64::new(0),
+                builder: FirstRowsBuilder::default(),
+                stamp: run.stamp(),
+                chunk_bytes: facts.settings.chunk_bytes as usize,
+                stop: &options.stop,
+            };
+            on_threads(facts.streams.min(pass.splits.len()).max(1), &|| pass.work())?;
+            gathering.note(format!(
+                "flow `{name}`: reading the keys of {} before the load took {:.1} s (step {number}, distinct_on: {})",
+                counted(pass.rows.load(Ordering::Relaxed), "row"),
+                begun.elapsed().as_secs_f64(),
+                counted(pass.builder.key_count(), "different key"),
+            ));
+            distinct.take_first_rows(pass.builder.build());
+        }
+    }
+    Ok(())
+}
+
+/// All splits of a flow, ready to be read.
+fn splits<F: PlannedFlow>(flow: &F, is_resumed: bool) -> Vec<SourceSplit> {
+    let reading = flow.reading();
+    // The first records of ranges that are kept were not looked for.
+    let are_whole = is_resumed && splitting::is_needed(reading);
+    let splits = flow.units().iter().flat_map(|unit| match are_whole {
+        true => unit.whole_splits(&*reading.source),
+        false => unit.splits().to_vec(),
+    });
+    let alone = |split: SourceSplit| SourceSplit {
+        is_shared: false,
+        ..split
+    };
+    splits.map(|split| alone(split.in_source())).collect()
+}
+
+/// A pass over all rows of a flow, by several threads.
+struct Pass<'a> {
+    reading: &'a Reading,
+    steps: &'a StepPlan,
+    /// The steps that rows pass before.
+    before: Staged,
+    distinct: &'a PlannedDistinct,
+    splits: Vec<SourceSplit>,
+    /// The index of the next split.
+    next: AtomicUsize,
+    has_failed: AtomicBool,
+    /// Rows that have reached the step.
+    rows: AtomicU64,
+    builder: FirstRowsBuilder,
+    stamp: RunStamp,
+    chunk_bytes: usize,
+    stop: &'a Stop,
+}
+
+impl Pass<'_> {
+    /// Reads splits until none is left. After an error the other threads end with their next rows.
+    fn work(&self) -> Result<Vec<()>, Error> {
+        let read = self.read_splits();
+        if read.is_err() {
+            self.has_failed.store(true, Ordering::Relaxed);
+        }
+        read.map(|()| Vec::new())
+    }
+
+    fn read_splits(&self) -> Result<(), Error> {
+        let mut stream = self.reading.source.open_stream(ReadSettings {
+            chunk_bytes: self.chunk_bytes,
+        })?;
+        while let Some(split) = self.splits.get(self.next.fetch_add(1, Ordering::Relaxed)) {
+            self.read(split, &mut *stream)?;
+        }
+        Ok(())
+    }
+
+    fn read(&self, split: &SourceSplit, stream: &mut dyn SourceStream) -> Result<(), Error> {
+        let flow = &self.reading.name;
+        let of_steps = |error| steps_error(flow, error);
+        let mut converter = self.reading.converter(self.stamp)?;
+        let mut runner =
+            StagedRunner::new(&self.steps.evaluator, &self.before).map_err(of_steps)?;
+        let mut reader = stream.open(split)?;
+        let mut records = Records::default();
+        let mut rows_at_once = RowsAtOnce::new();
+        let mut rejects = Vec::new();
+        while let Some(chunk) = reader.next_chunk(&mut records)? {
+            if self.stop.asked().is_some() {
+                return Err(Error::Interrupted);
+            }
+            if self.has_failed.load(Ordering::Relaxed) {
+                return Ok(());
+            }
+            let mut at = 0;
+            while at < records.len() {
+                let end = records.len().min(at + rows_at_once.get());
+                // The load itself rejects them once more.
+                rejects.clear();
+                let batch = converter.convert(&chunk, &records, at..end, &mut rejects);
+                let place = |row: usize| RowPlace {
+                    input: split.input as u32,
+                    offset: converter.row_offset(&chunk, &records, row),
+                };
+                let stepped = runner.run(&batch, &place).map_err(of_steps)?;
+                rows_at_once.note(batch.num_rows(), stepped.added_bytes);
+                let reached = stepped.batch.num_rows();
+                self.rows.fetch_add(reached as u64, Ordering::Relaxed);
+                let noted = match &stepped.kept {
+                    None => self.distinct.note(&stepped.batch, &place, &self.builder),
+                    Some(kept) => {
+                        let rows: Vec<usize> = kept.values().set_indices().collect();
+                        let place = |row: usize| place(rows[row]);
+                        self.distinct.note(&stepped.batch, &place, &self.builder)
+                    }
+                };
+                noted.map_err(of_steps)?;
+                at = end;
+            }
+            reader.recycle(chunk);
+        }
+        Ok(())
+    }
+}
