@@ -28,8 +28,10 @@ def logged(database: Database, log: str) -> list[list[str]]:
         found = re.fullmatch(head, line)
         # The reference of a lookup is read as any source is.
         if found and found[1] != "inrush source":
-            # The control session has another name until it knows its run.
-            name = "control" if "stream" not in found[1] else found[1]
+            # The control session has another name until it knows its run. Streams and the meter run
+            # beside it.
+            is_beside = "stream" in found[1] or found[1].endswith(" meter")
+            name = found[1] if is_beside else "control"
             statements = sessions.setdefault(name, [])
             statements.append(found[2])
     return list(sessions.values())
