@@ -272,7 +272,7 @@ impl<'a> LoadedFiles<'a> {
                         let (_, loaded) = loaded_files.get_or_insert((flow, Vec::new()));
                         loaded.push(file);
                     }
-                    None => first_new = first_new.or(Some(file)),
+                    None => first_new = first_new.or(Some((flow, file))),
                 }
             }
             if !flow.files.is_empty() {
@@ -280,7 +280,9 @@ impl<'a> LoadedFiles<'a> {
             }
         }
         match (loaded_files, first_new) {
-            (Some((flow, loaded)), Some(new)) => Err(partly(flow, &loaded, &**new)),
+            (Some((flow, loaded)), Some((lacking, new))) => {
+                Err(partly(flow, &loaded, lacking, &**new))
+            }
             (None, Some(_)) => Ok(Loaded::Flows(Vec::new())),
             (_, None) => Ok(match (is_renewed, newest) {
                 (false, Some(newest)) => Loaded::All(newest),
@@ -313,20 +315,34 @@ fn changed(flow: &WantedFiles<'_>, file: &dyn Input) -> PlanError {
     }
 }
 
-/// The refusal to load new files beside some that are loaded already.
-fn partly(flow: &WantedFiles<'_>, loaded: &[&Arc<dyn Input>], new: &dyn Input) -> PlanError {
+/// The refusal to load new files beside some that are loaded already. `lacking` is the flow of a new one.
+fn partly(
+    flow: &WantedFiles<'_>,
+    loaded: &[&Arc<dyn Input>],
+    lacking: &WantedFiles<'_>,
+    new: &dyn Input,
+) -> PlanError {
+    let new = new.name().display();
+    let is_same = flow.target == lacking.target;
     PlanError::Target {
         target: flow.target.clone(),
         what: format!(
-            "has {} of the files already, by earlier runs of this package ({}), and others not, \
-             such as {}",
+            "has {} of the files already, by earlier runs of this package ({}), and {}",
             loaded.len(),
             shortened(loaded),
-            new.name().display()
+            match is_same {
+                true => format!("others not, such as {new}"),
+                false => format!("{} does not have {new}", lacking.target),
+            }
         ),
-        hint: "name only the files that are new; or load all of them, those once more, with \
-               --again"
-            .to_owned(),
+        hint: match is_same {
+            true => "name only the files that are new; or load all of them, those once more, with --again"
+                .to_owned(),
+            false => format!(
+                "load {} by a package of its own; or load all files, those once more, with --again",
+                lacking.target
+            ),
+        },
     }
 }
 
