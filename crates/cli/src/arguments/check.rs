@@ -16,8 +16,9 @@ columns and the source of their types, the load units and streams, every stateme
 switch, the privileges that the run needs and those that it has, and the most memory that it uses.
 A run does nothing that the plan does not list.
 
-With --sql it prints the statements alone, as a script that a database administrator can read and
-run: it makes the tables of a load without rows. What a script cannot do is a comment.",
+With --sql it prints the statements alone, as a script for a database administrator to read. In an
+empty database or a copy it can be run: it makes the tables of a load without rows. What a script
+cannot do is a comment.",
     after_long_help = CHECK_HELP
 )]
 pub struct CheckArguments {

@@ -14,7 +14,8 @@ pub const NOTHING_LEFT: &str = "Nothing is left to load, so a run does nothing."
 const HEAD: &str = "\
 A statement in a comment cannot be run from a script: its rows follow it, it is run under a condition, or words in angle
 brackets stand for values that only the run knows. So this script loads no rows and enters no run into the ledger. A name
-with angle brackets stands for the name that the run chooses.";
+with angle brackets stands for the name that the run chooses. Run it only in an empty database or a copy: it replaces tables
+by ones without rows, and it runs the statements of `pre_sql` and `post_sql`.";
 
 const NO_SQL: &str = "This destination is loaded without SQL, so there is no statement.";
 

@@ -41,7 +41,7 @@ impl Ledger {
     }
 
     /// The numbers of members with these keys, which are sorted and different. Keys without a number get the next ones of the
-    /// sequence.
+    /// sequence. A key whose number would be that of another row of the reference gets none, so fewer numbers come back.
     pub async fn reserve_members(
         &self,
         session: &Session,
@@ -69,10 +69,13 @@ impl Ledger {
                 .map(|column| column as &(dyn tokio_postgres::types::ToSql + Sync)),
         );
         let reserve = format!(
-            "INSERT INTO {table} (run_id, reference, key, number) \
-             SELECT $1, $2, ARRAY[{parts}], nextval({}) FROM unnest({arrays}) u ({parts}) \
-             ON CONFLICT DO NOTHING",
-            crate::quote::literal(&reference.sequence).trim_start()
+            "WITH numbered AS MATERIALIZED (SELECT ARRAY[{parts}] AS key, nextval({}) AS number \
+             FROM unnest({arrays}) u ({parts})) \
+             INSERT INTO {table} (run_id, reference, key, number) SELECT $1, $2, n.key, n.number FROM numbered n \
+             WHERE NOT EXISTS (SELECT FROM {} d WHERE d.{} = n.number) ON CONFLICT DO NOTHING",
+            crate::quote::literal(&reference.sequence).trim_start(),
+            reference.table,
+            crate::quote::identifier(&reference.number)
         );
         session.query(&reserve, &values, doing).await?;
         let read = format!(

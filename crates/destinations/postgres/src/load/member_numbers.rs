@@ -10,6 +10,7 @@ use tokio::runtime::Handle;
 use crate::ledger::Ledger;
 use crate::plan::Plan;
 use crate::plan::members::{MemberTable, MembersPlan};
+use crate::quote::{identifier, literal};
 use crate::{DatabaseAddress, PostgresError, Session};
 
 /// The session that reserves members, for all streams of a process. It is opened for the first key.
@@ -128,10 +129,18 @@ impl MemberNumbers for Numbers {
             .collect();
         let numbers = self.session.reserve(&self.reference, &texts)?;
         if numbers.len() != keys.len() {
+            let MemberTable {
+                table,
+                number,
+                sequence,
+                ..
+            } = &self.reference;
+            let number = identifier(number);
             return Err(format!(
-                "{} of {} keys have a number in the ledger",
-                numbers.len(),
-                keys.len()
+                "the sequence {sequence} gives numbers that other rows of {table} have, likely because rows were added with numbers \
+                 of their own; correct it, and run the same command again: \
+                 SELECT setval({}, (SELECT max({number}) FROM {table}));",
+                literal(sequence).trim_start()
             ));
         }
         for ((_, at), number) in ordered.iter().zip(numbers) {

@@ -266,6 +266,20 @@ impl Planner<'_> {
                 ),
             ));
         }
+        if !facts.is_number_unique {
+            return Err(self.refused(
+                &format!(
+                    "{table} has no unique index on {number} alone, so two members could have the same number"
+                ),
+                format!("CREATE UNIQUE INDEX ON {table} ({});", identifier(number)),
+            ));
+        }
+        if let Some(generated) = &facts.generated {
+            return Err(self.refused(
+                &format!("`{generated}` of {table} is generated from other columns, so a member cannot have it as its key"),
+                "compare a column that is stored as it is given",
+            ));
+        }
         if let Some(folded) = &facts.folded {
             return Err(self.refused(
                 &format!(
@@ -286,6 +300,12 @@ impl Planner<'_> {
                 ),
             ));
         };
+        if facts.cycles {
+            return Err(self.refused(
+                &format!("the sequence {sequence} begins anew at its end, so its numbers may stand for other members"),
+                format!("ALTER SEQUENCE {sequence} NO CYCLE;"),
+            ));
+        }
         if !facts.required.is_empty() {
             let required = facts.required.iter().map(String::as_str);
             return Err(self.refused(
@@ -422,6 +442,12 @@ struct TableFacts {
     number_type: String,
     /// A unique index has the columns of the key and no other.
     is_unique: bool,
+    /// A unique index has the number's column and no other.
+    is_number_unique: bool,
+    /// A column of the key that is generated from others.
+    generated: Option<String>,
+    /// The sequence begins anew at its end.
+    cycles: bool,
     /// A column of the key whose collation is not deterministic.
     folded: Option<String>,
     /// The sequence of the number's column.
@@ -439,24 +465,35 @@ impl TableFacts {
         key: &[String],
         number: &str,
     ) -> Result<Option<TableFacts>, PlanFailure> {
-        let sql = "SELECT c.oid, \
+        let unique_on = |columns: &str| {
+            format!(
+                "EXISTS (SELECT FROM pg_index i WHERE i.indrelid = c.oid AND i.indisunique AND i.indimmediate \
+                   AND i.indisvalid AND i.indpred IS NULL AND i.indexprs IS NULL \
+                   AND (SELECT array_agg(a.attname::text ORDER BY a.attname::text COLLATE \"C\") \
+                        FROM unnest(i.indkey[0:i.indnkeyatts - 1]) k (number) \
+                        JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum = k.number) \
+                     = (SELECT array_agg(k ORDER BY k COLLATE \"C\") FROM unnest({columns}) k))"
+            )
+        };
+        let (on_key, on_number) = (unique_on("$2::text[]"), unique_on("ARRAY[$3::text]"));
+        let sql = format!(
+            "SELECT c.oid, \
              (SELECT array_agg(format_type(a.atttypid, a.atttypmod) ORDER BY k.place) \
               FROM unnest($2::text[]) WITH ORDINALITY k (name, place) \
               JOIN pg_attribute a ON a.attrelid = c.oid AND a.attname = k.name), \
              n.type, \
-             EXISTS (SELECT FROM pg_index i WHERE i.indrelid = c.oid AND i.indisunique AND i.indimmediate \
-               AND i.indisvalid AND i.indpred IS NULL AND i.indexprs IS NULL \
-               AND (SELECT array_agg(a.attname::text ORDER BY a.attname::text COLLATE \"C\") \
-                    FROM unnest(i.indkey[0:i.indnkeyatts - 1]) k (number) \
-                    JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum = k.number) \
-                 = (SELECT array_agg(k ORDER BY k COLLATE \"C\") FROM unnest($2::text[]) k)), \
+             {on_key}, \
              (SELECT a.attname::text FROM pg_attribute a JOIN pg_collation l ON l.oid = a.attcollation \
               WHERE a.attrelid = c.oid AND a.attname = ANY ($2::text[]) AND NOT l.collisdeterministic LIMIT 1), \
              n.sequence, coalesce(n.required, false), \
              ARRAY(SELECT a.attname::text FROM pg_attribute a \
               WHERE a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped AND a.attnotnull \
                 AND NOT a.atthasdef AND a.attidentity = '' AND a.attname <> $3 AND a.attname <> ALL ($2::text[]) \
-              ORDER BY a.attnum) \
+              ORDER BY a.attnum), \
+             {on_number}, \
+             (SELECT a.attname::text FROM pg_attribute a \
+              WHERE a.attrelid = c.oid AND a.attname = ANY ($2::text[]) AND a.attgenerated <> '' LIMIT 1), \
+             coalesce((SELECT q.seqcycle FROM pg_sequence q WHERE q.seqrelid = to_regclass(n.sequence)), false) \
              FROM pg_class c LEFT JOIN LATERAL ( \
                SELECT format_type(a.atttypid, a.atttypmod) AS type, a.attnotnull AS required, \
                  CASE WHEN a.attidentity <> '' OR EXISTS (SELECT FROM pg_attrdef f \
@@ -464,9 +501,10 @@ impl TableFacts {
                           AND pg_get_expr(f.adbin, f.adrelid) LIKE 'nextval(%') \
                    THEN pg_get_serial_sequence($1, $3) END AS sequence \
                FROM pg_attribute a WHERE a.attrelid = c.oid AND a.attname = $3) n ON true \
-             WHERE c.oid = to_regclass($1) AND c.relkind IN ('r', 'p')";
+             WHERE c.oid = to_regclass($1) AND c.relkind IN ('r', 'p')"
+        );
         let doing = "looking at the reference of a lookup";
-        let rows = session.query(sql, &[&table, &key, &number], doing).await?;
+        let rows = session.query(&sql, &[&table, &key, &number], doing).await?;
         Ok(rows.first().map(|row| TableFacts {
             oid: row.get(0),
             key_types: row.get::<_, Option<Vec<String>>>(1).unwrap_or_default(),
@@ -476,6 +514,9 @@ impl TableFacts {
             sequence: row.get(5),
             is_number_required: row.get(6),
             required: row.get(7),
+            is_number_unique: row.get(8),
+            generated: row.get(9),
+            cycles: row.get(10),
         }))
     }
 }

@@ -235,8 +235,8 @@ impl SwitchError {
                     .to_owned(),
             ),
             SwitchError::Members { sequence, .. } => Some(format!(
-                "all units are loaded and kept: correct the table, then the same command switches. If the number is there \
-                 already, the sequence is behind its table: SELECT setval('{sequence}', <the largest number>)"
+                "all units are loaded and kept: correct the table, then the same command switches. If another program has taken \
+                 a number of the sequence {sequence}, `inrush cleanup` and the same command load the rows with other numbers"
             )),
             SwitchError::MissingMembers { .. } => Some(
                 "a trigger, a rule or a policy of the table keeps or changes them, or another program deletes them at the same \
