@@ -213,6 +213,25 @@ BAD: dict[str, tuple[str, dict[str, Any], dict[str, Any], str]] = {
         {},
         "`customer_key` of public.customers is neither an identity column nor one",
     ),
+    "numbers that are not unique": (
+        "ALTER TABLE customers DROP CONSTRAINT customers_pkey",
+        {},
+        {},
+        "customers has no unique index on customer_key alone",
+    ),
+    "a sequence that begins anew": (
+        "ALTER SEQUENCE customers_customer_key_seq CYCLE",
+        {},
+        {},
+        "begins anew at its end",
+    ),
+    "a generated key": (
+        "ALTER TABLE customers DROP no, "
+        "ADD no bigint GENERATED ALWAYS AS (customer_key * 2) STORED UNIQUE",
+        {},
+        {},
+        "`no` of public.customers is generated from other columns",
+    ),
     "required": (
         "ALTER TABLE customers ADD city text NOT NULL DEFAULT ''; "
         "ALTER TABLE customers ALTER city DROP DEFAULT",
@@ -439,3 +458,27 @@ def test_rows_that_are_peeked_at_reserve_nothing(inrush: Inrush, newest_database
     path = inrush.write("package.toml", package(newest_database.url, text))
     inrush("peek", path, "--step", "1", "--rows", "20").expect(CLEAN)
     assert newest_database.value("SELECT to_regclass('inrush.inferred_member')") is None
+
+
+def test_a_sequence_behind_its_table_gives_no_number_of_another_member(
+    inrush: Inrush, newest_database: Database
+) -> None:
+    newest_database.execute(CUSTOMERS.replace("ALWAYS", "BY DEFAULT"))
+    newest_database.execute(TARGET)
+    # As after rows that were added with numbers of their own.
+    newest_database.execute("SELECT setval('customers_customer_key_seq', 2)")
+    inrush.write("rows.csv", "id,customer\n1,3\n2,900\n3,901\n")
+    text = flow("loaded", "rows.csv", columns=COLUMNS, mode="append") + adding()
+    path = inrush.write("package.toml", package(newest_database.url, text))
+    inrush("run", path).expect(
+        FAILED,
+        "the sequence public.customers_customer_key_seq gives numbers that other rows",
+        "SELECT setval('public.customers_customer_key_seq', "
+        "(SELECT max(customer_key) FROM public.customers))",
+    )
+    newest_database.execute(
+        "SELECT setval('customers_customer_key_seq', (SELECT max(customer_key) FROM customers))"
+    )
+    inrush("run", path).expect(CLEAN)
+    assert_loaded(newest_database, [(1, 3), (2, 900), (3, 901)])
+    assert_no_reservation(newest_database)
