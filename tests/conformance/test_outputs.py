@@ -1,4 +1,4 @@
-"""Rows of one source for several tables: each is in those that take it, or is told of once.
+"""Rows of one source for several tables: each is in the tables that take it, or is reported once.
 
 The expected rows of each table are computed here, in plain Python.
 """
@@ -47,7 +47,7 @@ class OutputsJob:
         for table, rows in self.tables.items():
             assert self.place.rows(table, TYPES) == in_order(rows), table
         assert self.place.tables() == set(self.tables)
-        # All rejects are those of the first table: no row is told of twice.
+        # All rejects are those of the first table: no row is reported twice.
         for table in outcome.report["tables"]:
             account, name = table["account"], table["flow"]
             assert_adds_up(account)

@@ -99,7 +99,7 @@ def test_an_earlier_step_and_a_second_key_decide_what_is_compared(
 def test_rows_that_the_target_refuses_stay_the_first(
     inrush: Inrush, newest_database: Database
 ) -> None:
-    """A careful load passes the rows of a unit for the second time."""
+    """A careful load passes the rows of a unit a second time."""
     newest_database.execute(
         "CREATE TABLE loaded (id int PRIMARY KEY, k int, word text CHECK (word <> 'bad'))"
     )

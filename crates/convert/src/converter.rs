@@ -372,7 +372,7 @@ impl Converter {
         chunk.location(record.start, record.line)
     }
 
-    /// Bytes of the file before a row of the last batch: [`Converter::row_location`] without words for people.
+    /// Bytes of the file before a row of the last batch. [`Converter::row_location`] describes the place for people.
     ///
     /// # Panics
     ///

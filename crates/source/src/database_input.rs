@@ -46,7 +46,7 @@ impl Input for DatabaseInput {
         self.mark.clone()
     }
 
-    /// What the source shows does not change.
+    /// The state at the opening: the rows that the source shows do not change.
     fn state_now(&self) -> Option<InputState> {
         Some(self.state())
     }

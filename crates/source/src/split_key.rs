@@ -1,4 +1,4 @@
-//! What is refused of a key whose ranges cut a table or a query (`split_by`), in the same words for every database.
+//! Which keys are refused for splitting a table or a query (`split_by`), with the same messages for every database.
 
 use std::path::Path;
 

@@ -338,10 +338,11 @@ impl RunError {
             RunError::KeyChanged { .. } => {
                 "load files only after they are written completely, then run the same command again".to_owned()
             }
-            RunError::Interrupted
-            | RunError::Engine { .. }
-            | RunError::RowCount { .. }
-            | RunError::Members { .. } => {
+            RunError::Members { .. } => {
+                "correct what the message names, and run the same command again: loaded units are kept"
+                    .to_owned()
+            }
+            RunError::Interrupted | RunError::Engine { .. } | RunError::RowCount { .. } => {
                 "run the same command again; if it fails again, take the steps out one by one to find the one that \
                  fails, and report it"
                     .to_owned()

@@ -133,7 +133,7 @@ pub(super) fn retire(root: &Root, run_id: RunId, old: &Path) -> Result<()> {
     remove_alone(&place)
 }
 
-/// The place of an old generation that is put away.
+/// The path to which an old generation is moved.
 pub(super) fn retired(root: &Root, run_id: impl Display, old: &Path) -> PathBuf {
     let name = old.file_name().unwrap_or_default().to_string_lossy();
     root.retired().join(format!("{run_id}-{name}"))

@@ -1,5 +1,5 @@
 //! The steps of a run, in order, as `inrush check` prints them: operations on files, in words. Paths are inside the folder of
-//! tables, and come from the functions that the run takes them from ([`ledger`](crate::ledger)). Words in angle brackets stand
+//! tables; the run gets them from the same functions ([`ledger`](crate::ledger)). Words in angle brackets stand
 //! for names that only the run can know.
 
 use std::fmt;
@@ -22,7 +22,7 @@ const RUN: &str = "<run>";
 enum FileStep {
     /// Locks a file, which is made if it does not exist.
     Lock(PathBuf),
-    /// Writes a file completely: under another name, which is changed at last.
+    /// Writes a file under another name, and renames it when it is complete.
     Write(PathBuf),
     /// Makes a folder, if it does not exist.
     Make(PathBuf),

@@ -1,4 +1,4 @@
-//! Clustered columnstores: how rows get into them in full rowgroups, and what became of their rowgroups.
+//! Clustered columnstores: how rows get into them in full rowgroups, and what the report says about their rowgroups.
 //!
 //! A columnstore compresses rowgroups of up to 1,048,576 rows. A bulk load into one makes a rowgroup, or several, of each of its
 //! batches and partitions, and leaves less than 102,400 rows uncompressed. The batches of a load are its units, whose sizes are
@@ -153,7 +153,7 @@ impl RowGroups {
     }
 }
 
-/// Asks for the rowgroups of a table, outside of every transaction: an answer that does not come fails nothing, and is told.
+/// Reads the rowgroups of a table, outside of every transaction. If this fails, the load goes on, and the report says so.
 fn note(
     session: &mut SqlSession,
     table: &str,

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use inrush_destination::{CancelRun, Error, Result};
 use inrush_tdsclient::{Answer, Interrupt, Session, SessionError, SessionFacts, SessionOptions};
 
-/// The longest wait for a lock while a package is planned, or for facts that a run can do without. Somebody may switch or change
-/// the table for hours.
+/// The longest wait for a lock while a package is planned, or for facts that a run can do without. Another session
+/// may hold a lock on the table for hours.
 pub const POLITE_LOCK_MILLISECONDS: u32 = 5_000;
 /// The longest wait for a lock in a run.
 pub const RUN_LOCK_MILLISECONDS: u32 = 60_000;

@@ -323,7 +323,7 @@ impl Filling<'_> {
 
 /// A step that copies staged rows into a target.
 pub enum CopyStep {
-    /// A statement that allows, or ends, values of the load for an identity column.
+    /// A statement that turns IDENTITY_INSERT on or off.
     Set(String),
     /// The statement that copies, whose count is compared.
     Insert(String),
@@ -422,8 +422,8 @@ fn empty_partitions(
     Ok(())
 }
 
-/// The statement that removes the rows of partitions. An index that is not partitioned as its table is keeps TRUNCATE from
-/// removing single partitions (error 3756).
+/// The statement that removes the rows of partitions. TRUNCATE cannot remove single partitions if an
+/// index is not partitioned like its table (error 3756).
 pub fn empty_partitions_statement(
     session: &mut SqlSession,
     staging: &Staging,

@@ -50,7 +50,7 @@ struct AfterFirst {
     runner: StagedRunner,
     /// The index of the input whose rows are made.
     input: u32,
-    /// All facts that the steps need of other rows are known: which rows are the first of their keys.
+    /// True if the steps know which rows are the first of their keys, or do not need it.
     is_ready: bool,
     /// The number of rows that pass them together.
     rows_at_once: RowsAtOnce,

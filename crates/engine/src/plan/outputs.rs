@@ -1,7 +1,7 @@
 //! What the flows of one source's outputs must have in common.
 //!
-//! Each of them reads the source on its own. So the source must have the same rows each time, and each flow must make the same rows of
-//! them: then the first flow can report the rows that cannot be read for all of them.
+//! Each of them reads the source on its own. So the source must have the same rows each time, and each flow must convert them
+//! to the same values. Then the first flow can report the rows that cannot be read, for all flows.
 
 use std::sync::Arc;
 
@@ -98,7 +98,7 @@ fn output_of(reading: &Reading) -> Option<OutputPart> {
     reading.steps.as_ref()?.output
 }
 
-/// What one flow reads otherwise than the other, in words.
+/// The first difference between the readings of two flows, in words.
 fn difference(own: &Reading, first: &Reading) -> Option<String> {
     let named = |columns: &[Column], name: &str| columns.iter().find(|it| it.name == name).cloned();
     let (mine, theirs) = (own.read_columns(), first.read_columns());
@@ -110,7 +110,7 @@ fn difference(own: &Reading, first: &Reading) -> Option<String> {
             ));
         };
         let same = Column {
-            // NULL is checked behind the steps.
+            // NULL is checked after the steps.
             nullable: column.nullable,
             ..other.clone()
         };

@@ -2,7 +2,7 @@
 //!
 //! A row that no output got may go to any of them once it is corrected, so all of their flows read it. Where a row goes to each output
 //! that takes it, a row that one target refused may already be in the others, so only the flow of that target reads it. Both kinds are
-//! not loaded together: the flows of the outputs must read the same rows, so that each row which fails again is told of once.
+//! not loaded together: the flows of the outputs must read the same rows, so that a row that fails again is reported once.
 
 use std::path::{Path, PathBuf};
 
@@ -42,7 +42,7 @@ pub fn files_of(
     }
 }
 
-/// True if the rows of a file are in other targets, as far as these take them; false if no target has them.
+/// True if one target refused the rows of a file, so that other targets may have them; false if no target has them.
 fn is_of_target(rows: &Path) -> Result<bool, ReplayError> {
     let name = rows.to_string_lossy();
     let stem = name.strip_suffix(ROWS_SUFFIX).unwrap_or(&name);

@@ -1,9 +1,9 @@
 //! Finds which rows are the first of their keys (`distinct_on`), before the first row is loaded.
 //!
-//! All rows of the flow are read and passed through the steps before that one; only their keys and places are kept. Streams
+//! All rows of the flow are read and passed through the steps before `distinct_on`; only their keys and places are kept. Streams
 //! share the splits, in any order. The rows of kept units are among them: an earlier attempt has loaded them, and they may
 //! be the first of their keys. The step then decides by a row's place alone, so the rows that are loaded do not depend on
-//! streams, on the order of units, or on what is loaded for the second time.
+//! streams, on the order of units, or on what is loaded again.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::time::Instant;

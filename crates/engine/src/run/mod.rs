@@ -8,9 +8,10 @@
 //! Other processes may load ([`shares`]); all other steps are those of one.
 //!
 //! A driver implements the steps that only it can do ([`LoadSteps`]). [`prepared`] has the state of a run and the work
-//! that is kept from earlier attempts, [`first_rows`] reads the keys of flows that keep the first of several rows, [`lost_rejects`] finds kept work that must be loaded again, [`account`] compares
-//! the ledger with the destination's counts, [`publish`] makes the rows visible, [`gathering`], [`unit_reports`] and [`report`] make the report, and
-//! [`ending`] writes it.
+//! that is kept from earlier attempts, [`lost_rejects`] finds kept work that must be loaded again, [`first_rows`] reads
+//! the keys of all rows before the load if a step keeps the first of several rows (`distinct_on`), [`account`] compares
+//! the ledger with the destination's counts, [`publish`] makes the rows visible, [`gathering`], [`unit_reports`] and
+//! [`report`] make the report, and [`ending`] writes it.
 
 pub(crate) mod account;
 pub(crate) mod announcements;

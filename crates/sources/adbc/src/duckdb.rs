@@ -382,7 +382,7 @@ impl Table for DuckDbTable {
         self.keys.as_ref()
     }
 
-    /// By the planner: the figure of the outermost operator that has one.
+    /// The estimate of the planner: the figure of the outermost operator that has one.
     fn estimated_rows(&self, session: &mut Session) -> Option<u64> {
         let parts = explained(session, &self.from).ok()?;
         let mut of_operators = parts.iter().rev();

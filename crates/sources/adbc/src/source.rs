@@ -366,7 +366,7 @@ impl Source for AdbcSource {
         self.reading.database.vendor == Vendor::DuckDb
     }
 
-    /// By a connection of its own: those that read may all be in use.
+    /// Uses a connection of its own, because those that read may all be in use.
     fn estimated_rows(&self, _input: usize) -> Result<Option<u64>, SourceError> {
         let session = self.reading.database.connect();
         Ok(session

@@ -358,8 +358,8 @@ impl Table for SqliteTable {
         self.keys.as_ref()
     }
 
-    /// By the numbers of its first and last row, which SQLite looks up. Rows between them may have been deleted. A view, and a table
-    /// WITHOUT ROWID, have no such numbers.
+    /// Computed from the numbers of its first and last row, which SQLite looks up. Rows between them may have been deleted. A
+    /// view, and a table WITHOUT ROWID, have no such numbers.
     fn estimated_rows(&self, session: &mut Session) -> Option<u64> {
         let table = self.whole.as_ref()?;
         let asked = session.rows(&format!(

@@ -121,7 +121,7 @@ pub struct Asked<'a> {
     pub columns: &'a [Column],
     /// The table, unless it is a view or a query.
     pub table: Option<&'a TableFacts>,
-    /// Pieces are read at one moment, or the rows do not change: they may be cut without being asked for.
+    /// The pieces are read at one moment, or the rows do not change: it may be cut even without `split_by`.
     pub is_steady: bool,
     /// The server has TABLESAMPLE.
     pub has_samples: bool,

@@ -19,8 +19,8 @@
 //!
 //! # Is it what it was?
 //!
-//! A server tells no version of a table that every statement would change. So the state of an input is different at each
-//! opening, and a run that is resumed reads again what was loaded, and compares.
+//! SQL Server has no version of a table that changes with every statement. So the state of an input is different at each
+//! opening, and a resumed run reads the loaded rows again and compares them.
 
 mod columns;
 mod cut;

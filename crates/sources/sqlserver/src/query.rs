@@ -51,7 +51,7 @@ pub struct Reads {
 }
 
 impl Reads {
-    /// Of the chosen ones of these columns.
+    /// The statements for those of the columns `all` that the settings choose.
     pub fn of(
         input: &Path,
         from: &str,

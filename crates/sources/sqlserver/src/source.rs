@@ -25,9 +25,9 @@ use crate::reader::RowReader;
 use crate::table::TableFacts;
 use crate::{Rows, Settings};
 
-/// Sessions that show one moment, where the settings do not limit them: all are opened at once.
+/// The most sessions that show one moment, if the settings do not limit them. All are opened at once.
 const SNAPSHOTS_MAX: usize = 16;
-/// Sessions that are opened when they are needed, likewise: as many as there may be streams.
+/// The most sessions that are opened when they are needed, if the settings do not limit them: as many as there may be streams.
 const SESSIONS_MAX: usize = 1_024;
 
 /// A table, a view or a query.
@@ -246,7 +246,7 @@ impl Opening<'_> {
 
     /// Sessions of SNAPSHOT, which all show the same moment.
     fn at_once(&self, mut keeper: Session) -> Result<(Moment, Pool), SessionError> {
-        // The keeper is open at the same time.
+        // The session that holds the shared lock is open at the same time.
         let limit = self.sessions_max.map(|limit| limit.saturating_sub(1));
         let count = limit.unwrap_or(SNAPSHOTS_MAX).clamp(1, SNAPSHOTS_MAX) as u64;
         let count = count.min(self.pieces) as usize;

@@ -22,7 +22,7 @@ use crate::spec::InputColumn;
 /// The value of each key: an [`Entry`].
 const ENTRIES: TableDefinition<'_, &[u8], &[u8]> = TableDefinition::new("entries");
 
-/// Keys whose first row is not known so far, in words.
+/// For each key with two rows that are both first so far, the key in words.
 const TIES: TableDefinition<'_, &[u8], &str> = TableDefinition::new("ties");
 
 /// Entries whose values are read together.

@@ -122,7 +122,7 @@ impl Members {
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The key of a row without NULL; in words why no member can have it, otherwise.
+    /// The key of a row without NULL, or in words why no member can have it.
     pub(super) fn key(&self, keys: &[&ArrayRef], row: usize) -> Result<MemberKey, String> {
         let mut key = Vec::with_capacity(keys.len());
         for (array, column) in keys.iter().zip(&self.columns) {

@@ -272,7 +272,7 @@ impl ReferenceBuilder {
 }
 
 impl Reference {
-    /// A reference on disk, whose file has so much memory.
+    /// A reference on disk. `cache_bytes` is the memory for the cache of its file.
     pub fn on_disk(disk: DiskReference, columns: Vec<InputColumn>, cache_bytes: u64) -> Reference {
         Reference {
             digest: disk.digest,
@@ -347,7 +347,7 @@ fn table_bytes(capacity: usize) -> u64 {
     }
 }
 
-/// Bytes that the heap needs for this many: it has its own word beside them, and hands out multiples of 16.
+/// Bytes of the heap for a block of this size: the allocator adds a word, and rounds up to a multiple of 16.
 pub(super) fn heap_bytes(bytes: usize) -> u64 {
     match bytes {
         0 => 0,

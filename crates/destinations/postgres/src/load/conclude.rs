@@ -203,8 +203,8 @@ pub async fn in_file_order(
     Ok(())
 }
 
-/// Notes the numbers of members that others have added. The switch gives them to staged rows, which then are not in their old
-/// places; rows that are loaded after this have them already.
+/// Notes the numbers of members that others have added, so that rows that are loaded after this have them already. Otherwise the
+/// switch would update the staged rows, and they would not keep their places.
 async fn find_existing_members(context: &Context<'_>, flow: &FlowPlan) -> Result<(), Error> {
     let run = context.run;
     let doing = "looking for the members of lookups";

@@ -336,7 +336,7 @@ pub struct StagedNumbers {
     pub column: String,
 }
 
-/// A reference with everything that needs it in the switch.
+/// What the switch needs to add members to one reference.
 pub struct SwitchMembers<'a> {
     /// The first flow that adds members to it.
     pub flow: usize,
@@ -521,7 +521,7 @@ impl TableFacts {
     }
 }
 
-/// Refuses references that are targets of the same run, whose rows come with the switch.
+/// Refuses references that are targets of the same run: their rows become visible only with the switch.
 pub fn refuse_targets(flows: &[FlowPlan]) -> Result<(), PlanError> {
     for flow in flows {
         for members in &flow.members {

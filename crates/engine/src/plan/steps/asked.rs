@@ -145,7 +145,7 @@ impl<'a> AskedSteps<'a> {
         let planned = Staged::plan(&steps, &columns, &self.specs)
             .map_err(|errors| faults::of_package(self.package, self.flow, errors))?;
         let loaded = self.loaded(&planned, target, target_name)?;
-        // The flows beside it are not planned yet, so who reports is settled later.
+        // The flows beside it are not planned yet, so it is settled later which of them reports.
         let output = self.flow.output_number.map(|_| OutputPart {
             flow: self.package.index_of(self.flow),
             reports: true,

@@ -138,7 +138,7 @@ fn describe(flow: &Flow, planned: &Staged, evaluator: &Evaluator) -> Description
         .say("steps", steps.map(step).collect::<Vec<Value>>());
     if let Some(number) = flow.output_number {
         let conditions = flow.outputs.iter().map(|output| json!(output.when));
-        // What happens to a row that no output takes is the business of the flow that reports it.
+        // A row that no output takes matters only to the flow that reports it.
         said.say("outputs", conditions.collect::<Vec<Value>>())
             .say("output", number)
             .say_unless("each", flow.each, &false)
@@ -162,7 +162,7 @@ fn step((step, planned): (&Step, &StagedStep)) -> Value {
         take,
         unmatched,
         distinct_on,
-        // Memory changes no row.
+        // The memory limit does not change any row.
         memory_bytes_max: _,
     } = step;
     // Its rows are described by their digest. Runs add members themselves, so a reference that gets them is described by its name:

@@ -37,7 +37,7 @@ pub fn refuse_members(flow: &str, step: usize, before: &[Step]) -> Result<(), Pl
     }
 }
 
-/// Refuses a source whose rows do not have the same places when they are read for the second time.
+/// Refuses a source whose rows do not have the same places when they are read a second time.
 pub fn refuse_source(flow: &str, step: usize, source: &dyn Source) -> Result<(), PlanError> {
     let mut inputs = (0..source.input_count()).map(|index| source.input(index));
     let Some(input) = inputs.find(|input| !input.keeps_places()) else {

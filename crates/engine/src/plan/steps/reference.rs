@@ -413,7 +413,7 @@ enum Read {
     TooLarge(ReferenceFault),
 }
 
-/// The rows of a reference, which may be read twice: if they are larger than their memory, the second time onto the disk.
+/// The rows of a reference, which may be read twice: if they need more memory than is allowed, the second time they are written to disk.
 struct ReferenceRows<'a> {
     reading: &'a ReadReference<'a>,
     name: &'a str,

@@ -1,4 +1,4 @@
-//! Tables whose rows are known, in the double of SQL Server (`tests/sqlserver/double`), which is no SQL Server.
+//! Tables whose rows are known, in the double of SQL Server (`tests/sqlserver/double`): a program in Python that answers like one.
 
 #![allow(dead_code, reason = "each test program uses its own part of it")]
 
@@ -14,7 +14,7 @@ use inrush_source::{Source, SourceError};
 use inrush_source_conformance::{Case, Change, Row};
 use inrush_source_sqlserver::{Rows, SessionOptions, Settings, SqlServerSource, session_options};
 
-/// A password that the double does not ask for, and that nothing may tell.
+/// A password that the double does not check, and that must not appear in any message.
 const PASSWORD: &str = "not-to-be-told";
 
 static NUMBERS: AtomicU32 = AtomicU32::new(1);
