@@ -459,7 +459,7 @@ def test_a_sequence_behind_its_table_gives_no_number_of_another_member(
         FAILED,
         "the sequence public.customers_customer_key_seq gives numbers that other rows",
         "SELECT setval('public.customers_customer_key_seq', "
-        '(SELECT max(customer_key) FROM "public"."customers"))',
+        '(SELECT max("customer_key") FROM "public"."customers"));',
     )
     assert newest_database.rows("SELECT * FROM loaded") == []
     assert newest_database.value("SELECT count(*) FROM customers") == 5
