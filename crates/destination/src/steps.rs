@@ -10,6 +10,9 @@ use inrush_rows::ids::{RunId, RunKey};
 
 use crate::target::{TargetFacts, TargetPlan};
 
+/// Stands for the number of the run in a plan.
+pub const RUN: &str = "<run>";
+
 /// A planned run whose steps are asked for.
 #[derive(Clone, Debug)]
 pub struct StepsRequest<'a> {

@@ -1,4 +1,4 @@
-//! How people find the rows of a database that is read in pieces.
+//! People find the rows of a database that is read in pieces by their keys.
 
 use std::sync::Arc;
 

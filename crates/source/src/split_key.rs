@@ -1,4 +1,4 @@
-//! Which keys are refused for splitting a table or a query (`split_by`), with the same messages for every database.
+//! Some keys cannot split a table or a query (`split_by`). The messages that refuse them are the same for every database.
 
 use std::path::Path;
 

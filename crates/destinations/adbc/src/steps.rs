@@ -4,6 +4,7 @@
 //!
 //! If the database refuses a row, the transactions of a careful load follow, which the plan does not print.
 
+use inrush_destination::steps::RUN;
 use inrush_destination::{
     ReplacedRows, Result, RunSteps, StatementEnd, Step, StepsRequest, WriteMode,
 };
@@ -16,9 +17,6 @@ use crate::session::AdbcSession;
 use crate::shared_database::SharedDatabase;
 use crate::sql;
 use crate::staging::{self, Staging};
-
-/// The number of the run, in a plan.
-const RUN: &str = "<run>";
 
 /// A step that enters a run into the ledger and makes its staging tables.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

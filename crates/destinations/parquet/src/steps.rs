@@ -5,6 +5,7 @@
 use std::fmt;
 use std::path::{Path, PathBuf};
 
+use inrush_destination::steps::RUN;
 use inrush_destination::{Result, RunSteps, Step, StepsRequest, WriteMode};
 
 use crate::layout::Layout;
@@ -14,9 +15,6 @@ use crate::next_generation::retired;
 use crate::run::staged_target;
 use crate::run_target::RunTarget;
 use crate::table::Table;
-
-/// The number of the run, in a plan.
-const RUN: &str = "<run>";
 
 /// An operation on files. Paths are inside the folder of tables.
 enum FileStep {

@@ -6,6 +6,7 @@
 //! the facts of the plan, and the run with those of its moment. If the target refuses a row, the transactions of a careful load follow,
 //! which the plan does not print.
 
+use inrush_destination::steps::RUN;
 use inrush_destination::{
     Result, RunSteps, StatementEnd, Step, StepsRequest, StepsTarget, WriteMode,
 };
@@ -25,9 +26,6 @@ use crate::run::BEGIN_LOCK_MILLISECONDS;
 use crate::shape::TableShape;
 use crate::staging::{self, Staging};
 use crate::ways::{self, Way};
-
-/// The number of the run, in a plan.
-const RUN: &str = "<run>";
 
 /// A step that fills a target that exists.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

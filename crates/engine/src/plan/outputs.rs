@@ -1,4 +1,4 @@
-//! What the flows of one source's outputs must have in common.
+//! The flows that load the outputs of one source must read the same rows.
 //!
 //! Each of them reads the source on its own. So the source must have the same rows each time, and each flow must convert them
 //! to the same values. Then the first flow can report the rows that cannot be read, for all flows.

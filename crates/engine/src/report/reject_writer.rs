@@ -236,19 +236,16 @@ impl RejectFile {
                 bytes += file.bytes();
                 continue;
             }
-            let is_its = |file: &&OpenFile| file.of_target == reject.of_target;
-            let own = || self.open.iter().filter(is_its);
-            let place = |file: &OpenFile| is_its(&file) && file.encoding == encoding;
+            let is_its = |file: &OpenFile| file.of_target == reject.of_target;
+            let place = |file: &OpenFile| is_its(file) && file.encoding == encoding;
             let at = match self.open.iter().position(place) {
                 Some(at) => at,
                 None => {
                     let target = if reject.of_target { ".target" } else { "" };
-                    let stem = match own().next() {
-                        None => format!("{}{target}", self.name),
-                        Some(_) => {
-                            format!("{}{target}.{}", self.name, encoding.name().to_lowercase())
-                        }
-                    };
+                    let mut stem = format!("{}{target}", self.name);
+                    if self.open.iter().any(is_its) {
+                        stem = format!("{stem}.{}", encoding.name().to_lowercase());
+                    }
                     let file = OpenFile {
                         of_target: reject.of_target,
                         ..self.open(&stem, encoding)?

@@ -9,7 +9,7 @@ use arrow_schema::DataType;
 use inrush_pgcopy::{DecodedBlock, plain_or_text};
 use inrush_rows::chunk::{NumberedRows, Places};
 use inrush_rows::typed_rows::{RowFault, TypedColumn, TypedRows};
-use inrush_source::KEY_ROW_BITS;
+use inrush_source::{KEY_ROW_BITS, KeyPlaces};
 
 use crate::columns::Column;
 
@@ -41,33 +41,6 @@ impl Places for PagePlaces {
         let place = self.positions.value(position);
         let (page, row) = (place >> ROW_BITS, place & ((1 << ROW_BITS) - 1));
         Some(format!("ctid ({page},{row})").into())
-    }
-}
-
-/// Rows that are found by the key of their ranges.
-#[derive(Debug)]
-struct KeyPlaces {
-    column: Arc<str>,
-    /// The text of each row's key.
-    keys: ArrayRef,
-}
-
-impl Places for KeyPlaces {
-    fn are_rows(&self) -> bool {
-        true
-    }
-
-    fn have_numbers(&self) -> bool {
-        false
-    }
-
-    fn key(&self, position: usize) -> Option<Arc<str>> {
-        let column = &self.column;
-        let keys = self.keys.as_string_view_opt()?;
-        Some(match keys.is_null(position) {
-            true => format!("{column} NULL").into(),
-            false => format!("{column} = {}", keys.value(position)).into(),
-        })
     }
 }
 

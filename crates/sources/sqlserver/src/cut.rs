@@ -1,4 +1,4 @@
-//! How a table or a query is cut into pieces that several sessions read: by ranges of a key, or by its partitions.
+//! A table or a query is cut into pieces that several sessions read: by ranges of a key, or by its partitions.
 
 use std::ops::Range;
 use std::path::Path;

@@ -1,4 +1,4 @@
-//! What the catalog says of a table: its size, the key by which it is stored, and its partitions.
+//! The catalog tells the size of a table, the key by which it is stored, and its partitions.
 
 use inrush_rows::sql_text::identifier;
 use inrush_tdsclient::{Session, SessionError};

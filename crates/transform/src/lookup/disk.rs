@@ -81,14 +81,19 @@ impl DiskBuilder {
         let file = tempfile::tempfile().map_err(on_disk)?;
         let mut builder = Database::builder();
         builder.set_cache_size(usize::try_from(cache_bytes).unwrap_or(usize::MAX));
+        let backend = FileBackend::new(file).map_err(on_disk)?;
+        let database = builder.create_with_backend(backend).map_err(on_disk)?;
+        // A reference without rows has them, too.
+        let transaction = database.begin_write().map_err(on_disk)?;
+        transaction.open_table(ENTRIES).map_err(on_disk)?;
+        transaction.open_table(TIES).map_err(on_disk)?;
+        transaction.commit().map_err(on_disk)?;
         Ok(DiskBuilder {
             keys,
             taken,
             first,
             form: None,
-            database: builder
-                .create_with_backend(FileBackend::new(file).map_err(on_disk)?)
-                .map_err(on_disk)?,
+            database,
         })
     }
 
@@ -170,19 +175,7 @@ impl DiskBuilder {
             ..
         } = self;
         let reading = database.begin_read().map_err(on_disk)?;
-        let ties = match reading.open_table(TIES) {
-            Ok(ties) => ties,
-            // No row came.
-            Err(redb::TableError::TableDoesNotExist(_)) => {
-                let transaction = database.begin_write().map_err(on_disk)?;
-                transaction.open_table(ENTRIES).map_err(on_disk)?;
-                transaction.open_table(TIES).map_err(on_disk)?;
-                transaction.commit().map_err(on_disk)?;
-                let reading = database.begin_read().map_err(on_disk)?;
-                reading.open_table(TIES).map_err(on_disk)?
-            }
-            Err(error) => return Err(on_disk(error)),
-        };
+        let ties = reading.open_table(TIES).map_err(on_disk)?;
         let mut texts: Option<String> = None;
         for tie in ties.iter().map_err(on_disk)? {
             let (_, text) = tie.map_err(on_disk)?;
@@ -194,8 +187,7 @@ impl DiskBuilder {
         if let Some(key) = texts {
             return Err(ReferenceFault::Duplicate { key, is_tie: true });
         }
-        let entries = database.begin_read().map_err(on_disk)?;
-        let entries = entries.open_table(ENTRIES).map_err(on_disk)?;
+        let entries = reading.open_table(ENTRIES).map_err(on_disk)?;
         let stats = entries.stats().map_err(on_disk)?;
         let mut reference = DiskReference {
             key_count: entries.len().map_err(on_disk)?,

@@ -1,4 +1,4 @@
-//! What `distinct_on` needs of a load: rows whose places stay the same, in inputs that one process reads twice.
+//! `distinct_on` needs rows whose places stay the same, in inputs that one process reads twice.
 
 use inrush_package::Step;
 use inrush_source::{InputState, Source};

@@ -7,8 +7,7 @@ use crate::plan::error::PlanError;
 
 /// All faults, each with its line in the package, in which the faulty part is marked.
 pub fn of_package(package: &Package, flow: &Flow, errors: Vec<StepError>) -> PlanError {
-    let is_it = |other: &Flow| std::ptr::eq(other, flow);
-    let flow = package.flows.iter().position(is_it).unwrap_or(0);
+    let flow = package.index_of(flow);
     let faults = errors.into_iter().map(|error| {
         let path = match is_of_output(&error) {
             true => format!("flow[{flow}].{}", error.setting),
