@@ -112,39 +112,76 @@ class Inrush(Side):
 
 
 class Pipes(Side):
-    """Pairs of psql, one for each stream, each with a range of pages."""
+    """Pairs of psql, one for each stream, each with a range of pages, into one table."""
 
     name = "psql pipes"
     about = (
         "`COPY (SELECT ...) TO STDOUT (FORMAT binary) | COPY ... FROM STDIN` for each stream, a "
-        "range of pages each, into a table of its own that is made in the same transaction, with "
-        "FREEZE; each pipe has a snapshot of its own"
+        "range of pages each, into one table that is made before; each pipe has a snapshot and a "
+        "transaction of its own"
+    )
+
+    def commands(self, ends: Ends) -> list[Sequence[str | Path]]:
+        """Return a shell that makes the table, and then has a pipe for each stream."""
+        made = shlex.join([*self._psql(ends.server), "--command", self._table(TABLE)])
+        pipes = (self._pipe(ends, number, [self._copy(TABLE)]) for number in range(self.streams))
+        started = "".join(f"({pipe}) & pipes+=($!); " for pipe in pipes)
+        return [
+            [
+                "/bin/bash",
+                "-ec",
+                f'{made}; {started} for one in "${{pipes[@]}}"; do wait $one; done',
+            ]
+        ]
+
+    def _psql(self, database: Database) -> list[str]:
+        program = str(database.server.programs / "psql")
+        return [
+            program,
+            "--no-psqlrc",
+            "--quiet",
+            "--set=ON_ERROR_STOP=1",
+            "--dbname",
+            database.url,
+        ]
+
+    def _table(self, name: str) -> str:
+        return f"CREATE TABLE {name} ({', '.join(ground.LINEITEM)})"
+
+    def _copy(self, table: str, options: str = "FORMAT binary") -> str:
+        return f"COPY {table} FROM STDIN ({options})"
+
+    def _pipe(self, ends: Ends, number: int, steps: Sequence[str]) -> str:
+        """Return a pipe from a range of pages into these statements."""
+        pages = int(ends.source.value(f"SELECT pg_relation_size('{TABLE}') / 8192"))
+        step = -(-pages // self.streams)
+        until = "" if number == self.streams - 1 else f"AND ctid < '({(number + 1) * step},0)'"
+        where = f"ctid >= '({number * step},0)' {until}"
+        out = f"COPY (SELECT * FROM {TABLE} WHERE {where}) TO STDOUT (FORMAT binary)"
+        reads = [*self._psql(ends.source), "--command", out]
+        writes = self._psql(ends.server)
+        for one in steps:
+            writes += ["--command", one]
+        return f"set -o pipefail; {shlex.join(reads)} | {shlex.join(writes)}"
+
+
+class FrozenPipes(Pipes):
+    """Pairs of psql, each into a table of its own, which COPY fills frozen and without WAL."""
+
+    name = "psql pipes, many tables"
+    about = (
+        "the same pipes, but each into a table of its own, made in the same transaction, with "
+        "FREEZE: no single table has the rows afterwards"
     )
 
     def commands(self, ends: Ends) -> list[Sequence[str | Path]]:
         """Return a shell with a pipe for each stream."""
-        pages = int(ends.source.value(f"SELECT pg_relation_size('{TABLE}') / 8192"))
-        step = -(-pages // self.streams)
-        psql = [str(ends.source.server.programs / "psql"), "--no-psqlrc", "--quiet"]
-        psql += ["--set=ON_ERROR_STOP=1"]
         commands: list[Sequence[str | Path]] = []
         for number in range(self.streams):
-            until = "" if number == self.streams - 1 else f"AND ctid < '({(number + 1) * step},0)'"
-            where = f"ctid >= '({number * step},0)' {until}"
-            out = f"COPY (SELECT * FROM {TABLE} WHERE {where}) TO STDOUT (FORMAT binary)"
             table = f"{TABLE}_{number}"
-            steps = [
-                "BEGIN",
-                f"CREATE TABLE {table} ({', '.join(ground.LINEITEM)})",
-                f"COPY {table} FROM STDIN (FORMAT binary, FREEZE)",
-                "COMMIT",
-            ]
-            reads = [*psql, "--dbname", ends.source.url, "--command", out]
-            writes = [*psql, "--dbname", ends.server.url]
-            for one in steps:
-                writes += ["--command", one]
-            pipe = f"set -o pipefail; {shlex.join(reads)} | {shlex.join(writes)}"
-            commands.append(["/bin/bash", "-c", pipe])
+            copy = self._copy(table, "FORMAT binary, FREEZE")
+            steps = ["BEGIN", self._table(table), copy, "COMMIT"]
+            commands.append(["/bin/bash", "-c", self._pipe(ends, number, steps)])
         return commands
 
     def relation(self) -> str:
@@ -281,7 +318,7 @@ def digest_of_rows(database: Database, query: str) -> str:
     return str(database.rows(sql))
 
 
-SIDES: tuple[type[Side], ...] = (Inrush, Pipes, Dump, DuckDb, Dlt, Sling)
+SIDES: tuple[type[Side], ...] = (Inrush, Pipes, FrozenPipes, Dump, DuckDb, Dlt, Sling)
 
 
 def measure(source: Server, target: Server, side: Side, ends: Ends) -> Measure:
@@ -379,7 +416,9 @@ def main() -> None:
         default=ROOT / ".venv-bench" / "bin" / "python",
         help="the Python of the peers",
     )
+    parser.add_argument("--sides", help="only these, separated by semicolons, and Inrush")
     options = parser.parse_args()
+    wanted = None if options.sides is None else {Inrush.name, *options.sides.split(";")}
     with ground.ground(options) as (target, folder), ground.second(target, folder) as source:
         about = ground.machine(target)
         database = fill(source, folder, options)
@@ -387,7 +426,7 @@ def main() -> None:
         sides: list[Side] = []
         left_out: list[str] = []
         for kind in SIDES:
-            if options.to not in kind.targets:
+            if options.to not in kind.targets or (wanted and kind.name not in wanted):
                 continue
             side = kind(folder, options.streams, options.peers_python)
             why = side.missing(database)

@@ -11,9 +11,9 @@ compared, by a digest of all values.
 The time in steps is that of the run's own meter. Rows per second and core divide the rows by the
 time of all streams in the steps: of the side `lookup` that is the speed of a lookup alone.
 
-Sides that are not installed are left out, and the result says why: DuckDB's extension `postgres`
-must be in its folder already, because nothing is downloaded. dlt is not among them: its
-transformations are SQL in the target after the load, as those of the side with psql.
+Sides that are not installed are left out, and the result says why: DuckDB is that of `.venv-bench`
+(`make bench` makes it). dlt is not among them: its transformations are SQL in the target after the
+load, as those of the side with psql.
 """
 
 from __future__ import annotations
@@ -29,7 +29,10 @@ from pathlib import Path
 
 import ground
 from ground import Measure
+from harness.checkout import ROOT
 from harness.servers import Database
+from peers.peer import CLIENTS
+from peers.python import version_of
 
 TABLE = "lineitem"
 PARTS = 4
@@ -76,10 +79,12 @@ class Side:
     # Sides with the same work must have the same rows.
     work: str
 
-    def __init__(self, folder: Path, inputs: Inputs, streams: int) -> None:
+    def __init__(self, folder: Path, inputs: Inputs, streams: int, python: Path) -> None:
         self.folder = folder
         self.inputs = inputs
         self.streams = streams
+        # The Python of the peers.
+        self.python = python
 
     def missing(self) -> str | None:
         """Return why it cannot run here, or None if it can."""
@@ -230,11 +235,11 @@ class DuckDb(ManyTables):
     )
 
     def missing(self) -> str | None:
-        """Load the extension."""
-        off = "SET autoinstall_known_extensions = false; SET autoload_known_extensions = false"
-        code = f"import duckdb; duckdb.sql('{off}; LOAD postgres')"
-        done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
-        return None if done.returncode == 0 else "its extension `postgres` is not installed"
+        """Look for its packages."""
+        for package in ("duckdb", "duckdb-extension-postgres-scanner"):
+            if not self.python.exists() or version_of(self.python, package) is None:
+                return f"{package} is not installed in {self.python.parent.parent.name}"
+        return None
 
     def commands(self, database: Database) -> list[Sequence[str | Path]]:
         """Return a Python for each stream."""
@@ -261,8 +266,7 @@ class DuckDb(ManyTables):
                 f"ON l_partkey = p_partkey WHERE {CHECK}",
                 "COMMIT",
             )
-            code = f"import duckdb\nfor sql in {statements!r}:\n    duckdb.sql(sql)"
-            commands.append([sys.executable, "-c", code])
+            commands.append([self.python, CLIENTS / "duckdb_statements.py", *statements])
         return commands
 
 
@@ -341,6 +345,12 @@ def main() -> None:
     parser = ground.arguments((__doc__ or "").splitlines()[0])
     parser.add_argument("--scale", default="1", help="TPC-H's scale factor")
     parser.add_argument("--streams", type=int, default=2)
+    parser.add_argument(
+        "--peers-python",
+        type=ground.whole_path,
+        default=ROOT / ".venv-bench" / "bin" / "python",
+        help="the Python of the peers",
+    )
     parser.add_argument("--sides", help="only these, separated by commas, and `plain` and `all`")
     options: argparse.Namespace = parser.parse_args()
     wanted = None if options.sides is None else {PLAIN, ALL, *options.sides.split(",")}
@@ -350,7 +360,7 @@ def main() -> None:
         sides: list[Side] = []
         left_out: list[str] = []
         for kind in SIDES:
-            side = kind(folder, inputs, options.streams)
+            side = kind(folder, inputs, options.streams, options.peers_python)
             why = side.missing()
             if wanted is not None and side.name not in wanted:
                 continue

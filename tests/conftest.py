@@ -5,8 +5,8 @@ from __future__ import annotations
 import itertools
 import os
 import shutil
-import tempfile
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -21,6 +21,7 @@ FindPrograms = Callable[[int], Path]
 SharedServer = Callable[[int], Server]
 
 _database_numbers = itertools.count(1)
+_file_numbers = itertools.count(1)
 
 
 def pytest_make_parametrize_id(val: object) -> str | None:
@@ -37,22 +38,32 @@ def state_folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
 
 
 @pytest.fixture(scope="session")
-def servers_folder() -> Iterator[Path]:
-    """Return a folder that the servers' user can enter, its path short enough for a socket."""
-    folder = Path(tempfile.mkdtemp(prefix="inrush-test-", dir=servers.place()))
-    folder.chmod(0o755)
+def session_folder() -> Iterator[Path]:
+    """Return a folder for what the tests of all files share; see `servers_folder`."""
+    with servers.session_folder() as folder:
+        yield folder
+
+
+@pytest.fixture(scope="module")
+def servers_folder(session_folder: Path) -> Iterator[Path]:
+    """Return a folder that the servers' user can enter, its path short enough for a socket.
+
+    It ends with its file of tests: servers of all files together would take gigabytes of memory.
+    """
+    folder = session_folder / f"{next(_file_numbers)}"
+    folder.mkdir(mode=0o755)
     yield folder
     shutil.rmtree(folder)
 
 
 @pytest.fixture(scope="session")
-def find_programs(servers_folder: Path) -> FindPrograms:
+def find_programs(session_folder: Path) -> FindPrograms:
     """Return a function that finds a version's programs; without them a test is skipped."""
     found: dict[int, Path | None] = {}
 
     def find(version: int) -> Path:
         if version not in found:
-            found[version] = servers.reachable_programs(version, servers_folder)
+            found[version] = servers.reachable_programs(version, session_folder)
         programs = found[version]
         if programs is None:
             reason = f"PostgreSQL {version} is not installed"
@@ -64,9 +75,8 @@ def find_programs(servers_folder: Path) -> FindPrograms:
     return find
 
 
-@pytest.fixture(scope="session")
-def start_server(servers_folder: Path, find_programs: FindPrograms) -> Iterator[StartServer]:
-    """Return a function that makes and starts a server, which is stopped after the tests."""
+@contextmanager
+def _starting(folder: Path, find_programs: FindPrograms) -> Iterator[StartServer]:
     started: list[Server] = []
 
     def start(
@@ -75,12 +85,12 @@ def start_server(servers_folder: Path, find_programs: FindPrograms) -> Iterator[
         password: str | None = None,
     ) -> Server:
         programs = find_programs(version)
-        folder = servers_folder / f"{version}-{len(started)}"
-        server = Server(version, programs, folder, settings or dict(servers.FAST))
+        place = folder / f"{version}-{len(started)}"
+        server = Server(version, programs, place, settings or dict(servers.FAST))
         server.initialise(password=password)
         server.start()
         if password is None:
-            extension.install_everywhere(server, servers_folder)
+            extension.install_everywhere(server, folder)
         started.append(server)
         return server
 
@@ -90,15 +100,29 @@ def start_server(servers_folder: Path, find_programs: FindPrograms) -> Iterator[
             server.stop("immediate")
 
 
+@pytest.fixture(scope="module")
+def start_server(servers_folder: Path, find_programs: FindPrograms) -> Iterator[StartServer]:
+    """Return a function that makes and starts a server, which ends with the tests of its file."""
+    with _starting(servers_folder, find_programs) as start:
+        yield start
+
+
 @pytest.fixture(scope="session")
-def shared_server(start_server: StartServer) -> SharedServer:
+def start_shared_server(session_folder: Path, find_programs: FindPrograms) -> Iterator[StartServer]:
+    """Return a function that makes and starts a server for the tests of all files."""
+    with _starting(session_folder, find_programs) as start:
+        yield start
+
+
+@pytest.fixture(scope="session")
+def shared_server(start_shared_server: StartServer) -> SharedServer:
     """Return a function that returns a version's running server, shared by all tests."""
     running: dict[int, Server] = {}
 
     def shared(version: int) -> Server:
         # A fixture with parameters is set up again whenever the next test has another parameter.
         if version not in running:
-            running[version] = start_server(version)
+            running[version] = start_shared_server(version)
         return running[version]
 
     return shared

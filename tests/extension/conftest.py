@@ -20,7 +20,7 @@ DEATHS = ("terminated by signal", "exited with exit code", "PANIC", "TRAP", "was
 
 @pytest.fixture(scope="session")
 def fast_server_of(
-    start_server: Callable[..., Server], servers_folder: Path
+    start_shared_server: Callable[..., Server], session_folder: Path
 ) -> Callable[[int], Server]:
     """Return a function that returns a version's running server that finds the extension."""
     running: dict[int, Server] = {}
@@ -32,8 +32,8 @@ def fast_server_of(
                 if os.environ.get("CI") == "true":
                     pytest.fail(reason)
                 pytest.skip(reason)
-            folder = extension.built(version, servers_folder)
-            running[version] = start_server(
+            folder = extension.built(version, session_folder)
+            running[version] = start_shared_server(
                 version, servers.FAST | extension.settings(version, folder)
             )
         return running[version]
@@ -50,10 +50,10 @@ def fast_server(request: pytest.FixtureRequest, fast_server_of: Callable[[int], 
 
 
 @pytest.fixture
-def fast_database(fast_server: Server, servers_folder: Path) -> Iterator[Database]:
+def fast_database(fast_server: Server, session_folder: Path) -> Iterator[Database]:
     """Return a database of each version that has the extension."""
     database = fast_server.create_database(f"fast_{next(_numbers)}")
-    extension.install(database, extension.built(fast_server.version, servers_folder))
+    extension.install(database, extension.built(fast_server.version, session_folder))
     yield database
     fast_server.done_with(database)
 
@@ -78,7 +78,7 @@ def assert_no_death(server: Server, told: int) -> None:
 
 
 @pytest.fixture(scope="session")
-def checking_server(servers_folder: Path) -> Iterator[Server]:
+def checking_server(session_folder: Path) -> Iterator[Server]:
     """Return a server of PostgreSQL 18 that has the extension, amcheck and pg_visibility."""
     found = servers.programs_with_modules()
     if found is None or extension.pg_config(18) is None:
@@ -86,10 +86,10 @@ def checking_server(servers_folder: Path) -> Iterator[Server]:
         if os.environ.get("CI") == "true":
             pytest.fail(reason)
         pytest.skip(reason)
-    programs = servers.reachable(found, servers_folder / "programs-checking")
-    built = extension.built(18, servers_folder)
+    programs = servers.reachable(found, session_folder / "programs-checking")
+    built = extension.built(18, session_folder)
     settings = servers.FAST | extension.settings(18, built)
-    server = Server(18, programs, servers_folder / "checking", settings)
+    server = Server(18, programs, session_folder / "checking", settings)
     server.initialise()
     server.start()
     yield server

@@ -157,7 +157,7 @@ def test_wrong_bytes_of_every_type(fast_database: Database) -> None:
 
 
 @pytest.mark.parametrize("encoding", ["LATIN1", "EUC_JP", "SQL_ASCII"])
-def test_other_encodings(fast_server: Server, servers_folder: Path, encoding: str) -> None:
+def test_other_encodings(fast_server: Server, session_folder: Path, encoding: str) -> None:
     """Texts of a client whose encoding is the database's, valid there or not."""
     name = f"in_{encoding}".lower()
     with fast_server.connect() as connection:
@@ -165,7 +165,7 @@ def test_other_encodings(fast_server: Server, servers_folder: Path, encoding: st
             f"CREATE DATABASE {name} ENCODING {encoding} LOCALE 'C' TEMPLATE template0".encode()
         )
     database = Database(fast_server, name)
-    extension.install(database, extension.built(fast_server.version, servers_folder))
+    extension.install(database, extension.built(fast_server.version, session_folder))
     database.execute("CREATE SCHEMA a; CREATE SCHEMA b")
     texts = (
         b"",

@@ -63,11 +63,11 @@ def test_the_skeleton_for_debian_is_whole() -> None:
 
 
 def test_install_extension_puts_the_files_where_the_server_looks(
-    fast_server: Server, servers_folder: Path, tmp_path: Path
+    fast_server: Server, session_folder: Path, tmp_path: Path
 ) -> None:
     """Below DESTDIR, as packagers install."""
     version = fast_server.version
-    built = extension.built(version, servers_folder)
+    built = extension.built(version, session_folder)
     config = extension.pg_config(version)
     done = subprocess.run(
         ["make", "--quiet", "install-extension", f"PG_CONFIG={config}", f"DESTDIR={tmp_path}"],

@@ -48,11 +48,11 @@ def load(database: Database, *, freeze: bool) -> None:
 
 @pytest.mark.parametrize("freeze", [True, False])
 def test_amcheck_and_visibility(
-    fast_server_of: Callable[[int], Server], servers_folder: Path, freeze: bool
+    fast_server_of: Callable[[int], Server], session_folder: Path, freeze: bool
 ) -> None:
     server = fast_server_of(15)
     database = server.create_database(f"pages_{freeze}".lower())
-    extension.install(database, extension.built(15, servers_folder))
+    extension.install(database, extension.built(15, session_folder))
     database.execute("CREATE EXTENSION amcheck; CREATE EXTENSION pg_visibility")
     load(database, freeze=freeze)
     check = "SELECT * FROM verify_heapam('{}.t', check_toast => true)"
@@ -71,11 +71,11 @@ def test_amcheck_and_visibility(
     [("tuples", True), ("tuples", False), ("executor", True), ("executor", False), ("pages", True)],
 )
 def test_every_way_passes_the_checks_of_the_server(
-    checking_server: Server, servers_folder: Path, way: str, *, freeze: bool
+    checking_server: Server, session_folder: Path, way: str, *, freeze: bool
 ) -> None:
     """By amcheck, pg_visibility and pg_checksums: large tables, random ones, wide and empty."""
     database = checking_server.create_database(f"checked_{way}_{freeze}".lower())
-    extension.install(database, extension.built(18, servers_folder))
+    extension.install(database, extension.built(18, session_folder))
     database.execute(f"CREATE EXTENSION amcheck; CREATE EXTENSION pg_visibility; {PRELUDE}")
     twins = [Twins(database, "t", DEFINITION, way=way)]
     streams = [binary_of(database, ROWS)]
@@ -114,9 +114,9 @@ def test_every_way_passes_the_checks_of_the_server(
     checking_server.done_with(database)
 
 
-def test_a_killed_backend_leaves_nothing(crashing_server: Server, servers_folder: Path) -> None:
+def test_a_killed_backend_leaves_nothing(crashing_server: Server, session_folder: Path) -> None:
     database = crashing_server.create_database("killed")
-    extension.install(database, extension.built(15, servers_folder))
+    extension.install(database, extension.built(15, session_folder))
     database.execute(f"CREATE TABLE t {DEFINITION}")
     stream = binary_of(database, ROWS)
     with database.connect() as connection:

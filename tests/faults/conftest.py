@@ -12,8 +12,8 @@ from faults.site import Site
 
 
 @pytest.fixture(scope="session")
-def site(servers_folder: Path, find_programs: FindPrograms) -> Iterator[Site]:
+def site(session_folder: Path, find_programs: FindPrograms) -> Iterator[Site]:
     """Return the servers, each started when it is first needed."""
-    place = Site(servers_folder, find_programs)
+    place = Site(session_folder, find_programs)
     yield place
     place.close()

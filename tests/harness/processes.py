@@ -31,6 +31,12 @@ def wait_for_no_process(folder: Path, seconds: float = 30) -> None:
         assert monotonic() < end, f"still there: {left}"
 
 
+def mounted_in(folder: Path) -> list[Path]:
+    """Return the file systems that are mounted in a folder."""
+    places = [line.split()[1] for line in Path("/proc/mounts").read_text().splitlines()]
+    return [Path(place) for place in places if place.startswith(f"{folder}/")]
+
+
 def wait_for_no_server(data: Path, first: int) -> None:
     """Wait until no process of a killed server is left, so that it can be started again."""
     end = monotonic() + 30

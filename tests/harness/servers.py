@@ -6,6 +6,7 @@ PostgreSQL refuses to run as root, so root starts it as another user.
 
 from __future__ import annotations
 
+import fcntl
 import importlib.util
 import os
 import pwd
@@ -13,7 +14,9 @@ import shutil
 import signal
 import socket
 import subprocess
-from collections.abc import Mapping
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -27,8 +30,13 @@ VERSIONS = (18, 15)
 # checkpoint; together, later drops find little left to write.
 DROPPED_TOGETHER = 20
 
-# What the servers of two workers need at most, and the loads beside them.
-ROOM_IN_MEMORY = 12 << 30
+MEMORY = Path("/dev/shm")  # noqa: S108
+# What the servers of three workers need at most, and the loads beside them.
+ROOM_IN_MEMORY = 14 << 30
+
+# The folder of a session: its name's beginning, and the file in it that the session locks.
+FOLDERS = "inrush-test-"
+LOCK = "session.lock"
 
 # A server for contents needs no durability; tests of crashes enable it.
 FAST = {
@@ -74,12 +82,51 @@ def place() -> Path | None:
     A database is 300 files. Making and removing them on a disk took a third of the CPU time of all
     tests. Servers are killed, machines are not, so crashes need no disk.
     """
-    memory = Path("/dev/shm")  # noqa: S108
     try:
-        room = min(shutil.disk_usage(memory).free, _available_memory())
+        room = min(shutil.disk_usage(MEMORY).free, _available_memory())
     except OSError:
         return None
-    return memory if room >= ROOM_IN_MEMORY and os.access(memory, os.W_OK) else None
+    return MEMORY if room >= ROOM_IN_MEMORY and os.access(MEMORY, os.W_OK) else None
+
+
+@contextmanager
+def session_folder() -> Iterator[Path]:
+    """Make a folder for the servers of a session of tests, and remove it at the end.
+
+    A session that was killed leaves its servers running and its folder in memory. So each session
+    holds a lock in its folder, and takes away the folders whose locks are free.
+    """
+    for parent in {MEMORY, Path(tempfile.gettempdir())}:
+        for left in parent.glob(f"{FOLDERS}*"):
+            remove_if_left(left)
+    folder = Path(tempfile.mkdtemp(prefix=FOLDERS, dir=place()))
+    folder.chmod(0o755)
+    # It gets its name when it is locked: nobody finds it free.
+    with (folder / f"{LOCK}.new").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        Path(lock.name).rename(folder / LOCK)
+        yield folder
+    shutil.rmtree(folder)
+
+
+def remove_if_left(folder: Path) -> None:
+    """Remove the folder of a session that has ended, and kill what runs in it."""
+    try:
+        lock = (folder / LOCK).open("r+")
+    except OSError:
+        return
+    with lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            return
+        for process in processes.processes_in(folder):
+            with suppress(ProcessLookupError):
+                os.kill(process, signal.SIGKILL)
+        processes.wait_for_no_process(folder)
+        for disk in processes.mounted_in(folder):
+            subprocess.run(["umount", "--lazy", disk], check=True, capture_output=True)
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 def _available_memory() -> int:

@@ -11,9 +11,11 @@ from pathlib import Path
 
 import pytest
 
+from harness import servers
 from harness.checkout import ROOT
 from harness.command import Inrush
 from harness.contents import assert_same_rows, differing_rows
+from harness.processes import processes_in
 from harness.proxy import Proxy
 from harness.servers import Database
 
@@ -21,6 +23,35 @@ from harness.servers import Database
 def test_a_server_of_each_version_runs(database: Database) -> None:
     version = int(database.value("SHOW server_version_num"))
     assert version // 10_000 == database.server.version
+
+
+HELD = """
+import subprocess, sys
+from harness import servers
+with servers.session_folder() as folder:
+    server = subprocess.Popen(["sleep", "600"], cwd=folder)
+    print(folder, flush=True)
+    sys.stdin.read()
+"""
+
+
+def test_a_killed_session_of_tests_leaves_nothing_for_long() -> None:
+    session = subprocess.Popen(
+        [sys.executable, "-c", HELD],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        cwd=ROOT / "tests",
+    )
+    with session:
+        assert session.stdout is not None
+        folder = Path(session.stdout.readline().decode().strip())
+        servers.remove_if_left(folder)
+        assert len(processes_in(folder)) == 1
+        assert folder.is_dir()
+        session.kill()
+    servers.remove_if_left(folder)
+    assert processes_in(folder) == []
+    assert not folder.exists()
 
 
 @pytest.mark.parametrize(
