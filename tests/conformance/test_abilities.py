@@ -24,7 +24,7 @@ from harness.servers import Server
 CLAIMS = claims()
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def replicating(start_server: StartServer) -> dict[int, Server]:
     """Return servers that have replication slots, by version; each is started when it is needed."""
 

@@ -260,6 +260,8 @@ class Server:
             "max_connections = 60",
             "timezone = 'UTC'",
             "log_line_prefix = '%d %a '",
+            # In the server's own folder, which is removed: a killed server leaves its shared memory.
+            "dynamic_shared_memory_type = 'mmap'",
             *(f"{name} = '{value}'" for name, value in settings.items()),
         ]
         (self.data / "postgresql.auto.conf").write_text("\n".join(lines) + "\n")
