@@ -260,7 +260,7 @@ class Server:
             "max_connections = 60",
             "timezone = 'UTC'",
             "log_line_prefix = '%d %a '",
-            # In the server's own folder, which is removed: a killed server leaves its shared memory.
+            # In the server's own folder, for a killed server leaves its shared memory.
             "dynamic_shared_memory_type = 'mmap'",
             *(f"{name} = '{value}'" for name, value in settings.items()),
         ]
