@@ -62,7 +62,8 @@ torture: torture-faults torture-values ## breaks loads in 400 ways, and loads 20
 
 torture-faults: build ## breaks loads in 400 ways; SEED=123 COUNT=1 plays one of them again
 	$(BIN)/python tests/faults/torture.py $(if $(SEED),--seed $(SEED)) $(if $(COUNT),--count $(COUNT)) \
-		$(if $(SOURCE),--source $(SOURCE)) $(if $(DESTINATION),--destination $(DESTINATION))
+		$(if $(SOURCE),--source $(SOURCE)) $(if $(DESTINATION),--destination $(DESTINATION)) \
+		$(if $(STEPS),--steps)
 
 torture-values: build ## holds 20,000 values against a reader; SEED=123 CASES=250 plays some of them again
 	$(BIN)/python tests/values/torture.py $(if $(SEED),--seed $(SEED)) $(if $(CASES),--count $(CASES))

@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import shutil
 import signal
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -18,7 +19,17 @@ from conformance.canonical import Row
 from conformance.destinations import Place, in_order
 from conformance.job import HEADER, line
 from conformance.test_account import assert_adds_up
-from conformance.test_steps import COLUMNS, STEPS, TYPES, Expected, records, through_steps
+from conformance.test_steps import (
+    COLUMNS,
+    STEPS,
+    TYPES,
+    UNPIVOT,
+    UNPIVOTED,
+    Expected,
+    records,
+    through_steps,
+    through_unpivot,
+)
 from harness.command import CLEAN, LOADED_WITH_REJECTS, USAGE, Inrush, Outcome
 from harness.packages import flow, output, step
 
@@ -39,13 +50,14 @@ class OutputsJob:
     # The rejects of reading and of the steps, and those that no output takes.
     rejects: list[tuple[int, str | None, str]]
     rows_read: int
+    types: Sequence[str] = TYPES
 
     def run(self, *words: str) -> Outcome:
         return self.inrush("run", self.package, *words)
 
     def assert_done(self, outcome: Outcome) -> None:
         for table, rows in self.tables.items():
-            assert self.place.rows(table, TYPES) == in_order(rows), table
+            assert self.place.rows(table, self.types) == in_order(rows), table
         assert self.place.tables() == set(self.tables)
         # All rejects are those of the first table: no row is reported twice.
         for table in outcome.report["tables"]:
@@ -134,6 +146,36 @@ def test_a_load_that_is_killed_ends_with_the_same_rows(
 ) -> None:
     job = made(place, inrush)
     died = inrush("run", job.package, environment={"INRUSH_FAULT": point})
+    assert died.status == -signal.SIGKILL, died.said
+    job.assert_done(job.run().expect(LOADED_WITH_REJECTS))
+
+
+@pytest.mark.clause("D-12", "D-23", "D-32")
+def test_rows_of_one_record_go_to_their_outputs(place: Place, inrush: Inrush) -> None:
+    """Also after a stop. The rows of a record go to different outputs, or to none."""
+    given = records(1_500)
+    for part in range(3):
+        text = "".join(map(line, given[part * 500 : (part + 1) * 500]))
+        inrush.write(f"part.{part}.csv", HEADER + text)
+    expected = through_unpivot(given)
+    tables: dict[str, list[Row]] = {"thirds": [], "large": []}
+    rejects = list(expected.rejects)
+    for row in expected.rows:
+        number, kind = int(str(row[0])), row[3]
+        if kind == "double":
+            tables["large"].append(row)
+        elif number % 3 == 0:
+            tables["thirds"].append(row)
+        else:
+            rejects.append((number, None, "check_failed"))
+    assert all(tables.values())
+    settings: dict[str, Any] = {"columns": COLUMNS, "rejects": {"rows_max": 2_000}}
+    outputs = output("thirds", when="id % 3 = 0 AND kind = 'price'")
+    outputs += output("large", when="kind = 'double'")
+    text = place.package(flow(None, "part.*.csv", **settings) + UNPIVOT + outputs, batch_rows=100)
+    package = inrush.write("package.toml", text)
+    job = OutputsJob(place, inrush, package, tables, rejects, len(given), UNPIVOTED)
+    died = inrush("run", job.package, environment={"INRUSH_FAULT": "after_unit_commit"})
     assert died.status == -signal.SIGKILL, died.said
     job.assert_done(job.run().expect(LOADED_WITH_REJECTS))
 

@@ -372,3 +372,84 @@ def test_a_load_of_distinct_rows_that_is_killed_ends_with_the_same_rows(
     assert died.status == -signal.SIGKILL, died.said
     outcome = job.run().expect(LOADED_WITH_REJECTS)
     assert_distinct(job, outcome)
+
+
+# Two columns become rows, one of them derived; later steps reject, compare and filter these rows.
+UNPIVOT = (
+    step(derive={"double": "CAST(price * 2 AS DECIMAL(15,2))"}, load=False)
+    + step(where="id % 10 <> 3")
+    + step(unpivot={"columns": ["price", "double"], "name": "kind", "value": "amount"})
+    + step(check="id % 5 <> 0 OR kind <> 'double'", name="no doubles of round numbers")
+    + step(distinct_on=["id", "amount"])
+    + step(where="amount < 900")
+)
+UNPIVOTED = ("integer", "text", "timestamp", "text", "numeric(15,2)")
+
+
+def through_unpivot(given: list[Record]) -> Expected:
+    """Make two rows of each record, in plain Python."""
+    expected = Expected()
+    for id_text, note_text, price_text, at in given:
+        number, price = int(id_text), Decimal(price_text)
+        if number % 10 == 3:
+            expected.filtered += 1
+            continue
+        seen = set()
+        for kind, amount in (("price", price), ("double", price * 2)):
+            if number % 5 == 0 and kind == "double":
+                expected.rejects.append((number, None, "check_failed"))
+                continue
+            if amount in seen or amount >= 900:
+                expected.filtered += 1
+                continue
+            seen.add(amount)
+            values = (id_text, note_text, at, kind, str(amount))
+            pairs = zip(UNPIVOTED, values, strict=True)
+            expected.rows.append(tuple(canonical(*pair) for pair in pairs))
+    return expected
+
+
+@pytest.fixture
+def unpivot_job(place: Place, inrush: Inrush) -> SteppedJob:
+    given = records(1_500)
+    for part in range(3):
+        text = "".join(map(line, given[part * 500 : (part + 1) * 500]))
+        inrush.write(f"part.{part}.csv", HEADER + text)
+    settings: dict[str, Any] = {"columns": COLUMNS, "rejects": {"rows_max": 1_000}}
+    text = place.package(flow(TABLE, "part.*.csv", **settings) + UNPIVOT, batch_rows=100)
+    expected = through_unpivot(given)
+    return SteppedJob(place, inrush, inrush.write("package.toml", text), expected)
+
+
+def assert_unpivoted(job: SteppedJob, outcome: Outcome) -> None:
+    expected = job.expected
+    assert job.place.rows(TABLE, UNPIVOTED) == in_order(expected.rows)
+    account = outcome.report["account"]
+    assert account["rows_loaded"] == len(expected.rows)
+    assert account["rows_filtered"] == expected.filtered
+    assert account["rows_rejected"] == len(expected.rejects)
+    assert account["rows_added"] == 1_350
+    ends = ("rows_loaded", "rows_rejected", "rows_skipped", "rows_filtered")
+    assert account["rows_read"] + account["rows_added"] == sum(account[end] for end in ends)
+    assert job.rejects(outcome) == expected.rejects
+
+
+@pytest.mark.clause("D-32")
+def test_columns_become_rows(unpivot_job: SteppedJob) -> None:
+    job = unpivot_job
+    outcome = job.run().expect(LOADED_WITH_REJECTS, "1,350 in + 1,350 added = 2,700 out")
+    assert_unpivoted(job, outcome)
+    (table,) = outcome.report["tables"]
+    unpivot = table["steps"][2]
+    assert (unpivot["step"], unpivot["what"]) == ("unpivot", "price, double")
+    assert (unpivot["rows_in"], unpivot["added"], unpivot["rows_out"]) == (1_350, 1_350, 2_700)
+
+
+@pytest.mark.clause("D-23")
+@pytest.mark.parametrize("point", ["in_copy:2", "after_unit_commit"])
+def test_a_load_of_unpivoted_columns_that_is_killed_ends_with_the_same_rows(
+    unpivot_job: SteppedJob, point: str
+) -> None:
+    died = unpivot_job.inrush("run", unpivot_job.package, environment={"INRUSH_FAULT": point})
+    assert died.status == -signal.SIGKILL, died.said
+    assert_unpivoted(unpivot_job, unpivot_job.run().expect(LOADED_WITH_REJECTS))

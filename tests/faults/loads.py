@@ -341,6 +341,40 @@ def files_for_distinct() -> dict[str, bytes]:
     return files
 
 
+def files_for_unpivot() -> dict[str, bytes]:
+    """Return files of which each record has the keys of two rows, the second one twice.
+
+    Five records of each have a first key that is none. Their second keys are loaded.
+    """
+    files = {}
+    for part in range(3):
+        rows = part_rows(part)
+        lines = []
+        for (one, _, note), (other, _, _) in zip(rows[::2], rows[1::2], strict=True):
+            bad = "x" if one % 300 == 0 else ""
+            lines.append(f"{bad}{one}|{other}|{other}|{note}|\n")
+        files[f"rows.tbl.{part}"] = "".join(lines).encode()
+    return files
+
+
+_PAIRS: list[Value] = [
+    {"name": name, "type": "text", "load": False} for name in ("one", "other", "again", "said")
+]
+_ROWS_OF_PAIRS = (
+    step(
+        unpivot={"columns": ["one", "other", "again"], "name": "which", "value": "text"}, load=False
+    )
+    + step(
+        derive={
+            "id": "CAST(text AS INTEGER)",
+            "k": "CAST(text AS INTEGER)",
+            "note": "CASE which WHEN 'one' THEN said ELSE 'note ' || text END",
+        }
+    )
+    + step(distinct_on=["id"])
+)
+
+
 # Rows that pass steps. They are no part of `LOADS`, so that most seeds mean what they meant before.
 STEPS_LOADS = [
     Load(
@@ -389,5 +423,16 @@ STEPS_LOADS = [
         (flow("journal", "rows.tbl.*", mode="append") + step(distinct_on=["id"]),),
         lambda: {"journal": sorted(old_rows() + parts(3))},
         setup=_APPENDED_PLAIN,
+    ),
+    Load(
+        "unpivot",
+        files_for_unpivot,
+        (
+            flow("journal", "rows.tbl.*", columns=_PAIRS, mode="append", rejects={"rows_max": 100})
+            + _ROWS_OF_PAIRS,
+        ),
+        lambda: {"journal": sorted(old_rows() + [row for row in parts(3) if row[0] % 300])},
+        setup=_APPENDED_PLAIN,
+        rejected_rows=15,
     ),
 ]

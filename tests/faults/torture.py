@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import argparse
+import itertools
 import random
 import shutil
 import sys
 import tempfile
 import traceback
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from time import monotonic
 
@@ -17,6 +18,7 @@ from faults import scenarios
 from faults.database_sources import scenarios as database_scenarios
 from faults.disturbances import Result
 from faults.file_destinations import scenarios as file_scenarios
+from faults.loads import STEPS_LOADS
 from faults.site import Site
 from harness import servers
 
@@ -65,6 +67,14 @@ class Stage:
         )
 
 
+def seeds(first: int, *, steps: bool) -> Iterator[int]:
+    """Return the seeds from the first one on; `steps`: those whose rows pass steps."""
+    every = itertools.count(first)
+    if not steps:
+        return every
+    return filter(lambda seed: scenarios.scenario(seed).load in STEPS_LOADS, every)
+
+
 def main() -> int:
     """Play scenarios and print what came of each."""
     arguments = argparse.ArgumentParser(description=__doc__)
@@ -83,17 +93,24 @@ def main() -> int:
         help="of loads from files: postgresql; files: those of DuckDB, Parquet and SQLite; all: "
         "drawn by the seed",
     )
+    arguments.add_argument(
+        "--steps",
+        action="store_true",
+        help="only seeds whose rows pass steps, from files into postgresql",
+    )
     wish = arguments.parse_args()
+    if wish.steps:
+        wish.source, wish.destination = "files", "postgresql"
     folder = Path(tempfile.mkdtemp(prefix="inrush-torture-"))
     folder.chmod(0o755)
     stage = Stage(folder)
-    print(f"seeds {wish.seed} to {wish.seed + wish.count - 1}", flush=True)
+    print(f"{wish.count} seeds from {wish.seed} on", flush=True)
     tried: Counter[str] = Counter()
     hit: Counter[str] = Counter()
     broken: list[int] = []
     started = monotonic()
     try:
-        for seed in range(wish.seed, wish.seed + wish.count):
+        for seed in itertools.islice(seeds(wish.seed, steps=wish.steps), wish.count):
             title, play = stage.draw(seed, wish.source, wish.destination)
             print(title, end="", flush=True)
             try:

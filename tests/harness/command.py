@@ -70,7 +70,11 @@ class Outcome:
         """Return the reject lines of the newest run, file by file, in order."""
         found: list[dict[str, Any]] = []
         for path in sorted((self.run_folders()[-1] / "rejects").glob("*.rejects.jsonl")):
-            found += [json.loads(line) for line in path.read_text().splitlines()]
+            lines = [json.loads(line) for line in path.read_text().splitlines()]
+            for line in lines:
+                # After the first thousand, a reason that an earlier line has is only referred to.
+                line.setdefault("reason", lines[line.get("reason_line", 1) - 1].get("reason"))
+            found += lines
         return sorted(found, key=lambda reject: (reject["file"], reject["byte_offset"]))
 
 

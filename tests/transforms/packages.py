@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime
 import random
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Any
@@ -55,11 +55,19 @@ class Step:
     derived: Mapping[str, Expression]
     condition: Expression | None
     otherwise: str = "reject"
+    # Columns that become rows.
+    unpivoted: Sequence[str] = ()
+
+    # The columns with the name and the value of an unpivoted column.
+    made: Sequence[str] = ()
 
     def toml(self, name: str) -> str:
         """Return it in a package."""
         if self.kind == "derive":
             return step(derive={name: own.sql for name, own in self.derived.items()})
+        if self.kind == "unpivot":
+            names = dict(zip(("name", "value"), self.made, strict=True))
+            return step(unpivot={"columns": [*self.unpivoted], **names})
         assert self.condition
         said: dict[str, Value] = {self.kind: self.condition.sql}
         if self.kind == "check":
@@ -96,17 +104,23 @@ class Outputs:
         return found if self.each else found[:1]
 
 
+# The index of a record, and the columns of which a row of it was made.
+Origin = tuple[int, tuple[str, ...]]
+# A rejected row with its column and its code.
+RejectedRow = tuple[Origin, str, str]
+
+
 @dataclass
 class Ends:
     """What becomes of the rows."""
 
     rows: list[dict[str, Any]] = field(default_factory=list)
-    # The index of the record of each of these rows.
-    numbers: list[int] = field(default_factory=list)
-    # The index of each rejected row, with the column and the code.
-    rejects: list[tuple[int, str | None, str]] = field(default_factory=list)
+    # The origin of each of these rows.
+    origins: list[Origin] = field(default_factory=list)
+    rejects: list[RejectedRow] = field(default_factory=list)
     filtered: int = 0
     warned: int = 0
+    added: int = 0
 
 
 class RandomPackage:
@@ -114,6 +128,7 @@ class RandomPackage:
 
     def __init__(self, seed: int) -> None:
         chance = random.Random(seed)  # noqa: S311
+        self._chance = chance
         self.columns = {f"c{at}": chance.choice(_TYPES) for at in range(chance.randint(1, 7))}
         # Some seeds have no rows at all, some one file with many, some several.
         self.file_sizes = chance.choice([[0], [1], [40], [0, 30, 1], [2_500], [300, 300, 300]])
@@ -128,8 +143,10 @@ class RandomPackage:
         self.steps: list[Step] = []
         for at in range(chance.randint(1, 5)):
             maker = Maker(chance, known)
-            kind = chance.choice(["derive", "derive", "where", "check"])
-            if kind == "derive":
+            kind = chance.choice(["derive", "derive", "where", "check", "unpivot"])
+            if kind == "unpivot":
+                self._unpivot(at, known)
+            elif kind == "derive":
                 names = [f"d{at}_{number}" for number in range(chance.randint(1, 3))]
                 derived = {name: maker.of_type(chance.choice(_TYPES), 3) for name in names}
                 self.steps.append(Step(kind, derived, None))
@@ -137,18 +154,34 @@ class RandomPackage:
             else:
                 otherwise = chance.choice(["reject", "warn"])
                 self.steps.append(self._filter(kind, maker, otherwise))
-        self.types = known
-        self._chance = chance
+        # They can be used after they have become rows, and are not loaded.
+        self.types = {name: type_ for name, type_ in known.items() if name not in self.unpivoted()}
+        self._known = known
 
     def outputs(self) -> Outputs:
         """Return some outputs for the rows after the steps."""
-        maker = Maker(self._chance, self.types)
+        maker = Maker(self._chance, self._known)
         number = self._chance.randint(1, 4)
         conditions: list[Expression | None] = [maker.condition(2) for _ in range(number)]
         if self._chance.random() < 0.5:
             return Outputs([*conditions, None], self._chance.random() < 0.5, None)
         otherwise = self._chance.choice([None, "reject", "filter"])
         return Outputs(conditions, self._chance.random() < 0.5, otherwise)
+
+    def unpivoted(self) -> list[str]:
+        """Return the columns that become rows."""
+        return [name for own in self.steps for name in own.unpivoted]
+
+    def _unpivot(self, at: int, known: dict[str, str]) -> None:
+        """Add a step that makes rows of columns of one type, unless these are too many."""
+        type_ = self._chance.choice(list(known.values()))
+        names = [name for name, own in known.items() if own == type_]
+        names = self._chance.sample(names, self._chance.randint(1, min(3, len(names))))
+        if len(self.ends().rows) * len(names) > 8_000:
+            return
+        made = (f"name{at}", f"value{at}")
+        self.steps.append(Step("unpivot", {}, None, unpivoted=names, made=made))
+        known |= dict(zip(made, (TEXT, type_), strict=True))
 
     def _filter(self, kind: str, maker: Maker, otherwise: str) -> Step:
         """Return a step that leaves rows for the next ones, if one of a few conditions does."""
@@ -184,17 +217,24 @@ class RandomPackage:
                 name: None if text is None else _ORIGIN[self.columns[name]](text)
                 for name, text in record.items()
             }
-            self._pass(number, row, ends)
+            self._pass((number, ()), row, self.steps, ends)
         return ends
 
-    def _pass(self, number: int, row: dict[str, Any], ends: Ends) -> None:
-        for own in self.steps:
+    def _pass(self, origin: Origin, row: dict[str, Any], steps: Sequence[Step], ends: Ends) -> None:
+        for at, own in enumerate(steps):
+            if own.kind == "unpivot":
+                number, names = origin
+                for name in own.unpivoted:
+                    part = row | dict(zip(own.made, (name, row[name]), strict=True))
+                    self._pass((number, (*names, name)), part, steps[at + 1 :], ends)
+                ends.added += len(own.unpivoted) - 1
+                return None
             made: dict[str, Any] = {}
             for name, expression in own.derived.items():
                 try:
                     made[name] = expression.value(row)
                 except FailsError:
-                    return ends.rejects.append((number, name, "step_failed"))
+                    return ends.rejects.append((origin, name, "step_failed"))
             row |= made
             holds = own.condition.value(row) if own.condition else True
             if own.kind == "where" and holds is not True:
@@ -202,9 +242,9 @@ class RandomPackage:
                 return None
             if own.kind == "check" and holds is False:
                 if own.otherwise == "reject":
-                    return ends.rejects.append((number, None, "check_failed"))
+                    return ends.rejects.append((origin, "", "check_failed"))
                 ends.warned += 1
-        ends.numbers.append(number)
+        ends.origins.append(origin)
         return ends.rows.append(row)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,7 @@ from conformance.canonical import Row, canonical
 from conformance.destinations import DuckDb, in_order
 from harness.command import CLEAN, LOADED_WITH_REJECTS, Inrush, Outcome
 from harness.packages import flow
-from transforms.packages import RandomPackage
+from transforms.packages import RandomPackage, RejectedRow
 
 # `INRUSH_SEEDS=100:300` tries 200 others.
 FIRST, LAST = map(int, os.environ.get("INRUSH_SEEDS", "0:24").split(":"))
@@ -48,19 +49,20 @@ def rows_of(random_package: RandomPackage, rows: list[dict[str, Any]]) -> list[R
     return [tuple(canonical(type_, written(row[name])) for name, type_ in types) for row in rows]
 
 
-def rejects_of(
-    random_package: RandomPackage, outcome: Outcome
-) -> list[tuple[int, str | None, str]]:
-    """Return the index of each rejected row, with the column and the code."""
+def rejects_of(random_package: RandomPackage, outcome: Outcome) -> list[RejectedRow]:
+    """Return each rejected row with its column and its code."""
     starts = [0]
     for size in random_package.file_sizes:
         starts.append(starts[-1] + size)
     found = []
     for reject in outcome.rejects():
         part = int(reject["file"].split(".")[1])
-        column = reject["column"] if reject["code"] == "step_failed" else None
-        found.append((starts[part] + reject["line"] - 2, column, reject["code"]))
-    return sorted(found, key=lambda one: one[0])
+        column = reject["column"] if reject["code"] == "step_failed" else ""
+        said = re.search(r" \(the row of (.*)\)$", reject["reason"])
+        names = tuple(re.findall(r"`(\w+)`", said[1])) if said else ()
+        origin = (starts[part] + reject["line"] - 2, names)
+        found.append((origin, column, reject["code"]))
+    return sorted(found)
 
 
 @pytest.mark.parametrize("seed", range(FIRST, LAST))
@@ -77,9 +79,10 @@ def test_rows_are_those_of_the_reference(tmp_path: Path, inrush: Inrush, seed: i
     account = outcome.report["account"]
     assert account["rows_loaded"] == len(ends.rows)
     assert account["rows_filtered"] == ends.filtered
+    assert account["rows_added"] == ends.added
     (table,) = outcome.report["tables"]
     assert sum(each["warned"] for each in table["steps"]) == ends.warned
-    assert rejects_of(random_package, outcome) == ends.rejects
+    assert rejects_of(random_package, outcome) == sorted(ends.rejects)
 
 
 @pytest.mark.parametrize("seed", range(FIRST, FIRST + (LAST - FIRST) // 2))
@@ -91,13 +94,12 @@ def test_outputs_are_those_of_the_reference(tmp_path: Path, inrush: Inrush, seed
     ends = random_package.ends()
     tables: dict[str, list[dict[str, Any]]] = {name: [] for name in outputs.tables()}
     rejects = list(ends.rejects)
-    for number, row in zip(ends.numbers, ends.rows, strict=True):
+    for origin, row in zip(ends.origins, ends.rows, strict=True):
         takers = outputs.of(row)
         for taker in takers:
             tables[taker].append(row)
         if not takers and outputs.otherwise != "filter":
-            rejects.append((number, None, "check_failed"))
-    rejects.sort(key=lambda one: one[0])
+            rejects.append((origin, "", "check_failed"))
     text = rows_flow + random_package.toml() + outputs.toml()
     outcome = run(inrush, place, random_package, text)
     outcome.expect(LOADED_WITH_REJECTS if rejects else CLEAN)
@@ -108,4 +110,4 @@ def test_outputs_are_those_of_the_reference(tmp_path: Path, inrush: Inrush, seed
         account = table["account"]
         assert account["rows_read"] == len(random_package.records)
         assert account["rows_loaded"] == len(tables[table["flow"]])
-    assert rejects_of(random_package, outcome) == rejects
+    assert rejects_of(random_package, outcome) == sorted(rejects)

@@ -118,10 +118,14 @@ pub fn account(report: &RunReport, report_path: Option<&Path>) -> String {
 /// The rows of a step: `orders, step 2: where a > 0: 10 in = 7 out + 3 filtered`.
 fn step_line(flow: &str, number: usize, step: &StepReport) -> String {
     let mut line = format!(
-        "{flow}, step {number}: {} {}: {} in = {} out",
+        "{flow}, step {number}: {} {}: {} in{} = {} out",
         step.step,
         one_line(&step.what),
         count(step.rows_in),
+        match step.added {
+            0 => String::new(),
+            added => format!(" + {} added", count(added)),
+        },
         count(step.rows_out)
     );
     for (rows, word) in [(step.filtered, "filtered"), (step.rejected, "rejected")] {

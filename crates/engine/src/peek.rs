@@ -1,6 +1,7 @@
 //! Shows the rows that leave a step of a flow, and why others were rejected. Nothing is loaded.
 
 use arrow_array::{Array, ArrayRef, RecordBatch};
+use arrow_schema::DataType;
 use inrush_convert::RunStamp;
 use inrush_rows::cancel::Stop;
 use inrush_rows::ids::RunId;
@@ -10,6 +11,7 @@ use inrush_rows::typed_rows::value_text;
 use inrush_scan::Records;
 use inrush_source::{ReadSettings, SourceSplit};
 use inrush_transform::distinct::RowPlace;
+use inrush_transform::outcome;
 use inrush_transform::stages::StagedRunner;
 use inrush_transform::types::sql_name;
 
@@ -60,8 +62,10 @@ pub fn peek(
     let mut runner = match &reading.steps {
         Some(steps) if step > 0 => {
             let prefix = steps.planned.prefix(step);
-            let all = prefix.columns.iter().chain(&prefix.derived);
-            shown.extend(all.map(|own| (own.name.clone(), sql_name(&own.column_type))));
+            let unused = prefix.unused();
+            let all = prefix.columns.iter().chain(&prefix.derived).enumerate();
+            let left = all.filter(|(index, _)| !unused.contains(index));
+            shown.extend(left.map(|(_, own)| (own.name.clone(), sql_name(&own.column_type))));
             prefix.rehearse();
             let runner = StagedRunner::new(&steps.evaluator, &prefix);
             Some(runner.map_err(|error| steps_error(&reading.name, error))?)
@@ -104,12 +108,13 @@ pub fn peek(
                 let all = 0..records.len();
                 let batch = converter.convert(&chunk, &records, all, &mut rejects);
                 peeked.rows_read += records.len() as u64;
-                let (batch, kept) = match &mut runner {
-                    None => (batch, None),
+                let (batch, origins, fan_out) = match &mut runner {
+                    None => (batch, None, 1),
                     Some(runner) => {
                         let place = |row: usize| RowPlace {
                             input: input as u32,
                             offset: converter.row_offset(&chunk, &records, row),
+                            part: 0,
                         };
                         let stepped = runner.run(&batch, &place);
                         let stepped = stepped.map_err(|error| steps_error(&reading.name, error))?;
@@ -118,19 +123,16 @@ pub fn peek(
                         rejects.extend(
                             faults.map(|fault| reject_of_step(&converter, &chunk, &records, fault)),
                         );
-                        (stepped.batch, stepped.kept)
+                        (stepped.batch, stepped.origins, stepped.fan_out)
                     }
                 };
                 let left = row_count - peeked.rows.len();
-                let numbers: Vec<usize> = match &kept {
-                    None => (0..batch.num_rows()).collect(),
-                    Some(kept) => kept.values().set_indices().collect(),
-                };
-                let places = numbers
-                    .iter()
-                    .take(left)
-                    .map(|row| converter.row_location(&chunk, &records, *row));
-                let texts = texts(&batch, numbers.len().min(left));
+                let left = left.min(batch.num_rows());
+                let places = (0..left).map(|row| {
+                    let (row, _) = outcome::origin(origins.as_deref(), fan_out, row);
+                    converter.row_location(&chunk, &records, row)
+                });
+                let texts = texts(&batch, left);
                 peeked.rows.extend(places.zip(texts));
                 // Only rows up to the last one that is shown count.
                 if let Some((last, _)) = peeked
@@ -157,9 +159,10 @@ pub fn peek(
 
 /// The first rows of a batch as texts.
 fn texts(batch: &RecordBatch, row_count: usize) -> Vec<Vec<Option<String>>> {
-    let columns: Vec<Vec<Option<String>>> = batch
-        .columns()
-        .iter()
+    // A column that became rows has no values.
+    let columns = batch.columns().iter();
+    let columns: Vec<Vec<Option<String>>> = columns
+        .filter(|column| *column.data_type() != DataType::Null)
         .map(|column| column_texts(&column.slice(0, row_count)))
         .collect();
     (0..row_count)
@@ -168,10 +171,7 @@ fn texts(batch: &RecordBatch, row_count: usize) -> Vec<Vec<Option<String>>> {
 }
 
 fn column_texts(column: &ArrayRef) -> Vec<Option<String>> {
-    let is_uuid = matches!(
-        column.data_type(),
-        arrow_schema::DataType::FixedSizeBinary(16)
-    );
+    let is_uuid = matches!(column.data_type(), DataType::FixedSizeBinary(16));
     let text = |row: usize| {
         let text = value_text(column, row, is_uuid);
         text.or_else(|| (!column.is_null(row)).then(|| "(has no text)".to_owned()))

@@ -160,7 +160,7 @@ fn transformation(column: &Traced<'_>) -> Value {
                     "JOIN",
                     format!("{taken} of {}", reference.words()),
                 ),
-                _ => ("DIRECT", "TRANSFORMATION", String::new()),
+                _ => ("DIRECT", "TRANSFORMATION", step.step.clone()),
             };
             json!({ "type": kind, "subtype": subtype, "description": description, "masking": false })
         }

@@ -77,7 +77,7 @@ pub use replace::{Keep, Replace, ReplaceBy, ReplaceScope};
 pub use scd::{Scd, ScdColumns};
 pub use schema::json_schema;
 pub use since::{Since, SinceNulls};
-pub use step::{CheckElse, DISTINCT_BYTES_MAX, Step};
+pub use step::{CheckElse, DISTINCT_BYTES_MAX, Step, Unpivot};
 pub use types::*;
 pub use url_passwords::{names_secret, password_takes, redacted_url, url_has_password};
 pub use write::Comments;

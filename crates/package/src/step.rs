@@ -1,4 +1,4 @@
-//! Steps of a flow: `[[flow.step]]` with `derive`, `where`, `check`, `lookup` or `distinct_on`.
+//! Steps of a flow: `[[flow.step]]` with `derive`, `where`, `check`, `lookup`, `distinct_on` or `unpivot`.
 
 use std::collections::BTreeMap;
 
@@ -14,8 +14,8 @@ use super::{ColumnDetail, Flow, OneOrMany};
 /// The default of `memory_bytes_max`.
 pub const DISTINCT_BYTES_MAX: u64 = 256 << 20;
 
-/// A step that each row passes before it is loaded: one of `derive`, `where`, `check`, `lookup` and `distinct_on`. Expressions are
-/// written in DuckDB's SQL. They use the columns of the flow and those that earlier steps have derived.
+/// A step that each row passes before it is loaded: one of `derive`, `where`, `check`, `lookup`, `distinct_on` and `unpivot`.
+/// Expressions are written in DuckDB's SQL. They use the columns of the flow and those that earlier steps have derived.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Step {
@@ -60,17 +60,40 @@ pub struct Step {
     /// MiB.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub memory_bytes_max: Option<u64>,
+    /// Columns that become rows: each row becomes one row for each of them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub unpivot: Option<Unpivot>,
+}
+
+/// Columns that become rows.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Unpivot {
+    /// The columns. All have one type. They are no columns of the rows that are loaded.
+    pub columns: Vec<String>,
+    /// The new column with the name of the column.
+    pub name: String,
+    /// The new column with its value.
+    pub value: String,
 }
 
 /// The words of which a step has one.
-const KINDS: &str = "`derive`, `where`, `check`, `lookup` and `distinct_on`";
+const KINDS: &str = "`derive`, `where`, `check`, `lookup`, `distinct_on` and `unpivot`";
 
 impl Flow {
     /// True if a step adds a column of this name.
     pub fn derives(&self, column: &str) -> bool {
         let added = |step: &Step| [step.derive.clone(), step.take.clone()];
         let mut added = self.steps.iter().flat_map(added).flatten();
+        let mut unpivots = self.steps.iter().flat_map(|step| &step.unpivot);
         added.any(|columns| columns.contains_key(column))
+            || unpivots.any(|unpivot| unpivot.name == column || unpivot.value == column)
+    }
+
+    /// True if a step makes rows of this column.
+    pub fn unpivots(&self, column: &str) -> bool {
+        let mut unpivots = self.steps.iter().flat_map(|step| &step.unpivot);
+        unpivots.any(|unpivot| unpivot.columns.iter().any(|own| own == column))
     }
 }
 
@@ -110,6 +133,7 @@ pub(super) fn check_steps(
             step.check.is_some(),
             step.lookup.is_some(),
             step.distinct_on.is_some(),
+            step.unpivot.is_some(),
         ];
         match kinds.iter().filter(|is_there| **is_there).count() {
             0 => conflict(
@@ -136,7 +160,8 @@ pub(super) fn check_steps(
                 );
             }
         }
-        if step.load.is_some() && step.derive.is_none() && step.lookup.is_none() {
+        let adds_columns = step.derive.is_some() || step.lookup.is_some() || step.unpivot.is_some();
+        if step.load.is_some() && !adds_columns {
             conflict(
                 &format!("{path}.load"),
                 "`load` is about columns that a step adds, and this step adds none",
@@ -151,20 +176,40 @@ pub(super) fn check_steps(
             );
         }
         check_lookup(step, &path, faults);
-        check_distinct(step, &path, faults);
+        if let Some(columns) = &step.distinct_on {
+            let mend = "name the columns that are compared: distinct_on = [\"customer\", \"day\"]";
+            check_names(columns, &format!("{path}.distinct_on"), mend, faults);
+        }
+        if let Some(unpivot) = &step.unpivot {
+            check_unpivot(unpivot, &format!("{path}.unpivot"), faults);
+        }
         check_texts(step, &path, faults);
     }
 }
 
-/// The columns of `distinct_on`.
-fn check_distinct(step: &Step, path: &str, faults: &mut Faults<'_>) {
-    let Some(columns) = &step.distinct_on else {
-        return;
-    };
-    let mend = "name the columns that are compared: distinct_on = [\"customer\", \"day\"]";
-    let setting = format!("{path}.distinct_on");
+fn check_unpivot(unpivot: &Unpivot, path: &str, faults: &mut Faults<'_>) {
+    const MEND: &str = "name the columns and two new ones: unpivot = { columns = [\"q1\", \"q2\"], name = \"quarter\", value = \"amount\" }";
+    let Unpivot {
+        columns,
+        name,
+        value,
+    } = unpivot;
+    let missing = [("name", name), ("value", value)];
+    let missing = missing.iter().filter(|(_, own)| own.trim().is_empty());
+    for (setting, own) in missing {
+        faults.value(&format!("{path}.{setting}"), own, "it is empty", MEND);
+    }
+    if name == value && !name.is_empty() {
+        let wrong = "it is the column with the name, too";
+        faults.value(&format!("{path}.value"), value, wrong, MEND);
+    }
+    check_names(columns, &format!("{path}.columns"), MEND, faults);
+}
+
+/// A list of columns, each once.
+fn check_names(columns: &[String], setting: &str, mend: &str, faults: &mut Faults<'_>) {
     if columns.is_empty() {
-        faults.value(&setting, "[]", "it names no column", mend);
+        faults.value(setting, "[]", "it names no column", mend);
     }
     for (at, column) in columns.iter().enumerate() {
         let wrong = match column.trim().is_empty() {

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use super::{
     BoundValue, Bounds, BoundsEvery, ColumnDetail, ColumnSpec, Connection, ControlFile, Expect,
     FieldChoice, Flow, FlowSource, Keep, LookupSource, OneOrMany, OpenLineage, Output, Package,
-    Replace, RunSettings, Scd, Since, Step, Trailer, Unmatched, UnmatchedDefault,
+    Replace, RunSettings, Scd, Since, Step, Trailer, Unmatched, UnmatchedDefault, Unpivot,
 };
 
 /// The kind of a text, which decides which placeholders are allowed.
@@ -277,6 +277,7 @@ impl EachText for Step {
             unmatched,
             distinct_on,
             memory_bytes_max: _,
+            unpivot,
         } = self;
         let at = |setting: &str| format!("{at}.{setting}");
         if let Some(lookup) = lookup {
@@ -293,6 +294,16 @@ impl EachText for Step {
         check.each_text(&at("check"), TextKind::Sql, visit);
         name.each_text(&at("name"), kind, visit);
         distinct_on.each_text(&at("distinct_on"), kind, visit);
+        if let Some(Unpivot {
+            columns,
+            name,
+            value,
+        }) = unpivot
+        {
+            columns.each_text(&at("unpivot.columns"), kind, visit);
+            name.each_text(&at("unpivot.name"), kind, visit);
+            value.each_text(&at("unpivot.value"), kind, visit);
+        }
     }
 }
 

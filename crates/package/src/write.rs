@@ -372,6 +372,9 @@ fn step(out: &mut String, step: &Step) {
         let columns = columns.iter().map(|column| text(column));
         setting(out, "distinct_on", &list(columns.collect()));
     }
+    if let Some(unpivot) = &step.unpivot {
+        setting(out, "unpivot", &inline(unpivot));
+    }
     if let Some(bytes) = step.memory_bytes_max {
         setting(out, "memory_bytes_max", &bytes.to_string());
     }

@@ -254,12 +254,16 @@ fn step() -> impl Strategy<Value = Step> {
         ])),
         option::of(any::<bool>()),
         lookup(),
-        (option::of(vec(text(), 0..3)), option::of(1u64..1 << 40)),
+        (
+            option::of(vec(text(), 0..3)),
+            option::of(1u64..1 << 40),
+            option::of(unpivot()),
+        ),
     )
         .prop_map(
             |(derive, filter, check, name, otherwise, load, lookup, distinct)| {
                 let (lookup, on, fold, take, unmatched) = lookup;
-                let (distinct_on, memory_bytes_max) = distinct;
+                let (distinct_on, memory_bytes_max, unpivot) = distinct;
                 Step {
                     derive,
                     filter,
@@ -274,9 +278,18 @@ fn step() -> impl Strategy<Value = Step> {
                     unmatched,
                     distinct_on,
                     memory_bytes_max,
+                    unpivot,
                 }
             },
         )
+}
+
+fn unpivot() -> impl Strategy<Value = Unpivot> {
+    (vec(text(), 0..3), text(), text()).prop_map(|(columns, name, value)| Unpivot {
+        columns,
+        name,
+        value,
+    })
 }
 
 type LookupSettings = (

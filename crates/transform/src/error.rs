@@ -1,12 +1,14 @@
 //! Errors of steps: what is wrong with an expression, where, and how to fix it.
 
-use arrow_schema::ArrowError;
 use std::fmt;
 use std::ops::Range;
 
+use arrow_schema::ArrowError;
 use inrush_rows::plural::counted;
 use inrush_rows::quantity::bytes;
 use inrush_rows::suggest::listed;
+
+use crate::unpivot::FAN_OUT_MAX;
 
 /// An expression that cannot be used, and its place among the steps.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -155,6 +157,26 @@ pub enum StepErrorKind {
         /// Its type.
         column_type: String,
     },
+    /// Columns of different types that shall become rows.
+    #[error(
+        "`{column}` has the type {column_type}, and `{first}` the type {first_type}: the values of `unpivot` have one type"
+    )]
+    UnpivotTypes {
+        /// A column.
+        column: String,
+        /// Its type.
+        column_type: String,
+        /// The first column.
+        first: String,
+        /// Its type.
+        first_type: String,
+    },
+    /// Too many rows of a record.
+    #[error("a record would become {rows} rows, and {FAN_OUT_MAX} are the most")]
+    UnpivotRows {
+        /// The number.
+        rows: u64,
+    },
     /// DuckDB itself failed.
     #[error("DuckDB cannot plan the step: {message}")]
     Engine {
@@ -214,6 +236,12 @@ impl StepErrorKind {
                 "derive the key in an earlier step, as in CAST({column} AS DECIMAL(18,3)) or CAST({column} AS VARCHAR), \
                  and name that column"
             ),
+            StepErrorKind::UnpivotTypes { column, first_type, .. } => format!(
+                "derive a column of that type in an earlier step, as in CAST({column} AS {first_type}), and name it here"
+            ),
+            StepErrorKind::UnpivotRows { .. } => {
+                "name fewer columns, or load them by several flows".to_owned()
+            }
             StepErrorKind::NotBoolean { .. } => "compare it, as in `a > 0` or `a = 'x'`".to_owned(),
             StepErrorKind::HidesColumn { .. } => "give the derived column another name".to_owned(),
             StepErrorKind::Name { .. } => {

@@ -1,4 +1,5 @@
-//! Steps of a flow: derived columns, conditions, checks, lookups and distinct rows. DuckDB evaluates their expressions.
+//! Steps of a flow: derived columns, conditions, checks, lookups, distinct rows, and columns that become rows. DuckDB
+//! evaluates their expressions.
 //!
 //! How it works: [`Steps::plan`](plan::Steps::plan) reads the expressions ([`expression`]), finds the columns that they
 //! use, refuses functions that are not on the [list](functions), and asks DuckDB for the type of each expression. A
@@ -30,3 +31,4 @@ pub mod stages;
 mod statement;
 mod travel;
 pub mod types;
+pub mod unpivot;

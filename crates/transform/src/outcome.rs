@@ -1,15 +1,23 @@
 //! What the steps did with the rows of a batch.
 
-use arrow_array::{BooleanArray, RecordBatch};
+use std::sync::Arc;
+
+use arrow_array::{ArrayRef, BooleanArray, RecordBatch, RecordBatchOptions};
+use arrow_schema::{ArrowError, Field, Schema};
 use serde::{Deserialize, Serialize};
+
+use crate::spec::InputColumn;
 
 /// The rows of a batch after all steps.
 #[derive(Debug)]
 pub struct Stepped {
     /// The rows that are left, with the columns of the flow and then the derived ones.
     pub batch: RecordBatch,
-    /// For each row that went in, whether it is left; `None` if all are.
-    pub kept: Option<BooleanArray>,
+    /// Where each row comes from: the number of the row that went in times `fan_out`, plus its own number among the rows
+    /// which that one became. `None` if the rows are those that went in, each once.
+    pub origins: Option<Vec<u64>>,
+    /// The most rows that a row becomes.
+    pub fan_out: u64,
     /// The rows that a step rejects, in their order.
     pub faults: Vec<RowFault>,
     /// What each step counted, in the order of the steps.
@@ -20,7 +28,45 @@ pub struct Stepped {
     pub added_bytes: usize,
 }
 
-/// What a step counted. `rows_in = rows_out + filtered + rejected`.
+impl Stepped {
+    /// The number of the row that went in and became this row, and the number of this row among those which it became.
+    pub fn origin(&self, row: usize) -> (usize, u64) {
+        origin(self.origins.as_deref(), self.fan_out, row)
+    }
+}
+
+/// What [`Stepped::origin`] returns.
+pub fn origin(origins: Option<&[u64]>, fan_out: u64, row: usize) -> (usize, u64) {
+    match origins {
+        None => (row, 0),
+        Some(origins) => ((origins[row] / fan_out) as usize, origins[row] % fan_out),
+    }
+}
+
+/// The origins of the rows that are kept.
+pub(crate) fn origins_of(kept: &BooleanArray) -> Vec<u64> {
+    let rows = kept.values().set_indices();
+    rows.map(|row| row as u64).collect()
+}
+
+/// A batch with more columns.
+pub(crate) fn with_columns<'a>(
+    batch: &RecordBatch,
+    columns: impl IntoIterator<Item = &'a InputColumn>,
+    values: Vec<ArrayRef>,
+) -> Result<RecordBatch, ArrowError> {
+    let schema = batch.schema();
+    let added = columns.into_iter().map(|column| {
+        let data_type = column.column_type.arrow();
+        Arc::new(Field::new(&column.name, data_type, true))
+    });
+    let fields: Vec<_> = schema.fields().iter().cloned().chain(added).collect();
+    let values = batch.columns().iter().cloned().chain(values).collect();
+    let options = RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
+    RecordBatch::try_new_with_options(Arc::new(Schema::new(fields)), values, &options)
+}
+
+/// What a step counted. `rows_in + added = rows_out + filtered + rejected`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StepCount {
     /// Rows that reached the step.
@@ -34,12 +80,15 @@ pub struct StepCount {
     /// Rows whose key is not in the reference of a lookup, rejected or not.
     #[serde(default)]
     pub unmatched: u64,
+    /// Rows that the step made in addition to those that reached it.
+    #[serde(default)]
+    pub added: u64,
 }
 
 impl StepCount {
     /// Rows that left the step.
     pub fn rows_out(&self) -> u64 {
-        self.rows_in - self.filtered - self.rejected
+        self.rows_in + self.added - self.filtered - self.rejected
     }
 
     /// Adds the counts of another batch.
@@ -49,6 +98,7 @@ impl StepCount {
         self.rejected += other.rejected;
         self.warned += other.warned;
         self.unmatched += other.unmatched;
+        self.added += other.added;
     }
 }
 

@@ -11,7 +11,7 @@ use arrow_array::cast::AsArray;
 use arrow_array::types::{Float32Type, Float64Type, Int64Type};
 use arrow_array::{
     Array, ArrayRef, BooleanArray, Int8Array, Int64Array, RecordBatch, RecordBatchIterator,
-    RecordBatchOptions, RecordBatchReader, new_empty_array,
+    RecordBatchReader, new_empty_array,
 };
 use arrow_buffer::BooleanBuffer;
 use arrow_schema::{ArrowError, DataType, Field, Schema, SchemaRef};
@@ -24,7 +24,7 @@ use inrush_rows::typed_rows;
 use crate::error::RunError;
 use crate::evaluator::Evaluator;
 use crate::isolate;
-use crate::outcome::{FaultKind, RowFault, StepCount, Stepped};
+use crate::outcome::{self, FaultKind, RowFault, StepCount, Stepped, origins_of};
 use crate::plan::{Planned, RESERVED, StepAction, message_without_place, names_infinity};
 use crate::reasons::Reasons;
 use crate::spec::{InputColumn, Otherwise, OutputSpec};
@@ -36,8 +36,6 @@ pub struct StepRunner {
     planned: Arc<Planned>,
     /// The schema of the columns that are handed to DuckDB.
     travelling: SchemaRef,
-    /// The schema of the batches after the steps.
-    schema: SchemaRef,
     quick: String,
     careful: String,
     /// The rows of the batch, for the statements. Dropped before the connection.
@@ -91,7 +89,6 @@ impl StepRunner {
         Ok(StepRunner {
             planned: Arc::clone(planned),
             travelling,
-            schema: planned.schema(),
             quick: statement::quick(planned, &from),
             careful: statement::careful(planned, &from),
             lent,
@@ -363,9 +360,7 @@ impl StepRunner {
             mut faults,
         } = rows;
         let added_bytes = derived.iter().map(|it| it.get_buffer_memory_size()).sum();
-        let columns = batch.columns().iter().cloned().chain(derived).collect();
-        let options = RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
-        let all = RecordBatch::try_new_with_options(Arc::clone(&self.schema), columns, &options);
+        let all = outcome::with_columns(batch, &self.planned.derived, derived);
         let odd = |error: ArrowError| RunError::Engine {
             message: error.to_string(),
         };
@@ -379,7 +374,8 @@ impl StepRunner {
         faults.sort_by_key(|fault| fault.row);
         Ok(Stepped {
             batch,
-            kept,
+            origins: kept.as_ref().map(origins_of),
+            fan_out: 1,
             faults,
             counts,
             unmatched_keys: Vec::new(),

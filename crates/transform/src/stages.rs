@@ -1,13 +1,13 @@
-//! All steps of a flow: expressions, which DuckDB evaluates, and lookups and distinct rows, which this crate does itself.
+//! All steps of a flow: expressions, which DuckDB evaluates, and the others, which this crate does itself.
 //!
 //! Consecutive steps with expressions are one stage, with one statement; each other step is a stage of its own. The rows
 //! that a stage keeps, with the columns that it adds, go into the next one.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use arrow_array::{BooleanArray, RecordBatch, RecordBatchOptions};
+use arrow_array::{BooleanArray, RecordBatch};
 use arrow_buffer::BooleanBuffer;
-use arrow_schema::{Field, Schema, SchemaRef};
 use arrow_select::filter::filter_record_batch;
 use inrush_rows::column_type::ColumnType;
 use inrush_rows::suggest::suggestion;
@@ -18,11 +18,12 @@ use crate::evaluator::Evaluator;
 use crate::fold::Folds;
 use crate::key::KeyClass;
 use crate::lookup::{Found, Lookup, MEMBERS_BYTES, Members, Reference, Unmatched};
-use crate::outcome::{FaultKind, RowFault, StepCount, Stepped};
+use crate::outcome::{self, FaultKind, RowFault, StepCount, Stepped};
 use crate::plan::{Planned, PlannedStep, RESERVED, StepAction, Steps};
 use crate::runner::StepRunner;
 use crate::spec::{InputColumn, StepSpec};
 use crate::types::sql_name;
+use crate::unpivot::{Groups, PlannedUnpivot, UnpivotSpec, unpivoted};
 
 /// A step of a flow as it is declared.
 #[derive(Clone, Debug)]
@@ -33,6 +34,8 @@ pub enum FlowStep {
     Lookup(LookupSpec),
     /// Of rows with equal keys, the first one.
     Distinct(DistinctSpec),
+    /// Columns that become rows.
+    Unpivot(UnpivotSpec),
 }
 
 /// A lookup whose reference is in memory.
@@ -73,6 +76,8 @@ pub enum StagedStep {
     Lookup(PlannedLookup),
     /// Of rows with equal keys, the first one.
     Distinct(PlannedDistinct),
+    /// Columns that become rows.
+    Unpivot(PlannedUnpivot),
 }
 
 /// A lookup that can run.
@@ -100,6 +105,7 @@ enum Stage {
     Expressions(Arc<Planned>),
     Lookup(Arc<PlannedLookup>),
     Distinct(PlannedDistinct),
+    Unpivot(PlannedUnpivot),
 }
 
 impl StagedStep {
@@ -109,6 +115,7 @@ impl StagedStep {
             StagedStep::Expressions(step) => step.action.word(),
             StagedStep::Lookup(_) => "lookup",
             StagedStep::Distinct(_) => "distinct_on",
+            StagedStep::Unpivot(_) => "unpivot",
         }
     }
 
@@ -118,6 +125,7 @@ impl StagedStep {
             StagedStep::Expressions(step) => &step.named,
             StagedStep::Lookup(lookup) => &lookup.named,
             StagedStep::Distinct(distinct) => &distinct.spec.columns,
+            StagedStep::Unpivot(unpivot) => &unpivot.spec.columns,
         }
     }
 
@@ -138,6 +146,7 @@ impl StagedStep {
             },
             StagedStep::Lookup(lookup) => lookup.spec.take.clone(),
             StagedStep::Distinct(_) => Vec::new(),
+            StagedStep::Unpivot(unpivot) => unpivot.added().to_vec(),
         }
     }
 
@@ -155,6 +164,7 @@ impl StagedStep {
             },
             StagedStep::Lookup(lookup) => lookup.spec.name.clone(),
             StagedStep::Distinct(distinct) => distinct.spec.columns.join(", "),
+            StagedStep::Unpivot(unpivot) => unpivot.what(),
         }
     }
 }
@@ -204,12 +214,26 @@ impl Staged {
                         Err(more) => faults.extend(more),
                     }
                 }
+                [FlowStep::Unpivot(spec)] => {
+                    match PlannedUnpivot::plan(spec, &visible, first + 1, staged.fan_out()) {
+                        Ok(unpivot) => {
+                            staged.derived.extend(unpivot.added());
+                            staged.stages.push(Stage::Unpivot(unpivot.clone()));
+                            staged.steps.push(StagedStep::Unpivot(unpivot));
+                        }
+                        Err(more) => {
+                            faults.extend(more);
+                            // Later steps may name its columns, which are missing now.
+                            return Err(faults);
+                        }
+                    }
+                }
                 expressions => {
                     let specs: Vec<StepSpec> = expressions
                         .iter()
                         .filter_map(|step| match step {
                             FlowStep::Expressions(spec) => Some(spec.clone()),
-                            FlowStep::Lookup(_) | FlowStep::Distinct(_) => None,
+                            _ => None,
                         })
                         .collect();
                     match planner.plan(&visible, &specs) {
@@ -233,9 +257,36 @@ impl Staged {
             }
             first += part.len();
         }
+        staged.note_used();
         match faults.is_empty() {
             true => Ok(staged),
             false => Err(faults),
+        }
+    }
+
+    /// Tells the steps that make rows of columns which of these columns later steps use.
+    fn note_used(&mut self) {
+        let mut used = BTreeSet::new();
+        let mut noted = Vec::new();
+        for step in self.steps.iter().rev() {
+            if let StagedStep::Unpivot(unpivot) = step {
+                let mut unpivot = unpivot.clone();
+                unpivot.note_used(&used);
+                noted.push(unpivot);
+            }
+            used.extend(step.named().iter().map(String::as_str));
+        }
+        let of_steps = self.steps.iter_mut().filter_map(|step| match step {
+            StagedStep::Unpivot(unpivot) => Some(unpivot),
+            _ => None,
+        });
+        let of_stages = self.stages.iter_mut().filter_map(|stage| match stage {
+            Stage::Unpivot(unpivot) => Some(unpivot),
+            _ => None,
+        });
+        for ((step, stage), noted) in of_steps.zip(of_stages).zip(noted.into_iter().rev()) {
+            stage.clone_from(&noted);
+            *step = noted;
         }
     }
 
@@ -256,6 +307,10 @@ impl Staged {
                 Stage::Distinct(distinct) => {
                     left -= 1;
                     Stage::Distinct(distinct.clone())
+                }
+                Stage::Unpivot(unpivot) => {
+                    left -= 1;
+                    Stage::Unpivot(unpivot.clone())
                 }
                 Stage::Expressions(planned) => {
                     let own = planned.prefix(left);
@@ -281,7 +336,7 @@ impl Staged {
                 lookup.spec.reference.bytes() + members
             }
             StagedStep::Distinct(distinct) => distinct.spec.bytes_max,
-            StagedStep::Expressions(_) => 0,
+            StagedStep::Expressions(_) | StagedStep::Unpivot(_) => 0,
         });
         bytes.sum()
     }
@@ -297,12 +352,42 @@ impl Staged {
         }
     }
 
+    /// The indexes of the columns that have no values after the steps: those that became rows and are not used any more.
+    pub fn unused(&self) -> BTreeSet<usize> {
+        let steps = self.steps.iter();
+        let unused = steps.filter_map(|step| match step {
+            StagedStep::Unpivot(unpivot) => Some(unpivot.unused()),
+            _ => None,
+        });
+        unused.flatten().copied().collect()
+    }
+
+    /// The columns that became rows.
+    pub fn groups(&self) -> Groups {
+        let mut groups = Groups::default();
+        for step in &self.steps {
+            if let StagedStep::Unpivot(unpivot) = step {
+                groups.add(unpivot);
+            }
+        }
+        groups
+    }
+
+    /// The most rows that a row becomes.
+    pub fn fan_out(&self) -> u64 {
+        let rows = self.steps.iter().map(|step| match step {
+            StagedStep::Unpivot(unpivot) => unpivot.fan_out(),
+            _ => 1,
+        });
+        rows.product()
+    }
+
     /// The steps that keep the first of several rows, each with its index.
     pub fn distinct_steps(&self) -> impl Iterator<Item = (usize, &PlannedDistinct)> {
         let steps = self.steps.iter().enumerate();
         steps.filter_map(|(at, step)| match step {
             StagedStep::Distinct(distinct) => Some((at, distinct)),
-            StagedStep::Lookup(_) | StagedStep::Expressions(_) => None,
+            _ => None,
         })
     }
 }
@@ -386,34 +471,25 @@ pub struct StagedRunner {
 
 enum StageRunner {
     Expressions(StepRunner),
-    Lookup {
-        lookup: Arc<PlannedLookup>,
-        schema: SchemaRef,
-    },
+    Lookup(Arc<PlannedLookup>),
     Distinct(DistinctRunner),
+    Unpivot(PlannedUnpivot),
 }
 
 impl StagedRunner {
     /// Opens connections for the steps.
     pub fn new(evaluator: &Evaluator, staged: &Staged) -> Result<StagedRunner, RunError> {
         let mut stages = Vec::with_capacity(staged.stages.len());
-        let mut columns = staged.columns.clone();
         for stage in &staged.stages {
             stages.push(match stage {
                 Stage::Expressions(planned) => {
-                    columns.extend(planned.derived.iter().cloned());
                     StageRunner::Expressions(StepRunner::new(evaluator, planned)?)
                 }
-                Stage::Lookup(lookup) => {
-                    columns.extend(lookup.spec.take.iter().cloned());
-                    StageRunner::Lookup {
-                        lookup: Arc::clone(lookup),
-                        schema: schema(&columns),
-                    }
-                }
+                Stage::Lookup(lookup) => StageRunner::Lookup(Arc::clone(lookup)),
                 Stage::Distinct(distinct) => {
                     StageRunner::Distinct(DistinctRunner::new(distinct.clone()))
                 }
+                Stage::Unpivot(unpivot) => StageRunner::Unpivot(unpivot.clone()),
             });
         }
         Ok(StagedRunner {
@@ -431,34 +507,52 @@ impl StagedRunner {
     ) -> Result<Stepped, RunError> {
         let mut whole = Stepped {
             batch: batch.clone(),
-            kept: None,
+            origins: None,
+            fan_out: 1,
             faults: Vec::new(),
             counts: Vec::with_capacity(self.step_count),
             unmatched_keys: Vec::new(),
             added_bytes: 0,
         };
-        // For each row that is left, its number among those that went in; `None` if all are left.
-        let mut origins: Option<Vec<usize>> = None;
+        let mut groups = Groups::default();
         for stage in &mut self.stages {
             let first = whole.counts.len();
-            let origin = |row: usize| origins.as_ref().map_or(row, |origins| origins[row]);
+            let (origins, fan_out) = (whole.origins.take(), whole.fan_out);
+            let origin = |row: usize| outcome::origin(origins.as_deref(), fan_out, row);
             let stepped = match stage {
                 StageRunner::Expressions(runner) => runner.run(&whole.batch)?,
-                StageRunner::Lookup { lookup, schema } => looked_up(lookup, schema, &whole.batch)?,
-                StageRunner::Distinct(runner) => {
-                    runner.run(&whole.batch, &|row| place(origin(row)))?
+                StageRunner::Lookup(lookup) => looked_up(lookup, &whole.batch)?,
+                StageRunner::Distinct(runner) => runner.run(&whole.batch, &|row| {
+                    let (row, part) = origin(row);
+                    RowPlace { part, ..place(row) }
+                })?,
+                StageRunner::Unpivot(unpivot) => {
+                    unpivoted(unpivot, &whole.batch).map_err(arrow_error)?
                 }
             };
-            whole
-                .faults
-                .extend(stepped.faults.into_iter().map(|fault| RowFault {
-                    row: origin(fault.row),
+            whole.faults.extend(stepped.faults.into_iter().map(|fault| {
+                let (row, part) = origin(fault.row);
+                let mut reason = fault.reason;
+                groups.say(&mut reason, part);
+                RowFault {
+                    row,
                     step: fault.step + first,
+                    reason,
                     ..fault
-                }));
-            if let Some(kept) = &stepped.kept {
-                origins = Some(kept.values().set_indices().map(origin).collect());
+                }
+            }));
+            if let StageRunner::Unpivot(unpivot) = stage {
+                groups.add(unpivot);
             }
+            let own = stepped.fan_out;
+            let through = |id: &u64| {
+                let (row, part) = origin((id / own) as usize);
+                (row as u64 * fan_out + part) * own + id % own
+            };
+            let left = stepped.origins.as_ref();
+            let left = left.map(|left| left.iter().map(through).collect());
+            whole.origins = left.or(origins);
+            whole.fan_out = fan_out * own;
             whole.counts.extend(stepped.counts);
             whole.added_bytes += stepped.added_bytes;
             let keys = stepped.unmatched_keys.into_iter();
@@ -468,23 +562,12 @@ impl StagedRunner {
             whole.batch = stepped.batch;
         }
         whole.faults.sort_by_key(|fault| fault.row);
-        whole.kept = origins.map(|origins| {
-            let mut kept = vec![false; batch.num_rows()];
-            for row in origins {
-                kept[row] = true;
-            }
-            BooleanArray::new(BooleanBuffer::from(kept), None)
-        });
         Ok(whole)
     }
 }
 
 /// Puts the columns of a reference beside the rows.
-fn looked_up(
-    planned: &PlannedLookup,
-    schema: &SchemaRef,
-    batch: &RecordBatch,
-) -> Result<Stepped, RunError> {
+fn looked_up(planned: &PlannedLookup, batch: &RecordBatch) -> Result<Stepped, RunError> {
     let Found {
         columns,
         unmatched,
@@ -496,10 +579,7 @@ fn looked_up(
         ..StepCount::default()
     };
     let added_bytes = columns.iter().map(|it| it.get_buffer_memory_size()).sum();
-    let all = batch.columns().iter().cloned().chain(columns).collect();
-    let options = RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
-    let all = RecordBatch::try_new_with_options(Arc::clone(schema), all, &options);
-    let all = all.map_err(arrow_error)?;
+    let all = outcome::with_columns(batch, &planned.spec.take, columns).map_err(arrow_error)?;
     let keys = unmatched
         .iter()
         .map(|row| planned.lookup.key_text(batch, *row));
@@ -520,7 +600,8 @@ fn looked_up(
             None => all,
             Some(kept) => filter_record_batch(&all, kept).map_err(arrow_error)?,
         },
-        kept,
+        origins: kept.as_ref().map(outcome::origins_of),
+        fan_out: 1,
         faults,
         counts: vec![count],
         unmatched_keys: keys.into_iter().map(|key| (0, key)).collect(),
@@ -559,11 +640,4 @@ fn unmatched_fault(
         },
         kind: FaultKind::Unmatched,
     }
-}
-
-fn schema(columns: &[InputColumn]) -> SchemaRef {
-    let fields = columns
-        .iter()
-        .map(|column| Field::new(&column.name, column.column_type.arrow(), true));
-    Arc::new(Schema::new(fields.collect::<Vec<_>>()))
 }

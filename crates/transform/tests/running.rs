@@ -34,7 +34,7 @@ fn columns_are_derived_and_all_others_stay_the_arrays_that_they_are() {
         derive(&[("more", "double + 1")]),
     ];
     let stepped = run(evaluator, &steps, &batch);
-    assert!(stepped.kept.is_none() && stepped.faults.is_empty());
+    assert!(stepped.origins.is_none() && stepped.faults.is_empty());
     for (own, column) in batch.columns().iter().zip(stepped.batch.columns()) {
         assert!(Arc::ptr_eq(own, column));
     }
@@ -74,8 +74,9 @@ fn rows_that_do_not_hold_are_filtered_and_null_does_not_hold() {
         .map(|row| row as i32)
         .collect();
     assert_eq!(ids(&stepped.batch), expected);
-    let kept = stepped.kept.expect("not all are kept");
-    assert_eq!((kept.len(), kept.true_count()), (ROWS, expected.len()));
+    let origins = stepped.origins.expect("not all are kept");
+    let expected: Vec<u64> = expected.iter().map(|id| *id as u64).collect();
+    assert_eq!(origins, expected);
     let count = |rows_in, rows_out| StepCount {
         rows_in,
         filtered: rows_in - rows_out,
@@ -317,7 +318,7 @@ fn no_rows_are_no_fault() {
         (stepped.batch.num_rows(), stepped.batch.num_columns()),
         (0, columns().len() + 2)
     );
-    assert!(stepped.kept.is_none() && stepped.faults.is_empty());
+    assert!(stepped.origins.is_none() && stepped.faults.is_empty());
     let stepped = run(evaluator, &[], &rows(0, 3));
     assert_eq!((stepped.batch.num_rows(), stepped.counts.len()), (3, 0));
 }

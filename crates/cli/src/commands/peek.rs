@@ -90,10 +90,14 @@ fn shown(peeked: &Peeked, reading: &Reading) -> String {
     for ((step, counts), number) in steps {
         let _ = writeln!(
             lines,
-            "step {number}: {} {}: {} in, {} filtered, {} rejected, {} fail the check",
+            "step {number}: {} {}: {} in, {}{} filtered, {} rejected, {} fail the check",
             step.word(),
             one_line(&step.what()),
             count(counts.rows_in),
+            match counts.added {
+                0 => String::new(),
+                added => format!("{} added, ", count(added)),
+            },
             count(counts.filtered),
             count(counts.rejected),
             count(counts.warned)

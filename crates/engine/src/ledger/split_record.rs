@@ -39,7 +39,8 @@ pub struct SplitRecord {
     pub tally: Option<Vec<String>>,
     /// The trailer record at its end, if the flow declares one.
     pub trailer: Option<String>,
-    /// Byte offsets of the rows that the server refused during a careful load. Rows that could not be converted are not
+    /// Byte offsets of the rows that the server refused during a careful load; if steps make several rows of a record, times
+    /// the number of these rows, plus the number of the row among them. Rows that could not be converted are not
     /// listed, because a second conversion finds them again.
     pub refused: Vec<u64>,
 }

@@ -6,6 +6,7 @@ use inrush_package::{Flow, LookupSource, Package};
 use inrush_rows::column::Column;
 use inrush_rows::column_policy::ValueSource;
 use inrush_transform::plan::StepAction;
+use inrush_transform::spec::InputColumn;
 use inrush_transform::stages::StagedStep;
 use inrush_transform::types::sql_name;
 
@@ -164,6 +165,25 @@ fn of_step(
                 .collect(),
             ..StepLineage::default()
         },
+        StagedStep::Unpivot(planned) => {
+            let [name, value] = planned.added();
+            let added = |column: InputColumn, names: Vec<String>| AddedColumn {
+                name: column.name,
+                data_type: sql_name(&column.column_type),
+                expression: None,
+                names,
+                taken_from: None,
+            };
+            StepLineage {
+                step: step_word,
+                names: planned.spec.columns.clone(),
+                adds: vec![
+                    added(name, Vec::new()),
+                    added(value, planned.spec.columns.clone()),
+                ],
+                ..StepLineage::default()
+            }
+        }
         StagedStep::Distinct(planned) => StepLineage {
             step: step_word,
             names: planned.spec.columns.clone(),

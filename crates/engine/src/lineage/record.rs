@@ -117,7 +117,7 @@ pub enum ColumnOrigin {
 /// A step that rows pass.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct StepLineage {
-    /// Its word in a package: `derive`, `where`, `check`, `lookup` or `distinct_on`.
+    /// Its word in a package: `derive`, `where`, `check`, `lookup`, `distinct_on` or `unpivot`.
     pub step: String,
     /// The condition of a `where` or a `check`.
     #[serde(default, skip_serializing_if = "Option::is_none")]

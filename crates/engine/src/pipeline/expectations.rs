@@ -102,10 +102,10 @@ fn check_trailer(flow: &Reading, file: &str, splits: &[&SplitRecord]) -> Result<
     hold(flow, &promise, splits)
 }
 
-/// Rows of a split, including rejected and filtered ones.
+/// Records of a split, including rejected and filtered ones.
 fn rows_of(split: &SplitRecord) -> u64 {
     let account = &split.account;
-    account.rows_loaded + account.rows_rejected + account.rows_filtered
+    account.rows_read.saturating_sub(account.rows_skipped)
 }
 
 /// Compares a promise with the splits that it is about.

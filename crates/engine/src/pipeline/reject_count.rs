@@ -57,6 +57,8 @@ pub struct RejectCount {
     bytes_total: Option<u64>,
     /// The smallest size of a record.
     record_bytes_min: u64,
+    /// The most rows that a record becomes.
+    fan_out: u64,
     /// A hint about the types, if they were guessed.
     hint: Option<String>,
 }
@@ -73,6 +75,7 @@ impl RejectCount {
             limit: flow.reject_limit,
             bytes_total: bytes_total(splits),
             record_bytes_min: record_bytes_min(flow),
+            fan_out: flow.fan_out(),
             hint: flow.reject_hint.clone(),
         }
     }
@@ -161,7 +164,7 @@ impl RejectCount {
     /// Checks the share of rejected rows at the switch, when all rows are read.
     pub fn judge_share_of_all(&self, flow: &str) -> Result<(), Error> {
         let tally = *self.locked();
-        self.judge_share(flow, tally.rejects, tally.rows)
+        self.judge_share(flow, tally.rejects, tally.rows.saturating_mul(self.fan_out))
     }
 
     /// Checks the share of rejected rows of a flow whose rows are all read.
@@ -183,7 +186,8 @@ impl RejectCount {
     fn rows_at_most(&self, tally: &RowTally) -> Option<u64> {
         let bytes_left = self.bytes_total?.saturating_sub(tally.bytes);
         // The last record may lack its line end.
-        Some(tally.rows + bytes_left.div_ceil(self.record_bytes_min))
+        let records = tally.rows + bytes_left.div_ceil(self.record_bytes_min);
+        Some(records.saturating_mul(self.fan_out))
     }
 
     fn locked(&self) -> std::sync::MutexGuard<'_, RowTally> {
@@ -234,6 +238,7 @@ mod tests {
             limit,
             bytes_total,
             record_bytes_min: 2,
+            fan_out: 1,
             hint: None,
         }
     }

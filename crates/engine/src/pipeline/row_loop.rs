@@ -165,6 +165,7 @@ impl RowLoop<'_> {
                 let end = maker.end(at, records.len(), self.batch_rows);
                 let made = maker.make(&chunk, &records, at..end, &mut rejects, gauge)?;
                 account.rows_filtered += made.rows_filtered;
+                account.rows_added += made.rows_added;
                 self.write_all(&made, writer, &mut rejects, &mut account)
                     .await?;
                 at = end;
@@ -313,8 +314,7 @@ impl RowLoop<'_> {
         let mut refused_rows: Vec<usize> = refused.iter().map(|fault| fault.row).collect();
         refused_rows.sort_unstable();
         for row in refused_rows {
-            let place = made.location(first + row);
-            self.evidence.refused(place.byte_offset);
+            self.evidence.refused(made.row_id(first + row));
         }
         let mut rows = Vec::with_capacity(misfits.len() + refused.len());
         for fault in misfits.into_iter().chain(refused) {

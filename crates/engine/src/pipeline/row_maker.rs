@@ -15,10 +15,11 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use arrow_array::{BooleanArray, RecordBatch};
+use arrow_array::RecordBatch;
+use arrow_schema::DataType;
 use inrush_convert::{AfterSteps, Converter, RunStamp};
 use inrush_rows::chunk::{Chunk, RowNumbers};
-use inrush_rows::column::{Column, ColumnType};
+use inrush_rows::column::ColumnType;
 use inrush_rows::column_policy::ColumnChanges;
 use inrush_rows::location::Location;
 use inrush_rows::reject::{Reject, RejectCode, VALUE_BYTES_MAX};
@@ -26,8 +27,9 @@ use inrush_rows::typed_rows::{TypedColumn, TypedRows, odd_times_as_text, value_t
 use inrush_scan::Records;
 use inrush_transform::distinct::RowPlace;
 use inrush_transform::error::RunError;
-use inrush_transform::outcome::{FaultKind, RowFault};
+use inrush_transform::outcome::{self, FaultKind, RowFault};
 use inrush_transform::stages::StagedRunner;
+use inrush_transform::unpivot::Groups;
 use inrush_verdict::Phase;
 
 use super::rows_at_once::RowsAtOnce;
@@ -65,21 +67,30 @@ struct AfterFirst {
     tally: StepTally,
     /// [`StepPlan::output`].
     output: Option<OutputPart>,
+    /// The columns that steps make rows of.
+    groups: Arc<Groups>,
 }
 
 /// Rows of the target, and the way back to their records.
 pub struct MadeRows<'a> {
     /// The rows.
     pub batch: RecordBatch,
-    /// Records that the steps have filtered.
+    /// Rows that the steps have filtered.
     pub rows_filtered: u64,
+    /// Rows that the steps have made in addition to the records.
+    pub rows_added: u64,
     first: &'a Converter,
     chunk: &'a Chunk,
     records: &'a Records,
     /// A row goes to each output that takes it, so others may have a row that this target does not take.
     goes_to_each: bool,
-    /// For each row, its number among the rows that the first converter has made; `None` if they are the same.
-    origins: Option<Vec<u32>>,
+    /// For each row, the number of the row of the first converter from which it comes times `fan_out`, plus its own number among
+    /// the rows that this one became; `None` if they are the same rows.
+    origins: Option<Vec<u64>>,
+    /// The most rows that a record becomes.
+    fan_out: u64,
+    /// The columns that steps make these rows of.
+    groups: Arc<Groups>,
 }
 
 impl RowMaker {
@@ -156,11 +167,17 @@ impl RowMaker {
         let mut made = MadeRows {
             batch,
             rows_filtered,
+            rows_added: 0,
             first: &self.first,
             chunk,
             records,
             goes_to_each: output.is_some_and(|output| output.each),
             origins: None,
+            fan_out: 1,
+            groups: self
+                .after
+                .as_ref()
+                .map_or_else(Arc::default, |after| Arc::clone(&after.groups)),
         };
         if let Some(after) = &mut self.after {
             after.pass(&self.flow, &mut made, rejects, gauge)?;
@@ -186,16 +203,17 @@ impl AfterFirst {
         let runner = runner.map_err(|error| steps_error(&reading.name, error))?;
         let field_count = steps.read.len() + steps.planned.derived.len();
         let last = Converter::after_steps(&reading.columns, &steps.after, field_count);
-        let is_uuid = |column: &Column| column.column_type == ColumnType::Uuid;
-        let mut are_uuids: Vec<bool> = steps.read.iter().map(is_uuid).collect();
-        are_uuids.resize(field_count, false);
+        let read = steps.read.iter().map(|column| &column.column_type);
+        let derived = steps.planned.derived.iter();
+        let types = read.chain(derived.map(|column| &column.column_type));
+        let are_uuids = types.map(|own| *own == ColumnType::Uuid).collect();
         let is_converted = |index| steps.after.contains(&AfterSteps::Converted(index));
         let mut distinct = steps.planned.distinct_steps();
         Ok(AfterFirst {
             runner,
             input: 0,
             is_ready: distinct.all(|(_, step)| step.has_first_rows()),
-            rows_at_once: RowsAtOnce::new(),
+            rows_at_once: RowsAtOnce::new(steps.planned.fan_out()),
             last: last.map_err(|error| reading.convert_error(error))?,
             are_uuids,
             are_converted: (0..field_count).map(is_converted).collect(),
@@ -211,6 +229,7 @@ impl AfterFirst {
                 .collect(),
             tally: StepTally::default(),
             output: steps.output,
+            groups: Arc::new(steps.planned.groups()),
         })
     }
 
@@ -227,6 +246,7 @@ impl AfterFirst {
         let place = |row: usize| RowPlace {
             input,
             offset: made.first.row_offset(made.chunk, made.records, row),
+            part: 0,
         };
         let stepped = self.runner.run(&made.batch, &place);
         drop(stepping);
@@ -243,6 +263,7 @@ impl AfterFirst {
         self.rows_at_once.note(row_count, stepped.added_bytes);
         let filtered = stepped.counts.iter().map(|count| count.filtered);
         made.rows_filtered += filtered.sum::<u64>();
+        made.rows_added = stepped.counts.iter().map(|count| count.added).sum();
         for fault in stepped.faults {
             let is_fatal = fault.kind == FaultKind::FatalCheck;
             let reject = Reject {
@@ -257,7 +278,8 @@ impl AfterFirst {
             }
             rejects.push(reject);
         }
-        made.origins = stepped.kept.as_ref().map(kept_rows);
+        made.origins = stepped.origins;
+        made.fan_out = stepped.fan_out;
         self.convert(made, &stepped.batch, rejects);
         rejects.sort_by_key(|reject| reject.location.byte_offset);
         Ok(())
@@ -275,7 +297,8 @@ impl AfterFirst {
             columns: columns
                 .zip(&self.are_converted)
                 .map(|((values, is_uuid), is_converted)| TypedColumn {
-                    values: Some(match is_converted {
+                    // A column that became rows has no values.
+                    values: (*values.data_type() != DataType::Null).then(|| match is_converted {
                         true => odd_times_as_text(values).unwrap_or_else(|| Arc::clone(values)),
                         false => Arc::clone(values),
                     }),
@@ -318,7 +341,7 @@ impl AfterFirst {
         if batch.num_rows() < stepped.num_rows() {
             let left = 0..batch.num_rows();
             let number = |row| self.last.row_location(&chunk, &numbers, row).byte_offset as usize;
-            made.origins = Some(left.map(|row| made.origin(number(row)) as u32).collect());
+            made.origins = Some(left.map(|row| made.id(number(row))).collect());
         }
         made.batch = batch;
     }
@@ -343,10 +366,17 @@ const NULL_AFTER_STEPS: &str = "the value is NULL after the steps, and the colum
                                 `where`, give the column a value with coalesce(...), or allow NULL in the target";
 
 impl MadeRows<'_> {
-    /// The place of a row.
+    /// A number that this row alone has among the rows of its input: the byte offset of its record, if steps make no rows of it.
+    pub fn row_id(&self, row: usize) -> u64 {
+        let (record, part) = outcome::origin(self.origins.as_deref(), self.fan_out, row);
+        let offset = self.first.row_offset(self.chunk, self.records, record);
+        offset * self.fan_out + part
+    }
+
+    /// The place of a row: that of its record.
     pub fn location(&self, row: usize) -> Location {
-        let row = self.origin(row);
-        self.first.row_location(self.chunk, self.records, row)
+        let (record, _) = outcome::origin(self.origins.as_deref(), self.fan_out, row);
+        self.first.row_location(self.chunk, self.records, record)
     }
 
     /// A reject of a row, for a reason that was found after it was made.
@@ -355,14 +385,15 @@ impl MadeRows<'_> {
         row: usize,
         column: Option<&str>,
         code: RejectCode,
-        reason: String,
+        mut reason: String,
     ) -> Reject {
-        let row = self.origin(row);
+        let (record, part) = outcome::origin(self.origins.as_deref(), self.fan_out, row);
+        self.groups.say(&mut reason, part);
         let own = Reject {
             of_target: self.goes_to_each,
             ..self
                 .first
-                .reject_row(self.chunk, self.records, row, column, code, reason)
+                .reject_row(self.chunk, self.records, record, column, code, reason)
         };
         match (&own.column, column) {
             // The column is derived, so the record has no field of it.
@@ -374,12 +405,9 @@ impl MadeRows<'_> {
         }
     }
 
-    /// The number of a row among those that the first converter has made.
-    fn origin(&self, row: usize) -> usize {
-        match &self.origins {
-            None => row,
-            Some(origins) => origins[row] as usize,
-        }
+    fn id(&self, row: usize) -> u64 {
+        let origins = self.origins.as_ref();
+        origins.map_or(row as u64, |origins| origins[row])
     }
 }
 
@@ -408,12 +436,6 @@ pub fn reject_of_step(
 /// True if all rejects are of rows that only this target lacks.
 fn lacks_alone(output: Option<OutputPart>) -> bool {
     output.is_some_and(|output| output.each && output.is_alone)
-}
-
-/// The numbers of the rows that are left.
-fn kept_rows(kept: &BooleanArray) -> Vec<u32> {
-    let rows = 0..kept.len() as u32;
-    rows.filter(|row| kept.value(*row as usize)).collect()
 }
 
 fn shortened(mut value: String) -> String {

@@ -14,17 +14,24 @@ const GROWTH_MAX: usize = 4;
 
 /// The number of rows that pass the steps together next.
 #[derive(Debug)]
-pub struct RowsAtOnce(usize);
+pub struct RowsAtOnce {
+    next: usize,
+    max: usize,
+}
 
 impl RowsAtOnce {
-    /// The number for the first rows of a split.
-    pub fn new() -> RowsAtOnce {
-        RowsAtOnce(FIRST_ROWS)
+    /// The number for the first rows of a split, each of which becomes so many rows.
+    pub fn new(fan_out: u64) -> RowsAtOnce {
+        let of = |rows: usize| (rows as u64 / fan_out).max(1) as usize;
+        RowsAtOnce {
+            next: of(FIRST_ROWS),
+            max: of(ROWS_MAX),
+        }
     }
 
     /// The number for the next rows.
     pub fn get(&self) -> usize {
-        self.0
+        self.next
     }
 
     /// Notes the bytes that the steps added to some rows.
@@ -33,10 +40,10 @@ impl RowsAtOnce {
             return;
         }
         let fitting = match added_bytes {
-            0 => ROWS_MAX,
+            0 => self.max,
             _ => ADDED_BYTES.saturating_mul(rows) / added_bytes,
         };
-        self.0 = fitting.clamp(1, ROWS_MAX.min(self.0 * GROWTH_MAX));
+        self.next = fitting.clamp(1, self.max.min(self.next * GROWTH_MAX));
     }
 }
 
@@ -46,7 +53,7 @@ mod tests {
 
     /// The numbers of rows for rows that all get this many bytes.
     fn numbers(row_bytes: usize) -> Vec<usize> {
-        let mut rows = RowsAtOnce::new();
+        let mut rows = RowsAtOnce::new(1);
         let next = |_| {
             let own = rows.get();
             rows.note(own, own * row_bytes);
@@ -69,7 +76,7 @@ mod tests {
 
     #[test]
     fn a_number_that_fell_grows_again() {
-        let mut rows = RowsAtOnce::new();
+        let mut rows = RowsAtOnce::new(1);
         rows.note(512, 512 << 20);
         assert_eq!(rows.get(), 8);
         rows.note(8, 0);
@@ -77,5 +84,18 @@ mod tests {
         // The rest of a chunk may be no rows at all.
         rows.note(0, 0);
         assert_eq!(rows.get(), 32);
+    }
+
+    #[test]
+    fn rows_that_become_many_pass_in_small_numbers() {
+        for (fan_out, expected) in [(4, [128, 512, 2_048]), (10_000, [1, 1, 1])] {
+            let mut rows = RowsAtOnce::new(fan_out);
+            let numbers = [(); 3].map(|()| {
+                let own = rows.get();
+                rows.note(own, 0);
+                own
+            });
+            assert_eq!(numbers, expected);
+        }
     }
 }

@@ -15,7 +15,7 @@ use crate::verify::Tally;
 pub struct SplitEvidence {
     /// Sums of the rows that are sent, if more than their count is verified.
     tally: Option<Tally>,
-    /// Byte offsets of the rows that the destination refused.
+    /// The ids of the rows that the destination refused ([`MadeRows::row_id`](super::row_maker::MadeRows::row_id)).
     refused: Vec<u64>,
 }
 
@@ -36,9 +36,9 @@ impl SplitEvidence {
         }
     }
 
-    /// Notes the byte offset of a row that the destination refused.
-    pub fn refused(&mut self, byte_offset: u64) {
-        self.refused.push(byte_offset);
+    /// Notes the id of a row that the destination refused.
+    pub fn refused(&mut self, row_id: u64) {
+        self.refused.push(row_id);
     }
 
     /// The ledger's record of a range whose rows are all written. The next range begins.

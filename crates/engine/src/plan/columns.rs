@@ -95,7 +95,9 @@ impl KnownColumns<'_> {
         let columns = columns.into_iter().zip(places);
         let columns = columns.map(|(Assigned { detail, source }, place)| {
             let is_missing = place.is_none() && self.target_columns.is_some();
-            let is_for_steps = !detail.load || is_missing && self.is_used(&detail.name);
+            let is_unpivoted = self.steps.is_some_and(|steps| steps.unpivots(&detail.name));
+            let is_for_steps =
+                !detail.load || is_unpivoted || is_missing && self.is_used(&detail.name);
             if let (true, false, Some(target)) = (is_missing, is_for_steps, self.target_columns) {
                 return Err(self.no_column(&detail.name, target));
             }

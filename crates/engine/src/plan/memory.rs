@@ -244,8 +244,13 @@ fn stepped_bytes(reading: &Reading, chunk_bytes: u64) -> u64 {
     };
     let columns = steps.read.len() + steps.planned.derived.len();
     let row_text_bytes = 2 * reading.field_count.max(1) as u64;
-    let rows = (chunk_bytes / row_text_bytes).min(ROWS_MAX as u64);
-    2 * rows * columns as u64 * 17 + STEP_TEXT_COPIES * ADDED_BYTES as u64
+    let fan_out = reading.fan_out();
+    let rows = (chunk_bytes / row_text_bytes).saturating_mul(fan_out);
+    let rows = rows.min(fan_out.max(ROWS_MAX as u64));
+    // Columns that become rows have one value for each record.
+    let unused = steps.planned.unused().len();
+    let values = rows * (columns - unused) as u64 + rows.div_ceil(fan_out) * unused as u64;
+    2 * values * 17 + STEP_TEXT_COPIES * ADDED_BYTES as u64
 }
 
 /// The memory of the text that is read ahead for the streams: one file is fed at a time.

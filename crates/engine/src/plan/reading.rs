@@ -54,6 +54,12 @@ impl Reading {
         }
     }
 
+    /// The most rows of the target that a record becomes.
+    pub fn fan_out(&self) -> u64 {
+        let steps = self.steps.as_ref();
+        steps.map_or(1, |steps| steps.planned.fan_out())
+    }
+
     /// What makes the columns that are read of the records of the source. Before steps NULL is allowed in all of them, because a
     /// step may filter such rows. Fails if the columns do not fit the fields.
     pub fn converter(&self, stamp: RunStamp) -> Result<Converter, Error> {

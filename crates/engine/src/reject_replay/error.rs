@@ -52,6 +52,15 @@ pub enum ReplayError {
         /// A file of rows that one target refused.
         refused: PathBuf,
     },
+    /// The rejects of a flow are records of which some rows may be loaded.
+    #[error(
+        "flow `{flow}` makes several rows of a record (`unpivot`): its rejects are whole records, of which other rows are loaded \
+         already"
+    )]
+    Unpivoted {
+        /// The flow.
+        flow: String,
+    },
     /// The run's embedded database was removed when its command ended.
     #[error("run {run} loaded into an embedded server that ended with its command")]
     Gone {
@@ -74,6 +83,11 @@ impl ReplayError {
             ReplayError::UnknownFlow { .. } => {
                 Some("give the file its original name, or remove it from the folder".to_owned())
             }
+            ReplayError::Unpivoted { .. } => Some(
+                "correct the source, and load it again in place of the rows: with mode = \"replace\" or \"upsert\", or after \
+                 `inrush undo`"
+                    .to_owned(),
+            ),
             ReplayError::Gone { .. } => Some(
                 "load the corrected file with `inrush load`; embedded:FOLDER keeps the data"
                     .to_owned(),

@@ -151,6 +151,12 @@ pub fn replay(folder: &Path) -> Result<Option<Replay>, ReplayError> {
     if flows.is_empty() {
         return Ok(None);
     }
+    let unpivots = |flow: &&Flow| flow.steps.iter().any(|step| step.unpivot.is_some());
+    if let Some(flow) = flows.iter().find(unpivots) {
+        return Err(ReplayError::Unpivoted {
+            flow: flow.name.clone().unwrap_or_default(),
+        });
+    }
     if embedded(&package) {
         return Err(ReplayError::Gone { run });
     }

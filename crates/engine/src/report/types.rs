@@ -180,7 +180,7 @@ pub struct MembersReport {
     pub added: u64,
 }
 
-/// A step of a flow, and the rows that it saw: `rows_in = rows_out + filtered + rejected`.
+/// A step of a flow, and the rows that it saw: `rows_in + added = rows_out + filtered + rejected`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct StepReport {
     /// `derive`, `where`, `check` or `lookup`.
@@ -198,6 +198,9 @@ pub struct StepReport {
     /// Rows that failed a check with `else = "warn"`, and are loaded.
     #[serde(default)]
     pub warned: u64,
+    /// Rows that `unpivot` made in addition to those that reached it.
+    #[serde(default)]
+    pub added: u64,
     /// Rows whose key is not in the reference of a lookup.
     #[serde(default)]
     pub unmatched: u64,
@@ -229,6 +232,7 @@ impl StepReport {
             filtered: count.filtered,
             rejected: count.rejected,
             warned: count.warned,
+            added: count.added,
             unmatched: count.unmatched,
             unmatched_keys: keys.map(|(key, rows)| UnmatchedKey { key, rows }).collect(),
         }

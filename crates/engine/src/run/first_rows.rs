@@ -144,7 +144,7 @@ impl Pass<'_> {
             StagedRunner::new(&self.steps.evaluator, &self.before).map_err(of_steps)?;
         let mut reader = stream.open(split)?;
         let mut records = Records::default();
-        let mut rows_at_once = RowsAtOnce::new();
+        let mut rows_at_once = RowsAtOnce::new(self.before.fan_out());
         let mut rejects = Vec::new();
         while let Some(chunk) = reader.next_chunk(&mut records)? {
             if self.stop.asked().is_some() {
@@ -162,19 +162,17 @@ impl Pass<'_> {
                 let place = |row: usize| RowPlace {
                     input: split.input as u32,
                     offset: converter.row_offset(&chunk, &records, row),
+                    part: 0,
                 };
                 let stepped = runner.run(&batch, &place).map_err(of_steps)?;
                 rows_at_once.note(batch.num_rows(), stepped.added_bytes);
                 let reached = stepped.batch.num_rows();
                 self.rows.fetch_add(reached as u64, Ordering::Relaxed);
-                let noted = match &stepped.kept {
-                    None => self.distinct.note(&stepped.batch, &place, &self.builder),
-                    Some(kept) => {
-                        let rows: Vec<usize> = kept.values().set_indices().collect();
-                        let place = |row: usize| place(rows[row]);
-                        self.distinct.note(&stepped.batch, &place, &self.builder)
-                    }
+                let place = |row: usize| {
+                    let (row, part) = stepped.origin(row);
+                    RowPlace { part, ..place(row) }
                 };
+                let noted = self.distinct.note(&stepped.batch, &place, &self.builder);
                 noted.map_err(of_steps)?;
                 at = end;
             }

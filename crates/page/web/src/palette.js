@@ -72,7 +72,7 @@ export const CAUSES = [
 /** What becomes of the rows that reach a step; `field` is the count of the report. */
 export const ROW_FLOW = [
   { ...plain("rows_out", "left the step", "rows that went on to the next step, or were loaded"), field: "rows_out" },
-  { ...hatched("rows_filtered", "filtered", "rows that a condition did not keep", 45), field: "filtered" },
+  { ...hatched("rows_filtered", "filtered", "rows that a condition did not keep, or that had the key of an earlier row", 45), field: "filtered" },
   { ...hatched("rows_rejected", "rejected", "rows that a check, a lookup or an expression refused", 135), field: "rejected" },
 ];
 

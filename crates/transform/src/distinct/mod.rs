@@ -23,7 +23,7 @@ use twox_hash::XxHash3_64;
 
 use crate::error::{RunError, StepError, StepErrorKind, arrow_error};
 use crate::key::{KeyClass, append_key_with_nulls, key_text};
-use crate::outcome::{StepCount, Stepped};
+use crate::outcome::{StepCount, Stepped, origins_of};
 use crate::spec::InputColumn;
 use crate::types::sql_name;
 
@@ -39,8 +39,10 @@ const SHARDS: usize = 64;
 pub struct RowPlace {
     /// The index of the input.
     pub input: u32,
-    /// Its position in the input.
+    /// The position of its record in the input.
     pub offset: u64,
+    /// Its number among the rows that steps have made of the record.
+    pub part: u64,
 }
 
 /// A step that keeps the first of several rows, as it is declared.
@@ -306,7 +308,8 @@ impl DistinctRunner {
                 0 => batch.clone(),
                 _ => filter_record_batch(batch, &kept).map_err(arrow_error)?,
             },
-            kept: (filtered > 0).then_some(kept),
+            origins: (filtered > 0).then(|| origins_of(&kept)),
+            fan_out: 1,
             faults: Vec::new(),
             counts: vec![StepCount {
                 rows_in: batch.num_rows() as u64,

@@ -43,7 +43,11 @@ fn batch(rows: &[Row]) -> RecordBatch {
 }
 
 fn at(input: u32, offset: u64) -> RowPlace {
-    RowPlace { input, offset }
+    RowPlace {
+        input,
+        offset,
+        part: 0,
+    }
 }
 
 /// The places of the rows that a runner keeps.
@@ -52,13 +56,8 @@ fn kept(runner: &mut DistinctRunner, rows: &[Row]) -> Result<Vec<RowPlace>, RunE
     let count = stepped.counts[0];
     assert_eq!(count.rows_in, rows.len() as u64);
     assert_eq!(count.rows_out(), stepped.batch.num_rows() as u64);
-    Ok(match stepped.kept {
-        None => rows.iter().map(|row| row.2).collect(),
-        Some(kept) => {
-            let rows = kept.values().set_indices().map(|row| rows[row].2);
-            rows.collect()
-        }
-    })
+    let left = 0..stepped.batch.num_rows();
+    Ok(left.map(|row| rows[stepped.origin(row).0].2).collect())
 }
 
 /// Rows with few different keys, in the order of their source.

@@ -277,7 +277,7 @@ impl NewTypes<'_> {
                         "a new target cannot have the derived column `{}`: no type holds its values",
                         derived.name
                     ),
-                    "CAST it AS VARCHAR",
+                    "create the target first, or CAST the column AS VARCHAR",
                 )
                 .into()),
         }

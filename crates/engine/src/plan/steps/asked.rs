@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use inrush_package::{CheckElse, DISTINCT_BYTES_MAX, Flow, OutputElse, Package, Step};
+use inrush_package::{CheckElse, DISTINCT_BYTES_MAX, Flow, OutputElse, Package, Step, Unpivot};
 use inrush_rows::column::{Column, ColumnType};
 use inrush_rows::suggest::{listed, suggestion};
 use inrush_transform::distinct::DistinctSpec;
@@ -11,6 +11,7 @@ use inrush_transform::evaluator::Evaluator;
 use inrush_transform::plan::Steps;
 use inrush_transform::spec::{Derivation, InputColumn, Otherwise, OutputSpec, StepSpec};
 use inrush_transform::stages::{FlowStep, Staged};
+use inrush_transform::unpivot::UnpivotSpec;
 
 use super::OutputPart;
 use super::bound::BoundSteps;
@@ -73,7 +74,9 @@ impl<'a> AskedSteps<'a> {
         let steps = flow.steps.iter();
         let keys = steps.clone().flat_map(|step| step.on.iter().flatten());
         let distinct = steps.flat_map(|step| step.distinct_on.iter().flatten());
-        let keys = keys.map(|(name, _)| name).chain(distinct);
+        let unpivoted = flow.steps.iter().flat_map(|step| step.unpivot.iter());
+        let unpivoted = unpivoted.flat_map(|unpivot| &unpivot.columns);
+        let keys = keys.map(|(name, _)| name).chain(distinct).chain(unpivoted);
         named.extend(keys.map(|name| name.to_ascii_lowercase()));
         let mut specs = Vec::with_capacity(flow.steps.len());
         for (at, step) in flow.steps.iter().enumerate() {
@@ -84,19 +87,28 @@ impl<'a> AskedSteps<'a> {
                 evaluator: &evaluator,
                 options,
             };
-            specs.extend(match (&step.lookup, &step.distinct_on) {
-                (Some(lookup), _) => {
-                    Some(FlowStep::Lookup(reference::read(&reading, step, lookup)?))
-                }
-                (None, Some(columns)) => {
-                    distinct::refuse_shares(flow_name, at + 1, options)?;
-                    distinct::refuse_members(flow_name, at + 1, &flow.steps[..at])?;
-                    Some(FlowStep::Distinct(DistinctSpec {
-                        columns: columns.clone(),
-                        bytes_max: step.memory_bytes_max.unwrap_or(DISTINCT_BYTES_MAX),
-                    }))
-                }
-                (None, None) => spec(step).map(FlowStep::Expressions),
+            specs.extend(if let Some(lookup) = &step.lookup {
+                Some(FlowStep::Lookup(reference::read(&reading, step, lookup)?))
+            } else if let Some(columns) = &step.distinct_on {
+                distinct::refuse_shares(flow_name, at + 1, options)?;
+                distinct::refuse_members(flow_name, at + 1, &flow.steps[..at])?;
+                Some(FlowStep::Distinct(DistinctSpec {
+                    columns: columns.clone(),
+                    bytes_max: step.memory_bytes_max.unwrap_or(DISTINCT_BYTES_MAX),
+                }))
+            } else if let Some(Unpivot {
+                columns,
+                name,
+                value,
+            }) = &step.unpivot
+            {
+                Some(FlowStep::Unpivot(UnpivotSpec {
+                    columns: columns.clone(),
+                    name: name.clone(),
+                    value: value.clone(),
+                }))
+            } else {
+                spec(step).map(FlowStep::Expressions)
             });
         }
         specs.extend(output.map(FlowStep::Expressions));
@@ -113,6 +125,11 @@ impl<'a> AskedSteps<'a> {
     /// True if an expression names this column.
     pub fn uses(&self, column: &str) -> bool {
         self.named.contains(&column.to_ascii_lowercase())
+    }
+
+    /// True if a step makes rows of this column, so that it is no column of these rows.
+    pub fn unpivots(&self, column: &str) -> bool {
+        self.flow.unpivots(column)
     }
 
     /// True if a step derives this column.
@@ -175,7 +192,7 @@ impl<'a> AskedSteps<'a> {
             for column in step.added() {
                 let own = index;
                 index += 1;
-                if declared.load == Some(false) {
+                if declared.load == Some(false) || self.unpivots(&column.name) {
                     continue;
                 }
                 let place = match target {

@@ -94,7 +94,7 @@ impl BoundSteps {
                 .map(|column| TypedField {
                     name: column.name.clone(),
                     data_type: column.column_type.arrow(),
-                    is_uuid: false,
+                    is_uuid: column.column_type == ColumnType::Uuid,
                     native: None,
                 })
                 .collect(),
@@ -164,13 +164,14 @@ fn step((step, planned): (&Step, &StagedStep)) -> Value {
         distinct_on,
         // The memory limit does not change any row.
         memory_bytes_max: _,
+        unpivot,
     } = step;
     // Its rows are described by their digest. Runs add members themselves, so a reference that gets them is described by its name:
     // the number of a key stays the same.
     let reference = match planned {
         StagedStep::Lookup(planned) if planned.members().is_some() => Some(json!(lookup)),
         StagedStep::Lookup(planned) => Some(json!(planned.spec.reference.digest())),
-        StagedStep::Expressions(_) | StagedStep::Distinct(_) => None,
+        StagedStep::Expressions(_) | StagedStep::Distinct(_) | StagedStep::Unpivot(_) => None,
     };
     let mut said = Description::default();
     said.say_some("derive", derive.as_ref().map(|columns| json!(columns)))
@@ -183,6 +184,7 @@ fn step((step, planned): (&Step, &StagedStep)) -> Value {
         .say_some("fold", (!fold.patterns().is_empty()).then(|| json!(fold)))
         .say_some("take", take.as_ref().map(|take| json!(take)))
         .say_some("unmatched", unmatched.as_ref().map(|it| json!(it)))
-        .say_some("distinct_on", distinct_on.clone());
+        .say_some("distinct_on", distinct_on.clone())
+        .say_some("unpivot", unpivot.as_ref().map(|it| json!(it)));
     said.into()
 }

@@ -69,7 +69,7 @@ impl StepPlan {
     pub fn members(&self, step: usize) -> Option<&Arc<Members>> {
         match self.planned.steps.get(step)? {
             StagedStep::Lookup(lookup) => lookup.members(),
-            StagedStep::Expressions(_) | StagedStep::Distinct(_) => None,
+            StagedStep::Expressions(_) | StagedStep::Distinct(_) | StagedStep::Unpivot(_) => None,
         }
     }
 

@@ -9,6 +9,7 @@ use inrush_transform::plan::StepAction;
 use inrush_transform::spec::{Otherwise, OutputSpec};
 use inrush_transform::stages::{PlannedLookup, StagedStep};
 use inrush_transform::types::sql_name;
+use inrush_transform::unpivot::PlannedUnpivot;
 
 use super::StepPlan;
 
@@ -33,6 +34,10 @@ pub fn lines(steps: &StepPlan) -> Vec<String> {
             StagedStep::Expressions(step) => step,
             StagedStep::Lookup(lookup) => {
                 lines.push(format!("step {number}: {}", lookup_words(lookup)));
+                continue;
+            }
+            StagedStep::Unpivot(unpivot) => {
+                lines.push(format!("step {number}: {}", unpivot_words(unpivot)));
                 continue;
             }
             StagedStep::Distinct(distinct) => {
@@ -147,6 +152,18 @@ fn lookup_words(lookup: &PlannedLookup) -> String {
                 bytes(on_disk)
             ),
         }
+    )
+}
+
+fn unpivot_words(unpivot: &PlannedUnpivot) -> String {
+    let [name, value] = unpivot.added();
+    format!(
+        "unpivot {}: each row becomes {}, with the name of the column in {} and its value in {} {}",
+        unpivot.what(),
+        counted(unpivot.fan_out(), "row"),
+        name.name,
+        value.name,
+        sql_name(&value.column_type)
     )
 }
 

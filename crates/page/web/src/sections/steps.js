@@ -27,22 +27,23 @@ function rowFlow(flow, number) {
   const last = flow.steps.at(-1);
   const filtered = sum(flow.steps.map((step) => step.filtered));
   const rejected = sum(flow.steps.map((step) => step.rejected));
+  const added = sum(flow.steps.map((step) => step.added ?? 0));
   return figure({
     id: `row-flow-${number + 1}`,
     title: `Rows of ${flow.flow} through its steps`,
-    says: `${counted(first.rows_in, "row")} reached the first step, ${count(last.rows_out)} left the last one; ${count(filtered)} filtered, ${count(rejected)} rejected.`,
+    says: `${counted(first.rows_in, "row")} reached the first step, ${count(last.rows_out)} left the last one; ${added > 0 ? `${count(added)} added, ` : ""}${count(filtered)} filtered, ${count(rejected)} rejected.`,
     legend: kinds,
     draw: ({ width, isPaper }) =>
-      stackedBars({ width, isPaper, bars, most: Math.max(1, ...flow.steps.map((step) => step.rows_in)), format: count, label: "rows" }),
+      stackedBars({ width, isPaper, bars, most: Math.max(1, ...flow.steps.map((step) => step.rows_in + (step.added ?? 0))), format: count, label: "rows" }),
   });
 }
 
 function stepsTable(flows) {
-  const fields = ["rows_in", "rows_out", "filtered", "rejected", "warned", "unmatched"];
+  const fields = ["rows_in", "added", "rows_out", "filtered", "rejected", "warned", "unmatched"];
   const rows = flows.flatMap((each) =>
     each.steps.map((step, index) => [each.flow, `${index + 1}: ${step.step}`, step.what, ...fields.map((name) => count(step[name] ?? 0))]),
   );
-  const heads = ["In", "Out", "Filtered", "Rejected", "Warned", "Without a match"];
+  const heads = ["In", "Added", "Out", "Filtered", "Rejected", "Warned", "Without a match"];
   return table(
     "Rows through the steps",
     [{ name: "Flow" }, { name: "Step" }, { name: "Condition or columns" }, ...heads.map((name) => ({ name, right: true }))],

@@ -81,11 +81,8 @@ pub fn find(
                 let made = maker.make(&chunk, &scanned, at..end, &mut rejects, &gauge)?;
                 rejects.clear();
                 for row in 0..made.batch.num_rows() {
-                    if !refused_before.is_empty() {
-                        let place = made.location(row);
-                        if refused_before.remove(&place.byte_offset) {
-                            continue;
-                        }
+                    if !refused_before.is_empty() && refused_before.remove(&made.row_id(row)) {
+                        continue;
                     }
                     if let Some(refused) = left.next_if(|refused| refused.number == number) {
                         let cause = refused.cause.clone();
