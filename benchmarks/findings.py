@@ -9,7 +9,8 @@ import statistics
 from collections.abc import Sequence
 from typing import Any
 
-# The side that all others are compared with, and the side that is not a peer but the limit.
+# All sides are compared with `OURS`. `LIMIT` is not a peer: the server loads the rows without the
+# work of a client.
 OURS = "inrush"
 LIMIT = "server alone"
 
@@ -57,8 +58,7 @@ def stopped(facts: Facts, case: tuple[str, int], side: str) -> Run | None:
 def ratios(facts: Facts, case: tuple[str, int], side: str) -> list[float]:
     """Return a side's wall time over Inrush's, for each round that has both.
 
-    There is none if either was ever stopped, because the completed rounds are then only the good
-    ones.
+    The list is empty if either was ever stopped: its completed rounds are then only the good ones.
     """
     if stopped(facts, case, side) or stopped(facts, case, OURS):
         return []

@@ -1,7 +1,8 @@
 """A server of Arrow Flight SQL that gives a result in partitions, for the driver of ADBC.
 
-It has what the driver needs to read: DuckDB runs a statement when its `FlightInfo` is asked for,
-and each endpoint of that is a partition of the result.
+It has only the calls that the driver needs to read. When the driver asks for the `FlightInfo` of a
+statement, DuckDB runs the statement. Each endpoint of the `FlightInfo` is a partition of the
+result.
 """
 
 from __future__ import annotations
@@ -80,7 +81,7 @@ class FlightSql(flight.FlightServerBase):  # type: ignore[misc]
             result = self.database.sql(statement).to_arrow_table()
             self._results.append(result)
             number = len(self._results) - 1
-        # A condition that no row holds asks for the columns.
+        # A statement whose condition is never true only asks for the columns.
         cuts = self.cuts if "1 = 0" not in statement else ()
         bounds = itertools.pairwise((0, *cuts, result.num_rows))
         endpoints = [

@@ -91,7 +91,7 @@ def make(seed: int) -> Guessed:
 
 
 def play(seed: int, database: Database, inrush: Inrush) -> Judgement:
-    """Guess from the samples, load them with the later rows, and judge the rows in the table."""
+    """Guess from the samples, load these and later rows, and judge the rows in the table."""
     chosen = make(seed)
     file = inrush.write("guessed.csv", chosen.lines(later=False))
     to = ("--to", database.url, "--table", "guessed", "--save", "guessed.toml", "--force")
@@ -124,7 +124,7 @@ def _judge(
         cursor.execute("SELECT * FROM guessed")
         result = cursor.pgresult
     assert result is not None
-    # It is not clear whether an empty field at the end is a field: a note says so.
+    # The guess may take empty fields at the end for columns or not: a note says so.
     seen = [place for place, column in enumerate(chosen.columns, 1) if any(column.samples)]
     if not max(seen, default=0) < result.nfields <= chosen.width:
         fault(f"width: the table has {result.nfields} columns for {chosen.width} fields")

@@ -69,7 +69,7 @@ _ITEM = re.compile(
     r"|(?P<amount>[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+))\s*(?P<unit>[A-Za-z]*))",
     re.A,
 )
-# `10-02:03` begins with ten years instead.
+# A clock directly after the number needs a `+`: `10-02:03` begins with ten years.
 _CLOCK_IS_NEXT = re.compile(r"(?:\s+[+-]?|\+)[0-9]+:", re.A)
 
 
@@ -108,7 +108,7 @@ def _words(text: str, fields: str) -> Parts | None:
         match = _ITEM.match(body, at)
         if match is None:
             return None
-        # PostgreSQL knows neither `day+01` nor `day-2h`, nor a number at the end of another word.
+        # PostgreSQL accepts neither `day+01` nor `day-2h`, nor a number right after another word.
         number_at = match.end("blanks")
         is_apart = number_at == 0 or not body[number_at - 1].isalpha()
         signs = ("sign", "years_sign", "amount")

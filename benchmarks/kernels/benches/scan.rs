@@ -1,4 +1,4 @@
-//! Measures finding the ends of records and fields, by each kind of instructions, and the pass over the ranges of a
+//! Measures how fast the ends of records and fields are found, for each instruction set, and the pass over the ranges of a
 //! file that finds where records begin.
 //!
 //! The text is a chunk of lineitem's lines in many dialects.

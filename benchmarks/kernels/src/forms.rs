@@ -3,7 +3,7 @@
 use crate::Random;
 use crate::lineitem::TEXT_FIELDS;
 
-/// dbgen's lines with `delimiter` between fields and `end` after the last one; `write` writes the field with an index.
+/// dbgen's lines with `delimiter` between fields and `end` after the last one. `write` is given the index of each field.
 pub fn rewritten(
     text: &str,
     delimiter: &str,
@@ -28,7 +28,7 @@ pub fn as_it_is(written: &mut String, _index: usize, field: &str) {
     written.push_str(field);
 }
 
-/// Quotes around the fields of text of lineitem.
+/// Quotes around lineitem's text fields.
 pub fn text_quoted(written: &mut String, index: usize, field: &str) {
     match TEXT_FIELDS.contains(&index) {
         true => all_quoted(written, index, field),

@@ -1,7 +1,7 @@
 //! The pace of a load: a requested rate, and pauses while a server's replicas catch up.
 //!
-//! Every block or batch of every stream passes here before it is sent, and the rows of a source whose rate is limited pass
-//! here once they were received. The pipeline decides who pauses and why.
+//! Every block or batch of every stream passes here before it is sent. The rows of a source with a rate limit pass here
+//! after they are received. The pipeline decides when to pause, and why.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
@@ -36,7 +36,7 @@ impl Default for Pace {
 }
 
 impl Pace {
-    /// The rate limit, in bytes per second.
+    /// A pace with this rate limit, in bytes per second.
     pub fn new(rate_bytes_max: Option<u64>) -> Pace {
         Pace {
             rate_bytes_max,
@@ -121,8 +121,7 @@ impl Pace {
     }
 }
 
-/// Bytes of a batch's values in their Arrow buffers: a rate limit counts these for rows that are handed over as
-/// batches.
+/// Bytes of a batch's values in their Arrow buffers. A rate limit counts them if rows are passed on as batches.
 pub fn value_bytes(batch: &RecordBatch) -> u64 {
     let bytes = batch.columns().iter().map(|column| {
         // No column has more bytes than the type can count.
@@ -200,7 +199,7 @@ mod tests {
         pace.pass_on_thread(20_000, &stop);
         pace.pass_on_thread(1, &stop);
         assert!(begun.elapsed() >= Duration::from_millis(20));
-        // An hour's worth.
+        // Bytes for an hour at this rate.
         pace.pass_on_thread(3_600_000_000, &stop);
         stop.ask(StopReason::Interrupted);
         pace.pass_on_thread(1, &stop);

@@ -58,8 +58,7 @@ pub const fn to_postgres(number: i64) -> i64 {
     number.wrapping_sub(POSTGRES_EPOCH_MICROSECONDS)
 }
 
-/// True if a number in a batch is one of microseconds since 1970, as Arrow has it: neither an infinity nor outside the
-/// range of 64 bits.
+/// True if a number in a batch means the same in Arrow: microseconds since 1970, neither an infinity nor a wrapped number.
 #[inline(always)]
 pub const fn is_plain(number: i64) -> bool {
     number >= MIN

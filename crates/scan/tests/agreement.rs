@@ -27,7 +27,7 @@ fn any_limit() -> impl Strategy<Value = usize> {
     prop_oneof![4 => Just(1 << 20), 1 => 1usize..40]
 }
 
-/// The dialects that the fastest machine reads.
+/// Dialects that the scanner reads in its fastest way.
 fn common_dialect() -> impl Strategy<Value = Dialect> {
     let terminator = prop_oneof![
         6 => Just(Terminator::Any),
@@ -101,7 +101,7 @@ fn fixed_dialect() -> impl Strategy<Value = Dialect> {
         (prop::collection::vec(position, 1..5), unit, record).prop_map(|(fields, unit, record)| {
             FixedWidth {
                 fields,
-                // What `check` refuses.
+                // `check` refuses other units for records of a fixed number of bytes.
                 unit: match record {
                     RecordEnd::Bytes(_) => PositionUnit::Bytes,
                     RecordEnd::Line { .. } => unit,
@@ -137,8 +137,8 @@ fn any_dialect() -> impl Strategy<Value = Dialect> {
     ]
 }
 
-/// Pieces that are hard together: specials in rows, line ends of all kinds, and runs that push the next bytes over the
-/// edge of a block.
+/// Pieces whose combinations are hard to scan: special bytes next to each other, line ends of all kinds, and long runs
+/// that push the next bytes over the edge of a block.
 fn any_text() -> impl Strategy<Value = Vec<u8>> {
     let piece = prop_oneof![
         6 => prop::sample::select(vec![
@@ -152,7 +152,7 @@ fn any_text() -> impl Strategy<Value = Vec<u8>> {
     prop::collection::vec(piece, 0..60).prop_map(|pieces| pieces.concat())
 }
 
-/// Text with almost no faults, so that the fast ways are used.
+/// Text with almost no faults, so that the fast paths are taken.
 fn regular_text() -> impl Strategy<Value = Vec<u8>> {
     let field = prop::sample::select(vec![
         "",
@@ -240,7 +240,7 @@ fn in_two_parts(dialect: &Dialect, text: &[u8], cut: usize) -> Scanned {
     Ok((text.len(), all))
 }
 
-/// The result without the hint about the unfinished record, which is not a part of the answer.
+/// The result without `multiline`: this hint about a record that is too long may differ between splits.
 fn without_hint(scanned: Scanned) -> Scanned {
     scanned.map_err(
         |ScanError::RecordTooLong {

@@ -19,7 +19,7 @@ pub enum KeyClass {
     Number,
     /// Texts, by their bytes.
     Text,
-    /// Texts, without regard to some differences.
+    /// Texts; some differences are ignored, such as upper and lower case.
     Folded(Folds),
     /// Booleans.
     Bool,
@@ -27,7 +27,7 @@ pub enum KeyClass {
     Date,
     /// Times of the day.
     Time,
-    /// Timestamps of an unnamed zone.
+    /// Timestamps without a zone.
     Timestamp,
     /// Timestamps with a zone.
     TimestampTz,
@@ -54,7 +54,7 @@ impl KeyClass {
         })
     }
 
-    /// The class in which texts are compared without regard to these differences.
+    /// The class in which these differences of texts are ignored.
     pub fn folded(self, folds: Folds) -> KeyClass {
         match self {
             KeyClass::Text if !folds.is_none() => KeyClass::Folded(folds),
@@ -132,7 +132,7 @@ fn append_value(array: &ArrayRef, class: KeyClass, row: usize, key: &mut Vec<u8>
     }
 }
 
-/// A number without zeros at its end, and the digits that are left behind the point: 1.50 is 15 and 1, 100 is 1 and -2.
+/// A number without zeros at the end of its fraction, and the digits that remain after the point: 1.50 is 15 and 1.
 fn append_number(mut value: i128, scale: i8, key: &mut Vec<u8>) {
     let mut scale = i32::from(scale);
     if value == 0 {
@@ -143,7 +143,7 @@ fn append_number(mut value: i128, scale: i8, key: &mut Vec<u8>) {
         scale -= 1;
     }
     key.push(scale as u8);
-    // The bytes in front of a small number are all the same.
+    // The high bytes of a small number are all the same, and are left out.
     let bytes = value.to_le_bytes();
     let filler = if value < 0 { 0xff } else { 0 };
     let length = bytes

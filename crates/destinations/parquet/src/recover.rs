@@ -1,7 +1,7 @@
 //! Finishes runs that a crash has stopped between the exchanges of their tables, or before they were cleaned up.
 //!
-//! A run that is in one of its tables is switched as far as its user can see. So the next process that opens the folder
-//! finishes it, or removes its staging, before anything else is planned.
+//! Readers already see a run that is in one of its tables, so it must be finished. The next process that opens the folder
+//! finishes it, or removes its staging, before it plans anything else.
 
 use inrush_destination::{Error, Result, RunState};
 
@@ -11,7 +11,7 @@ use crate::options::Options;
 use crate::publish;
 use crate::run::{ParquetRun, remove_staging};
 
-/// Publishes the rest of all such runs that no living process has locked, and removes their staging.
+/// Publishes the remaining tables of each such run, unless a living process has locked it, and removes its staging.
 pub(super) fn finish_published(root: &Root, options: &Options) -> Result<()> {
     for seen in root.stored_runs()? {
         let is_untidy = match seen.record.state {

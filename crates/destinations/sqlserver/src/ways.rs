@@ -16,14 +16,14 @@ use crate::staging::Staging;
 pub enum Way {
     /// The target is new: the staging table gets its name.
     Rename,
-    /// By SWITCH. The target has this shape, and the staging table has its indexes and CHECKs by now.
+    /// By SWITCH. The target has this shape, and the staging table has its indexes and CHECKs already.
     Switch(Box<TableShape>),
-    /// By INSERT ... SELECT; because of this, if SWITCH would have been better.
+    /// By INSERT ... SELECT, with the reason if SWITCH would have been better and is not possible.
     Copy(Option<String>),
 }
 
 impl Way {
-    /// True if the staging table is a columnstore by now.
+    /// True if the staging table has been made a columnstore.
     pub fn builds_columnstore(&self, options: &Options) -> bool {
         match self {
             Way::Rename => options.columnstore,
@@ -99,7 +99,7 @@ fn build_columnstore(session: &mut SqlSession, staging: &Staging) -> Result<()> 
     Ok(())
 }
 
-/// True if some rows could be switched: those of a partition, or of a table, that is empty or will be.
+/// True if some rows could be switched: their partition or their table is empty, or will be emptied.
 fn is_useful(
     session: &mut SqlSession,
     staging: &Staging,

@@ -8,14 +8,14 @@ use inrush_rows::printable::escaped;
 
 use crate::run::plan::PlanFacts;
 
-/// Says below the head that a run would do nothing.
+/// The line below the head if a run would do nothing.
 pub const NOTHING_LEFT: &str = "Nothing is left to load, so a run does nothing.";
 
 const HEAD: &str = "\
-A statement in a comment cannot be run from a script: its rows follow it, it is run under a condition, or words in angle
-brackets stand for values that only the run knows. So this script loads no rows and enters no run into the ledger. A name
-with angle brackets stands for the name that the run chooses. Run it only in an empty database or a copy: it replaces tables
-by ones without rows, and it runs the statements of `pre_sql` and `post_sql`.";
+A statement is a comment if a script cannot run it: the run sends rows after it, runs it only under a condition, or puts
+values into it that are not known yet (words in angle brackets). So this script loads no rows and enters no run into the
+ledger. A name with angle brackets stands for the name that the run chooses. Run the script only in an empty database or a
+copy: it replaces tables with empty ones, and it runs the statements of `pre_sql` and `post_sql`.";
 
 const NO_SQL: &str = "This destination is loaded without SQL, so there is no statement.";
 
@@ -56,7 +56,7 @@ pub fn fmt_script_part(
 pub fn fmt_script_step(f: &mut fmt::Formatter<'_>, step: &Step, end: StatementEnd) -> fmt::Result {
     let (Action::Statement(sql), Times::Once) = (&step.action, &step.times) else {
         let text = step.to_string();
-        // What is no statement is a comment already.
+        // A step without a statement is written as a comment already.
         return fmt_comment(f, text.strip_prefix("-- ").unwrap_or(&text));
     };
     let sql = sql.trim_end();

@@ -1,5 +1,5 @@
-//! The sample: pieces of the files or tables, few enough to be read in seconds, spread over all of them. Each is a split that
-//! the engine reads like any other.
+//! The sample: pieces from all parts of the files or tables, few enough to be read in seconds. Each piece is a split that the
+//! engine reads like any other.
 
 use std::ops::Range;
 use std::path::PathBuf;
@@ -19,7 +19,7 @@ const BEGINNING_BYTES: u64 = 128 << 20;
 /// Portions for each stream: more than a fast loader reads in the given time.
 const PORTIONS_PER_STREAM: u64 = 24;
 
-/// Bytes of all portions together.
+/// The most bytes of all portions together.
 const SAMPLE_BYTES_MAX: u64 = 2 << 30;
 
 /// A piece of a file or a table that belongs to the sample.
@@ -92,7 +92,7 @@ fn of_work(source: &dyn Source, splits: &[Split], wanted: u64) -> Result<Vec<Por
     let count = candidates.len() as u64;
     let mut chosen = Vec::new();
     for number in far_apart(count.min(wanted)) {
-        // Evenly over all pieces, however many they are.
+        // The chosen pieces are spread evenly over all pieces.
         let index = number * count / count.min(wanted);
         let split = candidates[index as usize].clone();
         let place = place(&*split.input, stored_range(&split));
@@ -145,7 +145,7 @@ fn candidates(source: &dyn Source, split: &Split) -> Result<Vec<Split>, Error> {
     }
 }
 
-/// The pieces of a split of a table or a query that are as small as a portion; itself, if it is not cut further.
+/// The pieces of a split of a table or a query, each as small as a portion; the split itself if it cannot be cut further.
 fn pieces_of_table(source: &dyn Source, split: &Split) -> Result<Vec<Split>, Error> {
     let input = &split.input;
     let is_own = |piece: &SourceSplit| {
@@ -163,7 +163,7 @@ fn pieces_of_table(source: &dyn Source, split: &Split) -> Result<Vec<Split>, Err
     })
 }
 
-/// The stored bytes of a portion that are read; of a portion at the file's beginning, only a part.
+/// The stored bytes of a portion that are read. Of a file that is read from its beginning, only its first part is read.
 fn stored_range(split: &Split) -> Range<u64> {
     let range = split.range.clone();
     let end = match split.input.is_typed() {

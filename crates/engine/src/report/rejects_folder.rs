@@ -1,9 +1,10 @@
 //! The folder of a run's rejects, for one attempt of the run.
 //!
 //! Every attempt writes into a folder of its own. An attempt that resumes a run moves the files that it keeps into a
-//! new folder, and puts it in the place of the old one ([`RejectsFolder::renew`]). A process of an earlier attempt may
-//! have been suspended meanwhile, for any time. It has the old folder open and does not use its path. So it cannot remove
-//! or overwrite a file of a unit that another process has committed, even before it learns that its run was resumed.
+//! new folder, which then takes the place of the old one ([`RejectsFolder::renew`]). A process of an earlier attempt may
+//! have been suspended for any length of time, and may continue. It has the old folder open and does not use its path. So
+//! it cannot remove or overwrite a file of a unit that another process has committed, even before it learns that its run
+//! was resumed.
 
 use std::collections::HashSet;
 use std::fs::{self, File};
@@ -63,7 +64,7 @@ impl RejectsFolder {
         let made = fs::DirBuilder::new().mode(0o700).create(&next_path);
         made.map_err(failed_at(&next_path))?;
         let next = RejectsFolder::open(&next_path)?;
-        // A folder is not listed while files leave it.
+        // All names are read first: a folder must not be listed while files are moved out of it.
         for name in self.names(is_kept)? {
             let moved = renameat(&self.folder, &name, &next.folder, &name);
             moved.map_err(|errno| self.failed(&name, errno))?;
@@ -172,7 +173,7 @@ pub fn complete_renewal(run_folder: &Path) -> Result<(), Error> {
     let failed_at = |source| failed(&next, source);
     if next.is_dir() {
         match rejects.is_dir() {
-            // Both folders were about to be renamed.
+            // The old folder was renamed, and this one was not yet.
             false => fs::rename(&next, &rejects).map_err(failed_at)?,
             true => {
                 for entry in fs::read_dir(&next).map_err(failed_at)? {
@@ -210,7 +211,7 @@ fn failed(path: &Path, source: impl Into<io::Error>) -> Error {
     }
 }
 
-/// The stems of the files of some pieces of work, by the names of the pieces.
+/// Tells which files belong to some pieces of work: the stem of a file begins with the name of its piece.
 pub struct FilesOf<'a>(HashSet<&'a str>);
 
 impl<'a> FilesOf<'a> {
@@ -290,7 +291,7 @@ mod tests {
         assert_eq!(text(&own, "kept.rejects"), "kept.rejects");
         assert_eq!(text(&own, "left.rejects"), "loaded again");
         assert_eq!(text(&own, "open.rejects"), "loaded again");
-        // The late process made this one, and the next attempt removes it.
+        // The late process left `rejects.next`, and the next attempt removes it.
         complete_renewal(run.path()).expect("completed");
         assert_eq!(names_in(run.path()), [REJECTS]);
         assert_eq!(names_in(own.path()), before);
@@ -298,7 +299,7 @@ mod tests {
 
     #[test]
     fn a_renewal_that_was_interrupted_loses_no_file() {
-        // Files were moved; then this folder was renamed; then the next one.
+        // The kill came after files were moved (0), after the old folder was renamed (1), or after both were (2).
         for renamed in 0..=2 {
             let (run, folder) = run_folder();
             write(&folder, "moved.rejects", "1");

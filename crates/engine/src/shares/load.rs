@@ -36,9 +36,9 @@ pub struct ShareLoaded {
     pub share: usize,
     /// The units of the share.
     pub units: usize,
-    /// Of these, units that an earlier process had committed.
+    /// The units among them that an earlier process had committed.
     pub units_kept: usize,
-    /// Its rows, those of the kept units among them.
+    /// The rows of the share, including those of the kept units.
     pub account: Account,
 }
 
@@ -84,7 +84,7 @@ pub fn load_share<S: LoadSteps>(
     for piece in &gathering.loaded {
         account.add(&piece.account);
     }
-    // The result of an earlier process, which loaded the rest of the share, has more to tell.
+    // If all units were kept, the result of the earlier process that loaded them has more to tell.
     if units_kept < units.len() || files.result(share)?.is_none() {
         files.write(share, &gathering.share(holder()))?;
     }
@@ -97,7 +97,7 @@ pub fn load_share<S: LoadSteps>(
     })
 }
 
-/// Shows the process that holds the run that this one is alive, until it is dropped. A process that is suspended shows
+/// Until it is dropped, it shows the process that holds the run that this process is alive. A suspended process shows
 /// nothing.
 struct ShowsLife(AbortHandle);
 
@@ -136,7 +136,7 @@ fn is_kept<R: DriverRun>(run: &R, unit: UnitPlace) -> bool {
     !run.committed(unit).leaves(splits.map(identity::split_key))
 }
 
-/// The run's folder, in which its plan lies. Rejects go there, and so does the result.
+/// The run's folder, which has its plan. The share's rejects and its result are written there.
 fn folder_of(plan_file: &Path, sent: &SentPlan) -> Result<PathBuf, ShareError> {
     let path = fs::canonicalize(plan_file).map_err(|source| ShareError::File {
         doing: "read",

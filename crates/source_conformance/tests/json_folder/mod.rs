@@ -36,7 +36,7 @@ use text::{Line, Lines};
 pub struct JsonFolder {
     files: Vec<Arc<JsonFile>>,
     form: Arc<JsonForm>,
-    /// Splits were cut.
+    /// True if splits were cut.
     has_cut: AtomicBool,
 }
 
@@ -49,7 +49,7 @@ struct JsonForm {
     /// The pace of all readers.
     pace: Arc<Pace>,
     server: Arc<JsonServer>,
-    /// Its flaw, to test the suite.
+    /// The flaw of this source, by which the suite is tested.
     flaw: Flaw,
 }
 
@@ -228,7 +228,7 @@ impl Source for JsonFolder {
         Ok(names.map(column).collect())
     }
 
-    /// A line of JSON.
+    /// The form of a column: its value in a line of JSON.
     fn native_forms(&self) -> Option<Vec<NativeType>> {
         let form = |column: SourceColumn| NativeType {
             form: format!("{} of a line of JSON", column.name),

@@ -9,7 +9,7 @@ pub use inrush_source::{input_error, unsuitable};
 /// The fix if policies of a table apply to the user.
 pub const FIX_OF_ROW_SECURITY: &str = "a policy hides rows of the table from the user: read as its owner, or as a role with BYPASSRLS";
 
-/// What a session could not do for an input.
+/// The error of a session, for an input.
 pub fn of_session(input: &Path, error: SessionError) -> SourceError {
     let error = match error {
         SessionError::Stopped => {
@@ -22,8 +22,7 @@ pub fn of_session(input: &Path, error: SessionError) -> SourceError {
     let code = error.code().map(|code| code.code().to_owned());
     let fix = fix_of(&error);
     match code.as_deref() {
-        // A statement that writes or that cannot be a subquery, a syntax error, and an unknown column: the user's text has to be
-        // changed.
+        // The user must change the text: it writes, cannot be a subquery, has a syntax error, or names an unknown column.
         Some("0A000" | "25006" | "42601" | "42703") => unsuitable(input, error.to_string(), fix),
         _ => input_error(input, error.to_string(), fix),
     }
@@ -48,7 +47,7 @@ pub fn of_written(input: &Path, error: SessionError) -> SourceError {
 fn fix_of(error: &ClientError) -> String {
     let known = match error {
         ClientError::Lost { .. } => Some("is the server running? run the same command again"),
-        // The code says only that a right is missing. A server that speaks another language gets the fix of the code.
+        // The code says only that a right is missing, so the text decides. If the text is not English, the code gives the fix.
         other if other.to_string().contains("row-level security") => Some(FIX_OF_ROW_SECURITY),
         other => other.code().and_then(|code| fix_of_code(code.code())),
     };
@@ -62,13 +61,13 @@ fn fix_of(error: &ClientError) -> String {
 
 fn fix_of_code(code: &str) -> Option<&'static str> {
     Some(match code {
-        "0A000" => "write one SELECT that can be a subquery, and that changes nothing",
+        "0A000" => "write one SELECT that can be a subquery and changes nothing",
         "22007" | "22008" => {
             "write a time or an interval as the server reads it, such as '2026-01-31 12:00:00+00' or '5 minutes'"
         }
         "25006" => "a source only reads: write a SELECT that changes nothing",
         "40001" => {
-            "the server is a standby that had to remove rows which the snapshot still needs: set \
+            "the server is a standby, and had to remove rows that the snapshot still needs: set \
              hot_standby_feedback = on there, or max_standby_streaming_delay = -1, or read from the primary"
         }
         "42501" => "grant the user of the connection SELECT on the table and USAGE on its schema",

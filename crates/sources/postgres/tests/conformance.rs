@@ -24,7 +24,7 @@ fn tables_and_queries_hold() {
     }
 }
 
-/// Nothing but the tests writes: an input's state tells that.
+/// Without autovacuum only the tests write: the state of an input would show any other write.
 fn options(
     binaries: &inrush_embedded::Binaries,
     parent: &std::path::Path,

@@ -1,4 +1,4 @@
-//! The file of a DuckDB database: whether one may be there, and whether opening has created it.
+//! The file of a DuckDB database: checks its path, and removes a file that was only created by opening it.
 
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};

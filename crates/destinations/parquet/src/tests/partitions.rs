@@ -87,7 +87,7 @@ fn partitions_are_folders_and_replaced_alone() {
             ("k=", 6)
         ])
     );
-    // Some of its rows remain.
+    // Some rows of the first run remain.
     assert_eq!(
         destination.runs(Some(&RunKey::new("first"))).unwrap()[0].gone,
         Vec::<String>::new()
@@ -187,7 +187,7 @@ fn very_many_partitions_keep_all_rows() {
             WriteMode::Create,
         )
     };
-    // More partitions than files may be open, each coming again and again.
+    // There are more partitions than files that may be open, and rows of each come again and again.
     let rows = 40_000;
     let batches: Vec<RecordBatch> = (0..4)
         .map(|_| {

@@ -1,5 +1,5 @@
-//! Splits that an earlier attempt has committed, reduced to what is needed before the switch, because there may be a
-//! hundred thousand. The checks before the switch read the whole ledger again.
+//! Splits that an earlier attempt has committed. There may be a hundred thousand of them, so only the facts that are needed
+//! before the switch are kept in memory. The checks before the switch read the whole ledger again.
 //!
 //! The engine's `KeptUnits` are records of the contract: the key of a record says which part of which unit it commits. Here a
 //! unit is one row of the ledger, and its splits are rows of their own, found by the key of the split.

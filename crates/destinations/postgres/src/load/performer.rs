@@ -30,12 +30,12 @@ pub struct Performer<'a> {
     /// Their sums; `None` if a file range has none.
     sums_sent: Option<Vec<ExactSum>>,
     measured: Option<UnitMeasure>,
-    /// The CHECK of the keys exists.
+    /// True if the CHECK of the keys exists.
     is_checked: bool,
 }
 
 impl<'a> Performer<'a> {
-    /// No step is done yet. `doing` describes the transaction, for errors.
+    /// A performer that has done no step yet. `doing` describes the transaction, for errors.
     pub fn new(
         run: &'a PostgresRun,
         session: &'a Session,
@@ -173,8 +173,8 @@ impl<'a> Performer<'a> {
             .await?)
     }
 
-    /// Fails if rows that were written directly to a target are not all in the same table, because the target was
-    /// renamed or dropped meanwhile and another table has its name. COPY has locked it, so it stays the same until
+    /// Fails if the rows that were written directly to a target are not all in the same table: the target was renamed or
+    /// dropped meanwhile, and another table has its name now. COPY has locked the table, so it cannot be replaced before
     /// COMMIT.
     async fn refuse_other_target(&self) -> Result<(), Error> {
         let run = self.run;

@@ -11,8 +11,8 @@ use super::search_path;
 use crate::plan::members;
 use crate::{PostgresError, Session};
 
-/// Adds the members to their references. Returns their counts by the first flow that adds them. Fails unless all are there
-/// with their numbers.
+/// Adds the members to their references. Returns their counts, by the first flow that adds them. Fails unless each reference
+/// then has all members with their numbers.
 pub(super) async fn add(
     session: &Session,
     task: &SwitchTask<'_>,
@@ -69,7 +69,7 @@ pub(super) async fn add(
     Ok(added)
 }
 
-/// The table of reserved members, and the run.
+/// The table of reserved members, and the number of the run.
 fn names(task: &SwitchTask<'_>) -> (String, String) {
     (
         task.ledger.members_table(),
