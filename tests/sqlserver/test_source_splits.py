@@ -106,7 +106,7 @@ def test_a_table_that_is_written_to_is_read_at_one_moment(
         original(client, sql)
 
     monkeypatch.setattr(Client, "_batch", written)
-    copied(inrush, double, "--split-by", "id").expect(CLEAN, "moment at which it was opened")
+    copied(inrush, double, "--split-by", "id").expect(CLEAN, "as it was when it was opened")
     assert len([sql for sql in double.batches if "inrush_place" in sql]) >= 3
     assert writer.rows("SELECT COUNT_BIG(*) FROM t WHERE id = 5000") != [[0]]
     writer.close()
@@ -149,7 +149,7 @@ def test_a_query_and_a_view_are_cut_by_a_key(inrush: Inrush, double: Double) -> 
 
 REFUSED = {
     "unknown": (["--split-by", "nope"], FAILED, 'no column "nope"'),
-    "text": (["--split-by", "note"], USAGE, "of which `split_by` makes no ranges"),
+    "text": (["--split-by", "note"], USAGE, "which `split_by` cannot divide into ranges"),
     "null": (["--split-by", "k"], FAILED, "NULL in at least one row"),
 }
 

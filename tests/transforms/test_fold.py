@@ -114,6 +114,6 @@ def test_a_reference_whose_keys_are_equal_when_folded_is_refused(
     refused = inrush("check", loading({}, {"word": "word"})).expect(USAGE)
     refused.expect(USAGE, 'the key "OLE" is there twice', "`fold`", "fold less")
     refused = inrush("check", loading({}, {"id": "key"}))
-    refused.expect(USAGE, "`fold` is about texts, and no column of the key is a text")
+    refused.expect(USAGE, "`fold` is for texts, but no column of the key is a text")
     inrush("run", loading({"first": "since desc"}, {"word": "word"})).expect(CLEAN)
     assert place.rows("loaded", ["int", "text", "int"]) == [("1", "Ole", "2")]

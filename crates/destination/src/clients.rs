@@ -17,7 +17,7 @@ pub struct ClientWork {
     pub work: Work,
     /// How statements are sent.
     pub protocol: Protocol,
-    /// Addresses of the server that are dealt to the clients in turn (`HOST:PORT`); if empty, the address in the URL.
+    /// Addresses of the server, which the clients use in turn (`HOST:PORT`); if empty, the address in the URL.
     pub endpoints: Vec<String>,
 }
 

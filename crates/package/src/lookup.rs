@@ -300,7 +300,7 @@ fn check_add(step: &Step, lookup: &LookupSource, path: &str, faults: &mut Faults
         if is_there {
             let kind = PackageFaultKind::Conflict {
                 conflict: format!(
-                    "unmatched = \"add\" adds rows to a table, which goes without {}",
+                    "unmatched = \"add\" adds rows to a table, and cannot be used with {}",
                     match setting {
                         "take" => "a second taken column".to_owned(),
                         other => format!("`{}`", other.trim_start_matches("lookup.")),

@@ -83,7 +83,7 @@ pub(super) fn check_open_lineage(open_lineage: &OpenLineage, faults: &mut Faults
         Some(("http" | "https", rest)) if authority(rest).contains('@') => faults.value(
             at,
             "a URL with a name or password",
-            "a package is no place for a key",
+            "a key must not be in a package",
             "write the URL without it, and put the key into the variable OPENLINEAGE_API_KEY",
         ),
         Some(("http" | "https", _)) | None => {}

@@ -18,8 +18,8 @@ const OUTPUTS_MAX: usize = 63;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Output {
-    /// A condition in DuckDB's SQL over the columns after the steps: the rows for which it is true. Without it, all rows; of a flow
-    /// without `each`, all rows that no output before it takes.
+    /// A condition in DuckDB's SQL over the columns after the steps: the output takes the rows for which it is true. Default: all
+    /// rows or, without `each`, all rows that no output before it takes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub when: Option<String>,
     /// The target, `table` or `schema.table`; unusual names in double quotes.
@@ -210,7 +210,7 @@ fn check_outputs(flow: &Flow, at: &dyn Fn(&str) -> String, faults: &mut Faults<'
             None if flow.otherwise.is_some() => faults.add(
                 &at("else"),
                 conflict(
-                    "an output without `when` takes all rows that are left, so `else` is never met",
+                    "an output without `when` takes all rows that are left, so `else` is never used",
                     "take `else` out, or give each output a `when`",
                 ),
             ),

@@ -75,7 +75,7 @@ pub(super) fn check_since(package: &Package, index: usize, flow: &Flow, faults: 
     if source.stable {
         conflict(
             "source.stable",
-            "`stable` says that no row changes, and `since` loads rows that were changed",
+            "`stable` says that no row changes, but `since` loads rows that were changed",
             "take one of them out",
         );
     }

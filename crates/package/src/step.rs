@@ -52,8 +52,8 @@ pub struct Step {
     /// The consequence for rows whose key is not in the reference. Default: `"reject"`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub unmatched: Option<Unmatched>,
-    /// Columns: of the rows of the load in which they have equal values, the first in the order of the source is kept. The others
-    /// are filtered, and counted. NULL is equal to NULL.
+    /// Columns. Of all rows of the load with equal values in these columns, the first in the order of the source is kept. The
+    /// others are filtered, and counted. NULL is equal to NULL.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub distinct_on: Option<Vec<String>>,
     /// The most memory for the keys of `distinct_on`, in bytes. If they need more, the load fails before its first row. Default: 256

@@ -28,7 +28,7 @@ impl Package {
                 ),
                 Some(LoadedCode::Option(option)) => (
                     format!("connections.{name}.options.{option}"),
-                    format!("what its option `{option}` names"),
+                    format!("the code that its option `{option}` names"),
                 ),
                 None => continue,
             };

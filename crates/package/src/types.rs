@@ -102,8 +102,9 @@ pub struct RunSettings {
     /// Refuse a load that does not fit on the server's disk, if Inrush can read the disk's free space.
     #[serde(skip_serializing_if = "is_true")]
     pub disk_check: bool,
-    /// Warn about columns whose values the server may silently round, cut or rewrite, or refuse them. Only the server
-    /// reads the text of such columns: ranges, composites, geometric types, text search, XML, types of extensions.
+    /// Whether to warn about columns whose values the server may silently round, cut or rewrite, or to refuse the
+    /// load. Only the server reads the text of such columns: ranges, composites, geometric types, text search, XML,
+    /// types of extensions.
     #[serde(skip_serializing_if = "UncheckedTypes::is_default")]
     pub unchecked_types: UncheckedTypes,
     /// Whether PostgreSQL stores the rows by its extension `inrush_fastcopy`, which takes less time than COPY.

@@ -274,7 +274,7 @@ fn proposed(out: &mut String, checks: &[Step]) {
         return;
     }
     out.push_str(
-        "\n# All rows that were looked at pass these checks. Take the # away from those that must hold.\n",
+        "\n# All rows that were read pass these checks. Remove the # before those that must hold.\n",
     );
     for check in checks {
         let mut text = String::new();

@@ -332,7 +332,9 @@ impl StepRunner {
                 let only = || statement::only(&self.planned, &self.lent.call(), expression);
                 let sql = sql.get_or_insert_with(only);
                 match self.ask(sql, &travelling.slice(row, 1)) {
-                    Ok(_) => Ok("it fails among other rows, but not alone".to_owned()),
+                    Ok(_) => {
+                        Ok("it fails for a batch of rows, but not for this row alone".to_owned())
+                    }
                     // Too little memory or an interruption would be reported for all equal rows.
                     Err(error) if !may_be_of_a_row(&error) => Err(engine_error(error)),
                     Err(error) => Ok(message_without_place(&error.message)),

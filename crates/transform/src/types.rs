@@ -6,7 +6,8 @@ use crate::error::StepErrorKind;
 
 /// The type of DuckDB for the values of a column. The error is the type in words, and how to use its values anyway.
 pub fn sql_type(column_type: &ColumnType) -> Result<String, (&'static str, &'static str)> {
-    let as_text = "use it where it goes unchanged; in an expression use a column that the source reads as text";
+    let as_text =
+        "load the column unchanged; in an expression, use a column that the source reads as text";
     Ok(match column_type {
         ColumnType::Bool => "BOOLEAN",
         ColumnType::Int16 => "SMALLINT",

@@ -53,14 +53,14 @@ fn is_false(value: &bool) -> bool {
     !value
 }
 
-/// Units whose rows the destination stored by the same way.
+/// Units whose rows the destination stored in the same way.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct StoredUnits {
     /// The number of units.
     pub units: u64,
     /// The way: `copy` is the server's own, all others are ways of the extension.
     pub way: String,
-    /// Why the rows went by `copy`.
+    /// Why the rows were stored by `copy`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
     /// What allows the extension to store them next time, if that is known.

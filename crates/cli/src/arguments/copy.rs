@@ -87,8 +87,8 @@ pub struct CopyArguments {
 
     /// A column by whose ranges the rows are cut for several streams
     ///
-    /// For views and queries, which one stream reads otherwise. The ranges come from the database's
-    /// statistics of the column, or from a sample. A query is run once for each range.
+    /// Without it, one stream reads a view or a query. The ranges come from the database's statistics of
+    /// the column, or from a sample. A query is run once for each range.
     #[arg(long, value_name = "COLUMN")]
     pub split_by: Option<String>,
 

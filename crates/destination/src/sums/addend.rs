@@ -106,7 +106,7 @@ impl StagedSums {
                 if !addend.add(&text, sum) {
                     return Err(Error::Refused {
                         doing: doing.to_owned(),
-                        message: format!("{text:?} came instead of a number for {}", addend.sql),
+                        message: format!("expected a number for {}, but {text:?} came", addend.sql),
                         hint: None,
                     });
                 }

@@ -475,7 +475,7 @@ impl Destination for AdbcDestination {
             }
         }
         ledger.mark_discarded(&mut session, run.run_id)?;
-        session.commit("cannot give the run up")
+        session.commit("cannot give up the run")
     }
 
     fn undo(&self, request: &UndoRequest<'_>, reached: &dyn Fn(PublishStep)) -> Result<UndoneRun> {

@@ -213,7 +213,7 @@ fn state(run: &AdbcRun, session: &mut AdbcSession, staging: &Staging) -> Result<
     };
     if found != "table" {
         return Err(Error::Unsuitable {
-            what: format!("{} is a {found} by now", target.sql),
+            what: format!("{} is a {found} now", target.sql),
             hint: "remove it, or name another table".to_owned(),
         });
     }
@@ -339,9 +339,7 @@ fn user_statements(
     for statement in texts.iter().flat_map(|text| sql::statements(text)) {
         if let Some(word) = sql::ends_transaction(statement) {
             return Err(Error::Unsuitable {
-                what: format!(
-                    "{doing}: {word} would end the transaction that all rows are published in"
-                ),
+                what: format!("{doing}: {word} would end the transaction that publishes all rows"),
                 hint: "leave it out".to_owned(),
             });
         }

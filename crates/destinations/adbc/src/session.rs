@@ -102,7 +102,7 @@ impl AdbcSession {
         let whole = text.strip_suffix(".0").unwrap_or(&text);
         whole.parse().map(Some).map_err(|_| Error::Refused {
             doing: doing.to_owned(),
-            message: format!("{text:?} came instead of a number"),
+            message: format!("expected a number, but {text:?} came"),
             hint: None,
         })
     }

@@ -328,9 +328,9 @@ impl PlannedSteps<'_> {
         let drop = Step::statement(staging.remove_statement());
         match self.resumes {
             // A table of this name can only be left over.
-            false => vec![drop.only_if("such a table was left"), create],
+            false => vec![drop.only_if("such a table is left over"), create],
             true => {
-                const DIFFERS: &str = "it has not the rows that the ledger knows";
+                const DIFFERS: &str = "it does not have the rows that the ledger knows";
                 let forget = self.ledger().forget_statement(RUN, &staging.plan.name.sql);
                 vec![
                     drop.only_if(DIFFERS),

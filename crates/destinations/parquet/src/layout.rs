@@ -187,7 +187,7 @@ fn columns_of_table(plan: &TargetPlan, table: &Table) -> Result<Vec<FileColumn>>
         return Err(unsuitable(
             plan,
             format!(
-                "it is partitioned by ({}), and its rows shall be by ({})",
+                "it is partitioned by ({}), but the load asks for ({})",
                 table.partitioned_by.join(", "),
                 plan.partition_by.join(", ")
             ),

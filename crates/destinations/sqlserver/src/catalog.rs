@@ -118,7 +118,7 @@ pub fn has_rows_for_certain(session: &mut SqlSession, name: &TargetName) -> Resu
 }
 
 fn look_for_rows(session: &mut SqlSession, name: &TargetName, hint: &str) -> Result<bool> {
-    let doing = format!("cannot look whether {} has rows", name.sql);
+    let doing = format!("cannot check whether {} has rows", name.sql);
     Ok(session
         .number(&doing, &format!("SELECT TOP (1) 1 FROM {}{hint}", name.sql))?
         .is_some())
@@ -274,7 +274,7 @@ pub fn catalog_columns(session: &mut SqlSession, table: &str) -> Result<Vec<Cata
                 encrypted,
             ] = <[Option<String>; 11]>::try_from(row).map_err(|row| Error::Refused {
                 doing: DOING.to_owned(),
-                message: format!("{} values came for a column, instead of 11", row.len()),
+                message: format!("expected 11 values for a column, but {} came", row.len()),
                 hint: None,
             })?;
             let number = |text: &Option<String>| {

@@ -54,7 +54,7 @@ pub fn check(session: &mut SqlSession, server: &Server, plan: &TargetPlan) -> Re
         let wrong = match column.sql.as_str() {
             "xml" => "no columnstore can have",
             _ if is_long && !server.has_long_columnstores => {
-                "columnstores can have from SQL Server 2017 on"
+                "columnstores can have only from SQL Server 2017 on"
             }
             _ => continue,
         };
@@ -78,9 +78,9 @@ pub fn check(session: &mut SqlSession, server: &Server, plan: &TargetPlan) -> Re
 /// What a plan says about a target that is a columnstore.
 pub fn plan_note(target: &str) -> String {
     format!(
-        "{target} is a clustered columnstore: rows that are switched in are compressed before, all at once, in rowgroups of {} rows \
-         whatever the size of files and load units; rows for a table or partition that has some are copied, and fewer than {} of \
-         them stay uncompressed",
+        "{target} is a clustered columnstore. Rows that are switched in are compressed first, all at once, in rowgroups of {} rows, \
+         whatever the size of files and load units. Rows for a table or a partition that has rows are copied; if they are fewer \
+         than {}, they stay uncompressed",
         quantity::count(ROWGROUP_ROWS),
         quantity::count(COMPRESSED_ROWS_MIN)
     )
@@ -140,7 +140,7 @@ impl RowGroups {
         };
         let rows = quantity::count(self.rows / self.count.max(1));
         Some(format!(
-            "{} {} with {rows} rows on average, and not {}, because of {}: {fix}",
+            "{} {} with {rows} rows on average instead of {}, because of {}: {fix}",
             quantity::counted(self.count, "rowgroup"),
             if self.count == 1 {
                 "was closed"
@@ -226,7 +226,7 @@ mod tests {
         let memory = groups("COMPRESSED", "MEMORY_LIMITATION", 2, 1_000_000).hint_if_cut();
         let memory = memory.expect("a hint");
         assert!(
-            memory.starts_with("2 rowgroups were closed with 500,000 rows on average, and not 1,048,576, because of MEMORY_LIMITATION")
+            memory.starts_with("2 rowgroups were closed with 500,000 rows on average instead of 1,048,576, because of MEMORY_LIMITATION")
                 && memory.contains("memory grant"),
             "{memory}"
         );

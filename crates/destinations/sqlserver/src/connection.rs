@@ -120,7 +120,7 @@ impl SqlSession {
         };
         text.parse().map(Some).map_err(|_| Error::Refused {
             doing: doing.to_owned(),
-            message: format!("{text:?} came instead of a number"),
+            message: format!("expected a number, but {text:?} came"),
             hint: None,
         })
     }
@@ -248,7 +248,7 @@ fn hint(number: i32) -> Option<&'static str> {
             "another session holds a lock: sys.dm_tran_locks shows which one. Run the same command again once it is done"
         }
         number::DEADLOCK => {
-            "another session waited for this one as well: run the same command again, which resumes the load"
+            "this session and another one waited for each other (a deadlock): run the same command again, which resumes the load"
         }
         number if number::NO_SPACE.contains(&number) => {
             "make room on the server, or let its files grow, then run the same command again: it resumes the load"

@@ -239,7 +239,7 @@ impl Destination for SqlServer {
         let interrupt = Arc::new(Interrupt::default());
         let mut session = SqlSession::connect(&self.options.session, 0, Purpose::Run, &interrupt)?;
         lock::take(&mut session, ledger, &run.run_key)?;
-        session.in_transaction("cannot give the run up", |session| {
+        session.in_transaction("cannot give up the run", |session| {
             ledger.fence(session, run)?;
             if let Some(stored) = ledger.run(session, run.run_id)? {
                 for (schema, table) in &stored.staging {

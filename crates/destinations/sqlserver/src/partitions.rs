@@ -139,7 +139,7 @@ impl NewPartitions {
             more => {
                 return Err(unsuitable(
                     format!(
-                        "{} columns make partitions, and SQL Server takes one",
+                        "partition_by names {} columns, but SQL Server partitions by one",
                         more.len()
                     ),
                     "name one column in partition_by",
@@ -149,14 +149,14 @@ impl NewPartitions {
         let planned = plan.columns.iter().find(|planned| planned.name == *column);
         let planned = planned.ok_or_else(|| {
             unsuitable(
-                format!("no column {column} is loaded, which makes the partitions"),
+                format!("the partition column {column} is not loaded"),
                 "name a column of the table in partition_by",
             )
         })?;
         if planned.sql.contains("(max)") {
             return Err(unsuitable(
                 format!(
-                    "column {column} has the type {}, which cannot make partitions",
+                    "column {column} has the type {}, which cannot be a partition key",
                     planned.sql
                 ),
                 "give it a size, such as varchar(40)",
@@ -165,7 +165,7 @@ impl NewPartitions {
         if plan.bounds.len() >= PARTITIONS_MAX {
             return Err(unsuitable(
                 format!(
-                    "{} partitions are asked for, and a table has at most {PARTITIONS_MAX}",
+                    "{} partitions are asked for, but a table has at most {PARTITIONS_MAX}",
                     plan.bounds.len() + 1
                 ),
                 "use fewer bounds, or a wider step",

@@ -146,7 +146,7 @@ impl Filling<'_> {
         };
         if found.kind != "table" {
             return Err(Error::Unsuitable {
-                what: format!("{} is a {} by now", target.sql, found.kind),
+                what: format!("{} is a {} now", target.sql, found.kind),
                 hint: "remove it, or name another table".to_owned(),
             });
         }
@@ -172,7 +172,7 @@ impl Filling<'_> {
             }
             (WriteMode::ReplacePartitions, None) => {
                 return Err(Error::Unsuitable {
-                    what: format!("{} has no partitions by now", target.sql),
+                    what: format!("{} has no partitions any more", target.sql),
                     hint: "use the mode replace for the whole table".to_owned(),
                 });
             }
@@ -236,7 +236,7 @@ impl Filling<'_> {
         if placed != self.staged {
             return Err(Error::Refused {
                 doing: format!("cannot switch the rows of {target}"),
-                message: format!("{} rows are staged, and {placed} in partitions", self.staged),
+                message: format!("{} rows are staged, but {placed} of them are in partitions", self.staged),
                 hint: Some("somebody changed the staging table: run `inrush cleanup`, then the same command".to_owned()),
             });
         }
@@ -466,7 +466,7 @@ fn user_batches(
         if open != Some(1) || !session.is_in_transaction() {
             return Err(Error::Unsuitable {
                 what: format!(
-                    "{doing}: it ended the transaction that all rows are published in, or began another one"
+                    "{doing}: it ended the transaction that publishes all rows, or began another one"
                 ),
                 hint: "leave COMMIT, ROLLBACK and BEGIN TRANSACTION out".to_owned(),
             });

@@ -131,8 +131,8 @@ impl Server {
         ]);
         match self.is_babelfish {
             true => not_promised.push(
-                "Babelfish has no SWITCH and no bulk load into partitions: plain tables are loaded, by staging and INSERT ... \
-                 SELECT, and rows are counted and not summed up."
+                "Babelfish has no SWITCH and no bulk load into partitions: only plain tables are loaded, by staging tables and \
+                 INSERT ... SELECT. Rows are counted, but their values cannot be summed up."
                     .to_owned(),
             ),
             false => can.extend([

@@ -43,7 +43,7 @@ pub fn unsuitable_word(batch: &str) -> Option<(String, &'static str)> {
     if batch.lines().any(is_go) {
         return Some((
             "GO".to_owned(),
-            "is a word of sqlcmd and not of T-SQL: make each batch a text of its own in the list",
+            "is a command of sqlcmd, which T-SQL does not know: write each batch as a text of its own in the list",
         ));
     }
     let words: Vec<String> = batch
@@ -58,7 +58,10 @@ pub fn unsuitable_word(batch: &str) -> Option<(String, &'static str)> {
     };
     ends.then(|| {
         let word = words.join(" ").trim_end_matches(';').to_owned();
-        (word, "would end the transaction that all rows are published in, or begin another: leave it out")
+        (
+            word,
+            "would end the transaction that publishes all rows, or begin another: leave it out",
+        )
     })
 }
 

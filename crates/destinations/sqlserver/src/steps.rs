@@ -143,11 +143,11 @@ impl PlannedSteps<'_> {
         );
         if !self.resumes {
             // A table of this name can only be left over.
-            steps.extend(remove.map(|it| it.only_if("such a table was left")));
+            steps.extend(remove.map(|it| it.only_if("such a table is left over")));
             steps.extend(create);
             return Ok(());
         }
-        const DIFFERS: &str = "it has not the rows that the ledger knows";
+        const DIFFERS: &str = "it does not have the rows that the ledger knows";
         let forget = self.ledger.forget_statement(RUN, &staging.plan.name.sql);
         let again = remove.chain(create).chain([Step::sketch(forget)]);
         steps.extend(again.map(|it| it.only_if(DIFFERS)));

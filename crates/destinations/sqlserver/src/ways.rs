@@ -146,7 +146,7 @@ pub fn has_rows_in(
     number: u64,
 ) -> Result<bool> {
     let target = &staging.plan.name.sql;
-    let doing = format!("cannot look whether partition {number} of {target} has rows");
+    let doing = format!("cannot check whether partition {number} of {target} has rows");
     let question = format!(
         "SELECT TOP (1) 1 FROM {target} WHERE {} = {number}",
         partitioning.number()

@@ -129,7 +129,7 @@ impl KnownColumns<'_> {
                         if is_same {
                             ""
                         } else {
-                            ", in two spellings that are one name here"
+                            ", in two spellings that mean the same name here"
                         }
                     ),
                     "each column of the target can be filled once",
@@ -175,7 +175,7 @@ impl KnownColumns<'_> {
         declared.or_else(|| self.own_type(detail)).ok_or_else(|| {
             self.mismatch(
                 format!(
-                    "column `{}` is used by steps, {} does not have it, and nothing declares its type",
+                    "the steps use column `{}`, but {} does not have it and its type is not declared",
                     detail.name, self.target
                 ),
                 "list the columns, and write \"name type\" for this one",

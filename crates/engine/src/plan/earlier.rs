@@ -148,7 +148,7 @@ fn leave_out_notes<'a, 'b: 'a>(
     for flow in left_out {
         notes.retain(|note| !note.starts_with(&flow.target));
         let note = format!(
-            "{} has the rows of its flow as they are now, by an earlier run: only the other flows are loaded",
+            "{} has the current rows of its flow from an earlier run: only the other flows are loaded",
             flow.target
         );
         notes.insert(0, note);

@@ -98,9 +98,9 @@ pub fn refuse_sums_with_steps(flow: &Flow, name: &str) -> Result<(), PlanError> 
     }
     Err(PlanError::Mismatch {
         flow: name.to_owned(),
-        what: "sums are promised for its files, but its steps may change and filter rows before they are summed up"
+        what: "the sums of its files are expected, but its steps may change and filter rows before they are summed up"
             .to_owned(),
-        hint: "promise the number of rows alone, or load the files without steps".to_owned(),
+        hint: "expect only the number of rows, or load the files without steps".to_owned(),
     })
 }
 

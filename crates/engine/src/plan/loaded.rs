@@ -327,19 +327,19 @@ fn partly(
     PlanError::Target {
         target: flow.target.clone(),
         what: format!(
-            "has {} of the files already, by earlier runs of this package ({}), and {}",
+            "has {} of the files already, by earlier runs of this package ({}), {}",
             loaded.len(),
             shortened(loaded),
             match is_same {
-                true => format!("others not, such as {new}"),
-                false => format!("{} does not have {new}", lacking.target),
+                true => format!("but not others, such as {new}"),
+                false => format!("but {} does not have {new}", lacking.target),
             }
         ),
         hint: match is_same {
-            true => "name only the files that are new; or load all of them, those once more, with --again"
+            true => "name only the new files; or load all files, the loaded ones once more, with --again"
                 .to_owned(),
             false => format!(
-                "load {} by a package of its own; or load all files, those once more, with --again",
+                "load {} by a package of its own; or load all files, the loaded ones once more, with --again",
                 lacking.target
             ),
         },

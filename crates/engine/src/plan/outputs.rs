@@ -40,8 +40,8 @@ pub fn check_source(flow: &Flow, name: &str, source: &dyn Source) -> Result<(), 
     if !source.has_one_moment() && !is_stable {
         return Err(refused(
             format!(
-                "{} is read for each output, and each time it may show another moment: a row that changes meanwhile could go to \
-                 two outputs, or to none",
+                "{} is read once for each output, each time perhaps with other rows: a row that changes meanwhile could go to two \
+                 outputs, or to none",
                 source.describe()
             ),
             "write `stable = true` in its `source` if nobody writes to it during the load, or load it into one table",
@@ -105,7 +105,7 @@ fn difference(own: &Reading, first: &Reading) -> Option<String> {
     for column in mine {
         let Some(other) = named(theirs, &column.name) else {
             return Some(format!(
-                "reads the column `{}`, which that into {} does not",
+                "reads the column `{}`, which the output into {} does not read",
                 column.name, first.target
             ));
         };
@@ -121,11 +121,11 @@ fn difference(own: &Reading, first: &Reading) -> Option<String> {
             };
             return Some(match of(column) == of(&other) {
                 true => format!(
-                    "reads the column `{}` otherwise than that into {}",
+                    "reads the column `{}` differently from the output into {}",
                     column.name, first.target
                 ),
                 false => format!(
-                    "reads the column `{}` as {}, and that into {} as {}",
+                    "reads the column `{}` as {}, and the output into {} reads it as {}",
                     column.name,
                     of(column),
                     first.target,
@@ -136,7 +136,7 @@ fn difference(own: &Reading, first: &Reading) -> Option<String> {
     }
     let missing = theirs.iter().find(|it| named(mine, &it.name).is_none())?;
     Some(format!(
-        "does not read the column `{}`, and that into {} does",
+        "does not read the column `{}`, but the output into {} does",
         missing.name, first.target
     ))
 }

@@ -170,9 +170,9 @@ pub fn dialect_words(flow: &Reading) -> String {
     }
     text.push_str(match dialect.trim {
         DialectTrim::None => "",
-        DialectTrim::Start => ", blanks before fields taken off",
-        DialectTrim::End => ", blanks behind fields taken off",
-        DialectTrim::Both => ", blanks around fields taken off",
+        DialectTrim::Start => ", blanks before fields are removed",
+        DialectTrim::End => ", blanks after fields are removed",
+        DialectTrim::Both => ", blanks around fields are removed",
     });
     if dialect.missing_fields == MissingFields::Null {
         text.push_str(", missing fields are NULL");

@@ -295,12 +295,12 @@ pub struct UnitReport {
     pub meter: Meter,
 }
 
-/// The way by which a destination with an extension of Inrush stored the rows of a unit.
+/// How a destination with an extension of Inrush stored the rows of a unit.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ServerCopyReport {
     /// `tuples`, `executor` or `pages` are ways of the extension; `copy` is the server's own.
     pub way: String,
-    /// Why the rows went by `copy`.
+    /// Why the rows were stored by `copy`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
     /// What allows the extension to store them next time, if that is known.

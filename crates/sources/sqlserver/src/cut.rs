@@ -233,7 +233,7 @@ fn by_key(session: &mut Session, asked: &Asked<'_>, name: &str) -> Result<Found,
         return Err(unsuitable(
             input,
             format!(
-                "the column {} has the type {}, of which `split_by` makes no ranges",
+                "the column {} has the type {}, which `split_by` cannot divide into ranges",
                 identifier(name),
                 column.sql
             ),

@@ -22,7 +22,7 @@ pub fn refused(input: &Path, doing: &str, error: &SessionError) -> SourceError {
         SessionError::Columns(_) => unsuitable(
             input,
             what,
-            "name the columns to read, and that one as NAME::text: its values are then the server's text",
+            "list the columns to read, and write this one as NAME::text: it is then read as the server's text",
         ),
         SessionError::Server(message) if OF_WORDS.contains(&message.number) => unsuitable(
             input,
@@ -39,7 +39,7 @@ pub fn refused(input: &Path, doing: &str, error: &SessionError) -> SourceError {
                     "another session holds a lock: sys.dm_tran_locks shows which one. Run the same command again once it is done"
                 }
                 Some(1205) => {
-                    "another session waited for this one as well: run the same command again"
+                    "this session and another one waited for each other (a deadlock): run the same command again"
                 }
                 Some(_) | None => error
                     .hint()

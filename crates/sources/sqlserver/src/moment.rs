@@ -84,17 +84,17 @@ impl Moment {
     pub fn note(&self, name: &str, is_cut: bool) -> String {
         match (self, is_cut) {
             (Moment::OfOpening(1), _) => {
-                format!("{name} is read at one moment, that at which it was opened (SNAPSHOT)")
+                format!("{name} is read as it was when it was opened (SNAPSHOT)")
             }
             (Moment::OfOpening(sessions), _) => format!(
-                "{name} is read by up to {sessions} sessions, which all show the moment at which it was opened (SNAPSHOT)"
+                "{name} is read by up to {sessions} sessions, by each as it was when it was opened (SNAPSHOT)"
             ),
             (Moment::OfOpeningByOne(reason), _) => format!(
-                "{name} is read by one session, at the moment at which it was opened (SNAPSHOT): for several, nobody may write to it \
-                 while they begin, and {reason}"
+                "{name} is read by one session, as it was when it was opened (SNAPSHOT). Several sessions can read it only if nobody \
+                 writes to it while they begin, and {reason}"
             ),
             (Moment::OfStatement, false) => format!(
-                "{name} is read by one statement, which shows the moment at which it begins (READ_COMMITTED_SNAPSHOT)"
+                "{name} is read by one statement, as it is when the statement begins (READ_COMMITTED_SNAPSHOT)"
             ),
             (Moment::OfStatement, true) => format!(
                 "each range of {name} is read at its own moment: rows that are moved or added meanwhile may be read twice, or in part. \

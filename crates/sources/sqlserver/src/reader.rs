@@ -112,7 +112,7 @@ impl<'a> RowReader<'a> {
             if let Err(error) = decoded {
                 self.lease = None;
                 let what = format!("{}: {error}", doing(&self.input));
-                let fix = "run the same command again; if it fails again, leave columns out until it does not, and report the one";
+                let fix = "run the same command again; if it fails again, leave out columns one by one to find the one that fails, and report it";
                 return Err(inrush_source::input_error(&self.input.name, what, fix));
             }
             self.check_stop()?;

@@ -172,7 +172,7 @@ impl Members {
                 }
                 None => {
                     return Err(RunError::Members {
-                        message: "nothing gives the numbers of members".to_owned(),
+                        message: "there is no source of numbers for new members".to_owned(),
                     });
                 }
             };
@@ -186,7 +186,7 @@ impl Members {
         let number = |key: &MemberKey| known.numbers.get(key).or_else(|| new.get(key)).copied();
         let numbers = keys.iter().map(number).collect::<Option<Vec<i64>>>();
         let numbers = numbers.ok_or_else(|| RunError::Members {
-            message: "a number was forgotten meanwhile".to_owned(),
+            message: "a key lost its number meanwhile".to_owned(),
         })?;
         known.keep(new);
         Ok(numbers)

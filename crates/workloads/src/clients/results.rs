@@ -70,11 +70,11 @@ pub struct SettingsResult {
     pub clients: Vec<u16>,
     /// How often each of them is measured.
     pub rounds: u16,
-    /// Threads that move the clients, at most.
+    /// The most threads that run the clients.
     pub threads: usize,
     /// CPUs that these threads are placed on.
     pub cpus: Vec<usize>,
-    /// Addresses that are dealt to the clients.
+    /// Addresses that the clients use in turn.
     pub endpoints: Vec<String>,
 }
 
@@ -145,7 +145,7 @@ pub struct RunResult {
     /// Jumps of the wall clock: by how many seconds, and how many seconds after the start. Times are measured by another
     /// clock, which cannot be set.
     pub clock_jumps: Vec<(f64, f64)>,
-    /// How calm the machine was before: milliseconds of a fixed piece of work.
+    /// Milliseconds that a fixed piece of work took before the run: more than usual if the machine was busy.
     pub calm_ms: f64,
     /// Files with the latencies of each second, and of each client, in the log format of HdrHistogram.
     pub logs: Vec<String>,
@@ -263,7 +263,7 @@ pub struct StateShare {
     pub share: f64,
 }
 
-/// A call is not a round trip: what it is made of.
+/// The parts of a call, which is longer than a round trip of the network.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct RoundTripResult {
     /// Microseconds from sending a call to its answer, the mean.
@@ -281,11 +281,11 @@ pub struct RoundTripResult {
 pub struct CpuResult {
     /// Cores of the clients' machine.
     pub cores: usize,
-    /// Threads that moved the clients.
+    /// Threads that ran the clients.
     pub threads: usize,
     /// Cores that the clients' threads kept busy.
     pub clients: f64,
-    /// Cores that they would have used more, had they got a CPU at once.
+    /// Further cores that they would have used if they had never waited for a CPU.
     pub clients_waiting: f64,
     /// Cores that the server's processes kept busy, if they are on this machine.
     pub server: Option<f64>,

@@ -43,7 +43,7 @@ pub struct RunPlan<'a> {
     pub shape: CallShape,
     /// In an open loop, calls per second of all clients together.
     pub rate: Option<f64>,
-    /// Threads that move the clients.
+    /// Threads that run the clients.
     pub threads: usize,
     /// CPUs that they are placed on, in turn.
     pub cpus: &'a [usize],

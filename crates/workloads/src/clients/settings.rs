@@ -29,7 +29,7 @@ pub struct Settings {
     pub pipeline: u16,
     /// In an open loop, calls in a second of all clients together.
     pub rate: Option<f64>,
-    /// Addresses of the server that are dealt to the clients; empty means the URL's own.
+    /// Addresses of the server, which the clients use in turn; empty means the URL's own.
     pub endpoints: Vec<String>,
     /// CPUs that the threads of the clients are placed on, in turn.
     pub cpus: Vec<usize>,

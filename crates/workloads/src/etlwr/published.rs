@@ -30,7 +30,7 @@ pub struct PublishedFigures {
     pub ten_percent: bool,
     /// Loaded into a columnstore, and not row by row.
     pub columnstore: bool,
-    /// Made of bytes, seconds and cores.
+    /// Computed from bytes, seconds and cores.
     pub rates: Rates,
 }
 

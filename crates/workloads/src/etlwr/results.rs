@@ -97,7 +97,7 @@ pub struct TableData {
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct SettingsResult {
     /// `sequence`: table by table, as each stream of 2009 did; `largest_first`: the largest parts of
-    /// all tables.
+    /// all tables first.
     pub order: String,
     /// How each part was verified before its COMMIT: `count`, `sums` or `rows`.
     pub verify: String,

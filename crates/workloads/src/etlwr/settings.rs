@@ -47,7 +47,7 @@ pub struct Settings {
 pub enum Order {
     /// Table by table, lineitem at the end, as each stream of 2009 did.
     Sequence,
-    /// The largest parts of all tables.
+    /// The largest parts of all tables first.
     LargestFirst,
 }
 

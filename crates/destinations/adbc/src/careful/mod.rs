@@ -182,7 +182,7 @@ fn numbers(session: &mut AdbcSession, query: &str) -> Result<Vec<Vec<usize>>> {
                     let number = text.as_deref().and_then(|text| text.parse().ok());
                     number.ok_or_else(|| Error::Refused {
                         doing: DOING.to_owned(),
-                        message: format!("{text:?} came instead of the number of a row"),
+                        message: format!("expected the number of a row, but {text:?} came"),
                         hint: None,
                     })
                 })

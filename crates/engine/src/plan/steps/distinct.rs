@@ -14,9 +14,9 @@ pub fn refuse_shares(flow: &str, step: usize, options: &PlanOptions<'_>) -> Resu
         true => Err(PlanError::Mismatch {
             flow: flow.to_owned(),
             what: format!(
-                "step {step}, `distinct_on`, compares the rows of the whole load, and several processes load this run"
+                "step {step}, `distinct_on`, compares the rows of the whole load, but several processes load this run"
             ),
-            hint: "load it by one process, without --shares".to_owned(),
+            hint: "load it with one process, without --shares".to_owned(),
         }),
     }
 }
@@ -58,7 +58,7 @@ pub fn refuse_source(flow: &str, step: usize, source: &dyn Source) -> Result<(),
     Err(PlanError::Mismatch {
         flow: flow.to_owned(),
         what: format!(
-            "step {step}, `distinct_on`, reads the keys of all rows before the load, and {what}"
+            "step {step}, `distinct_on`, reads the keys of all rows before the load, but {what}"
         ),
         hint: hint.to_owned(),
     })

@@ -232,7 +232,7 @@ impl ReadReference<'_> {
         if !folds.is_none() && !keys.iter().any(is_folded) {
             return Err(self.refused(
                 name,
-                "`fold` is about texts, and no column of the key is a text",
+                "`fold` is for texts, but no column of the key is a text",
                 "remove `fold`, or compare columns of texts",
             ));
         }
@@ -338,7 +338,7 @@ impl ReadReference<'_> {
             Some(column) => Err(self.refused(
                 name,
                 &format!(
-                    "unmatched = \"add\" numbers the members that it adds, and the column that is taken as `{}` is no integer",
+                    "unmatched = \"add\" numbers the members that it adds, but the column taken as `{}` is not an integer",
                     column.name
                 ),
                 "take the identity column of the reference",
@@ -367,7 +367,7 @@ impl ReadReference<'_> {
                     bytes(*limit),
                     counted(*rows, "row")
                 ),
-                "raise memory_bytes_max of the lookup, or write the rows into a file: a pipe cannot be read a second time, onto the disk",
+                "raise memory_bytes_max of the lookup, or write the rows into a file: a larger reference is read once more onto the disk, and a pipe cannot be read a second time",
             ),
             ReferenceFault::Engine { .. } => (
                 fault.to_string(),

@@ -14,7 +14,7 @@ impl CostsFound {
                     (size_bytes / self.piece_bytes.max(1.0)).round().max(1.0),
                     self.piece_bytes / 1e6
                 ),
-                "the switch takes as much longer as there is more text; ANALYZE of a table looks at a sample, and takes as long as now",
+                "the time of the switch grows with the text; ANALYZE reads a sample of a table, and takes as long as now",
             ),
             Some(pieces) => (
                 format!(
@@ -22,14 +22,14 @@ impl CostsFound {
                     size_bytes / pieces.max(1.0) / 1e6,
                     self.piece_bytes / 1e6
                 ),
-                "the switch takes as much longer as there are more pieces",
+                "the time of the switch grows with the number of pieces",
             ),
         };
         let mut found = vec![
             "CPU, WAL, and bytes that are read, written and sent grow linearly with the text"
                 .to_owned(),
             format!(
-                "{cut}, and each needs {:.2} s beside its rows",
+                "{cut}, and each needs {:.2} s in addition to its rows",
                 self.beside_s
             ),
             format!(
@@ -37,7 +37,7 @@ impl CostsFound {
                 self.stream_bytes_s / 1e6
             ),
             format!(
-                "several streams at a time reach {:.0} % of what they would if each were as fast as one alone, or as the cores allow: so did the {} here",
+                "several streams together reach {:.0} % of what their number times the speed of one, or the cores, would allow, like the {} here",
                 self.efficiency() * 100.0,
                 counted(self.streams as u64, "stream")
             ),

@@ -35,12 +35,12 @@ pub struct CostsFound {
     pub all_bytes_s: Option<f64>,
     /// Bytes of text of a piece of work, the mean.
     pub piece_bytes: f64,
-    /// Seconds of a piece beside its rows: making its table, counting, indexes, COMMIT.
+    /// Seconds of a piece in addition to its rows: making its table, counting, indexes, COMMIT.
     pub beside_s: f64,
     /// The share of this time, without the flush, in which the server computes, 0 to 1; absent if it was not measured.
     #[serde(default)]
     pub beside_cpu_share: Option<f64>,
-    /// Seconds of it until the server has flushed its writes.
+    /// The part of `beside_s` until the server has flushed its writes.
     pub flush_s: f64,
     /// Seconds before the streams begin.
     pub before_s: f64,
@@ -66,7 +66,7 @@ pub struct Resources {
     pub loader_cores: Option<f64>,
     /// Cores of the server alone.
     pub server_cores: Option<f64>,
-    /// Bytes in a second of the network.
+    /// Bytes per second of the network.
     pub network_bytes_s: Option<f64>,
     /// Bytes in a second that the server's disk writes.
     pub disk_write_bytes_s: Option<f64>,
@@ -96,7 +96,7 @@ pub struct CapacityFound {
     pub size_bytes: f64,
     /// Seconds of a load of that size with this machine's resources, or those of `--what-if`.
     pub predicted_s: f64,
-    /// The streams of it.
+    /// The number of streams of this load.
     pub streams: usize,
     /// The limiting step, in words.
     pub limit: String,
