@@ -393,7 +393,7 @@ def test_words_that_contradict_are_refused(database: Database, inrush: Inrush) -
     for text, part in [
         (flow("orders", 'mode = "replace"'), "rows of earlier runs must stay"),
         (flow("orders", APPEND + "\natomic = false"), "committed together"),
-        (flow("orders", APPEND, ", stable = true"), "take one of them out"),
+        (flow("orders", APPEND, ", stable = true"), "remove one of them"),
         (
             flow("orders", APPEND) + '[[flow]]\nconnection = "dw"\nfiles = "x.csv"\ntable = "x"',
             "a package of their own",

@@ -217,7 +217,7 @@ fn check(format: &str, format_use: FormatUse, year_pivot: Option<u16>) -> Result
     {
         return Err(format!(
             "it ends with {word:?}, which says that times are in UTC, and the column declares another zone; declare \
-             zone = \"UTC\", or take the {word:?} out of the format"
+             zone = \"UTC\", or remove the {word:?} from the format"
         ));
     }
     pieces

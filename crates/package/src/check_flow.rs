@@ -222,7 +222,7 @@ fn check_partitions(
                 &at("bounds"),
                 PackageFaultKind::Conflict {
                     conflict: "`bounds` needs `partition_by`".to_owned(),
-                    mend: "add `partition_by = \"COLUMN\"`, or take `bounds` out".to_owned(),
+                    mend: "add `partition_by = \"COLUMN\"`, or remove `bounds`".to_owned(),
                 },
             );
         }

@@ -18,7 +18,7 @@ pub(super) fn check_mode(flow: &Flow, at: &dyn Fn(&str) -> String, faults: &mut 
                 conflict: "`replace` configures which rows are replaced, and this flow's mode \
                            replaces none"
                     .to_owned(),
-                mend: "add `mode = \"replace\"`, or take `replace` out".to_owned(),
+                mend: "add `mode = \"replace\"`, or remove `replace`".to_owned(),
             },
         );
     }
@@ -32,7 +32,7 @@ pub(super) fn check_mode(flow: &Flow, at: &dyn Fn(&str) -> String, faults: &mut 
                     "`by = \"rows\"` deletes the rows of a plain table, so there is no old table \
                            to keep, and no partitions"
                         .to_owned(),
-                mend: "take `by` out, or `scope` and `keep`".to_owned(),
+                mend: "remove `by`, or `scope` and `keep`".to_owned(),
             },
         );
     }
@@ -47,7 +47,7 @@ pub(super) fn check_mode(flow: &Flow, at: &dyn Fn(&str) -> String, faults: &mut 
                     "`atomic = false` appends rows directly to the target, and this flow has \
                            another mode"
                         .to_owned(),
-                mend: "add `mode = \"append\"`, or take `atomic` out".to_owned(),
+                mend: "add `mode = \"append\"`, or remove `atomic`".to_owned(),
             },
         );
     }
@@ -57,7 +57,7 @@ pub(super) fn check_mode(flow: &Flow, at: &dyn Fn(&str) -> String, faults: &mut 
             PackageFaultKind::Conflict {
                 conflict: "with `atomic = false` the server chooses the partition of each row"
                     .to_owned(),
-                mend: "take `partition_by` and `bounds` out".to_owned(),
+                mend: "remove `partition_by` and `bounds`".to_owned(),
             },
         );
     }
@@ -80,7 +80,7 @@ fn check_key(flow: &Flow, at: &dyn Fn(&str) -> String, faults: &mut Faults<'_>) 
         (_, _) if flow.key.is_some() => Some((
             "key",
             "`key` is for `mode = \"upsert\"`, and this flow has another mode",
-            "add `mode = \"upsert\"`, or take `key` out",
+            "add `mode = \"upsert\"`, or remove `key`",
         )),
         _ => None,
     };
@@ -104,7 +104,7 @@ fn check_key(flow: &Flow, at: &dyn Fn(&str) -> String, faults: &mut Faults<'_>) 
             PackageFaultKind::Conflict {
                 conflict: "with `mode = \"upsert\"` the server chooses the partition of each row"
                     .to_owned(),
-                mend: "take `partition_by` and `bounds` out".to_owned(),
+                mend: "remove `partition_by` and `bounds`".to_owned(),
             },
         );
     }

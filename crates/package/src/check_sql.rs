@@ -32,21 +32,21 @@ pub(super) fn check_sql(flow: &Flow, at: &dyn Fn(&str) -> String, faults: &mut F
                     &path,
                     statement,
                     "there is no statement in it",
-                    "write one SQL statement, or take it out",
+                    "write one SQL statement, or remove it",
                 );
             } else if word == "copy" && talks_to_client(statement) {
                 faults.value(
                     &path,
                     statement,
                     "it would copy rows from or to this program, which has none for it",
-                    "let it read or write a table, or take it out",
+                    "let it read or write a table, or remove it",
                 );
             } else if TRANSACTION_WORDS.contains(&word.as_str()) {
                 faults.value(
                     &path,
                     statement,
                     "it would end the transaction of the switch, in which it runs",
-                    "take it out: a failure of any statement takes all back",
+                    "remove it: a failure of any statement takes all back",
                 );
             }
         }
@@ -58,7 +58,7 @@ pub(super) fn check_sql(flow: &Flow, at: &dyn Fn(&str) -> String, faults: &mut F
                 conflict: "`pre_sql` runs in the transaction of the switch, and with `atomic = \
                     false` rows are written to the target before the switch"
                     .to_owned(),
-                mend: "run the statement by hand before the load, or take `atomic` out".to_owned(),
+                mend: "run the statement by hand before the load, or remove `atomic`".to_owned(),
             },
         );
     }

@@ -19,7 +19,7 @@ pub(super) fn check_staging(package: &Package, faults: &mut Faults<'_>) {
                            `staging = false` the whole load is one transaction: it would wait for \
                            itself"
                         .to_owned(),
-                mend: "take `slot_bytes_max` out, or `staging`".to_owned(),
+                mend: "remove `slot_bytes_max` or `staging`".to_owned(),
             },
         );
     }
@@ -44,40 +44,40 @@ fn conflicts(flow: &Flow) -> Vec<(&'static str, &'static str, &'static str)> {
             "mode",
             "`staging = false` in [run] appends the rows of all flows directly to their targets, \
              and this flow has another mode",
-            "`mode = \"append\"`, or take `staging` out",
+            "use `mode = \"append\"`, or remove `staging`",
         ),
         (
             !flow.atomic,
             "atomic",
             "`atomic = false` commits rows split by split, and `staging = false` in [run] all of \
              them at once",
-            "take one of them out",
+            "remove one of them",
         ),
         (
             flow.partition_by.is_some(),
             "partition_by",
             "with `staging = false` in [run] the server chooses the partition of each row",
-            "take `partition_by` out, or `staging`",
+            "remove `partition_by` or `staging`",
         ),
         (
             flow.bounds != Bounds::default(),
             "bounds",
             "with `staging = false` in [run] the server chooses the partition of each row",
-            "take `bounds` out, or `staging`",
+            "remove `bounds` or `staging`",
         ),
         (
             flow.pre_sql.is_some() && flow.atomic,
             "pre_sql",
             "`pre_sql` runs after all rows are loaded, and with `staging = false` in [run] they \
              are in the target by then",
-            "run the statement by hand before the load, or take `staging` out",
+            "run the statement by hand before the load, or remove `staging`",
         ),
         (
             flow.indexes == IndexPolicy::Rebuild,
             "indexes",
             "indexes are dropped before rows are copied from staging tables, and with \
              `staging = false` in [run] there are no staging tables",
-            "take `indexes` out, or `staging`",
+            "remove `indexes` or `staging`",
         ),
     ];
     let asked = all.into_iter().filter(|(is_asked, ..)| *is_asked);

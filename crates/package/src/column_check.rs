@@ -37,7 +37,7 @@ pub(super) fn check_column(
             faults,
             &at("default_for"),
             "`default_for` needs a `default`",
-            "add `default = \"...\"`, or take `default_for` out",
+            "add `default = \"...\"`, or remove `default_for`",
         );
     }
     let is_trimmed = match detail.trim {
@@ -130,7 +130,7 @@ fn check_skip(detail: &ColumnDetail, at: &dyn Fn(&str) -> String, faults: &mut F
             ),
             _ => (
                 format!("the field is skipped, so `{key}` has no effect"),
-                "take it out, or take `skip` out",
+                "remove it, or remove `skip`",
             ),
         };
         conflict(faults, &at(key), &what, mend);
@@ -171,7 +171,7 @@ fn check_source(detail: &ColumnDetail, at: &dyn Fn(&str) -> String, faults: &mut
             faults,
             &at(key),
             &format!("the column is filled by `source` and takes no field, so `{key}` is not used"),
-            &format!("take out `{key}` or `source`"),
+            &format!("remove `{key}` or `source`"),
         );
     }
 }

@@ -87,7 +87,7 @@ pub(super) fn check_flow_source(
     if !flow.files.patterns().is_empty() {
         let kind = conflict(
             "the rows of a flow come from `files` or from a `source`, not from both",
-            "take one of them out, or write two flows",
+            "remove one of them, or write two flows",
         );
         faults.add(&at("files"), kind);
     }
@@ -100,7 +100,7 @@ pub(super) fn check_flow_source(
             let what = format!("`{setting}` describes files, and the rows come from a database");
             faults.add(
                 &at(setting),
-                conflict(&what, &format!("take `{setting}` out")),
+                conflict(&what, &format!("remove `{setting}`")),
             );
         }
     }
@@ -148,7 +148,7 @@ pub(super) fn check_flow_source(
             &at("source.query"),
             conflict(
                 "a source has a `table` or a `query`, not both",
-                "take one of them out",
+                "remove one of them",
             ),
         ),
     }
@@ -163,7 +163,7 @@ pub(super) fn check_flow_source(
             &at("source.split_nulls"),
             conflict(
                 "`split_nulls` needs `split_by`, whose column may be NULL",
-                "add split_by = \"id\", or take `split_nulls` out",
+                "add split_by = \"id\", or remove `split_nulls`",
             ),
         ),
         _ => {}
@@ -219,7 +219,7 @@ fn check_structure(index: usize, flow: &Flow, source: &FlowSource, faults: &mut 
                 format!(
                     "`{setting}` are those of the source, but `columns` lists other columns for the target"
                 ),
-                "take `columns` out of the flow: a new target has the columns of the source",
+                "remove `columns` from the flow: a new target has the columns of the source",
             );
         }
     }
@@ -230,14 +230,14 @@ fn check_structure(index: usize, flow: &Flow, source: &FlowSource, faults: &mut 
         conflict(
             "partitions",
             "`partition_by` and `partitions` both define how the target is partitioned".to_owned(),
-            "take one of them out",
+            "remove one of them",
         );
     }
     if flow.routing == Some(false) {
         conflict(
             "partitions",
             "each row goes to its own partition, but the flow has routing = false".to_owned(),
-            "take `routing` out",
+            "remove `routing`",
         );
     }
     if !matches!(flow.mode, Mode::Create | Mode::Append) {
@@ -245,7 +245,7 @@ fn check_structure(index: usize, flow: &Flow, source: &FlowSource, faults: &mut 
             "partitions",
             "a target with the partitions of its source is made by mode = \"create\" or \"append\""
                 .to_owned(),
-            "create the partitioned target first, and take `partitions` out",
+            "create the partitioned target first, and remove `partitions`",
         );
     }
 }

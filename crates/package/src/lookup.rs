@@ -220,7 +220,7 @@ pub(super) fn check_lookup(step: &Step, path: &str, faults: &mut Faults<'_>) {
         (Some(_), true) => conflict(
             "lookup.files",
             "the rows of a lookup come from `files` or from a `connection`, not from both",
-            "take one of them out",
+            "remove one of them",
         ),
         (Some(_), false) if lookup.table.is_some() == lookup.query.is_some() => conflict(
             "lookup",
@@ -233,7 +233,7 @@ pub(super) fn check_lookup(step: &Step, path: &str, faults: &mut Faults<'_>) {
             conflict(
                 "lookup",
                 "`table`, `query` and `where` belong to a `connection`, and the rows of this lookup come from files",
-                "take them out",
+                "remove them",
             );
         }
         _ => {}

@@ -131,7 +131,7 @@ pub(super) fn valid(name: &str) -> Result<(), NameFault> {
     if let Some(control) = name.chars().find(|c| c.is_control()) {
         return Err(NameFault {
             cause: format!("it has the control character {}", control.escape_default()),
-            mend: "take it out".to_owned(),
+            mend: "remove it".to_owned(),
         });
     }
     if name.len() > NAME_BYTES_MAX {

@@ -163,7 +163,7 @@ fn check_outputs(flow: &Flow, at: &dyn Fn(&str) -> String, faults: &mut Faults<'
         ];
         for (setting, _) in settings.iter().filter(|(_, is_there)| *is_there) {
             let what = format!("`{setting}` is about outputs, and this flow has none");
-            let mend = format!("take `{setting}` out, or write a [[flow.output]] for each table");
+            let mend = format!("remove `{setting}`, or write a [[flow.output]] for each table");
             faults.add(&at(setting), conflict(&what, &mend));
         }
         return;
@@ -171,7 +171,7 @@ fn check_outputs(flow: &Flow, at: &dyn Fn(&str) -> String, faults: &mut Faults<'
     let count = flow.outputs.len();
     if let Some(number) = flow.output_number {
         if !(1..=count).contains(&(number as usize)) {
-            let mend = format!("write a number from 1 to {count}, or take it out");
+            let mend = format!("write a number from 1 to {count}, or remove it");
             faults.value(
                 &at("output_number"),
                 &number.to_string(),
@@ -180,7 +180,7 @@ fn check_outputs(flow: &Flow, at: &dyn Fn(&str) -> String, faults: &mut Faults<'
             );
         }
     } else if !flow.table.is_empty() {
-        let mend = "take `table` out, or the outputs";
+        let mend = "remove `table`, or the outputs";
         faults.add(
             &at("table"),
             conflict("each output of this flow has its own `table`", mend),
@@ -198,7 +198,7 @@ fn check_outputs(flow: &Flow, at: &dyn Fn(&str) -> String, faults: &mut Faults<'
                 &path("when"),
                 when,
                 "it is empty",
-                "write a condition over the columns of the flow, or take `when` out of the last output",
+                "write a condition over the columns of the flow, or remove `when` from the last output",
             ),
             None if !flow.each && index + 1 < count => faults.add(
                 &at(&format!("output[{index}]")),
@@ -211,7 +211,7 @@ fn check_outputs(flow: &Flow, at: &dyn Fn(&str) -> String, faults: &mut Faults<'
                 &at("else"),
                 conflict(
                     "an output without `when` takes all rows that are left, so `else` is never used",
-                    "take `else` out, or give each output a `when`",
+                    "remove `else`, or give each output a `when`",
                 ),
             ),
             _ => {}

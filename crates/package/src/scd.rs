@@ -83,7 +83,7 @@ pub(super) fn check_scd(flow: &Flow, at: &dyn Fn(&str) -> String, faults: &mut F
     if flow.mode != Mode::Upsert {
         return conflict(
             "`scd` keeps versions of rows by their key, and this flow has no key".to_owned(),
-            "add `mode = \"upsert\"` and `key`, or take `scd` out",
+            "add `mode = \"upsert\"` and `key`, or remove `scd`",
         );
     }
     let columns = match scd.parsed() {
@@ -110,7 +110,7 @@ pub(super) fn check_scd(flow: &Flow, at: &dyn Fn(&str) -> String, faults: &mut F
     {
         conflict(
             format!("`track` has `{name}`, a column of the key, which is equal in all versions"),
-            "take it out of `track`",
+            "remove it from `track`",
         );
     }
 }

@@ -69,14 +69,14 @@ pub(super) fn check_since(package: &Package, index: usize, flow: &Flow, faults: 
         conflict(
             "atomic",
             "with `since` the rows and the mark are committed together, and `atomic = false` commits rows before",
-            "take `atomic` out",
+            "remove `atomic`",
         );
     }
     if source.stable {
         conflict(
             "source.stable",
             "`stable` says that no row changes, but `since` loads rows that were changed",
-            "take one of them out",
+            "remove one of them",
         );
     }
     let has_since = |flow: &Flow| {

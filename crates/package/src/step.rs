@@ -156,7 +156,7 @@ pub(super) fn check_steps(
                 conflict(
                     &format!("{path}.{setting}"),
                     &format!("`{setting}` belongs to a `check`, and this step has none"),
-                    &format!("take `{setting}` out, or write the condition as `check`"),
+                    &format!("remove `{setting}`, or write the condition as `check`"),
                 );
             }
         }
@@ -165,14 +165,14 @@ pub(super) fn check_steps(
             conflict(
                 &format!("{path}.load"),
                 "`load` is about columns that a step adds, and this step adds none",
-                "take `load` out",
+                "remove `load`",
             );
         }
         if step.memory_bytes_max.is_some() && step.distinct_on.is_none() {
             conflict(
                 &format!("{path}.memory_bytes_max"),
                 "`memory_bytes_max` belongs to `distinct_on`, and this step has none",
-                "take it out; that of a lookup is inside of `lookup`: lookup = { ..., memory_bytes_max = 1000000 }",
+                "remove it; a lookup has its own, inside `lookup`: lookup = { ..., memory_bytes_max = 1000000 }",
             );
         }
         check_lookup(step, &path, faults);
@@ -282,7 +282,7 @@ fn check_texts(step: &Step, path: &str, faults: &mut Faults<'_>) {
             &format!("{path}.name"),
             "",
             "it is empty",
-            "write what the check expects, or take `name` out",
+            "write what the check expects, or remove `name`",
         );
     }
 }

@@ -371,7 +371,7 @@ impl RunError {
                     .to_owned()
             }
             RunError::Interrupted | RunError::Engine { .. } | RunError::RowCount { .. } => {
-                "run the same command again; if it fails again, take the steps out one by one to find the one that \
+                "run the same command again; if it fails again, remove the steps one by one to find the one that \
                  fails, and report it"
                     .to_owned()
             }

@@ -521,7 +521,7 @@ fn taken(shown: &Shown<'_>, array: &ArrayRef, rows: &mut Rows) -> ArrayRef {
             let (kind, reason) = match is_text {
                 true => (
                     FaultKind::NulByte,
-                    "the result has a NUL byte, which text in a database cannot hold; take it out with replace(...)",
+                    "the result has a NUL byte, which text in a database cannot hold; remove it with replace(...)",
                 ),
                 false => (
                     FaultKind::OutOfRange,

@@ -89,7 +89,7 @@ impl FieldOrigin {
     /// How to leave a column out.
     pub fn without_a_column(self) -> &'static str {
         match self {
-            FieldOrigin::Files => "take it out of the files",
+            FieldOrigin::Files => "remove it from the files",
             FieldOrigin::Database => {
                 "name the other columns to read (`columns` of the source, --columns)"
             }

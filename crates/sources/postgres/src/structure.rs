@@ -363,7 +363,7 @@ impl Catalog<'_> {
         input_error(
             Path::new(&self.table.name),
             format!("a new target cannot have its partitions: {what}"),
-            "take `partitions` out of the source (--with-partitions), or create the target yourself",
+            "remove `partitions` from the source (--with-partitions), or create the target yourself",
         )
     }
 }

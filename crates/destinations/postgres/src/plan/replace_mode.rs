@@ -153,7 +153,7 @@ pub async fn of_plain(
     if replace.scope == ReplaceScope::Partitions {
         return Err(refuse(
             "is a plain table, but the flow replaces partitions".to_owned(),
-            "take `scope` out of `replace`",
+            "remove `scope` from `replace`",
         )
         .into());
     }

@@ -104,7 +104,7 @@ fn check_published(target: &FlowTarget<'_>, facts: &TableFacts) -> Result<(), Pl
             identifier(publication)
         ),
         format!(
-            "take it out of the publication for the load, or load into the subscribers as \
+            "remove it from the publication for the load, or load into the subscribers as \
              well (publications: {})",
             facts.publications.join(", ")
         ),

@@ -117,7 +117,7 @@ impl Versions {
             return Err(target
                 .mismatch(
                     "no column is tracked, so no row can get a second version",
-                    "name columns in `scd.track`, or take `scd` out: `mode = \"upsert\"` overwrites rows",
+                    "name columns in `scd.track`, or remove `scd`: `mode = \"upsert\"` overwrites rows",
                 )
                 .into());
         }

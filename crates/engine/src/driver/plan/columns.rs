@@ -201,7 +201,7 @@ fn existing(known: &KnownColumns<'_>, column: &TargetColumn) -> Result<ResolvedT
     if column.generated {
         return Err(known.mismatch(
             format!("the destination computes column `{}` itself", column.name),
-            "take it out of the files, or load into a table without the expression",
+            "remove it from the files, or load into a table without the expression",
         ));
     }
     let Some(column_type) = &column.column_type else {

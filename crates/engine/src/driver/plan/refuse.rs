@@ -35,8 +35,8 @@ pub fn structure_of_source(name: &str, flow: &Flow) -> Result<(), PlanError> {
         flow: name.to_owned(),
         what: format!("only a target in PostgreSQL can get the `{setting}` of the source"),
         hint: match setting {
-            "indexes" => "take `indexes` out of the source (--with-indexes)",
-            _ => "take `partitions` out of the source (--with-partitions); `partition_by` partitions Parquet files",
+            "indexes" => "remove `indexes` from the source (--with-indexes)",
+            _ => "remove `partitions` from the source (--with-partitions); `partition_by` partitions Parquet files",
         }
         .to_owned(),
     })

@@ -246,7 +246,7 @@ impl<'a> AskedSteps<'a> {
             ),
             hint: match suggestion(column, names()) {
                 Some(near) => format!("did you mean `{near}`?"),
-                None => "add the column to the target, or take it out of `derive`".to_owned(),
+                None => "add the column to the target, or remove it from `derive`".to_owned(),
             },
         }
     }

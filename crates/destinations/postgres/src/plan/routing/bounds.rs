@@ -31,7 +31,7 @@ pub fn copied(
     let refuse = |what: String| {
         target.mismatch(
             format!("the target cannot have the partitions of the source: {what}"),
-            "create the target yourself, or take `partitions` out of the source (--with-partitions)",
+            "create the target yourself, or remove `partitions` from the source (--with-partitions)",
         )
     };
     if let Some(object) = partitioning
@@ -138,7 +138,7 @@ impl RoutePlanner<'_> {
                         "`bounds` adds partitions by range of one column, but the target is \
                      partitioned in another way"
                             .to_owned(),
-                        "take `bounds` out, and add the partitions yourself",
+                        "remove `bounds`, and add the partitions yourself",
                     )
                     .into());
             }
@@ -149,7 +149,7 @@ impl RoutePlanner<'_> {
                         "`bounds` would add plain partitions to a target whose partitions are \
                      themselves partitioned"
                             .to_owned(),
-                        "take `bounds` out, and add the partitions yourself",
+                        "remove `bounds`, and add the partitions yourself",
                     )
                     .into());
             }
