@@ -92,7 +92,7 @@ impl Package {
                     (None, _) => return Err(PackageFaultKind::NoConnection),
                     _ => {}
                 }
-                // Connections that are only read are none that rows go to.
+                // Rows do not go to connections that are only read.
                 let is_read = |name: &str| {
                     let mut sources = self.flows.iter().filter_map(|flow| flow.source.as_ref());
                     sources.any(|source| source.connection == name)

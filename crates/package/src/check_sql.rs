@@ -38,7 +38,7 @@ pub(super) fn check_sql(flow: &Flow, at: &dyn Fn(&str) -> String, faults: &mut F
                 faults.value(
                     &path,
                     statement,
-                    "it would copy rows from or to this program, which has none for it",
+                    "it would copy rows from or to this program, which neither sends nor takes any",
                     "let it read or write a table, or remove it",
                 );
             } else if TRANSACTION_WORDS.contains(&word.as_str()) {
@@ -46,7 +46,7 @@ pub(super) fn check_sql(flow: &Flow, at: &dyn Fn(&str) -> String, faults: &mut F
                     &path,
                     statement,
                     "it would end the transaction of the switch, in which it runs",
-                    "remove it: a failure of any statement takes all back",
+                    "remove it: if any statement fails, everything is rolled back",
                 );
             }
         }

@@ -1,4 +1,5 @@
-//! This setting names the place for the events of OpenLineage: `open_lineage = { to = "https://marquez:5000/api/v1/lineage" }`.
+//! The setting `open_lineage`, which says where the events of OpenLineage go:
+//! `open_lineage = { to = "https://marquez:5000/api/v1/lineage" }`.
 
 use std::path::{Path, PathBuf};
 

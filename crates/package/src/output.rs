@@ -1,7 +1,7 @@
 //! Outputs of a flow: `[[flow.output]]`, for rows that go to several tables.
 //!
 //! A flow with outputs is read as one flow for each of them, all with the same source and steps. Each of these flows finds the
-//! outputs of a row, and loads the rows of its own one. So everything behind this page knows only flows with one target. The
+//! outputs of a row, and loads the rows of its own output. So all other code knows only flows with one target. The
 //! source is read once for each output.
 
 use schemars::JsonSchema;
@@ -11,7 +11,7 @@ use super::error::PackageFaultKind;
 use super::faults::Faults;
 use super::{Bounds, Flow, Mode, OneOrMany, Package, PackageError, Replace, TableName};
 
-/// The most outputs of a flow: each is a bit of a number with a sign.
+/// The most outputs of a flow: each is one bit of a signed 64-bit number.
 const OUTPUTS_MAX: usize = 63;
 
 /// A table to which a part of the rows goes. Settings that it lacks are those of the flow.

@@ -1,7 +1,7 @@
 //! Tests every package of `sample-packages/`: the valid ones are accepted, and the invalid ones are refused with
 //! exactly the message in the file beside them.
 //!
-//! After a change of messages: `INRUSH_BLESS=1 cargo test --release -p inrush package::sample` writes them again; read
+//! After a change of messages: `INRUSH_BLESS=1 cargo test --workspace --lib -- sample_tests` writes them again; read
 //! the diff.
 
 use std::env::VarError;

@@ -94,7 +94,7 @@ mod tests {
     use super::*;
 
     /// The schema in `docs/` is the one that the types make. After a change to the types:
-    /// `INRUSH_BLESS=1 cargo test --release -p inrush package::schema`.
+    /// `INRUSH_BLESS=1 cargo test --workspace --lib -- schema::`.
     #[test]
     fn the_committed_schema_is_up_to_date() {
         let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/package.schema.json");
@@ -106,7 +106,7 @@ mod tests {
         assert!(
             committed == made,
             "docs/package.schema.json is not what the types make; \
-             write it anew: INRUSH_BLESS=1 cargo test --release -p inrush package::schema"
+             write it anew: INRUSH_BLESS=1 cargo test --workspace --lib -- schema::"
         );
     }
 

@@ -1,4 +1,4 @@
-//! Evaluates the steps for a row alone whose careful statement fails as a whole: one statement for each expression.
+//! Evaluates the steps for a single row whose careful statement fails as a whole, by one statement for each expression.
 
 use arrow_array::cast::AsArray;
 use arrow_array::{Array, ArrayRef, BooleanArray};
@@ -62,7 +62,7 @@ fn leaves_alive(action: &StepAction, value: &ArrayRef) -> bool {
     }
 }
 
-/// The values of some rows, and behind them those of others.
+/// The values of some rows, followed by those of others.
 pub(crate) fn joined(first: Vec<Values>, second: Vec<Values>) -> Result<Vec<Values>, RunError> {
     let both = first.into_iter().zip(second);
     both.map(|(first, second)| {

@@ -577,7 +577,7 @@ fn carets(message: &str, text: &str) -> Option<Range<usize>> {
     Some(start + at(column)..start + at(column + width))
 }
 
-/// True if a text has a word that a cast makes an infinite number of.
+/// True if a text has a word that a cast turns into an infinite number.
 pub(crate) fn names_infinity(text: &str) -> bool {
     let mut words = text.split(|one: char| !one.is_ascii_alphanumeric() && one != '_');
     words.any(|word| word.eq_ignore_ascii_case("inf") || word.eq_ignore_ascii_case("infinity"))

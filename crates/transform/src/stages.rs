@@ -249,7 +249,7 @@ impl Staged {
                                 ..fault
                             });
                             faults.extend(more);
-                            // The columns that are missing now would be faults of later stages that are none.
+                            // Later stages may use the columns of this one. They are missing now, which is no fault of these stages.
                             return Err(faults);
                         }
                     }

@@ -10,7 +10,7 @@ use inrush_tds::{BulkEncoder, EncodeError, PacketSize};
 use crate::bulk_target::BulkTarget;
 use crate::connection::{self, SqlSession};
 
-/// Packets are sent when so many bytes of them are whole.
+/// Whole packets are sent when they have at least this many bytes.
 const SEND_BYTES: usize = 256 << 10;
 
 /// Writes batches into one table.

@@ -11,9 +11,9 @@ pub const POLITE_LOCK_MILLISECONDS: u32 = 5_000;
 /// The longest wait for a lock in a run.
 pub const RUN_LOCK_MILLISECONDS: u32 = 60_000;
 
-/// Numbers of errors that are told apart.
+/// Numbers of the errors that this destination distinguishes.
 pub mod number {
-    /// A unique key is there already: of a constraint, of an index, of an index that is being made.
+    /// A key is not unique: in a constraint, in an index, or in an index that is being made.
     pub const DUPLICATE_KEYS: [i32; 3] = [2627, 2601, 1505];
     /// SWITCH is refused: 4904 to 4985 are its reasons.
     pub const SWITCH: std::ops::RangeInclusive<i32> = 4904..=4985;

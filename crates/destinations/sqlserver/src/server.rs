@@ -8,7 +8,7 @@ use inrush_destination::{
 
 use crate::connection::SqlSession;
 
-/// Bytes of text of a unit: so many that the cost of its transaction is negligible.
+/// Bytes of text of a unit: enough to make the cost of its transaction negligible.
 const UNIT_BYTES: u64 = 32 << 20;
 /// Rows of a batch: its encoded rows are one block or a few.
 const BATCH_ROWS: u32 = 4096;

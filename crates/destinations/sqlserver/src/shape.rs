@@ -56,7 +56,7 @@ impl TableShape {
         })
     }
 
-    /// Why no rows can be switched in that fill these columns, in words that follow "because"; `None` if they can.
+    /// Why rows that fill these columns cannot be switched in, in words that follow "because"; `None` if they can.
     pub fn obstacle<'a>(&self, filled: impl Iterator<Item = &'a str> + Clone) -> Option<String> {
         for column in &self.columns {
             let name = &column.name;

@@ -108,7 +108,7 @@ pub async fn find<'a, L: PackageRuns>(
         let wanted: Vec<WantedFiles<'_>> = wanted.collect();
         let mut files = LoadedFiles::new(&wanted);
         runs.see_switched(&mut files).await?;
-        // A table that is written to is not what it was when the killed command has loaded it.
+        // A table that was written to since has another state than the killed command saw, so its rows are compared.
         if wanted.iter().any(WantedFiles::has_snapshot)
             && let Some(run) = runs.latest_if_switched().await?
             && options.was_killed(runs.name(&run))
@@ -140,7 +140,7 @@ pub async fn find<'a, L: PackageRuns>(
     })
 }
 
-/// Puts a note about each flow that is loaded already in place of those about its target: they would say how it is loaded.
+/// For each flow that is loaded already, puts one note in the place of the notes about its target, which say how it is loaded.
 fn leave_out_notes<'a, 'b: 'a>(
     notes: &mut Vec<String>,
     left_out: impl Iterator<Item = &'a WantedFiles<'b>>,

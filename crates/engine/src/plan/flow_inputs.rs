@@ -135,7 +135,7 @@ pub trait OpenInputs: Send {
 /// Inputs of typed rows.
 #[derive(Clone, Debug)]
 pub struct TypedInputs {
-    /// What has the columns, as messages call it: `Parquet files`.
+    /// The kind of the inputs, as messages name it: `Parquet files`.
     pub kind: &'static str,
     /// The origin of their fields, for messages.
     pub origin: FieldOrigin,

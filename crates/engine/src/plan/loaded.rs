@@ -1,8 +1,8 @@
 //! Finds out whether the inputs of a plan are loaded already: files, and tables of databases.
 //!
-//! A file counts as loaded if its size and time are those of the run. A table is another one with each write, so its state must
-//! be that of the run, or else its rows are read again and must have the hashes that the run has recorded. Tables whose rows are
-//! replaced or merged are loaded again instead.
+//! A file counts as loaded if its size and time are those of the run. A table counts as loaded if its state is that of the run.
+//! Each write changes the state; then the rows are read again, and must have the hashes that the run has recorded. Tables whose
+//! rows are replaced or merged are loaded again instead.
 //!
 //! A flow that replaces is loaded only if the newest run of its target had the same package: another one may have appended, so that
 //! older rows are still there.
@@ -239,9 +239,9 @@ impl<'a> LoadedFiles<'a> {
         .collect()
     }
 
-    /// What the runs have loaded of the plan's files. A flow that is loaded as its files are now is left out beside flows whose
-    /// rows are replaced or merged: those give the rows of the present moment, and it has them. Beside a new file that would be
-    /// appended the plan is refused: the user may or may not want only that one.
+    /// What the runs have loaded of the plan's files. A flow whose files are loaded as they are now is left out if the rows of
+    /// other flows are to be replaced or merged. If another file is new and would be appended, the plan is refused, because it
+    /// is not clear whether the user wants only that one.
     pub fn found(mut self) -> Result<Loaded, PlanError> {
         let mut newest: Option<RunId> = None;
         let mut loaded_files: Option<(&WantedFiles<'_>, Vec<&Arc<dyn Input>>)> = None;

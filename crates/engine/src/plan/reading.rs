@@ -80,7 +80,7 @@ impl Reading {
         Ok(converter.with_run(stamp))
     }
 
-    /// What makes rows of the target from the records of the source. Fails if the columns do not fit the fields.
+    /// The maker of the target's rows from records of the source. Fails if the columns do not fit the fields.
     pub fn row_maker(&self, stamp: RunStamp) -> Result<RowMaker, Error> {
         RowMaker::new(self, stamp)
     }

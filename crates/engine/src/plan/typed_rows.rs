@@ -83,7 +83,7 @@ pub fn refuse_native(flow: &str, inputs: &TypedInputs) -> Result<(), PlanError> 
     }
 }
 
-/// How the values of typed rows travel, where there is something to tell: a line for each way.
+/// How the values of typed rows are passed on, if it is not the usual way: a line for each way.
 pub fn words(flow: &Reading) -> Vec<String> {
     [unchanged(flow), by_text(flow)]
         .into_iter()

@@ -43,7 +43,7 @@ impl Column {
         }
     }
 
-    /// What a plan is told.
+    /// What the plan says about it.
     pub fn in_source(&self) -> SourceColumn {
         SourceColumn {
             name: self.name.clone(),

@@ -17,7 +17,7 @@
 //! would change becomes a reject: a time that is finer than a microsecond, a text that its code page does not have
 //! (`inrush_tds::result`).
 //!
-//! # Is it what it was?
+//! # Changes since an earlier attempt
 //!
 //! SQL Server has no version of a table that changes with every statement. So the state of an input is different at each
 //! opening, and a resumed run reads the loaded rows again and compares them.

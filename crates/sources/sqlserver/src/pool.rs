@@ -84,7 +84,7 @@ impl Pool {
 /// The longest wait for a lock while rows are read.
 const LOCK_MILLISECONDS: u32 = 60_000;
 
-/// Opens a session. `number` counts the sessions, to which the endpoints are dealt.
+/// Opens a session. `number` is its number, which selects the endpoint.
 pub fn connect(
     options: &SessionOptions,
     number: usize,

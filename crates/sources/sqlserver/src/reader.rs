@@ -204,7 +204,7 @@ fn places_of(reading: &Reading) -> usize {
     usize::from(reading.cut.is_some())
 }
 
-/// What is done, for messages.
+/// What the reader does, for messages.
 fn doing(input: &DatabaseInput) -> String {
     format!("reading {}", input.name.display())
 }

@@ -53,7 +53,7 @@ pub struct Reading {
     pub pool: Pool,
     /// The pace of all readers.
     pub pace: Arc<Pace>,
-    /// Asked when reads have to end.
+    /// Tells whether reads have to end.
     pub stop: Stop,
 }
 
@@ -81,7 +81,7 @@ impl SqlServerSource {
             .map_err(|error| failed("asking for the settings of the database", error))?;
         let keeps_versions = versions.of_transactions && !versions.is_babelfish;
         if keeps_versions {
-            // What the plan asks for waits for no lock.
+            // The questions of a plan wait for no lock.
             moment::isolate(&mut keeper, Isolation::Snapshot)
                 .map_err(|error| failed("setting up a session", error))?;
         }
@@ -369,7 +369,7 @@ impl Source for SqlServerSource {
     }
 }
 
-/// The way of one thread through the splits.
+/// Reads splits, one after the other, on one thread.
 struct Stream<'a> {
     source: &'a SqlServerSource,
     chunk_bytes: usize,

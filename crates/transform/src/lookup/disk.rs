@@ -1,4 +1,4 @@
-//! A reference on disk, for one that is larger than the memory that it may have.
+//! A reference on disk, which is used if its rows need more memory than the lookup may have.
 //!
 //! A B-tree (redb) in a file without a name has the bytes of each key, and for each the taken values as one row (`arrow_row`). The
 //! tree's cache is the memory; the file is gone as soon as the process is.

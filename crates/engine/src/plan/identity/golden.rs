@@ -3,8 +3,8 @@
 use super::unit_key;
 use inrush_rows::ids::RunKey;
 
-/// Panics unless a file of descriptions is what these are. The file has a line for each: its name, the key of a unit that
-/// is described so, and the description.
+/// Panics unless a file has exactly these descriptions. The file has a line for each: its name, the key of a unit with this
+/// description, and the description.
 #[doc(hidden)]
 pub fn assert_golden(golden: &str, described: &[(&str, String)]) {
     let run = RunKey::new("run");
