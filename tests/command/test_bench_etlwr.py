@@ -286,7 +286,7 @@ def test_an_interrupted_run_ends_with_130(
         running.send(signal.SIGINT)
         stopped = running.resume().wait().expect(INTERRUPTED, "stopped as asked")
     assert f"hint: {stopped.report['hint']}\n" in stopped.errors
-    assert ("measures all anew" in stopped.report["hint"]) == bool(series)
+    assert ("measures everything again" in stopped.report["hint"]) == bool(series)
     assert not list(inrush.folder.glob("etlwr-results/*"))
     outcome = inrush(*words, *series, seconds=300).expect(CLEAN)
     assert [one["resumed"] for one in results(outcome)["runs"]] == (
@@ -305,7 +305,9 @@ def test_a_signal_that_comes_too_late_for_a_run_ends_the_series(
     with inrush.stopped_by("stop_until_asked:before_report", *words) as running:
         running.send(signal.SIGINT)
         stopped = (
-            running.resume().wait().expect(INTERRUPTED, "stopped as asked", "measures all anew")
+            running.resume()
+            .wait()
+            .expect(INTERRUPTED, "stopped as asked", "measures everything again")
         )
     (folder,) = inrush.folder.glob("etlwr-results/*")
     assert str(folder.relative_to(inrush.folder)) in stopped.errors

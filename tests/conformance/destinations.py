@@ -577,7 +577,7 @@ class SqlServer(Place):
 
 
 class SqlServerDouble(SqlServer):
-    """The double of SQL Server, read without a connection: it is no SQL Server.
+    """The double of SQL Server, read without a connection: it is not a SQL Server.
 
     `sqlserver.double` says which rules it enforces.
     """

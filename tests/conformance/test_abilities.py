@@ -84,7 +84,7 @@ def test_the_page_has_the_abilities_that_plans_say(make_place: MakePlace, tmp_pa
         PAGE.write_text(text)
     assert PAGE.read_text() == text, (
         "docs/specs/destination.md does not have the abilities that plans say. "
-        "Write it anew: INRUSH_BLESS=1 pytest tests/conformance -k abilities"
+        "Write it again: INRUSH_BLESS=1 pytest tests/conformance -k abilities"
     )
 
 

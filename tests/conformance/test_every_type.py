@@ -38,7 +38,7 @@ def test_the_matrix_of_types_is_what_was_measured(measure: Measure) -> None:
         PAGE.write_text(text)
     assert PAGE.read_text() == text, (
         "docs/types.md is not what was measured. "
-        "Write it anew: INRUSH_BLESS=1 pytest tests/conformance -k matrix"
+        "Write it again: INRUSH_BLESS=1 pytest tests/conformance -k matrix"
     )
 
 

@@ -108,4 +108,4 @@ def test_names_that_no_run_has_loaded_are_refused(place: Place, inrush: Inrush) 
     inrush("lineage", "nothing", *place.words).expect(
         USAGE, "no run of the ledger has loaded a table or column nothing"
     )
-    inrush("lineage", "a..b", *place.words).expect(USAGE, "is no name of a table or column")
+    inrush("lineage", "a..b", *place.words).expect(USAGE, "is not a name of a table or column")

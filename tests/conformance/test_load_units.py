@@ -23,7 +23,7 @@ def files_of_units(report: dict[str, Any]) -> list[list[str]]:
 
 
 def with_streams(job: Job, streams: int) -> None:
-    """Write the package anew, with this number of streams."""
+    """Write the package again, with this number of streams."""
     text = job.place.package(job.flow, name="package", batch_rows=100, streams=streams)
     job.package = job.inrush.write("package.toml", text)
 

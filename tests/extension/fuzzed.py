@@ -169,7 +169,7 @@ class FuzzedLoad:
         """Return the load without the bytes or the constraint that caused the error.
 
         One refused field would hide all fields that follow it, so the rest is tried again: rows
-        without what follows them, if that is no row; NULL for a field whose value was refused; a
+        without what follows them, if that is not a row; NULL for a field whose value was refused; a
         table without NOT NULL. None if nothing is left to try.
         """
         rows = self.rows()

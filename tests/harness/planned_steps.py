@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 END = "\x00"
-# A SELECT that locks or changes something is no read, and a PRAGMA that sets a value is none.
+# A SELECT that locks or changes something is not a read, and a PRAGMA that sets a value is none.
 NO_READ = r"FOR SHARE|FOR UPDATE|REPEATABLEREAD|lo_unlink|lo_create\(0|advisory|PRAGMA [a-z_]+ ="
 READ_WORDS = rf"(?!{NO_READ})(?:SELECT|WITH|VALUES|EXPLAIN|PRAGMA)"
 READ = rf"(?:{READ_WORDS}(?![^{END}]*(?:{NO_READ}))[^{END}]*{END})*"
@@ -53,7 +53,7 @@ class Transaction:
 def pattern_of(line: str) -> str:
     """Return the pattern of a line of the plan: a statement, once, often, or under a condition.
 
-    A line that is a comment as a whole stands for something that is no statement.
+    A line that is a comment as a whole stands for something that is not a statement.
     """
     statement, _, comment = line.partition("; -- ")
     if line.startswith("-- "):

@@ -219,11 +219,11 @@ BAD: dict[str, tuple[str, dict[str, Any], dict[str, Any], str]] = {
         {},
         "customers has no unique index on customer_key alone",
     ),
-    "a sequence that begins anew": (
+    "a sequence that starts again": (
         "ALTER SEQUENCE customers_customer_key_seq CYCLE",
         {},
         {},
-        "begins anew at its end",
+        "starts again at its end",
     ),
     "a generated key": (
         "ALTER TABLE customers DROP no, "
@@ -243,7 +243,7 @@ BAD: dict[str, tuple[str, dict[str, Any], dict[str, Any], str]] = {
         "ALTER TABLE customers RENAME TO c; CREATE VIEW customers AS SELECT * FROM c",
         {},
         {},
-        "customers is no table of the database",
+        "customers is not a table of the database",
     ),
     "where": ("SELECT 1", {"where": "no > 1"}, {}, "goes without `where`"),
     "first": ("SELECT 1", {"first": "name"}, {}, "goes without `first`"),

@@ -197,7 +197,7 @@ def test_a_new_target_has_the_primary_key(
     )
     assert target.rows(keys) == [("t_pkey1", "PRIMARY KEY (b, a)")]
     assert target.rows("SELECT count(*), sum(v) FROM t") == [(300, 45150)]
-    # A key that is not read as a whole is no key.
+    # A key that is not read as a whole is not a key.
     inrush(*words, "--columns", "a, v", "--into", "u", "--to", target.url).expect(CLEAN)
     assert target.rows(keys.replace("'t'", "'u'")) == []
     plan = inrush(*words, "--to", "x.duckdb").expect(CLEAN)

@@ -66,7 +66,7 @@ streams = 1
 
 
 def old(minutes: int) -> str:
-    """Return a time of so many minutes ago, in SQL."""
+    """Return the time this many minutes ago, in SQL."""
     return f"now() - interval '{minutes} minutes'"
 
 

@@ -75,7 +75,7 @@ def test_generated_and_dropped_columns(
 
 
 def wide(count: int) -> str:
-    """Return statements that make a table with so many columns, and three rows."""
+    """Return statements that make a table with this many columns, and three rows."""
     kinds = ("int", "smallint", "boolean", "date")
     columns = ", ".join(f"c{number} {kinds[number % 4]}" for number in range(count))
     values = {

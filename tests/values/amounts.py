@@ -117,7 +117,7 @@ def number(text: str, column: Column) -> Meaning:
         return _special(word, column)
     parts = written(text, column)
     if parts is None:
-        return nothing("it is no number in the form that the column declares")
+        return nothing("it is not a number in the form that the column declares")
     if column.setting("lossless", False) and parts.looks_coded:
         return nothing("lossless: a zero or a plus before a number is a part of a code")
     if column.kind in INTEGERS:
@@ -261,7 +261,7 @@ def money(text: str, column: Column) -> Meaning:
         re.A,
     )
     if match is None:
-        return nothing("it is no amount in the C locale")
+        return nothing("it is not an amount in the C locale")
     bracket, sign, dollar, inner, whole, fraction = match.groups()
     if bool(bracket) != body.endswith(")") or (sign and inner) or (bracket and (sign or inner)):
         return nothing("its signs contradict each other")

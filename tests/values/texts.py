@@ -66,7 +66,7 @@ def boolean(value: str, column: Column) -> Meaning:
             # `o` begins both `on` and `off`.
             if word and full.startswith(word) and word != "o":
                 return may(meant)
-    return nothing("it is no word for true or false")
+    return nothing("it is not a word for true or false")
 
 
 def uuid(value: str) -> Meaning:
@@ -75,7 +75,7 @@ def uuid(value: str) -> Meaning:
     if body.startswith("{") and body.endswith("}"):
         body = body[1:-1]
     if not re.fullmatch(r"[0-9a-fA-F]{4}(-?[0-9a-fA-F]{4}){7}", body):
-        return nothing("it is no UUID")
+        return nothing("it is not a UUID")
     found = bytes.fromhex(body.replace("-", ""))
     plain = re.fullmatch(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", value, re.I)
     return must(found) if plain else may(found)
@@ -89,7 +89,7 @@ def binary(value: str) -> Meaning:
             return must(bytes.fromhex(digits))
         if re.fullmatch(r"([ \t\n\r]*[0-9a-fA-F]{2})*[ \t\n\r]*", digits):
             return may(bytes.fromhex(re.sub(r"\s", "", digits)))
-        return nothing("it is no hexadecimal")
+        return nothing("it is not hexadecimal")
     out, rest = b"", value.encode()
     while rest:
         if rest[:1] != b"\\":
@@ -141,7 +141,7 @@ def json_text(value: str, column: Column) -> Meaning:
             return must(value)
         return nothing("jsonb keeps one of equal keys only")
     except (ValueError, RecursionError):
-        return nothing("it is no JSON")
+        return nothing("it is not JSON")
     escapes = re.search(r"\\u(d[89a-f][0-9a-f]{2}|0000)", value, re.I)
     if column.kind == "json":
         return may(value) if escapes else must(value)
@@ -157,12 +157,12 @@ def bits(value: str, column: Column) -> Meaning:
     body, plain = value, True
     if value[:1] in "Xx" and value:
         if not re.fullmatch(r"[0-9a-fA-F]*", value[1:]):
-            return nothing("it is no hexadecimal")
+            return nothing("it is not hexadecimal")
         body, plain = "".join(f"{int(digit, 16):04b}" for digit in value[1:]), False
     elif value[:1] in "Bb" and value:
         body, plain = value[1:], False
     if not re.fullmatch(r"[01]*", body):
-        return nothing("it is no row of bits")
+        return nothing("it is not a row of bits")
     if column.kind == "bit" and len(body) != (length or 1):
         return nothing("its length is not the type's")
     if column.kind == "varbit" and length is not None and len(body) > length:

@@ -18,7 +18,7 @@ use crate::errors::CommandError;
 /// The environment variable with the folder of the server's programs; without it they are searched for.
 const BINARIES_VARIABLE: &str = "INRUSH_POSTGRES_BIN";
 
-/// Connections beside those of the streams: for the ledger, for checking contents, and for a person with `psql`.
+/// Connections besides those of the streams: for the ledger, for checking contents, and for a person with `psql`.
 const CONNECTIONS_SPARE: u32 = 20;
 
 /// A package whose database can be reached, and the embedded server if it has one.

@@ -205,7 +205,7 @@ mod tests {
     #[test]
     fn the_element_at_fault_is_named() {
         let error =
-            checked(&ColumnType::Int32, "[0:1][2:2]={{1},{x}}").expect_err("x is no number");
+            checked(&ColumnType::Int32, "[0:1][2:2]={{1},{x}}").expect_err("x is not a number");
         assert!(
             error.reason.starts_with("element [1][2], \"x\": "),
             "{}",

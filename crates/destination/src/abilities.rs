@@ -297,7 +297,7 @@ mod tests {
         }
         assert!(
             page == written,
-            "docs/specs/destination.md is not what the code says; write it anew: \
+            "docs/specs/destination.md is not what the code says; write it again: \
              INRUSH_BLESS=1 cargo test -p inrush-destination abilities"
         );
     }

@@ -65,7 +65,7 @@ pub enum Action {
     /// A statement that only the run can perform: it has words in angle brackets for values that only the run can know, or
     /// rows follow it.
     Sketch(String),
-    /// Something that is no statement, in words: `write a file`, `send the rows`.
+    /// Something that is not a statement, in words: `write a file`, `send the rows`.
     Other(String),
 }
 

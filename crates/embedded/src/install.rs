@@ -195,7 +195,7 @@ fn make_home(home: &Path) -> Result<(), EmbeddedError> {
                 .symlink_metadata()
                 .map_err(file_error("cannot read", home))?;
             let problem = if !metadata.is_dir() {
-                "it is no folder".to_owned()
+                "it is not a folder".to_owned()
             } else if metadata.uid() != effective_uid() {
                 format!("its owner is user {}", metadata.uid())
             } else if metadata.mode() & 0o022 != 0 {

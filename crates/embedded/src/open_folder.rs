@@ -111,7 +111,7 @@ impl OpenFolder {
 /// The content of a small regular file.
 pub(crate) fn read_small(file: File) -> io::Result<Vec<u8>> {
     if !file.metadata()?.is_file() {
-        return Err(io::Error::other("it is no regular file"));
+        return Err(io::Error::other("it is not a regular file"));
     }
     let mut text = Vec::new();
     file.take(SMALL_BYTES_MAX).read_to_end(&mut text)?;

@@ -18,7 +18,7 @@ pub enum DataFolder {
     Kept(PathBuf),
 }
 
-/// A TCP address to listen on, beside the socket.
+/// A TCP address to listen on, besides the socket.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Listen {
     /// An address or name of this machine, or `*` for all of them.

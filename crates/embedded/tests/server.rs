@@ -378,7 +378,7 @@ on_each_version! {
         assert_says(&refused(options.clone()), &["its owner is user 65534"]);
         std::fs::remove_dir_all(&home).unwrap();
         std::os::unix::fs::symlink("/etc", &home).unwrap();
-        assert_says(&refused(options), &["it is no folder"]);
+        assert_says(&refused(options), &["it is not a folder"]);
     }
 
     folders_out_of_reach_are_named(binaries) {

@@ -87,7 +87,7 @@ pub struct Which {
     pub run: Option<RunName>,
 }
 
-/// The settings for reaching a ledger, beside the connection.
+/// The settings for reaching a ledger, besides the connection.
 pub struct LedgerOptions<'a> {
     /// Relative paths start here.
     pub folder: &'a Path,

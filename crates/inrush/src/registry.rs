@@ -172,7 +172,10 @@ pub fn client_server(
     let url = connection.address();
     if !inrush_postgres::is_meant(url) {
         return Err(inrush_destination::Error::Unsuitable {
-            what: format!("{} is no server that clients can call", redacted_url(url)),
+            what: format!(
+                "{} is not a server that clients can call",
+                redacted_url(url)
+            ),
             hint: "write postgresql://USER@HOST/DATABASE, embedded:FOLDER or embedded".to_owned(),
         });
     }

@@ -68,7 +68,7 @@ fn namespace(url: &str, folder: &Path) -> (String, Option<String>) {
     };
     let rest = rest.split(['?', '#']).next().unwrap_or_default();
     let (authority, path) = rest.split_once('/').unwrap_or((rest, ""));
-    // A password is masked, and a user is no part of a place.
+    // A password is masked, and a user is not a part of a place.
     let host = authority.rsplit('@').next().unwrap_or_default();
     let (scheme, port) = match scheme {
         "postgresql" | "postgres" => ("postgres", "5432"),

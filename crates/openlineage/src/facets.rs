@@ -94,7 +94,7 @@ pub(crate) fn schema<'a>(columns: impl Iterator<Item = (&'a str, &'a str)>) -> V
     facet("1-2-0", "SchemaDatasetFacet", content)
 }
 
-/// The name by which a source knows a field that is read; `None` for what is no field.
+/// The name by which a source knows a field that is read; `None` for what is not a field.
 pub(crate) fn field_name(read: &ReadColumn) -> Option<&str> {
     match &read.origin {
         ColumnOrigin::Field { name, .. } => Some(name.as_deref().unwrap_or(&read.name)),

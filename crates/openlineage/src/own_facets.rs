@@ -110,7 +110,7 @@ mod tests {
         let written = std::fs::read_to_string(path).unwrap_or_default();
         assert_eq!(
             written, text,
-            "write it anew: INRUSH_BLESS=1 cargo test --release -p inrush-openlineage schema"
+            "write it again: INRUSH_BLESS=1 cargo test --release -p inrush-openlineage schema"
         );
     }
 }

@@ -106,7 +106,7 @@ mod tests {
         assert!(
             committed == made,
             "docs/package.schema.json is not what the types make; \
-             write it anew: INRUSH_BLESS=1 cargo test --workspace --lib -- schema::"
+             write it again: INRUSH_BLESS=1 cargo test --workspace --lib -- schema::"
         );
     }
 

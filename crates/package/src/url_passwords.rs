@@ -402,7 +402,7 @@ fn parameters(text: &str) -> impl Iterator<Item = (&str, Range<usize>)> {
     })
 }
 
-/// The text where a port should be, if it is no port: `user:password` without a host.
+/// The text where a port should be, if it is not a port: `user:password` without a host.
 fn no_port(text: &str) -> Option<Range<usize>> {
     let (start, end) = url_in(text)?;
     let authority = &text[start..end];

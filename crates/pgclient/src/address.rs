@@ -72,7 +72,7 @@ impl ServerAddress {
                 .parse()
                 .ok()
                 .filter(|port| *port > 0)
-                .ok_or_else(|| format!("`{port}` is no port"))?,
+                .ok_or_else(|| format!("`{port}` is not a port"))?,
         };
         let name = host.trim_start_matches('[').trim_end_matches(']');
         let host = match name {
@@ -378,7 +378,7 @@ fn places(settings: &UrlSettings) -> Result<Vec<ServerAddress>, String> {
                 .parse()
                 .ok()
                 .filter(|port| *port > 0)
-                .ok_or_else(|| format!("{} `{text}` is no port", settings.called("port")))?,
+                .ok_or_else(|| format!("{} `{text}` is not a port", settings.called("port")))?,
         };
         let host = hosts.get(index).map_or("", String::as_str);
         let host = match (host, address) {
@@ -598,7 +598,7 @@ mod tests {
                 "x",
                 "load_balance_hosts (from PGLOADBALANCEHOSTS) `x`",
             ),
-            ("port", "x", "port (from PGPORT) `x` is no port"),
+            ("port", "x", "port (from PGPORT) `x` is not a port"),
             ("port", "1,2", "2 of port (from PGPORT) for 1 servers"),
             ("hostaddr", "1.1.1.1,2.2.2.2", "1 of host for 2 servers"),
         ] {
@@ -642,7 +642,7 @@ mod tests {
         unknown_service: "postgresql:///?service=lake" => "`lake` is not in /etc/pg_service.conf";
         a_standby: "postgresql://a/t?target_session_attrs=standby" => "selects a read-only server";
         two_ports_for_three_hosts: "postgresql:///t?host=a,b,c&port=1,2" => "2 of port for 3";
-        no_port: "postgresql:///t?host=a&port=x" => "`x` is no port";
+        no_port: "postgresql:///t?host=a&port=x" => "`x` is not a port";
         certificate_without_key: "postgresql://dw/t?sslcert=x" => "sslkey names no key for it";
         no_certificate: "postgresql://dw/t?sslcertmode=require" => "needs a certificate";
         encrypted_key: "postgresql://dw/t?sslpassword=x" => "`sslpassword` is not supported: ";

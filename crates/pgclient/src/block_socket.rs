@@ -230,7 +230,7 @@ mod tests {
             found.extend(&rest[..length]);
             bytes = &rest[length..];
         }
-        assert!(bytes.is_empty(), "what is left is no CopyData");
+        assert!(bytes.is_empty(), "what is left is not CopyData");
         found
     }
 

@@ -50,7 +50,7 @@ pub struct FieldDescription {
     pub name: String,
     /// The OID of the table or view whose column it is; 0 if it is none.
     pub table_oid: u32,
-    /// Its number there (`attnum`); 0 if it is no column of a table.
+    /// Its number there (`attnum`); 0 if it is not a column of a table.
     pub column_number: i16,
     /// The OID of its type.
     pub type_oid: u32,
@@ -300,7 +300,7 @@ impl BlockingSession {
                     description(bytes).map(|fields| result.fields = fields)
                 }
                 b'D' => {
-                    // Each field has a text on the heap beside its bytes.
+                    // Each field has a text on the heap besides its bytes.
                     result_bytes += bytes.len() * 8;
                     match result_bytes > RESULT_BYTES_MAX {
                         true => None,

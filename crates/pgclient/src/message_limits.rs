@@ -21,7 +21,7 @@ pub const LOGIN_BYTES_MAX: usize = 1 << 20;
 pub const REPORTED_SETTINGS_MAX: usize = 256;
 /// Bytes of the answer to one question, its rows and what holds them in memory.
 pub const ANSWER_BYTES_MAX: u64 = 256 << 20;
-/// The memory that a parsed message needs beside its bytes.
+/// The memory that a parsed message needs in addition to its bytes.
 pub const MESSAGE_OVERHEAD_BYTES: u64 = 128;
 
 /// A kind of message and how many bytes it may have, with the four that say its length.

@@ -83,7 +83,7 @@ struct ChainSearch<'a> {
 }
 
 impl ChainSearch<'_> {
-    /// True if a certificate with so many authorities below it is signed by a trusted authority, or by an authority for
+    /// True if a certificate with this many authorities below it is signed by a trusted authority, or by an authority for
     /// which the same holds.
     fn leads_to_trusted(&mut self, certificate: &Certificate, below: usize) -> bool {
         let issuers = |all: &[Certificate]| -> Vec<Certificate> {

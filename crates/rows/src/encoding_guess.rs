@@ -181,7 +181,7 @@ mod tests {
 
     #[test]
     fn the_place_and_the_setting_are_told() {
-        let found = NotUtf8::find(b"id,x\n1,Gr\xf6\xdfe\n2,Stra\xdfe\n").expect("it is no UTF-8");
+        let found = NotUtf8::find(b"id,x\n1,Gr\xf6\xdfe\n2,Stra\xdfe\n").expect("it is not UTF-8");
         assert_eq!((found.byte, found.at), (0xf6, 9));
         let text = found.explain();
         for part in [

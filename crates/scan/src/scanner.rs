@@ -8,7 +8,7 @@ use crate::mask_walker::{MaskWalker, Settings};
 use crate::masks::{BLOCK_BYTES, InstructionSet, Masks, Needles};
 use crate::records::Records;
 
-/// The number of blocks whose masks are found in one go: few enough for the first-level cache, and so many that
+/// The number of blocks whose masks are found in one go: few enough for the first-level cache, and enough that
 /// choosing the instruction set costs almost nothing.
 const STRIPE_BLOCKS: usize = 64;
 

@@ -46,7 +46,7 @@ impl ContentHash {
         self.0.write(text);
     }
 
-    /// Returns the hash so far, in the form that the ledger keeps, and begins anew.
+    /// Returns the hash so far, in the form that the ledger keeps, and begins again.
     pub fn take(&mut self) -> String {
         format!("xxh3:{:016x}", std::mem::take(self).0.finish())
     }

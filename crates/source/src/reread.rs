@@ -7,7 +7,7 @@ use crate::{SourceError, SplitContent, SplitReader};
 /// Bytes of a chunk of rows that are only hashed.
 const CHUNK_BYTES: usize = 1 << 20;
 
-/// True if all splits have the hash that they had. `open` reads one of them in chunks of so many bytes.
+/// True if all splits have the hash that they had. `open` reads one of them in chunks of this many bytes.
 pub fn has_same_hashes<R: SplitReader>(
     read: &[SplitContent],
     mut open: impl FnMut(&SplitContent, usize) -> Result<R, SourceError>,

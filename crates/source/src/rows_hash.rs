@@ -30,7 +30,7 @@ struct ColumnHash {
 }
 
 impl RowsHash {
-    /// Hashes of so many columns.
+    /// Hashes of this many columns.
     pub fn new(column_count: usize) -> RowsHash {
         let columns = (0..column_count).map(|_| ColumnHash {
             is_null: XxHash3_64::with_seed(0),

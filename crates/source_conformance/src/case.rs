@@ -13,7 +13,7 @@ pub trait Case {
     /// Opens the source in its present state. Its reads and waits end when `stop` is requested.
     fn open(&self, stop: &Stop) -> Result<Box<dyn Source>, SourceError>;
 
-    /// The same, read at no more than so many bytes in a second; `None` if the source has no such limit.
+    /// The same, read at no more than this many bytes per second; `None` if the source has no such limit.
     fn open_limited(
         &self,
         _stop: &Stop,

@@ -218,7 +218,7 @@ pub(super) fn hazards_are_told(make: &MakeCase<'_>, random: &mut Random) -> Resu
             for text in [&hazard.what, &hazard.fix] {
                 no_secret(&*case, text)?;
                 if text.is_empty() {
-                    return Err(format!("{hazard:?} is no sentence with its fix"));
+                    return Err(format!("{hazard:?} is not a sentence with its fix"));
                 }
             }
         }

@@ -42,7 +42,7 @@ pub(crate) enum Next {
 #[derive(Debug, Default)]
 pub(crate) struct RowStream {
     pub(crate) columns: Option<RowMetadata>,
-    /// Errors and changes that came beside the rows.
+    /// Errors and changes that came with the rows.
     pub(crate) message: Message,
     bytes: Vec<u8>,
     /// Bytes of `bytes` that were read.

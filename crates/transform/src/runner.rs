@@ -627,7 +627,7 @@ fn one_batch(batch: RecordBatch) -> Box<dyn RecordBatchReader + Send> {
     Box::new(RecordBatchIterator::new([Ok(batch)], schema))
 }
 
-/// True if the values of a row may have caused an error. Too little memory is no fault of a row: other streams may need it now.
+/// True if the values of a row may have caused an error. Too little memory is not a fault of a row: other streams may need it now.
 fn may_be_of_a_row(error: &AdbcError) -> bool {
     !matches!(error.status, Status::Cancelled | Status::IO)
 }

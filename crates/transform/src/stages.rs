@@ -249,7 +249,7 @@ impl Staged {
                                 ..fault
                             });
                             faults.extend(more);
-                            // Later stages may use the columns of this one. They are missing now, which is no fault of these stages.
+                            // Later stages may use the columns of this one. They are missing now, so these stages would be blamed wrongly.
                             return Err(faults);
                         }
                     }

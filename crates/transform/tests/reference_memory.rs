@@ -115,7 +115,7 @@ fn the_memory_of_a_reference_is_what_it_says() {
             let case = format!("{rows} rows, {key_type:?}, ordered: {is_ordered}");
             assert!((0.97..1.05).contains(&told), "{case}: {told:.3} of {live}");
         }
-        // While it is built, it takes no more than its limit beside the batch that is added.
+        // While it is built, it takes no more than its limit in addition to the batch that is added.
         let bytes_max: u64 = 4 << 20;
         let mut own = builder(key_type, is_ordered, bytes_max);
         let before = LIVE.load(Ordering::Relaxed);

@@ -82,7 +82,7 @@ pub(crate) fn network(facts: &Facts) -> Vec<String> {
     clauses
 }
 
-/// Clauses for waits that are none of the others: locks, and events without a cause.
+/// Clauses for waits of no other kind: locks, and events without a cause.
 pub(crate) fn other(facts: &Facts) -> Vec<String> {
     let is_told = |event: &str| !event.starts_with("IO:") && !event.starts_with("Client:");
     let events = facts.source_events(is_told);

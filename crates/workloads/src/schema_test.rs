@@ -13,7 +13,7 @@ fn hold(file: &str, schema: &Value) {
     let written = std::fs::read_to_string(&path).unwrap_or_default();
     assert_eq!(
         written, text,
-        "write it anew: INRUSH_BLESS=1 cargo test --release -p inrush-workloads schema"
+        "write it again: INRUSH_BLESS=1 cargo test --release -p inrush-workloads schema"
     );
 }
 

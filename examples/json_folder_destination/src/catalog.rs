@@ -22,8 +22,8 @@ pub struct Catalog {
     pub replaced: Vec<String>,
 }
 
-/// Why an entry of the catalog that is no table is refused.
-pub const NO_TABLE: &str = "the catalog has something under this name that is no table";
+/// Why an entry of the catalog that is not a table is refused.
+pub const NO_TABLE: &str = "the catalog has something under this name that is not a table";
 /// How to fix that.
 pub const REMOVE_IT: &str = "use another name, or remove the entry from catalog.json";
 

@@ -124,7 +124,7 @@ impl Column {
         }
         match self.plan.column_type {
             ColumnType::Float64 if !array.as_primitive::<Float64Type>().value(row).is_finite() => {
-                Some("is no number in JSON, which has neither NaN nor infinities; load it as text, or as NULL".to_owned())
+                Some("is not a number in JSON, which has neither NaN nor infinities; load it as text, or as NULL".to_owned())
             }
             ColumnType::Date if matches!(array.as_primitive::<Date32Type>().value(row), i32::MIN | i32::MAX) => {
                 Some("is no date that this destination has; load it as text, or as NULL".to_owned())

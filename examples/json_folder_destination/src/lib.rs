@@ -48,7 +48,7 @@ pub fn open(address: &Address<'_>, folder: &Path) -> Result<Box<dyn Destination>
     }
     if folder.exists() && !folder.is_dir() {
         return Err(Error::Address {
-            what: format!("{} is no folder", folder.display()),
+            what: format!("{} is not a folder", folder.display()),
             hint: "write the path of a folder, or of one that is to be made".to_owned(),
         });
     }

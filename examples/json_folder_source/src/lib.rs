@@ -4,13 +4,13 @@
 //! and no array around them (JSON Lines). Files are read from their beginning, each as one split, a line at a time.
 //!
 //! ```text
-//! [                          a line that is no row
+//! [                          a line that is not a row
 //! {"id":1,"note":"a"},       row 1, line = 2
 //! {"id":"two"}               row 2, line = 3: a row with a fault, because "two" is no integer
 //! ]
 //! ```
 //!
-//! A key that a row lacks is NULL. A row with a key that is no column is faulty: its value would be lost.
+//! A key that a row lacks is NULL. A row with a key that is not a column is faulty: its value would be lost.
 
 mod input;
 mod reader;

@@ -179,7 +179,7 @@ impl<'de> Visitor<'de> for Object<'_> {
         while let Some(key) = map.next_key::<String>()? {
             let Some(at) = self.columns.iter().position(|(name, _)| *name == key) else {
                 return Err(A::Error::custom(format_args!(
-                    "the key {key:?} is no column"
+                    "the key {key:?} is not a column"
                 )));
             };
             let value: Value = map.next_value()?;

@@ -222,7 +222,7 @@ class CopyScene:
             self.check_nothing_staged()
 
     def check_nothing_staged(self) -> None:
-        """Fail if the target has a table that is no target."""
+        """Fail if the target has a table that is not a target."""
         targets = {name for flow in self.copy.flows for name in flow.target_tables}
         assert self.place.tables() <= targets, self.place.tables()
 

@@ -50,7 +50,7 @@ KINDS = [
     Kind("varbit", "text", "{n}::bit(40)::varbit", is_common=False, in_duckdb=False),
     Kind("timetz", "text", "('12:00:00+0' || {n} % 9)::timetz", is_common=False, in_duckdb=False),
 ]
-# One of so many values is NULL.
+# One of this many values is NULL.
 NULLS = 11
 # The time of a row's last change.
 STAMP = "updated_at"

@@ -293,7 +293,7 @@ FILE_LOADS = [
     ),
 ]
 
-# Rows that pass a step. It is no part of `FILE_LOADS`, so that most seeds mean the same scenario as
+# Rows that pass a step. It is not in `FILE_LOADS`, so that most seeds mean the same scenario as
 # before.
 FILE_STEPS_LOAD = FileLoad(
     "steps",

@@ -193,7 +193,7 @@ class FileScene:
         self.check_nothing_staged()
 
     def check_nothing_staged(self) -> None:
-        """Fail if there is a table that is no target, or a file that is not the destination's."""
+        """Fail if a table is not a target, or a file is not the destination's."""
         assert self.place.tables() <= {*self.load.targets}, self.place.tables()
         beside = {path.name for path in self.disk.iterdir()}
         # A run that was killed after its switch leaves its lock file, which nobody holds, until the

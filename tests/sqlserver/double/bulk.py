@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 _DONE = 0xFD
 _DONE_BYTES = (9, 13)
-# Rows are walked over when so many bytes have come.
+# Rows are walked over when this many bytes have come.
 _BLOCK_BYTES = 1 << 20
 
 

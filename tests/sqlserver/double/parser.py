@@ -103,7 +103,7 @@ class Source:
     percent: float | None = None
     # The condition of the join; None for the first.
     on: Node | None = None
-    # The query, if it is no table.
+    # The query, if it is not a table.
     query: Select | None = None
 
 

@@ -33,7 +33,7 @@ pub enum WhatIf {
 fn what_if(text: &str) -> Result<WhatIf, String> {
     let (name, value) = text
         .split_once('=')
-        .ok_or_else(|| format!("`{text}` is no NAME=VALUE"))?;
+        .ok_or_else(|| format!("`{text}` is not NAME=VALUE"))?;
     let number = || {
         let number = value.trim().parse::<f64>().ok();
         number

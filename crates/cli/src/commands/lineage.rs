@@ -23,7 +23,7 @@ pub fn lineage(
 ) -> Result<ExitStatus, CommandError> {
     let _guard = signals::end_at_once(None);
     let asked = dotted_names(&arguments.name).map_err(|fault| CommandError::Usage {
-        what: format!("{:?} is no name of a table or column", arguments.name),
+        what: format!("{:?} is not a name of a table or column", arguments.name),
         hint: fault.to_string(),
     })?;
     let destination = find(&arguments.ledger, surroundings)?;

@@ -83,7 +83,7 @@ pub(super) fn days(lanes: &Lanes<'_>, ends: __m512i) -> Option<__m512i> {
 const HYPHENS: i64 = 0xFF00_00FF_0000_0000u64 as i64;
 
 /// For each month of a year that begins in March, the days before it and, in the upper half, its days in a common year;
-/// index 0 is no month.
+/// index 0 is not a month.
 const MONTHS: [i64; 16] = {
     const BEFORE: [i64; 13] = [0, 306, 337, 0, 31, 61, 92, 122, 153, 184, 214, 245, 275];
     const DAYS: [i64; 13] = [0, 31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31];

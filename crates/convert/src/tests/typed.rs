@@ -539,7 +539,7 @@ fn rows_of_wrong_form_become_rejects_in_any_batches() {
     let texts = ["1", "x", "3", "y", "5"].map(|text| text.parse::<i32>().ok());
     let fault = |row: usize, raw: &str| RowFault {
         row,
-        reason: format!("{raw} is no object"),
+        reason: format!("{raw} is not an object"),
         raw: raw.into(),
     };
     let rows = TypedRows {
@@ -572,8 +572,8 @@ fn rows_of_wrong_form_become_rejects_in_any_batches() {
                 .map(|one| (one.location.line, &one.raw[..], one.reason.as_str()))
                 .collect();
             let expected = [
-                (72, &b"x"[..], "x is no object"),
-                (74, &b"y"[..], "y is no object"),
+                (72, &b"x"[..], "x is not an object"),
+                (74, &b"y"[..], "y is not an object"),
             ];
             assert_eq!(told, expected, "{batch_rows} rows in a batch");
         }

@@ -220,7 +220,7 @@ impl Adapter {
         Arc::new(values.collect::<IntervalMonthDayNanoArray>())
     }
 
-    /// An escape that is no valid character ends a statement in the database, without naming a row.
+    /// An escape that is not a valid character ends a statement in the database, without naming a row.
     fn check_json(&self, column: &ArrayRef, takes_nul: bool, miss: &mut dyn FnMut(usize, String)) {
         let documents = column.as_string_view();
         for (row, document) in documents.iter().enumerate() {

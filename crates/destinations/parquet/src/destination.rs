@@ -33,7 +33,7 @@ impl ParquetFolder {
     pub(super) fn open(address: &Address<'_>, folder: &Path) -> Result<ParquetFolder> {
         if folder.as_os_str().is_empty() || (folder.exists() && !folder.is_dir()) {
             return Err(Error::Address {
-                what: format!("{:?} is no folder", folder.display().to_string()),
+                what: format!("{:?} is not a folder", folder.display().to_string()),
                 hint: "write parquet:FOLDER; each table becomes a folder in it".to_owned(),
             });
         }

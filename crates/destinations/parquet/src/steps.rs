@@ -199,7 +199,7 @@ impl PlannedSteps<'_> {
                 steps.push(link("<file>").repeated(kept));
             }
             let others = link("<other file>");
-            steps.push(others.repeated("for each file that is no Parquet file of the table"));
+            steps.push(others.repeated("for each file that is not a Parquet file of the table"));
         }
         let name = match target.layout.partitions.is_empty() {
             true => "part-<unit>.parquet",

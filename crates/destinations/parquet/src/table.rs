@@ -67,7 +67,7 @@ impl Table {
         };
         if !metadata.is_dir() {
             table.obstacle = Some((
-                format!("{} is no folder", folder.display()),
+                format!("{} is not a folder", folder.display()),
                 "a table is a separate folder that a new folder replaces: give the table another \
                  name or, if this is a link, name the folder itself"
                     .to_owned(),

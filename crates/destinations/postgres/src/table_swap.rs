@@ -149,7 +149,7 @@ async fn dress(session: &Session, oid: u32, target: &str) -> Result<Vec<String>,
                WHERE attrelid = $1 AND attnum > 0 AND NOT attisdropped AND NOT starts_with(o, 'pg_') \
                GROUP BY attname) x ORDER BY n, s",
             &[&oid, &target],
-            "reading what a table has beside its rows",
+            "reading what a table has besides its rows",
         )
         .await?;
     Ok(rows.iter().map(|row| row.get(0)).collect())

@@ -94,7 +94,7 @@ pub fn built_note(session: &mut SqlSession, table: &str, target: &str) -> Option
     })
 }
 
-/// What the report says about a target that rows were copied into; `None` if it is no columnstore, or all of its rows are
+/// What the report says about a target that rows were copied into; `None` if it is not a columnstore, or all of its rows are
 /// compressed.
 pub fn copied_note(session: &mut SqlSession, target: &str) -> Option<String> {
     let index = columnstore_of(session, target).ok().flatten()?;

@@ -126,7 +126,7 @@ impl Ledger {
         Ok(found.into_iter().next())
     }
 
-    /// Who holds the runs that are loading, or whose rows are being changed in this moment; of one package or of all.
+    /// Who holds the runs that are loading, or whose rows are being changed at this moment; of one package or of all.
     /// Uncommitted rows are read, so that this never waits.
     pub fn holders(
         &self,

@@ -52,7 +52,7 @@ use crate::shares::Shares;
 
 pub(crate) use self::threads::{require_address_space, runtime};
 
-/// The options of a run beside its package. The caller reads the environment; the library does not.
+/// The options of a run besides its package. The caller reads the environment; the library does not.
 ///
 /// The default loads into the current folder with one stream, sends no events, and can open no source. A caller sets
 /// the fields that

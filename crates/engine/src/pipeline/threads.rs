@@ -23,7 +23,7 @@ const OTHER_BYTES: u64 = 32 << 20;
 /// The address space that a stream needs at its start; the plan's figure is its maximum.
 const STREAM_BYTES: u64 = 16 << 20;
 
-/// An error if the limit of the address space is too small for the start of so many streams with at most `memory_bytes`
+/// An error if the limit of the address space is too small for the start of this many streams with at most `memory_bytes`
 /// in all. An error now is better than a failed allocation in the middle of the load.
 pub fn require_address_space(streams: usize, memory_bytes: u64) -> Result<(), Error> {
     let threads = (streams + WORKERS) as u64;

@@ -109,7 +109,7 @@ pub struct FlowInputs {
     pub details: Vec<ColumnDetail>,
     /// The columns of the primary key that the source has and that a new target may get.
     pub primary_key: Vec<String>,
-    /// The indexes and partitions of the source that a new target shall get.
+    /// The indexes and partitions of the source that a new target gets.
     pub structure: Option<TableStructure>,
     /// The collations that the columns of a new target may get.
     pub collations: Vec<ColumnCollation>,

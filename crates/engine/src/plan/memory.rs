@@ -37,17 +37,17 @@ pub struct LoadMemory {
     pub chunk_bytes: u32,
     /// Rows of a batch, at most.
     pub batch_rows: usize,
-    /// Bytes of a stream beside its text and its batch: those that it sends, or that the destination gathers.
+    /// Bytes of a stream besides its text and its batch: those that it sends, or that the destination gathers.
     pub own_stream_bytes: u64,
     /// Bytes of the destination's own library; zero if it has none.
     pub library_bytes: u64,
-    /// Bytes of each file, or range of a file, from the plan to the report, beside its path. Measured with the driver.
+    /// Bytes of each file, or range of a file, from the plan to the report, in addition to its path. Measured with the driver.
     pub file_bytes: u64,
     /// The run resumes an earlier attempt.
     pub is_resumed: bool,
 }
 
-/// The memory that a load needs for each file, or range of a file, beside its path.
+/// The memory that a load needs for each file, or range of a file, in addition to its path.
 #[derive(Clone, Copy, Debug)]
 struct FileCost {
     /// Bytes from the plan to the report, as measured with the engine.

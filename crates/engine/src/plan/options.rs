@@ -1,4 +1,4 @@
-//! The options of a plan beside its package, and the reasons to refuse a plan.
+//! The options of a plan besides its package, and the reasons to refuse a plan.
 
 use std::path::Path;
 use std::sync::{Mutex, PoisonError};
@@ -12,7 +12,7 @@ use super::flow_inputs::Sources;
 use super::since::{SinceAsked, SinceMark};
 use crate::report::folder;
 
-/// The options of a plan, beside the package.
+/// The options of a plan, besides the package.
 #[derive(Clone, Debug)]
 pub struct PlanOptions<'a> {
     /// Relative paths of files start here.

@@ -18,7 +18,7 @@ use super::together::Together;
 use crate::pipeline::RunOptions;
 use crate::report::{Prediction, leave_prediction};
 
-/// The speed of each flow's rows through all steps, with so many streams.
+/// The speed of each flow's rows through all steps, with this many streams.
 pub fn speeds(flows: &[&FlowFound], streams: usize) -> Vec<Speed> {
     let speed = |flow: &&FlowFound| Speed {
         one: one_stream(flow, streams).unwrap_or(1.0),

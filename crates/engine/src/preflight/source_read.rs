@@ -105,7 +105,7 @@ struct StreamRead {
     first_row_s: f64,
 }
 
-/// The speed with so many streams, the seconds until the first row, and the measurements as those of a run.
+/// The speed with this many streams, the seconds until the first row, and the measurements as those of a run.
 fn read(
     client: &Client<'_>,
     reading: &Reading,

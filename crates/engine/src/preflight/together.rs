@@ -23,7 +23,7 @@ pub struct Together {
     pub server_cores: Option<f64>,
     /// Cores that the backends of a source database kept busy, if that can be measured.
     pub source_cores: Option<f64>,
-    /// The time that a unit needs beside its rows.
+    /// The time that a unit needs apart from its rows.
     pub beside: BesideRows,
     /// Bytes that the tables take.
     pub table_bytes: u64,
@@ -31,7 +31,7 @@ pub struct Together {
     pub wal_bytes: Option<u64>,
 }
 
-/// Mean seconds of a table beside its rows.
+/// Mean seconds of a table apart from its rows.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct BesideRows {
     /// Mean number of rows of the measured tables.

@@ -11,6 +11,6 @@ fn the_schema_in_the_docs_is_that_of_the_types() {
     let written = std::fs::read_to_string(path).unwrap_or_default();
     assert_eq!(
         written, text,
-        "write it anew: INRUSH_BLESS=1 cargo test --workspace --lib -- report::schema"
+        "write it again: INRUSH_BLESS=1 cargo test --workspace --lib -- report::schema"
     );
 }

@@ -146,7 +146,7 @@ impl ShareError {
                 "the run's folder must lie in a folder that all hosts can read and write".to_owned()
             }
             ShareError::Form { .. } => {
-                "begin the run again: the same command writes the file anew".to_owned()
+                "begin the run again: the same command writes the file again".to_owned()
             }
             ShareError::PlanVersion { wrote, .. } => match wrote {
                 Some(wrote) => format!("load the share with Inrush {wrote}, which wrote the plan"),

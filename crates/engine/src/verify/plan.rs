@@ -12,7 +12,7 @@ use super::driver_sums::DriverSums;
 pub struct VerifyPlan {
     /// The loaded columns, in the order of the batches.
     pub columns: Vec<VerifyColumn>,
-    /// The driver's sums beside the count of rows, if it has any.
+    /// The driver's sums besides the count of rows, if it has any.
     pub engine: Option<Arc<dyn DriverSums>>,
     /// Columns of numbers whose sums are compared with promised sums.
     pub summed: Vec<usize>,

@@ -61,7 +61,7 @@ pub(super) fn tids(fields: &Fields<'_>) -> Result<ArrayRef, DecodeError> {
     })
 }
 
-/// Why a word is no value of its type.
+/// Why a word is not a value of its type.
 type Misfit = String;
 
 fn date(word: [u8; 4]) -> Result<i32, Misfit> {

@@ -45,7 +45,7 @@ pub enum DecodeError {
         /// The length as it was sent.
         found: i32,
     },
-    /// A field that is no value of its column's type.
+    /// A field that is not a value of its column's type.
     #[error("row {row} of the data, column {column}: {what}")]
     Value {
         /// The row, counted from 1.

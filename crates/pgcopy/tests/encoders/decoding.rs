@@ -225,7 +225,7 @@ macro_rules! refused {
         $(#[test]
         fn $name() {
             let error = column(DecodedType::Value(PgType::$pg_type), &[None, Some(&$field)]);
-            let text = error.expect_err("it is no value").to_string();
+            let text = error.expect_err("it is not a value").to_string();
             assert!(text.contains("row 2") && text.contains("column 1"), "{text}");
             assert!(text.contains($part), "{text}");
         })*

@@ -21,7 +21,7 @@ impl Line {
     /// The object on the line, or the reason why there is none.
     pub fn object(&self) -> Result<Map<String, Value>, String> {
         let object = serde_json::from_slice(&self.text);
-        object.map_err(|error| format!("is not a JSON object: {error}"))
+        object.map_err(|error| format!("is not JSON object: {error}"))
     }
 }
 

@@ -49,7 +49,7 @@ impl Column {
         }
     }
 
-    /// What a plan is told.
+    /// The column as the contract describes it.
     pub fn in_source(&self) -> SourceColumn {
         SourceColumn {
             name: self.name.clone(),

@@ -158,7 +158,7 @@ impl RowStream {
         }
     }
 
-    /// The next rows, of about so many bytes.
+    /// The next rows, of about this many bytes.
     fn next_slices(&self, stop: &Stop) -> Result<Option<Slices>, SourceError> {
         let mut state = self.state();
         let start = state.taken;

@@ -90,7 +90,7 @@ impl AdbcSource {
                 let limit = limit.map_err(|error| refused("asking for its settings", &error))?;
                 if let Some(limit) = limit.into_iter().flatten().flatten().next() {
                     notes.push(format!(
-                        "DuckDB may take {limit} for its buffers, beside the memory of the load: `memory_limit` in the options of \
+                        "DuckDB may take {limit} for its buffers, in addition to the memory of the load: `memory_limit` in the options of \
                          the connection limits it"
                     ));
                 }

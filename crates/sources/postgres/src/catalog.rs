@@ -29,7 +29,7 @@ pub(crate) struct Looked {
     pub primary_key: Vec<String>,
     /// The ranges of the key, if the rows are cut by one.
     pub keys: Option<KeyRanges>,
-    /// What a new target shall get of the table, if anything is asked for.
+    /// What a new target gets from the table, if anything is asked for.
     pub structure: Option<TableStructure>,
     /// Notes for the plan.
     pub notes: Vec<String>,

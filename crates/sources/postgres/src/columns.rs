@@ -46,7 +46,7 @@ pub struct Column {
 }
 
 impl Column {
-    /// What a plan is told.
+    /// The column as the contract describes it.
     pub fn in_source(&self) -> SourceColumn {
         SourceColumn {
             name: self.name.clone(),

@@ -8,7 +8,7 @@ use inrush_source::SourceError;
 
 use crate::error::{of_session, unsuitable};
 
-/// Bytes of a row beside its values, as they are sent.
+/// Bytes of a row besides its values, as they are sent.
 const ROW_BYTES: u64 = 10;
 
 /// The planner's expectations of a SELECT.

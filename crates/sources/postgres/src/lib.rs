@@ -83,6 +83,6 @@ pub struct Settings {
     pub is_stable: bool,
     /// Only rows with such values are read.
     pub since: Option<Since>,
-    /// What a new target shall get beside its columns and its primary key.
+    /// What a new target gets besides its columns and its primary key.
     pub structure: StructureAsked,
 }

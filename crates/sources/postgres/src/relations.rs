@@ -79,7 +79,7 @@ pub fn find_table(
     }
 }
 
-/// What the catalog says of a column of a table, beside its type.
+/// What the catalog says of a column of a table, besides its type.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ColumnFacts {
     /// Its name.

@@ -21,7 +21,7 @@ pub const USER_NAMES: &str = "SET LOCAL search_path = DEFAULT";
 /// From here on names are those of the catalog alone.
 pub const CATALOG_NAMES: &str = "SET LOCAL search_path = pg_catalog";
 
-/// How rows are read, beside the settings of every session. Names in queries and conditions are looked up as the user's own
+/// How rows are read, in addition to the settings of every session. Names in queries and conditions are looked up as the user's own
 /// sessions do, and a table is read from its beginning. A database without an encoding sends its bytes as they are: with
 /// another setting a text that is not UTF-8 would end the reading.
 const READING: &str = "SET search_path = DEFAULT; SET synchronize_seqscans = off; \

@@ -223,7 +223,7 @@ impl PostgresSource {
             .collect()
     }
 
-    /// What a new target shall get of the table, if the settings ask for it.
+    /// What a new target gets from the table, if the settings ask for it.
     pub fn structure(&self) -> Option<&TableStructure> {
         self.structure.as_ref()
     }

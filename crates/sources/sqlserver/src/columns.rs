@@ -43,7 +43,7 @@ impl Column {
         }
     }
 
-    /// What the plan says about it.
+    /// The column as the contract describes it.
     pub fn in_source(&self) -> SourceColumn {
         SourceColumn {
             name: self.name.clone(),

@@ -22,7 +22,7 @@ const MINUTE_MICROSECONDS: i64 = 60_000_000;
 const FINER: &str = "its fraction of a second is finer than a microsecond";
 const HALF_CHARACTER: &str = "its text has half of a surrogate pair";
 const NOT_UTF8: &str = "its text is not UTF-8";
-const NOT_IN_CODE_PAGE: &str = "its text has a byte that is no character of its code page";
+const NOT_IN_CODE_PAGE: &str = "its text has a byte that is not a character of its code page";
 
 /// Why a value is not kept, and its text.
 pub(super) type Flaw = (&'static str, Vec<u8>);

@@ -42,7 +42,7 @@ fn the_stream_that_others_have_read_is_ours() {
     let committed = std::fs::read_to_string(&path).expect("the stream is committed");
     assert!(
         committed.trim_end() == ours,
-        "the encoder writes other bytes than those in {}: write it anew with INRUSH_BLESS=1, then let the clients read it \
+        "the encoder writes other bytes than those in {}: write it again with INRUSH_BLESS=1, then let the clients read it \
          (make capture-tds)",
         path.display()
     );

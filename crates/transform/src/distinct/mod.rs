@@ -27,7 +27,7 @@ use crate::outcome::{StepCount, Stepped, origins_of};
 use crate::spec::InputColumn;
 use crate::types::sql_name;
 
-/// The most bytes that a key takes beside its own: 33 for each bucket of a table of which at least 7/16 are used, and up
+/// The most bytes that a key takes in addition to its own: 33 for each bucket of a table of which at least 7/16 are used, and up
 /// to 23 for the allocation of its bytes.
 const ENTRY_BYTES: u64 = 100;
 

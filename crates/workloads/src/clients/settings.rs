@@ -265,12 +265,12 @@ pub fn size_in_bytes(text: &str) -> Result<u64, String> {
         "mib" => 1_048_576.0,
         "gib" => 1_073_741_824.0,
         "tib" => 1_099_511_627_776.0,
-        _ => return Err(format!("`{text}` is no size: write it as 500MB or 1GB")),
+        _ => return Err(format!("`{text}` is not a size: write it as 500MB or 1GB")),
     };
     let bytes = number.parse::<f64>().map(|number| number * factor);
     match bytes {
         Ok(bytes) if (1.0..1e18).contains(&bytes) => Ok(bytes as u64),
-        _ => Err(format!("`{text}` is no size: write it as 500MB or 1GB")),
+        _ => Err(format!("`{text}` is not a size: write it as 500MB or 1GB")),
     }
 }
 

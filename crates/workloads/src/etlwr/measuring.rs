@@ -175,7 +175,7 @@ impl Measurement<'_> {
             };
             let path = place.path().display();
             return Some(match place.refuse_existing() {
-                Ok(()) => format!("{measured}the same command measures all anew"),
+                Ok(()) => format!("{measured}the same command measures everything again"),
                 Err(_) => format!(
                     "{measured}remove {path}, and run it again: a columnstore is loaded from the beginning"
                 ),
@@ -183,7 +183,8 @@ impl Measurement<'_> {
         }
         match error {
             inrush::Error::Interrupted if is_series => Some(
-                "runs that ended are in the results; the same command measures all anew".to_owned(),
+                "runs that ended are in the results; the same command measures everything again"
+                    .to_owned(),
             ),
             inrush::Error::Interrupted if is_temporary => Some(
                 "run it again; with --to embedded:FOLDER and --data FOLDER it resumes where it \

@@ -15,7 +15,7 @@ pub struct Rates {
 }
 
 impl Rates {
-    /// The rates of so many bytes of text in so many seconds.
+    /// The rates of this many bytes of text in this many seconds.
     pub fn new(bytes: f64, seconds: f64, cores: Option<u32>) -> Rates {
         let mb_per_s = bytes / 1e6 / seconds.max(1e-9);
         Rates {

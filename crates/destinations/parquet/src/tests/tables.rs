@@ -239,7 +239,7 @@ fn names_may_be_odd() {
         );
         assert!(destination.target(&plan.name).unwrap().unwrap().has_rows);
     }
-    // A table is no schema, and a schema is no table.
+    // A table is not a schema, and a schema is not a table.
     let named = |schema, name: &str| TargetPlan {
         name: destination.target_name(schema, name).unwrap(),
         ..plan(destination.as_ref(), "x", &NUMBERS, WriteMode::Append)

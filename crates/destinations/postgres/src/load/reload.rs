@@ -39,7 +39,7 @@ pub async fn load_in_file_order(
 /// before. A run that is stopped meanwhile loads the unit as if it had never been loaded.
 async fn forget(context: &Context<'_>, session: &Session, unit: &UnitPlan) -> Result<(), Error> {
     let run = context.run;
-    let doing = "dropping a unit that is loaded anew";
+    let doing = "dropping a unit that is loaded again";
     let table = qualified(&run.plan.settings.staging_schema, &unit.staging_table);
     let transaction = Transaction::begin(session, doing).await?;
     run.ledger.hold_fence(session, &run.fence).await?;

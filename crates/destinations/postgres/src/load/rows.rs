@@ -290,7 +290,7 @@ impl FileWriter for CopyRows<'_> {
     }
 }
 
-/// What makes rows of a unit's records: those whose key is outside of the unit become rejects.
+/// The maker of a unit's rows from its records. Rows whose key is outside the unit become rejects.
 pub fn row_maker(flow: &FlowPlan, unit: &UnitPlan, stamp: RunStamp) -> Result<RowMaker, Error> {
     let maker = flow.row_maker(stamp)?;
     let maker = match &unit.key_set {

@@ -160,7 +160,7 @@ impl FlowColumns {
         }
     }
 
-    /// The partitions of the table that is read, if a new target shall get them.
+    /// The partitions of the table that is read, if a new target gets them.
     pub fn partitioning_of_source(&self) -> Option<&TablePartitioning> {
         let structure = self.files.structure.as_ref()?;
         structure.partitioning.as_ref()

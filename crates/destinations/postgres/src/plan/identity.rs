@@ -42,7 +42,7 @@ pub struct Shape<'a> {
     pub trailer: Option<&'a Trailer>,
     /// Columns with promised sums, by their positions.
     pub summed: &'a [usize],
-    /// Indexes of a new target beside its primary key.
+    /// Indexes of a new target besides its primary key.
     pub new_indexes: &'a [NewIndex],
     /// The steps that rows pass before they are loaded.
     pub steps: Option<&'a StepPlan>,

@@ -13,7 +13,7 @@ use crate::server_facts::ServerFacts;
 /// one in the driver's queue, one copied into its send buffer, one being returned. A stream that sends its blocks
 /// itself has one.
 const BLOCKS_PER_STREAM: u64 = 4;
-/// The memory for each file from the plan to the report, beside its path. Measured: 340.
+/// The memory for each file from the plan to the report, in addition to its path. Measured: 340.
 const FILE_BYTES: u64 = 480;
 /// Connections that should stay free for others.
 const CONNECTIONS_KEPT_FREE: i64 = 3;

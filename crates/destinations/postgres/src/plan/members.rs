@@ -174,7 +174,7 @@ impl Planner<'_> {
         let (Some(connection), Some(table)) = (connection, lookup.and_then(|it| it.table.as_ref()))
         else {
             return Err(self.refused(
-                "the reference is no table of a connection",
+                "the reference is not a table of a connection",
                 "name a table of the target's database",
             ));
         };
@@ -246,7 +246,7 @@ impl Planner<'_> {
         let table = qualified(schema, name);
         let Some(facts) = TableFacts::find(session, &table, key, number).await? else {
             return Err(self.refused(
-                &format!("{table} is no table of the database"),
+                &format!("{table} is not a table of the database"),
                 "name a table, and no view",
             ));
         };
@@ -302,7 +302,7 @@ impl Planner<'_> {
         };
         if facts.cycles {
             return Err(self.refused(
-                &format!("the sequence {sequence} begins anew at its end, so its numbers may stand for other members"),
+                &format!("the sequence {sequence} starts again at its end, so its numbers may stand for other members"),
                 format!("ALTER SEQUENCE {sequence} NO CYCLE;"),
             ));
         }
@@ -446,7 +446,7 @@ struct TableFacts {
     is_number_unique: bool,
     /// A column of the key that is generated from others.
     generated: Option<String>,
-    /// The sequence begins anew at its end.
+    /// The sequence starts again at its end.
     cycles: bool,
     /// A column of the key whose collation is not deterministic.
     folded: Option<String>,

@@ -83,7 +83,7 @@ impl Publishing {
     }
 }
 
-/// The planner for the indexes and partitions that a new target shall get of the table that is read.
+/// The planner for the indexes and partitions that a new target gets from the table that is read.
 async fn index_planner<'a>(
     request: &FlowRequest<'_>,
     target: &FlowTarget<'_>,
@@ -101,7 +101,7 @@ async fn index_planner<'a>(
     Ok(Some(planner.await?))
 }
 
-/// The indexes of a new target beside the primary key of a plain one, and the names that are taken then.
+/// The indexes of a new target besides the primary key of a plain one, and the names that are taken then.
 fn new_indexes(
     target: &FlowTarget<'_>,
     columns: &FlowColumns,

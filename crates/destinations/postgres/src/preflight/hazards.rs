@@ -11,7 +11,7 @@ use crate::plan::switch_statements::lock_mode;
 use crate::plan::{Earlier, FlowPlan, Plan};
 use crate::{PostgresError, Session};
 
-/// Connections that a run has beside those of its streams.
+/// Connections that a run has besides those of its streams.
 const OTHER_CONNECTIONS: i64 = 1;
 
 /// The most conflicting locks that are named.

@@ -1,4 +1,4 @@
-//! The pieces of work for the model, each with its time beside its rows.
+//! The pieces of work for the model, each with its time apart from its rows.
 
 use inrush_engine::native::preflight::Together;
 use inrush_engine::native::preflight::model::{Beside, WorkPiece};
@@ -6,7 +6,7 @@ use inrush_engine::native::preflight::model::{Beside, WorkPiece};
 use super::predict::MeasuredPlan;
 use crate::plan::{FlowPlan, UnitPlan, statistics};
 
-/// Round trips of a transaction beside its rows: BEGIN, the fence, settings, COPY, the ledger's rows, COMMIT.
+/// Round trips of a transaction apart from its rows: BEGIN, the fence, settings, COPY, the ledger's rows, COMMIT.
 const TRIPS_OF_PIECE: f64 = 8.0;
 
 /// The most WAL that is not yet flushed when a COMMIT comes: a segment is flushed when it is full.

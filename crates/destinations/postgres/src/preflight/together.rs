@@ -139,7 +139,7 @@ pub fn measure(
         sum.measure_s += one.measure_s * part;
         sum.ready_s += one.ready_s * part;
         sum.analyze_s += one.analyze_s * part;
-        // Only one stream copies, so that is no part of the mean.
+        // Only one stream copies, so that is not a part of the mean.
         if copies {
             sum.server_cpu_s = None;
         } else if let Some(cpu_s) = one.server_cpu_s {

@@ -100,7 +100,7 @@ impl BoundsPlanner<'_> {
         bound_value(self.column, text).map_err(|error| {
             self.mismatch(
                 format!(
-                    "the bound {text} is no value of {}: {error}",
+                    "the bound {text} is not a value of {}: {error}",
                     self.column.name
                 ),
                 "write bounds as ISO dates (2024-01-31) or whole numbers",
@@ -153,7 +153,7 @@ impl BoundsPlanner<'_> {
         if self.column.source.field_index().is_none() {
             return Err(self.mismatch(
                 format!(
-                    "the partition key {} is no field of the files",
+                    "the partition key {} is not a field of the files",
                     self.column.name
                 ),
                 "list the bounds: bounds = [...]",

@@ -27,7 +27,7 @@ pub struct ContractFlowPlanner<'a> {
     pub abilities: &'a Abilities,
     /// The package.
     pub package: &'a Package,
-    /// The options of the plan beside the package.
+    /// The options of the plan besides the package.
     pub options: &'a PlanOptions<'a>,
     /// The flow.
     pub flow: &'a Flow,

@@ -70,7 +70,7 @@ impl fmt::Display for ContractPlan {
         fmt_order(f, self.settings.order)?;
         let more = match &self.abilities.own_memory {
             OwnMemory::None => String::new(),
-            OwnMemory::Unknown => ", beside what the driver itself takes".to_owned(),
+            OwnMemory::Unknown => ", in addition to what the driver itself takes".to_owned(),
             OwnMemory::Limited {
                 buffers_bytes_max,
                 setting,

@@ -111,7 +111,7 @@ impl MeasuredDestination for ContractPreflight<'_> {
 
     fn steps(&self, flows: &[FlowFound], why_not: &String) -> Vec<StepFound> {
         vec![
-            StepFound::not_measured(PreflightStep::Network, "the destination is no server"),
+            StepFound::not_measured(PreflightStep::Network, "the destination is not a server"),
             steps::destination(flows, self.plan.streams, why_not),
             steps::together(flows, why_not),
         ]

@@ -116,7 +116,7 @@ fn check_typed(
     }
     let meter = reader.meter();
     assert_eq!(meter.stored_bytes, split.size_bytes());
-    // A row whose text is a blank line is no row of the text.
+    // A row whose text is a blank line is not a row of the text.
     let count = typed_places.len();
     assert_eq!(meter.record_count, count as u64);
     if count == places.len() {

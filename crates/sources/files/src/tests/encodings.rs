@@ -303,7 +303,7 @@ proptest! {
         chunk_bytes in 1usize..50,
     ) {
         let folder = tempdir().expect("a folder");
-        // A beginning that is no byte order mark.
+        // A beginning that is not a byte order mark.
         let bytes = [b"ab".to_vec(), pieces.concat()].concat();
         let file = declared(&write(folder.path(), "file", &bytes), SAMPLES[which].0);
         let dialect = Dialect { header: false, ..Dialect::csv() };

@@ -24,7 +24,7 @@ struct TextRow {
 }
 
 impl Text {
-    /// Appends text that is no row.
+    /// Appends text that is not a row.
     fn pass(&mut self, text: &[u8]) {
         self.bytes.extend_from_slice(text);
         self.line += text.iter().filter(|byte| **byte == b'\n').count() as u64;

@@ -18,7 +18,7 @@ use inrush_source_postgres::{PostgresSource, Rows, Settings, StructureAsked};
 /// A password that the server does not ask for, and that nothing may tell.
 const PASSWORD: &str = "not-to-be-told";
 
-/// Up to so many rows, a table has few of them on each page.
+/// Up to this many rows, a table has few of them on each page.
 const FEW_ROWS: usize = 1_000;
 
 static NUMBERS: AtomicU32 = AtomicU32::new(1);
