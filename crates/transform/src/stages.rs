@@ -249,7 +249,8 @@ impl Staged {
                                 ..fault
                             });
                             faults.extend(more);
-                            // Later stages may use the columns of this one. They are missing now, so these stages would be blamed wrongly.
+                            // Later stages may use the columns of this one. They are missing now, so faults of those
+                            // stages would be false.
                             return Err(faults);
                         }
                     }

@@ -70,7 +70,7 @@ pub struct TargetArguments {
     #[arg(long, value_name = "LEVEL", value_enum, default_value_t = VerifyLevel::Count)]
     pub verify: VerifyLevel,
 
-    /// Warn about columns whose values the server may change silently, or refuse them
+    /// Warn about columns whose values the server may change silently, or refuse the load
     ///
     /// These are columns whose text only the server reads: ranges, composites, geometric types,
     /// text search, XML, types of extensions. Values of all other types are checked before they are sent.

@@ -21,7 +21,7 @@ use crate::source::Reading;
 use crate::stopping::Watched;
 use crate::table::Block;
 
-/// The fewest rows of a chunk, if there are as many: as many as are converted at a time.
+/// The fewest rows of a chunk, unless the rest has fewer: the number that is converted at a time.
 pub const CHUNK_ROWS: usize = 1_024;
 
 /// Rows that are found by their number in the table.

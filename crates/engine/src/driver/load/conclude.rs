@@ -25,7 +25,7 @@ use crate::run::unit_reports::UnitEnd;
 pub struct StagedUnits {
     accounts: UnitAccounts,
     rows: Vec<u64>,
-    /// Flows whose units are being loaded again, carefully. The report knows it of units that are loaded.
+    /// Flows whose units are being loaded again, carefully. The report says so for units that are loaded.
     careful: BTreeSet<usize>,
 }
 
