@@ -196,7 +196,13 @@ def test_rows_without_places_of_their_own_are_refused(
     one = source_flow("loaded", {"connection": "target", **REFUSED_SOURCES[kind]})
     text = package(newest_database.url, one + step(distinct_on=["k"]))
     outcome = inrush("check", inrush.write("package.toml", text))
-    outcome.expect(USAGE, "step 1, `distinct_on`", "an order that the database need not keep")
+    outcome.expect(
+        USAGE,
+        "step 1, `distinct_on`",
+        "an order that the database need not keep",
+        "read a table, without `query` and `split_by`",
+        "row_number() OVER (PARTITION BY k",
+    )
 
 
 def test_a_pipe_is_refused(inrush: Inrush, newest_database: Database) -> None:

@@ -164,6 +164,45 @@ def test_rows_whose_key_no_member_can_have_are_rejects(
     assert_loaded(newest_database, [(1, 1), (4, 77), (5, -32768)])
 
 
+def test_members_of_a_reference_on_disk(inrush: Inrush, newest_database: Database) -> None:
+    """A reference that is larger than its memory, also after a stop."""
+    newest_database.execute(CUSTOMERS)
+    newest_database.execute(
+        "INSERT INTO customers (no, name) "
+        "SELECT n, 'customer ' || n FROM generate_series(6, 30000) n"
+    )
+    newest_database.execute(TARGET)
+    rows = write_rows(inrush, 4, 1_000, 40_000)
+    text = flow("loaded", "rows.*.csv", columns=COLUMNS, mode="append")
+    text += adding(memory_bytes_max=200_000)
+    path = inrush.write("package.toml", package(newest_database.url, text, streams=3))
+    inrush("check", path).expect(CLEAN, "in the folder for temporary files")
+    died = inrush("run", path, environment={"INRUSH_FAULT": "after_unit_commit:2"})
+    assert died.status == -signal.SIGKILL, died.said
+    added = len({customer for _, customer in rows if customer > 30_000})
+    assert added > 500
+    inrush("run", path).expect(CLEAN, f"{added} members were added to")
+    assert newest_database.rows(
+        "SELECT l.id, c.no FROM loaded l JOIN customers c USING (customer_key) ORDER BY 1"
+    ) == sorted(rows)
+    assert newest_database.value("SELECT count(*) FROM customers") == 30_000 + added
+    assert_no_reservation(newest_database)
+
+
+def test_distinct_rows_come_before_members(inrush: Inrush, newest_database: Database) -> None:
+    newest_database.execute(CUSTOMERS)
+    newest_database.execute(TARGET)
+    write_rows(inrush, 1, 10, 10)
+    distinct = step(distinct_on=["id"])
+    for steps, status, said in (
+        (adding() + distinct, USAGE, "step 2, `distinct_on`, comes after a lookup"),
+        (distinct + adding(), CLEAN, "members are added to it"),
+    ):
+        text = flow("loaded", "rows.*.csv", columns=COLUMNS, mode="append") + steps
+        path = inrush.write("package.toml", package(newest_database.url, text))
+        inrush("check", path).expect(status, said)
+
+
 def test_the_first_members_of_an_empty_reference(inrush: Inrush, newest_database: Database) -> None:
     newest_database.execute(CUSTOMERS)
     newest_database.execute("DELETE FROM customers")

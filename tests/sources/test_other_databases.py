@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import signal
 import sqlite3
 from pathlib import Path
@@ -180,6 +181,31 @@ def test_a_file_of_sqlite_goes_into_parquet(inrush: Inrush, tmp_path: Path) -> N
         ("1", "1.50", "2024-02-29", "True", "0.1", "ü", "b'\\x00\\xff'"),
         ("2", "12345678.25", "None", "False", "3.0", "", "b''"),
     ]
+
+
+@pytest.mark.parametrize("kind", ["duckdb", "sqlite"])
+def test_the_hint_for_distinct_rows_is_a_query_of_the_database(
+    inrush: Inrush, tmp_path: Path, kind: str
+) -> None:
+    made = made_by_duckdb if kind == "duckdb" else made_by_sqlite
+    lake = made(
+        tmp_path,
+        "CREATE TABLE t (id INTEGER, k INTEGER, note TEXT)",
+        "INSERT INTO t VALUES (3, 6, 'a'), (1, 5, 'a'), (2, 5, 'a'), (4, 5, 'b')",
+    )
+    said = 'query = "SELECT * FROM t"' if kind == "duckdb" else 'table = "t"'
+    text = package(lake, f"parquet:{tmp_path}/out", "t", said)
+    steps = '[[flow.step]]\ndistinct_on = ["k", "note"]\n'
+    refused = inrush("check", inrush.write("copy.toml", text + steps)).expect(USAGE).said
+    assert ("read a table" in refused) == (kind == "duckdb")
+    said_window = re.search(r"row_number\(\) OVER \([^)]*\)", refused)
+    assert said_window
+    window = said_window[0].replace("ORDER BY ...", "ORDER BY id")
+    query = f"SELECT * FROM (SELECT *, {window} AS n FROM t) AS t WHERE n = 1"
+    text = package(lake, f"parquet:{tmp_path}/out", "t", f'query = "{query}"')
+    inrush("run", inrush.write("copy.toml", text)).expect(CLEAN)
+    found = duckdb.connect().execute(f"SELECT id FROM '{tmp_path}/out/**/*.parquet' ORDER BY id")
+    assert found.fetchall() == [(1,), (3,), (4,)]
 
 
 @pytest.mark.parametrize("kind", ["duckdb", "sqlite", "other"])

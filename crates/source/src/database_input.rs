@@ -21,6 +21,8 @@ pub struct DatabaseInput {
     pub identity: Vec<String>,
     /// Its rows have places that the database keeps, such as a `ctid` or a `rowid`; others are numbered as they come.
     pub keeps_places: bool,
+    /// How the database would be read by such places, in words for people; `None` if it has none.
+    pub places_by: Option<&'static str>,
     /// Why it is not cut into splits, in a few words; `None` if it is.
     pub whole_because: Option<&'static str>,
 }
@@ -61,6 +63,10 @@ impl Input for DatabaseInput {
 
     fn keeps_places(&self) -> bool {
         self.keeps_places
+    }
+
+    fn places_by(&self) -> Option<&'static str> {
+        self.places_by
     }
 
     fn is_typed(&self) -> bool {

@@ -83,6 +83,11 @@ pub trait Input: fmt::Debug + Send + Sync {
         !self.is_read_once() && !self.is_snapshot()
     }
 
+    /// How it can be read so that its rows keep their places, in words for people; `None` if it cannot.
+    fn places_by(&self) -> Option<&'static str> {
+        None
+    }
+
     /// True if all streams can read it as one [shared split](crate::Source::share).
     fn is_shareable(&self) -> bool {
         false

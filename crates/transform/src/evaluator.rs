@@ -11,6 +11,7 @@ use inrush_adbcclient::duckdb::connection::Link;
 use inrush_adbcclient::duckdb::database::{self, Instance};
 use inrush_adbcclient::duckdb::functions::{self, Functions};
 
+use crate::answers::Answers;
 use crate::lookup::Reference;
 
 /// The most bytes of DuckDB's buffers for all streams together. Texts that functions make are not covered by it, so the
@@ -48,6 +49,8 @@ pub struct Evaluator {
     instance: Arc<Instance>,
     /// References that were read, by their declaration: the plans of a run share them.
     references: Mutex<BTreeMap<String, Arc<Reference>>>,
+    /// What it said about expressions.
+    pub(crate) answers: Answers,
 }
 
 impl fmt::Debug for Evaluator {
@@ -103,6 +106,7 @@ impl Evaluator {
         let evaluator = Evaluator {
             instance: database::open(functions, ":memory:", &options)?,
             references: Mutex::default(),
+            answers: Answers::default(),
         };
         let link = evaluator.connect()?;
         for (name, value) in SETTINGS {

@@ -13,6 +13,7 @@
 //!
 //! Nothing here knows a source, a destination or the engine.
 
+mod answers;
 pub mod distinct;
 pub mod error;
 pub mod evaluator;

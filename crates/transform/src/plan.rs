@@ -212,7 +212,7 @@ impl<'a> Steps<'a> {
             StepSpec::Where { condition } | StepSpec::Check { condition, .. } => vec![condition],
             StepSpec::Output(output) => output.conditions.iter().flatten().collect(),
         });
-        let read = texts.filter_map(|text| Expression::read(&self.link, text).ok());
+        let read = texts.filter_map(|text| self.read(text).ok());
         read.flat_map(|expression| expression.columns)
             .map(|column| column.name.to_ascii_lowercase())
             .collect()
@@ -412,7 +412,7 @@ impl<'a> Steps<'a> {
         visible: &[Visible],
         siblings: &[Derivation],
     ) -> Result<Bound, Fault> {
-        let expression = Expression::read(&self.link, text)?;
+        let expression = self.read(text)?;
         let mut named = Vec::with_capacity(expression.columns.len());
         for column in &expression.columns {
             named.push(self.column(column, visible, siblings)?);
@@ -450,17 +450,22 @@ impl<'a> Steps<'a> {
             true => String::new(),
             false => format!(" FROM (SELECT {})", values.join(", ")),
         };
-        let rows = self
-            .link
-            .query(&format!("DESCRIBE SELECT {sql} AS x{from}"))
-            .and_then(|mut answer| answer.rows())
-            .map_err(|error| types_fault(&error.message, text))?;
-        let found = rows
-            .into_iter()
-            .next()
-            .and_then(|row| row.into_iter().nth(1)?);
-        let found = found.ok_or_else(|| (None, engine_says("it tells no type")))?;
+        let statement = format!("DESCRIBE SELECT {sql} AS x{from}");
+        let types = &self.evaluator.answers.types;
+        let found = types.of(&statement, || {
+            let described = self.link.query(&statement);
+            let rows = described.and_then(|mut answer| answer.rows());
+            let rows = rows.map_err(|error| types_fault(&error.message, text))?;
+            let first = rows.into_iter().next();
+            let found = first.and_then(|row| row.into_iter().nth(1)?);
+            found.ok_or_else(|| (None, engine_says("it tells no type")))
+        })?;
         Ok(Bound { sql, found, named })
+    }
+
+    fn read(&self, text: &str) -> Result<Expression, Fault> {
+        let expressions = &self.evaluator.answers.expressions;
+        expressions.of(text, || Expression::read(&self.link, text))
     }
 
     /// The index of a column that an expression names.

@@ -69,17 +69,15 @@ pub fn settle(package: &Package, mut readings: Vec<&mut Reading>) -> Result<(), 
             .filter(|flow| reads_same(flow))
             .find_map(|flow| is_planned(*flow));
         let own = &readings[at];
-        for other in beside.iter().filter_map(|flow| is_planned(*flow)) {
-            if let Some(what) = difference(own, readings[other]) {
-                return Err(PlanError::Mismatch {
-                    flow: own.name.clone(),
-                    what: format!(
-                        "its output {what}, so the two outputs would not read the same rows"
-                    ),
-                    hint: "give the column the same type in both targets, or fill the other column by a step (`derive`)"
-                        .to_owned(),
-                });
-            }
+        // If all are like the first one, they are like each other.
+        let like = beside.iter().find_map(|flow| is_planned(*flow));
+        if let Some(what) = like.and_then(|like| difference(own, readings[like])) {
+            return Err(PlanError::Mismatch {
+                flow: own.name.clone(),
+                what: format!("its output {what}, so the two outputs would not read the same rows"),
+                hint: "give the column the same type in both targets, or fill the other column by a step (`derive`)"
+                    .to_owned(),
+            });
         }
         let settled = OutputPart {
             reports: first.is_none_or(|first| first == at),

@@ -24,6 +24,7 @@ use inrush_sniff::SniffError;
 use inrush_source::Source;
 use inrush_transform::evaluator::{Evaluator, EvaluatorError};
 
+use self::sniffed::LastGuess;
 use crate::flow_steps::FlowSteps;
 
 /// Empty files that notes name one by one.
@@ -34,6 +35,7 @@ const EMPTY_FILES_NAMED: usize = 20;
 pub struct FlowFiles {
     /// Standard input and named pipes: the same ones for each plan of the run.
     pipes: Pipes,
+    last_guess: LastGuess,
     /// For a caller that has only files.
     steps: FlowSteps,
 }
@@ -43,6 +45,7 @@ impl FlowFiles {
     pub fn new(stop: &Stop) -> FlowFiles {
         FlowFiles {
             pipes: Pipes::new(stop.clone()),
+            last_guess: LastGuess::default(),
             steps: FlowSteps::default(),
         }
     }
@@ -79,7 +82,7 @@ impl Sources for FlowFiles {
             &files,
             flow.format.text_encoding()?,
         ));
-        let sniffed = sniffed::of(flow, &files, filled)?;
+        let sniffed = sniffed::of(flow, &files, &self.last_guess, filled)?;
         notes.extend(sniffed.notes);
         let mut dialect = sniffed.dialect;
         let mut details: Vec<ColumnDetail> = flow.column_details()?;

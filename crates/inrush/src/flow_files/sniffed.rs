@@ -2,14 +2,14 @@
 //! only the format if the target's columns do not match them.
 
 use std::collections::BTreeSet;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use inrush_engine::plan::PlanError;
 use inrush_files::{Preview, SourceFile};
 use inrush_package::{ColumnDetail, Flow, Format, PackageFaultKind, Preset};
 use inrush_rows::plural::counted;
 use inrush_scan::Dialect;
-use inrush_sniff::{Guess, SniffOptions, is_declared, row_names, sniff};
+use inrush_sniff::{Guess, SniffError, SniffOptions, is_declared, row_names, sniff};
 
 use super::of_sniff;
 
@@ -32,10 +32,44 @@ pub struct Sniffed {
     pub reject_hint: Option<String>,
 }
 
+/// The guess for the files that were looked at last: the flows of several outputs have the same files, one after the other.
+#[derive(Debug, Default)]
+pub struct LastGuess(Mutex<Option<Guessed>>);
+
+#[derive(Debug)]
+struct Guessed {
+    files: Vec<Arc<SourceFile>>,
+    format: Format,
+    guess: Guess,
+}
+
+impl LastGuess {
+    fn of(&self, files: &[Arc<SourceFile>], options: &SniffOptions) -> Result<Guess, SniffError> {
+        let mut last = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(known) = &*last
+            && known.files == files
+            && known.format == options.format
+        {
+            return Ok(known.guess.clone());
+        }
+        let guess = sniff(files, options)?;
+        // A pipe is not held open for a plan that may not come.
+        if !files.iter().any(|file| file.is_pipe()) {
+            *last = Some(Guessed {
+                files: files.to_vec(),
+                format: options.format.clone(),
+                guess: guess.clone(),
+            });
+        }
+        Ok(guess)
+    }
+}
+
 /// Finds the format of a flow's files, and its columns if nothing declares them.
 pub fn of(
     flow: &Flow,
     files: &[Arc<SourceFile>],
+    last: &LastGuess,
     target_columns: Option<&[String]>,
 ) -> Result<Sniffed, PlanError> {
     let first_name = files[0].path.to_string_lossy().into_owned();
@@ -71,7 +105,7 @@ pub fn of(
         return told();
     }
     let Some(target_columns) = target_columns else {
-        let guess = sniff(files, &options).map_err(of_sniff)?;
+        let guess = last.of(files, &options).map_err(of_sniff)?;
         return guessed(&guess);
     };
     let told = told()?;
@@ -83,7 +117,7 @@ pub fn of(
         return Ok(told);
     }
     // In the format that the names imply, the load would certainly fail. If the guess fails, it fails in that format.
-    let Ok(guess) = sniff(files, &options) else {
+    let Ok(guess) = last.of(files, &options) else {
         return Ok(told);
     };
     let dialect = guess.dialect();

@@ -378,6 +378,10 @@ impl Table for DuckDbTable {
         self.row_ids
     }
 
+    fn places_by(&self) -> Option<&'static str> {
+        Some("read a table, without `query` and `split_by`")
+    }
+
     fn keys(&self) -> Option<&FoundKeys> {
         self.keys.as_ref()
     }

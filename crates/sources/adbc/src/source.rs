@@ -199,6 +199,7 @@ impl AdbcSource {
                 mark,
                 identity,
                 keeps_places: row_ids.is_some() && steps_of(&*table).is_none(),
+                places_by: table.places_by(),
                 whole_because: match steps_of(&*table).is_some() || row_ids.is_some() {
                     true => None,
                     false => Some(

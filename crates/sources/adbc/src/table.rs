@@ -20,6 +20,11 @@ pub trait Table: fmt::Debug + Send + Sync {
         None
     }
 
+    /// How a table of this database is cut by the numbers of its rows, in words for people; `None` if it has no such numbers.
+    fn places_by(&self) -> Option<&'static str> {
+        None
+    }
+
     /// The ranges of a key, if it is cut by them.
     fn keys(&self) -> Option<&FoundKeys>;
 

@@ -170,6 +170,7 @@ impl PostgresSource {
                     mark: mark.clone(),
                     identity,
                     keeps_places: pages.is_some(),
+                    places_by: Some("read a table, without `query` and `split_by`"),
                     whole_because: match looked.keys.is_some() || pages.is_some() {
                         true => None,
                         false => {

@@ -174,6 +174,7 @@ impl SqlServerSource {
                 mark,
                 identity,
                 keeps_places: false,
+                places_by: None,
                 whole_because: match cut {
                     Some(_) => None,
                     None => Some("read by one statement"),

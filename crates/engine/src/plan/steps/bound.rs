@@ -114,8 +114,8 @@ impl BoundSteps {
             after.push(AfterSteps::Converted(index));
         }
         description.say("read", crate::plan::identity::description::columns(&read));
-        if let Some((step, _)) = planned.distinct_steps().next() {
-            distinct::refuse_source(&flow_name, step + 1, source)?;
+        if let Some((step, distinct)) = planned.distinct_steps().next() {
+            distinct::refuse_source(&flow_name, step + 1, &distinct.spec.columns, source)?;
             description.say("inputs", distinct::states(source));
         }
         Ok(StepPlan {

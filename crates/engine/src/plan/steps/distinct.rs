@@ -29,7 +29,7 @@ pub fn refuse_members(flow: &str, step: usize, before: &[Step]) -> Result<(), Pl
         true => Err(PlanError::Mismatch {
             flow: flow.to_owned(),
             what: format!(
-                "step {step}, `distinct_on`, is behind a lookup with unmatched = \"add\", which would add keys of rows that are \
+                "step {step}, `distinct_on`, comes after a lookup with unmatched = \"add\", which would add keys of rows that are \
                  filtered"
             ),
             hint: "write `distinct_on` before that lookup".to_owned(),
@@ -38,7 +38,12 @@ pub fn refuse_members(flow: &str, step: usize, before: &[Step]) -> Result<(), Pl
 }
 
 /// Refuses a source whose rows do not have the same places when they are read a second time.
-pub fn refuse_source(flow: &str, step: usize, source: &dyn Source) -> Result<(), PlanError> {
+pub fn refuse_source(
+    flow: &str,
+    step: usize,
+    keys: &[String],
+    source: &dyn Source,
+) -> Result<(), PlanError> {
     let mut inputs = (0..source.input_count()).map(|index| source.input(index));
     let Some(input) = inputs.find(|input| !input.keeps_places()) else {
         return Ok(());
@@ -47,12 +52,11 @@ pub fn refuse_source(flow: &str, step: usize, source: &dyn Source) -> Result<(),
     let (what, hint) = match input.is_read_once() {
         true => (
             format!("{name} can be read only once"),
-            "write its data to a file first, and load the file",
+            "write its data to a file first, and load the file".to_owned(),
         ),
         false => (
             format!("the rows of {name} come in an order that the database need not keep"),
-            "read a table by its pages or row numbers (without `query` and `split_by`), or write a `query` with DISTINCT ON \
-             or GROUP BY in the place of the step",
+            query_hint(keys, input.places_by()),
         ),
     };
     Err(PlanError::Mismatch {
@@ -60,8 +64,21 @@ pub fn refuse_source(flow: &str, step: usize, source: &dyn Source) -> Result<(),
         what: format!(
             "step {step}, `distinct_on`, reads the keys of all rows before the load, but {what}"
         ),
-        hint: hint.to_owned(),
+        hint,
     })
+}
+
+/// How to keep the first rows of a database without the step. All databases that are read have `row_number`.
+fn query_hint(keys: &[String], places_by: Option<&str>) -> String {
+    let query = format!(
+        "in the place of the step, number the rows of each key in a `query`, by row_number() OVER (PARTITION BY {} ORDER BY ...), and \
+         keep those with the number 1",
+        keys.join(", ")
+    );
+    match places_by {
+        Some(places_by) => format!("{places_by}; or, {query}"),
+        None => query,
+    }
 }
 
 /// A digest of all inputs with their states. Which rows of one input are kept depends on the others, so units that were
