@@ -19,7 +19,7 @@ from conformance.destinations import PLACES, Place, PostgreSql, in_order
 from harness import pauses
 from harness.checkout import DOCS
 from harness.command import CLEAN, FAILED, LOADED_WITH_REJECTS, USAGE, VERIFICATION, Inrush, Outcome
-from harness.packages import Value, flow
+from harness.packages import Value, flow, settings, step
 
 PAGE = DOCS / "specs" / "destination.md"
 BLESS = (
@@ -94,12 +94,14 @@ ASKED: dict[str, Asked] = {
     "reject refused rows": Asked({"mode": "append", "rejects": {"rows_max": 1}}),
     "partitions": Asked({"partition_by": "id"}),
     "bounds": Asked({"partition_by": "id", "bounds": [0, 5, 10]}),
+    "parts": Asked({"partition_by": "id", "bounds": {"parts": 2}}),
     "routing": Asked({"partition_by": "id", "routing": True}),
     "direct writes": Asked({"mode": "append", "atomic": False}),
     "one transaction": Asked({"mode": "append"}, {"staging": False}),
     "user SQL": Asked({"mode": "append", "post_sql": "INSERT INTO seen VALUES (1)"}),
     "skip triggers": Asked({"mode": "append", "triggers": "skip"}),
     "rebuild indexes": Asked({"mode": "append", "indexes": "rebuild"}),
+    "analyze": Asked({"mode": "append"}, {"analyze": True}),
     "verify sums": Asked({"verify": "sums"}),
     "verify rows": Asked({"verify": "rows"}),
     "rate limit": Asked({}, {"rate_bytes_max": 200_000, "batch_rows": 500}),
@@ -108,6 +110,11 @@ ASKED: dict[str, Asked] = {
     "server copy": Asked({}, {"server_copy": "pages"}),
 }
 
+# Settings of a flow that reads the table `origin` of a PostgreSQL.
+OF_SOURCE = {"source indexes": "indexes", "source partitions": "partitions"}
+# Abilities that a flow asks for with a table of another database, or with its own.
+OF_TABLES = {*OF_SOURCE, "add members"}
+
 TYPES = ("integer", "text")
 OLD: list[Row] = [("1", "old"), ("2", "old")]
 
@@ -115,9 +122,11 @@ OLD: list[Row] = [("1", "old"), ("2", "old")]
 class Scene:
     """A destination, and loads of a few rows into its table `t`."""
 
-    def __init__(self, place: Place, inrush: Inrush) -> None:
+    def __init__(self, place: Place, inrush: Inrush, source: PostgreSql | None = None) -> None:
         self.place = place
         self.inrush = inrush
+        # The database of `OF_TABLES`.
+        self.source = source
 
     @property
     def rows(self) -> list[Row] | None:
@@ -146,6 +155,47 @@ class Scene:
         one = flow("t", f"{name}.*.csv", columns=columns, **asked.flow)
         return self.inrush.write(f"{name}.toml", self.place.package(one, name=name, **asked.run))
 
+    def asking(self, ability: str) -> Path:
+        """Write a package that loads the row (3, new) and asks for the ability."""
+        if ability in OF_SOURCE:
+            return self._of_source(OF_SOURCE[ability])
+        if ability == "add members":
+            return self._adding_members()
+        return self.package("new", ASKED[ability], [("3", "new")])
+
+    def _of_source(self, setting: str) -> Path:
+        assert self.source is not None
+        self.source.execute(
+            "CREATE TABLE origin (id integer, note text) PARTITION BY RANGE (id); "
+            "CREATE TABLE low PARTITION OF origin FOR VALUES FROM (0) TO (5); "
+            "CREATE TABLE high PARTITION OF origin FOR VALUES FROM (5) TO (10); "
+            "CREATE INDEX of_note ON origin (note); INSERT INTO origin VALUES (3, 'new')"
+        )
+        read: Value = {"connection": "source", "table": "origin", setting: True}
+        one = "\n[[flow]]\n" + settings({"table": "t", "source": read, "connection": "target"})
+        return self._with_source(one)
+
+    def _adding_members(self) -> Path:
+        """Write a package that looks up two numbers, of which the reference has one."""
+        assert self.source is not None
+        is_postgresql = self.place.url.startswith("postgresql:")
+        place = self.place if is_postgresql else self.source
+        place.execute(
+            "CREATE TABLE numbers (number int GENERATED ALWAYS AS IDENTITY UNIQUE, no int UNIQUE); "
+            "INSERT INTO numbers (no) VALUES (10)"
+        )
+        self.inrush.write("new.csv", "id,no\n1,10\n2,20\n3,20\n")
+        columns: list[Value] = ["id integer", "no integer"]
+        lookup: Value = {"connection": "target" if is_postgresql else "source", "table": "numbers"}
+        one = flow("t", "new.csv", columns=columns, mode="append")
+        take: Value = {"note": "number"}
+        return self._with_source(one + step(lookup=lookup, on={"no": "no"}, take=take, unmatched="add"))
+
+    def _with_source(self, one: str) -> Path:
+        assert self.source is not None
+        other = "\n[connections.source]\n" + settings({"url": self.source.url})
+        return self.inrush.write("new.toml", self.place.package(one) + other)
+
     def fill(self) -> None:
         """Load the old rows."""
         self.inrush("run", self.package("old", Asked(), OLD)).expect(CLEAN)
@@ -165,7 +215,7 @@ def slug(name: str) -> str:
 def refuses(scene: Scene, ability: Ability) -> None:
     """Check that a destination without an ability refuses it and changes nothing."""
     scene.fill()
-    path = scene.package("new", ASKED[ability.name], [("3", "new")])
+    path = scene.asking(ability.name)
     for command in ("check", "run"):
         scene.inrush(command, path).expect(USAGE, ability.refusal, ability.fix)
     assert scene.rows == OLD
@@ -330,6 +380,14 @@ def _(scene: Scene) -> None:
     assert tuple(scene.place.partitions_of("t")) == scene.place.bounds
 
 
+@shows("parts")
+def _(scene: Scene) -> None:
+    rows = [(str(number), "x" * 100) for number in range(100, 300)]
+    scene.run("parts", rows)
+    assert scene.rows == rows
+    _assert_two_partitions(scene)
+
+
 @shows("routing")
 def _(scene: Scene) -> None:
     # One file has rows of both partitions.
@@ -397,6 +455,42 @@ def _(scene: Scene) -> None:
     scene.run("rebuild indexes", [("3", "new")])
     assert scene.rows == [*OLD, ("3", "new")]
     assert scene.server.database.value(node) != before
+
+
+@shows("add members")
+def _(scene: Scene) -> None:
+    scene.place.execute("CREATE TABLE t (id integer, note integer)")
+    scene.inrush("run", scene.asking("add members")).expect(CLEAN)
+    assert scene.rows == [("1", "1"), ("2", "2"), ("3", "2")]
+    assert scene.place.query("SELECT number, no FROM numbers ORDER BY 1") == [(1, 10), (2, 20)]
+
+
+@shows("source indexes")
+def _(scene: Scene) -> None:
+    scene.inrush("run", scene.asking("source indexes")).expect(CLEAN)
+    assert scene.rows == [("3", "new")]
+    query = "SELECT indexdef FROM pg_indexes WHERE tablename = 't'"
+    ((definition,),) = scene.place.query(query)
+    assert definition.endswith("(note)")
+
+
+@shows("source partitions")
+def _(scene: Scene) -> None:
+    scene.inrush("run", scene.asking("source partitions")).expect(CLEAN)
+    assert scene.rows == [("3", "new")]
+    assert tuple(scene.place.partitions_of("t")) == scene.place.bounds
+
+
+@shows("analyze")
+def _(scene: Scene) -> None:
+    scene.place.execute("CREATE TABLE t (id integer PRIMARY KEY, note text)")
+    path = scene.package("old", Asked({"mode": "append"}, {"analyze": False}), OLD)
+    assert "after the publish" not in scene.inrush("check", path).expect(CLEAN).output.lower()
+    scene.inrush("run", path).expect(CLEAN)
+    assert scene.place.rows_analyzed("t") is None
+    scene.run("analyze", [("3", "new")])
+    assert scene.rows == [*OLD, ("3", "new")]
+    assert scene.place.rows_analyzed("t") == 3
 
 
 def _finds(scene: Scene, ability: str, harm: str) -> None:

@@ -28,7 +28,7 @@ from conformance.canonical import Row, canonical
 from harness.packages import Value, package
 from harness.servers import Database
 from sqlserver import real_server
-from sqlserver.double import Double, Session, SqlError
+from sqlserver.double import Double, Session, SqlError, Table
 
 
 class KeptOutError(Exception):
@@ -151,6 +151,10 @@ class Place(ABC):
         """Return the rows of a view."""
         return self.query(f"SELECT * FROM {quoted(name)}")
 
+    def rows_analyzed(self, table: str) -> int | None:
+        """Return the rows that a table has by its statistics; None without statistics."""
+        raise NotImplementedError(f"{self.name} knows no statistics: {table}")
+
     def partitions_of(self, table: str) -> list[str]:
         """Return a table's partitions, each with its bounds or value in the destination's form."""
         raise NotImplementedError(f"{self.name} knows no partitions: {table}")
@@ -230,6 +234,11 @@ class PostgreSql(Place):
             f"FROM pg_inherits WHERE inhparent = '{quoted(table)}'::regclass) ORDER BY 1"
         )
         return [bounds for (bounds,) in found]
+
+    def rows_analyzed(self, table: str) -> int | None:
+        query = f"SELECT reltuples::bigint FROM pg_class WHERE oid = '{quoted(table)}'::regclass"
+        rows: int = self.database.value(query)
+        return rows if self.database.rows(f"SELECT FROM pg_stats WHERE tablename = '{table}'") else None
 
     def schema_of(self, table: str) -> str:
         """Return the schema of the only table with this name."""
@@ -413,6 +422,13 @@ class AdbcSqlite(Place):
         with self.connect() as connection:
             return connection.execute(statement).fetchall()
 
+    def rows_analyzed(self, table: str) -> int | None:
+        if not self.query("SELECT 1 FROM sqlite_master WHERE name = 'sqlite_stat1'"):
+            return None
+        found = self.query(f"SELECT stat FROM sqlite_stat1 WHERE tbl = '{table}'")
+        # The first number of each index is that of the rows.
+        return int(found[0][0].split()[0]) if found else None
+
 
 class Parquet(Place):
     """A folder of Parquet files, read as pyarrow reads a folder."""
@@ -594,6 +610,11 @@ class SqlServerDouble(SqlServer):
     def _session(self) -> Session:
         return self.double.session()
 
+    def rows_analyzed(self, table: str) -> int | None:
+        found = self.double.database.objects["dbo", table]
+        assert isinstance(found, Table)
+        return found.rows_analyzed
+
     def _rows(self, query: str) -> list[list[Any]]:
         session = self._session()
         # A server notices within this time that a client is gone.
@@ -629,6 +650,13 @@ class RealSqlServer(SqlServer):
 
     def _session(self) -> real_server.RealSession:
         return self.database.session()
+
+    def rows_analyzed(self, table: str) -> int | None:
+        found = self._rows(
+            "SELECT p.rows FROM sys.stats s CROSS APPLY sys.dm_db_stats_properties(s.object_id, "
+            f"s.stats_id) p WHERE s.object_id = OBJECT_ID(N'{table}')"
+        )
+        return found[0][0] if found else None
 
     def _rows(self, query: str) -> list[list[Any]]:
         session = self.database.session()

@@ -15,7 +15,7 @@ import pytest
 from conformance import abilities
 from conformance.abilities import ABILITIES, PAGE, SHOWN, Ability, Scene, claims
 from conformance.conftest import MakePlace
-from conformance.destinations import PLACES, Place, PostgreSql
+from conformance.destinations import PLACES, Place, PostgreSql, PostgreSql18
 from conftest import StartServer
 from harness import servers
 from harness.command import Inrush
@@ -38,15 +38,24 @@ def replicating(start_server: StartServer) -> dict[int, Server]:
 
 @pytest.fixture
 def scene(
-    place: Place, inrush: Inrush, ability: Ability, replicating: dict[int, Server]
+    place: Place,
+    inrush: Inrush,
+    ability: Ability,
+    replicating: dict[int, Server],
+    make_place: MakePlace,
+    tmp_path: Path,
 ) -> Iterator[Scene]:
-    """Return the destination; with replication slots if the test needs them."""
+    """Return the destination; with replication slots or a source if the test needs them."""
     if ability.name == "slot bytes" and ability.name in CLAIMS[place.title]:
         assert isinstance(place, PostgreSql)
         server = replicating[place.database.server.version]
         database = server.create_database(place.database.name)
         yield Scene(type(place)(database, database.url), inrush)
         server.done_with(database)
+    elif ability.name in abilities.OF_TABLES:
+        source = make_place(PostgreSql18, tmp_path)
+        assert isinstance(source, PostgreSql)
+        yield Scene(place, inrush, source)
     else:
         yield Scene(place, inrush)
 
@@ -90,4 +99,5 @@ def test_the_page_has_the_abilities_that_plans_say(make_place: MakePlace, tmp_pa
 
 def test_every_ability_has_a_test() -> None:
     assert set(SHOWN) == set(ABILITIES)
-    assert set(abilities.ASKED) == set(ABILITIES) - {"undo", "several hosts", "staged bytes"}
+    of_commands = {"undo", "several hosts", "staged bytes"}
+    assert set(abilities.ASKED) == set(ABILITIES) - of_commands - abilities.OF_TABLES

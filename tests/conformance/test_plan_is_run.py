@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import gzip
 import importlib.util
+import re
 import signal
 from pathlib import Path
 from typing import Any
@@ -75,6 +76,12 @@ class Logged:
         if type(place) is AdbcDuckDb:
             place.options["entrypoint"] = entry
 
+    @property
+    def analyzed(self) -> list[str]:
+        """The statements of the last command that update statistics."""
+        statements = (one for session in self.driver.sessions() for one in session)
+        return [one for one in statements if one.startswith("ANALYZE")]
+
     def command(self, *words: str, **environment: str) -> Outcome:
         """Run a command of the package, and forget the log of earlier ones."""
         self.driver.log.unlink(missing_ok=True)
@@ -135,6 +142,15 @@ def test_several_flows_units_and_streams(logged: Logged) -> None:
         logged.inrush.write(f"part.{part}.csv", ROWS)
     flows = [into("a", ["part.0.csv", "part.1.csv", "part.2.csv"]), into("b")]
     logged.load(*flows, streams=2)
+
+
+@pytest.mark.clause("D-45")
+def test_targets_are_analyzed_if_the_package_asks(logged: Logged) -> None:
+    flows = [into("a"), into("b")]
+    logged.load(*flows, analyze=False)
+    assert not logged.analyzed
+    logged.load(*(into(table, mode="append") for table in "ab"), name="analyzed", analyze=True)
+    assert [re.sub(r"\W", "", statement[-3:]) for statement in logged.analyzed] == ["a", "b"]
 
 
 @pytest.mark.clause("D-45")

@@ -364,7 +364,7 @@ def test_a_reference_elsewhere_is_refused(inrush: Inrush, newest_database: Datab
     text = package(f"duckdb:///{inrush.folder}/target.duckdb", rows + adding(connection="other"))
     text += f'\n[connections.other]\nurl = "{newest_database.url}"\n'
     outcome = inrush("check", inrush.write("package.toml", text))
-    outcome.expect(USAGE, "only a load into PostgreSQL does so")
+    outcome.expect(USAGE, "this destination cannot add members to the reference of a lookup")
 
 
 def test_a_role_without_the_right_to_insert_is_told(

@@ -355,7 +355,7 @@ def test_other_databases_have_none(database: Database, inrush: Inrush) -> None:
     for option, setting in (("--with-indexes", "indexes"), ("--with-partitions", "partitions")):
         copy = ["copy", "--from", database.url, "--to", "x.duckdb", "--table", "t", option]
         inrush(*copy).expect(
-            USAGE, f"only a target in PostgreSQL can get the `{setting}` of the source"
+            USAGE, f"this destination cannot give a new table the {setting} of its source"
         )
     inrush("copy", "--from", database.url, "--to", "x.duckdb", "--table", "t").expect(CLEAN)
     back = ["copy", "--from", "x.duckdb", "--to", database.url, "--table", "t", "--into", "u"]

@@ -161,6 +161,21 @@ abilities! {
         "reject refused rows", "rejects", "reject single rows that a constraint of an existing table refuses",
         "nothing is refused: such a row fails the load whole, and nothing is published"
     }
+    /// Lookups of a flow add the members that their reference lacks, in the step that publishes the rows.
+    AddMembers {
+        "add members", "unmatched = \"add\"", "add members to the reference of a lookup",
+        "use unmatched = \"reject\", add the members yourself, and replay the rejects"
+    }
+    /// A new target gets the indexes and unique constraints of the table that it is read from.
+    SourceIndexes {
+        "source indexes", "source = { indexes = true }", "give a new table the indexes of its source",
+        "take `indexes` out of the source (--with-indexes)"
+    }
+    /// A new target is partitioned like the table that it is read from.
+    SourcePartitions {
+        "source partitions", "source = { partitions = true }", "give a new table the partitions of its source",
+        "take `partitions` out of the source (--with-partitions)"
+    }
     /// Rows are put into partitions by the values of a column.
     Partitions {
         "partitions", "partition_by", "divide a table into partitions",
@@ -170,6 +185,11 @@ abilities! {
     Bounds {
         "bounds", "bounds", "make partitions with declared bounds",
         "leave `bounds` out"
+    }
+    /// Each file is cut into partitions at rows where its key changes.
+    Parts {
+        "parts", "bounds = { parts = N }", "cut a file into partitions",
+        "list the bounds, or use bounds = { every = ... }"
     }
     /// Each row goes to its own partition, whichever file it comes from.
     Routing {
@@ -200,6 +220,12 @@ abilities! {
     RebuildIndexes {
         "rebuild indexes", "indexes = \"rebuild\"", "drop the indexes of a target and build them again",
         "leave `indexes` out: rows go into the indexes as they come"
+    }
+    /// The statistics of the targets are updated after the publish, for the plans of later queries
+    /// ([`OpenRun::analyze`](crate::OpenRun::analyze)).
+    Analyze {
+        "analyze", "analyze = true", "update the statistics of its tables",
+        "leave `analyze` out"
     }
     /// A sum of each column is compared.
     VerifySums {

@@ -17,6 +17,7 @@
 //!     staged_sums            its own sums of columns, where the package asks for them
 //!     shut_out               processes that joined the run commit nothing any more
 //!     publish                readers see all rows; the run is marked as switched
+//!     analyze                the statistics of each target are updated, where the package asks for that
 //! ```
 //!
 //! # Units and records
@@ -227,6 +228,17 @@ pub trait OpenRun: Send + Sync {
     /// True if the run is switched. Called after a [`publish`](OpenRun::publish) that failed, because its reply may
     /// have been lost.
     fn is_switched(&self) -> Result<bool>;
+
+    /// Updates the statistics of a target, by its index. Called for each target after a
+    /// [`publish`](OpenRun::publish) that succeeded, if the package asks for it, and not again: the rows are published
+    /// by then, so an error becomes a note, and a run that is killed here is complete. Only asked of a destination with
+    /// [`Ability::Analyze`](crate::Ability::Analyze).
+    fn analyze(&self, _target: usize) -> Result<()> {
+        Err(Error::Unsuitable {
+            what: Ability::Analyze.refusal(),
+            hint: Ability::Analyze.text().fix.to_owned(),
+        })
+    }
 
     /// A handle that ends the calls under way in this run. It is not used after the run is dropped.
     fn cancel_handle(&self) -> Arc<dyn CancelRun>;

@@ -22,6 +22,8 @@ pub struct StepsRequest<'a> {
     pub targets: Vec<StepsTarget<'a>>,
     /// The stopped run that it resumes.
     pub resumes: Option<RunId>,
+    /// The package asks for new statistics of its targets ([`OpenRun::analyze`](crate::OpenRun::analyze)).
+    pub analyzes: bool,
 }
 
 /// A target of a planned run.
@@ -44,6 +46,8 @@ pub struct RunSteps {
     pub units: Vec<Vec<Step>>,
     /// Of the publish.
     pub publish: Vec<Step>,
+    /// After the publish, if the targets are analyzed.
+    pub analyze: Vec<Step>,
     /// How statements end in a script.
     pub statement_end: StatementEnd,
 }

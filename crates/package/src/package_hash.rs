@@ -9,8 +9,11 @@ impl Package {
     /// SHA-256 of the content of a package, in hexadecimal digits. It does not depend on the layout or the place of the
     /// file, and no password is part of it, so a new password does not make another package.
     pub fn hash(&self) -> String {
+        let mut package = self.clone();
+        // Hashes of ledgers were made when `analyze` was always written.
+        package.run.analyze.get_or_insert(true);
         // Tables keep the order of their types, and maps are sorted.
-        let text = serde_json::to_string(self).expect("a package has only keys that are text");
+        let text = serde_json::to_string(&package).expect("a package has only keys that are text");
         hexadecimal(&Sha256::digest(text.as_bytes()))
     }
 }
@@ -35,6 +38,13 @@ mod tests {
         let other = "# a comment\nflow = [{ table = \"t\", files = \"f\" }]\nname = \"a\"\n\
                      connections.c.url = 'postgresql://u:one@h/d'\n[run]\nfreeze = true\n";
         assert_eq!(hash(TEXT), hash(other));
+    }
+
+    #[test]
+    fn a_package_that_says_nothing_of_statistics_has_the_hash_of_one_that_wants_them() {
+        let with = |setting: &str| format!("{TEXT}[run]\n{setting}\n");
+        assert_eq!(hash(TEXT), hash(&with("analyze = true")));
+        assert_ne!(hash(TEXT), hash(&with("analyze = false")));
     }
 
     #[test]

@@ -71,8 +71,10 @@ pub struct RunSettings {
     /// COPY with FREEZE, so that a later vacuum need not rewrite the rows. After the switch, even transactions with
     /// older snapshots see the rows.
     pub freeze: bool,
-    /// ANALYZE each target after the switch.
-    pub analyze: bool,
+    /// Update the statistics of each target after the rows are in it (ANALYZE). Default: done in PostgreSQL, and in no
+    /// other database.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub analyze: Option<bool>,
     /// How long the switch waits for its locks before it releases them and tries again, and how long a
     /// source in PostgreSQL waits for a table that another session has locked, in milliseconds, up to a day.
     #[schemars(range(min = 1, max = 86_400_000))]
@@ -131,7 +133,7 @@ impl Default for RunSettings {
             chunk_bytes: 512 << 10,
             batch_rows: 1024,
             freeze: true,
-            analyze: true,
+            analyze: None,
             lock_timeout_ms: 5_000,
             order: LoadOrder::LargestFirst,
             staging: true,

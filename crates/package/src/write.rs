@@ -149,8 +149,8 @@ fn run(out: &mut String, run: &RunSettings) {
     if run.freeze != usual.freeze {
         setting(out, "freeze", &run.freeze.to_string());
     }
-    if run.analyze != usual.analyze {
-        setting(out, "analyze", &run.analyze.to_string());
+    if let Some(analyze) = run.analyze {
+        setting(out, "analyze", &analyze.to_string());
     }
     if run.order == LoadOrder::Package {
         setting(out, "order", &text("package"));

@@ -584,7 +584,7 @@ fn run() -> impl Strategy<Value = RunSettings> {
         65_536_u32..=16_777_216,
         64_u32..=65_536,
         any::<bool>(),
-        any::<bool>(),
+        option::of(any::<bool>()),
         1_u32..=86_400_000,
         (
             select(vec![LoadOrder::LargestFirst, LoadOrder::Package]),

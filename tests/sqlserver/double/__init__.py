@@ -18,6 +18,6 @@ nothing else. No speed is measured with it.
 from .errors import NotInDoubleError, SqlError
 from .server import Double
 from .session import Session
-from .storage import Database
+from .storage import Database, Table
 
-__all__ = ["Database", "Double", "NotInDoubleError", "Session", "SqlError"]
+__all__ = ["Database", "Double", "NotInDoubleError", "Session", "SqlError", "Table"]

@@ -104,6 +104,10 @@ class Definitions(Rows):
         schema = self._new_name(name)
         self._change_name(name, View(self.database.next_id(), schema, name.name, query))
 
+    def _do_update_statistics(self, name: Name) -> None:
+        table = self.table(name, "Sch-S")
+        table.rows_analyzed = table.row_count
+
     def _do_create_index(self, name: Name, made: Index, place: tuple[str, str | None]) -> None:
         table = self.table(name, "Sch-M")
         self._decoded(table)

@@ -280,6 +280,8 @@ class Parser:
         return ("insert_bulk", name, columns, self._hints())
 
     def _update(self) -> Node:
+        if self._take("STATISTICS"):
+            return ("update_statistics", self._name())
         name, hints = self._name(), self._hints()
         self._must("SET")
         changes = []

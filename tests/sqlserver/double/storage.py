@@ -96,6 +96,8 @@ class Table:
     partition_column: str | None = None
     # DATA_COMPRESSION by partition; 0 for all of them.
     compression: dict[int, str] = field(default_factory=dict)
+    # Its rows when its statistics were updated last.
+    rows_analyzed: int | None = None
     # Those of its columnstore, if its rows are in one.
     rowgroups: list[RowGroup] = field(default_factory=list)
 

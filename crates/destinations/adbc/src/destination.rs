@@ -324,6 +324,9 @@ fn abilities_of(quirks: &Quirks) -> BTreeSet<Ability> {
     if quirks.table_bytes.is_some() {
         can.insert(Ability::StagedBytes);
     }
+    if quirks.analyzes {
+        can.insert(Ability::Analyze);
+    }
     if quirks.undoes {
         can.extend([Ability::KeepReplaced, Ability::Undo]);
     }

@@ -80,6 +80,8 @@ pub struct Quirks {
     pub batch_rows: u32,
     /// A run can be undone, and the rows that it replaces can be kept. Needs DDL in transactions, and one writer at a time.
     pub undoes: bool,
+    /// It has the statement `ANALYZE table`.
+    pub analyzes: bool,
     /// The promises that are not kept.
     pub not_promised: &'static [&'static str],
 }
@@ -110,6 +112,7 @@ const DUCKDB: Quirks = Quirks {
     unit_bytes: 128 << 20,
     batch_rows: 8_192,
     undoes: true,
+    analyzes: true,
     not_promised: &[],
 };
 
@@ -135,6 +138,7 @@ const SQLITE: Quirks = Quirks {
     unit_bytes: 64 << 20,
     batch_rows: 8_192,
     undoes: true,
+    analyzes: true,
     not_promised: &[
         "SQLite has no types for decimals, dates, times, intervals, UUIDs and JSON: they are \
          stored as exact text, which compares and sorts as text",
@@ -165,6 +169,7 @@ const POSTGRES: Quirks = Quirks {
     unit_bytes: 64 << 20,
     batch_rows: 8_192,
     undoes: false,
+    analyzes: true,
     not_promised: &[
         "through ADBC a table of PostgreSQL is loaded whole and with WAL: partitions, FREEZE and the \
          other ways of postgresql:// are not used",
@@ -195,6 +200,7 @@ const OTHER: Quirks = Quirks {
     unit_bytes: 64 << 20,
     batch_rows: 8_192,
     undoes: false,
+    analyzes: false,
     not_promised: &[
         "Inrush is not tested with this database: only plain SQL and the driver's ingest are used",
         "it is not known whether CREATE, DROP and ALTER TABLE are part of a transaction: a new \

@@ -323,6 +323,16 @@ impl OpenRun for AdbcRun {
         Ok(stored.is_some_and(|stored| stored.record.state == RunState::Switched))
     }
 
+    fn analyze(&self, target: usize) -> Result<()> {
+        let staging = &self.stagings[target];
+        let mut session = self.session();
+        session.refuse_interrupted()?;
+        self.shared.all_threads(&mut session)?;
+        let doing = format!("cannot analyze {}", staging.plan.name.sql);
+        session.run(&doing, &staging.analyze_statement())?;
+        Ok(())
+    }
+
     fn cancel_handle(&self) -> Arc<dyn CancelRun> {
         self.interrupt.clone()
     }

@@ -149,6 +149,11 @@ impl Staging {
         format!("DELETE FROM {}", self.plan.name.sql)
     }
 
+    /// The statement that updates the statistics of the target.
+    pub fn analyze_statement(&self) -> String {
+        format!("ANALYZE {}", self.plan.name.sql)
+    }
+
     /// The statement that keeps the rows of the target in another table.
     pub fn keep_statement(&self, kept: &str) -> String {
         format!(

@@ -246,6 +246,13 @@ pub fn of_run(
             .chain(after_switch(quirks).iter().copied())
             .flat_map(|step| planned.of_switch(step, &states))
             .collect(),
+        analyze: match request.analyzes {
+            true => stagings
+                .iter()
+                .flat_map(|staging| planned.of_analyze(staging))
+                .collect(),
+            false => Vec::new(),
+        },
         statement_end: StatementEnd::Semicolon,
     })
 }
@@ -398,6 +405,12 @@ impl PlannedSteps<'_> {
             SwitchStep::ClearStaging => vec![Step::sketch(ledger.clear_statement(RUN))],
             SwitchStep::Commit => vec![Step::statement("COMMIT")],
         }
+    }
+
+    fn of_analyze(&self, staging: &Staging) -> impl Iterator<Item = Step> {
+        let threads = self.shared.all_threads_statement().into_iter();
+        let statements = threads.chain([staging.analyze_statement()]);
+        statements.map(Step::statement)
     }
 
     fn of_user(&self, texts: &[String]) -> Vec<Step> {

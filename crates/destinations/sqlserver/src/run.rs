@@ -267,6 +267,14 @@ impl OpenRun for SqlRun {
         Ok(stored.is_some_and(|stored| stored.record.state == RunState::Switched))
     }
 
+    fn analyze(&self, target: usize) -> Result<()> {
+        self.refuse_interrupted()?;
+        let staging = &self.stagings[target];
+        let doing = format!("cannot update the statistics of {}", staging.plan.name.sql);
+        self.control().run(&doing, &staging.analyze_statement())?;
+        Ok(())
+    }
+
     fn cancel_handle(&self) -> Arc<dyn CancelRun> {
         self.interrupt.clone()
     }

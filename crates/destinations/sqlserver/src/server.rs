@@ -140,6 +140,7 @@ impl Server {
                 Ability::Partitions,
                 Ability::Bounds,
                 Ability::Routing,
+                Ability::Analyze,
                 Ability::VerifySums,
             ]),
         }

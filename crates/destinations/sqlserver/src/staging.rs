@@ -157,6 +157,11 @@ impl Staging {
         remove_statements(&self.schema, &self.name)
     }
 
+    /// The statement that updates the statistics of the target, from samples of its rows.
+    pub fn analyze_statement(&self) -> String {
+        format!("UPDATE STATISTICS {}", self.plan.name.sql)
+    }
+
     /// The statement that gives the staging table the name of the target.
     pub fn rename_statement(&self) -> String {
         // The new name is a text and not an identifier: it is not quoted.

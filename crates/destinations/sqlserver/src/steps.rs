@@ -81,6 +81,13 @@ pub fn of_run(
         begin: planned.begin(request, &targets)?,
         units: targets.iter().map(|(it, _)| planned.unit(it)).collect(),
         publish: planned.publish(&targets)?,
+        analyze: match request.analyzes {
+            true => targets
+                .iter()
+                .map(|(staging, _)| Step::statement(staging.analyze_statement()))
+                .collect(),
+            false => Vec::new(),
+        },
         statement_end: StatementEnd::Batch,
     })
 }

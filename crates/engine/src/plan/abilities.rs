@@ -3,7 +3,7 @@
 use inrush_destination::{Abilities, Ability};
 use inrush_package::{
     Bounds, Flow, IndexPolicy, Mode, Package, ReplaceBy, ReplaceScope, RunSettings, ServerCopy,
-    TriggerPolicy, Verify,
+    Step, TriggerPolicy, Verify,
 };
 
 use super::{PlanError, PlanOptions};
@@ -63,6 +63,7 @@ fn of_run(run: &RunSettings, options: &PlanOptions<'_>) -> Vec<Ability> {
     let asked = [
         (Ability::SeveralHosts, options.is_shared_out),
         (Ability::OneTransaction, !run.staging),
+        (Ability::Analyze, run.analyze == Some(true)),
         (Ability::RateLimit, run.rate_bytes_max.is_some()),
         (Ability::ReplicaLag, run.replica_lag_bytes_max.is_some()),
         (Ability::SlotBytes, run.slot_bytes_max.is_some()),
@@ -83,13 +84,27 @@ fn of_flow(flow: &Flow, run: &RunSettings) -> Vec<Ability> {
         (Mode::Upsert, _) => Ability::Upsert,
     };
     let verify = flow.verify.unwrap_or(run.verify);
+    let source = flow.source.as_ref();
     let asked = [
         (mode, true),
         (Ability::ReplaceByRows, flow.replace.by == ReplaceBy::Rows),
         (Ability::KeepReplaced, !flow.replace.keep.is_no()),
         (Ability::Versions, flow.scd.is_some()),
+        (
+            Ability::AddMembers,
+            flow.steps.iter().any(Step::adds_members),
+        ),
+        (
+            Ability::SourceIndexes,
+            source.is_some_and(|source| source.indexes),
+        ),
+        (
+            Ability::SourcePartitions,
+            source.is_some_and(|source| source.partitions),
+        ),
         (Ability::Partitions, flow.partition_by.is_some()),
         (Ability::Bounds, flow.bounds != Bounds::default()),
+        (Ability::Parts, matches!(flow.bounds, Bounds::Parts(_))),
         (Ability::Routing, flow.routing == Some(true)),
         (Ability::DirectWrites, !flow.atomic),
         (

@@ -118,7 +118,7 @@ pub trait LoadSteps: Sized {
         false
     }
 
-    /// Analyzes the targets. The rows are committed, so an error becomes a note.
+    /// Analyzes the targets. The rows are committed, so an error becomes a note ([`RunContext::tell_analyzed`]).
     fn analyze(&self, _: &RunContext<'_, Self::Run>, _: &mut Gathering) {}
 
     /// Undoes the parts of a failed run that do not undo themselves. It may add a hint to the error.

@@ -34,7 +34,7 @@ pub fn package(
                 Order::LargestFirst => LoadOrder::LargestFirst,
             },
             verify: settings.verify,
-            analyze: settings.analyze,
+            analyze: Some(settings.analyze),
             disk_check: settings.disk_check,
             ..RunSettings::default()
         },
@@ -121,7 +121,7 @@ mod tests {
         assert_eq!(resolved.run.order, LoadOrder::Package);
         assert_eq!(
             (resolved.run.streams, resolved.run.analyze),
-            (Some(3), false)
+            (Some(3), Some(false))
         );
         assert_eq!(
             resolved.flows[1].files.patterns()[0],

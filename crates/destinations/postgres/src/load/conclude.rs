@@ -332,25 +332,16 @@ pub async fn analyze(context: &Context<'_>, gathering: &mut Gathering) {
             Some(_) => Err(Error::Interrupted),
             None => context.unless_stopped(analyzing).await,
         };
-        match analyzed {
-            Ok(true) => context.notice(&Event::Analyzed { target }),
-            Ok(false) => {
-                let note = format!(
-                    "{target} was not analyzed: another session held a lock on it for longer than run.lock_timeout_ms \
-                     ({} ms); run this when it has ended: {statement}",
-                    context.run.plan.settings.lock_timeout_ms
-                );
-                context.notice(&Event::Note { text: note.clone() });
-                gathering.note(note);
-            }
-            Err(Error::Interrupted) => {
-                gathering.note(format!("{target} was not analyzed: the run was stopped"));
-            }
-            Err(error) => {
-                let note = format!("{target} was not analyzed: {error}");
-                context.notice(&Event::Note { text: note.clone() });
-                gathering.note(note);
-            }
-        }
+        let analyzed = match analyzed {
+            Ok(true) => Ok(()),
+            Ok(false) => Err(format!(
+                "another session held a lock on it for longer than run.lock_timeout_ms ({} ms); run this when it has \
+                 ended: {statement}",
+                context.run.plan.settings.lock_timeout_ms
+            )),
+            Err(Error::Interrupted) => Err("the run was stopped".to_owned()),
+            Err(error) => Err(error.to_string()),
+        };
+        context.tell_analyzed(target, analyzed, gathering);
     }
 }

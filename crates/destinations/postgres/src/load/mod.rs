@@ -228,7 +228,7 @@ impl LoadSteps for PostgresSteps<'_> {
     }
 
     fn analyzes(&self) -> bool {
-        self.package.run.analyze
+        plan::statistics::are_wanted(&self.package.run)
     }
 
     fn analyze(&self, context: &RunContext<'_, PostgresRun>, gathering: &mut Gathering) {

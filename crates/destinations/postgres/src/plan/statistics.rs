@@ -5,10 +5,18 @@
 //! ONLY`, which does not read the partitions, exists since PostgreSQL 18. In older versions ANALYZE of the parent reads
 //! all partitions anyway, so units are not analyzed.
 
+use inrush_package::RunSettings;
+
 use super::{FlowPlan, Plan, Publish, UnitPlan};
 use crate::quote::qualified;
 
 const ANALYZE_ONLY_VERSION: i32 = 180_000;
+
+/// True if a run analyzes its targets: unless the package says that it does not. Without statistics PostgreSQL plans
+/// queries of a new table badly until autovacuum comes by.
+pub fn are_wanted(run: &RunSettings) -> bool {
+    run.analyze.unwrap_or(true)
+}
 
 /// The statement for a unit after its rows are loaded and its indexes are created.
 pub fn of_unit(plan: &Plan, flow: &FlowPlan, unit: &UnitPlan) -> Option<String> {
@@ -18,7 +26,7 @@ pub fn of_unit(plan: &Plan, flow: &FlowPlan, unit: &UnitPlan) -> Option<String> 
         Publish::Route(route) => route.is_new,
         Publish::Insert | Publish::Upsert { .. } | Publish::Straight(_) => false,
     };
-    (plan.settings.analyze && is_worth_it).then(|| {
+    (are_wanted(&plan.settings) && is_worth_it).then(|| {
         format!(
             "ANALYZE {}",
             qualified(&plan.settings.staging_schema, &unit.staging_table)
@@ -28,7 +36,7 @@ pub fn of_unit(plan: &Plan, flow: &FlowPlan, unit: &UnitPlan) -> Option<String> 
 
 /// The statement for a target after the switch.
 pub fn of_target(plan: &Plan, flow: &FlowPlan) -> Option<String> {
-    if !plan.settings.analyze {
+    if !are_wanted(&plan.settings) {
         return None;
     }
     match &flow.publish {

@@ -200,6 +200,15 @@ impl LoadSteps for ContractSteps<'_> {
         reload.load(&refusal, committed, result)
     }
 
+    /// Only if the package says so: most databases keep statistics by themselves.
+    fn analyzes(&self) -> bool {
+        self.package.run.analyze == Some(true)
+    }
+
+    fn analyze(&self, context: &ContractContext<'_>, gathering: &mut Gathering) {
+        conclude::analyze(context, gathering);
+    }
+
     fn at_end(
         &self,
         context: &ContractContext<'_>,

@@ -15,6 +15,7 @@ const USED: &[Ability] = &[
     Ability::Bounds,
     Ability::Routing,
     Ability::UserSql,
+    Ability::Analyze,
     Ability::VerifySums,
     Ability::SeveralHosts,
     Ability::Undo,

@@ -2,6 +2,7 @@
 //! own one.
 
 use inrush_convert::KeyValue;
+use inrush_destination::Ability;
 use inrush_package::{BoundValue, Bounds};
 use inrush_rows::column::Column;
 use inrush_source::Source;
@@ -75,10 +76,11 @@ pub fn bounds(
                 next = around(&value)?.1;
             }
         }
-        Bounds::Parts(_) => Err(planner.mismatch(
-            "`bounds = { parts = N }` cuts files for PostgreSQL only".to_owned(),
-            "list the bounds, or use bounds = { every = ... }",
-        )),
+        // The contract has no call for it yet.
+        Bounds::Parts(_) => Err(PlanError::Abilities {
+            flow: Some(flow.to_owned()),
+            lacking: vec![Ability::Parts],
+        }),
     }
 }
 

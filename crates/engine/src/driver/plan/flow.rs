@@ -47,7 +47,6 @@ impl ContractFlowPlanner<'_> {
             .unwrap_or_else(|| self.name.name.clone());
         abilities::require_of_flow(&name, self.flow, &self.package.run, self.abilities)?;
         let mode = refuse::write_mode(&name, self.flow)?;
-        refuse::structure_of_source(&name, self.flow)?;
         let facts = self.destination.target(self.name)?;
         if let Some((what, hint)) = facts.as_ref().and_then(|facts| facts.obstacle.clone()) {
             return Err(PlanError::Mismatch {
@@ -64,7 +63,6 @@ impl ContractFlowPlanner<'_> {
             ));
         }
         let target_columns = facts.as_ref().map(columns::names);
-        refuse::added_members(&name, self.flow)?;
         let steps = AskedSteps::of(self.package, self.flow, &name, self.options)?;
         let filled = target_columns.as_ref().map(|names| match &steps {
             Some(steps) => steps.filled_by_source(names),

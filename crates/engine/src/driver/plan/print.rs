@@ -27,6 +27,9 @@ impl ContractPlan {
     /// All that decides what the run does, one line each: its digest is the hash of the plan.
     pub fn outline(&self) -> Vec<String> {
         let mut steps = Vec::new();
+        if self.settings.analyze == Some(true) {
+            steps.push("analyze".to_owned());
+        }
         for flow in &self.flows {
             let target = &flow.reading.target;
             for column in &flow.target.columns {
@@ -122,6 +125,7 @@ impl fmt::Display for ContractPlan {
         for step in &self.steps.publish {
             fmt_step(f, step)?;
         }
+        fmt_steps(f, "\nAfter the publish", &self.steps.analyze)?;
         if !self.abilities.not_promised.is_empty() {
             told!(f, "\nNot promised here")?;
             for sentence in &self.abilities.not_promised {
@@ -139,9 +143,11 @@ pub fn fmt_script(plan: &ContractPlan, f: &mut fmt::Formatter<'_>) -> fmt::Resul
         begin,
         units,
         publish,
+        analyze,
         statement_end: end,
     } = &plan.steps;
-    let parts = [session, begin, publish].into_iter().chain(units);
+    let parts = [session, begin, publish, analyze];
+    let parts = parts.into_iter().chain(units);
     let is_statement = |step: &Step| !matches!(step.action, Action::Other(_));
     let has_sql = parts.flatten().any(is_statement);
     let is_loaded = matches!(plan.earlier, ContractEarlier::Loaded { .. });
@@ -158,7 +164,8 @@ pub fn fmt_script(plan: &ContractPlan, f: &mut fmt::Formatter<'_>) -> fmt::Resul
             fmt_script_part(f, &heading, steps, *end)?;
         }
     }
-    fmt_script_part(f, "Publish", publish, *end)
+    fmt_script_part(f, "Publish", publish, *end)?;
+    fmt_script_part(f, "After the publish", analyze, *end)
 }
 
 /// Steps under their heading, if there are any.

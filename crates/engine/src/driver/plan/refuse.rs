@@ -1,7 +1,7 @@
 //! Refuses targets that a flow's mode does not allow.
 
 use inrush_destination::{Ability, WriteMode};
-use inrush_package::{Flow, Mode, ReplaceScope, Step};
+use inrush_package::{Flow, Mode, ReplaceScope};
 
 use super::ContractFlow;
 use crate::plan::PlanError;
@@ -19,43 +19,6 @@ pub fn write_mode(name: &str, flow: &Flow) -> Result<WriteMode, PlanError> {
             lacking: vec![Ability::Upsert],
         }),
     }
-}
-
-/// Refuses the indexes and partitions of the source: only a target in PostgreSQL can get them.
-pub fn structure_of_source(name: &str, flow: &Flow) -> Result<(), PlanError> {
-    let Some(source) = &flow.source else {
-        return Ok(());
-    };
-    let setting = match (source.indexes, source.partitions) {
-        (true, _) => "indexes",
-        (false, true) => "partitions",
-        (false, false) => return Ok(()),
-    };
-    Err(PlanError::Mismatch {
-        flow: name.to_owned(),
-        what: format!("only a target in PostgreSQL can get the `{setting}` of the source"),
-        hint: match setting {
-            "indexes" => "remove `indexes` from the source (--with-indexes)",
-            _ => "remove `partitions` from the source (--with-partitions); `partition_by` partitions Parquet files",
-        }
-        .to_owned(),
-    })
-}
-
-/// Refuses lookups that add members to their reference: only the switch of a load into PostgreSQL does so.
-pub fn added_members(name: &str, flow: &Flow) -> Result<(), PlanError> {
-    let Some(at) = flow.steps.iter().position(Step::adds_members) else {
-        return Ok(());
-    };
-    Err(PlanError::Mismatch {
-        flow: name.to_owned(),
-        what: format!(
-            "step {}: unmatched = \"add\" adds members in the transaction that switches the rows in, and only a load into \
-             PostgreSQL does so",
-            at + 1
-        ),
-        hint: "use unmatched = \"reject\", add the members, and replay the rejects".to_owned(),
-    })
 }
 
 /// Refuses a target that must be empty and has rows, or that must exist and does not.
