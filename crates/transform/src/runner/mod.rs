@@ -3,31 +3,36 @@
 //! A runner has one connection, and evaluates on the thread that calls it. It keeps nothing between batches, so any split
 //! of the rows gives the same result.
 
+mod results;
+mod rows;
+mod shown;
+
 use std::sync::Arc;
 
 use adbc_core::CancelHandle;
-use adbc_core::error::{Error as AdbcError, Result as AdbcResult, Status};
+use adbc_core::error::Result as AdbcResult;
 use arrow_array::cast::AsArray;
-use arrow_array::types::{Float32Type, Float64Type, Int64Type};
+use arrow_array::types::Int64Type;
 use arrow_array::{
-    Array, ArrayRef, BooleanArray, Int8Array, Int64Array, RecordBatch, RecordBatchIterator,
-    RecordBatchReader, new_empty_array,
+    Array, ArrayRef, BooleanArray, Int8Array, RecordBatch, new_empty_array,
 };
 use arrow_buffer::BooleanBuffer;
 use arrow_schema::{ArrowError, DataType, Field, Schema, SchemaRef};
-use arrow_select::concat::concat;
 use arrow_select::filter::filter_record_batch;
 use inrush_adbcclient::duckdb::connection::Link;
 use inrush_adbcclient::duckdb::table_function::{Lent, Source};
 use inrush_rows::typed_rows;
 
+pub(crate) use self::results::Values;
+use self::results::{engine_error, may_be_of_a_row, one_batch, whole, with_failures};
+use self::rows::{Rows, check, give, reject_overflows, taken};
+use self::shown::Shown;
 use crate::error::RunError;
 use crate::evaluator::Evaluator;
 use crate::isolate;
 use crate::outcome::{self, FaultKind, RowFault, StepCount, Stepped, origins_of};
-use crate::plan::{Planned, RESERVED, StepAction, message_without_place, names_infinity};
+use crate::plan::{Planned, RESERVED, StepAction, message_without_place};
 use crate::reasons::Reasons;
-use crate::spec::{InputColumn, Otherwise, OutputSpec};
 use crate::statement;
 use crate::travel;
 
@@ -41,30 +46,6 @@ pub struct StepRunner {
     /// The rows of the batch, for the statements. Dropped before the connection.
     lent: Lent,
     link: Arc<Link>,
-}
-
-/// The results of one expression for the rows of a batch.
-pub(crate) struct Values {
-    pub(crate) array: ArrayRef,
-    /// Rows for which the expression failed; none after a quick statement.
-    pub(crate) failed: Option<BooleanArray>,
-}
-
-/// The rows of a batch on their way through the steps.
-struct Rows {
-    /// Rows that are left.
-    alive: Vec<bool>,
-    alive_count: u64,
-    faults: Vec<RowFault>,
-}
-
-impl Rows {
-    /// Drops a row, if it was not dropped before.
-    fn drop(&mut self, row: usize) -> bool {
-        let was_alive = std::mem::replace(&mut self.alive[row], false);
-        self.alive_count -= u64::from(was_alive);
-        was_alive
-    }
 }
 
 impl StepRunner {
@@ -383,260 +364,5 @@ impl StepRunner {
             unmatched_keys: Vec::new(),
             added_bytes,
         })
-    }
-}
-
-/// What a fault reports of an expression.
-struct Shown<'a> {
-    planned: &'a Planned,
-    /// The rows before the steps.
-    batch: &'a RecordBatch,
-    /// The columns that were derived so far.
-    derived: &'a [ArrayRef],
-    /// The index of the step.
-    step: usize,
-    /// The derived column; `None` for a condition.
-    column: Option<&'a str>,
-    /// The columns that the expression names.
-    named: &'a [String],
-}
-
-impl<'a> Shown<'a> {
-    fn of_condition(
-        planned: &'a Planned,
-        batch: &'a RecordBatch,
-        derived: &'a [ArrayRef],
-        step: usize,
-    ) -> Shown<'a> {
-        let named = planned.steps[step].named.as_slice();
-        Shown {
-            planned,
-            batch,
-            derived,
-            step,
-            column: match named {
-                [only] => Some(only),
-                _ => None,
-            },
-            named,
-        }
-    }
-
-    fn fault(&self, row: usize, kind: FaultKind, reason: String) -> RowFault {
-        RowFault {
-            row,
-            step: self.step,
-            column: self.column.map(str::to_owned),
-            value: self.value(row),
-            kind,
-            reason,
-        }
-    }
-
-    /// A column that the expression names.
-    fn array(&self, name: &str) -> Option<&ArrayRef> {
-        let is_it = |column: &InputColumn| column.name == name;
-        let own = self.planned.columns.iter().position(is_it);
-        let own = own.map(|at| self.batch.column(at));
-        own.or_else(|| {
-            self.derived
-                .get(self.planned.derived.iter().position(is_it)?)
-        })
-    }
-
-    /// The values of the columns that the expression names.
-    fn values(&self, row: usize) -> Vec<Option<String>> {
-        let named = self.named.iter();
-        let value = |name: &String| typed_rows::value_text(self.array(name)?, row, false);
-        named.map(value).collect()
-    }
-
-    /// The values that the expression saw: of one column the value alone, of several with their names.
-    fn value(&self, row: usize) -> Option<String> {
-        let text = |name: &String| typed_rows::value_text(self.array(name)?, row, false);
-        if let [only] = self.named {
-            return text(only);
-        }
-        let values = self.named.iter().map(|name| {
-            let value = text(name).unwrap_or_else(|| "NULL".to_owned());
-            format!("{name} = {value}")
-        });
-        let values: Vec<String> = values.collect();
-        (!values.is_empty()).then(|| values.join(", "))
-    }
-
-    /// True if a value that the expression saw is infinite, or a text that names an infinite number.
-    fn sees_infinity(&self, row: usize) -> bool {
-        let arrays = self.named.iter().filter_map(|name| self.array(name));
-        arrays.into_iter().any(|array| {
-            let text = match array.data_type() {
-                DataType::Float32
-                | DataType::Float64
-                | DataType::Date32
-                | DataType::Timestamp(_, _)
-                | DataType::Utf8View => typed_rows::value_text(array, row, false),
-                _ => None,
-            };
-            text.is_some_and(|text| names_infinity(&text))
-        })
-    }
-}
-
-/// Drops rows whose result is infinite although none of their arguments is: an overflow, which DuckDB does not report.
-fn reject_overflows(shown: &Shown<'_>, made: &ArrayRef, rows: &mut Rows) {
-    let is_infinite: Box<dyn Fn(usize) -> bool> = match made.data_type() {
-        DataType::Float32 => {
-            let values = made.as_primitive::<Float32Type>();
-            Box::new(move |row| values.is_valid(row) && values.value(row).is_infinite())
-        }
-        DataType::Float64 => {
-            let values = made.as_primitive::<Float64Type>();
-            Box::new(move |row| values.is_valid(row) && values.value(row).is_infinite())
-        }
-        _ => return,
-    };
-    for row in 0..made.len() {
-        if !is_infinite(row) || !rows.alive[row] {
-            continue;
-        }
-        if shown.sees_infinity(row) {
-            continue;
-        }
-        rows.drop(row);
-        let reason = format!(
-            "the result of step {} is outside the range of its type, DOUBLE or FLOAT",
-            shown.step + 1
-        );
-        rows.faults
-            .push(shown.fault(row, FaultKind::Expression, reason));
-    }
-}
-
-/// A derived column in the form of batches. Rows whose values batches cannot have are dropped.
-fn taken(shown: &Shown<'_>, array: &ArrayRef, rows: &mut Rows) -> ArrayRef {
-    let crossed = travel::out_of_duckdb(array);
-    let is_text = crossed.array.data_type() == &DataType::Utf8View;
-    for row in crossed.lost {
-        if rows.drop(row) {
-            let (kind, reason) = match is_text {
-                true => (
-                    FaultKind::NulByte,
-                    "the result has a NUL byte, which text in a database cannot hold; remove it with replace(...)",
-                ),
-                false => (
-                    FaultKind::OutOfRange,
-                    "the result is before 4714 BC, where no timestamp can be loaded",
-                ),
-            };
-            rows.faults.push(shown.fault(row, kind, reason.to_owned()));
-        }
-    }
-    crossed.array
-}
-
-/// Checks the rows that are left. Returns the number of those that failed but are loaded.
-fn check(
-    shown: &Shown<'_>,
-    name: &str,
-    otherwise: Otherwise,
-    holds: &BooleanArray,
-    rows: &mut Rows,
-) -> u64 {
-    let false_count = holds.len() - holds.null_count() - holds.true_count();
-    if false_count == 0 {
-        return 0;
-    }
-    let mut warned = 0;
-    for row in 0..holds.len() {
-        if !rows.alive[row] || holds.is_null(row) || holds.value(row) {
-            continue;
-        }
-        let kind = match otherwise {
-            Otherwise::Warn => {
-                warned += 1;
-                continue;
-            }
-            Otherwise::Reject => FaultKind::Check,
-            Otherwise::Fail => FaultKind::FatalCheck,
-        };
-        rows.drop(row);
-        let reason = format!("the check `{name}` (step {}) is not met", shown.step + 1);
-        rows.faults.push(shown.fault(row, kind, reason));
-    }
-    warned
-}
-
-/// Keeps the rows of an output. `takers` are the outputs that take each row. Returns the number of rows that are filtered.
-fn give(shown: &Shown<'_>, outputs: &OutputSpec, takers: &Int64Array, rows: &mut Rows) -> u64 {
-    let own = 1_i64 << outputs.kept;
-    let mut filtered = 0;
-    for (row, takers) in takers.values().iter().enumerate() {
-        if !rows.alive[row] || takers & own != 0 {
-            continue;
-        }
-        rows.drop(row);
-        if *takers == 0 && outputs.rejects {
-            let reason = "no output takes the row: no `when` is true for it; correct the row, or add an output without `when`, or \
-                          `else = \"filter\"`";
-            rows.faults
-                .push(shown.fault(row, FaultKind::Check, reason.to_owned()));
-        } else {
-            filtered += 1;
-        }
-    }
-    filtered
-}
-
-/// The columns of a careful statement: each value, and behind it whether its expression failed.
-fn with_failures(arrays: Vec<ArrayRef>) -> Vec<Values> {
-    let mut arrays = arrays.into_iter();
-    let mut values = Vec::new();
-    while let (Some(array), Some(failed)) = (arrays.next(), arrays.next()) {
-        values.push(Values {
-            array,
-            failed: Some(failed.as_boolean().clone()),
-        });
-    }
-    values
-}
-
-/// Columns over all batches of a result.
-fn whole(batches: Vec<RecordBatch>) -> Result<Vec<ArrayRef>, RunError> {
-    let Some(first) = batches.first() else {
-        return Ok(Vec::new());
-    };
-    if batches.len() == 1 {
-        return Ok(first.columns().to_vec());
-    }
-    (0..first.num_columns())
-        .map(|column| {
-            let parts: Vec<&dyn Array> = batches
-                .iter()
-                .map(|batch| batch.column(column).as_ref())
-                .collect();
-            concat(&parts)
-        })
-        .collect::<Result<_, _>>()
-        .map_err(|error| RunError::Engine {
-            message: error.to_string(),
-        })
-}
-
-fn one_batch(batch: RecordBatch) -> Box<dyn RecordBatchReader + Send> {
-    let schema = batch.schema();
-    Box::new(RecordBatchIterator::new([Ok(batch)], schema))
-}
-
-/// True if the values of a row may have caused an error. Too little memory is not a fault of a row: other streams may need it now.
-fn may_be_of_a_row(error: &AdbcError) -> bool {
-    !matches!(error.status, Status::Cancelled | Status::IO)
-}
-
-fn engine_error(error: AdbcError) -> RunError {
-    match error.status == Status::Cancelled {
-        true => RunError::Interrupted,
-        false => RunError::Engine {
-            message: message_without_place(&error.message),
-        },
     }
 }

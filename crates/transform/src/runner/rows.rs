@@ -1,0 +1,135 @@
+//! The rows of a batch on their way through the steps, and what the result of an expression does to them.
+
+use arrow_array::cast::AsArray;
+use arrow_array::types::{Float32Type, Float64Type};
+use arrow_array::{Array, ArrayRef, BooleanArray, Int64Array};
+use arrow_schema::DataType;
+
+use super::shown::Shown;
+use crate::outcome::{FaultKind, RowFault};
+use crate::spec::{Otherwise, OutputSpec};
+use crate::travel;
+
+/// The rows of a batch on their way through the steps.
+pub struct Rows {
+    /// Rows that are left.
+    pub alive: Vec<bool>,
+    /// Their number.
+    pub alive_count: u64,
+    /// The faults of the rows that were rejected.
+    pub faults: Vec<RowFault>,
+}
+
+impl Rows {
+    /// Drops a row, if it was not dropped before.
+    pub fn drop(&mut self, row: usize) -> bool {
+        let was_alive = std::mem::replace(&mut self.alive[row], false);
+        self.alive_count -= u64::from(was_alive);
+        was_alive
+    }
+}
+
+/// Drops rows whose result is infinite although none of their arguments is: an overflow, which DuckDB does not report.
+pub fn reject_overflows(shown: &Shown<'_>, made: &ArrayRef, rows: &mut Rows) {
+    let is_infinite: Box<dyn Fn(usize) -> bool> = match made.data_type() {
+        DataType::Float32 => {
+            let values = made.as_primitive::<Float32Type>();
+            Box::new(move |row| values.is_valid(row) && values.value(row).is_infinite())
+        }
+        DataType::Float64 => {
+            let values = made.as_primitive::<Float64Type>();
+            Box::new(move |row| values.is_valid(row) && values.value(row).is_infinite())
+        }
+        _ => return,
+    };
+    for row in 0..made.len() {
+        if !is_infinite(row) || !rows.alive[row] {
+            continue;
+        }
+        if shown.sees_infinity(row) {
+            continue;
+        }
+        rows.drop(row);
+        let reason = format!(
+            "the result of step {} is outside the range of its type, DOUBLE or FLOAT",
+            shown.step + 1
+        );
+        rows.faults
+            .push(shown.fault(row, FaultKind::Expression, reason));
+    }
+}
+
+/// A derived column in the form of batches. Rows whose values batches cannot have are dropped.
+pub fn taken(shown: &Shown<'_>, array: &ArrayRef, rows: &mut Rows) -> ArrayRef {
+    let crossed = travel::out_of_duckdb(array);
+    let is_text = crossed.array.data_type() == &DataType::Utf8View;
+    for row in crossed.lost {
+        if rows.drop(row) {
+            let (kind, reason) = match is_text {
+                true => (
+                    FaultKind::NulByte,
+                    "the result has a NUL byte, which text in a database cannot hold; remove it with replace(...)",
+                ),
+                false => (
+                    FaultKind::OutOfRange,
+                    "the result is before 4714 BC, where no timestamp can be loaded",
+                ),
+            };
+            rows.faults.push(shown.fault(row, kind, reason.to_owned()));
+        }
+    }
+    crossed.array
+}
+
+/// Checks the rows that are left. Returns the number of those that failed but are loaded.
+pub fn check(
+    shown: &Shown<'_>,
+    name: &str,
+    otherwise: Otherwise,
+    holds: &BooleanArray,
+    rows: &mut Rows,
+) -> u64 {
+    let false_count = holds.len() - holds.null_count() - holds.true_count();
+    if false_count == 0 {
+        return 0;
+    }
+    let mut warned = 0;
+    for row in 0..holds.len() {
+        if !rows.alive[row] || holds.is_null(row) || holds.value(row) {
+            continue;
+        }
+        let kind = match otherwise {
+            Otherwise::Warn => {
+                warned += 1;
+                continue;
+            }
+            Otherwise::Reject => FaultKind::Check,
+            Otherwise::Fail => FaultKind::FatalCheck,
+        };
+        rows.drop(row);
+        let reason = format!("the check `{name}` (step {}) is not met", shown.step + 1);
+        rows.faults.push(shown.fault(row, kind, reason));
+    }
+    warned
+}
+
+/// Keeps the rows of an output. `takers` are the outputs that take each row. Returns the number of rows that are filtered.
+pub fn give(shown: &Shown<'_>, outputs: &OutputSpec, takers: &Int64Array, rows: &mut Rows) -> u64 {
+    let own = 1_i64 << outputs.kept;
+    let mut filtered = 0;
+    for (row, takers) in takers.values().iter().enumerate() {
+        if !rows.alive[row] || takers & own != 0 {
+            continue;
+        }
+        rows.drop(row);
+        if *takers == 0 && outputs.rejects {
+            let reason = "no output takes the row: no `when` is true for it; correct the row, or add an output without `when`, or \
+                          `else = \"filter\"`";
+            rows.faults
+                .push(shown.fault(row, FaultKind::Check, reason.to_owned()));
+        } else {
+            filtered += 1;
+        }
+    }
+    filtered
+}

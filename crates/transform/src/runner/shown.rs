@@ -1,0 +1,108 @@
+//! What a fault says of the expression that it comes from: the step, and the values that the expression saw.
+
+use arrow_array::{Array, ArrayRef, RecordBatch};
+use arrow_schema::DataType;
+use inrush_rows::typed_rows;
+
+use crate::outcome::{FaultKind, RowFault};
+use crate::plan::{Planned, names_infinity};
+use crate::spec::InputColumn;
+
+/// What a fault reports of an expression.
+pub struct Shown<'a> {
+    /// The plan of the steps.
+    pub planned: &'a Planned,
+    /// The rows before the steps.
+    pub batch: &'a RecordBatch,
+    /// The columns that were derived so far.
+    pub derived: &'a [ArrayRef],
+    /// The index of the step.
+    pub step: usize,
+    /// The derived column; `None` for a condition.
+    pub column: Option<&'a str>,
+    /// The columns that the expression names.
+    pub named: &'a [String],
+}
+
+impl<'a> Shown<'a> {
+    /// Of the condition of a step.
+    pub fn of_condition(
+        planned: &'a Planned,
+        batch: &'a RecordBatch,
+        derived: &'a [ArrayRef],
+        step: usize,
+    ) -> Shown<'a> {
+        let named = planned.steps[step].named.as_slice();
+        Shown {
+            planned,
+            batch,
+            derived,
+            step,
+            column: match named {
+                [only] => Some(only),
+                _ => None,
+            },
+            named,
+        }
+    }
+
+    /// The fault of a row.
+    pub fn fault(&self, row: usize, kind: FaultKind, reason: String) -> RowFault {
+        RowFault {
+            row,
+            step: self.step,
+            column: self.column.map(str::to_owned),
+            value: self.value(row),
+            kind,
+            reason,
+        }
+    }
+
+    /// A column that the expression names.
+    fn array(&self, name: &str) -> Option<&ArrayRef> {
+        let is_it = |column: &InputColumn| column.name == name;
+        let own = self.planned.columns.iter().position(is_it);
+        let own = own.map(|at| self.batch.column(at));
+        own.or_else(|| {
+            self.derived
+                .get(self.planned.derived.iter().position(is_it)?)
+        })
+    }
+
+    /// The values of the columns that the expression names.
+    pub fn values(&self, row: usize) -> Vec<Option<String>> {
+        let named = self.named.iter();
+        let value = |name: &String| typed_rows::value_text(self.array(name)?, row, false);
+        named.map(value).collect()
+    }
+
+    /// The values that the expression saw: of one column the value alone, of several with their names.
+    fn value(&self, row: usize) -> Option<String> {
+        let text = |name: &String| typed_rows::value_text(self.array(name)?, row, false);
+        if let [only] = self.named {
+            return text(only);
+        }
+        let values = self.named.iter().map(|name| {
+            let value = text(name).unwrap_or_else(|| "NULL".to_owned());
+            format!("{name} = {value}")
+        });
+        let values: Vec<String> = values.collect();
+        (!values.is_empty()).then(|| values.join(", "))
+    }
+
+    /// True if a value that the expression saw is infinite, or a text that names an infinite number.
+    pub fn sees_infinity(&self, row: usize) -> bool {
+        let arrays = self.named.iter().filter_map(|name| self.array(name));
+        arrays.into_iter().any(|array| {
+            let text = match array.data_type() {
+                DataType::Float32
+                | DataType::Float64
+                | DataType::Date32
+                | DataType::Timestamp(_, _)
+                | DataType::Utf8View => typed_rows::value_text(array, row, false),
+                _ => None,
+            };
+            text.is_some_and(|text| names_infinity(&text))
+        })
+    }
+}
