@@ -1,6 +1,9 @@
 //! Lookups that add members to their reference (`unmatched = "add"`): the table, its columns, and the sequence that numbers its
 //! rows. `docs/design/transforms.md` has the reasons.
 
+mod of_switch;
+mod table_facts;
+
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -9,13 +12,15 @@ use inrush_engine::plan::PlanError;
 use inrush_package::{Step, TableName};
 use inrush_rows::suggest::listed;
 
+pub use self::of_switch::of_switch;
+use self::table_facts::TableFacts;
+use super::FlowPlan;
 use super::columns::ResolvedColumns;
 use super::flow_request::FlowRequest;
 use super::flow_target::FlowTarget;
-use super::{FlowPlan, Plan};
+use crate::catalog;
 use crate::plan::failure::PlanFailure;
 use crate::quote::{identifier, literal, qualified};
-use crate::{Session, catalog};
 
 /// The members that a lookup of a flow adds to its reference.
 #[derive(Clone, Debug)]
@@ -325,199 +330,6 @@ impl Planner<'_> {
             number_type: facts.number_type,
             sequence,
         })
-    }
-}
-
-/// Where numbers of a reference's members are staged: a table, and its column.
-pub struct StagedNumbers {
-    /// The staging table in SQL.
-    pub table: String,
-    /// The column in SQL.
-    pub column: String,
-}
-
-/// What the switch needs to add members to one reference.
-pub struct SwitchMembers<'a> {
-    /// The first flow that adds members to it.
-    pub flow: usize,
-    /// The reference.
-    pub reference: &'a MemberTable,
-    /// The columns that have numbers of its members.
-    pub staged: Vec<StagedNumbers>,
-}
-
-/// The references of a plan, in the order of their names, so that two switches do not wait for each other.
-pub fn of_switch(plan: &Plan) -> Vec<SwitchMembers<'_>> {
-    let mut found: Vec<SwitchMembers<'_>> = Vec::new();
-    for (flow_index, flow) in plan.flows.iter().enumerate() {
-        for members in &flow.members {
-            let is_same = |own: &SwitchMembers<'_>| own.reference == &members.reference;
-            let at = found.iter().position(is_same).unwrap_or(found.len());
-            if at == found.len() {
-                found.push(SwitchMembers {
-                    flow: flow_index,
-                    reference: &members.reference,
-                    staged: Vec::new(),
-                });
-            }
-            let Some(column) = &members.column else {
-                continue;
-            };
-            let staged = flow.units.iter().map(|unit| StagedNumbers {
-                table: qualified(&plan.settings.staging_schema, &unit.staging_table),
-                column: identifier(column),
-            });
-            found[at].staged.extend(staged);
-        }
-    }
-    found.sort_by_key(|own| own.reference.name());
-    found
-}
-
-impl SwitchMembers<'_> {
-    /// Statements that mark the members that staged rows have.
-    pub fn mark(&self, reserved: &str, run: &str) -> Vec<String> {
-        let own = self.reference.of_run(run);
-        let statement = |StagedNumbers { table, column }: &StagedNumbers| {
-            format!(
-                "UPDATE {reserved} m SET is_used = true WHERE {own} AND NOT m.is_used \
-                 AND EXISTS (SELECT FROM {table} s WHERE s.{column} = m.number)"
-            )
-        };
-        self.staged.iter().map(statement).collect()
-    }
-
-    /// The statement that adds the marked members. It waits for a transaction that adds one of them.
-    pub fn add(&self, reserved: &str, run: &str) -> String {
-        let reference = self.reference;
-        let key = reference.key.iter();
-        let names: Vec<String> = key.map(|(name, _)| identifier(name)).collect();
-        let values = reference.key.iter().zip(1..);
-        let values = values.map(|((_, type_sql), at)| format!("m.key[{at}]::{type_sql}"));
-        let values: Vec<String> = values.collect();
-        let names = names.join(", ");
-        format!(
-            "INSERT INTO {} ({names}, {}) OVERRIDING SYSTEM VALUE SELECT {}, m.number::{} FROM {reserved} m \
-             WHERE {} AND m.is_used AND m.existing IS NULL ORDER BY m.key ON CONFLICT ({names}) DO NOTHING",
-            reference.table,
-            identifier(&reference.number),
-            values.join(", "),
-            reference.number_type,
-            reference.of_run(run)
-        )
-    }
-
-    /// The statements that give staged rows the number of a member that others have added.
-    pub fn replace(&self, reserved: &str, run: &str) -> Vec<String> {
-        let own = self.reference.of_run(run);
-        let mut statements = vec![self.reference.find_existing(reserved, run)];
-        let staged = self.staged.iter();
-        statements.extend(staged.map(|StagedNumbers { table, column }| {
-            format!(
-                "UPDATE {table} s SET {column} = m.existing FROM {reserved} m \
-                 WHERE {own} AND m.existing IS NOT NULL AND s.{column} = m.number"
-            )
-        }));
-        statements
-    }
-
-    /// The query for the number of marked members that are not in the reference with their numbers.
-    pub fn missing(&self, reserved: &str, run: &str) -> String {
-        let reference = self.reference;
-        format!(
-            "SELECT count(*) FROM {reserved} m WHERE {} AND m.is_used \
-             AND NOT EXISTS (SELECT FROM {} d WHERE {} AND d.{} = coalesce(m.existing, m.number))",
-            reference.of_run(run),
-            reference.table,
-            reference.has_key_of_member(),
-            identifier(&reference.number)
-        )
-    }
-}
-
-/// The catalog's facts about a reference.
-struct TableFacts {
-    oid: u32,
-    key_types: Vec<String>,
-    number_type: String,
-    /// A unique index has the columns of the key and no other.
-    is_unique: bool,
-    /// A unique index has the number's column and no other.
-    is_number_unique: bool,
-    /// A column of the key that is generated from others.
-    generated: Option<String>,
-    /// The sequence starts again at its end.
-    cycles: bool,
-    /// A column of the key whose collation is not deterministic.
-    folded: Option<String>,
-    /// The sequence of the number's column.
-    sequence: Option<String>,
-    /// NULL is not allowed in it.
-    is_number_required: bool,
-    /// Other columns that need a value.
-    required: Vec<String>,
-}
-
-impl TableFacts {
-    async fn find(
-        session: &Session,
-        table: &str,
-        key: &[String],
-        number: &str,
-    ) -> Result<Option<TableFacts>, PlanFailure> {
-        let unique_on = |columns: &str| {
-            format!(
-                "EXISTS (SELECT FROM pg_index i WHERE i.indrelid = c.oid AND i.indisunique AND i.indimmediate \
-                   AND i.indisvalid AND i.indpred IS NULL AND i.indexprs IS NULL \
-                   AND (SELECT array_agg(a.attname::text ORDER BY a.attname::text COLLATE \"C\") \
-                        FROM unnest(i.indkey[0:i.indnkeyatts - 1]) k (number) \
-                        JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum = k.number) \
-                     = (SELECT array_agg(k ORDER BY k COLLATE \"C\") FROM unnest({columns}) k))"
-            )
-        };
-        let (on_key, on_number) = (unique_on("$2::text[]"), unique_on("ARRAY[$3::text]"));
-        let sql = format!(
-            "SELECT c.oid, \
-             (SELECT array_agg(format_type(a.atttypid, a.atttypmod) ORDER BY k.place) \
-              FROM unnest($2::text[]) WITH ORDINALITY k (name, place) \
-              JOIN pg_attribute a ON a.attrelid = c.oid AND a.attname = k.name), \
-             n.type, \
-             {on_key}, \
-             (SELECT a.attname::text FROM pg_attribute a JOIN pg_collation l ON l.oid = a.attcollation \
-              WHERE a.attrelid = c.oid AND a.attname = ANY ($2::text[]) AND NOT l.collisdeterministic LIMIT 1), \
-             n.sequence, coalesce(n.required, false), \
-             ARRAY(SELECT a.attname::text FROM pg_attribute a \
-              WHERE a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped AND a.attnotnull \
-                AND NOT a.atthasdef AND a.attidentity = '' AND a.attname <> $3 AND a.attname <> ALL ($2::text[]) \
-              ORDER BY a.attnum), \
-             {on_number}, \
-             (SELECT a.attname::text FROM pg_attribute a \
-              WHERE a.attrelid = c.oid AND a.attname = ANY ($2::text[]) AND a.attgenerated <> '' LIMIT 1), \
-             coalesce((SELECT q.seqcycle FROM pg_sequence q WHERE q.seqrelid = to_regclass(n.sequence)), false) \
-             FROM pg_class c LEFT JOIN LATERAL ( \
-               SELECT format_type(a.atttypid, a.atttypmod) AS type, a.attnotnull AS required, \
-                 CASE WHEN a.attidentity <> '' OR EXISTS (SELECT FROM pg_attrdef f \
-                        WHERE f.adrelid = c.oid AND f.adnum = a.attnum \
-                          AND pg_get_expr(f.adbin, f.adrelid) LIKE 'nextval(%') \
-                   THEN pg_get_serial_sequence($1, $3) END AS sequence \
-               FROM pg_attribute a WHERE a.attrelid = c.oid AND a.attname = $3) n ON true \
-             WHERE c.oid = to_regclass($1) AND c.relkind IN ('r', 'p')"
-        );
-        let doing = "looking at the reference of a lookup";
-        let rows = session.query(&sql, &[&table, &key, &number], doing).await?;
-        Ok(rows.first().map(|row| TableFacts {
-            oid: row.get(0),
-            key_types: row.get::<_, Option<Vec<String>>>(1).unwrap_or_default(),
-            number_type: row.get::<_, Option<String>>(2).unwrap_or_default(),
-            is_unique: row.get(3),
-            folded: row.get(4),
-            sequence: row.get(5),
-            is_number_required: row.get(6),
-            required: row.get(7),
-            is_number_unique: row.get(8),
-            generated: row.get(9),
-            cycles: row.get(10),
-        }))
     }
 }
 
