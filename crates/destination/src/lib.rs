@@ -16,6 +16,7 @@ pub mod ledger_records;
 pub mod ledger_row;
 pub mod rows_not_taken;
 pub mod sharers;
+pub mod staging_name;
 pub mod steps;
 pub mod sums;
 pub mod target;

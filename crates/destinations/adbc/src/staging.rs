@@ -1,9 +1,7 @@
 //! Staging tables: one for each target, in the same schema, with the columns that are filled.
 
-use inrush_destination::{Error, Result, TargetPlan, WriteMode};
-use inrush_rows::hexadecimal::hexadecimal;
+use inrush_destination::{Error, Result, TargetPlan, WriteMode, staging_name};
 use inrush_rows::ids::{RunId, RunKey};
-use sha2::{Digest, Sha256};
 
 use crate::carry::{self, Carried};
 use crate::catalog;
@@ -36,27 +34,18 @@ impl Staging {
         run_id: RunId,
         plan: &TargetPlan,
     ) -> Result<Staging> {
-        let table = &plan.name.sql;
-        let digest = Sha256::digest(
-            [run_key.as_str(), &run_id.to_string(), table, &plan.shape]
-                .join("\0")
-                .as_bytes(),
-        );
-        let name = format!("inrush_staging_{}", hexadecimal(&digest[..8]));
-        let sql = quoted(plan.name.schema.as_deref(), &name);
-        Staging::named(quirks, product, plan, name, sql)
+        let name = staging_name::of_run(run_key, run_id, plan);
+        Staging::named(quirks, product, plan, name)
     }
 
-    /// The staging table of a target in a run that has no number yet. Words in angle brackets stand for the end of its name.
+    /// The staging table of a target in a run that has no number yet.
     pub fn planned(
         quirks: &Quirks,
         product: &str,
         place: usize,
         plan: &TargetPlan,
     ) -> Result<Staging> {
-        let name = format!("inrush_staging_<{}>", place + 1);
-        let sql = quoted(plan.name.schema.as_deref(), &name);
-        Staging::named(quirks, product, plan, name, sql)
+        Staging::named(quirks, product, plan, staging_name::planned(place))
     }
 
     fn named(
@@ -64,7 +53,6 @@ impl Staging {
         product: &str,
         plan: &TargetPlan,
         name: String,
-        sql: String,
     ) -> Result<Staging> {
         let unsuitable = |what: String, hint: &str| Error::Unsuitable {
             what,
@@ -101,7 +89,7 @@ impl Staging {
         }
         Ok(Staging {
             plan: plan.clone(),
-            sql,
+            sql: quoted(plan.name.schema.as_deref(), &name),
             name: IngestName {
                 schema: plan.name.schema.clone(),
                 table: name,
@@ -370,28 +358,6 @@ mod tests {
                  SELECT \"a \"\"b\"\"\", CAST(\"u\" AS uuid) FROM {table}"
             )
         );
-    }
-
-    #[test]
-    fn another_shape_or_run_has_another_table() {
-        let of = |run_id: i64, shape: &str| {
-            let plan = TargetPlan {
-                shape: shape.to_owned(),
-                ..plan()
-            };
-            Staging::new(
-                Quirks::of("duckdb"),
-                "DuckDB",
-                &RunKey::new("k"),
-                RunId::new(run_id),
-                &plan,
-            )
-            .expect("possible")
-            .sql
-        };
-        assert_eq!(of(1, "1"), of(1, "1"));
-        assert_ne!(of(1, "1"), of(1, "2"));
-        assert_ne!(of(1, "1"), of(2, "1"));
     }
 
     #[test]

@@ -4,10 +4,9 @@
 //! scheme and its compression. The server puts each row into its partition, and the same number of partition is switched
 //! later. If the target is new and gets partitions, its function and scheme are made together with the heap.
 
+use inrush_destination::staging_name::{self, PREFIX};
 use inrush_destination::{Error, Result, TargetPlan};
-use inrush_rows::hexadecimal::hexadecimal;
 use inrush_rows::ids::{RunId, RunKey};
-use sha2::{Digest, Sha256};
 
 use crate::bulk_target::BulkTarget;
 use crate::catalog;
@@ -21,8 +20,6 @@ use crate::sql;
 const NAME_UNITS_MAX: usize = 128;
 /// Columns of a table.
 const COLUMNS_MAX: usize = 1024;
-/// The beginning of the names of staging tables.
-const PREFIX: &str = "inrush_staging_";
 /// The beginning of the names of trials.
 const TRIAL_PREFIX: &str = "inrush_trial_";
 /// The beginning of the names of indexes of careful loads.
@@ -63,16 +60,12 @@ impl Staging {
         for column in &plan.columns {
             check_name("column", &column.name)?;
         }
-        let run_id = run_id.to_string();
-        let mut described = vec![run_key.as_str(), &run_id, table, &plan.shape];
-        described.extend(plan.bounds.iter().map(String::as_str));
-        let digest = Sha256::digest(described.join("\0").as_bytes());
-        Staging::named(format!("{PREFIX}{}", hexadecimal(&digest[..8])), plan)
+        Staging::named(staging_name::of_run(run_key, run_id, plan), plan)
     }
 
-    /// The staging table of a target in a run that has no number yet. Words in angle brackets stand for the end of its name.
+    /// The staging table of a target in a run that has no number yet.
     pub fn planned(place: usize, plan: &TargetPlan) -> Result<Staging> {
-        Staging::named(format!("{PREFIX}<{}>", place + 1), plan)
+        Staging::named(staging_name::planned(place), plan)
     }
 
     fn named(name: String, plan: &TargetPlan) -> Result<Staging> {
@@ -311,18 +304,9 @@ mod tests {
     }
 
     #[test]
-    fn another_shape_is_another_table() {
-        let staging = |plan: &TargetPlan| {
-            Staging::new(&RunKey::new("k"), RunId::FIRST, plan).expect("suitable")
-        };
-        let (one, mut other) = (plan(1), plan(1));
-        other.shape = "other".to_owned();
-        let mut divided = plan(1);
-        divided.bounds = vec!["5".to_owned()];
-        assert_ne!(staging(&one).sql, staging(&divided).sql);
-        assert_eq!(staging(&one).sql, staging(&one).sql);
-        assert_ne!(staging(&one).sql, staging(&other).sql);
-        assert!(staging(&one).sql.starts_with("\"dbo\".\"inrush_staging_"));
+    fn a_staging_table_is_beside_its_target() {
+        let staging = Staging::new(&RunKey::new("k"), RunId::FIRST, &plan(1)).expect("suitable");
+        assert!(staging.sql.starts_with("\"dbo\".\"inrush_staging_"));
     }
 
     #[test]
