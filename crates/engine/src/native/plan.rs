@@ -69,11 +69,9 @@ pub mod plan_text {
     };
 }
 
-/// The parts of a plan's script that all destinations have.
+/// The script of a plan.
 pub mod script {
-    pub use crate::plan::script::{
-        NOTHING_LEFT, fmt_script_head, fmt_script_heading, fmt_script_part, fmt_script_step,
-    };
+    pub use crate::plan::script::{ScriptPart, fmt_script};
 }
 
 /// Rows that are new since a mark.

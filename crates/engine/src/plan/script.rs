@@ -8,8 +8,7 @@ use inrush_rows::printable::escaped;
 
 use crate::run::plan::PlanFacts;
 
-/// The line below the head if a run would do nothing.
-pub const NOTHING_LEFT: &str = "Nothing is left to load, so a run does nothing.";
+const NOTHING_LEFT: &str = "Nothing is left to load, so a run does nothing.";
 
 const HEAD: &str = "\
 A statement is a comment if a script cannot run it: the run sends rows after it, runs it only under a condition, or puts
@@ -19,41 +18,52 @@ copy: it replaces tables with empty ones, and it runs the statements of `pre_sql
 
 const NO_SQL: &str = "This destination is loaded without SQL, so there is no statement.";
 
-/// Writes the head of a script. `has_sql` is false if the destination is loaded without statements.
-pub fn fmt_script_head(
+/// A part of a script: what its steps are for, and the steps.
+pub struct ScriptPart {
+    heading: String,
+    steps: Vec<Step>,
+}
+
+impl ScriptPart {
+    /// A part with these steps. It is left out of a script if it has none.
+    pub fn new(heading: impl Into<String>, steps: impl Into<Vec<Step>>) -> ScriptPart {
+        ScriptPart {
+            heading: heading.into(),
+            steps: steps.into(),
+        }
+    }
+}
+
+/// Writes a script, part by part. `has_sql` is false if the destination is loaded without statements. A plan with nothing
+/// left to load has no parts.
+pub fn fmt_script(
     f: &mut fmt::Formatter<'_>,
     facts: &PlanFacts,
     has_sql: bool,
+    end: StatementEnd,
+    parts: Option<impl Iterator<Item = ScriptPart>>,
 ) -> fmt::Result {
     fmt_comment(f, &format!("Package {}", facts.package))?;
     fmt_comment(f, &format!("Destination {}", facts.destination))?;
-    fmt_comment(f, if has_sql { HEAD } else { NO_SQL })
+    fmt_comment(f, if has_sql { HEAD } else { NO_SQL })?;
+    let Some(parts) = parts else {
+        return fmt_heading(f, NOTHING_LEFT);
+    };
+    for ScriptPart { heading, steps } in parts.filter(|part| !part.steps.is_empty()) {
+        fmt_heading(f, &heading)?;
+        let mut steps = steps.iter();
+        steps.try_for_each(|step| fmt_script_step(f, step, end))?;
+    }
+    Ok(())
 }
 
-/// Writes a line that says what the next steps are for.
-pub fn fmt_script_heading(f: &mut fmt::Formatter<'_>, words: &str) -> fmt::Result {
+fn fmt_heading(f: &mut fmt::Formatter<'_>, words: &str) -> fmt::Result {
     f.write_char('\n')?;
     fmt_comment(f, words)
 }
 
-/// Writes the steps of a part of a run under their heading, if there are any.
-pub fn fmt_script_part(
-    f: &mut fmt::Formatter<'_>,
-    heading: &str,
-    steps: &[Step],
-    end: StatementEnd,
-) -> fmt::Result {
-    if steps.is_empty() {
-        return Ok(());
-    }
-    fmt_script_heading(f, heading)?;
-    steps
-        .iter()
-        .try_for_each(|step| fmt_script_step(f, step, end))
-}
-
 /// Writes a step: a statement, or a comment if a script cannot perform it.
-pub fn fmt_script_step(f: &mut fmt::Formatter<'_>, step: &Step, end: StatementEnd) -> fmt::Result {
+fn fmt_script_step(f: &mut fmt::Formatter<'_>, step: &Step, end: StatementEnd) -> fmt::Result {
     let (Action::Statement(sql), Times::Once) = (&step.action, &step.times) else {
         let text = step.to_string();
         // A step without a statement is written as a comment already.

@@ -41,7 +41,7 @@ pub fn isolate(session: &mut Session, isolation: Isolation) -> Result<(), Sessio
 
 /// What a database offers to its readers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Versions {
+pub struct SnapshotSupport {
     /// A statement of READ COMMITTED shows the moment at which it began (READ_COMMITTED_SNAPSHOT).
     pub of_statements: bool,
     /// Transactions may show one moment (ALLOW_SNAPSHOT_ISOLATION).
@@ -50,15 +50,15 @@ pub struct Versions {
     pub is_babelfish: bool,
 }
 
-impl Versions {
+impl SnapshotSupport {
     /// Asks the database.
-    pub fn ask(session: &mut Session) -> Result<Versions, SessionError> {
+    pub fn ask(session: &mut Session) -> Result<SnapshotSupport, SessionError> {
         let question = "SELECT is_read_committed_snapshot_on, snapshot_isolation_state, \
                         CAST(SERVERPROPERTY('babelfish') AS nvarchar(128)) FROM sys.databases WHERE name = DB_NAME()";
         let rows = session.run(question)?.into_rows();
         let row: Vec<Option<String>> = rows.into_iter().next().unwrap_or_default();
         let is_on = |at: usize| row.get(at).and_then(Option::as_deref) == Some("1");
-        Ok(Versions {
+        Ok(SnapshotSupport {
             of_statements: is_on(0),
             of_transactions: is_on(1),
             is_babelfish: is_on(2),

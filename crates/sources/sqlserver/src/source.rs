@@ -18,7 +18,7 @@ use inrush_tdsclient::{Interrupt, Session, SessionError, SessionOptions};
 use crate::columns::Column;
 use crate::cut::{self, Cut};
 use crate::error::refused;
-use crate::moment::{self, Isolation, Moment, Versions};
+use crate::moment::{self, Isolation, Moment, SnapshotSupport};
 use crate::pool::{MoreSessions, Pool, connect};
 use crate::query::{self, Reads};
 use crate::reader::RowReader;
@@ -77,7 +77,7 @@ impl SqlServerSource {
         let failed = |doing: &str, error: SessionError| refused(input, doing, &error);
         let mut keeper = connect(options, 0, &interrupt, Isolation::ReadCommitted)
             .map_err(|error| failed("connecting", error))?;
-        let versions = Versions::ask(&mut keeper)
+        let versions = SnapshotSupport::ask(&mut keeper)
             .map_err(|error| failed("asking for the settings of the database", error))?;
         let keeps_versions = versions.of_transactions && !versions.is_babelfish;
         if keeps_versions {
@@ -234,7 +234,7 @@ impl Opening<'_> {
     fn as_needed(
         &self,
         keeper: Session,
-        versions: Versions,
+        versions: SnapshotSupport,
     ) -> Result<(Moment, Pool), SessionError> {
         let more = MoreSessions::Opened(self.options.clone(), Arc::clone(self.interrupt));
         let sessions_max = self.sessions_max.unwrap_or(SESSIONS_MAX);

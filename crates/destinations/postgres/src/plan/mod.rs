@@ -70,7 +70,7 @@ use inrush_pgcopy::{NativeShape, PgType};
 use inrush_rows::ids::{FileKey, RunName, SplitKey, UnitKey};
 use inrush_source::{Source, SourceError, Split};
 
-use versions::Versions;
+use versions::VersionsPlan;
 
 use crate::catalog::TableFacts;
 use crate::default_grants::DefaultGrant;
@@ -418,7 +418,7 @@ pub enum Publish {
         /// The columns that identify a row.
         key: Vec<String>,
         /// The versions of rows that the target keeps, if it does.
-        versions: Option<Versions>,
+        versions: Option<VersionsPlan>,
     },
     /// Rows are written directly to the existing target; nothing is left for the switch.
     Straight(Commit),

@@ -7,15 +7,13 @@ use inrush_engine::native::plan::PlannedFlow;
 use inrush_engine::native::plan::plan_text::{
     fmt_memory, fmt_notes, fmt_order, fmt_package, kept_words,
 };
-use inrush_engine::native::plan::script::{
-    NOTHING_LEFT, fmt_script_head, fmt_script_heading, fmt_script_part, fmt_script_step,
-};
+use inrush_engine::native::plan::script::{self, ScriptPart};
 use inrush_rows::quantity::bytes;
 use inrush_rows::told;
 
 use super::print_flow::fmt_flow;
 use super::statements::shortened;
-use super::{DiskFacts, Earlier, Plan, unit_steps};
+use super::{DiskFacts, Earlier, FlowPlan, Plan, UnitPlan, unit_steps};
 use crate::abilities::abilities;
 use inrush_pgclient::SETTINGS;
 
@@ -51,42 +49,39 @@ impl fmt::Display for Plan {
     }
 }
 
-/// The steps of a plan as a script.
+/// Writes the steps of a plan as a script.
 pub fn fmt_script(plan: &Plan, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-    const END: StatementEnd = StatementEnd::Semicolon;
-    fmt_script_head(f, &plan.facts, true)?;
-    let nothing_new = &plan.facts.nothing_new;
-    if matches!(plan.earlier, Earlier::Loaded(_)) || !nothing_new.is_empty() {
-        return fmt_script_heading(f, NOTHING_LEFT);
+    let is_loaded = matches!(plan.earlier, Earlier::Loaded(_));
+    let is_nothing_left = is_loaded || !plan.facts.nothing_new.is_empty();
+    let parts = (!is_nothing_left).then(|| {
+        let settings = [Step::statement(SETTINGS)];
+        let before = [
+            ScriptPart::new("Each session, when it is opened", settings),
+            ScriptPart::new("Begin of the run", plan.begin_steps()),
+        ];
+        let flows = plan.flows.iter();
+        let units = flows.flat_map(|flow| flow.units.iter().map(move |unit| (flow, unit)));
+        let units = units.map(|(flow, unit)| unit_part(plan, flow, unit));
+        let switch = ScriptPart::new("Switch", plan.switch_steps());
+        before.into_iter().chain(units).chain([switch])
+    });
+    script::fmt_script(f, &plan.facts, true, StatementEnd::Semicolon, parts)
+}
+
+fn unit_part(plan: &Plan, flow: &FlowPlan, unit: &UnitPlan) -> ScriptPart {
+    let is_kept =
+        matches!(&plan.earlier, Earlier::Stopped { kept, .. } if kept.contains(&unit.key));
+    let mut steps = Vec::new();
+    for transaction in unit_steps::transactions(plan, flow, unit) {
+        transaction.each_step(plan, flow, unit, &mut |step: Step| {
+            steps.push(match is_kept {
+                true => step.only_if("the stopped run has not done it"),
+                false => step,
+            });
+        });
     }
-    let settings = [Step::statement(SETTINGS)];
-    fmt_script_part(f, "Each session, when it is opened", &settings, END)?;
-    fmt_script_part(f, "Begin of the run", &plan.begin_steps(), END)?;
-    for flow in &plan.flows {
-        for unit in &flow.units {
-            let heading = format!(
-                "Flow {} -> {}, unit {}",
-                flow.name,
-                flow.target(),
-                unit.number
-            );
-            fmt_script_heading(f, &heading)?;
-            let is_kept =
-                matches!(&plan.earlier, Earlier::Stopped { kept, .. } if kept.contains(&unit.key));
-            let mut steps = Vec::new();
-            for transaction in unit_steps::transactions(plan, flow, unit) {
-                transaction.each_step(plan, flow, unit, &mut |step| steps.push(step));
-            }
-            for step in steps {
-                let step = match is_kept {
-                    true => step.only_if("the stopped run has not done it"),
-                    false => step,
-                };
-                fmt_script_step(f, &step, END)?;
-            }
-        }
-    }
-    fmt_script_part(f, "Switch", &plan.switch_steps(), END)
+    let (name, target, number) = (&flow.name, flow.target(), unit.number);
+    ScriptPart::new(format!("Flow {name} -> {target}, unit {number}"), steps)
 }
 
 /// The package, its destination, and the number of streams.

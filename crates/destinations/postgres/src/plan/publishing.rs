@@ -9,7 +9,7 @@ use super::flow_request::FlowRequest;
 use super::flow_target::{Arrival, FlowTarget};
 use super::new_indexes::{IndexPlanner, NewIndex};
 use super::partition_names::PartitionNames;
-use super::versions::Versions;
+use super::versions::VersionsPlan;
 use super::{NewPrimaryKey, Publish, routing, upsert};
 use crate::catalog::{self, TableFacts};
 use crate::default_grants::{self, DefaultGrant};
@@ -155,7 +155,7 @@ async fn merged(
         Some(scd) => {
             let ledger = &request.package.run.ledger_schema;
             let loaded = &columns.resolved.columns;
-            let planned = Versions::plan(request.session, target, loaded, &key, scd, ledger);
+            let planned = VersionsPlan::plan(request.session, target, loaded, &key, scd, ledger);
             Some(planned.await?)
         }
     };

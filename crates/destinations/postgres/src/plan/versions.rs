@@ -16,7 +16,7 @@ use crate::quote::{identifier, qualified};
 
 /// The versions that a target keeps.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Versions {
+pub struct VersionsPlan {
     /// The loaded columns whose change makes a new version.
     tracked: Vec<String>,
     /// The other loaded columns, apart from the key: they are overwritten in the current version.
@@ -52,7 +52,7 @@ pub struct VersionMerge {
     pub count_current: String,
 }
 
-impl Versions {
+impl VersionsPlan {
     /// Decides how the versions of a target are kept, and refuses a target that cannot keep them.
     pub async fn plan(
         session: &Session,
@@ -61,7 +61,7 @@ impl Versions {
         key: &[String],
         columns: ScdColumns,
         ledger_schema: &str,
-    ) -> Result<Versions, PlanFailure> {
+    ) -> Result<VersionsPlan, PlanFailure> {
         let facts = target.facts.as_ref().expect("an upsert has a target");
         let is_loaded = |name: &String| loaded.iter().any(|column| column.name == *name);
         for (name, setting) in key.iter().map(|name| (name, "key")).chain(
@@ -106,7 +106,7 @@ impl Versions {
             Some(track) => track.contains(name),
             None => true,
         };
-        let versions = Versions {
+        let versions = VersionsPlan {
             tracked: others().filter(is_tracked).cloned().collect(),
             overwritten: others().filter(|name| !is_tracked(name)).cloned().collect(),
             time_type: time_type(target, facts, &columns)?,

@@ -10,11 +10,12 @@ use inrush_rows::quantity::bytes;
 use inrush_rows::told;
 
 use super::{ContractEarlier, ContractFlow, ContractPlan, RangeUnit};
+use crate::plan::Reading;
 use crate::plan::plan_text::{
     TARGET_LOADED, dialect_words, fmt_memory, fmt_notes, fmt_order, fmt_package, fmt_reading,
     kept_words, reject_limit, size_words, split_words,
 };
-use crate::plan::script::{NOTHING_LEFT, fmt_script_head, fmt_script_heading, fmt_script_part};
+use crate::plan::script::{self, ScriptPart};
 
 /// The number of units of a flow that are printed; the others are only counted.
 const UNITS_SHOWN: usize = 3;
@@ -136,7 +137,7 @@ impl fmt::Display for ContractPlan {
     }
 }
 
-/// The steps of a plan as a script.
+/// Writes the steps of a plan as a script.
 pub fn fmt_script(plan: &ContractPlan, f: &mut fmt::Formatter<'_>) -> fmt::Result {
     let RunSteps {
         session,
@@ -144,28 +145,38 @@ pub fn fmt_script(plan: &ContractPlan, f: &mut fmt::Formatter<'_>) -> fmt::Resul
         units,
         publish,
         analyze,
-        statement_end: end,
+        statement_end,
     } = &plan.steps;
-    let parts = [session, begin, publish, analyze];
-    let parts = parts.into_iter().chain(units);
+    let all = [session, begin, publish, analyze];
     let is_statement = |step: &Step| !matches!(step.action, Action::Other(_));
-    let has_sql = parts.flatten().any(is_statement);
+    let has_sql = all.into_iter().chain(units).flatten().any(is_statement);
     let is_loaded = matches!(plan.earlier, ContractEarlier::Loaded { .. });
-    fmt_script_head(f, &plan.facts, has_sql || is_loaded)?;
-    if is_loaded {
-        return fmt_script_heading(f, NOTHING_LEFT);
-    }
-    fmt_script_part(f, "Each session, when it is opened", session, *end)?;
-    fmt_script_part(f, "Begin of the run", begin, *end)?;
-    for (place, (flow, steps)) in plan.flows.iter().zip(units).enumerate() {
-        if let Some(times) = transactions_words(plan, place) {
-            let (name, target) = (&flow.reading.name, &flow.reading.target);
-            let heading = format!("Flow {name} -> {target}, {times}");
-            fmt_script_part(f, &heading, steps, *end)?;
-        }
-    }
-    fmt_script_part(f, "Publish", publish, *end)?;
-    fmt_script_part(f, "After the publish", analyze, *end)
+    let unit_part = |(place, (flow, steps)): (usize, (&ContractFlow, &Vec<Step>))| {
+        let times = transactions_words(plan, place)?;
+        let Reading { name, target, .. } = &flow.reading;
+        let heading = format!("Flow {name} -> {target}, {times}");
+        Some(ScriptPart::new(heading, steps.clone()))
+    };
+    let parts = (!is_loaded).then(|| {
+        let before = [
+            ScriptPart::new("Each session, when it is opened", session.clone()),
+            ScriptPart::new("Begin of the run", begin.clone()),
+        ];
+        let units = plan.flows.iter().zip(units).enumerate();
+        let after = [
+            ScriptPart::new("Publish", publish.clone()),
+            ScriptPart::new("After the publish", analyze.clone()),
+        ];
+        let parts = before.into_iter().chain(units.filter_map(unit_part));
+        parts.chain(after)
+    });
+    script::fmt_script(
+        f,
+        &plan.facts,
+        has_sql || is_loaded,
+        *statement_end,
+        parts,
+    )
 }
 
 /// Steps under their heading, if there are any.
