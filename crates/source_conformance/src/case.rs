@@ -10,16 +10,22 @@ use super::reading::Row;
 
 /// A source with rows that are known beforehand, for one test. When it is dropped, it leaves nothing behind.
 pub trait Case {
-    /// Opens the source in its present state. Its reads and waits end when `stop` is requested.
-    fn open(&self, stop: &Stop) -> Result<Box<dyn Source>, SourceError>;
-
-    /// The same, read at no more than this many bytes per second; `None` if the source has no such limit.
-    fn open_limited(
+    /// Opens the source in its present state. Its reads and waits end when `stop` is requested. Only a source that
+    /// [limits its rate](Case::limits_rate) is given a number of bytes that are read in a second at most.
+    fn open_at(
         &self,
-        _stop: &Stop,
-        _rate_bytes_max: u64,
-    ) -> Option<Result<Box<dyn Source>, SourceError>> {
-        None
+        stop: &Stop,
+        rate_bytes_max: Option<u64>,
+    ) -> Result<Box<dyn Source>, SourceError>;
+
+    /// True if the bytes that are read in a second can be limited.
+    fn limits_rate(&self) -> bool {
+        false
+    }
+
+    /// Opens the source without a limit.
+    fn open(&self, stop: &Stop) -> Result<Box<dyn Source>, SourceError> {
+        self.open_at(stop, None)
     }
 
     /// The rows of each input, in order.

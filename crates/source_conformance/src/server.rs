@@ -123,10 +123,10 @@ pub(super) fn rate_is_kept(make: &MakeCase<'_>, random: &mut Random) -> Result<(
     let pieces = read(&*source, 0, Way::SERIAL, random)?;
     let bytes: u64 = pieces.iter().map(|piece| piece.meter.text_bytes).sum();
     let rate = (bytes as f64 / SECONDS) as u64;
-    let Some(limited) = case.open_limited(&Stop::default(), rate) else {
+    if !case.limits_rate() {
         return Ok(());
-    };
-    let limited = limited.map_err(told)?;
+    }
+    let limited = case.open_at(&Stop::default(), Some(rate)).map_err(told)?;
     let shown = limited.pace().and_then(|pace| pace.rate_bytes_max());
     if shown != Some(rate) {
         return Err(format!(
@@ -154,10 +154,7 @@ pub(super) fn rate_is_kept(make: &MakeCase<'_>, random: &mut Random) -> Result<(
 /// Asks for a stop while a reader waits.
 fn stop_ends_the_wait(case: &dyn Case, rate: u64) -> Result<(), String> {
     let stop = Stop::default();
-    let Some(source) = case.open_limited(&stop, rate) else {
-        return Ok(());
-    };
-    let source = source.map_err(told)?;
+    let source = case.open_at(&stop, Some(rate)).map_err(told)?;
     let split = only_split(&*source, 0)?;
     let settings = ReadSettings {
         chunk_bytes: CHUNK_BYTES,

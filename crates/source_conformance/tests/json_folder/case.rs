@@ -49,19 +49,17 @@ impl JsonCase {
 }
 
 impl Case for JsonCase {
-    fn open(&self, stop: &Stop) -> Result<Box<dyn Source>, SourceError> {
-        let folder = JsonFolder::open(self.folder.path(), stop, None, self.flaw)?;
+    fn open_at(
+        &self,
+        stop: &Stop,
+        rate_bytes_max: Option<u64>,
+    ) -> Result<Box<dyn Source>, SourceError> {
+        let folder = JsonFolder::open(self.folder.path(), stop, rate_bytes_max, self.flaw)?;
         Ok(Box::new(folder))
     }
 
-    fn open_limited(
-        &self,
-        stop: &Stop,
-        rate_bytes_max: u64,
-    ) -> Option<Result<Box<dyn Source>, SourceError>> {
-        let rate = Some(rate_bytes_max);
-        let folder = JsonFolder::open(self.folder.path(), stop, rate, self.flaw);
-        Some(folder.map(|folder| Box::new(folder) as Box<dyn Source>))
+    fn limits_rate(&self) -> bool {
+        true
     }
 
     fn rows(&self) -> Vec<Vec<Row>> {

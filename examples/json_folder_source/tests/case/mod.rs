@@ -129,7 +129,11 @@ fn write_with_same_time(path: &Path, bytes: &[u8]) {
 }
 
 impl Case for FolderCase {
-    fn open(&self, stop: &Stop) -> Result<Box<dyn Source>, SourceError> {
+    fn open_at(
+        &self,
+        stop: &Stop,
+        _rate_bytes_max: Option<u64>,
+    ) -> Result<Box<dyn Source>, SourceError> {
         let columns = [
             ("id", DataType::Int64),
             ("note", DataType::Utf8),

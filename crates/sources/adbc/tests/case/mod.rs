@@ -247,15 +247,19 @@ impl TableCase {
     }
 }
 
-impl TableCase {
-    fn open_at(&self, stop: &Stop, pace: Pace) -> Result<Box<dyn Source>, SourceError> {
+impl Case for TableCase {
+    fn open_at(
+        &self,
+        stop: &Stop,
+        rate_bytes_max: Option<u64>,
+    ) -> Result<Box<dyn Source>, SourceError> {
         let settings = match self.form {
             Form::Table => table("t"),
             Form::Query => query("SELECT * FROM t -- all of it"),
             Form::Ranges => by_key(table("t"), "id"),
         };
         let settings = Settings {
-            pace: Arc::new(pace),
+            pace: Arc::new(Pace::new(rate_bytes_max)),
             ..settings
         };
         let inode = std::fs::metadata(self.file.path()).map_or(0, |found| found.ino());
@@ -268,19 +272,9 @@ impl TableCase {
         *opened = Some((inode, Arc::downgrade(&database)));
         Ok(Box::new(AdbcSource::open(&database, &settings, stop)?))
     }
-}
 
-impl Case for TableCase {
-    fn open(&self, stop: &Stop) -> Result<Box<dyn Source>, SourceError> {
-        self.open_at(stop, Pace::default())
-    }
-
-    fn open_limited(
-        &self,
-        stop: &Stop,
-        rate_bytes_max: u64,
-    ) -> Option<Result<Box<dyn Source>, SourceError>> {
-        Some(self.open_at(stop, Pace::new(Some(rate_bytes_max))))
+    fn limits_rate(&self) -> bool {
+        true
     }
 
     fn rows(&self) -> Vec<Vec<Row>> {

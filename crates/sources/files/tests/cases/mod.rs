@@ -219,7 +219,11 @@ impl Drop for FileCase {
 }
 
 impl Case for FileCase {
-    fn open(&self, stop: &Stop) -> Result<Box<dyn Source>, SourceError> {
+    fn open_at(
+        &self,
+        stop: &Stop,
+        _rate_bytes_max: Option<u64>,
+    ) -> Result<Box<dyn Source>, SourceError> {
         let options = ResolveOptions {
             pipes: Pipes::new(stop.clone()),
             ..ResolveOptions::default()

@@ -322,19 +322,18 @@ impl TableCase {
 }
 
 impl Case for TableCase {
-    fn open(&self, stop: &Stop) -> Result<Box<dyn Source>, SourceError> {
-        Ok(Box::new(PostgresSource::open(&self.settings(), stop)?))
-    }
-
-    fn open_limited(
+    fn open_at(
         &self,
         stop: &Stop,
-        rate_bytes_max: u64,
-    ) -> Option<Result<Box<dyn Source>, SourceError>> {
+        rate_bytes_max: Option<u64>,
+    ) -> Result<Box<dyn Source>, SourceError> {
         let mut settings = self.settings();
-        settings.limits.rate_bytes_max = Some(rate_bytes_max);
-        let opened = PostgresSource::open(&settings, stop);
-        Some(opened.map(|source| Box::new(source) as Box<dyn Source>))
+        settings.limits.rate_bytes_max = rate_bytes_max;
+        Ok(Box::new(PostgresSource::open(&settings, stop)?))
+    }
+
+    fn limits_rate(&self) -> bool {
+        true
     }
 
     fn rows(&self) -> Vec<Vec<Row>> {

@@ -227,24 +227,6 @@ impl TableCase {
             rows: known,
         }
     }
-
-    fn open_at(&self, stop: &Stop, pace: Pace) -> Result<Box<dyn Source>, SourceError> {
-        let name = &self.name;
-        let settings = match self.form {
-            Form::Query => query(&format!("SELECT * FROM {name};")),
-            Form::Ranges => Settings {
-                split_by: Some("id".to_owned()),
-                ..table(name)
-            },
-            Form::Heap | Form::Clustered | Form::Partitions => table(name),
-        };
-        let settings = Settings {
-            pace: Arc::new(pace),
-            ..settings
-        };
-        let source = SqlServerSource::open(&self.double.options(), &settings, stop)?;
-        Ok(Box::new(source))
-    }
 }
 
 impl Drop for TableCase {
@@ -255,16 +237,30 @@ impl Drop for TableCase {
 }
 
 impl Case for TableCase {
-    fn open(&self, stop: &Stop) -> Result<Box<dyn Source>, SourceError> {
-        self.open_at(stop, Pace::default())
-    }
-
-    fn open_limited(
+    fn open_at(
         &self,
         stop: &Stop,
-        rate_bytes_max: u64,
-    ) -> Option<Result<Box<dyn Source>, SourceError>> {
-        Some(self.open_at(stop, Pace::new(Some(rate_bytes_max))))
+        rate_bytes_max: Option<u64>,
+    ) -> Result<Box<dyn Source>, SourceError> {
+        let name = &self.name;
+        let settings = match self.form {
+            Form::Query => query(&format!("SELECT * FROM {name};")),
+            Form::Ranges => Settings {
+                split_by: Some("id".to_owned()),
+                ..table(name)
+            },
+            Form::Heap | Form::Clustered | Form::Partitions => table(name),
+        };
+        let settings = Settings {
+            pace: Arc::new(Pace::new(rate_bytes_max)),
+            ..settings
+        };
+        let source = SqlServerSource::open(&self.double.options(), &settings, stop)?;
+        Ok(Box::new(source))
+    }
+
+    fn limits_rate(&self) -> bool {
+        true
     }
 
     fn rows(&self) -> Vec<Vec<Row>> {
