@@ -7,43 +7,31 @@ import pytest
 from conformance.conftest import MakeJob
 from conformance.destinations import in_order
 from conformance.job import PARTS, ROWS_OF_A_PART, Job, filled, record
+from harness import kill_points
 from harness.command import CLEAN
 
 KILL_POINTS = [
-    "run_entered",
-    "in_copy",
+    *kill_points.ALL,
     "in_copy:3",
-    "before_unit_commit",
-    "unit_commit_sent",
-    "after_unit_commit",
     "before_unit_commit:3",
     "unit_commit_sent:3",
     "after_unit_commit:3",
-    "before_switch",
-    "in_switch",
-    "before_switch_commit",
-    "switch_commit_sent",
-    "after_switch_commit",
-    "before_report",
 ]
-SWITCHED_AFTER = {"after_switch_commit", "before_report"}
-# The COMMIT is in transit when the command dies, so both outcomes are right.
-SWITCHED_OR_NOT_AFTER = {"switch_commit_sent"}
 
 
 @pytest.mark.clause("D-12", "D-22", "D-23", "D-25")
 @pytest.mark.parametrize("point", KILL_POINTS)
 def test_killed_and_run_again(job: Job, point: str) -> None:
     job.killed_at(point)
-    if point in SWITCHED_AFTER:
+    if point in kill_points.SWITCHED:
         assert job.found == job.rows
-    elif point in SWITCHED_OR_NOT_AFTER:
+    elif point == kill_points.SWITCHED_OR_NOT:
         assert job.found in (None, [], job.rows)
     else:
         job.assert_nothing()
     outcome = job.run().expect(CLEAN)
     job.assert_done()
-    if point in SWITCHED_AFTER:
+    if point in kill_points.SWITCHED:
         outcome.expect(CLEAN, "already loaded")
 
 
@@ -55,7 +43,7 @@ def test_killed_over_rows_that_are_there(make_job: MakeJob, mode: str, point: st
     before = filled(job.place, job.inrush, [record(10_000), record(10_001)])
     after = before if mode == "append" else []
     job.killed_at(point)
-    if point in SWITCHED_OR_NOT_AFTER:
+    if point == kill_points.SWITCHED_OR_NOT:
         assert job.found in (before, in_order([*after, *job.rows]))
     else:
         job.assert_nothing(before)

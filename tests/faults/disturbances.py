@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from faults import site
 from faults.loads import LARGE_BYTES, Load
 from faults.scene import Scene
-from harness import pauses
+from harness import kill_points, pauses
 from harness.command import FAILED, INTERRUPTED, Outcome, Running
 from harness.proxy import Trouble
 from harness.servers import Server
@@ -110,20 +110,11 @@ def _kind(
     return enter
 
 
-# Steps at which the command can stop or die, and steps at which it can only die.
-STEPS = [
-    "run_entered",
-    "in_copy",
-    "before_unit_commit",
-    "after_unit_commit",
-    "before_switch",
-    "in_switch",
-    "before_switch_commit",
-    "after_switch_commit",
-    "before_report",
-]
-DYING_STEPS = [*STEPS, "unit_commit_sent", "switch_commit_sent"]
-UNSWITCHED_STEPS = [*STEPS[:7], "unit_commit_sent"]
+# The command can only die while a COMMIT is in transit; at all other steps it can also stop.
+DYING_STEPS = list(kill_points.ALL)
+STEPS = [step for step in DYING_STEPS if not step.endswith("_sent")]
+UNSWITCHED_STEPS = list(kill_points.UNSWITCHED)
+SWITCHED_STEPS = [kill_points.SWITCHED_OR_NOT, *kill_points.SWITCHED]
 
 
 def _step(scene: Scene, steps: list[str]) -> str:
@@ -183,7 +174,7 @@ def killed_at_step(scene: Scene) -> Struck:
     assert hit == (f"INRUSH_FAULT: died at {point}" in outcome.errors), outcome.said
     if hit and point in UNSWITCHED_STEPS and scene.load.is_atomic:
         assert not scene.is_loaded
-    if hit and point in ("after_switch_commit", "before_report"):
+    if hit and point in kill_points.SWITCHED:
         assert scene.is_loaded
     return Struck(f"kill -9 at {step}", hit)
 
@@ -446,7 +437,7 @@ def frozen_and_taken_over(scene: Scene) -> Struck:
         first.resume()
         outcome = _end(scene, first)
     # In the middle of the switch it reads the outcome from the ledger: the run is loaded.
-    if stands and step.partition(":")[0] in UNSWITCHED_STEPS[:5]:
+    if stands and step.partition(":")[0] in STEPS[:5]:
         assert outcome.status == FAILED, outcome.said
     return Struck(f"taken over at {step}", stands)
 

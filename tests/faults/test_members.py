@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from harness import kill_points
 from harness.command import CLEAN, Inrush
 from harness.contents import staging_tables
 from harness.packages import flow, package, step
@@ -21,22 +22,7 @@ ROWS_OF_A_PART = 2_000
 KEYS = 700
 KNOWN = 50
 
-KILL_POINTS = [
-    "run_entered",
-    "in_copy",
-    "in_copy:3",
-    "before_unit_commit",
-    "unit_commit_sent:3",
-    "after_unit_commit",
-    "after_unit_commit:4",
-    "before_switch",
-    "in_switch",
-    "before_switch_commit",
-    "switch_commit_sent",
-    "after_switch_commit",
-    "before_report",
-]
-SWITCHED_AFTER = {"after_switch_commit", "before_report"}
+KILL_POINTS = [*kill_points.ALL, "in_copy:3", "unit_commit_sent:3", "after_unit_commit:4"]
 
 ROWS = "SELECT l.id, d.no, d.note FROM {} l LEFT JOIN {} d ON d.key = l.dim ORDER BY l.id"
 MEMBERS = "SELECT no, note, count(*) FROM {} GROUP BY 1, 2 ORDER BY 1"
@@ -96,7 +82,7 @@ def test_killed_and_run_again(newest_database: Database, inrush: Inrush, point: 
     job = Job(newest_database, inrush)
     died = inrush("run", job.package, environment={"INRUSH_FAULT": point})
     assert died.status == -signal.SIGKILL, died.said
-    if point not in SWITCHED_AFTER and point != "switch_commit_sent":
+    if point.partition(":")[0] in kill_points.UNSWITCHED:
         job.assert_nothing()
     inrush("run", job.package).expect(CLEAN)
     job.assert_done()

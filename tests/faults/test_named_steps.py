@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from conftest import StartServer
-from harness import pauses, servers
+from harness import kill_points, pauses, servers
 from harness.command import CLEAN, FAILED, INTERRUPTED, USAGE, Inrush
 from harness.contents import assert_same_rows, staging_tables
 from harness.packages import Value, flow, package
@@ -26,29 +26,15 @@ from harness.watcher import Watcher
 PARTS = 4
 ROWS_OF_A_PART = 2_000
 
-# Every step at which the command can die: `POINT`, or `POINT:N` for the Nth time.
 KILL_POINTS = [
-    "run_entered",
-    "in_copy",
+    *kill_points.ALL,
     "in_copy:3",
-    "before_unit_commit",
-    "unit_commit_sent",
-    "after_unit_commit",
     "before_unit_commit:3",
     "unit_commit_sent:3",
     "after_unit_commit:3",
     "before_unit_commit:4",
     "after_unit_commit:4",
-    "before_switch",
-    "in_switch",
-    "before_switch_commit",
-    "switch_commit_sent",
-    "after_switch_commit",
-    "before_report",
 ]
-SWITCHED_AFTER = {"after_switch_commit", "before_report"}
-# The COMMIT is in transit when the command dies, so both outcomes are right.
-SWITCHED_OR_NOT_AFTER = {"switch_commit_sent"}
 
 
 class Job:
@@ -106,9 +92,9 @@ def test_killed_and_run_again(database: Database, inrush: Inrush, point: str) ->
         died = inrush("run", job.package, environment={"INRUSH_FAULT": point})
         assert died.status == -signal.SIGKILL, died.said
         after = job.watcher.now()
-        if point in SWITCHED_AFTER:
+        if point in kill_points.SWITCHED:
             assert after == job.full
-        elif point not in SWITCHED_OR_NOT_AFTER:
+        elif point != kill_points.SWITCHED_OR_NOT:
             assert after in (None, (0, 0))
         inrush("run", job.package).expect(CLEAN)
     job.assert_done()

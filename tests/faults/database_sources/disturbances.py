@@ -18,13 +18,12 @@ from faults.database_sources.copies import Copy
 from faults.database_sources.origins import FileOrigin
 from faults.database_sources.scene import CopyScene, is_refused_as_changed
 from faults.database_sources.writers import TEST
-from faults.disturbances import STEPS, UNSWITCHED_STEPS, Struck, crash_of, kill_one
+from faults.disturbances import STEPS, SWITCHED_STEPS, UNSWITCHED_STEPS, Struck, crash_of, kill_one
 from harness.command import CLEAN, FAILED, INTERRUPTED, Outcome, Running
 from harness.proxy import Trouble
 
 Strike = Callable[[CopyScene], Struck]
 Fits = Callable[[Copy], bool]
-SWITCHED_STEPS = ["switch_commit_sent", "after_switch_commit", "before_report"]
 # The source has sent about this much before the first row.
 CATALOG_BYTES = 8_000
 

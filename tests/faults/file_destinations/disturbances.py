@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 from conformance.destinations import AdbcSqlite, DuckDb, Parquet, Place
 from faults import site
-from faults.disturbances import STEPS, UNSWITCHED_STEPS, Struck, random_moment
+from faults.disturbances import STEPS, SWITCHED_STEPS, UNSWITCHED_STEPS, Struck, random_moment
 from faults.file_destinations.loads import FileLoad
 from faults.file_destinations.scene import DISK_BYTES, FileScene, is_refused_as_changed
 from faults.loads import COLUMNS
@@ -23,7 +23,6 @@ from harness.command import CLEAN, FAILED, INTERRUPTED, Running
 
 Strike = Callable[[FileScene], Struck]
 Fits = Callable[[type[Place], FileLoad], bool]
-SWITCHED_STEPS = ["switch_commit_sent", "after_switch_commit", "before_report"]
 
 
 @dataclass(frozen=True)
