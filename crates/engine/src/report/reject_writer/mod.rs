@@ -26,6 +26,9 @@ pub const ROWS_SUFFIX: &str = ".rejects";
 /// The ending of the name of the file of reasons.
 pub const REASONS_SUFFIX: &str = ".rejects.jsonl";
 
+/// In the name of a file: the rows of this target alone were refused.
+const OF_TARGET: &str = ".target";
+
 /// The name, with characters replaced that a file name cannot have.
 pub fn reject_file_name(name: &str) -> String {
     name.chars()
@@ -121,7 +124,7 @@ impl RejectFile {
             let at = match self.open.iter().position(place) {
                 Some(at) => at,
                 None => {
-                    let target = if reject.of_target { ".target" } else { "" };
+                    let target = if reject.of_target { OF_TARGET } else { "" };
                     let mut stem = format!("{}{target}", self.name);
                     if self.open.iter().any(is_its) {
                         stem = format!("{stem}.{}", encoding.name().to_lowercase());
@@ -232,6 +235,10 @@ fn is_of_piece(file_name: &str, name: &str) -> bool {
     let rest = rest.strip_suffix(".jsonl").unwrap_or(rest);
     let Some(kind) = rest.strip_suffix(".rejects") else {
         return false;
+    };
+    let kind = match kind.strip_prefix(OF_TARGET) {
+        Some(rest) if rest.is_empty() || rest.starts_with('.') => rest,
+        _ => kind,
     };
     match kind.strip_prefix('.') {
         None => kind.is_empty(),

@@ -232,3 +232,39 @@ fn files_of_different_encodings_are_kept_apart() {
         ]
     );
 }
+
+#[test]
+fn all_files_of_an_earlier_attempt_are_removed() {
+    let folder = tempdir().expect("a folder");
+    let others = ["f.10.rejects", "f.1.2.rejects", "f.1.targets.rejects"];
+    for name in others {
+        fs::write(folder.path().join(name), "another piece's").expect("written");
+    }
+    let encoding = TextEncoding::parse("utf-16le").expect("known");
+    let of_target = |encoding| Reject {
+        of_target: true,
+        ..reject(b"1", RejectCode::Syntax, encoding)
+    };
+    let rejects = [
+        reject(b"1,\"", RejectCode::UnclosedQuote, None),
+        reject(b"1", RejectCode::Syntax, None),
+        reject(b"1", RejectCode::Syntax, Some(encoding)),
+        of_target(None),
+        of_target(Some(encoding)),
+    ];
+    let mut file =
+        RejectFile::new(&opened(folder.path()), "f.1", &Dialect::csv(), None).expect("made");
+    file.keep(&rejects).expect("kept");
+    file.finish().expect("finished");
+    let names = || {
+        let entries = fs::read_dir(folder.path()).expect("listed");
+        let names = entries.map(|entry| entry.expect("listed").file_name().into_string());
+        names.map(|name| name.expect("text")).collect::<Vec<_>>()
+    };
+    assert_eq!(names().len(), others.len() + 2 * rejects.len());
+    RejectFile::new(&opened(folder.path()), "f.1", &Dialect::csv(), None).expect("made");
+    let (mut left, mut expected) = (names(), others.map(str::to_owned));
+    left.sort();
+    expected.sort();
+    assert_eq!(left, expected);
+}
