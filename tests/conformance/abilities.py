@@ -189,7 +189,9 @@ class Scene:
         lookup: Value = {"connection": "target" if is_postgresql else "source", "table": "numbers"}
         one = flow("t", "new.csv", columns=columns, mode="append")
         take: Value = {"note": "number"}
-        return self._with_source(one + step(lookup=lookup, on={"no": "no"}, take=take, unmatched="add"))
+        return self._with_source(
+            one + step(lookup=lookup, on={"no": "no"}, take=take, unmatched="add")
+        )
 
     def _with_source(self, one: str) -> Path:
         assert self.source is not None

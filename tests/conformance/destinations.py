@@ -238,7 +238,11 @@ class PostgreSql(Place):
     def rows_analyzed(self, table: str) -> int | None:
         query = f"SELECT reltuples::bigint FROM pg_class WHERE oid = '{quoted(table)}'::regclass"
         rows: int = self.database.value(query)
-        return rows if self.database.rows(f"SELECT FROM pg_stats WHERE tablename = '{table}'") else None
+        return (
+            rows
+            if self.database.rows(f"SELECT FROM pg_stats WHERE tablename = '{table}'")
+            else None
+        )
 
     def schema_of(self, table: str) -> str:
         """Return the schema of the only table with this name."""

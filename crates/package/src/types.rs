@@ -121,6 +121,13 @@ pub struct RunSettings {
     pub staging_schema: String,
 }
 
+impl RunSettings {
+    /// True if the package says that its targets are analyzed. A package that does not say it leaves that to the destination.
+    pub fn asks_to_analyze(&self) -> bool {
+        self.analyze == Some(true)
+    }
+}
+
 /// Default values are left out, so that packages keep their digests.
 fn is_true(value: &bool) -> bool {
     *value

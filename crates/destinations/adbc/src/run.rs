@@ -327,7 +327,6 @@ impl OpenRun for AdbcRun {
         let staging = &self.stagings[target];
         let mut session = self.session();
         session.refuse_interrupted()?;
-        self.shared.all_threads(&mut session)?;
         let doing = format!("cannot analyze {}", staging.plan.name.sql);
         session.run(&doing, &staging.analyze_statement())?;
         Ok(())

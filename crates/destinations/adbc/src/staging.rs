@@ -48,12 +48,7 @@ impl Staging {
         Staging::named(quirks, product, plan, staging_name::planned(place))
     }
 
-    fn named(
-        quirks: &Quirks,
-        product: &str,
-        plan: &TargetPlan,
-        name: String,
-    ) -> Result<Staging> {
+    fn named(quirks: &Quirks, product: &str, plan: &TargetPlan, name: String) -> Result<Staging> {
         let unsuitable = |what: String, hint: &str| Error::Unsuitable {
             what,
             hint: hint.to_owned(),

@@ -249,7 +249,7 @@ pub fn of_run(
         analyze: match request.analyzes {
             true => stagings
                 .iter()
-                .flat_map(|staging| planned.of_analyze(staging))
+                .map(|staging| Step::statement(staging.analyze_statement()))
                 .collect(),
             false => Vec::new(),
         },
@@ -405,12 +405,6 @@ impl PlannedSteps<'_> {
             SwitchStep::ClearStaging => vec![Step::sketch(ledger.clear_statement(RUN))],
             SwitchStep::Commit => vec![Step::statement("COMMIT")],
         }
-    }
-
-    fn of_analyze(&self, staging: &Staging) -> impl Iterator<Item = Step> {
-        let threads = self.shared.all_threads_statement().into_iter();
-        let statements = threads.chain([staging.analyze_statement()]);
-        statements.map(Step::statement)
     }
 
     fn of_user(&self, texts: &[String]) -> Vec<Step> {

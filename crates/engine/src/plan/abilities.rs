@@ -63,7 +63,7 @@ fn of_run(run: &RunSettings, options: &PlanOptions<'_>) -> Vec<Ability> {
     let asked = [
         (Ability::SeveralHosts, options.is_shared_out),
         (Ability::OneTransaction, !run.staging),
-        (Ability::Analyze, run.analyze == Some(true)),
+        (Ability::Analyze, run.asks_to_analyze()),
         (Ability::RateLimit, run.rate_bytes_max.is_some()),
         (Ability::ReplicaLag, run.replica_lag_bytes_max.is_some()),
         (Ability::SlotBytes, run.slot_bytes_max.is_some()),

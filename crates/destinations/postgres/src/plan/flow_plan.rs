@@ -12,9 +12,7 @@ use inrush_rows::ids::RunName;
 use inrush_source::Split;
 
 use super::versions::VersionsPlan;
-use super::{
-    FlowCopy, MembersPlan, NewIndex, ReplacePlan, RoutePlan, UnitPlan, earlier,
-};
+use super::{FlowCopy, MembersPlan, NewIndex, ReplacePlan, RoutePlan, UnitPlan, earlier};
 use crate::catalog::TableFacts;
 use crate::default_grants::DefaultGrant;
 use crate::ledger::mark::Mark;

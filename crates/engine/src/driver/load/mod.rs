@@ -202,7 +202,7 @@ impl LoadSteps for ContractSteps<'_> {
 
     /// Only if the package says so: most databases keep statistics by themselves.
     fn analyzes(&self) -> bool {
-        self.package.run.analyze == Some(true)
+        self.package.run.asks_to_analyze()
     }
 
     fn analyze(&self, context: &ContractContext<'_>, gathering: &mut Gathering) {

@@ -318,7 +318,7 @@ fn steps_of(destination: &dyn Destination, plan: &ContractPlan) -> Result<RunSte
         run_key: &plan.run_key,
         targets: targets.collect(),
         resumes,
-        analyzes: plan.settings.analyze == Some(true),
+        analyzes: plan.settings.asks_to_analyze(),
     })?)
 }
 

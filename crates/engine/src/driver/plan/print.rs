@@ -28,7 +28,7 @@ impl ContractPlan {
     /// All that decides what the run does, one line each: its digest is the hash of the plan.
     pub fn outline(&self) -> Vec<String> {
         let mut steps = Vec::new();
-        if self.settings.analyze == Some(true) {
+        if self.settings.asks_to_analyze() {
             steps.push("analyze".to_owned());
         }
         for flow in &self.flows {
@@ -170,13 +170,7 @@ pub fn fmt_script(plan: &ContractPlan, f: &mut fmt::Formatter<'_>) -> fmt::Resul
         let parts = before.into_iter().chain(units.filter_map(unit_part));
         parts.chain(after)
     });
-    script::fmt_script(
-        f,
-        &plan.facts,
-        has_sql || is_loaded,
-        *statement_end,
-        parts,
-    )
+    script::fmt_script(f, &plan.facts, has_sql || is_loaded, *statement_end, parts)
 }
 
 /// Steps under their heading, if there are any.

@@ -73,6 +73,10 @@ pub fn predict(
         leaves_out
             .push("publishing into a target that has rows: the trial's target was new".to_owned());
     }
+    if plan.settings.asks_to_analyze() {
+        leaves_out
+            .push("the statistics of the targets, which are updated after the publish".to_owned());
+    }
     let key = &plan.run_key;
     predict::tell(report, preflight.options, key, &phases, answer, leaves_out);
 }

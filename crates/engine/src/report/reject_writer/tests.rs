@@ -38,8 +38,7 @@ fn kept(
     let folder = tempdir().expect("a folder");
     fs::write(folder.path().join("f.1.last2.rejects"), "left").expect("written");
     fs::write(folder.path().join("f.1.2.rejects"), "another piece's").expect("written");
-    let mut file =
-        RejectFile::new(&opened(folder.path()), "f.1", dialect, header).expect("made");
+    let mut file = RejectFile::new(&opened(folder.path()), "f.1", dialect, header).expect("made");
     file.keep(rejects).expect("kept");
     file.finish().expect("finished");
     assert!(folder.path().join("f.1.2.rejects").exists());
