@@ -187,7 +187,7 @@ class Scene:
         self.inrush.write("new.csv", "id,no\n1,10\n2,20\n3,20\n")
         columns: list[Value] = ["id integer", "no integer"]
         lookup: Value = {"connection": "target" if is_postgresql else "source", "table": "numbers"}
-        one = flow("t", "new.csv", columns=columns, mode="append")
+        one = flow("t", "new.csv", columns=columns, mode="append", connection="target")
         take: Value = {"note": "number"}
         return self._with_source(
             one + step(lookup=lookup, on={"no": "no"}, take=take, unmatched="add")
