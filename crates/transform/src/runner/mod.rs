@@ -13,9 +13,7 @@ use adbc_core::CancelHandle;
 use adbc_core::error::Result as AdbcResult;
 use arrow_array::cast::AsArray;
 use arrow_array::types::Int64Type;
-use arrow_array::{
-    Array, ArrayRef, BooleanArray, Int8Array, RecordBatch, new_empty_array,
-};
+use arrow_array::{Array, ArrayRef, BooleanArray, Int8Array, RecordBatch, new_empty_array};
 use arrow_buffer::BooleanBuffer;
 use arrow_schema::{ArrowError, DataType, Field, Schema, SchemaRef};
 use arrow_select::filter::filter_record_batch;
