@@ -36,11 +36,13 @@ class Loads:
             lines = "".join(f"{row},n{row.split(',')[0]}\n" for row in rows.split())
             self.inrush.write(f"part.{number}.csv", "id,day,note\n" + lines)
 
-    def __call__(self, command: str = "run", options: str = "", **settings: Any) -> Outcome:
+    def __call__(
+        self, command: str = "run", options: str = "", *words: str, **settings: Any
+    ) -> Outcome:
         """Run the command with a package of one flow."""
         settings = {"columns": COLUMNS, **settings}
         text = package(self.double.url + options, flow("t", "part.*.csv", **settings))
-        return self.inrush(command, self.inrush.write("package.toml", text))
+        return self.inrush(command, self.inrush.write("package.toml", text), *words)
 
     def make(self, *statements: str) -> None:
         """Run statements in the double."""

@@ -5,6 +5,7 @@
 //!   target, resolve_type   what stands there, for the plan
 //!   lay_out                the load units of a flow, for the plan
 //!   steps                  what the run will do, for the plan
+//!   hazards                what a preflight tells of the destination
 //!   runs, units            what earlier runs of the package did
 //!   undo                   the rows of a published run are taken out again
 //!   begin -> OpenRun       the run's lock is held, the run is in the ledger, staging stands
@@ -45,10 +46,12 @@ use std::path::Path;
 use std::sync::Arc;
 
 use arrow_array::RecordBatch;
+use inrush_rows::finding::Finding;
 use inrush_rows::ids::{RunKey, UnitKey};
 
 use crate::abilities::{Abilities, Ability};
 use crate::error::{Error, Result};
+use crate::expected_load::ExpectedLoad;
 use crate::layout::{Filling, Layout, PublishesInto, SplitFacts};
 use crate::ledger_records::{NewRun, PastRun, RunRecord, UnitRecord};
 use crate::rows_not_taken::Written;
@@ -177,6 +180,16 @@ pub trait Destination: Send + Sync {
     /// [`Ability::VerifySums`](crate::Ability::VerifySums).
     fn sum_forms(&self, target: &TargetPlan) -> Result<Vec<ColumnForm>> {
         Ok(vec![ColumnForm::Opaque; target.columns.len()])
+    }
+
+    /// What would stop or disturb a run into these targets, and notes, for a preflight. A question that the destination may not
+    /// ask, or that it gets no answer to, becomes a note. Nothing is changed.
+    fn hazards(
+        &self,
+        _targets: &[TargetPlan],
+        _expected: &ExpectedLoad,
+    ) -> Result<Vec<Finding>> {
+        Ok(Vec::new())
     }
 
     /// The URL of another destination of the same kind in a folder, into which a preflight loads its sample; both are

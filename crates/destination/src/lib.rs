@@ -10,6 +10,7 @@ pub mod address;
 pub mod clients;
 pub mod contract;
 pub mod error;
+pub mod expected_load;
 pub mod json_text;
 pub mod layout;
 pub mod ledger_records;
@@ -28,6 +29,7 @@ pub use contract::{
     CancelRun, Destination, LoadMethod, OpenRun, PublishStep, Published, UnitPart, UnitStream,
 };
 pub use error::{Error, Result};
+pub use expected_load::ExpectedLoad;
 pub use layout::{Filling, Layout, LayoutError, PublishesInto, SplitFacts, UnitLayout};
 pub use ledger_records::{NewRun, PastRun, RunRecord, RunState, UnitRecord};
 pub use ledger_row::LedgerRow;

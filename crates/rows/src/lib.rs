@@ -16,6 +16,7 @@ pub mod cursor;
 pub mod encoding;
 pub mod encoding_guess;
 pub mod exit_status;
+pub mod finding;
 pub mod hexadecimal;
 pub mod ids;
 pub mod interval;

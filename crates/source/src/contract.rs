@@ -28,13 +28,14 @@ use std::ops::Range;
 use std::pin::Pin;
 use std::sync::Arc;
 
+use inrush_rows::finding::Finding;
 use inrush_rows::native_type::NativeType;
 use inrush_rows::pace::Pace;
 
 use crate::chunks::{Chunks, NativeRows};
 use crate::content::{SplitContent, SplitEnd};
 use crate::error::SourceError;
-use crate::hazards::{ExpectedReading, SourceHazard};
+use crate::expected_reading::ExpectedReading;
 use crate::input::{FirstRow, Input, SourceColumn};
 use crate::meter::SourceMeter;
 use crate::sampling::{ReadingSession, SessionSampler};
@@ -145,7 +146,7 @@ pub trait Source: fmt::Debug + Send + Sync {
     }
 
     /// What would stop or disturb a run that reads this source, for a preflight.
-    fn hazards(&self, _expected: &ExpectedReading) -> Result<Vec<SourceHazard>, SourceError> {
+    fn hazards(&self, _expected: &ExpectedReading) -> Result<Vec<Finding>, SourceError> {
         Ok(Vec::new())
     }
 

@@ -12,7 +12,7 @@ mod contract;
 mod database_input;
 mod database_rows;
 mod error;
-mod hazards;
+mod expected_reading;
 mod input;
 mod key_ranges;
 mod limits;
@@ -39,7 +39,7 @@ pub use contract::{
 pub use database_input::DatabaseInput;
 pub use database_rows::Rows;
 pub use error::{SourceError, input_error, unsuitable};
-pub use hazards::{ExpectedReading, SourceHazard};
+pub use expected_reading::ExpectedReading;
 pub use input::{FirstRow, Input, InputState, SourceColumn};
 pub use inrush_verdict::BackendState;
 pub use key_ranges::{KEY_ROW_BITS, KeyRanges, evenly};

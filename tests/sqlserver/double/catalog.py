@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from .catalog_files import FILES
 from .catalog_places import PLACES
 from .catalog_view import View, view
 from .columnstore import rowgroups
@@ -54,6 +55,8 @@ def catalog_view(session: SessionBase, name: str, object_id: int | None) -> View
         return _columns(tables)
     if name in PLACES:
         return PLACES[name](database, tables)
+    if name in FILES:
+        return FILES[name](database)
     if name == "allocation_units":
         pages = [
             [
@@ -73,13 +76,27 @@ def catalog_view(session: SessionBase, name: str, object_id: int | None) -> View
         )
     if name == "databases":
         snapshots = int(database.reads_snapshots)
-        names = "name is_read_committed_snapshot_on snapshot_isolation_state"
-        return view(names, [[database.name, snapshots, int(database.allows_snapshots)]])
+        names = (
+            "name is_read_committed_snapshot_on snapshot_isolation_state recovery_model_desc "
+            "replica_id"
+        )
+        facts = [int(database.allows_snapshots), database.recovery_model, database.replica_id]
+        return view(names, [[database.name, snapshots, *facts]])
+    if name == "views":
+        return view("object_id name", [[one, one] for one in database.indexed_views])
+    if name == "sql_expression_dependencies":
+        return view(
+            "referenced_id is_schema_bound_reference referencing_id",
+            [
+                [one.object_id, 1, name]
+                for name, read in database.indexed_views.items()
+                for one in database.objects.values()
+                if one.name == read
+            ],
+        )
     empty = {
         "triggers": "name parent_id is_disabled",
         "foreign_keys": "name parent_object_id referenced_object_id",
-        "sql_expression_dependencies": "referenced_id is_schema_bound_reference referencing_id",
-        "views": "object_id name",
     }
     if name not in empty:
         raise NotInDoubleError(f"sys.{name}")

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from .catalog_view import View, view
-from .nodes import Index
+from .nodes import PRIMARY, Index
 from .partitions import scheme_of
 from .storage import Database, Table
 
@@ -44,8 +44,12 @@ def _partitions(database: Database, tables: list[Table]) -> View:
     return view("object_id hobt_id index_id partition_number data_compression_desc rows", rows)
 
 
-def _indexes(_: Database, tables: list[Table]) -> View:
-    rows = []
+def _indexes(database: Database, tables: list[Table]) -> View:
+    # The clustered index of an indexed view; the number of such a view is its name.
+    rows: list[list[Any]] = [
+        [view_name, 1, PRIMARY, 1, view_name, 1, 0, 0, 0, 0, None]
+        for view_name in database.indexed_views
+    ]
     for table in tables:
         for index_id, index in _numbered(table):
             space = table.space if index is None else index.space

@@ -19,6 +19,7 @@ RULES: dict[int, tuple[str, str]] = {
         _EVENTS,
     ),
     262: ("{0} permission was denied in database '{1}'.", _EVENTS),
+    300: ("{0} permission was denied on object '{1}', database '{2}'.", _EVENTS),
     515: (
         "Cannot insert the value NULL into column '{0}', table '{1}'; column does not allow nulls.",
         _EVENTS,

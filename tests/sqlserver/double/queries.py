@@ -345,6 +345,11 @@ class Queries(SessionBase):
             scopes.sort(key=key, reverse=descending)
         return scopes
 
+    def _used_pages(self, name: str, file_property: str) -> int | None:
+        if file_property != "SpaceUsed":
+            raise NotInDoubleError(f"FILEPROPERTY {file_property}")
+        return next((one.used for one in self.database.files if one.name == name), None)
+
     def function(self, name: str, values: list[Any]) -> Any:
         """Return the value of a function of the system."""
         if name == "OBJECT_ID":
@@ -355,6 +360,7 @@ class Queries(SessionBase):
             "SCHEMA_NAME": lambda: "dbo",
             "DB_NAME": lambda: self.database.name,
             "TYPE_NAME": lambda: values[0],
+            "FILEPROPERTY": lambda: self._used_pages(*values),
             "SERVERPROPERTY": lambda: self.database.properties.get(values[0].upper()),
         }
         if name not in simple:

@@ -129,6 +129,18 @@ class Table:
         return walker(self.columns, self.name)
 
 
+@dataclass
+class File:
+    """A file of a database, with its sizes in pages; one of the log has no filegroup."""
+
+    name: str
+    filegroup: str | None
+    size: int = 1_000
+    used: int = 100
+    max_size: int = -1
+    growth: int = 100
+
+
 @dataclass(eq=False)
 class View:
     """A view."""
@@ -161,6 +173,15 @@ class Database:
         # Properties of the server; others are NULL.
         self.properties: dict[str, Any] = {"PRODUCTVERSION": "16.0.1000.6", "ENGINEEDITION": 3}
         self.filegroups = [PRIMARY]
+        self.files = [File("test", PRIMARY), File("test_log", None)]
+        self.recovery_model = "SIMPLE"
+        # That of its availability group.
+        self.replica_id: str | None = None
+        # Instant file initialization; whether the login may see the server's state.
+        self.grows_files_at_once = True
+        self.shows_server_state = True
+        # Indexed views, with the table that each reads.
+        self.indexed_views: dict[str, str] = {}
         self.functions: dict[str, PartitionFunction] = {}
         self.schemes: dict[str, PartitionScheme] = {}
         self._ids = itertools.count(100)

@@ -5,16 +5,18 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use inrush_destination::sums::ColumnForm;
 use inrush_destination::{
-    Abilities, Address, Destination, Error, Filling, Layout, NewRun, OpenRun, PastRun,
+    Abilities, Address, Destination, Error, ExpectedLoad, Filling, Layout, NewRun, OpenRun, PastRun,
     PublishesInto, ResolvedType, Result, RunRecord, RunState, RunSteps, SplitFacts, StepsRequest,
     TargetFacts, TargetName, TargetPlan, UnitRecord,
 };
+use inrush_rows::finding::Finding;
 use inrush_rows::ids::RunKey;
 use inrush_tdsclient::Interrupt;
 
 use crate::catalog;
 use crate::columnstore;
 use crate::connection::{self, Purpose, SqlSession};
+use crate::hazards;
 use crate::ledger::{Ledger, StoredRun};
 use crate::lock;
 use crate::options::Options;
@@ -255,6 +257,12 @@ impl Destination for SqlServer {
         Ok(columns
             .map(|column| sums::form(column, self.server.has_utf8))
             .collect())
+    }
+
+    fn hazards(&self, targets: &[TargetPlan], expected: &ExpectedLoad) -> Result<Vec<Finding>> {
+        self.asking(|session| {
+            hazards::of_load(session, &self.server, &self.options, targets, expected)
+        })
     }
 
     /// A server has no second database that could be used.

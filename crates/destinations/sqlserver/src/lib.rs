@@ -10,6 +10,7 @@
 //! | [`destination`] | the server before a run: abilities, names, earlier runs |
 //! | [`run`], [`stream`] | a run, and its streams |
 //! | [`bulk_target`], [`bulk_writer`], [`careful`] | INSERT BULK; which rows a target refuses |
+//! | [`hazards`] | what a preflight tells of the database |
 //! | [`sums`] | the server's own sums of staged rows |
 //! | [`publish`], [`ways`] | its last step; how rows get into each target |
 //! | [`steps`] | the steps of a run, as `inrush check` prints them |
@@ -28,6 +29,7 @@ mod catalog;
 mod columnstore;
 mod connection;
 mod destination;
+mod hazards;
 mod indexes;
 mod ledger;
 mod lock;

@@ -42,6 +42,8 @@ pub struct Server {
     pub has_long_columnstores: bool,
     /// Readers see the last committed rows and do not wait for writers.
     pub reads_snapshots: bool,
+    /// It is a service of Azure, or a SQL database in Fabric.
+    pub is_azure: bool,
     /// It is PostgreSQL with the extension Babelfish.
     pub is_babelfish: bool,
 }
@@ -99,6 +101,7 @@ impl Server {
             schema,
             folds_names: folds == "1",
             reads_snapshots: snapshots == "1",
+            is_azure,
             is_babelfish,
         })
     }

@@ -17,7 +17,7 @@ pub mod decode {
 
 /// Findings for the user.
 pub mod findings {
-    pub use crate::preflight::findings::{loaded_already, of_error, of_refusal, tells, words};
+    pub use crate::preflight::findings::{loaded_already, of_error, of_refusal, words};
 }
 
 /// The measurements of a flow.

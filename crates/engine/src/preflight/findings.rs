@@ -4,7 +4,6 @@ use super::result::{Finding, PreflightReport, Weight};
 use crate::error::Error;
 use crate::plan::PlanError;
 use inrush_rows::ids::RunName;
-use inrush_source::SourceHazard;
 
 /// The finding for an error of the plan.
 pub fn of_error(error: &Error) -> Finding {
@@ -38,30 +37,9 @@ pub fn words(error: &dyn std::error::Error) -> String {
     text
 }
 
-/// The finding for a hazard of a source.
-pub fn of_hazard(hazard: SourceHazard) -> Finding {
-    Finding {
-        weight: match hazard.is_fatal {
-            true => Weight::Stops,
-            false => Weight::Hurts,
-        },
-        what: hazard.what,
-        hint: Some(hazard.fix),
-    }
-}
-
-/// A note.
-pub fn tells(what: impl Into<String>) -> Finding {
-    Finding {
-        weight: Weight::Tells,
-        what: what.into(),
-        hint: None,
-    }
-}
-
 /// The finding that there is nothing to do.
 pub fn loaded_already(run: &RunName) -> Finding {
-    tells(format!(
+    Finding::tells(format!(
         "run {run} has loaded these files already: a run would do nothing"
     ))
 }

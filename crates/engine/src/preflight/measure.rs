@@ -9,7 +9,7 @@ use super::client::Client;
 use super::flow_found::FlowFound;
 use super::read::ReadFound;
 use super::result::{Finding, PreflightReport, StepFound, Weight};
-use super::{MeasuringTime, files, findings, steps};
+use super::{MeasuringTime, files, steps};
 use crate::error::Error;
 use crate::plan::PlannedFlow;
 use crate::run::plan::RunPlan;
@@ -45,10 +45,8 @@ pub trait MeasuredDestination {
         measuring_time: MeasuringTime,
     ) -> Result<Self::Found, Error>;
 
-    /// Findings about the destination.
-    fn findings(&self, _: &Self::Found) -> Vec<Finding> {
-        Vec::new()
-    }
+    /// The hazards of the destination.
+    fn findings(&self, flows: &[FlowFound], destination: &Self::Found) -> Vec<Finding>;
 
     /// The measured steps from the network on.
     fn steps(&self, flows: &[FlowFound], destination: &Self::Found) -> Vec<StepFound>;
@@ -96,7 +94,7 @@ pub fn measure<D: MeasuredDestination>(
         let rejected = steps::rejected(reading, found.decoded.as_ref());
         report.findings.extend(rejected);
     }
-    report.findings.extend(measured.findings(&destination));
+    report.findings.extend(measured.findings(&flows, &destination));
     let splits = plan.flows().iter().map(PlannedFlow::all_splits);
     report.files = files::of_all(splits, &flows, read.cached_share);
     report.steps = steps::client(&flows, &read, streams);
@@ -116,8 +114,8 @@ fn hazards<F: PlannedFlow>(flows: &[F], expected: &ExpectedReading) -> Vec<Findi
     for flow in flows {
         let source = &flow.reading().source;
         let own = match source.hazards(expected) {
-            Ok(hazards) => hazards.into_iter().map(findings::of_hazard).collect(),
-            Err(error) => vec![findings::tells(format!(
+            Ok(hazards) => hazards,
+            Err(error) => vec![Finding::tells(format!(
                 "the settings of {} could not be read: {error}",
                 source.describe()
             ))],
@@ -132,13 +130,13 @@ fn of_reading<P: RunPlan>(plan: &P, found: &FlowFound) -> Vec<Finding> {
     let name = &plan.flows()[found.index].reading().name;
     let mut told = Vec::new();
     if let Some(read) = found.source.as_ref().filter(|read| read.is_slow_to_begin()) {
-        told.push(findings::tells(format!(
+        told.push(Finding::tells(format!(
             "flow `{name}`: its first row came after {:.1} s, so its rows were not read again for the steps after reading",
             read.first_row_s
         )));
     }
     told.extend(found.of_unknown_size.iter().map(|input| {
-        findings::tells(format!(
+        Finding::tells(format!(
             "flow `{name}`: the time for the rows of {input} is not predicted, because their number is not known before they are read"
         ))
     }));

@@ -13,7 +13,7 @@ use super::findings;
 use super::flow_found::FlowFound;
 use super::model::{Answer, ObservedLoad, SharedSeconds, Speed, WorkPiece};
 use super::read::ReadFound;
-use super::result::PreflightReport;
+use super::result::{Finding, PreflightReport};
 use super::together::Together;
 use crate::pipeline::RunOptions;
 use crate::report::{Prediction, leave_prediction};
@@ -229,7 +229,7 @@ pub fn tell(
     if !report.is_stopped()
         && let Err(error) = leave_prediction(&options.runs_folder, run_key, &prediction)
     {
-        report.findings.push(findings::tells(format!(
+        report.findings.push(Finding::tells(format!(
             "the run's report will not have this prediction: {}",
             findings::words(&error)
         )));

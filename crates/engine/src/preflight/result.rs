@@ -1,6 +1,7 @@
 //! The result of a preflight: the form of `inrush preflight --json`. Its schema is generated from these types.
 
 use inrush_rows::exit_status::ExitStatus;
+pub use inrush_rows::finding::{Finding, Weight};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -162,32 +163,6 @@ impl StepFound {
     pub fn is_measured(&self) -> bool {
         self.one_bytes_s.is_some() || self.all_bytes_s.is_some()
     }
-}
-
-/// The weight of a finding.
-#[derive(
-    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
-)]
-#[serde(rename_all = "snake_case")]
-pub enum Weight {
-    /// The run cannot succeed.
-    Stops,
-    /// The run takes longer than necessary, or takes resources from others.
-    Hurts,
-    /// Good to know.
-    Tells,
-}
-
-/// A problem or a note that the user should know before the run.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Finding {
-    /// The weight of the finding.
-    pub weight: Weight,
-    /// The problem or the note.
-    pub what: String,
-    /// How to fix the problem.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub hint: Option<String>,
 }
 
 /// The JSON schema of the output of `inrush preflight --json`.

@@ -17,10 +17,11 @@ use std::time::UNIX_EPOCH;
 
 use inrush_rows::cancel::Stop;
 use inrush_rows::native_type::NativeType;
+use inrush_rows::finding::Finding;
 use inrush_rows::pace::Pace;
 use inrush_source::{
     ContentHash, ExpectedReading, Input, InputState, ReadSettings, RecordStart, SessionSampler,
-    ShareSettings, SharedSplit, Source, SourceColumn, SourceError, SourceHazard, SourceSplit,
+    ShareSettings, SharedSplit, Source, SourceColumn, SourceError, SourceSplit,
     SourceStream, SplitContent,
 };
 
@@ -330,16 +331,15 @@ impl Source for JsonFolder {
         Some(self.form.server.clone())
     }
 
-    fn hazards(&self, _expected: &ExpectedReading) -> Result<Vec<SourceHazard>, SourceError> {
+    fn hazards(&self, _expected: &ExpectedReading) -> Result<Vec<Finding>, SourceError> {
         let fix = match self.form.flaw {
-            Flaw::TellsNoFix => String::new(),
-            _ => "buy another one".to_owned(),
+            Flaw::TellsNoFix => "",
+            _ => "buy another one",
         };
-        Ok(vec![SourceHazard {
-            is_fatal: false,
-            what: "the server of lines is a toy".to_owned(),
-            fix,
-        }])
+        Ok(vec![
+            Finding::hurts("the server of lines is a toy", fix),
+            Finding::tells("the server of lines has no clock"),
+        ])
     }
 
     fn pace(&self) -> Option<&Arc<Pace>> {

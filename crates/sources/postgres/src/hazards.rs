@@ -6,7 +6,8 @@ use std::path::Path;
 
 use inrush_pgclient::connections_left::{CONNECTIONS_LEFT, ConnectionsLeft};
 use inrush_pgclient::{BlockingSession, SessionError};
-use inrush_source::{ExpectedReading, SourceError, SourceHazard};
+use inrush_rows::finding::{Finding, Weight};
+use inrush_source::{ExpectedReading, SourceError};
 
 use crate::database::Database;
 use crate::error::of_session;
@@ -25,7 +26,7 @@ const LIMITS_OF_SNAPSHOTS: &str = "SELECT \
 pub fn of_reading(
     database: &Database,
     expected: &ExpectedReading,
-) -> Result<Vec<SourceHazard>, SourceError> {
+) -> Result<Vec<Finding>, SourceError> {
     let place = &*database.place;
     let of_pool = database.pool.open_count();
     let needed = expected.streams.min(database.pool.sessions_max()) + 1;
@@ -37,32 +38,28 @@ pub fn of_reading(
             // The session that keeps the snapshot is open, too.
             let own = of_pool as i64 + 1;
             for lack in left.lacks(needed as i64, own) {
-                found.push(SourceHazard {
-                    is_fatal: true,
-                    what: format!("{place}: {}", lack.what),
-                    fix: match lack.free {
-                        2.. => format!(
-                            "{}; or set `max_connections` of the source (--source-connections) to {}",
-                            lack.raise, lack.free
-                        ),
-                        _ => lack.raise,
-                    },
-                });
+                let fix = match lack.free {
+                    2.. => format!(
+                        "{}; or set `max_connections` of the source (--source-connections) to {}",
+                        lack.raise, lack.free
+                    ),
+                    _ => lack.raise,
+                };
+                found.push(Finding::stops(format!("{place}: {}", lack.what), fix));
             }
         }
         found.extend(limits.of_standby(place, expected));
         found.extend(limits.of_old_rows(place, expected));
         if limits.backend != keeper.backend_process_id() {
-            found.push(SourceHazard {
-                is_fatal: false,
-                what: format!(
+            found.push(Finding::hurts(
+                format!(
                     "{place}: a pooler (such as PgBouncer) answers for the server; it keeps sessions, and the run opens {needed} \
                      of them, so streams wait if the pooler has fewer"
                 ),
-                fix: format!(
+                format!(
                     "let the pooler have {needed} connections for this user and database, or connect to the server itself"
                 ),
-            });
+            ));
         }
         Ok(found)
     })
@@ -104,33 +101,36 @@ impl Limits {
         }
     }
 
-    fn of_standby(&self, place: &str, expected: &ExpectedReading) -> Option<SourceHazard> {
+    fn of_standby(&self, place: &str, expected: &ExpectedReading) -> Option<Finding> {
         let delay_s = self.delay_ms as f64 / 1e3;
         let is_hazard = self.cancels && self.delay_ms >= 0 && expected.may_exceed(delay_s);
-        is_hazard.then(|| SourceHazard {
-            is_fatal: false,
-            what: format!(
-                "{place}: a standby, which cancels what reads if it has held up the changes of the primary for {delay_s} s \
-                 (max_standby_streaming_delay), and {}",
-                expected.words()
-            ),
-            fix: "set hot_standby_feedback = on or max_standby_streaming_delay = -1 there, or read from the primary"
-                .to_owned(),
+        is_hazard.then(|| {
+            Finding::hurts(
+                format!(
+                    "{place}: a standby, which cancels what reads if it has held up the changes of the primary for {delay_s} s \
+                     (max_standby_streaming_delay), and {}",
+                    expected.words()
+                ),
+                "set hot_standby_feedback = on or max_standby_streaming_delay = -1 there, or read from the primary",
+            )
         })
     }
 
-    fn of_old_rows(&self, place: &str, expected: &ExpectedReading) -> Option<SourceHazard> {
+    fn of_old_rows(&self, place: &str, expected: &ExpectedReading) -> Option<Finding> {
         let minutes = u64::try_from(self.threshold_minutes).ok()?;
         let lasts_s = snapshot_age::lasts(minutes).as_secs();
         let is_hazard = expected.may_exceed(lasts_s as f64);
-        is_hazard.then(|| SourceHazard {
-            is_fatal: expected.seconds.is_some(),
+        is_hazard.then(|| Finding {
+            weight: match expected.seconds {
+                Some(_) => Weight::Stops,
+                None => Weight::Hurts,
+            },
             what: format!(
                 "{place}: the server removes rows that only snapshots older than {minutes} min see (old_snapshot_threshold), so a \
                  snapshot may be read for {lasts_s} s, and {}",
                 expected.words()
             ),
-            fix: snapshot_age::FIX.to_owned(),
+            hint: Some(snapshot_age::FIX.to_owned()),
         })
     }
 }
@@ -160,7 +160,7 @@ mod tests {
             told.what.contains("for 30 s") && told.what.contains("take 31.0 s"),
             "{told:?}"
         );
-        assert!(!told.is_fatal);
+        assert_eq!(told.weight, Weight::Hurts);
         assert_eq!(standby.of_standby("crm", &expected(29.0)), None);
         assert!(
             standby
@@ -187,11 +187,11 @@ mod tests {
         let told = old.of_old_rows("crm", &expected(61.0)).expect("a hazard");
         assert!(told.what.contains("older than 2 min"), "{told:?}");
         assert!(
-            told.is_fatal && told.what.contains("read for 60 s"),
+            told.weight == Weight::Stops && told.what.contains("read for 60 s"),
             "{told:?}"
         );
         let unknown = old.of_old_rows("crm", &ExpectedReading::default());
-        assert!(unknown.is_some_and(|told| !told.is_fatal));
+        assert!(unknown.is_some_and(|told| told.weight == Weight::Hurts));
         for threshold in [Some("-1"), None] {
             let newer = limits([Some("f"), Some("30000"), threshold, None]);
             assert_eq!(newer.of_old_rows("crm", &expected(1e9)), None);

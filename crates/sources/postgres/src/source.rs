@@ -6,11 +6,12 @@ use std::sync::Arc;
 
 use inrush_pgclient::quote::identifier;
 use inrush_rows::cancel::Stop;
+use inrush_rows::finding::Finding;
 use inrush_rows::native_type::NativeType;
 use inrush_rows::pace::Pace;
 use inrush_source::{
     ColumnCollation, DatabaseInput, ExpectedReading, Input, ReadSettings, SessionSampler, Source,
-    SourceColumn, SourceError, SourceHazard, SourceSplit, SourceStream, SplitContent, SplitReader,
+    SourceColumn, SourceError, SourceSplit, SourceStream, SplitContent, SplitReader,
     TableStructure, has_same_hashes,
 };
 
@@ -318,7 +319,7 @@ impl Source for PostgresSource {
         Ok(Some(explained.rows))
     }
 
-    fn hazards(&self, expected: &ExpectedReading) -> Result<Vec<SourceHazard>, SourceError> {
+    fn hazards(&self, expected: &ExpectedReading) -> Result<Vec<Finding>, SourceError> {
         hazards::of_reading(&self.reading.database, expected)
     }
 

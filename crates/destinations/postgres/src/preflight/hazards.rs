@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use inrush_engine::native::preflight::findings::{loaded_already, of_error, of_refusal, tells};
-use inrush_engine::preflight::{Finding, Weight};
+use inrush_engine::native::preflight::findings::{loaded_already, of_error, of_refusal};
+use inrush_engine::preflight::Finding;
 use inrush_pgclient::connections_left::{CONNECTIONS_LEFT, ConnectionsLeft, LackOfConnections};
 
 use crate::ledger::{Ledger, LedgerError};
@@ -42,7 +42,7 @@ pub fn of_plan(plan: &Plan, is_held: bool) -> Vec<Finding> {
             kept,
             unfinished,
             ..
-        } => found.push(tells(format!(
+        } => found.push(Finding::tells(format!(
             "run {} of this package stopped; {} of its units are kept{}, and the run resumes from them",
             run.name,
             kept.len(),
@@ -52,7 +52,7 @@ pub fn of_plan(plan: &Plan, is_held: bool) -> Vec<Finding> {
             }
         ))),
     }
-    found.extend(plan.notes.iter().map(tells));
+    found.extend(plan.notes.iter().map(Finding::tells));
     found
 }
 
@@ -71,7 +71,7 @@ pub async fn of_server(session: &Session, plan: &Plan) -> Result<Vec<Finding>, P
         // This session is one of the connections in use.
         for LackOfConnections { what, raise, free } in left.lacks(needed, 1) {
             let hint = format!("{raise}; or --streams {}", (free - 1).max(1));
-            found.push(stops(what, hint));
+            found.push(Finding::stops(what, hint));
         }
     }
     found.extend(of_settings(session, plan).await?);
@@ -91,20 +91,20 @@ async fn of_settings(session: &Session, plan: &Plan) -> Result<Vec<Finding>, Pos
     let mut found = Vec::new();
     let standbys: String = rows[0].get(0);
     if !standbys.is_empty() && plan.server.wal_level != "minimal" {
-        found.push(hurts(
+        found.push(Finding::hurts(
             format!("each COMMIT waits for a standby (synchronous_standby_names = '{standbys}')"),
             "if the load can be repeated after a loss, set synchronous_commit = local for the role",
         ));
     }
     let archive: String = rows[0].get(1);
     if archive != "off" {
-        found.push(tells(format!(
+        found.push(Finding::tells(format!(
             "archive_mode = {archive}: the WAL of the load is archived as well"
         )));
     }
     let fsync: String = rows[0].get(2);
     if fsync == "off" {
-        found.push(tells(
+        found.push(Finding::tells(
             "fsync = off: a crash of the machine may lose or damage the loaded rows",
         ));
     }
@@ -142,7 +142,7 @@ async fn of_locks(session: &Session, plan: &Plan) -> Result<Vec<Finding>, Postgr
         .map(|row| {
             let (table, mode, process, name, seconds): (String, String, i32, String, f64) =
                 (row.get(1), row.get(2), row.get(3), row.get(4), row.get(5));
-            hurts(
+            Finding::hurts(
                 format!(
                     "{name} (process {process}) holds {mode} on {table} in a transaction of \
                      {seconds:.0} s: if it lasts until the switch, the switch waits {} ms for the \
@@ -190,7 +190,7 @@ pub fn of_wal(plan: &Plan, wal_bytes: f64, settings: &WalSettings) -> Vec<Findin
             "minimal" => "raise max_wal_size",
             _ => "raise max_wal_size, or load under wal_level = minimal",
         };
-        found.push(hurts(
+        found.push(Finding::hurts(
             format!(
                 "the load writes about {:.1} GB to the WAL, and the server takes a checkpoint each {:.1} GB \
                  (max_wal_size): about {:.0} while it lasts",
@@ -251,27 +251,9 @@ pub fn of_disk(plan: &Plan, table_bytes: f64, wal_bytes: f64) -> Option<Finding>
         disk.folder.display()
     );
     if table_bytes > free {
-        return Some(stops(what, "free space there".to_owned()));
+        return Some(Finding::stops(what, "free space there"));
     }
-    (needed > DISK_SHARE * free).then(|| hurts(what, "free space there"))
-}
-
-/// A finding that slows down the run or disturbs others.
-fn hurts(what: String, hint: &str) -> Finding {
-    Finding {
-        weight: Weight::Hurts,
-        what,
-        hint: Some(hint.to_owned()),
-    }
-}
-
-/// A finding that stops the run.
-fn stops(what: String, hint: String) -> Finding {
-    Finding {
-        weight: Weight::Stops,
-        what,
-        hint: Some(hint),
-    }
+    (needed > DISK_SHARE * free).then(|| Finding::hurts(what, "free space there"))
 }
 
 #[cfg(test)]

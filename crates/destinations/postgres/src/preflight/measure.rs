@@ -120,7 +120,7 @@ impl MeasuredDestination for MeasuredServer<'_> {
         Ok(ServerFound::measure(self.preflight, flows, measuring_time)?)
     }
 
-    fn findings(&self, server: &ServerFound) -> Vec<Finding> {
+    fn findings(&self, _: &[FlowFound], server: &ServerFound) -> Vec<Finding> {
         server.findings.clone()
     }
 

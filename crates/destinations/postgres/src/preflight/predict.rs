@@ -4,8 +4,8 @@ use inrush_engine::native::plan::source_paces;
 use inrush_engine::native::preflight::flow_found::FlowFound;
 use inrush_engine::native::preflight::model::{self, ObservedLoad, SharedSeconds};
 use inrush_engine::native::preflight::predict::{self, LeftToRead, PredictedPhases};
-use inrush_engine::native::preflight::{ReadFound, findings};
-use inrush_engine::preflight::PreflightReport;
+use inrush_engine::native::preflight::ReadFound;
+use inrush_engine::preflight::{Finding, PreflightReport};
 use inrush_system::threads::cores;
 
 use super::measure::Preflight;
@@ -98,7 +98,7 @@ pub fn predict(
         .findings
         .extend(volume.findings(plan, &server.settings));
     if plan.streams < cores() {
-        report.findings.push(findings::tells(format!(
+        report.findings.push(Finding::tells(format!(
             "the run has {} of {} possible streams: as many as the package or --streams says, or as there are pieces \
              of work",
             plan.streams,

@@ -93,7 +93,7 @@ impl ServerFound {
         let wal = wal::measure(&at, plan.streams, WAL_PATIENCE);
         found.wal = found.told(wal, PreflightStep::Log, None)?;
         if ground == Ground::Temporary {
-            found.findings.push(findings::tells(
+            found.findings.push(Finding::tells(
                 "the role may create only temporary tables: the destination's speed was measured \
                  with those, which write no WAL",
             ));

@@ -148,7 +148,8 @@ pub async fn join(
     Ok(run)
 }
 
-fn targets(plan: &ContractPlan) -> Vec<TargetPlan> {
+/// The targets of a plan.
+pub fn targets(plan: &ContractPlan) -> Vec<TargetPlan> {
     plan.flows.iter().map(|flow| flow.target.clone()).collect()
 }
 

@@ -2,13 +2,15 @@
 
 use std::time::Duration;
 
-use inrush_destination::Destination;
+use inrush_destination::{Destination, ExpectedLoad};
 use inrush_package::Package;
+use inrush_rows::finding::Finding;
 use inrush_source::Split;
 
 use super::scratch::Scratch;
 use super::{batches, predict, together};
 use crate::driver::OpenDestination;
+use crate::driver::load::prepare;
 use crate::driver::plan::{ContractEarlier, ContractPlan, RangeUnit};
 use crate::error::Error;
 use crate::pipeline::RunOptions;
@@ -19,6 +21,9 @@ use crate::preflight::measure::MeasuredDestination;
 use crate::preflight::read::ReadFound;
 use crate::preflight::result::{PreflightReport, PreflightStep, StepFound};
 use crate::preflight::{MeasuringTime, PreflightOptions, findings, sample_batches, steps};
+
+/// Why rows are not written, if no [`Scratch`] can be made.
+const NO_SCRATCH: &str = "the destination has no second place for a trial load";
 
 /// A plan that is measured.
 pub struct ContractPreflight<'a> {
@@ -96,7 +101,7 @@ impl MeasuredDestination for ContractPreflight<'_> {
     ) -> Result<String, Error> {
         let measured = Scratch::make(self).and_then(|scratch| {
             let Some(scratch) = scratch else {
-                return Ok("the database behind a driver has no second place for a trial load");
+                return Ok(NO_SCRATCH);
             };
             let mut flows = flows.iter_mut();
             flows.try_for_each(|found| take(&scratch, found, measuring_time))?;
@@ -109,9 +114,23 @@ impl MeasuredDestination for ContractPreflight<'_> {
         }
     }
 
+    fn findings(&self, flows: &[FlowFound], _: &String) -> Vec<Finding> {
+        let targets = prepare::targets(self.plan);
+        let expected = ExpectedLoad {
+            text_bytes: self.text_bytes_left(flows),
+        };
+        let asked = self.destination.hazards(&targets, &expected);
+        asked.unwrap_or_else(|error| {
+            vec![Finding::tells(format!(
+                "the settings of the destination could not be read: {}",
+                findings::words(&error)
+            ))]
+        })
+    }
+
     fn steps(&self, flows: &[FlowFound], why_not: &String) -> Vec<StepFound> {
         vec![
-            StepFound::not_measured(PreflightStep::Network, "the destination is not a server"),
+            StepFound::not_measured(PreflightStep::Network, "only the network to PostgreSQL is measured"),
             steps::destination(flows, self.plan.streams, why_not),
             steps::together(flows, why_not),
         ]
@@ -140,6 +159,19 @@ impl ContractPreflight<'_> {
         let left = units
             .filter(|(at, unit)| unit.is_shared || !kept.get(*at).is_some_and(Option::is_some));
         left.map(|(_, unit)| unit)
+    }
+
+    /// Bytes of text that are left to load, estimated from the sample.
+    fn text_bytes_left(&self, flows: &[FlowFound]) -> u64 {
+        let mut bytes = 0.0;
+        for flow in 0..self.plan.flows.len() {
+            let like = flow_found::like(flows, flow);
+            for split in self.left(flow).flat_map(|unit| &unit.splits) {
+                let stored_bytes = split.size_bytes as f64;
+                bytes += like.map_or(stored_bytes, |like| like.text_bytes_of(split));
+            }
+        }
+        bytes.round() as u64
     }
 }
 

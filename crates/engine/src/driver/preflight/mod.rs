@@ -11,6 +11,7 @@ mod together;
 use std::time::Instant;
 
 use inrush_package::Package;
+use inrush_rows::finding::Finding;
 
 use self::measure::ContractPreflight;
 use crate::driver::OpenDestination;
@@ -56,7 +57,7 @@ pub fn preflight(
     report.streams = plan.streams;
     report
         .findings
-        .extend(plan.notes.iter().map(findings::tells));
+        .extend(plan.notes.iter().map(Finding::tells));
     if let ContractEarlier::Loaded { run, .. } = &plan.earlier {
         report.findings.push(findings::loaded_already(&run.name));
     } else if !plan.flows.is_empty() {

@@ -1,4 +1,4 @@
-//! Hazards of a source for the run that reads it, found before the run begins.
+//! How a run is expected to read a source, for the hazards that a preflight asks for.
 
 /// How a run is expected to read a source.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -22,17 +22,6 @@ impl ExpectedReading {
             None => "how long the run takes is not predicted".to_owned(),
         }
     }
-}
-
-/// A setting or a state of the source's server that stops or disturbs a run.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct SourceHazard {
-    /// The run cannot succeed with it.
-    pub is_fatal: bool,
-    /// Place and problem, in a sentence.
-    pub what: String,
-    /// How to fix it.
-    pub fix: String,
 }
 
 #[cfg(test)]
