@@ -11,6 +11,7 @@
 //!   begin -> OpenRun       the run's lock is held, the run is in the ledger, staging stands
 //!   join -> OpenRun        another process holds the lock; this one loads some of the units
 //!     cancel_handle          ends what is under way, from another thread
+//!     sampler -> SessionSampler   asks the server what the sessions of streams do
 //!     open_stream -> UnitStream   one for each of the engine's threads
 //!       begin(Quick | Careful), write*, commit | abort
 //!       finish                 a unit that several streams have filled is complete
@@ -55,6 +56,7 @@ use crate::expected_load::ExpectedLoad;
 use crate::layout::{Filling, Layout, PublishesInto, SplitFacts};
 use crate::ledger_records::{NewRun, PastRun, RunRecord, UnitRecord};
 use crate::rows_not_taken::Written;
+use crate::sampling::SessionSampler;
 use crate::steps::{RunSteps, StepsRequest};
 use crate::sums::{ColumnForm, StagedSums};
 use crate::target::{ResolvedType, TargetFacts, TargetName, TargetPlan};
@@ -212,6 +214,12 @@ pub trait OpenRun: Send + Sync {
     /// A stream for one thread.
     fn open_stream(&self) -> Result<Box<dyn UnitStream + '_>>;
 
+    /// Asks the server what the [sessions of streams](UnitStream::session_number) do; `None` if there is no server, or if it
+    /// cannot be asked. It connects when it is first asked, so that it never takes the last connection from the streams.
+    fn sampler(&self) -> Option<Box<dyn SessionSampler>> {
+        None
+    }
+
     /// From now on no process that [joined](Destination::join) the run commits. When this returns, the ledger has all
     /// that they have committed. A destination that no process can join has nothing to do.
     fn shut_out(&self) -> Result<()> {
@@ -303,6 +311,12 @@ impl<'a> UnitPart<'a> {
 
 /// The connection of one thread to staging.
 pub trait UnitStream {
+    /// The number of its session on the server, for [`OpenRun::sampler`]; `None` if it has none. A stream that connects again has
+    /// another one.
+    fn session_number(&self) -> Option<i32> {
+        None
+    }
+
     /// Begins a unit, or a part of one.
     fn begin(&mut self, unit: &UnitPart<'_>, method: LoadMethod) -> Result<()>;
 

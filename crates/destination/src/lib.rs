@@ -16,6 +16,7 @@ pub mod layout;
 pub mod ledger_records;
 pub mod ledger_row;
 pub mod rows_not_taken;
+pub mod sampling;
 pub mod sharers;
 pub mod staging_name;
 pub mod steps;
@@ -34,6 +35,7 @@ pub use layout::{Filling, Layout, LayoutError, PublishesInto, SplitFacts, UnitLa
 pub use ledger_records::{NewRun, PastRun, RunRecord, RunState, UnitRecord};
 pub use ledger_row::LedgerRow;
 pub use rows_not_taken::{Adapted, Misfit, RefusedRow, Written};
+pub use sampling::{FileBytes, SessionSampler};
 pub use sharers::{Sharer, refuse_sharers};
 pub use steps::{Action, RunSteps, StatementEnd, Step, StepsRequest, StepsTarget, Times};
 pub use sums::{ColumnForm, ExactSum, StagedSums};

@@ -6,7 +6,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use inrush_verdict::BackendState;
+use inrush_verdict::SeenSession;
 
 use crate::error::SourceError;
 
@@ -21,19 +21,6 @@ pub struct ReadingSession {
     pub is_remote: bool,
     /// The shortest round trip so far, microseconds; `None` without TCP.
     pub round_trip_us: Option<u32>,
-}
-
-/// What a session was doing at a sample.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct SeenSession {
-    /// The server's process that serves the session.
-    pub process_id: i32,
-    /// The state of that process.
-    pub state: BackendState,
-    /// The wait event, such as `IO:DataFileRead`.
-    pub event: Option<String>,
-    /// The sessions whose lock it waits for, in words without a secret.
-    pub blockers: Vec<String>,
 }
 
 /// Asks a server what sessions do. One thread calls it, about ten times a second, while others read.

@@ -24,6 +24,8 @@ pub(crate) struct Header {
     pub(crate) status: u8,
     /// Bytes of the packet, header included.
     pub(crate) bytes: usize,
+    /// The number of the session on the server ([MS-TDS] 2.2.3.1.4); 0 if the server does not tell.
+    pub(crate) session_number: u16,
 }
 
 impl Header {
@@ -33,6 +35,7 @@ impl Header {
             kind: bytes[0],
             status: bytes[1],
             bytes: usize::from(u16::from_be_bytes([bytes[2], bytes[3]])),
+            session_number: u16::from_be_bytes([bytes[4], bytes[5]]),
         }
     }
 

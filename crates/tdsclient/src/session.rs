@@ -93,6 +93,12 @@ impl Session {
         &self.facts
     }
 
+    /// The number of the session on the server (`@@SPID`); `None` if the server does not tell.
+    pub fn number_on_server(&self) -> Option<u16> {
+        let number = self.transport.session_number();
+        (number != 0).then_some(number)
+    }
+
     /// True if a transaction is open.
     pub fn is_in_transaction(&self) -> bool {
         self.transaction != 0
@@ -107,6 +113,14 @@ impl Session {
     pub fn run(&mut self, sql: &str) -> Result<Answer> {
         self.send_batch(sql)?;
         self.receive()
+    }
+
+    /// Like [`run`](Self::run); fails and closes the connection if the answer takes longer than this.
+    pub fn run_within(&mut self, sql: &str, timeout: Duration) -> Result<Answer> {
+        self.transport.limit(Some(timeout));
+        let answer = self.run(sql);
+        self.transport.limit(None);
+        answer
     }
 
     /// Runs a query, and returns its columns. [`next_rows`](Self::next_rows) reads its rows as they come.

@@ -48,6 +48,8 @@ pub(crate) struct Transport {
     deadline: Option<Instant>,
     heeds_interrupt: bool,
     attention_is_sent: bool,
+    /// As the last packet had it; 0 before.
+    session_number: u16,
 }
 
 impl Transport {
@@ -86,6 +88,7 @@ impl Transport {
                         deadline: Some(deadline),
                         heeds_interrupt: true,
                         attention_is_sent: false,
+                        session_number: 0,
                     });
                 }
                 Err(error) => last = error.to_string(),
@@ -285,9 +288,15 @@ impl Transport {
         Ok(payload)
     }
 
+    /// The number of the session on the server; 0 if the server does not tell.
+    pub(crate) fn session_number(&self) -> u16 {
+        self.session_number
+    }
+
     /// Receives a packet and appends its payload. Returns true if it is the last one of its message.
     pub(crate) fn receive_packet(&mut self, payload: &mut Vec<u8>) -> Result<bool> {
         let header = self.header()?;
+        self.session_number = header.session_number;
         while self.input.len() < header.bytes {
             self.fill()?;
         }

@@ -284,6 +284,15 @@ fn destination_disk(facts: &Facts) -> String {
     let wal_s = facts.parts.of(Part::Wal);
     let data_s = facts.parts.of(Part::DataFile);
     let server = facts.measurements.server.as_ref();
+    if facts.is_sql_server() {
+        return match wal_s >= data_s {
+            true => "Put the files of the log on a faster disk of their own, and give them their size before the load; under the \
+                     recovery model FULL all rows are logged, under BULK_LOGGED only pages"
+                .to_owned(),
+            false => "Put the data files on faster disks, several files to a filegroup, and give them their size before the load"
+                .to_owned(),
+        };
+    }
     let wal_bytes = server.and_then(|server| server.wal_bytes).unwrap_or(0) as f64;
     let requested = server
         .and_then(|server| server.checkpoints_requested)
@@ -313,6 +322,13 @@ fn destination_disk(facts: &Facts) -> String {
 }
 
 fn destination_locks(facts: &Facts) -> String {
+    if facts.parts.of(Part::Internal) > facts.parts.of(Part::Lock) && facts.is_sql_server() {
+        return format!(
+            "Load with fewer streams than {}, or put several data files into the filegroup: too many sessions wait for the same \
+             pages",
+            facts.streams.len()
+        );
+    }
     if facts.parts.of(Part::Internal) > facts.parts.of(Part::Lock) {
         return format!(
             "Load with fewer streams than {}, or cut the table into more partitions: too many backends fill the same table at \

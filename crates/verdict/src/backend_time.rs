@@ -4,6 +4,7 @@
 use crate::measurements::{BackendSeries, BackendState};
 use crate::samples::{Joint, States};
 use crate::timeline::seconds_of;
+use crate::wait_events::is_other;
 
 /// The system's figures of a backend's process, compared with the samples of its waits.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -157,18 +158,4 @@ fn waits_for_workers(event: &str) -> bool {
     ["Parallel", "ExecuteGather", "BgWorker", "Hash", "BtreePage"]
         .iter()
         .any(|workers| event.starts_with(workers))
-}
-
-/// True if the event belongs to none of the other states.
-pub(crate) fn is_other(event: &str) -> bool {
-    [
-        "IPC:",
-        "Timeout:",
-        "Activity:",
-        "Extension:",
-        "InjectionPoint:",
-    ]
-    .iter()
-    .any(|class| event.starts_with(class))
-        && event != "IPC:SyncRep"
 }

@@ -1,6 +1,5 @@
 //! The evidence for each cause, in words and figures. The first clause of each is printed in the verdict's line.
 
-use crate::backend_time::is_other;
 use crate::cpu::{Cpu, Holder};
 use crate::facts::Facts;
 use crate::measurements::{BackendState, Phase, StoredUnits};
@@ -10,6 +9,7 @@ use crate::samples::Group;
 use crate::source_words;
 use crate::timeline::seconds_of;
 use crate::verdict::Cause;
+use crate::wait_events::{is_internal, is_of_disk, is_other};
 use inrush_rows::quantity::{count, counted};
 
 /// A share below it is not worth a clause.
@@ -392,9 +392,7 @@ pub(crate) fn named(events: &[(&str, u64)], whole: f64) -> String {
 
 fn destination_disk(facts: &Facts) -> Vec<String> {
     let mut clauses = Vec::new();
-    let events = facts.events(|event| {
-        event.starts_with("IO:") || event.starts_with("LWLock:WAL") || event == "IPC:SyncRep"
-    });
+    let events = facts.events(is_of_disk);
     if !events.is_empty() {
         clauses.push(format!(
             "of all samples of the backends, {}",
@@ -433,6 +431,14 @@ fn destination_disk(facts: &Facts) -> Vec<String> {
                 seconds(facts.load_s)
             ));
         }
+        for (grown, files) in [
+            (server.log_growth_bytes, "the files of its log"),
+            (server.data_growth_bytes, "its data files"),
+        ] {
+            if let Some(grown) = grown.filter(|&grown| grown > 0) {
+                clauses.push(format!("{files} grew by {}", bytes(grown as f64)));
+            }
+        }
     }
     let disks_are_known = !facts.measurements.machine.disk_busy_ms.is_empty();
     if disks_are_known && (facts.is_local() || clauses.is_empty()) {
@@ -461,11 +467,7 @@ fn destination_locks(facts: &Facts) -> Vec<String> {
         ));
     }
     if facts.share(internal_s) >= WORTH {
-        let events = facts.events(|event| {
-            let is_internal = event.starts_with("LWLock:") || event.starts_with("BufferPin:");
-            (is_internal && !event.starts_with("LWLock:WAL") && event != "LWLock:BufferIO")
-                || event == "Lock:extend"
-        });
+        let events = facts.events(is_internal);
         let words = if events.is_empty() {
             String::new()
         } else {
@@ -557,10 +559,13 @@ fn undecided(facts: &Facts) -> Vec<String> {
                 facts.destination()
             )
         } else {
+            let server = facts.measurements.server.as_ref();
+            let reason = server.and_then(|server| server.not_sampled.as_deref());
             format!(
-                "streams waited {} for the {}, which did not report what it was doing",
+                "streams waited {} for the {}, which did not report what it was doing{}",
                 seconds(unsampled_s),
-                facts.destination()
+                facts.destination(),
+                reason.map_or_else(String::new, |reason| format!(": {reason}"))
             )
         });
     }

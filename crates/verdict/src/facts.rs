@@ -3,7 +3,7 @@
 use crate::attribute::Attributed;
 use crate::cpu::{Cpu, Holder};
 use crate::feeding::Feeding;
-use crate::measurements::{BackendSeries, FeedSeries, Measurements, Phase, StreamSeries};
+use crate::measurements::{BackendSeries, FeedSeries, Measurements, Phase, ServerKind, StreamSeries};
 use crate::network::Link;
 use crate::parts::{ByPart, Part};
 use crate::samples::{Group, Joint, is_too_short};
@@ -90,6 +90,12 @@ impl<'a> Facts<'a> {
     pub(crate) fn is_local(&self) -> bool {
         let server = self.measurements.server.as_ref();
         server.is_some_and(|server| server.is_local)
+    }
+
+    /// The destination is SQL Server.
+    pub(crate) fn is_sql_server(&self) -> bool {
+        let server = self.measurements.server.as_ref();
+        server.is_some_and(|server| server.kind == ServerKind::SqlServer)
     }
 
     /// The fix that lets the server extension store rows, if most units went by COPY for a reason with a known fix.

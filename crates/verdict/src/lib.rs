@@ -31,14 +31,15 @@ mod tally;
 mod timeline;
 mod too_short;
 mod verdict;
+mod wait_events;
 mod waits;
 
 pub use decide::verdict;
 pub use measurements::{
     BackendSamples, BackendSeries, BackendState, FeedSeries, MachineSeries, Measurements, PHASES,
-    Phase, ServerMeasurements, SourceServerMeasurements, StoredUnits, StreamSeries, TableSeries,
+    Phase, ServerKind, ServerMeasurements, SourceServerMeasurements, StoredUnits, StreamSeries, TableSeries,
     TcpSeries,
 };
-pub use tally::BackendTally;
+pub use tally::{BackendTally, SeenSession};
 pub use too_short::is_too_short;
 pub use verdict::{Advice, Cause, CauseShare, StreamAttribution, Verdict};

@@ -160,13 +160,16 @@ pub enum BackendState {
     Cpu,
     /// `Client`: it waits for bytes from the loader, or until the loader or the network takes its bytes.
     Client,
-    /// Writing, flushing or inserting WAL (`IO:WAL*`, `LWLock:WAL*`, `IPC:SyncRep`, but not `Timeout:VacuumDelay`).
+    /// Writing, flushing or inserting WAL (`IO:WAL*`, `LWLock:WAL*`, `IPC:SyncRep`, but not `Timeout:VacuumDelay`); the log of
+    /// SQL Server (`Tran Log IO`, `Log Rate Governor`, `Replication`).
     Wal,
-    /// Reading, writing, extending or flushing data files (`IO:DataFile*` and other IO, `LWLock:BufferIO`).
+    /// Reading, writing, extending or flushing data files (`IO:DataFile*` and other IO, `LWLock:BufferIO`; `Buffer IO`
+    /// and `Other Disk IO` of SQL Server).
     DataFile,
     /// Waiting for a heavyweight lock of another session (`Lock`, except `Lock:extend`).
     Lock,
-    /// Waiting for an internal lock of the server (`LWLock`, `Lock:extend`, `BufferPin`).
+    /// Waiting for an internal lock of the server (`LWLock`, `Lock:extend`, `BufferPin`; `Latch` and `Buffer Latch` of
+    /// SQL Server).
     Internal,
     /// Between statements or transactions: it waits for the loader.
     Idle,
@@ -262,6 +265,28 @@ pub struct TableSeries {
     pub stored_bytes: Vec<u64>,
 }
 
+/// The kind of a server.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub enum ServerKind {
+    /// PostgreSQL.
+    #[default]
+    #[serde(rename = "postgresql")]
+    PostgreSql,
+    /// SQL Server.
+    #[serde(rename = "sqlserver")]
+    SqlServer,
+}
+
+impl ServerKind {
+    #[allow(
+        clippy::trivially_copy_pass_by_ref,
+        reason = "serde passes a reference"
+    )]
+    fn is_default(&self) -> bool {
+        *self == ServerKind::default()
+    }
+}
+
 /// Data that the destination's server reported.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ServerMeasurements {
@@ -269,6 +294,18 @@ pub struct ServerMeasurements {
     pub is_local: bool,
     /// Milliseconds between two samples of its backends' states.
     pub sample_ms: u32,
+    /// Its kind.
+    #[serde(default, skip_serializing_if = "ServerKind::is_default")]
+    pub kind: ServerKind,
+    /// Why its backends were not sampled, or not any more.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub not_sampled: Option<String>,
+    /// Bytes by which the files of the database's log grew while the streams ran.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub log_growth_bytes: Option<u64>,
+    /// Bytes by which the data files of the database grew while the streams ran.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub data_growth_bytes: Option<u64>,
     /// Bytes of WAL that the whole server wrote while the streams ran.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub wal_bytes: Option<u64>,

@@ -8,6 +8,19 @@ use crate::measurements::{BackendSamples, BackendSeries, BackendState, Phase};
 /// The most holders of locks that are named.
 const BLOCKERS_MAX: usize = 5;
 
+/// What a session of a server was doing at a sample.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SeenSession {
+    /// The server's process that serves the session, or the session's number.
+    pub process_id: i32,
+    /// The state of that process.
+    pub state: BackendState,
+    /// The wait event, such as `IO:DataFileRead`.
+    pub event: Option<String>,
+    /// The sessions whose lock it waits for, in words without a secret.
+    pub blockers: Vec<String>,
+}
+
 /// The samples of one backend, or of the backends that served a stream one after the other.
 #[derive(Clone, Debug, Default)]
 pub struct BackendTally {

@@ -536,6 +536,46 @@ fn too_many_backends_at_one_table() {
 }
 
 #[test]
+fn waits_of_sql_server_are_named_by_their_categories() {
+    let logging = stream(&[(Convert, 0.1), (SendWait, 0.2), (ServerWait, 0.68)])
+        .seen(ServerWait, &[(Wal, 125), (Cpu, 6)])
+        .seen(SendWait, &[(Cpu, 30), (Client, 8)])
+        .event("Tran Log IO:WRITELOG", 125);
+    let verdict = expect(
+        &run(20.0).streams(2, &logging).sql_server(3_000_000_000),
+        Cause::DestinationDisk,
+    );
+    let evidence = &verdict.causes[0].evidence;
+    assert!(evidence[0].contains("Tran Log IO:WRITELOG"), "{evidence:?}");
+    let grown = "the files of its log grew by 3.0 GB";
+    assert!(evidence.iter().any(|it| it == grown), "{evidence:?}");
+    let change = advice(&verdict).change.clone();
+    assert!(change.contains("files of the log"), "{change}");
+    let crowded = stream(&[(Convert, 0.1), (SendWait, 0.85)])
+        .seen(SendWait, &[(Internal, 120), (Cpu, 40), (Client, 4)])
+        .event("Buffer Latch:PAGELATCH_UP", 120);
+    let verdict = expect(
+        &run(20.0).streams(16, &crowded).sql_server(0),
+        Cause::DestinationLocks,
+    );
+    let evidence = verdict.causes[0].evidence.join("; ");
+    assert!(evidence.contains("Buffer Latch:PAGELATCH_UP"), "{evidence}");
+    let change = advice(&verdict).change.clone();
+    assert!(change.contains("data files"), "{change}");
+}
+
+#[test]
+fn the_reason_for_missing_samples_is_told() {
+    let waiting = stream(&[(Convert, 0.1), (ServerWait, 0.88)]);
+    let mut run = run(20.0).streams(2, &waiting).sql_server(0);
+    let server = run.0.server.as_mut().expect("a server");
+    server.not_sampled = Some("the login lacks the right VIEW SERVER STATE".to_owned());
+    let verdict = expect(&run, Cause::Undecided);
+    let evidence = verdict.causes[0].evidence.join("; ");
+    assert!(evidence.contains("lacks the right VIEW SERVER STATE"), "{evidence}");
+}
+
+#[test]
 fn a_pace_that_was_asked_for() {
     let paced = stream(&[(PaceWait, 0.8), (Convert, 0.1), (SendWait, 0.08)])
         .seen(SendWait, &[(Cpu, 9), (Client, 3)]);

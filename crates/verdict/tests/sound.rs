@@ -2,7 +2,7 @@
 
 use inrush_verdict::{
     BackendSamples, BackendSeries, BackendState, FeedSeries, MachineSeries, Measurements, PHASES,
-    Phase, ServerMeasurements, SourceServerMeasurements, StoredUnits, StreamSeries, TableSeries,
+    Phase, ServerKind, ServerMeasurements, SourceServerMeasurements, StoredUnits, StreamSeries, TableSeries,
     TcpSeries, verdict,
 };
 use proptest::collection::{btree_map, vec};
@@ -144,8 +144,15 @@ prop_compose! {
         wal_bytes in option::of(any::<u64>()),
         checkpoints_timed in option::of(any::<u64>()),
         checkpoints_requested in option::of(any::<u64>()),
+        kind in prop::sample::select(vec![ServerKind::PostgreSql, ServerKind::SqlServer]),
+        not_sampled in option::of(".*"),
+        log_growth_bytes in option::of(any::<u64>()),
+        data_growth_bytes in option::of(any::<u64>()),
     ) -> ServerMeasurements {
-        ServerMeasurements { is_local, sample_ms, wal_bytes, checkpoints_timed, checkpoints_requested }
+        ServerMeasurements {
+            is_local, sample_ms, wal_bytes, checkpoints_timed, checkpoints_requested, kind, not_sampled, log_growth_bytes,
+            data_growth_bytes,
+        }
     }
 }
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -38,6 +39,9 @@ class SessionBase:
     def __init__(self, database: Database, look: Callable[[], None] = lambda: None) -> None:
         self.database = database
         self.number = next(_numbers)
+        database.sessions[self.number] = self
+        # The wait type and the owner of a lock that it waits for, while it waits.
+        self.wait: tuple[str, Callable[[], set[Any]]] | None = None
         self._look = look
         self._transaction: Transaction | None = None
         # The transaction of a statement without BEGIN TRANSACTION.
@@ -62,14 +66,26 @@ class SessionBase:
     def lock(self, resource: Any, mode: str, owner: Any = None) -> None:
         """Take a lock until the transaction ends."""
         locks = self.database.locks
-        locks.take(owner or self.transaction, resource, mode, self.lock_timeout, self._look)
+        owner = owner or self.transaction
+        with self._waiting(mode, lambda: locks.blockers(owner, resource, mode)):
+            locks.take(owner, resource, mode, self.lock_timeout, self._look)
+
+    @contextmanager
+    def _waiting(self, mode: str, blockers: Callable[[], set[Any]]) -> Iterator[None]:
+        """Let others see what this session waits for, if it has to wait."""
+        self.wait = ("LCK_M_" + mode.upper().replace("-", "_"), blockers)
+        try:
+            yield
+        finally:
+            self.wait = None
 
     def _pass(self, resource: Any, mode: str) -> None:
         """Wait until a lock would be granted, and do not keep it."""
         locks = self.database.locks
         own = self.transaction
         blockers = lambda: locks.blockers(own, resource, mode)  # noqa: E731
-        locks.wait(blockers, own, self.lock_timeout, self._look)
+        with self._waiting(mode, blockers):
+            locks.wait(blockers, own, self.lock_timeout, self._look)
 
     def _key(self, name: Name) -> tuple[str, str]:
         schema = (name.schema or "dbo").lower()

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from .catalog_files import FILES
 from .catalog_places import PLACES
+from .catalog_sessions import requests, sessions
 from .catalog_view import View, view
 from .columnstore import rowgroups
 from .errors import NotInDoubleError, SqlError
@@ -55,6 +56,10 @@ def catalog_view(session: SessionBase, name: str, object_id: int | None) -> View
         return _columns(tables)
     if name in PLACES:
         return PLACES[name](database, tables)
+    if name == "dm_exec_requests":
+        return requests(session)
+    if name == "dm_exec_sessions":
+        return sessions(session)
     if name in FILES:
         return FILES[name](database)
     if name == "allocation_units":

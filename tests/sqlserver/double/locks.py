@@ -60,6 +60,9 @@ class Locks:
         end = None if timeout is None else time.monotonic() + timeout
         try:
             while others := blockers():
+                if owner not in self._waits:
+                    # For tests that wait until somebody waits.
+                    self.changed.notify_all()
                 self._waits[owner] = others
                 if self._waits_for_itself(owner):
                     raise SqlError(1205)

@@ -17,6 +17,8 @@ from .semi_join import Equality, conditions, equality
 from .storage import Chunk, Database, Row, Table, View
 from .types import TEXT, Column
 
+_SQL_SERVER_2022 = 16
+
 
 class Queries(SessionBase):
     """A session that reads."""
@@ -199,7 +201,8 @@ class Queries(SessionBase):
     def _await(self, part: Row | Chunk) -> None:
         own = self.transaction
         blockers = lambda: {part.owner} - {None, own}  # noqa: E731
-        self.database.locks.wait(blockers, own, self.lock_timeout, self._look)
+        with self._waiting("S", blockers):
+            self.database.locks.wait(blockers, own, self.lock_timeout, self._look)
 
     def _lock_sources(self, sources: list[Source]) -> None:
         """Take the locks of a query when it begins, even if it reads no row."""
@@ -345,6 +348,14 @@ class Queries(SessionBase):
             scopes.sort(key=key, reverse=descending)
         return scopes
 
+    def _has_right(self, right: str) -> int | None:
+        """Return HAS_PERMS_BY_NAME; NULL for a right that the version does not have."""
+        major = int(str(self.database.properties["PRODUCTVERSION"]).split(".")[0])
+        if right == "VIEW SERVER PERFORMANCE STATE" and major < _SQL_SERVER_2022:
+            return None
+        assert right.endswith(" STATE"), right
+        return int(self.database.shows_server_state)
+
     def _used_pages(self, name: str, file_property: str) -> int | None:
         if file_property != "SpaceUsed":
             raise NotInDoubleError(f"FILEPROPERTY {file_property}")
@@ -360,6 +371,7 @@ class Queries(SessionBase):
             "SCHEMA_NAME": lambda: "dbo",
             "DB_NAME": lambda: self.database.name,
             "TYPE_NAME": lambda: values[0],
+            "HAS_PERMS_BY_NAME": lambda: self._has_right(values[2]),
             "FILEPROPERTY": lambda: self._used_pages(*values),
             "SERVERPROPERTY": lambda: self.database.properties.get(values[0].upper()),
         }

@@ -203,7 +203,8 @@ class Rows(Queries):
         own = self.transaction
         for row in found:
             blockers = lambda row=row: row.shares - {own}  # noqa: E731
-            self.database.locks.wait(blockers, own, self.lock_timeout, self._look)
+            with self._waiting("X", blockers):
+                self.database.locks.wait(blockers, own, self.lock_timeout, self._look)
             row.owner = own
             own.rows.append(row)
         own.tables.add(table)

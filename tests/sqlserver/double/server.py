@@ -7,6 +7,7 @@ import socket
 import ssl
 import struct
 import threading
+import time
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -64,6 +65,8 @@ class Double:
     refuses_early: bool = False
     # A bulk load with more rows is refused: the server is full (error 1105).
     rows_max: int | None = None
+    # Seconds that the server works after the last packet of each bulk load.
+    bulk_seconds: float = 0
     # The first batch with this in it is run, and its connection ends before the answer.
     loses_answer_to: str | None = None
     port: int = 0
@@ -205,7 +208,12 @@ class Client:
         packets = b""
         for index, piece in enumerate(pieces):
             status = 1 if index == len(pieces) - 1 else 0
-            packets += struct.pack(">BBHHBB", kind, status, len(piece) + 8, 0, index + 1 & 255, 0)
+            # "SPID is the process ID on the server, corresponding to the current connection"
+            # ([MS-TDS] 2.2.3.1.4).
+            number = self.session.number
+            packets += struct.pack(
+                ">BBHHBB", kind, status, len(piece) + 8, number, index + 1 & 255, 0
+            )
             packets += piece
         self._write(packets)
 
@@ -396,6 +404,7 @@ class Client:
             _, is_last, payload = self._packet()
             self.session.feed(payload)
             refused = bulk.error is not None and self._server.refuses_early
+        time.sleep(self._server.bulk_seconds)
         try:
             result = self.session.end_bulk()
         except SqlError as error:

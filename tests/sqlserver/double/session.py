@@ -31,6 +31,7 @@ class Session(Switching):
                 self.database.roll_back(self._transaction)
                 self._transaction = None
             self.database.locks.release(self)
+            self.database.sessions.pop(self.number, None)
 
     def run(self, sql: str) -> Iterator[Result]:
         """Run a batch: the results of its statements, until one fails."""

@@ -180,6 +180,9 @@ class Database:
         # Instant file initialization; whether the login may see the server's state.
         self.grows_files_at_once = True
         self.shows_server_state = True
+        # The sessions by their numbers, and what all requests wait for, if it is not a lock.
+        self.sessions: dict[int, Any] = {}
+        self.wait_type: str | None = None
         # Indexed views, with the table that each reads.
         self.indexed_views: dict[str, str] = {}
         self.functions: dict[str, PartitionFunction] = {}

@@ -230,6 +230,7 @@ impl Destination for SqlServer {
     fn begin(&self, run: &NewRun, targets: &[TargetPlan]) -> Result<Box<dyn OpenRun>> {
         Ok(Box::new(SqlRun::begin(
             &self.options,
+            &self.server,
             &self.ledger,
             run,
             targets,

@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use inrush_destination::sums::{ColumnForm, StagedSums};
 use inrush_destination::{
     CancelRun, Error, NewRun, OpenRun, PublishStep, Published, Result, RunRecord, RunState,
-    TargetPlan, UnitStream,
+    SessionSampler, TargetPlan, UnitStream,
 };
 use inrush_rows::ids::{RunId, RunKey, UnitKey};
 use inrush_tdsclient::Interrupt;
@@ -21,6 +21,8 @@ use crate::ledger::{Ledger, StoredRun};
 use crate::lock;
 use crate::options::Options;
 use crate::publish;
+use crate::sampler::Sampler;
+use crate::server::Server;
 use crate::staging::{self, Staging};
 use crate::stream::Stream;
 use crate::sums;
@@ -43,6 +45,7 @@ pub struct SqlRun {
     pub ledger: Ledger,
     /// The connection's options.
     pub options: Arc<Options>,
+    server: Server,
     streams: AtomicUsize,
 }
 
@@ -50,6 +53,7 @@ impl SqlRun {
     /// Begins a run, or resumes a stopped one.
     pub fn begin(
         options: &Arc<Options>,
+        server: &Server,
         ledger: &Ledger,
         run: &NewRun,
         targets: &[TargetPlan],
@@ -77,6 +81,7 @@ impl SqlRun {
             bulk_targets,
             ledger: ledger.clone(),
             options: Arc::clone(options),
+            server: server.clone(),
             streams: AtomicUsize::new(0),
         })
     }
@@ -241,6 +246,16 @@ impl OpenRun for SqlRun {
         let number = self.streams.fetch_add(1, Ordering::Relaxed);
         let session = self.connect(number)?;
         Ok(Box::new(Stream::new(self, number, session)))
+    }
+
+    /// Babelfish has no view of what sessions wait for.
+    fn sampler(&self) -> Option<Box<dyn SessionSampler>> {
+        if self.server.is_babelfish {
+            return None;
+        }
+        let (options, interrupt) = (Arc::clone(&self.options), Arc::clone(&self.interrupt.0));
+        let of_databases = self.server.has_rights_of_databases_only;
+        Some(Box::new(Sampler::new(options, interrupt, of_databases)))
     }
 
     fn staged_rows(&self) -> Result<Vec<u64>> {

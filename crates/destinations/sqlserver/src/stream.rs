@@ -56,6 +56,10 @@ impl<'a> Stream<'a> {
 }
 
 impl UnitStream for Stream<'_> {
+    fn session_number(&self) -> Option<i32> {
+        self.session.as_ref()?.number_on_server()
+    }
+
     /// All units of a target share its staging table.
     fn begin(&mut self, unit: &UnitPart<'_>, method: LoadMethod) -> Result<()> {
         let target = unit.target;

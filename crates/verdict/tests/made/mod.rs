@@ -4,7 +4,7 @@
 
 use inrush_verdict::{
     Advice, BackendSamples, BackendSeries, BackendState, Cause, FeedSeries, MachineSeries,
-    Measurements, Phase, SourceServerMeasurements, StoredUnits, StreamSeries, TableSeries,
+    Measurements, Phase, ServerKind, SourceServerMeasurements, StoredUnits, StreamSeries, TableSeries,
     TcpSeries, Verdict,
 };
 
@@ -60,6 +60,14 @@ impl Run {
     /// A server somewhere else.
     pub fn remote(mut self) -> Run {
         self.0.server.get_or_insert_default().is_local = false;
+        self
+    }
+
+    /// A SQL Server somewhere else, whose files grew.
+    pub fn sql_server(mut self, log_growth_bytes: u64) -> Run {
+        let server = self.0.server.get_or_insert_default();
+        server.kind = ServerKind::SqlServer;
+        server.log_growth_bytes = Some(log_growth_bytes);
         self
     }
 

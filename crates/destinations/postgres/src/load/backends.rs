@@ -211,6 +211,7 @@ impl<'a> ServerBackends<'a> {
             wal_bytes: difference(|totals| totals.wal_bytes),
             checkpoints_timed: difference(|totals| totals.checkpoints_timed),
             checkpoints_requested: difference(|totals| totals.checkpoints_requested),
+            ..ServerMeasurements::default()
         };
         Some((server, asked.flatten().map_or(0, |(ran, _)| ran)))
     }

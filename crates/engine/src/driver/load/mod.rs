@@ -2,7 +2,8 @@
 //!
 //! [`prepare`] opens the destination, plans, and holds the run's lock; [`prepared`] is the run with the work that it keeps;
 //! [`streams`] runs the streams, each of which loads units through its [`stream`]; [`conclude`] reads the ledger and
-//! publishes; [`reload`] loads units again if the target refuses a row then. The order of the steps is [`crate::run`]'s.
+//! publishes; [`reload`] loads units again if the target refuses a row then. [`session_samples`] asks the destination's server
+//! what the sessions of the streams do. The order of the steps is [`crate::run`]'s.
 
 mod conclude;
 mod kept;
@@ -10,6 +11,7 @@ mod ledger_checks;
 pub mod prepare;
 mod prepared;
 mod reload;
+mod session_samples;
 mod staged_sums;
 mod stream;
 mod streams;

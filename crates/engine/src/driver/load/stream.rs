@@ -38,6 +38,13 @@ pub struct ContractStream<'a> {
 }
 
 impl ContractStream<'_> {
+    /// Tells the meter the session of the stream on the destination's server.
+    pub fn note_session(&self) {
+        if let Some(session) = self.stream.borrow().session_number() {
+            self.gauge.served_by(session, None);
+        }
+    }
+
     /// The key of the record that commits a part of a unit.
     fn record_key(&self, (flow, unit): UnitPlace, part: Part) -> UnitKey {
         self.context.run.plan.flows[flow].units[unit].record_key(part)
@@ -151,6 +158,8 @@ impl UnitTransaction for RecordTransaction<'_, '_> {
             publishes_into: &unit.publishes_into,
         };
         stream.borrow_mut().begin(&part, self.method)?;
+        // A stream that was rolled back may have another session.
+        target.note_session();
         drop(waiting);
         let mut gathered = Gathered::new(&flow.reading, false);
         let splits = 0..work.split_count();

@@ -5,11 +5,13 @@ use std::sync::Arc;
 
 use super::ContractContext;
 use super::conclude::stopped_by;
+use super::session_samples::SessionSamples;
 use super::stream::ContractStream;
 use crate::driver::plan::ContractFlow;
 use crate::error::Error;
 use crate::gauge::Gauge;
 use crate::load::LoadRun;
+use crate::pipeline::metering::Backends;
 use crate::pipeline::results::StreamResult;
 use crate::pipeline::row_loop;
 use crate::pipeline::stream_threads::{self, Queue};
@@ -25,7 +27,9 @@ pub fn run(
 ) -> Result<(), Error> {
     let queue = Queue::new(work.into());
     let load_run = context.load_run();
-    let subjects = context.subjects(gauges, None);
+    let samples = SessionSamples::new(context.run.open.sampler(), gauges.len());
+    let backends = samples.map(|samples| Box::new(samples) as Box<dyn Backends>);
+    let subjects = context.subjects(gauges, backends);
     let ended = stream_threads::run(
         context.runtime,
         context.stop,
@@ -85,6 +89,7 @@ fn work_off(
         gauge,
         stream: RefCell::new(stream.as_mut()),
     };
+    target.note_session();
     let loaded = row_loop::blocking(load_run.work_off(&target, number, first, queue, result));
     if loaded.is_err() {
         // The first error is reported; an error of the rollback adds nothing to it.

@@ -1,0 +1,52 @@
+"""The catalog of the double: its sessions, and what their requests wait for.
+
+The columns are those of sys.dm_exec_requests and sys.dm_exec_sessions
+(https://learn.microsoft.com/sql/relational-databases/system-dynamic-management-views/). Only
+sessions with a request have a row in the first one. Without VIEW SERVER STATE a login sees its own
+session and no other.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from .catalog_view import View, view
+
+if TYPE_CHECKING:
+    from .base import SessionBase
+
+
+def _sessions(asking: SessionBase) -> list[Any]:
+    database = asking.database
+    shown = list(database.sessions.values()) if database.shows_server_state else [asking]
+    return sorted(shown, key=lambda one: int(one.number))
+
+
+def _holder(asking: SessionBase, owners: set[Any]) -> int:
+    """Return the number of a session that owns one of these locks; 0 if there is none."""
+    for session in asking.database.sessions.values():
+        if session in owners or session._transaction in owners:
+            return int(session.number)
+    return 0
+
+
+def requests(asking: SessionBase) -> View:
+    """Return sys.dm_exec_requests."""
+    rows = []
+    for session in _sessions(asking):
+        if session.wait is not None:
+            wait_type, blockers = session.wait
+            rows.append([session.number, "suspended", wait_type, _holder(asking, blockers())])
+        elif session is asking:
+            rows.append([session.number, "running", None, 0])
+        elif session.bulk is not None:
+            wait_type = asking.database.wait_type
+            status = "running" if wait_type is None else "suspended"
+            rows.append([session.number, status, wait_type, 0])
+    return view("session_id status wait_type blocking_session_id", rows)
+
+
+def sessions(asking: SessionBase) -> View:
+    """Return sys.dm_exec_sessions."""
+    rows = [[one.number, "tester", "a test", "sleeping"] for one in _sessions(asking)]
+    return view("session_id login_name program_name status", rows)

@@ -1,0 +1,122 @@
+"""Meters of a load into the double: what its sessions wait for, the verdict, and the files' growth."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import pytest
+
+from harness.command import CLEAN
+from harness.packages import flow, package
+from sqlserver.double.storage import File
+from sqlserver.loads import COLUMNS, Loads
+
+ROWS = "1,2024-01-05 2,2024-01-20"
+# A load that is over within a second has no verdict.
+SECONDS = 2.5
+# What the sessions wait for, the cause of the verdict, and what its evidence names.
+CAUSES = {
+    "WRITELOG": ("destination_disk", "Tran Log IO:WRITELOG"),
+    "PAGEIOLATCH_EX": ("destination_disk", "Buffer IO:PAGEIOLATCH_EX"),
+    "PAGELATCH_UP": ("destination_locks", "Buffer Latch:PAGELATCH_UP"),
+    None: ("destination_cpu", "backends computed"),
+}
+
+
+def _verdict(report: dict[str, Any]) -> tuple[str, str]:
+    """Return the first cause, and its evidence."""
+    first = report["verdict"]["causes"][0]
+    return first["cause"], "; ".join(first["evidence"])
+
+
+@pytest.mark.parametrize("wait_type", CAUSES)
+def test_the_verdict_names_what_the_server_waits_for(loads: Loads, wait_type: str | None) -> None:
+    loads.double.bulk_seconds = SECONDS
+    loads.double.database.wait_type = wait_type
+    loads.files(ROWS)
+    report = loads().expect(CLEAN).report
+    cause, words = CAUSES[wait_type]
+    found, evidence = _verdict(report)
+    assert (found, words in evidence) == (cause, True), report["verdict"]
+    measured = report["measurements"]
+    assert measured["server"]["kind"] == "sqlserver"
+    (backend,) = [it["backend"] for it in measured["streams"] if "backend" in it]
+    numbers = {number for number, *_ in loads.rows("SELECT session_id FROM sys.dm_exec_sessions")}
+    assert backend["process_id"] > 50 and backend["process_id"] not in numbers
+
+
+def test_the_holder_of_a_lock_is_named(loads: Loads) -> None:
+    """Another session changes the run's row in the ledger, which each unit reads."""
+    double = loads.double
+    loads.files(ROWS, "3,2024-01-07")
+    text = package(double.url, flow("t", "part.*.csv", columns=COLUMNS), streams=1)
+    loads.inrush.write("package.toml", text)
+    double.bulk_seconds = 0.5
+    with loads.inrush.start("run", "package.toml") as running:
+        double.wait_for_batch("INSERT BULK")
+        other = double.session()
+        other.lock_timeout = 60
+        other.execute("BEGIN TRANSACTION")
+        other.execute("UPDATE inrush.run SET holder = holder")
+        with double.database.locks.changed:
+            blocked = lambda: any(  # noqa: E731
+                one.wait is not None for one in double.database.sessions.values()
+            )
+            assert double.database.locks.changed.wait_for(blocked, 60)
+        time.sleep(SECONDS)
+        other.close()
+        outcome = running.wait().expect(CLEAN)
+    cause, evidence = _verdict(outcome.report)
+    assert cause == "destination_locks", outcome.report["verdict"]
+    assert f'session {other.number} of login "tester", program "a test", sleeping' in evidence
+    assert loads.ids() == [1, 2, 3]
+
+
+def test_a_missing_right_costs_the_figures_only(loads: Loads) -> None:
+    loads.double.bulk_seconds = SECONDS
+    loads.double.database.shows_server_state = False
+    loads.files(ROWS)
+    outcome = loads().expect(CLEAN)
+    report = outcome.report
+    assert loads.ids() == [1, 2]
+    (note,) = [one for one in report["notes"] if "waited for is not known" in one]
+    assert "VIEW SERVER STATE" in note
+    cause, evidence = _verdict(report)
+    assert cause == "undecided" and "VIEW SERVER STATE" in evidence, report["verdict"]
+    assert not any("backend" in it for it in report["measurements"]["streams"])
+
+
+@pytest.mark.parametrize("version", ["13.0.1601.5", "15.0.2000.5", "17.0.1000.7"])
+def test_each_version_has_the_right(loads: Loads, version: str) -> None:
+    """SQL Server before 2022 knows the older right only."""
+    loads.double.bulk_seconds = 1.5
+    loads.double.database.properties["PRODUCTVERSION"] = version
+    loads.files(ROWS)
+    report = loads().expect(CLEAN).report
+    assert any("backend" in it for it in report["measurements"]["streams"])
+    assert "not_sampled" not in report["measurements"]["server"]
+
+
+def test_growth_of_files_is_measured(loads: Loads) -> None:
+    double = loads.double
+    double.database.files = [File("test", "PRIMARY", size=10), File("test_log", None, size=20)]
+    double.bulk_seconds = 0.5
+    loads.files(ROWS)
+    text = package(double.url, flow("t", "part.*.csv", columns=COLUMNS))
+    with loads.inrush.start("run", loads.inrush.write("package.toml", text)) as running:
+        double.wait_for_batch("INSERT BULK")
+        double.database.files[0].size += 3
+        double.database.files[1].size += 5
+        server = running.wait().expect(CLEAN).report["measurements"]["server"]
+    assert server["data_growth_bytes"] == 3 * 8192
+    assert server["log_growth_bytes"] == 5 * 8192
+
+
+def test_babelfish_is_not_sampled(loads: Loads) -> None:
+    database = loads.double.database
+    database.properties |= {"PRODUCTVERSION": "12.0.2000.8", "BABELFISH": 1}
+    loads.files(ROWS)
+    report = loads().expect(CLEAN).report
+    assert "server" not in report["measurements"]
+    assert not any("dm_exec_requests" in batch for batch in loads.double.batches)
