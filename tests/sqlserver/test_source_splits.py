@@ -1,7 +1,8 @@
-"""Tables of SQL Server that several sessions read, on the double: their cuts and their moment."""
+"""Tables of SQL Server that several sessions read, on the double: their splits and their moment."""
 
 from __future__ import annotations
 
+import re
 import signal
 import threading
 from pathlib import Path
@@ -22,7 +23,7 @@ PARTITIONED = (
     f"{TABLE} ON by_month(day)",
 )
 # The statements that make the table, the words of the command, and what the plan says.
-CUTS: dict[str, tuple[list[str], list[str], list[str]]] = {
+SPLITS: dict[str, tuple[list[str], list[str], list[str]]] = {
     "a_number": ([TABLE], ["--split-by", "id"], ['"id", by its values', "up to 16 sessions"]),
     "a_date": ([TABLE], ["--split-by", "day"], ['6 ranges of "day"', "up to 6 sessions"]),
     "the_clustered_index": (
@@ -78,14 +79,32 @@ def found(inrush: Inrush) -> list[tuple[object, ...]]:
         return file.execute("SELECT id, day::text, note FROM t ORDER BY id").fetchall()
 
 
-@pytest.mark.parametrize("kind", CUTS)
-def test_any_cut_gives_all_rows_once(inrush: Inrush, double: Double, kind: str) -> None:
-    statements, words, said = CUTS[kind]
+@pytest.mark.parametrize("kind", SPLITS)
+def test_any_split_gives_all_rows_once(inrush: Inrush, double: Double, kind: str) -> None:
+    statements, words, said = SPLITS[kind]
     made(double, *statements)
     copied(inrush, double, *words).expect(CLEAN, *said)
     assert found(inrush) == expected()
     reads = [sql for sql in double.batches if "inrush_place" in sql]
     assert len(reads) >= 3 or kind == "a_heap", reads
+
+
+@pytest.mark.parametrize("more", [[], ["--where", "id >= 100"]])
+def test_the_ranges_of_a_large_table_are_found_in_a_sample(
+    inrush: Inrush, double: Double, more: list[str]
+) -> None:
+    """The catalog counts 600,000 rows: 50,000 of them are sampled, in the double 250 of 3,000."""
+    made(double, TABLE)
+    double.database.counted_rows_of_a_row = 200
+    said = ['3 ranges of "id", by a sample of its pages', "up to 3 sessions"]
+    copied(inrush, double, "--split-by", "id", *more).expect(CLEAN, *said)
+    assert found(inrush) == expected()[100 if more else 0 :]
+    [sampled] = [sql for sql in double.batches if "TABLESAMPLE" in sql]
+    assert "TABLESAMPLE SYSTEM (8.333333 PERCENT) REPEATABLE (1)" in sampled
+    reads = [sql for sql in double.batches if "inrush_place" in sql and " WHERE " in sql]
+    # The second and third range begin with keys of the sample: every twelfth row.
+    borders = {int(number) for sql in reads for number in re.findall(r'"id" >= (\d+)', sql)}
+    assert borders and not {border % 12 for border in borders} - {0}, reads
 
 
 def test_a_table_that_is_written_to_is_read_at_one_moment(
@@ -137,7 +156,7 @@ def test_without_snapshots_the_plan_tells_what_may_happen(inrush: Inrush, double
     assert found(inrush) == expected()
 
 
-def test_a_query_and_a_view_are_cut_by_a_key(inrush: Inrush, double: Double) -> None:
+def test_a_query_and_a_view_are_split_by_a_key(inrush: Inrush, double: Double) -> None:
     made(double, TABLE, "CREATE VIEW v AS SELECT id, day, note FROM t")
     target = str(inrush.folder / "x.duckdb")
     words = ["copy", "--from", double.url, "--to", target, "--into", "t", "--split-by", "id"]
@@ -155,7 +174,7 @@ REFUSED = {
 
 
 @pytest.mark.parametrize("case", REFUSED)
-def test_keys_that_cannot_cut(inrush: Inrush, double: Double, case: str) -> None:
+def test_keys_that_cannot_split(inrush: Inrush, double: Double, case: str) -> None:
     words, status, said = REFUSED[case]
     session = double.session()
     session.execute("CREATE TABLE t (id int NOT NULL, note nvarchar(20) NULL, k int NULL)")
@@ -174,7 +193,7 @@ def test_rows_without_a_key_are_read_with_the_first_range(inrush: Inrush, double
     assert found(inrush) == [(-1, None, None), *expected()]
 
 
-def test_a_query_with_a_limit_is_not_cut(inrush: Inrush, double: Double) -> None:
+def test_a_query_with_a_limit_is_not_split(inrush: Inrush, double: Double) -> None:
     made(double, TABLE)
     words = ["copy", "--from", double.url, "--to", str(inrush.folder / "x.duckdb"), "--into", "t"]
     query = "SELECT TOP (3) id FROM t"

@@ -69,7 +69,7 @@ impl FlowSqlServer {
         notes: &mut Vec<String>,
     ) -> Result<FlowInputs, PlanError> {
         let opened = self.open(asked, source, connection)?;
-        notes.push(match opened.piece_count() {
+        notes.push(match opened.splits_max() {
             1 => format!("rows are read from {}, by one stream", opened.describe()),
             _ => format!("rows are read from {}", opened.describe()),
         });

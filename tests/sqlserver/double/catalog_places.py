@@ -40,6 +40,7 @@ def _partitions(database: Database, tables: list[Table]) -> View:
                 compression = table.compression.get(number) or table.compression.get(0, "NONE")
                 name = compression if index_id == _HEAP else "NONE"
                 counted = table.row_count if number == 1 else 0
+                counted *= database.counted_rows_of_a_row
                 rows.append([table.object_id, hobt, index_id, number, name, counted])
     return view("object_id hobt_id index_id partition_number data_compression_desc rows", rows)
 

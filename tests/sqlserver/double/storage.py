@@ -163,6 +163,8 @@ class Database:
         self.allows_snapshots = False
         # Pages that each row takes at least, as the catalog tells: tables of tests are small.
         self.pages_of_a_row = 0
+        # How many rows the catalog counts for each row: those of tests are few.
+        self.counted_rows_of_a_row = 1
         # Rows of a full rowgroup, and the fewest rows of a batch that are compressed; why builds of
         # columnstores end their last rowgroups, if it is not that no rows are left; whether the
         # login may see rowgroups.

@@ -6,10 +6,10 @@
 //! ([`moment`]). Otherwise each statement reads at its own moment (READ_COMMITTED_SNAPSHOT), or locks rows one after the other: a row
 //! that another session moves meanwhile can be read twice or not at all. The plan says which it is, with the fix.
 //!
-//! # Which pieces
+//! # Which splits
 //!
-//! A table is cut into ranges of a key or into its partitions ([`cut`]), and several sessions read them. Without `split_by` it is cut
-//! only if all pieces show one moment, or if its rows are declared stable.
+//! A table is split by ranges of a key or by its partitions ([`split_by`]), and several sessions read it. Without the setting
+//! `split_by` it is split only if all splits show one moment, or if its rows are declared stable.
 //!
 //! # Rows
 //!
@@ -23,7 +23,7 @@
 //! opening, and a resumed run reads the loaded rows again and compares them.
 
 mod columns;
-mod cut;
+mod split_by;
 mod error;
 mod moment;
 mod pool;
@@ -54,7 +54,7 @@ pub struct Settings {
     pub columns: Vec<String>,
     /// A condition on the rows, as in WHERE.
     pub filter: Option<String>,
-    /// The column by whose ranges the rows are cut.
+    /// The column by whose ranges the rows are split.
     pub split_by: Option<String>,
     /// Rows whose key is NULL are read with the first range.
     pub split_nulls: bool,

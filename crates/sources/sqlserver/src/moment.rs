@@ -80,9 +80,9 @@ pub enum Moment {
 }
 
 impl Moment {
-    /// The sentence about it in a plan. `name` is the table or query; `is_cut`: several statements read it.
-    pub fn note(&self, name: &str, is_cut: bool) -> String {
-        match (self, is_cut) {
+    /// The sentence about it in a plan. `name` is the table or query; `is_split`: several statements read it.
+    pub fn note(&self, name: &str, is_split: bool) -> String {
+        match (self, is_split) {
             (Moment::OfOpening(1), _) => {
                 format!("{name} is read as it was when it was opened (SNAPSHOT)")
             }

@@ -6,7 +6,7 @@ use std::path::Path;
 use inrush_rows::sql_text::{identifier, in_parentheses};
 use inrush_source::{SourceError, choose_columns};
 
-use crate::cut::Cut;
+use crate::split_by::SplitBy;
 use crate::{Rows, Settings};
 
 /// The name of the rows in statements.
@@ -43,7 +43,7 @@ pub fn describe(from: &str) -> String {
     format!("SELECT * FROM {from} WHERE 1 = 0")
 }
 
-/// The statements that read pieces of the rows.
+/// The statements that read splits of the rows.
 #[derive(Clone, Debug)]
 pub struct Reads {
     list: String,
@@ -80,17 +80,17 @@ impl Reads {
         format!("SELECT {} FROM {} WHERE 1 = 0", self.list, self.from)
     }
 
-    /// The statement that reads these pieces, or all rows. Of pieces, the place of a row is the first column.
-    pub fn statement(&self, cut: Option<&Cut>, pieces: Range<u64>) -> String {
+    /// The statement that reads these steps, or all rows if they are not split. If they are, the place of a row is the first column.
+    pub fn statement(&self, split_by: Option<&SplitBy>, steps: Range<u64>) -> String {
         let Reads { list, from } = self;
-        let condition = cut.and_then(|cut| cut.condition(pieces));
+        let condition = split_by.and_then(|split_by| split_by.condition(steps));
         let condition = condition.map(|condition| format!(" WHERE {condition}"));
         let condition = condition.unwrap_or_default();
-        let Some(cut) = cut else {
+        let Some(split_by) = split_by else {
             return format!("SELECT {list} FROM {from}");
         };
-        let (_, place) = cut.place();
-        let order = cut.order().map(|key| format!(" ORDER BY {key}"));
+        let (_, place) = split_by.place();
+        let order = split_by.order().map(|key| format!(" ORDER BY {key}"));
         let order = order.unwrap_or_default();
         format!("SELECT {place} AS inrush_place, {list} FROM {from}{condition}{order}")
     }

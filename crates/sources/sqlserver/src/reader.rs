@@ -20,11 +20,11 @@ use crate::error::refused;
 use crate::pool::Lease;
 use crate::source::Reading;
 
-/// Reads the rows of some pieces of an input, or all of them.
+/// Reads the rows of a split, or all of an input.
 pub struct RowReader<'a> {
     reading: &'a Reading,
     input: Arc<DatabaseInput>,
-    pieces: Range<u64>,
+    steps: Range<u64>,
     /// None once all rows were received, or after an error.
     lease: Option<Lease>,
     decoder: RowDecoder,
@@ -39,14 +39,14 @@ impl<'a> RowReader<'a> {
     pub fn open(
         reading: &'a Reading,
         input: &Arc<DatabaseInput>,
-        pieces: Range<u64>,
+        steps: Range<u64>,
         chunk_bytes: usize,
     ) -> Result<RowReader<'a>, SourceError> {
         let mut meter = SourceMeter::default();
         let mut lease = reading.pool.take(&input.name, &reading.stop)?;
         let statement = reading
             .reads
-            .statement(reading.cut.as_ref(), pieces.clone());
+            .statement(reading.split_by.as_ref(), steps.clone());
         let start = Instant::now();
         let described = lease.session.begin_query(&statement);
         meter.read_ns += nanoseconds_since(start);
@@ -65,7 +65,7 @@ impl<'a> RowReader<'a> {
         Ok(RowReader {
             reading,
             input: Arc::clone(input),
-            pieces,
+            steps,
             lease: Some(lease),
             decoder: RowDecoder::new(&described),
             chunk_bytes: chunk_bytes.max(1),
@@ -168,10 +168,10 @@ impl<'a> RowReader<'a> {
     /// The position of the next row, and how rows from there on are found.
     fn places(&self, keys: Option<ArrayRef>) -> (u64, Arc<dyn Places>) {
         let number = self.meter.record_count;
-        let first = (self.pieces.start << KEY_ROW_BITS) + number;
-        match (&self.reading.cut, keys) {
-            (Some(cut), Some(keys)) => {
-                let (column, _) = cut.place();
+        let first = (self.steps.start << KEY_ROW_BITS) + number;
+        match (&self.reading.split_by, keys) {
+            (Some(split_by), Some(keys)) => {
+                let (column, _) = split_by.place();
                 let places = KeyPlaces {
                     column: Arc::from(column),
                     keys,
@@ -201,7 +201,7 @@ impl Drop for RowReader<'_> {
 
 /// The number of columns before those of the row.
 fn places_of(reading: &Reading) -> usize {
-    usize::from(reading.cut.is_some())
+    usize::from(reading.split_by.is_some())
 }
 
 /// What the reader does, for messages.

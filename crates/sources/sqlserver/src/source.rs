@@ -16,7 +16,7 @@ use inrush_source::{
 use inrush_tdsclient::{Interrupt, Session, SessionError, SessionOptions};
 
 use crate::columns::Column;
-use crate::cut::{self, Cut};
+use crate::split_by::{self, SplitBy};
 use crate::error::refused;
 use crate::moment::{self, Isolation, Moment, SnapshotSupport};
 use crate::pool::{MoreSessions, Pool, connect};
@@ -47,8 +47,8 @@ pub struct Reading {
     pub columns: Vec<Column>,
     /// The statements.
     pub reads: Reads,
-    /// The pieces; `None` if one statement reads all rows.
-    pub cut: Option<Cut>,
+    /// How the rows are split; `None` if one statement reads all of them.
+    pub split_by: Option<SplitBy>,
     /// The sessions.
     pub pool: Pool,
     /// The pace of all readers.
@@ -100,9 +100,9 @@ impl SqlServerSource {
             None => None,
         };
         let shares_moment = keeps_versions && table.is_some();
-        let found = cut::find(
+        let found = split_by::find(
             &mut keeper,
-            &cut::Asked {
+            &split_by::Asked {
                 input,
                 settings: &settings,
                 columns: &all,
@@ -111,7 +111,7 @@ impl SqlServerSource {
                 has_samples: !versions.is_babelfish,
             },
         )?;
-        let cut = found.cut.filter(|cut| cut.count() > 1);
+        let split_by = found.split_by.filter(|split_by| split_by.count() > 1);
         moment::isolate(&mut keeper, Isolation::ReadCommitted)
             .map_err(|error| failed("setting up a session", error))?;
 
@@ -133,33 +133,33 @@ impl SqlServerSource {
         };
         let mut notes = Vec::new();
         let mut size_bytes = 0;
-        if let Some(cut) = &cut {
-            let (named, digest) = cut.identity();
+        if let Some(split_by) = &split_by {
+            let (named, digest) = split_by.identity();
             identity.push(named);
             // With other borders, the same range of bytes has other rows.
             mark = format!("{mark} {digest}");
-            notes.push(cut.note(&name));
+            notes.push(split_by.note(&name));
             let row_bytes: u64 = all.iter().map(Column::value_bytes).sum();
             let of_rows = found.rows.unwrap_or(0).saturating_mul(row_bytes);
             let bytes = table.as_ref().map_or(of_rows, |table| table.bytes);
-            // A piece has a byte or more.
-            size_bytes = bytes.max(cut.count());
+            // A step has a byte or more.
+            size_bytes = bytes.max(split_by.count());
         }
         let opening = Opening {
             options,
             interrupt: &interrupt,
             table: table_name.as_deref().filter(|_| table.is_some()),
-            pieces: cut.as_ref().map_or(1, Cut::count),
+            steps: split_by.as_ref().map_or(1, SplitBy::count),
             sessions_max: settings.connections_max,
         };
-        let opened = match settings.is_stable || !keeps_versions || !shares_moment && cut.is_some()
+        let opened = match settings.is_stable || !keeps_versions || !shares_moment && split_by.is_some()
         {
             true => opening.as_needed(keeper, versions),
             false => opening.at_once(keeper),
         };
         let (moment, pool) = opened.map_err(|error| failed("connecting", error))?;
         if !settings.is_stable {
-            notes.push(moment.note(&name, cut.is_some()));
+            notes.push(moment.note(&name, split_by.is_some()));
         }
         notes.push(
             "Inrush has not been tested with a real SQL Server yet: compare the rows after the load"
@@ -175,7 +175,7 @@ impl SqlServerSource {
                 identity,
                 keeps_places: false,
                 places_by: None,
-                whole_because: match cut {
+                whole_because: match split_by {
                     Some(_) => None,
                     None => Some("read by one statement"),
                 },
@@ -185,7 +185,7 @@ impl SqlServerSource {
             reading: Reading {
                 columns,
                 reads,
-                cut,
+                split_by,
                 pool,
                 pace: Arc::clone(&settings.pace),
                 stop: stop.clone(),
@@ -198,24 +198,24 @@ impl SqlServerSource {
         &self.reading.columns
     }
 
-    /// How many pieces it is cut into, at most; 1 if one statement reads all rows.
-    pub fn piece_count(&self) -> u64 {
-        self.reading.cut.as_ref().map_or(1, Cut::count)
+    /// The most splits; 1 if one statement reads all rows.
+    pub fn splits_max(&self) -> u64 {
+        self.reading.split_by.as_ref().map_or(1, SplitBy::count)
     }
 
     fn steps(&self) -> Steps {
         Steps {
-            count: self.piece_count(),
+            count: self.splits_max(),
             size_bytes: self.input.size_bytes,
         }
     }
 
     fn reader(&self, range: &Range<u64>, chunk_bytes: usize) -> Result<RowReader<'_>, SourceError> {
-        let pieces = match self.reading.cut {
+        let steps = match self.reading.split_by {
             Some(_) => self.steps().of_bytes(range),
             None => 0..1,
         };
-        RowReader::open(&self.reading, &self.input, pieces, chunk_bytes)
+        RowReader::open(&self.reading, &self.input, steps, chunk_bytes)
     }
 }
 
@@ -225,7 +225,7 @@ struct Opening<'a> {
     interrupt: &'a Arc<Interrupt>,
     /// The table as statements write it; `None` if it is a view or a query.
     table: Option<&'a str>,
-    pieces: u64,
+    steps: u64,
     sessions_max: Option<usize>,
 }
 
@@ -250,7 +250,7 @@ impl Opening<'_> {
         // The session that holds the shared lock is open at the same time.
         let limit = self.sessions_max.map(|limit| limit.saturating_sub(1));
         let count = limit.unwrap_or(SNAPSHOTS_MAX).clamp(1, SNAPSHOTS_MAX) as u64;
-        let count = count.min(self.pieces) as usize;
+        let count = count.min(self.steps) as usize;
         let mut reason = None;
         if let Some(table) = self.table.filter(|_| count > 1) {
             let Opening {
@@ -327,7 +327,7 @@ impl Source for SqlServerSource {
 
     /// Ranges of the key, or partitions.
     fn splits(&self, input: usize, wanted_bytes: u64) -> Result<Vec<SourceSplit>, SourceError> {
-        Ok(match self.reading.cut {
+        Ok(match self.reading.split_by {
             Some(_) => self.steps().splits(input, wanted_bytes),
             None => vec![self.whole(input)],
         })

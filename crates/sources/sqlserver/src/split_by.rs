@@ -1,4 +1,5 @@
-//! A table or a query is cut into pieces that several sessions read: by ranges of a key, or by its partitions.
+//! How a table or a query is split, so that several sessions read it: by ranges of a key, or by its partitions. Each range or
+//! partition is a [step](inrush_source::Steps); a split is one or several of them.
 
 use std::ops::Range;
 use std::path::Path;
@@ -16,16 +17,16 @@ use crate::query;
 use crate::table::TableFacts;
 use crate::{Rows, Settings};
 
-/// The most ranges. A split is one or several of them.
+/// The most ranges.
 const RANGES_MAX: u64 = 512;
 /// About the number of keys in a sample.
 const SAMPLE_ROWS: u64 = 50_000;
 /// Tables with more rows are sampled.
 const WHOLE_ROWS_MAX: u64 = 4 * SAMPLE_ROWS;
 
-/// The pieces.
+/// How the rows are split.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Cut {
+pub enum SplitBy {
     /// Ranges of a key.
     Keys {
         /// The ranges.
@@ -50,44 +51,44 @@ pub enum Cut {
     },
 }
 
-impl Cut {
-    /// How many pieces there are.
+impl SplitBy {
+    /// The number of steps.
     pub fn count(&self) -> u64 {
         match self {
-            Cut::Keys { ranges, .. } => ranges.count(),
-            Cut::Partitions { count, .. } => *count,
+            SplitBy::Keys { ranges, .. } => ranges.count(),
+            SplitBy::Partitions { count, .. } => *count,
         }
     }
 
     /// The column that is the place of a row, and the expression that is read for it.
     pub fn place(&self) -> (&str, &str) {
         match self {
-            Cut::Keys { ranges, place, .. } => (&ranges.column, place),
-            Cut::Partitions { column, place, .. } => (column, place),
+            SplitBy::Keys { ranges, place, .. } => (&ranges.column, place),
+            SplitBy::Partitions { column, place, .. } => (column, place),
         }
     }
 
     /// The order of the rows, if it costs nothing.
     pub fn order(&self) -> Option<&str> {
         match self {
-            Cut::Keys {
+            SplitBy::Keys {
                 key,
                 is_ordered: true,
                 ..
             } => Some(key),
-            Cut::Keys { .. } | Cut::Partitions { .. } => None,
+            SplitBy::Keys { .. } | SplitBy::Partitions { .. } => None,
         }
     }
 
-    /// The condition of the rows of some pieces; `None` if these are all.
-    pub fn condition(&self, pieces: Range<u64>) -> Option<String> {
+    /// The condition of the rows of some steps; `None` if these are all.
+    pub fn condition(&self, steps: Range<u64>) -> Option<String> {
         match self {
-            Cut::Keys { ranges, key, .. } => ranges.condition(key, pieces),
-            Cut::Partitions { count, .. } if pieces == (0..*count) => None,
-            Cut::Partitions { number, .. } => Some(format!(
+            SplitBy::Keys { ranges, key, .. } => ranges.condition(key, steps),
+            SplitBy::Partitions { count, .. } if steps == (0..*count) => None,
+            SplitBy::Partitions { number, .. } => Some(format!(
                 "{number} BETWEEN {} AND {}",
-                pieces.start + 1,
-                pieces.end
+                steps.start + 1,
+                steps.end
             )),
         }
     }
@@ -95,23 +96,23 @@ impl Cut {
     /// The plan's note about them.
     pub fn note(&self, name: &str) -> String {
         match self {
-            Cut::Keys { ranges, .. } => ranges.note(name),
-            Cut::Partitions { count, .. } => format!("{name} is cut into its {count} partitions"),
+            SplitBy::Keys { ranges, .. } => ranges.note(name),
+            SplitBy::Partitions { count, .. } => format!("{name} is cut into its {count} partitions"),
         }
     }
 
-    /// A text that names the way of cutting, and one that differs if the pieces do.
+    /// A text that names how the rows are split, and one that differs if the steps do.
     pub fn identity(&self) -> (String, String) {
         match self {
-            Cut::Keys { ranges, .. } => (format!("split by {}", ranges.column), ranges.digest()),
-            Cut::Partitions { number, count, .. } => {
+            SplitBy::Keys { ranges, .. } => (format!("split by {}", ranges.column), ranges.digest()),
+            SplitBy::Partitions { number, count, .. } => {
                 (format!("split by {number}"), count.to_string())
             }
         }
     }
 }
 
-/// What is known before a table or a query is cut.
+/// What is known before a table or a query is split.
 pub struct Asked<'a> {
     /// The name of the input, for messages.
     pub input: &'a Path,
@@ -121,22 +122,22 @@ pub struct Asked<'a> {
     pub columns: &'a [Column],
     /// The table, unless it is a view or a query.
     pub table: Option<&'a TableFacts>,
-    /// The pieces are read at one moment, or the rows do not change: it may be cut even without `split_by`.
+    /// All splits are read at one moment, or the rows do not change: it may be split even without the setting `split_by`.
     pub is_steady: bool,
     /// The server has TABLESAMPLE.
     pub has_samples: bool,
 }
 
-/// The pieces, and the number of rows as far as it is known.
+/// How the rows are split, and their number as far as it is known.
 pub struct Found {
-    /// The pieces; `None` if one statement reads all rows.
-    pub cut: Option<Cut>,
+    /// How they are split; `None` if one statement reads all rows.
+    pub split_by: Option<SplitBy>,
     /// Rows; an estimate.
     pub rows: Option<u64>,
 }
 
-/// Finds the pieces: ranges of the key that `split_by` names, otherwise of the leading column of a table's clustered index, or its
-/// partitions.
+/// Finds how the rows are split: by ranges of the key that `split_by` names, otherwise by ranges of the leading column of a
+/// table's clustered index, or by its partitions.
 pub fn find(session: &mut Session, asked: &Asked<'_>) -> Result<Found, SourceError> {
     let rows = asked.table.map(|table| table.rows);
     if let Some(column) = &asked.settings.split_by {
@@ -150,7 +151,7 @@ pub fn find(session: &mut Session, asked: &Asked<'_>) -> Result<Found, SourceErr
         return by_key(session, asked, column);
     }
     let Some(table) = asked.table.filter(|_| asked.is_steady) else {
-        return Ok(Found { cut: None, rows });
+        return Ok(Found { split_by: None, rows });
     };
     let of_key = |name: &String| asked.columns.iter().find(|column| column.name == *name);
     let key = table.key.as_ref().and_then(of_key);
@@ -158,10 +159,10 @@ pub fn find(session: &mut Session, asked: &Asked<'_>) -> Result<Found, SourceErr
         return by_key(session, asked, &key.name);
     }
     let partitioning = table.partitioning.as_ref();
-    let cut = partitioning.and_then(|partitioning| {
+    let split_by = partitioning.and_then(|partitioning| {
         let column = of_key(&partitioning.column)?;
         let value = format!("{}.{}", query::ROWS, identifier(&column.name));
-        Some(Cut::Partitions {
+        Some(SplitBy::Partitions {
             number: partitioning.number(&value),
             column: column.name.clone(),
             place: place_of(&value, &column.sql_type),
@@ -169,7 +170,7 @@ pub fn find(session: &mut Session, asked: &Asked<'_>) -> Result<Found, SourceErr
         })
     });
     Ok(Found {
-        cut: cut.filter(|cut| cut.count() > 1),
+        split_by: split_by.filter(|split_by| split_by.count() > 1),
         rows,
     })
 }
@@ -306,7 +307,7 @@ fn by_key(session: &mut Session, asked: &Asked<'_>, name: &str) -> Result<Found,
         origin,
     };
     Ok(Found {
-        cut: Some(Cut::Keys {
+        split_by: Some(SplitBy::Keys {
             ranges,
             place: place_of(&key, &column.sql_type),
             key,
@@ -336,13 +337,13 @@ mod tests {
 
     #[test]
     fn partitions_are_conditions_without_a_gap() {
-        let cut = Cut::Partitions {
+        let split_by = SplitBy::Partitions {
             number: "$PARTITION.f(day)".to_owned(),
             column: "day".to_owned(),
             place: "day".to_owned(),
             count: 4,
         };
-        let texts = [0..1, 1..3, 3..4, 0..4].map(|pieces| cut.condition(pieces));
+        let texts = [0..1, 1..3, 3..4, 0..4].map(|steps| split_by.condition(steps));
         let expected = [
             Some("$PARTITION.f(day) BETWEEN 1 AND 1"),
             Some("$PARTITION.f(day) BETWEEN 2 AND 3"),
