@@ -38,6 +38,14 @@ pub struct Rowset {
     pub rows: Vec<Vec<Value>>,
 }
 
+impl Rowset {
+    fn into_texts(self) -> Vec<Vec<Option<String>>> {
+        let rows = self.rows.into_iter();
+        rows.map(|row| row.into_iter().map(Value::into_text).collect())
+            .collect()
+    }
+}
+
 /// An answer without an error.
 #[derive(Clone, Debug, Default)]
 pub struct Answer {
@@ -55,10 +63,12 @@ impl Answer {
     /// The rows of the first rowset, as texts.
     pub fn into_rows(self) -> Vec<Vec<Option<String>>> {
         let first = self.rowsets.into_iter().next();
-        let rows = first.map(|rowset| rowset.rows).unwrap_or_default();
-        rows.into_iter()
-            .map(|row| row.into_iter().map(Value::into_text).collect())
-            .collect()
+        first.map(Rowset::into_texts).unwrap_or_default()
+    }
+
+    /// The rows of each rowset, as texts.
+    pub fn into_rows_of_each(self) -> Vec<Vec<Vec<Option<String>>>> {
+        self.rowsets.into_iter().map(Rowset::into_texts).collect()
     }
 
     /// The last count of rows.

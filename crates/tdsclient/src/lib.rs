@@ -5,6 +5,7 @@
 //! | [`address`] | URL and options of a connection |
 //! | [`session`] | the session: connect, run statements, send a bulk load, read the rows of a query, roll back |
 //! | `row_stream` | the rows of a query, as their packets come |
+//! | `session_watch`, `waits` | what other sessions wait for, and what their wait types mean |
 //! | `prelogin`, `login` | the two messages before the first statement |
 //! | `tls` | TLS by rustls, within PRELOGIN packets (TDS 7.4) or before them (TDS 8.0) |
 //! | `transport` | packets on a socket; waits that end when the run is interrupted |
@@ -27,13 +28,16 @@ mod prelogin;
 mod reader;
 mod row_stream;
 pub mod session;
+mod session_watch;
 mod tls;
 mod tokens;
 mod transport;
 mod values;
+mod waits;
 
 pub use address::{Encryption, Endpoint, SessionOptions, Trust};
 pub use answer::{Answer, Rowset, Value};
 pub use error::{Result, ServerMessage, SessionError};
 pub use interrupt::Interrupt;
 pub use session::{Session, SessionFacts};
+pub use session_watch::{FileSizes, SessionWatch, WatchError, WatchResult};

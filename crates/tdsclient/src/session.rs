@@ -99,6 +99,11 @@ impl Session {
         (number != 0).then_some(number)
     }
 
+    /// True if the connection goes to another machine.
+    pub fn is_remote(&self) -> bool {
+        self.transport.is_remote()
+    }
+
     /// True if a transaction is open.
     pub fn is_in_transaction(&self) -> bool {
         self.transaction != 0

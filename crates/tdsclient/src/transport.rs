@@ -288,6 +288,19 @@ impl Transport {
         Ok(payload)
     }
 
+    /// True if the connection goes to another machine.
+    pub(crate) fn is_remote(&self) -> bool {
+        let socket = match &self.stream {
+            Stream::Plain(socket) => socket,
+            Stream::Tls(stream) => &stream.sock,
+            Stream::Closed => return false,
+        };
+        match (socket.peer_addr(), socket.local_addr()) {
+            (Ok(peer), Ok(own)) => peer.ip() != own.ip(),
+            _ => true,
+        }
+    }
+
     /// The number of the session on the server; 0 if the server does not tell.
     pub(crate) fn session_number(&self) -> u16 {
         self.session_number

@@ -10,6 +10,7 @@ use crate::numbers::{milliseconds, percent, rate, seconds};
 use crate::parts::Part;
 use crate::samples::Group;
 use crate::verdict::{Advice, Cause};
+use crate::wait_events::{is_of_client, is_of_disk};
 use inrush_rows::quantity::count;
 
 /// A share below it is not worth a clause.
@@ -50,8 +51,7 @@ pub(crate) fn disk(facts: &Facts) -> Vec<String> {
     let mut clauses: Vec<String> = share_of_samples(facts, "read or wrote files", &files)
         .into_iter()
         .collect();
-    let events =
-        facts.source_events(|event| event.starts_with("IO:") || event.starts_with("LWLock:WAL"));
+    let events = facts.source_events(is_of_disk);
     if !events.is_empty() {
         clauses.push(format!(
             "of all their samples, {}",
@@ -84,7 +84,7 @@ pub(crate) fn network(facts: &Facts) -> Vec<String> {
 
 /// Clauses for waits of no other kind: locks, and events without a cause.
 pub(crate) fn other(facts: &Facts) -> Vec<String> {
-    let is_told = |event: &str| !event.starts_with("IO:") && !event.starts_with("Client:");
+    let is_told = |event: &str| !is_of_disk(event) && !is_of_client(event);
     let events = facts.source_events(is_told);
     if events.is_empty() {
         return Vec::new();

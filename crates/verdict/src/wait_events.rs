@@ -14,6 +14,11 @@ pub(crate) fn is_of_disk(event: &str) -> bool {
     is_of(event, &CLASSES) || event.starts_with("LWLock:WAL") || event == "IPC:SyncRep"
 }
 
+/// True if a backend with this event waits for the other end of its connection.
+pub(crate) fn is_of_client(event: &str) -> bool {
+    is_of(event, &["Client:", "Network IO:"])
+}
+
 /// True if a backend with this event waits for another one inside the server.
 pub(crate) fn is_internal(event: &str) -> bool {
     const CLASSES: [&str; 4] = ["LWLock:", "BufferPin:", "Latch:", "Buffer Latch:"];

@@ -1,7 +1,6 @@
 //! A session of this destination: its settings, and its errors as errors of the contract.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use inrush_destination::{CancelRun, Error, Result};
 use inrush_tdsclient::{Answer, Interrupt, Session, SessionError, SessionFacts, SessionOptions};
@@ -106,17 +105,6 @@ impl SqlSession {
     /// Runs a query with few rows.
     pub fn rows(&mut self, doing: &str, sql: &str) -> Result<Vec<Vec<Option<String>>>> {
         Ok(self.run(doing, sql)?.into_rows())
-    }
-
-    /// Like [`rows`](Self::rows); fails and closes the connection if the answer takes longer than this.
-    pub fn rows_within(
-        &mut self,
-        doing: &str,
-        sql: &str,
-        timeout: Duration,
-    ) -> Result<Vec<Vec<Option<String>>>> {
-        let answer = self.session.run_within(sql, timeout);
-        Ok(answer.map_err(|error| refused(doing, error))?.into_rows())
     }
 
     /// The number of the session on the server, if the server tells it.

@@ -11,7 +11,7 @@
 //! | [`run`], [`stream`] | a run, and its streams |
 //! | [`bulk_target`], [`bulk_writer`], [`careful`] | INSERT BULK; which rows a target refuses |
 //! | [`hazards`] | what a preflight tells of the database |
-//! | [`sampler`], [`waits`] | what the sessions of streams wait for, for the verdict |
+//! | [`sampler`] | what the sessions of streams wait for, for the verdict |
 //! | [`sums`] | the server's own sums of staged rows |
 //! | [`publish`], [`ways`] | its last step; how rows get into each target |
 //! | [`steps`] | the steps of a run, as `inrush check` prints them |
@@ -47,7 +47,6 @@ mod steps;
 mod stream;
 mod sums;
 mod types;
-mod waits;
 mod ways;
 
 use inrush_destination::{Address, Destination, Result};

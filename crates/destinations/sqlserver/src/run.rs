@@ -13,7 +13,7 @@ use inrush_destination::{
     SessionSampler, TargetPlan, UnitStream,
 };
 use inrush_rows::ids::{RunId, RunKey, UnitKey};
-use inrush_tdsclient::Interrupt;
+use inrush_tdsclient::{Interrupt, SessionWatch};
 
 use crate::bulk_target::BulkTarget;
 use crate::connection::{Purpose, RUN_LOCK_MILLISECONDS, RunInterrupt, SqlSession};
@@ -253,9 +253,9 @@ impl OpenRun for SqlRun {
         if self.server.is_babelfish {
             return None;
         }
-        let (options, interrupt) = (Arc::clone(&self.options), Arc::clone(&self.interrupt.0));
-        let of_databases = self.server.has_rights_of_databases_only;
-        Some(Box::new(Sampler::new(options, interrupt, of_databases)))
+        let (options, interrupt) = (&self.options.session, &self.interrupt.0);
+        let watch = SessionWatch::new(options.clone(), Arc::clone(interrupt));
+        Some(Box::new(Sampler(watch)))
     }
 
     fn staged_rows(&self) -> Result<Vec<u64>> {

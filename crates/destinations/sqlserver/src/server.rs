@@ -44,8 +44,6 @@ pub struct Server {
     pub reads_snapshots: bool,
     /// It is a service of Azure, or a SQL database in Fabric.
     pub is_azure: bool,
-    /// Logins have no rights of the server, only those of their databases: Azure SQL Database, and SQL databases in Fabric.
-    pub has_rights_of_databases_only: bool,
     /// It is PostgreSQL with the extension Babelfish.
     pub is_babelfish: bool,
 }
@@ -104,7 +102,6 @@ impl Server {
             folds_names: folds == "1",
             reads_snapshots: snapshots == "1",
             is_azure,
-            has_rights_of_databases_only: matches!(edition, Ok(AZURE_DATABASE | FABRIC_DATABASE)),
             is_babelfish,
         })
     }

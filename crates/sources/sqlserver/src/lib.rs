@@ -29,6 +29,7 @@ mod moment;
 mod pool;
 mod query;
 mod reader;
+mod sampler;
 mod source;
 mod table;
 

@@ -26,6 +26,7 @@ pub struct Pool {
     more: MoreSessions,
     idle: Mutex<Vec<Session>>,
     permits: Permits,
+    sessions_max: usize,
 }
 
 /// A session in use. If it is dropped, its connection ends.
@@ -43,7 +44,13 @@ impl Pool {
             more,
             idle: Mutex::new(open),
             permits: Permits::new(sessions_max),
+            sessions_max,
         }
+    }
+
+    /// The most sessions that are open at a time.
+    pub fn sessions_max(&self) -> usize {
+        self.sessions_max
     }
 
     /// A session. Waits while all are in use.

@@ -9,8 +9,8 @@ use inrush_rows::chunk::{Chunk, NumberedRows, Places};
 use inrush_rows::typed_rows::{RowFault, TypedColumn, TypedRows};
 use inrush_scan::Records;
 use inrush_source::{
-    Chunks, DatabaseInput, KEY_ROW_BITS, KeyPlaces, ReadPace, RowsHash, SourceError, SourceMeter,
-    SplitEnd, SplitReader, nanoseconds_since,
+    Chunks, DatabaseInput, KEY_ROW_BITS, KeyPlaces, ReadPace, ReadingSession, RowsHash, SessionSampler,
+    SourceError, SourceMeter, SplitEnd, SplitReader, nanoseconds_since,
 };
 use inrush_tds::result::{DecodedRows, RowDecoder};
 use inrush_tdsclient::SessionError;
@@ -254,5 +254,15 @@ impl SplitReader for RowReader<'_> {
             text_range: None,
             trailer: None,
         }
+    }
+
+    fn session(&self) -> Option<ReadingSession> {
+        let session = &self.lease.as_ref()?.session;
+        Some(ReadingSession {
+            server: Arc::clone(self.reading.sampler.as_ref()?.server()),
+            process_id: session.number_on_server()?.into(),
+            is_remote: session.is_remote(),
+            round_trip_us: None,
+        })
     }
 }

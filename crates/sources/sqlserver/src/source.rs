@@ -10,18 +10,19 @@ use inrush_rows::cancel::Stop;
 use inrush_rows::pace::Pace;
 use inrush_rows::sql_text::without_semicolon;
 use inrush_source::{
-    DatabaseInput, Input, ReadSettings, Source, SourceColumn, SourceError, SourceSplit,
+    DatabaseInput, Input, ReadSettings, SessionSampler, Source, SourceColumn, SourceError, SourceSplit,
     SourceStream, SplitContent, SplitReader, Steps, has_same_hashes,
 };
-use inrush_tdsclient::{Interrupt, Session, SessionError, SessionOptions};
+use inrush_tdsclient::{Interrupt, Session, SessionError, SessionOptions, SessionWatch};
 
 use crate::columns::Column;
-use crate::split_by::{self, SplitBy};
 use crate::error::refused;
 use crate::moment::{self, Isolation, Moment, SnapshotSupport};
 use crate::pool::{MoreSessions, Pool, connect};
 use crate::query::{self, Reads};
 use crate::reader::RowReader;
+use crate::sampler::Sampler;
+use crate::split_by::{self, SplitBy};
 use crate::table::TableFacts;
 use crate::{Rows, Settings};
 
@@ -55,6 +56,8 @@ pub struct Reading {
     pub pace: Arc<Pace>,
     /// Tells whether reads have to end.
     pub stop: Stop,
+    /// Asks what the sessions do; `None` on Babelfish, which cannot tell, and if `max_connections` allows no further session.
+    pub sampler: Option<Arc<Sampler>>,
 }
 
 impl SqlServerSource {
@@ -118,6 +121,8 @@ impl SqlServerSource {
         let facts = keeper.facts();
         let version = facts.version;
         let database = facts.database.clone();
+        let endpoint = facts.endpoint.clone();
+        let is_babelfish = versions.is_babelfish;
         let description = format!(
             "{name} of {} {}.{}.{}, database {database} at {}",
             facts.program, version.0, version.1, version.2, facts.endpoint
@@ -158,6 +163,14 @@ impl SqlServerSource {
             false => opening.at_once(keeper),
         };
         let (moment, pool) = opened.map_err(|error| failed("connecting", error))?;
+        let has_room = settings
+            .connections_max
+            .is_none_or(|limit| pool.sessions_max() < limit);
+        let sampler = (has_room && !is_babelfish).then(|| {
+            let server = format!("{endpoint}, database {database}");
+            let watch = SessionWatch::new(options.clone(), Arc::clone(&interrupt));
+            Arc::new(Sampler::new(Arc::from(server), watch))
+        });
         if !settings.is_stable {
             notes.push(moment.note(&name, split_by.is_some()));
         }
@@ -189,6 +202,7 @@ impl SqlServerSource {
                 pool,
                 pace: Arc::clone(&settings.pace),
                 stop: stop.clone(),
+                sampler,
             },
         })
     }
@@ -358,6 +372,11 @@ impl Source for SqlServerSource {
     /// As the catalog counts them.
     fn estimated_rows(&self, _input: usize) -> Result<Option<u64>, SourceError> {
         Ok(self.rows)
+    }
+
+    fn sampler(&self) -> Option<Arc<dyn SessionSampler>> {
+        let sampler = self.reading.sampler.as_ref()?;
+        Some(Arc::clone(sampler) as Arc<dyn SessionSampler>)
     }
 
     fn pace(&self) -> Option<&Arc<Pace>> {
