@@ -601,3 +601,52 @@ def test_a_columnstore_of_2016_has_no_long_texts(open_session: OpenSession) -> N
     fails(session, 35343, "CREATE CLUSTERED COLUMNSTORE INDEX i ON c")
     session.database.properties["PRODUCTVERSION"] = "14.0.1000.169"
     session.execute("CREATE CLUSTERED COLUMNSTORE INDEX i ON c")
+
+
+def test_a_split_adds_an_empty_partition(open_session: OpenSession) -> None:
+    session: Session = open_session()
+    session.database.filegroups.append("new")
+    for statement in PARTITIONED:
+        session.execute(statement)
+    split = "ALTER PARTITION FUNCTION pf() SPLIT RANGE"
+    fails(session, 7707, f"{split} (30)")
+    session.execute("ALTER PARTITION SCHEME ps NEXT USED new")
+    fails(session, 7721, f"{split} (20)")
+    session.execute(f"BEGIN TRANSACTION; {split} (30)")
+    other: Session = open_session()
+    fails(other, 1222, "SELECT id FROM p")
+    places = (
+        "SELECT d.data_space_id FROM sys.partition_schemes s JOIN sys.destination_data_spaces d "
+        "ON d.partition_scheme_id = s.data_space_id"
+    )
+    assert session.rows(places) == [["PRIMARY"], ["PRIMARY"], ["PRIMARY"], ["new"]]
+    session.execute("ROLLBACK")
+    assert session.rows(places) == [["PRIMARY"]] * 3
+    session.execute(f"{split} (30); INSERT INTO p VALUES (30, NULL), (29, NULL)")
+    found = session.rows("SELECT $PARTITION.pf(id), id FROM p ORDER BY id")
+    assert found == [[3, 29], [4, 30]]
+    session.execute("ALTER PARTITION SCHEME ps NEXT USED new")
+    with pytest.raises(NotInDoubleError):
+        session.execute(f"{split} (40)")
+
+
+def test_requests_show_who_waits_for_whom(database: Database) -> None:
+    """Without VIEW SERVER STATE a session sees only itself, and no service (error 300)."""
+    one, other, asks = Session(database), Session(database), Session(database)
+    one.execute(f"{TABLE}; BEGIN TRANSACTION; INSERT INTO t VALUES (1, NULL)")
+    waits = threading.Thread(target=other.execute, args=("SELECT id FROM t",))
+    waits.start()
+    with database.locks.changed:
+        assert database.locks.changed.wait_for(lambda: other.wait is not None, 10)
+    seen = "SELECT session_id, status, wait_type, blocking_session_id FROM sys.dm_exec_requests"
+    blocked = [other.number, "suspended", "LCK_M_S", one.number]
+    running = [asks.number, "running", None, 0]
+    assert asks.rows(seen) == [blocked, running]
+    database.shows_server_state = False
+    assert asks.rows(seen) == [running]
+    assert asks.rows("SELECT session_id FROM sys.dm_exec_sessions") == [[asks.number]]
+    fails(asks, 300, "SELECT servicename FROM sys.dm_server_services")
+    one.execute("ROLLBACK")
+    waits.join(10)
+    for session in (one, other, asks):
+        session.close()

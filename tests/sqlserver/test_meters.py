@@ -1,4 +1,4 @@
-"""Meters of a load into the double: what its sessions wait for, the verdict, and the files' growth."""
+"""Meters of a load into the double: what sessions wait for, the verdict, and growth of files."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from sqlserver.double.storage import File
 from sqlserver.loads import COLUMNS, Loads
 
 ROWS = "1,2024-01-05 2,2024-01-20"
+SAMPLE = "dm_exec_requests"
 # A load that is over within a second has no verdict.
 SECONDS = 2.5
 # What the sessions wait for, the cause of the verdict, and what its evidence names.
@@ -101,11 +102,13 @@ def test_each_version_has_the_right(loads: Loads, version: str) -> None:
 def test_growth_of_files_is_measured(loads: Loads) -> None:
     double = loads.double
     double.database.files = [File("test", "PRIMARY", size=10), File("test_log", None, size=20)]
-    double.bulk_seconds = 0.5
+    double.bulk_seconds = 1.5
     loads.files(ROWS)
     text = package(double.url, flow("t", "part.*.csv", columns=COLUMNS))
     with loads.inrush.start("run", loads.inrush.write("package.toml", text)) as running:
-        double.wait_for_batch("INSERT BULK")
+        # The sizes at the beginning are known once the next sample is asked for.
+        double.wait_for_batch("SELECT type_desc")
+        double.wait_until(lambda: len([one for one in double.batches if SAMPLE in one]) > 1)
         double.database.files[0].size += 3
         double.database.files[1].size += 5
         server = running.wait().expect(CLEAN).report["measurements"]["server"]

@@ -287,3 +287,103 @@ def test_bounds_of_a_table_that_exists_are_its_own(loads: Loads) -> None:
         outcome = loads(command, mode="append", partition_by="day", bounds=bounds)
         outcome.expect(CLEAN, said)
     assert loads.partitions() == {1: 1}
+
+
+BEYOND: Value = {"every": "1 month"}
+SPLIT = "ALTER PARTITION FUNCTION"
+
+
+def bounds_of(loads: Loads) -> list[str]:
+    return [str(bound) for bound in loads.double.database.functions["months"].bounds]
+
+
+def test_bounds_beyond_the_last_one_are_added(loads: Loads) -> None:
+    """Rows beyond the last bound get partitions of their own, which are switched in."""
+    loads.months(side="RIGHT")
+    loads.make("INSERT INTO t (id, day, note) VALUES (99, '2024-02-02', NULL)")
+    before = bounds_of(loads)
+    loads.files("1,2024-03-01", "2,2024-05-02 3,2024-05-31", "4,2024-06-01")
+    words: dict[str, Any] = {"mode": "append", "partition_by": "day", "bounds": BEYOND}
+    added = ["2024-04-01", "2024-05-01", "2024-06-01", "2024-07-01"]
+    plan = loads("check", **words).expect(CLEAN).output
+    assert "`bounds` is for a new table" not in plan
+    assert [f"SPLIT RANGE ('{bound}')" in plan for bound in added] == [True] * 4
+    script = loads("check", "", "--sql", **words).expect(CLEAN).output
+    assert 'ALTER PARTITION SCHEME "by_month" NEXT USED "new";' in script
+    assert bounds_of(loads) == before
+    loads(**words).expect(CLEAN)
+    assert bounds_of(loads) == before + added
+    assert loads.partitions() == {2: 1, 3: 1, 6: 2, 7: 1}
+    assert loads.ids() == [1, 2, 3, 4, 99]
+    assert {int(one.split()[1]) for one in loads.switches} == {3, 6, 7}
+    assert len(loads.ran(SPLIT)) == 4
+    loads.nothing_is_left()
+    # A later load adds what is missing, and nothing twice.
+    loads.files("5,2024-06-02", "6,2024-08-05")
+    loads(**words).expect(CLEAN)
+    assert bounds_of(loads) == [*before, *added, "2024-08-01", "2024-09-01"]
+    assert loads.ids() == [1, 2, 3, 4, 5, 6, 99]
+    assert loads.partitions() == {2: 1, 3: 1, 6: 2, 7: 2, 9: 1}
+
+
+def test_new_partitions_are_dealt_to_filegroups(loads: Loads) -> None:
+    loads.months(side="RIGHT")
+    loads.files("1,2024-05-02")
+    bounds: Value = ["2024-05-01", "2024-06-01", "2024-07-01"]
+    words: dict[str, Any] = {"mode": "append", "partition_by": "day", "bounds": bounds}
+    loads("run", "&filegroups=old,new", **words).expect(CLEAN)
+    scheme = loads.double.database.schemes["by_month"]
+    assert scheme.filegroups == ("old", "old", "new", "new", "old", "new", "old")
+    assert loads.ids() == [1]
+
+
+def test_a_last_partition_with_rows_is_not_split(loads: Loads) -> None:
+    """Also not that of another table with the same function."""
+    loads.months(side="RIGHT")
+    bounds: Value = ["2024-05-01", "2024-06-01"]
+    words: dict[str, Any] = {"mode": "append", "partition_by": "day", "bounds": bounds}
+    loads.files("1,2024-05-02")
+    loads.make(
+        TABLE.format(more="").replace("TABLE t", "TABLE other"),
+        "INSERT INTO other (id, day, note) VALUES (1, '2024-04-01', NULL)",
+    )
+    before = bounds_of(loads)
+    for command in ("check", "run"):
+        loads(command, **words).expect(FAILED, 'has rows in "dbo"."other"', "leave `bounds` out")
+    loads.make("DELETE FROM other", "INSERT INTO t (id, day, note) VALUES (9, '2024-04-01', NULL)")
+    loads("run", **words).expect(FAILED, "its last partition has rows; a split")
+    assert bounds_of(loads) == before
+    assert loads.ids() == [9]
+    loads(mode="append", partition_by="day").expect(CLEAN)
+    assert loads.ids() == [1, 9]
+
+
+@pytest.mark.parametrize("point", ["run_entered", "after_unit_commit", "before_switch"])
+def test_new_partitions_of_a_run_that_is_killed(loads: Loads, point: str) -> None:
+    loads.months(side="RIGHT")
+    loads.files("1,2024-03-01", "2,2024-05-02")
+    words: dict[str, Any] = {"mode": "append", "partition_by": "day", "bounds": BEYOND}
+    loads("check", **words).expect(CLEAN)
+    fault = {"INRUSH_FAULT": point}
+    assert loads.inrush("run", "package.toml", environment=fault).status < 0
+    loads(**words).expect(CLEAN)
+    assert loads.ids() == [1, 2]
+    assert bounds_of(loads)[3:] == ["2024-04-01", "2024-05-01", "2024-06-01"]
+    assert len(loads.ran(SPLIT)) == 3
+    loads.nothing_is_left()
+
+
+def test_a_split_waits_for_readers(loads: Loads) -> None:
+    loads.months(side="RIGHT")
+    loads.files("1,2024-05-02")
+    bounds: Value = ["2024-05-01", "2024-06-01"]
+    words: dict[str, Any] = {"mode": "append", "partition_by": "day", "bounds": bounds}
+    reader = loads.double.session()
+    reader.execute("BEGIN TRANSACTION")
+    reader.rows("SELECT COUNT_BIG(*) FROM t WITH (TABLOCK, HOLDLOCK)")
+    loads("check", **words).expect(CLEAN)
+    with loads.inrush.start("run", "package.toml") as running:
+        loads.double.wait_for_batch(SPLIT)
+        reader.close()
+        running.wait().expect(CLEAN)
+    assert loads.ids() == [1]

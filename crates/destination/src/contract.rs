@@ -186,11 +186,7 @@ pub trait Destination: Send + Sync {
 
     /// What would stop or disturb a run into these targets, and notes, for a preflight. A question that the destination may not
     /// ask, or that it gets no answer to, becomes a note. Nothing is changed.
-    fn hazards(
-        &self,
-        _targets: &[TargetPlan],
-        _expected: &ExpectedLoad,
-    ) -> Result<Vec<Finding>> {
+    fn hazards(&self, _targets: &[TargetPlan], _expected: &ExpectedLoad) -> Result<Vec<Finding>> {
         Ok(Vec::new())
     }
 

@@ -32,6 +32,8 @@ pub struct TargetFacts {
     pub has_rows: bool,
     /// The columns whose values are its partitions.
     pub partitioned_by: Vec<String>,
+    /// It can get further partitions, for bounds beyond those that it has ([`TargetPlan::bounds`]).
+    pub takes_new_bounds: bool,
     /// Why it cannot be loaded, and how to fix that; `None` if it can.
     pub obstacle: Option<(String, String)>,
     /// Notes for the user before it is loaded.
@@ -98,7 +100,8 @@ pub struct TargetPlan {
     pub partition_by: Vec<String>,
     /// The first values of the partitions of a new table, except for those below the first of them: texts of the partition
     /// column's type in ISO form (`1000`, `2024-01-31`, `2024-01-31 06:00:00` in UTC), ascending unless they are of text.
-    /// Empty if the table exists, for a destination without [`Ability::Bounds`](crate::Ability::Bounds), and in plans that an
+    /// Of a table that exists, those that it has to have, if it [can get them](TargetFacts::takes_new_bounds) and the package declares
+    /// bounds: those beyond its last one are added. Otherwise empty if the table exists, for a destination without [`Ability::Bounds`](crate::Ability::Bounds), and in plans that an
     /// earlier version wrote into a ledger.
     #[serde(default)]
     pub bounds: Vec<String>,

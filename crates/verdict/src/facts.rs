@@ -3,7 +3,9 @@
 use crate::attribute::Attributed;
 use crate::cpu::{Cpu, Holder};
 use crate::feeding::Feeding;
-use crate::measurements::{BackendSeries, FeedSeries, Measurements, Phase, ServerKind, StreamSeries};
+use crate::measurements::{
+    BackendSeries, FeedSeries, Measurements, Phase, ServerKind, StreamSeries,
+};
 use crate::network::Link;
 use crate::parts::{ByPart, Part};
 use crate::samples::{Group, Joint, is_too_short};

@@ -37,8 +37,8 @@ mod waits;
 pub use decide::verdict;
 pub use measurements::{
     BackendSamples, BackendSeries, BackendState, FeedSeries, MachineSeries, Measurements, PHASES,
-    Phase, ServerKind, ServerMeasurements, SourceServerMeasurements, StoredUnits, StreamSeries, TableSeries,
-    TcpSeries,
+    Phase, ServerKind, ServerMeasurements, SourceServerMeasurements, StoredUnits, StreamSeries,
+    TableSeries, TcpSeries,
 };
 pub use tally::{BackendTally, SeenSession};
 pub use too_short::is_too_short;

@@ -572,7 +572,10 @@ fn the_reason_for_missing_samples_is_told() {
     server.not_sampled = Some("the login lacks the right VIEW SERVER STATE".to_owned());
     let verdict = expect(&run, Cause::Undecided);
     let evidence = verdict.causes[0].evidence.join("; ");
-    assert!(evidence.contains("lacks the right VIEW SERVER STATE"), "{evidence}");
+    assert!(
+        evidence.contains("lacks the right VIEW SERVER STATE"),
+        "{evidence}"
+    );
 }
 
 #[test]

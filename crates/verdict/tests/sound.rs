@@ -2,8 +2,8 @@
 
 use inrush_verdict::{
     BackendSamples, BackendSeries, BackendState, FeedSeries, MachineSeries, Measurements, PHASES,
-    Phase, ServerKind, ServerMeasurements, SourceServerMeasurements, StoredUnits, StreamSeries, TableSeries,
-    TcpSeries, verdict,
+    Phase, ServerKind, ServerMeasurements, SourceServerMeasurements, StoredUnits, StreamSeries,
+    TableSeries, TcpSeries, verdict,
 };
 use proptest::collection::{btree_map, vec};
 use proptest::option;

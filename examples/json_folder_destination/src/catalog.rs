@@ -74,6 +74,7 @@ impl Entry {
             columns: table.columns.iter().map(Column::facts).collect(),
             has_rows: table.rows() > 0,
             partitioned_by: Vec::new(),
+            takes_new_bounds: false,
             obstacle,
             notes: Vec::new(),
         }

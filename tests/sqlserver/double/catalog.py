@@ -88,15 +88,15 @@ def catalog_view(session: SessionBase, name: str, object_id: int | None) -> View
         facts = [int(database.allows_snapshots), database.recovery_model, database.replica_id]
         return view(names, [[database.name, snapshots, *facts]])
     if name == "views":
-        return view("object_id name", [[one, one] for one in database.indexed_views])
+        return view("object_id name", [list(one) for one in database.numbered_views()])
     if name == "sql_expression_dependencies":
         return view(
             "referenced_id is_schema_bound_reference referencing_id",
             [
-                [one.object_id, 1, name]
-                for name, read in database.indexed_views.items()
+                [one.object_id, 1, number]
+                for number, name in database.numbered_views()
                 for one in database.objects.values()
-                if one.name == read
+                if one.name == database.indexed_views[name]
             ],
         )
     empty = {

@@ -46,10 +46,10 @@ def _partitions(database: Database, tables: list[Table]) -> View:
 
 
 def _indexes(database: Database, tables: list[Table]) -> View:
-    # The clustered index of an indexed view; the number of such a view is its name.
+    # The clustered indexes of indexed views.
     rows: list[list[Any]] = [
-        [view_name, 1, PRIMARY, 1, view_name, 1, 0, 0, 0, 0, None]
-        for view_name in database.indexed_views
+        [number, 1, PRIMARY, 1, name, 1, 0, 0, 0, 0, None]
+        for number, name in database.numbered_views()
     ]
     for table in tables:
         for index_id, index in _numbered(table):
@@ -136,6 +136,15 @@ def _functions(database: Database, _: list[Table]) -> View:
     return view("name function_id boundary_value_on_right fanout", rows)
 
 
+def _bounds(database: Database, _: list[Table]) -> View:
+    rows = [
+        [function.name, number, str(bound)]
+        for function in database.functions.values()
+        for number, bound in enumerate(function.bounds, start=1)
+    ]
+    return view("function_id boundary_id value", rows)
+
+
 # The views of this file, by their names.
 PLACES: dict[str, Callable[[Database, list[Table]], View]] = {
     "partitions": _partitions,
@@ -145,4 +154,5 @@ PLACES: dict[str, Callable[[Database, list[Table]], View]] = {
     "data_spaces": _data_spaces,
     "partition_schemes": _schemes,
     "partition_functions": _functions,
+    "partition_range_values": _bounds,
 }

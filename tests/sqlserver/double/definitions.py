@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from .base import Result
 from .columnstore import built
-from .errors import SqlError
+from .errors import NotInDoubleError, SqlError
 from .expressions import Scope
 from .nodes import Index, Node
 from .parser import Name, Parser, Select
-from .partitions import PartitionFunction, PartitionScheme, key_of
+from .partitions import PartitionFunction, PartitionScheme, key_of, partition_of
 from .rows import Rows
 from .storage import Check, Table, View
 from .types import Column, SqlType
@@ -181,9 +182,62 @@ class Definitions(Rows):
         scheme = PartitionScheme(name, found, tuple(dealt[: found.fanout]))
         self._define(self.database.schemes, name, scheme)
 
+    def _do_next_used(self, name: str, filegroup: str) -> None:
+        scheme = self.database.schemes.get(name.lower())
+        if scheme is None:
+            raise SqlError(208, name)
+        if filegroup.lower() not in {one.lower() for one in self.database.filegroups}:
+            raise SqlError(208, filegroup)
+        self._define(self.database.schemes, name, replace(scheme, next_used=filegroup))
+
+    def _do_split_range(self, name: str, value: Node) -> None:
+        """Add a bound, with a Sch-M lock on all tables that have the function.
+
+        "Always keep empty partitions at both ends of the partition range": a split of a partition
+        with rows is refused here, which the server would do row by row.
+        """
+        database = self.database
+        function = database.functions.get(name.lower())
+        if function is None:
+            raise SqlError(208, name)
+        key = key_of(function.kind, self._evaluator.value(value, Scope()))
+        if key in function.bounds:
+            raise SqlError(7721, function.bounds.index(key) + 1)
+        bounds = tuple(sorted((*function.bounds, key)))
+        at = bounds.index(key)
+        made = replace(function, bounds=bounds)
+        schemes = [one for one in database.schemes.values() if one.function.name == function.name]
+        spaces = {one.name.lower(): one for one in schemes}
+        for table in [one for one in database.objects.values() if isinstance(one, Table)]:
+            scheme = spaces.get(table.space.lower()) if table.partition_column else None
+            if scheme is None:
+                continue
+            self.lock(("table", table.object_id), "Sch-M")
+            rows = [row.values for row in table.rows if not row.deleted]
+            rows += [values for chunk in table.chunks for values in chunk.rows(table.columns)]
+            if any(partition_of(scheme, table, values) == at + 1 for values in rows):
+                raise NotInDoubleError("SPLIT RANGE of a partition with rows")
+        for scheme in schemes:
+            if scheme.next_used is None:
+                raise SqlError(7707, function.name, scheme.name)
+            # The partition of the new bound is the new one: right of the bound with RANGE RIGHT.
+            place = at + 1 if function.is_right else at
+            filegroups = list(scheme.filegroups)
+            filegroups.insert(place, scheme.next_used)
+            changed = replace(scheme, function=made, filegroups=tuple(filegroups), next_used=None)
+            self._define(database.schemes, scheme.name, changed)
+        self._define(database.functions, name, made)
+
     def _define(self, known: dict[str, Any], name: str, made: Any) -> None:
+        old = known.get(name.lower())
         known[name.lower()] = made
-        self.transaction.undo.append(lambda: known.pop(name.lower(), None))
+
+        def undo() -> None:
+            known.pop(name.lower(), None)
+            if old is not None:
+                known[name.lower()] = old
+
+        self.transaction.undo.append(undo)
 
     def _do_drop_partition(self, kind: str, name: str) -> None:
         known: dict[str, Any] = (

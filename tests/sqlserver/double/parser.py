@@ -508,6 +508,16 @@ class Parser:
         return ("drop", kind, self._name(), if_exists)
 
     def _alter(self) -> Node:
+        if self._take("PARTITION", "SCHEME"):
+            scheme = self._identifier()
+            self._must("NEXT", "USED")
+            return ("next_used", scheme, self._identifier())
+        if self._take("PARTITION", "FUNCTION"):
+            function = self._identifier()
+            self._must("(", ")", "SPLIT", "RANGE", "(")
+            value = self.expression()
+            self._must(")")
+            return ("split_range", function, value)
         self._must("TABLE")
         name = self._name()
         if self._take("SWITCH"):

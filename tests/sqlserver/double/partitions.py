@@ -58,6 +58,8 @@ class PartitionScheme:
     name: str
     function: PartitionFunction
     filegroups: tuple[str, ...]
+    # The filegroup of the next partition.
+    next_used: str | None = None
 
 
 def key_of(kind: SqlType, value: Any) -> Any:

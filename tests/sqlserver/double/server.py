@@ -8,6 +8,7 @@ import ssl
 import struct
 import threading
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -105,6 +106,11 @@ class Double:
         with self._sent:
             there = lambda: any(one.startswith(beginning) for one in self.batches)  # noqa: E731
             assert self._sent.wait_for(there, seconds), self.batches
+
+    def wait_until(self, is_so: Callable[[], bool], seconds: float = 60) -> None:
+        """Wait until something is so; a batch of a client makes it so."""
+        with self._sent:
+            assert self._sent.wait_for(is_so, seconds), self.batches
 
     def session(self) -> Session:
         """Return a session of the test itself, without a connection."""

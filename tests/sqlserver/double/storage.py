@@ -192,6 +192,10 @@ class Database:
         self._ids = itertools.count(100)
         self._descriptors = itertools.count(1)
 
+    def numbered_views(self) -> list[tuple[int, str]]:
+        """Return the indexed views with numbers that no table has."""
+        return [(-number, name) for number, name in enumerate(self.indexed_views, start=1)]
+
     def next_id(self) -> int:
         """Return a new number of an object."""
         return next(self._ids)

@@ -102,6 +102,7 @@ pub fn target(
         columns,
         has_rows,
         partitioned_by: Vec::new(),
+        takes_new_bounds: false,
         obstacle,
         notes: Vec::new(),
     }))

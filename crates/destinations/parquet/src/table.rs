@@ -110,6 +110,7 @@ impl Table {
                 })
                 .collect(),
             partitioned_by: self.partitioned_by,
+            takes_new_bounds: false,
             obstacle: self.obstacle,
             notes: self.notes,
         }

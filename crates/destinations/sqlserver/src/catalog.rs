@@ -2,6 +2,7 @@
 
 use inrush_destination::{Error, Result, TargetColumn, TargetFacts, TargetName};
 
+use crate::added_partitions;
 use crate::columnstore;
 use crate::connection::SqlSession;
 use crate::partitions::Partitioning;
@@ -80,6 +81,7 @@ pub fn target(session: &mut SqlSession, name: &TargetName) -> Result<Option<Targ
             columns: Vec::new(),
             has_rows: false,
             partitioned_by: Vec::new(),
+            takes_new_bounds: false,
             obstacle: Some((
                 format!("{} is a {}, not a table", name.sql, found.kind),
                 "name a table, or a table that does not exist yet".to_owned(),
@@ -87,13 +89,16 @@ pub fn target(session: &mut SqlSession, name: &TargetName) -> Result<Option<Targ
             notes: Vec::new(),
         }));
     }
+    let partitioning = Partitioning::of_table(session, &name.sql)?;
+    let columns = columns(session, name)?;
+    let takes_new_bounds = partitioning
+        .as_ref()
+        .is_some_and(|own| added_partitions::can_be_added(own, &columns));
     Ok(Some(TargetFacts {
-        columns: columns(session, name)?,
+        columns,
         has_rows: has_rows(session, name)?,
-        partitioned_by: Partitioning::of_table(session, &name.sql)?
-            .into_iter()
-            .map(|partitioning| partitioning.column)
-            .collect(),
+        takes_new_bounds,
+        partitioned_by: partitioning.into_iter().map(|own| own.column).collect(),
         obstacle: obstacle(session, name)?,
         notes: notes(session, name)?,
     }))

@@ -5,14 +5,15 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use inrush_destination::sums::ColumnForm;
 use inrush_destination::{
-    Abilities, Address, Destination, Error, ExpectedLoad, Filling, Layout, NewRun, OpenRun, PastRun,
-    PublishesInto, ResolvedType, Result, RunRecord, RunState, RunSteps, SplitFacts, StepsRequest,
-    TargetFacts, TargetName, TargetPlan, UnitRecord,
+    Abilities, Address, Destination, Error, ExpectedLoad, Filling, Layout, NewRun, OpenRun,
+    PastRun, PublishesInto, ResolvedType, Result, RunRecord, RunState, RunSteps, SplitFacts,
+    StepsRequest, TargetFacts, TargetName, TargetPlan, UnitRecord,
 };
 use inrush_rows::finding::Finding;
 use inrush_rows::ids::RunKey;
 use inrush_tdsclient::Interrupt;
 
+use crate::added_partitions::AddedPartitions;
 use crate::catalog;
 use crate::columnstore;
 use crate::connection::{self, Purpose, SqlSession};
@@ -174,6 +175,7 @@ impl Destination for SqlServer {
     fn lay_out(&self, target: &TargetPlan, splits: &[SplitFacts<'_>]) -> Result<Layout> {
         self.asking(|session| {
             partitions::check(session, target)?;
+            AddedPartitions::of_plan(session, &self.options, target)?;
             match self.options.columnstore {
                 true => columnstore::check(session, &self.server, target),
                 false => Ok(()),

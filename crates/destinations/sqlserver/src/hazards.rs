@@ -297,9 +297,7 @@ fn grows_at_once(session: &mut SqlSession) -> Result<bool> {
         name.is_some_and(|name| name.starts_with("SQL Server ("))
     };
     let engine = rows.iter().find(is_of_engine);
-    let is_enabled = engine
-        .and_then(|row| row.get(1))
-        .and_then(Option::as_deref);
+    let is_enabled = engine.and_then(|row| row.get(1)).and_then(Option::as_deref);
     Ok(is_enabled != Some("N"))
 }
 

@@ -18,11 +18,13 @@
 //! | [`ledger`], [`ledger_row`], [`lock`] | runs and units in the database; the lock of a run |
 //! | [`staging`], [`catalog`], [`types`] | tables of a run; existing tables; types |
 //! | [`shape`], [`indexes`], [`partitions`] | what staging has in common with its target; partitions of both |
+//! | [`added_partitions`] | partitions that a table gets after its last one |
 //! | [`columnstore`] | targets that are clustered columnstores, and their rowgroups |
 //! | [`connection`], [`server`], [`options`] | sessions with their errors; what the server is; options of a load |
 //!
 //! It has not been run against a real SQL Server yet: `docs/sql-server.md` describes what the tests use instead.
 
+mod added_partitions;
 mod bulk_target;
 mod bulk_writer;
 mod careful;

@@ -233,7 +233,7 @@ pub fn drop_statements(name: &str) -> [String; 2] {
 }
 
 /// A bound of the plan as a literal that means the same under every DATEFORMAT and language.
-fn literal(bound: &str, column_type: &ColumnType) -> String {
+pub fn literal(bound: &str, column_type: &ColumnType) -> String {
     match column_type {
         ColumnType::Int16 | ColumnType::Int32 | ColumnType::Int64 => bound.to_owned(),
         ColumnType::Timestamp { .. } => {

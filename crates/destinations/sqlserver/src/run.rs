@@ -15,6 +15,7 @@ use inrush_destination::{
 use inrush_rows::ids::{RunId, RunKey, UnitKey};
 use inrush_tdsclient::{Interrupt, SessionWatch};
 
+use crate::added_partitions::AddedPartitions;
 use crate::bulk_target::BulkTarget;
 use crate::connection::{Purpose, RUN_LOCK_MILLISECONDS, RunInterrupt, SqlSession};
 use crate::ledger::{Ledger, StoredRun};
@@ -146,6 +147,14 @@ fn enter(
     }
     for (schema, table) in left {
         staging::remove(session, schema, table)?;
+    }
+    for plan in targets {
+        if let Some(added) = AddedPartitions::of_plan(session, options, plan)? {
+            let doing = format!("cannot add partitions to {}", plan.name.sql);
+            for statement in added.statements() {
+                session.run(&doing, &statement)?;
+            }
+        }
     }
     let is_target = |name: &&String| {
         stagings

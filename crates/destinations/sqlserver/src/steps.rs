@@ -11,6 +11,7 @@ use inrush_destination::{
     Result, RunSteps, StatementEnd, Step, StepsRequest, StepsTarget, WriteMode,
 };
 
+use crate::added_partitions::AddedPartitions;
 use crate::bulk_target;
 use crate::columnstore;
 use crate::connection::{
@@ -119,6 +120,12 @@ impl PlannedSteps<'_> {
             const LEFT: &str = "the stopped run has a staging table that is not used any more";
             let remove = staging::remove_statements("<schema>", "<its staging>");
             steps.extend(remove.into_iter().map(|it| Step::sketch(it).only_if(LEFT)));
+        }
+        for (staging, _) in targets {
+            let plan = &staging.plan;
+            let added = AddedPartitions::of_plan(self.session, self.options, plan)?;
+            let statements = added.iter().flat_map(AddedPartitions::statements);
+            steps.extend(statements.map(Step::statement));
         }
         for (staging, _) in targets {
             self.staged(staging, &mut steps)?;

@@ -94,7 +94,9 @@ pub fn measure<D: MeasuredDestination>(
         let rejected = steps::rejected(reading, found.decoded.as_ref());
         report.findings.extend(rejected);
     }
-    report.findings.extend(measured.findings(&flows, &destination));
+    report
+        .findings
+        .extend(measured.findings(&flows, &destination));
     let splits = plan.flows().iter().map(PlannedFlow::all_splits);
     report.files = files::of_all(splits, &flows, read.cached_share);
     report.steps = steps::client(&flows, &read, streams);

@@ -109,7 +109,8 @@ impl Gathering {
         }
         let server = ended.measurements.server.as_ref();
         if let Some(reason) = server.and_then(|server| server.not_sampled.as_ref()) {
-            let note = format!("What the destination's sessions waited for is not known: {reason}.");
+            let note =
+                format!("What the destination's sessions waited for is not known: {reason}.");
             // Streams may run again, for rows that the target refused.
             if !self.notes.contains(&note) {
                 self.notes.push(note);

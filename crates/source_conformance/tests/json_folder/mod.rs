@@ -16,13 +16,13 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::UNIX_EPOCH;
 
 use inrush_rows::cancel::Stop;
-use inrush_rows::native_type::NativeType;
 use inrush_rows::finding::Finding;
+use inrush_rows::native_type::NativeType;
 use inrush_rows::pace::Pace;
 use inrush_source::{
     ContentHash, ExpectedReading, Input, InputState, ReadSettings, RecordStart, SessionSampler,
-    ShareSettings, SharedSplit, Source, SourceColumn, SourceError, SourceSplit,
-    SourceStream, SplitContent,
+    ShareSettings, SharedSplit, Source, SourceColumn, SourceError, SourceSplit, SourceStream,
+    SplitContent,
 };
 
 pub use case::JsonCase;

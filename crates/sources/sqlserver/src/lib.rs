@@ -23,7 +23,6 @@
 //! opening, and a resumed run reads the loaded rows again and compares them.
 
 mod columns;
-mod split_by;
 mod error;
 mod moment;
 mod pool;
@@ -31,6 +30,7 @@ mod query;
 mod reader;
 mod sampler;
 mod source;
+mod split_by;
 mod table;
 
 use std::collections::BTreeMap;

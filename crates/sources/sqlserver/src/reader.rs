@@ -9,8 +9,8 @@ use inrush_rows::chunk::{Chunk, NumberedRows, Places};
 use inrush_rows::typed_rows::{RowFault, TypedColumn, TypedRows};
 use inrush_scan::Records;
 use inrush_source::{
-    Chunks, DatabaseInput, KEY_ROW_BITS, KeyPlaces, ReadPace, ReadingSession, RowsHash, SessionSampler,
-    SourceError, SourceMeter, SplitEnd, SplitReader, nanoseconds_since,
+    Chunks, DatabaseInput, KEY_ROW_BITS, KeyPlaces, ReadPace, ReadingSession, RowsHash,
+    SessionSampler, SourceError, SourceMeter, SplitEnd, SplitReader, nanoseconds_since,
 };
 use inrush_tds::result::{DecodedRows, RowDecoder};
 use inrush_tdsclient::SessionError;

@@ -39,7 +39,7 @@ impl SessionSampler for Sampler {
                     refused(place, "looking at the sessions that read", &error)
                 }
                 WatchError::NoRight => {
-                    input_error(place, &error.to_string(), "grant the login this right")
+                    input_error(place, error.to_string(), "grant the login this right")
                 }
             }
         })

@@ -10,8 +10,8 @@ use inrush_rows::cancel::Stop;
 use inrush_rows::pace::Pace;
 use inrush_rows::sql_text::without_semicolon;
 use inrush_source::{
-    DatabaseInput, Input, ReadSettings, SessionSampler, Source, SourceColumn, SourceError, SourceSplit,
-    SourceStream, SplitContent, SplitReader, Steps, has_same_hashes,
+    DatabaseInput, Input, ReadSettings, SessionSampler, Source, SourceColumn, SourceError,
+    SourceSplit, SourceStream, SplitContent, SplitReader, Steps, has_same_hashes,
 };
 use inrush_tdsclient::{Interrupt, Session, SessionError, SessionOptions, SessionWatch};
 
@@ -157,11 +157,11 @@ impl SqlServerSource {
             steps: split_by.as_ref().map_or(1, SplitBy::count),
             sessions_max: settings.connections_max,
         };
-        let opened = match settings.is_stable || !keeps_versions || !shares_moment && split_by.is_some()
-        {
-            true => opening.as_needed(keeper, versions),
-            false => opening.at_once(keeper),
-        };
+        let opened =
+            match settings.is_stable || !keeps_versions || !shares_moment && split_by.is_some() {
+                true => opening.as_needed(keeper, versions),
+                false => opening.at_once(keeper),
+            };
         let (moment, pool) = opened.map_err(|error| failed("connecting", error))?;
         let has_room = settings
             .connections_max

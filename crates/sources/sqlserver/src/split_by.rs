@@ -97,14 +97,18 @@ impl SplitBy {
     pub fn note(&self, name: &str) -> String {
         match self {
             SplitBy::Keys { ranges, .. } => ranges.note(name),
-            SplitBy::Partitions { count, .. } => format!("{name} is cut into its {count} partitions"),
+            SplitBy::Partitions { count, .. } => {
+                format!("{name} is cut into its {count} partitions")
+            }
         }
     }
 
     /// A text that names how the rows are split, and one that differs if the steps do.
     pub fn identity(&self) -> (String, String) {
         match self {
-            SplitBy::Keys { ranges, .. } => (format!("split by {}", ranges.column), ranges.digest()),
+            SplitBy::Keys { ranges, .. } => {
+                (format!("split by {}", ranges.column), ranges.digest())
+            }
             SplitBy::Partitions { number, count, .. } => {
                 (format!("split by {number}"), count.to_string())
             }
@@ -151,7 +155,10 @@ pub fn find(session: &mut Session, asked: &Asked<'_>) -> Result<Found, SourceErr
         return by_key(session, asked, column);
     }
     let Some(table) = asked.table.filter(|_| asked.is_steady) else {
-        return Ok(Found { split_by: None, rows });
+        return Ok(Found {
+            split_by: None,
+            rows,
+        });
     };
     let of_key = |name: &String| asked.columns.iter().find(|column| column.name == *name);
     let key = table.key.as_ref().and_then(of_key);

@@ -4,8 +4,8 @@
 
 use inrush_verdict::{
     Advice, BackendSamples, BackendSeries, BackendState, Cause, FeedSeries, MachineSeries,
-    Measurements, Phase, ServerKind, SourceServerMeasurements, StoredUnits, StreamSeries, TableSeries,
-    TcpSeries, Verdict,
+    Measurements, Phase, ServerKind, SourceServerMeasurements, StoredUnits, StreamSeries,
+    TableSeries, TcpSeries, Verdict,
 };
 
 pub const STEP_MS: u32 = 100;

@@ -1,10 +1,10 @@
 //! Predicts the duration of the run from the measurements.
 
 use inrush_engine::native::plan::source_paces;
+use inrush_engine::native::preflight::ReadFound;
 use inrush_engine::native::preflight::flow_found::FlowFound;
 use inrush_engine::native::preflight::model::{self, ObservedLoad, SharedSeconds};
 use inrush_engine::native::preflight::predict::{self, LeftToRead, PredictedPhases};
-use inrush_engine::native::preflight::ReadFound;
 use inrush_engine::preflight::{Finding, PreflightReport};
 use inrush_system::threads::cores;
 

@@ -33,10 +33,7 @@ struct SampledStream {
 
 impl SessionSamples {
     /// Samples of this number of streams; `None` if the destination has no server that can be asked.
-    pub fn new(
-        sampler: Option<Box<dyn SessionSampler>>,
-        streams: usize,
-    ) -> Option<SessionSamples> {
+    pub fn new(sampler: Option<Box<dyn SessionSampler>>, streams: usize) -> Option<SessionSamples> {
         let sampler = sampler?;
         Some(SessionSamples {
             kind: sampler.kind(),
@@ -192,8 +189,8 @@ mod tests {
         let gauges = [Arc::new(Gauge::default()), Arc::new(Gauge::default())];
         gauges[1].served_by(52, None);
         let _waiting = gauges[1].enter(Phase::SendWait);
-        let runtime = tokio::runtime::Builder::new_current_thread();
-        let runtime = { runtime }.enable_all().build().expect("a runtime");
+        let mut builder = tokio::runtime::Builder::new_current_thread();
+        let runtime = builder.enable_all().build().expect("a runtime");
         let (server, _) = runtime
             .block_on(async {
                 for _ in 0..3 {

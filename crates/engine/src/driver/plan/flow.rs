@@ -56,7 +56,9 @@ impl ContractFlowPlanner<'_> {
             });
         }
         notes.extend(facts.iter().flat_map(|facts| facts.notes.iter().cloned()));
-        if facts.is_some() && self.flow.bounds != Bounds::default() {
+        let has_new_bounds = self.flow.bounds != Bounds::default();
+        let takes_new_bounds = facts.as_ref().is_none_or(|facts| facts.takes_new_bounds);
+        if has_new_bounds && !takes_new_bounds {
             notes.push(format!(
                 "{} exists and keeps its partitions: `bounds` is for a new table",
                 self.name.sql
@@ -108,9 +110,9 @@ impl ContractFlowPlanner<'_> {
         let steps = resolved.steps(&*source)?;
         expect::refuse_sums_with_steps(self.flow, &name)?;
         let partition_by = self.partition_by(&name, &resolved, facts.as_ref())?;
-        let bounds = match facts {
-            None => self.bounds(&name, &resolved, &partition_by, &*source)?,
-            Some(_) => Vec::new(),
+        let bounds = match takes_new_bounds && (facts.is_none() || has_new_bounds) {
+            true => self.bounds(&name, &resolved, &partition_by, &*source)?,
+            false => Vec::new(),
         };
         let types = resolved.planned.iter().map(|planned| &planned.sql);
         let mut verify = VerifyPlan::new(&resolved.columns, types, None);
@@ -230,7 +232,7 @@ impl ContractFlowPlanner<'_> {
         }
     }
 
-    /// The bounds of a new table's partitions; none for a destination that makes a partition of each value.
+    /// The bounds of the partitions; none for a destination that makes a partition of each value.
     fn bounds(
         &self,
         name: &str,

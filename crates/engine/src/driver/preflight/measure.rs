@@ -130,7 +130,10 @@ impl MeasuredDestination for ContractPreflight<'_> {
 
     fn steps(&self, flows: &[FlowFound], why_not: &String) -> Vec<StepFound> {
         vec![
-            StepFound::not_measured(PreflightStep::Network, "only the network to PostgreSQL is measured"),
+            StepFound::not_measured(
+                PreflightStep::Network,
+                "only the network to PostgreSQL is measured",
+            ),
             steps::destination(flows, self.plan.streams, why_not),
             steps::together(flows, why_not),
         ]
