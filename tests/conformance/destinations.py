@@ -75,6 +75,8 @@ class Place(ABC):
     # Its partitions have bounds, so that loads of tests name them. `bounds` has its words for those
     # of a load with the bounds 0, 5 and 10 that have rows.
     bounds: ClassVar[tuple[str, ...]] = ()
+    # An index may be one of some rows alone (`WHERE`).
+    partial_indexes: ClassVar[bool] = True
     # How much more memory four times the rows may use: allocators keep and release memory.
     memory_growth_max: ClassVar[float] = 1.25
     # The setting for the destination's own memory.
@@ -286,6 +288,7 @@ class DuckDb(Place):
 
     name = "duckdb"
     title = "DuckDB"
+    partial_indexes = False
     # DuckDB keeps blocks of its file in memory, up to its limit; with this limit, 12 % more were
     # measured.
     memory_options: ClassVar[dict[str, str]] = {"memory_limit": "64MB"}

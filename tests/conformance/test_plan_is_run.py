@@ -37,7 +37,20 @@ MODES: dict[str, dict[str, Any]] = {
     "keep": {"mode": "replace", "replace": {"keep": True}},
     "keep as": {"mode": "replace", "replace": {"keep": "old"}},
     "sums": {"mode": "append", "verify": "sums"},
+    "upsert": {"mode": "upsert", "key": "id"},
+    "scd": {"mode": "upsert", "key": "id", "scd": {}},
 }
+# Statements that change the table of the first load for a mode.
+SET_UP: dict[str, list[str]] = {
+    "upsert": ["CREATE UNIQUE INDEX of_id ON parts (id)"],
+    "scd": [
+        "DROP TABLE parts",
+        "CREATE TABLE parts (id integer NOT NULL, day date, "
+        "valid_from timestamptz NOT NULL, valid_to timestamptz)",
+        "INSERT INTO parts VALUES (1, '2023-01-01', '2023-01-01 00:00:00+00:00', NULL)",
+    ],
+}
+OF_CURRENT = "CREATE UNIQUE INDEX of_current ON parts (id) WHERE valid_to IS NULL"
 # Abilities that PostgreSQL lacks by ADBC.
 KEEPS = {"keep", "keep as", "sums"}
 
@@ -130,6 +143,10 @@ def test_a_run_performs_its_plan(logged: Logged, mode: str) -> None:
         logged.inrush.write("package.toml", logged.place.package(into(**MODES[mode])))
         logged.command("check").expect(USAGE, "hint: ")
         return
+    for statement in SET_UP.get(mode, []):
+        logged.place.execute(statement)
+    if mode == "scd" and logged.place.partial_indexes:
+        logged.place.execute(OF_CURRENT)
     logged.load(into(**MODES[mode]))
     if mode in ("replace", "keep"):
         logged.inrush.write("rows.csv", ROWS + "3,2024-02-01\n")

@@ -39,6 +39,17 @@ LOADS: dict[str, tuple[list[str], list[dict[str, Any]]]] = {
     "append": ([MADE, FILLED], [{"mode": "append"}]),
     "replace": ([MADE, FILLED], [{"mode": "replace"}]),
     "keep as": ([MADE, FILLED], [{"mode": "replace", "replace": {"keep": "old"}}]),
+    "upsert": (
+        [MADE, FILLED, "CREATE UNIQUE INDEX of_id ON t (id)"],
+        [{"mode": "upsert", "key": "id"}],
+    ),
+    "versions": (
+        [
+            f"{MADE[:-1]}, valid_from timestamptz, valid_to timestamptz)",
+            "CREATE UNIQUE INDEX of_current ON t (id) WHERE valid_to IS NULL",
+        ],
+        [{"mode": "upsert", "key": "id", "scd": {}}],
+    ),
     "statements of the user": (
         [MADE, FILLED],
         [
@@ -99,7 +110,8 @@ def test_the_script_is_a_load_without_rows(
         inrush.write("rows.csv", NO_ROWS)
         place = make_place(kind, folder)
         for statement in before:
-            place.execute(statement)
+            if "INDEX of_current" not in statement or place.partial_indexes:
+                place.execute(statement)
         made = [
             flow(**{"table": "t", "files": "rows.csv", "columns": COLUMNS, "mode": "create", **one})
             for one in flows

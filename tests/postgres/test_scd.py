@@ -1,21 +1,19 @@
-"""Targets that keep versions of rows (`scd`), against a model in plain Python."""
+"""Targets that keep versions of rows (`scd`): what only PostgreSQL has.
+
+`tests/conformance/test_merge.py` compares loads with the model, for every destination.
+"""
 
 from __future__ import annotations
 
-import random
 import signal
-from dataclasses import dataclass, field
 
 import pytest
 
 from harness.command import CLEAN, FAILED, USAGE, Inrush, Outcome
 from harness.packages import Value, flow, package
 from harness.servers import Database
+from harness.versions import FIRST, SCD, SECOND, Key, Model, Values, file_text
 from harness.watcher import Watcher
-
-Key = tuple[int, str]
-# Two tracked columns, and two that are overwritten.
-Values = tuple[str | None, int | None, str | None, int | None]
 
 TARGET = (
     "CREATE TABLE customer (sk int GENERATED ALWAYS AS IDENTITY PRIMARY KEY, no int NOT NULL, "
@@ -23,53 +21,6 @@ TARGET = (
     "valid_from {time} NOT NULL, valid_to {time}, is_current boolean NOT NULL);"
     "CREATE UNIQUE INDEX ON customer (no, land) WHERE valid_to IS NULL"
 )
-COLUMNS: list[Value] = ["no", "land", "city", "level", "phone", "visits"]
-SCD: dict[str, Value] = {"track": ["city", "level"], "current": "is_current"}
-
-
-@dataclass
-class Version:
-    """A version of the model; times are the numbers of loads."""
-
-    values: Values
-    begun: int
-    ended: int | None = None
-
-
-@dataclass
-class Model:
-    """The versions of each key, the oldest first."""
-
-    versions: dict[Key, list[Version]] = field(default_factory=dict)
-    loads: int = 0
-
-    def load(self, rows: dict[Key, Values]) -> dict[str, int]:
-        """Merge the rows of a load, and return their account."""
-        self.loads += 1
-        counts = {"new": 0, "changed": 0, "overwritten": 0, "unchanged": 0}
-        for key, values in rows.items():
-            known = self.versions.setdefault(key, [])
-            if not known:
-                counts["new"] += 1
-                known.append(Version(values, self.loads))
-            elif known[-1].values[:2] != values[:2]:
-                counts["changed"] += 1
-                known[-1].ended = self.loads
-                known.append(Version(values, self.loads))
-            elif known[-1].values != values:
-                counts["overwritten"] += 1
-                known[-1].values = values
-            else:
-                counts["unchanged"] += 1
-        return counts
-
-    def rows(self) -> list[tuple[object, ...]]:
-        """Return the rows of the target, with the numbers of loads as times."""
-        return sorted(
-            (*key, one.begun, *one.values, one.ended, one.ended is None)
-            for key, versions in self.versions.items()
-            for one in versions
-        )
 
 
 def stored(database: Database) -> list[tuple[object, ...]]:
@@ -83,11 +34,7 @@ def stored(database: Database) -> list[tuple[object, ...]]:
 
 
 def write(inrush: Inrush, database: Database, rows: dict[Key, Values], name: str = "") -> None:
-    def text(value: object) -> str:
-        return "" if value is None else str(value)
-
-    lines = [",".join(map(text, (*key, *values))) + "\n" for key, values in rows.items()]
-    inrush.write(f"rows{name}.csv", "no,land,city,level,phone,visits\n" + "".join(lines))
+    inrush.write(f"rows{name}.csv", file_text(rows))
     settings: dict[str, Value] = {"mode": "upsert", "key": ["no", "land"], "scd": SCD}
     one = flow("customer", f"rows{name}.csv", **settings)
     inrush.write("package.toml", package(database.url, one))
@@ -96,52 +43,6 @@ def write(inrush: Inrush, database: Database, rows: dict[Key, Values], name: str
 def run(inrush: Inrush, fault: str | None = None) -> Outcome:
     environment = {} if fault is None else {"INRUSH_FAULT": fault}
     return inrush("run", "package.toml", environment=environment)
-
-
-def some_rows(chance: random.Random) -> dict[Key, Values]:
-    keys = [(no, land) for no in range(12) for land in ("at", "ch")]
-    return {
-        key: (
-            chance.choice(["Graz", "Linz", None]),
-            chance.choice([1, 2, None]),
-            chance.choice(["1", "2", None]),
-            chance.choice([1, 2, None]),
-        )
-        for key in chance.sample(keys, chance.randint(0, len(keys)))
-    }
-
-
-@pytest.mark.parametrize("time", ["timestamptz", "timestamp"])
-@pytest.mark.parametrize("seed", range(4))
-def test_loads_are_as_the_model(
-    newest_database: Database, inrush: Inrush, seed: int, time: str
-) -> None:
-    # The times of a `timestamp` are in UTC, and the test compares them with the ledger's.
-    newest_database.execute(f"ALTER DATABASE {newest_database.name} SET timezone = 'UTC'")
-    newest_database.execute(TARGET.format(time=time))
-    chance, model = random.Random(seed), Model()  # noqa: S311
-    print("seed", seed)
-    for load in range(5):
-        rows = some_rows(chance)
-        write(inrush, newest_database, rows, str(load))
-        expected = model.load(rows)
-        (table,) = run(inrush).expect(CLEAN).report["tables"]
-        assert table["versions"] == expected
-        assert stored(newest_database) == model.rows()
-    run(inrush).expect(CLEAN, "already loaded")
-    # The file is newer, so it is loaded again.
-    write(inrush, newest_database, rows, "4")
-    (table,) = run(inrush).expect(CLEAN).report["tables"]
-    assert table["versions"]["unchanged"] == len(rows)
-    assert stored(newest_database) == model.rows()
-
-
-FIRST: dict[Key, Values] = {(n, "at"): ("Graz", n, "1", None) for n in range(40)}
-SECOND: dict[Key, Values] = {
-    **{(n, "at"): ("Linz", n, "2", None) for n in range(20)},
-    **{(n, "at"): ("Graz", n, "2", None) for n in range(20, 30)},
-    **{(n, "ch"): (None, None, None, None) for n in range(10)},
-}
 
 
 @pytest.mark.parametrize(
@@ -178,22 +79,6 @@ def test_a_second_row_of_a_key_is_a_reject(newest_database: Database, inrush: In
     outcome = run(inrush)
     assert outcome.status != CLEAN, outcome.said
     assert newest_database.rows("SELECT count(*) FROM customer") == [(0,)]
-
-
-def test_a_row_that_the_target_refuses_fails_the_load(
-    newest_database: Database, inrush: Inrush
-) -> None:
-    newest_database.execute(TARGET.format(time="timestamptz"))
-    write(inrush, newest_database, FIRST, "1")
-    run(inrush).expect(CLEAN)
-    before = stored(newest_database)
-    newest_database.execute("ALTER TABLE customer ADD UNIQUE (no, city, phone)")
-    write(inrush, newest_database, {(1, "ch"): ("Graz", 7, "1", None)}, "2")
-    run(inrush).expect(FAILED, "customer_no_city_phone_key")
-    assert stored(newest_database) == before
-    newest_database.execute("ALTER TABLE customer DROP CONSTRAINT customer_no_city_phone_key")
-    run(inrush).expect(CLEAN)
-    assert len(stored(newest_database)) == len(before) + 1
 
 
 def test_a_version_that_began_after_the_run_is_not_ended(

@@ -164,3 +164,36 @@ def test_what_cannot_be_compared_is_refused(database: Database, inrush: Inrush) 
         refused.expect(USAGE, "its steps filter or reject rows")
     inrush("verify", "--compare", "--split", "x.csv").expect(USAGE)
     inrush("verify", "x.csv").expect(USAGE, "--split")
+
+
+def test_current_versions_are_compared(newest_database: Database, inrush: Inrush) -> None:
+    """Ended versions (`scd`) are no rows of the source any more."""
+    newest_database.execute(
+        "CREATE TABLE customer (id int PRIMARY KEY, city text, phone text);"
+        "INSERT INTO customer SELECT n, 'Graz', n::text FROM generate_series(1, 200) n;"
+        "CREATE SCHEMA dw; CREATE TABLE dw.customer (id int NOT NULL, city text, phone text,"
+        " valid_from timestamptz NOT NULL, valid_to timestamptz);"
+        "CREATE UNIQUE INDEX ON dw.customer (id) WHERE valid_to IS NULL"
+    )
+    text = PACKAGE.format(url=newest_database.url, words="").replace("orders", "customer")
+    settings = 'mode = "upsert"\nkey = "id"\nscd = { track = "city" }'
+    inrush.write("copy.toml", text.replace('mode = "append"', settings))
+    inrush("run", "copy.toml").expect(CLEAN)
+    newest_database.execute(
+        "UPDATE customer SET city = 'Linz' WHERE id <= 50;"
+        "UPDATE customer SET phone = 'none' WHERE id BETWEEN 51 AND 60"
+    )
+    compare = ("verify", "--compare", "copy.toml")
+    inrush(*compare).expect(VERIFICATION, "60 with other values")
+    inrush("run", "copy.toml").expect(CLEAN)
+    assert newest_database.value("SELECT count(*) FROM dw.customer") == 250
+    inrush(*compare).expect(CLEAN, "200 rows", "are equal")
+    newest_database.execute("UPDATE dw.customer SET city = 'x' WHERE valid_to IS NOT NULL")
+    inrush(*compare).expect(CLEAN, "200 rows", "are equal")
+    newest_database.execute(
+        "UPDATE dw.customer SET phone = 'x' WHERE id = 3 AND valid_to IS NULL;"
+        "DELETE FROM dw.customer WHERE id = 9 AND valid_to IS NULL"
+    )
+    told = inrush(*compare).expect(VERIFICATION).output
+    assert "(3) has other values" in told, told
+    assert "(9) is only in public.customer" in told, told

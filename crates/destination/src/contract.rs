@@ -93,6 +93,16 @@ pub trait Destination: Send + Sync {
         ))
     }
 
+    /// Refuses a target into which rows cannot be merged as `target.merge` says: for example, one without a unique index on
+    /// the key. Called for the plan of a target with [`WriteMode::Upsert`](crate::WriteMode::Upsert), whose columns the
+    /// engine has checked. Nothing is changed.
+    fn check_merge(&self, _target: &TargetPlan) -> Result<()> {
+        Err(Error::Unsuitable {
+            what: Ability::Upsert.refusal(),
+            hint: Ability::Upsert.text().fix.to_owned(),
+        })
+    }
+
     /// The steps of a planned run, for `inrush check`. The run performs exactly these steps, in this order, as long as no row is
     /// refused and nothing is loaded again: both make the text of a step with the same function. Nothing is changed. The
     /// default shows none.
@@ -357,6 +367,19 @@ pub enum PublishStep {
     Tidying,
 }
 
+/// What became of the rows that were merged into a target. Each staged row is in one of the numbers.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct MergedRows {
+    /// Rows whose key no row of the target had, or no current version.
+    pub new: u64,
+    /// Rows that ended the current version of their key and added a new one.
+    pub changed: u64,
+    /// Rows that were written over the row of their key, or over its current version.
+    pub overwritten: u64,
+    /// Rows that are equal to the current version of their key. Without versions each row with a known key is overwritten.
+    pub unchanged: u64,
+}
+
 /// The result of a publish.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Published {
@@ -364,6 +387,8 @@ pub struct Published {
     pub rows: Vec<Option<u64>>,
     /// Partitions of each target that were written, by name.
     pub partitions: BTreeMap<usize, Vec<String>>,
+    /// What became of the rows of each target with [`WriteMode::Upsert`](crate::WriteMode::Upsert).
+    pub merged: BTreeMap<usize, MergedRows>,
     /// Notes for the user.
     pub notes: Vec<String>,
 }

@@ -27,7 +27,8 @@ pub mod undo;
 pub use abilities::{Abilities, Ability, AbilityText, OwnMemory, PublishedTogether, Streams};
 pub use address::Address;
 pub use contract::{
-    CancelRun, Destination, LoadMethod, OpenRun, PublishStep, Published, UnitPart, UnitStream,
+    CancelRun, Destination, LoadMethod, MergedRows, OpenRun, PublishStep, Published, UnitPart,
+    UnitStream,
 };
 pub use error::{Error, Result};
 pub use expected_load::ExpectedLoad;
@@ -40,7 +41,7 @@ pub use sharers::{Sharer, refuse_sharers};
 pub use steps::{Action, RunSteps, StatementEnd, Step, StepsRequest, StepsTarget, Times};
 pub use sums::{ColumnForm, ExactSum, StagedSums};
 pub use target::{
-    ColumnPlan, ReplacedRows, ResolvedType, TargetColumn, TargetFacts, TargetName, TargetPlan,
-    WriteMode,
+    ColumnPlan, MergePlan, ReplacedRows, ResolvedType, TargetColumn, TargetFacts, TargetName,
+    TargetPlan, VersionColumns, WriteMode,
 };
 pub use undo::{UndoRequest, UndoneRun, UndoneTarget};

@@ -68,6 +68,31 @@ pub enum WriteMode {
     Replace,
     /// The partitions that new rows fall into are replaced; the others stay.
     ReplacePartitions,
+    /// Rows are merged into it by their key, as [`TargetPlan::merge`] says.
+    Upsert,
+}
+
+/// How rows are merged into a target by their key.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct MergePlan {
+    /// The filled columns that make the key.
+    pub key: Vec<String>,
+    /// The versions of rows that the target keeps. `None`: a row replaces the filled columns of the row with its key.
+    pub versions: Option<VersionColumns>,
+}
+
+/// The columns of a target that keeps versions of rows. The current version of a key is the one whose end is NULL.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct VersionColumns {
+    /// The filled columns whose change makes a new version. The filled columns that are neither here nor in the key are
+    /// overwritten in the current version.
+    pub tracked: Vec<String>,
+    /// The start of a version: a timestamp, with a zone or in UTC. The destination fills it with the start of the run.
+    pub valid_from: ColumnPlan,
+    /// The end of a version, of the same type: the start of the run that made the next one.
+    pub valid_to: String,
+    /// A boolean that is true in the current version alone.
+    pub current: Option<String>,
 }
 
 /// What becomes of rows that are replaced.
@@ -105,6 +130,9 @@ pub struct TargetPlan {
     /// earlier version wrote into a ledger.
     #[serde(default)]
     pub bounds: Vec<String>,
+    /// How rows are merged, for [`WriteMode::Upsert`]. Plans that an earlier version wrote into a ledger lack it.
+    #[serde(default)]
+    pub merge: Option<MergePlan>,
     /// A text of any length: the name of the target, and everything that affects its rows, such as format and types. Staged
     /// rows with another shape cannot be used.
     pub shape: String,

@@ -1,10 +1,10 @@
 //! The constraints of a target that a row can break, from the catalog: CHECK, PRIMARY KEY, UNIQUE, and unique indexes.
 //!
 //! NOT NULL is not included: a NULL is rejected when a row is converted. Foreign keys, exclusion constraints, triggers,
-//! and unique indexes on expressions or with a condition are not examined: a row that one of them refuses fails the
-//! load.
+//! and unique indexes on expressions are not examined: a row that one of them refuses fails the load. Of unique indexes
+//! with a condition, only that of current versions matters, for a merge.
 
-use inrush_destination::{Result, TargetName};
+use inrush_destination::{MergePlan, Result, TargetName};
 use inrush_rows::sql_text::take_identifier;
 
 use crate::check_text;
@@ -21,6 +21,62 @@ pub struct Constraints {
     pub checks: Vec<Check>,
     /// Columns whose values must be unique.
     pub keys: Vec<UniqueKey>,
+    /// Columns whose values must be unique among the rows that meet a condition.
+    pub partial_keys: Vec<PartialKey>,
+}
+
+/// A unique index with a condition.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PartialKey {
+    /// Its columns.
+    pub key: UniqueKey,
+    /// The condition, as the catalog writes it.
+    pub condition: String,
+}
+
+impl Constraints {
+    /// The unique key by which rows are merged: the one on exactly the columns of the merge, of current versions if the target
+    /// keeps versions. `None` if the target has no such key.
+    pub fn of_merge(&self, merge: &MergePlan) -> Option<&UniqueKey> {
+        match &merge.versions {
+            None => self.keys.iter().find(|key| key.is_on(&merge.key)),
+            Some(versions) => {
+                let current = self.partial_keys.iter().find(|partial| {
+                    partial.key.is_on(&merge.key) && partial.is_of_nulls(&versions.valid_to)
+                });
+                current.map(|partial| &partial.key)
+            }
+        }
+    }
+
+    /// The key by which rows are merged, also into a target without a unique index on it.
+    pub fn key_of_merge(&self, merge: &MergePlan) -> UniqueKey {
+        let found = self.of_merge(merge).cloned();
+        found.unwrap_or_else(|| UniqueKey::of_columns(&merge.key))
+    }
+}
+
+impl PartialKey {
+    /// True if the condition is that a column is NULL.
+    fn is_of_nulls(&self, column: &str) -> bool {
+        let mut condition = self.condition.trim();
+        while let Some(inner) = condition
+            .strip_prefix('(')
+            .and_then(|rest| rest.strip_suffix(')'))
+        {
+            condition = inner.trim();
+        }
+        let (name, rest) = match take_identifier(condition) {
+            Some((name, rest)) => (name, rest),
+            None => {
+                let end = condition.find(char::is_whitespace);
+                let (name, rest) = condition.split_at(end.unwrap_or(condition.len()));
+                (name.to_owned(), rest)
+            }
+        };
+        let words: Vec<String> = rest.split_whitespace().map(str::to_lowercase).collect();
+        name.eq_ignore_ascii_case(column) && words == ["is", "null"]
+    }
 }
 
 /// A CHECK.
@@ -41,6 +97,34 @@ pub struct UniqueKey {
     pub name: Option<String>,
     /// Its columns.
     pub columns: Vec<KeyColumn>,
+}
+
+impl UniqueKey {
+    /// A key of these columns, compared as the columns are, for a merge into a target without a unique index on them.
+    pub fn of_columns(names: &[String]) -> UniqueKey {
+        let column = |name: &String| KeyColumn {
+            name: name.clone(),
+            collation: None,
+        };
+        UniqueKey {
+            name: None,
+            columns: names.iter().map(column).collect(),
+        }
+    }
+
+    /// True if it has exactly these columns, in any order.
+    fn is_on(&self, names: &[String]) -> bool {
+        self.columns.len() == names.len() && self.is_within(names)
+    }
+
+    /// True if it has no other columns than these.
+    pub fn is_within(&self, names: &[String]) -> bool {
+        let mut columns = self.columns.iter();
+        columns.all(|column| {
+            let mut names = names.iter();
+            names.any(|name| name.eq_ignore_ascii_case(&column.name))
+        })
+    }
 }
 
 /// A column of a key.
@@ -83,7 +167,8 @@ fn duckdb(session: &mut AdbcSession, name: &TargetName) -> Result<Constraints> {
     let keys = session.rows(
         DOING,
         &format!(
-            "SELECT constraint_index::VARCHAR, constraint_name, unnest(constraint_column_names), NULL::VARCHAR \
+            "SELECT constraint_index::VARCHAR, constraint_name, unnest(constraint_column_names), NULL::VARCHAR, \
+             NULL::VARCHAR \
              FROM duckdb_constraints() WHERE {of_table} AND constraint_type IN ('PRIMARY KEY', 'UNIQUE') \
              ORDER BY constraint_index"
         ),
@@ -91,15 +176,21 @@ fn duckdb(session: &mut AdbcSession, name: &TargetName) -> Result<Constraints> {
     let indexes = session.rows(
         DOING,
         &format!(
-            "SELECT index_oid::VARCHAR, index_name, unnest(expressions::VARCHAR[]), NULL::VARCHAR \
+            "SELECT index_oid::VARCHAR, index_name, unnest(expressions::VARCHAR[]), NULL::VARCHAR, NULL::VARCHAR \
              FROM duckdb_indexes() WHERE {of_table} AND is_unique AND NOT is_primary ORDER BY index_oid"
         ),
     )?;
-    let mut found = keys_of(keys);
-    found.extend(keys_of(indexes).into_iter().filter_map(columns_alone));
+    let mut found = whole(keys_of(keys));
+    found.extend(
+        whole(keys_of(indexes))
+            .into_iter()
+            .filter_map(columns_alone),
+    );
     Ok(Constraints {
         checks: checks_of(checks),
         keys: found,
+        // DuckDB has no indexes with a condition.
+        partial_keys: Vec::new(),
     })
 }
 
@@ -129,7 +220,7 @@ fn sqlite(session: &mut AdbcSession, name: &TargetName) -> Result<Constraints> {
     let row_number = session.rows(
         DOING,
         &format!(
-            "SELECT 'rowid', 'PRIMARY KEY', name, NULL FROM pragma_table_info({table}) \
+            "SELECT 'rowid', 'PRIMARY KEY', name, NULL, NULL FROM pragma_table_info({table}) \
              WHERE pk > 0 AND lower(type) = 'integer' \
              AND (SELECT count(*) FROM pragma_table_info({table}) WHERE pk > 0) = 1 \
              AND NOT EXISTS (SELECT 1 FROM pragma_index_list({table}) WHERE origin = 'pk')"
@@ -138,9 +229,10 @@ fn sqlite(session: &mut AdbcSession, name: &TargetName) -> Result<Constraints> {
     let indexes = session.rows(
         DOING,
         &format!(
-            "SELECT list.name, list.name, info.name, CASE WHEN info.coll <> 'BINARY' THEN info.coll END \
+            "SELECT list.name, list.name, info.name, CASE WHEN info.coll <> 'BINARY' THEN info.coll END, \
+             CASE WHEN list.partial THEN (SELECT sql FROM sqlite_master WHERE type = 'index' AND name = list.name) END \
              FROM pragma_index_list({table}) AS list, pragma_index_xinfo(list.name) AS info \
-             WHERE list.\"unique\" = 1 AND list.partial = 0 AND info.key = 1 ORDER BY list.seq, info.seqno"
+             WHERE list.\"unique\" = 1 AND info.key = 1 ORDER BY list.seq, info.seqno"
         ),
     )?;
     let text = session.rows(
@@ -151,8 +243,11 @@ fn sqlite(session: &mut AdbcSession, name: &TargetName) -> Result<Constraints> {
     )?;
     let text = text.into_iter().flatten().flatten().next();
     let checks = check_text::of_create_table(text.as_deref().unwrap_or_default());
-    let mut keys = keys_of(row_number);
-    keys.extend(keys_of(indexes));
+    let mut keys = whole(keys_of(row_number));
+    let (of_all, of_some) = keys_of(indexes)
+        .into_iter()
+        .partition(|key| key.1.is_none());
+    keys.extend(whole(of_all));
     Ok(Constraints {
         checks: checks
             .into_iter()
@@ -163,6 +258,7 @@ fn sqlite(session: &mut AdbcSession, name: &TargetName) -> Result<Constraints> {
             })
             .collect(),
         keys,
+        partial_keys: partial(of_some, condition_of_index),
     })
 }
 
@@ -180,17 +276,20 @@ fn postgres(session: &mut AdbcSession, name: &TargetName) -> Result<Constraints>
     let keys = session.rows(
         DOING,
         &format!(
-            "SELECT i.indexrelid::text, c.relname::text, a.attname::text, NULL::text \
+            "SELECT i.indexrelid::text, c.relname::text, a.attname::text, NULL::text, \
+             pg_catalog.pg_get_expr(i.indpred, i.indrelid) \
              FROM pg_catalog.pg_index i JOIN pg_catalog.pg_class c ON c.oid = i.indexrelid \
              CROSS JOIN LATERAL pg_catalog.generate_series(0, i.indnkeyatts - 1) AS place \
              LEFT JOIN pg_catalog.pg_attribute a ON a.attrelid = i.indrelid AND a.attnum = i.indkey[place] \
              AND a.attnum > 0 WHERE i.indrelid = {table}::pg_catalog.regclass AND i.indisunique AND i.indisvalid \
-             AND i.indpred IS NULL ORDER BY c.relname, place"
+             ORDER BY c.relname, place"
         ),
     )?;
+    let (of_all, of_some) = keys_of(keys).into_iter().partition(|key| key.1.is_none());
     Ok(Constraints {
         checks: checks_of(checks),
-        keys: keys_of(keys),
+        keys: whole(of_all),
+        partial_keys: partial(of_some, |condition| Some(condition.to_owned())),
     })
 }
 
@@ -208,27 +307,59 @@ fn checks_of(rows: Vec<Vec<Option<String>>>) -> Vec<Check> {
         .collect()
 }
 
-/// The keys in catalog rows: an identifier of the key, its name, one of its columns, and that column's collation. A key
-/// is left out if one of its columns has no name, because it is an expression.
-fn keys_of(rows: Vec<Vec<Option<String>>>) -> Vec<UniqueKey> {
-    let mut keys: Vec<(Option<String>, Option<UniqueKey>)> = Vec::new();
+/// A key, and the text in the catalog that has its condition, if it has one.
+type CatalogKey = (UniqueKey, Option<String>);
+
+/// The keys in catalog rows: an identifier of the key, its name, one of its columns, that column's collation, and the text
+/// with the key's condition. A key is left out if one of its columns has no name, because it is an expression.
+fn keys_of(rows: Vec<Vec<Option<String>>>) -> Vec<CatalogKey> {
+    let mut keys: Vec<(Option<String>, Option<CatalogKey>)> = Vec::new();
     for row in rows {
-        let Ok([id, name, column, collation]) = <[Option<String>; 4]>::try_from(row) else {
+        let Ok([id, name, column, collation, condition]) = <[Option<String>; 5]>::try_from(row)
+        else {
             continue;
         };
         if keys.last().is_none_or(|(last, _)| *last != id) {
             let columns = Vec::new();
-            keys.push((id, Some(UniqueKey { name, columns })));
+            keys.push((id, Some((UniqueKey { name, columns }, condition))));
         }
         let Some((_, key)) = keys.last_mut() else {
             continue;
         };
         match (column, &mut *key) {
-            (Some(name), Some(key)) => key.columns.push(KeyColumn { name, collation }),
+            (Some(name), Some((key, _))) => key.columns.push(KeyColumn { name, collation }),
             _ => *key = None,
         }
     }
     keys.into_iter().filter_map(|(_, key)| key).collect()
+}
+
+fn whole(keys: Vec<CatalogKey>) -> Vec<UniqueKey> {
+    keys.into_iter().map(|(key, _)| key).collect()
+}
+
+/// The keys with a condition, which `condition` takes from the text in the catalog.
+fn partial(keys: Vec<CatalogKey>, condition: impl Fn(&str) -> Option<String>) -> Vec<PartialKey> {
+    let keys = keys.into_iter();
+    keys.filter_map(|(key, text)| {
+        let condition = condition(&text?)?;
+        Some(PartialKey { key, condition })
+    })
+    .collect()
+}
+
+/// The condition in the text of a CREATE INDEX: all that follows its WHERE.
+fn condition_of_index(text: &str) -> Option<String> {
+    let bytes = text.as_bytes();
+    let mut at = 0;
+    while at < bytes.len() {
+        let end = sql::after_token(bytes, at);
+        if text[at..end].eq_ignore_ascii_case("where") {
+            return Some(text[end..].to_owned());
+        }
+        at = end;
+    }
+    None
 }
 
 #[cfg(test)]
@@ -240,6 +371,7 @@ mod tests {
             Some(id.to_owned()),
             Some(format!("key {id}")),
             column.map(str::to_owned),
+            None,
             None,
         ]
     }
@@ -260,7 +392,7 @@ mod tests {
             row("2", None),
             row("3", Some("c")),
         ];
-        let keys = keys_of(rows);
+        let keys = whole(keys_of(rows));
         assert_eq!(
             keys.iter().map(columns).collect::<Vec<_>>(),
             [vec!["a", "b"], vec!["c"]]
@@ -271,11 +403,44 @@ mod tests {
     fn an_index_of_duckdb_names_its_columns_as_statements_do() {
         let of = |texts: &[&str]| {
             let rows = texts.iter().map(|text| row("1", Some(text))).collect();
-            keys_of(rows).into_iter().filter_map(columns_alone).next()
+            whole(keys_of(rows))
+                .into_iter()
+                .filter_map(columns_alone)
+                .next()
         };
         let found = of(&["id", "\"q \"\"x\"\"\""]).expect("two columns");
         assert_eq!(columns(&found), ["id", "q \"x\""]);
         assert_eq!(of(&["id", "((id + 1))"]), None);
         assert_eq!(of(&["\"a\" || \"b\""]), None);
+    }
+
+    #[test]
+    fn the_index_of_current_versions_is_known_by_its_condition() {
+        let is_current = |condition: &str| {
+            let key = UniqueKey::of_columns(&["id".to_owned()]);
+            let condition = condition.to_owned();
+            PartialKey { key, condition }.is_of_nulls("Valid to")
+        };
+        for yes in [
+            "(\"Valid to\" IS NULL)",
+            " \"valid to\" is\n null ",
+            "((\"Valid to\" IS NULL))",
+        ] {
+            assert!(is_current(yes), "{yes}");
+        }
+        for no in [
+            "\"Valid to\" IS NOT NULL",
+            "other IS NULL",
+            "\"Valid to\" IS NULL AND id > 1",
+            "",
+        ] {
+            assert!(!is_current(no), "{no}");
+        }
+        let text = "CREATE UNIQUE INDEX \"where\" ON t (id) WHERE valid_to IS NULL";
+        assert_eq!(
+            condition_of_index(text).as_deref(),
+            Some(" valid_to IS NULL")
+        );
+        assert_eq!(condition_of_index("CREATE UNIQUE INDEX i ON t (id)"), None);
     }
 }

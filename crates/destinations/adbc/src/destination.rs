@@ -21,6 +21,7 @@ use crate::duckdb;
 use crate::interrupt::Interrupt;
 use crate::ledger::{AdbcLedger, StoredRun};
 use crate::lock;
+use crate::merge;
 use crate::own_memory;
 use crate::queue::QUEUE_BYTES_MAX;
 use crate::quirks::{Quirks, Vendor};
@@ -318,6 +319,9 @@ fn abilities_of(quirks: &Quirks) -> BTreeSet<Ability> {
         Ability::ReplaceByRows,
         Ability::UserSql,
     ]);
+    if quirks.merges {
+        can.extend([Ability::Upsert, Ability::Versions]);
+    }
     if quirks.finds_refused_rows {
         can.insert(Ability::RejectRefused);
     }
@@ -449,6 +453,10 @@ impl Destination for AdbcDestination {
             }
         }
         Ok(Some(all))
+    }
+
+    fn check_merge(&self, target: &TargetPlan) -> Result<()> {
+        merge::check(&mut self.control(), self.shared.quirks, target)
     }
 
     fn steps(&self, request: &StepsRequest<'_>) -> Result<RunSteps> {

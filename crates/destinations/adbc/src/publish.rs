@@ -3,12 +3,15 @@
 //! This module and [`run`](crate::run) depend on each other: a run publishes by the functions here, and they take the
 //! run.
 
-use inrush_destination::{Error, PublishStep, Published, ReplacedRows, Result, WriteMode};
+use inrush_destination::{
+    Error, MergedRows, PublishStep, Published, ReplacedRows, Result, WriteMode,
+};
 use inrush_rows::calendar::now_microseconds;
 use inrush_rows::plural;
 
 use crate::catalog;
 use crate::changes::{Change, What};
+use crate::merge::Merge;
 use crate::run::AdbcRun;
 use crate::session::AdbcSession;
 use crate::sql;
@@ -105,6 +108,7 @@ impl Switch<'_> {
             place,
             staged,
             state,
+            merged: None,
             change: Change::of(match state {
                 TargetState::Missing => What::Made,
                 TargetState::Empty => What::Filled,
@@ -115,6 +119,8 @@ impl Switch<'_> {
             fill.perform(step, session)?;
         }
         self.published.rows.push(fill.rows(session)?);
+        let merged = fill.merged.map(|rows| (place, rows));
+        self.published.merged.extend(merged);
         let target = &staging.plan.name.sql;
         self.published
             .notes
@@ -134,6 +140,8 @@ struct Fill<'a> {
     staged: u64,
     /// The target before.
     state: TargetState,
+    /// What became of its rows in a merge.
+    merged: Option<MergedRows>,
     change: Change,
 }
 
@@ -156,6 +164,19 @@ impl Fill<'_> {
                 session.run(&doing, &staging.empty_target_statement())?;
             }
             FillStep::Copy => self.copy(session)?,
+            FillStep::LockTarget => {
+                let doing = format!("cannot lock {target}");
+                if let Some(statement) = staging.lock_statement(run.shared.quirks) {
+                    session.run(&doing, &statement)?;
+                }
+            }
+            FillStep::Merge => {
+                let quirks = run.shared.quirks;
+                let merge = Merge::of_staging(session, quirks, staging)?;
+                let started_at = run.record.started_at_microseconds;
+                let rows = (place, self.staged);
+                self.merged = Some(merge.perform(session, quirks, rows, started_at)?);
+            }
             FillStep::DropStaging => staging.remove(session)?,
             FillStep::RecordChange => {
                 ledger.enter_change(session, run.record.run_id, target, &self.change)?;
@@ -197,7 +218,8 @@ impl Fill<'_> {
     /// The number of rows that the target has now, if counting them is cheap.
     fn rows(&self, session: &mut AdbcSession) -> Result<Option<u64>> {
         let staging = &self.run.stagings[self.place];
-        let is_added = staging.plan.mode == WriteMode::Append && self.state != TargetState::Missing;
+        let adds = matches!(staging.plan.mode, WriteMode::Append | WriteMode::Upsert);
+        let is_added = adds && self.state != TargetState::Missing;
         match is_added {
             false => Ok(Some(self.staged)),
             true => counted(session, staging, self.run.shared.quirks.counts_quickly),
@@ -209,7 +231,13 @@ impl Fill<'_> {
 fn state(run: &AdbcRun, session: &mut AdbcSession, staging: &Staging) -> Result<TargetState> {
     let target = &staging.plan.name;
     let Some(found) = kind(run, session, staging)? else {
-        return Ok(TargetState::Missing);
+        return match staging.plan.mode {
+            WriteMode::Upsert => Err(Error::Unsuitable {
+                what: format!("{} does not exist any more", target.sql),
+                hint: "make it again, with a unique index on its key".to_owned(),
+            }),
+            _ => Ok(TargetState::Missing),
+        };
     };
     if found != "table" {
         return Err(Error::Unsuitable {
@@ -303,7 +331,7 @@ fn copy(run: &AdbcRun, session: &mut AdbcSession, place: usize, staged: u64) -> 
     let staging = &run.stagings[place];
     let doing = format!("cannot add the rows to {}", staging.plan.name.sql);
     let statement = staging.copy_statement();
-    match session.add_rows(run.shared.quirks, place, &doing, &statement)? {
+    match session.change_rows(run.shared.quirks, place, &doing, &statement)? {
         Some(copied) if copied != staged => Err(Error::Refused {
             doing,
             message: format!("{staged} rows are staged, but {copied} were added"),

@@ -65,10 +65,14 @@ pub struct Quirks {
     pub counts_targets: bool,
     /// Its catalog has the constraints of a target, so that rows which they refuse can be found.
     pub finds_refused_rows: bool,
+    /// Rows can be merged into a target by a key.
+    pub merges: bool,
+    /// An index may have a condition.
+    pub partial_indexes: bool,
     /// The most bytes of a name; longer names would be cut off silently.
     pub name_bytes_max: Option<usize>,
-    /// The statement with which transactions that take the next run number wait for each other; the table's name
-    /// follows.
+    /// The lock of a table that keeps other writers away from it, and no readers: transactions that take the next run number
+    /// wait for each other, and other writers wait for a merge.
     pub lock_table: Option<&'static str>,
     /// The query for the bytes of a table, with `{}` for its name as a text. It returns NULL if the size of the table
     /// is unknown.
@@ -103,6 +107,8 @@ const DUCKDB: Quirks = Quirks {
     folds_names: true,
     counts_targets: false,
     finds_refused_rows: true,
+    merges: true,
+    partial_indexes: false,
     name_bytes_max: None,
     lock_table: None,
     table_bytes: Some(
@@ -133,6 +139,8 @@ const SQLITE: Quirks = Quirks {
     folds_names: true,
     counts_targets: true,
     finds_refused_rows: true,
+    merges: true,
+    partial_indexes: true,
     name_bytes_max: None,
     lock_table: None,
     table_bytes: Some("SELECT sum(pgsize) FROM dbstat WHERE name = {}"),
@@ -164,6 +172,8 @@ const POSTGRES: Quirks = Quirks {
     folds_names: false,
     counts_targets: false,
     finds_refused_rows: true,
+    merges: true,
+    partial_indexes: true,
     name_bytes_max: Some(63),
     lock_table: Some("IN SHARE ROW EXCLUSIVE MODE"),
     table_bytes: Some("SELECT pg_catalog.pg_total_relation_size({}::regclass)"),
@@ -195,6 +205,8 @@ const OTHER: Quirks = Quirks {
     folds_names: false,
     counts_targets: false,
     finds_refused_rows: false,
+    merges: false,
+    partial_indexes: false,
     name_bytes_max: None,
     lock_table: None,
     table_bytes: None,

@@ -51,9 +51,9 @@ impl AdbcSession {
         Ok(rows.and_then(|rows| u64::try_from(rows).ok()))
     }
 
-    /// Runs a statement that adds rows to the run's target with this index. Returns their number, if the driver counts
-    /// them. If a constraint refuses rows, the error says so, provided that a careful load can find them.
-    pub fn add_rows(
+    /// Runs a statement that adds rows to the run's target with this index, or changes them. Returns their number, if the
+    /// driver counts them. If a constraint refuses rows, the error says so, provided that a careful load can find them.
+    pub fn change_rows(
         &mut self,
         quirks: &Quirks,
         target: usize,
@@ -95,16 +95,18 @@ impl AdbcSession {
             .into_iter()
             .next()
             .and_then(|row| row.into_iter().next());
-        let Some(Some(text)) = first else {
-            return Ok(None);
-        };
-        // Some drivers return whole numbers as floats.
-        let whole = text.strip_suffix(".0").unwrap_or(&text);
-        whole.parse().map(Some).map_err(|_| Error::Refused {
-            doing: doing.to_owned(),
-            message: format!("expected a number, but {text:?} came"),
-            hint: None,
-        })
+        match first {
+            Some(Some(text)) => number(doing, &text).map(Some),
+            _ => Ok(None),
+        }
+    }
+
+    /// Queries a row of numbers.
+    pub fn numbers(&mut self, doing: &str, sql: &str) -> Result<Vec<u64>> {
+        let rows = self.rows(doing, sql)?;
+        let first = rows.into_iter().next().unwrap_or_default();
+        let texts = first.into_iter().map(Option::unwrap_or_default);
+        texts.map(|text| number(doing, &text)).collect()
     }
 
     /// Prepares adding rows to a table.
@@ -164,6 +166,17 @@ impl Drop for AdbcSession {
         // The database rolls back when a connection ends; doing it here is safer.
         let _ = self.rollback();
     }
+}
+
+/// The number in a value of a query.
+fn number(doing: &str, text: &str) -> Result<u64> {
+    // Some drivers return whole numbers as floats.
+    let whole = text.strip_suffix(".0").unwrap_or(text);
+    whole.parse().map_err(|_| Error::Refused {
+        doing: doing.to_owned(),
+        message: format!("expected a number, but {text:?} came"),
+        hint: None,
+    })
 }
 
 /// True if the driver reports that rows break a constraint. DuckDB's driver has no code for it, but its messages begin

@@ -235,6 +235,12 @@ impl Staging {
         )
     }
 
+    /// The statement that keeps other writers away from the target until the transaction ends, if the database has others.
+    pub fn lock_statement(&self, quirks: &Quirks) -> Option<String> {
+        let lock = quirks.lock_table?;
+        Some(format!("LOCK TABLE {} {lock}", self.plan.name.sql))
+    }
+
     /// Removes the staging table.
     pub fn remove(&self, session: &mut AdbcSession) -> Result<()> {
         session.run(CANNOT_REMOVE, &self.remove_statement())?;
@@ -325,6 +331,7 @@ mod tests {
             replaced: ReplacedRows::Removed,
             partition_by: Vec::new(),
             bounds: Vec::new(),
+            merge: None,
             shape: "1".to_owned(),
             pre_sql: Vec::new(),
             post_sql: Vec::new(),

@@ -12,6 +12,7 @@ use inrush_rows::ids::RunKey;
 
 use crate::ledger::AdbcLedger;
 use crate::lock;
+use crate::merge::Merge;
 use crate::quirks::{Quirks, RunLock};
 use crate::session::AdbcSession;
 use crate::shared_database::SharedDatabase;
@@ -169,6 +170,10 @@ pub enum FillStep {
     Empty,
     /// Copies the staged rows into the target.
     Copy,
+    /// Keeps other writers away from the target until the transaction ends.
+    LockTarget,
+    /// Merges the staged rows into the target by their key.
+    Merge,
     /// Drops the staging table.
     DropStaging,
     /// Records what an undo must put back.
@@ -180,21 +185,33 @@ pub fn fill(quirks: &Quirks, staging: &Staging, state: TargetState) -> Vec<FillS
     let mode = staging.plan.mode;
     let is_missing = state == TargetState::Missing;
     let is_renamed = is_missing && !staging.casts();
-    let is_copied = !is_renamed;
+    let is_merged = mode == WriteMode::Upsert;
+    let is_copied = !is_renamed && !is_merged;
     let replaces = !is_missing && mode == WriteMode::Replace;
     let undoes = quirks.undoes;
     [
-        (mode != WriteMode::Append, FillStep::MarkGone),
+        (
+            !matches!(mode, WriteMode::Append | WriteMode::Upsert),
+            FillStep::MarkGone,
+        ),
         (is_renamed, FillStep::Rename),
         (is_missing && is_copied, FillStep::CreateTarget),
-        (is_copied, FillStep::AllThreads),
+        (is_copied || is_merged, FillStep::AllThreads),
         (
             undoes && replaces && state == TargetState::HasRows,
             FillStep::KeepReplaced,
         ),
         (replaces, FillStep::Empty),
         (is_copied, FillStep::Copy),
-        (is_copied && quirks.transactional_ddl, FillStep::DropStaging),
+        (
+            is_merged && quirks.lock_table.is_some(),
+            FillStep::LockTarget,
+        ),
+        (is_merged, FillStep::Merge),
+        (
+            !is_renamed && quirks.transactional_ddl,
+            FillStep::DropStaging,
+        ),
         (undoes, FillStep::RecordChange),
     ]
     .into_iter()
@@ -213,11 +230,19 @@ pub fn of_run(
     let stagings: Vec<Staging> = targets
         .map(|(place, target)| Staging::planned(quirks, shared.product, place, target.plan))
         .collect::<Result<_>>()?;
+    let mut merges = Vec::with_capacity(stagings.len());
+    for staging in &stagings {
+        merges.push(match staging.plan.mode {
+            WriteMode::Upsert => Some(Merge::of_staging(session, quirks, staging)?),
+            _ => None,
+        });
+    }
     let ledger = &shared.ledger;
     let planned = PlannedSteps {
         shared,
         run_key: request.run_key,
         stagings: &stagings,
+        merges: &merges,
         resumes: request.resumes.is_some(),
         ledger_exists: ledger.exists(session, quirks)?,
         schema_exists: ledger.schema_exists(session)?,
@@ -262,6 +287,8 @@ struct PlannedSteps<'a> {
     shared: &'a SharedDatabase,
     run_key: &'a RunKey,
     stagings: &'a [Staging],
+    /// The merge of each target into which rows are merged.
+    merges: &'a [Option<Merge<'a>>],
     resumes: bool,
     ledger_exists: bool,
     schema_exists: bool,
@@ -439,6 +466,15 @@ impl PlannedSteps<'_> {
             FillStep::KeepReplaced => self.of_keep(place, staging),
             FillStep::Empty => one(staging.empty_target_statement()),
             FillStep::Copy => one(staging.copy_statement()),
+            FillStep::LockTarget => staging
+                .lock_statement(self.shared.quirks)
+                .map(Step::statement)
+                .into_iter()
+                .collect(),
+            FillStep::Merge => {
+                let merges = self.merges[place].iter();
+                merges.flat_map(Merge::planned).collect()
+            }
             FillStep::DropStaging => one(staging.remove_statement()),
             FillStep::RecordChange => vec![
                 Step::statement(ledger.create_changes()),

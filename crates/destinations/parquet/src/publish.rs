@@ -142,7 +142,7 @@ fn build(run: &ParquetRun, target: &RunTarget) -> Result<Step> {
     let stays = |file: &TableFile| match target.plan.mode {
         // A file without rows only described the columns.
         _ if file.rows == 0 => false,
-        WriteMode::Append => true,
+        WriteMode::Append | WriteMode::Upsert => true,
         WriteMode::Create | WriteMode::Replace => false,
         WriteMode::ReplacePartitions => !partitions.contains(&file.partition),
     };

@@ -191,7 +191,7 @@ impl PlannedSteps<'_> {
         let link = |file: &str| self.link(target.path.join(file), next.join(file));
         if table.is_some() {
             let kept = match target.plan.mode {
-                WriteMode::Append => "for each file with rows",
+                WriteMode::Append | WriteMode::Upsert => "for each file with rows",
                 WriteMode::ReplacePartitions => "for each file of a partition that gets no rows",
                 WriteMode::Create | WriteMode::Replace => "",
             };

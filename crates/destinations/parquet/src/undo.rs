@@ -288,6 +288,7 @@ impl TakeOut<'_> {
             replaced: ReplacedRows::Removed,
             partition_by: self.generation.partitioned_by.clone(),
             bounds: Vec::new(),
+            merge: None,
             shape: String::new(),
             pre_sql: Vec::new(),
             post_sql: Vec::new(),

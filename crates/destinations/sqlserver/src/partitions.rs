@@ -270,6 +270,7 @@ mod tests {
             partition_by: vec!["k".to_owned()],
             bounds: bounds.iter().map(ToString::to_string).collect(),
             replaced: ReplacedRows::default(),
+            merge: None,
             shape: String::new(),
             pre_sql: Vec::new(),
             post_sql: Vec::new(),

@@ -297,6 +297,7 @@ mod tests {
             partition_by: Vec::new(),
             bounds: Vec::new(),
             replaced: ReplacedRows::default(),
+            merge: None,
             shape: "shape".to_owned(),
             pre_sql: Vec::new(),
             post_sql: Vec::new(),

@@ -48,7 +48,7 @@ pub fn fill(mode: WriteMode, switches: bool) -> Vec<FillStep> {
     let empty = match mode {
         WriteMode::Replace => Some(FillStep::Empty),
         WriteMode::ReplacePartitions => Some(FillStep::EmptyPartitions),
-        WriteMode::Create | WriteMode::Append => None,
+        WriteMode::Create | WriteMode::Append | WriteMode::Upsert => None,
     };
     let rows = match switches {
         true => FillStep::Switch,

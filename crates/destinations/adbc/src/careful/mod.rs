@@ -8,6 +8,9 @@
 //! - a key: rows whose key is already in the target (unless its rows will be replaced) or in a unit that was staged
 //!   before; and if rows of the batch share a key, all of them except the first accepted one.
 //!
+//! If rows are merged into the target, only the key of the merge is tested, among the staged rows. Whether another key refuses
+//! a row depends on the rows that the merge changes before it: then the load fails.
+//!
 //! The other rows go from the trial into staging. The trial is made and dropped in the transaction of the unit.
 
 mod queries;
@@ -72,7 +75,11 @@ impl Trial {
                 tests.push(rows.of_check(check));
             }
         }
-        for (place, key) in constraints.keys.iter().enumerate() {
+        let keys = match &staging.plan.merge {
+            Some(merge) => vec![constraints.key_of_merge(merge)],
+            None => constraints.keys,
+        };
+        for (place, key) in keys.iter().enumerate() {
             if key
                 .columns
                 .iter()

@@ -127,15 +127,23 @@ impl TrialRows<'_> {
                 _ => None,
             },
             code: RejectCode::DuplicateKey,
-            reason: format!(
-                "an earlier row of the files has the same key, or {} had it before (unique key of {}{}); the first row is \
-                 loaded. Remove this row, or fix its key",
-                staging.plan.name.sql,
-                names.join(", "),
-                key.name
-                    .as_ref()
-                    .map_or(String::new(), |name| format!(", {name}"))
-            ),
+            reason: match staging.plan.merge {
+                Some(_) => format!(
+                    "an earlier row of the files has the same key ({}), by which rows are merged into {}; the first row is \
+                     loaded. Remove this row, or fix its key",
+                    names.join(", "),
+                    staging.plan.name.sql
+                ),
+                None => format!(
+                    "an earlier row of the files has the same key, or {} had it before (unique key of {}{}); the first row \
+                     is loaded. Remove this row, or fix its key",
+                    staging.plan.name.sql,
+                    names.join(", "),
+                    key.name
+                        .as_ref()
+                        .map_or(String::new(), |name| format!(", {name}"))
+                ),
+            },
         };
         let among = |others: &str| Test {
             query: format!(

@@ -186,6 +186,7 @@ fn plan(
         replaced: ReplacedRows::Removed,
         partition_by: Vec::new(),
         bounds: Vec::new(),
+        merge: None,
         shape: "shape".to_owned(),
         pre_sql: Vec::new(),
         post_sql: Vec::new(),

@@ -2,7 +2,7 @@
 
 use inrush_rows::column::Column;
 
-use super::versions::VersionMerge;
+use super::versions::VersionRows;
 use super::{FlowPlan, Publish, UnitPlan, routing};
 use crate::quote::{identifier, literal, qualified};
 use crate::staging::{self, BOUNDS_CHECK, UnitBounds, Upper};
@@ -100,14 +100,14 @@ pub fn create_target(flow: &FlowPlan) -> Option<String> {
     }
 }
 
-/// The statements that merge a unit as versions, before its other steps; `None` if its target keeps none. `run` is the run's
+/// The rows of a unit that are merged as versions, before its other steps; `None` if its target keeps none. `run` is the run's
 /// number in SQL.
-pub fn version_merge(
-    flow: &FlowPlan,
+pub fn version_rows<'a>(
+    flow: &'a FlowPlan,
     staging_schema: &str,
     unit: &UnitTask,
-    run: &str,
-) -> Option<VersionMerge> {
+    run: impl ToString,
+) -> Option<VersionRows<'a>> {
     let Publish::Upsert {
         key,
         versions: Some(versions),
@@ -115,8 +115,14 @@ pub fn version_merge(
     else {
         return None;
     };
-    let staging = qualified(staging_schema, &unit.staging_table);
-    Some(versions.merge(&flow.target(), &staging, &flow.columns, key, run))
+    Some(VersionRows {
+        versions,
+        target: flow.target(),
+        staging: qualified(staging_schema, &unit.staging_table),
+        loaded: &flow.columns,
+        key,
+        run: run.to_string(),
+    })
 }
 
 /// The steps that make one unit part of its target.

@@ -7,7 +7,7 @@
 use inrush_destination::Step as Shown;
 
 use super::switch_statements::{
-    SwitchStep, UnitTask, create_target, declared, lock_mode, publish_unit, version_merge,
+    SwitchStep, UnitTask, create_target, declared, lock_mode, publish_unit, version_rows,
 };
 use super::{
     FlowPlan, Plan, Publish, begin_steps, index_rebuild, members, statistics, take_out_steps,
@@ -316,8 +316,8 @@ fn each_step_of_unit(
         let rename = "ALTER INDEX <each of the table> RENAME TO <the name of the old index>";
         see(Shown::sketch(rename).only_if(HAS_INDEXES));
     }
-    if let Some(merge) = version_merge(flow, staging_schema, task, "<run>") {
-        with_users_path(merge.changes().map(Shown::sketch), see);
+    if let Some(rows) = version_rows(flow, staging_schema, task, "<run>") {
+        with_users_path(rows.all().changes().map(Shown::sketch), see);
     }
     for step in publish_unit(flow, staging_schema, task) {
         match step {

@@ -36,12 +36,54 @@ struct TimeType {
     has_zone: bool,
 }
 
-/// The statements that merge the rows of a staging table as versions, in their order. They are run with one value for all
-/// parameters.
+/// The rows of a staging table, to be merged as versions.
+#[derive(Clone, Debug)]
+pub struct VersionRows<'a> {
+    /// The versions of the target.
+    pub versions: &'a Versions,
+    /// The target.
+    pub target: String,
+    /// The staging table.
+    pub staging: String,
+    /// The loaded columns.
+    pub loaded: &'a [Column],
+    /// The key.
+    pub key: &'a [String],
+    /// The run's number in SQL, or a word for people.
+    pub run: String,
+}
+
+impl VersionRows<'_> {
+    /// The merge of all rows.
+    pub fn all(&self) -> VersionMerge {
+        self.of(&self.staging)
+    }
+
+    /// The merge of the rows that meet a condition.
+    pub fn only(&self, condition: &str) -> VersionMerge {
+        let staging = &self.staging;
+        self.of(&format!("(SELECT * FROM ONLY {staging} WHERE {condition})"))
+    }
+
+    fn of(&self, source: &str) -> VersionMerge {
+        let VersionRows {
+            versions,
+            target,
+            loaded,
+            key,
+            run,
+            ..
+        } = self;
+        versions.merge(target, source, loaded, key, run)
+    }
+}
+
+/// The statements that merge rows as versions, in their order.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct VersionMerge {
-    /// Counts the changed rows whose current version does not begin before the run.
-    pub count_later: String,
+    /// Counts, before the merge, the rows without a current version, the changed rows, the rows that are overwritten, and the
+    /// changed rows whose current version does not begin before the run.
+    pub count: String,
     /// Ends the current versions of changed rows.
     pub end: String,
     /// Overwrites columns that are not tracked in current versions; `None` if all columns are tracked.
@@ -209,8 +251,9 @@ impl VersionsPlan {
         Ok(())
     }
 
-    /// The statements of the merge. `run` is the run's number in SQL: a parameter, or a word for people.
-    pub fn merge(
+    /// The statements of the merge of a table, or of a query in parentheses. `run` is the run's number in SQL, or a word for
+    /// people.
+    fn merge(
         &self,
         target: &str,
         staging: &str,
@@ -248,7 +291,7 @@ impl VersionsPlan {
         let is_current_of = format!("{} AND t.{valid_to} IS NULL", same_key.join(" AND "));
         let differ = |names: &[String]| {
             format!(
-                "ROW({}) IS DISTINCT FROM ROW({})",
+                "(ROW({}) IS DISTINCT FROM ROW({}))",
                 of_table("t", names),
                 of_table("s", names)
             )
@@ -264,9 +307,17 @@ impl VersionsPlan {
             Some(name) => (format!(", {name}"), ", true"),
             None => (String::new(), ""),
         };
+        let is_known = format!("t.{} IS NOT NULL", identifier(&key[0]));
+        let overwritten = match set.is_empty() {
+            true => "false".to_owned(),
+            false => format!("NOT {changed} AND {}", differ(&self.overwritten)),
+        };
         VersionMerge {
-            count_later: format!(
-                "SELECT count(*) FROM {target} t, {staging} s WHERE {is_current_of} AND {changed} AND t.{valid_from} >= {moment}"
+            count: format!(
+                "SELECT count(*) FILTER (WHERE NOT {is_known}), count(*) FILTER (WHERE {is_known} AND {changed}), \
+                 count(*) FILTER (WHERE {is_known} AND {overwritten}), \
+                 count(*) FILTER (WHERE {is_known} AND {changed} AND t.{valid_from} >= {moment}) \
+                 FROM {staging} s LEFT JOIN {target} t ON {is_current_of}"
             ),
             end: format!(
                 "UPDATE {target} t SET {valid_to} = {moment}{} FROM {staging} s WHERE {is_current_of} AND {changed}",

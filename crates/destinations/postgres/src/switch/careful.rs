@@ -1,8 +1,8 @@
 //! The trait for copying rows into a target carefully, after the server has refused one.
 
 use super::error::SwitchError;
+use super::row_statements::RowStatements;
 use crate::Session;
-use crate::plan::switch_statements::CopyRows;
 
 /// The result of copying a staging table's rows.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -40,6 +40,6 @@ pub trait CarefulRows {
         session: &Session,
         flow: usize,
         staging_table: &str,
-        statement: &CopyRows,
+        statements: RowStatements<'_>,
     ) -> Result<CopiedRows, SwitchError>;
 }

@@ -12,6 +12,7 @@ mod members;
 pub mod order;
 mod partition_indexes;
 mod routed;
+mod row_statements;
 mod run;
 mod search_path;
 pub mod take_out;
@@ -21,5 +22,6 @@ mod versions;
 
 pub use careful::{CarefulRows, CopiedRows};
 pub use error::SwitchError;
+pub use row_statements::RowStatements;
 pub use run::{PAUSE_BETWEEN_TRIES, SwitchTask, TRIES, run};
 pub use tasks::{LoadedUnit, TargetTask, tasks};

@@ -306,8 +306,10 @@ async fn publish_units(
         if let Publish::Swap = &flow.publish {
             take_out::name_indexes(session, flow, staging_schema, unit).await?;
         }
-        if let Some(merge) = switch_statements::version_merge(flow, staging_schema, unit, "$1") {
-            let merged = versions::merge(session, task, &name, &merge, target.rows);
+        let run = task.fence.run_id.number();
+        if let Some(rows) = switch_statements::version_rows(flow, staging_schema, unit, run) {
+            let table = &unit.staging_table;
+            let merged = versions::merge(session, &target_copy, careful, table, &rows, target.rows);
             merged_versions = Some(merged.await?);
         }
         for step in switch_statements::publish_unit(flow, staging_schema, unit) {

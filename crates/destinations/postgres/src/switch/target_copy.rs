@@ -2,6 +2,7 @@
 
 use super::careful::{CarefulRows, CopiedRows};
 use super::error::SwitchError;
+use super::row_statements::RowStatements;
 use super::run::{SwitchTask, refused};
 use super::{deferred, search_path};
 use crate::Session;
@@ -45,23 +46,41 @@ impl<'a> TargetCopy<'a> {
         statement: &CopyRows,
         expected: u64,
     ) -> Result<CopiedRows, SwitchError> {
-        let session = self.session;
-        search_path::of_users(session, &self.doing).await?;
-        let rows = if careful.wants(self.flow) {
-            deferred::check_each_row(session, self.task, self.flow, self.later).await?;
-            careful
-                .copy(session, self.flow, staging_table, statement)
-                .await?
-        } else {
-            self.copy_at_once(&statement.all()).await?
-        };
-        rows.hold_against(&self.target, expected)?;
-        search_path::our_own(session, &self.doing).await?;
+        search_path::of_users(self.session, &self.doing).await?;
+        let rows = self.rows(
+            careful,
+            staging_table,
+            RowStatements::Copy(statement),
+            expected,
+        );
+        let rows = rows.await?;
+        search_path::our_own(self.session, &self.doing).await?;
         Ok(rows)
     }
 
-    async fn copy_at_once(&self, sql: &str) -> Result<CopiedRows, SwitchError> {
-        let counted = self.session.client.execute(sql, &[]).await;
+    /// The same, for any statements and with the users' search path.
+    pub(super) async fn rows(
+        &self,
+        careful: &mut impl CarefulRows,
+        staging_table: &str,
+        statements: RowStatements<'_>,
+        expected: u64,
+    ) -> Result<CopiedRows, SwitchError> {
+        let session = self.session;
+        let rows = if careful.wants(self.flow) {
+            deferred::check_each_row(session, self.task, self.flow, self.later).await?;
+            careful
+                .copy(session, self.flow, staging_table, statements)
+                .await?
+        } else {
+            self.copy_at_once(statements).await?
+        };
+        rows.hold_against(&self.target, expected)?;
+        Ok(rows)
+    }
+
+    async fn copy_at_once(&self, statements: RowStatements<'_>) -> Result<CopiedRows, SwitchError> {
+        let counted = statements.run(self.session).await;
         let counted = counted.map_err(|error| {
             let error = self.session.error(error, &self.doing);
             refused(self.flow, true, error)

@@ -2,65 +2,80 @@
 
 use inrush_engine::report::VersionsReport;
 
+use super::careful::CarefulRows;
 use super::error::SwitchError;
-use super::run::SwitchTask;
+use super::row_statements::RowStatements;
 use super::search_path;
-use crate::plan::versions::VersionMerge;
-use crate::{PostgresError, Session};
+use super::target_copy::TargetCopy;
+use crate::Session;
+use crate::plan::versions::VersionRows;
 
-/// Merges all rows. Fails unless each of the `expected` rows has a current version then.
+/// Merges all rows. Fails unless each of the `expected` rows has a current version then, or is refused.
 pub(super) async fn merge(
     session: &Session,
-    task: &SwitchTask<'_>,
-    target: &str,
-    merge: &VersionMerge,
+    target_copy: &TargetCopy<'_>,
+    careful: &mut impl CarefulRows,
+    staging_table: &str,
+    rows: &VersionRows<'_>,
     expected: u64,
 ) -> Result<VersionsReport, SwitchError> {
-    let doing = format!("switching {target}");
-    let run = task.fence.run_id.number();
+    let doing = format!("switching {}", rows.target);
     // Triggers look up names as in any other session.
     search_path::of_users(session, &doing).await?;
-    let later = session.query(&merge.count_later, &[&run], &doing).await?;
-    let later: i64 = later[0].get(0);
-    if later > 0 {
+    let all = count(session, &rows.all().count, &doing).await?;
+    if all.later > 0 {
         return Err(SwitchError::LaterVersions {
-            target: target.to_owned(),
-            rows: later as u64,
+            target: rows.target.clone(),
+            rows: all.later,
         });
     }
-    let ended = change(session, &merge.end, &[&run], &doing).await?;
-    let overwritten = match &merge.overwrite {
-        Some(overwrite) => change(session, overwrite, &[], &doing).await?,
-        None => 0,
-    };
-    let added = change(session, &merge.add, &[&run], &doing).await?;
-    let current = session.query(&merge.count_current, &[], &doing).await?;
-    let current = current[0].get::<_, i64>(0) as u64;
-    let unchanged = expected.checked_sub(added + overwritten);
-    let (Some(unchanged), Some(new), true) =
-        (unchanged, added.checked_sub(ended), current == expected)
-    else {
-        return Err(SwitchError::Count {
-            target: target.to_owned(),
-            counted: current,
-            expected,
-        });
+    let statements = RowStatements::Versions(rows);
+    let copied = target_copy.rows(careful, staging_table, statements, expected);
+    let copied = copied.await?;
+    let refused = match copied.refused.is_empty() {
+        true => Counts::default(),
+        false => {
+            // There is one row for each key, so the current versions of refused rows are as they were.
+            let places: Vec<String> = copied
+                .refused
+                .iter()
+                .map(|it| format!("\"{it}\""))
+                .collect();
+            let condition = format!("ctid = ANY ('{{{}}}'::tid[])", places.join(","));
+            count(session, &rows.only(&condition).count, &doing).await?
+        }
     };
     search_path::our_own(session, &doing).await?;
+    let [new, changed, overwritten] = [
+        all.new - refused.new,
+        all.changed - refused.changed,
+        all.overwritten - refused.overwritten,
+    ];
     Ok(VersionsReport {
         new,
-        changed: ended,
+        changed,
         overwritten,
-        unchanged,
+        unchanged: copied.copied - new - changed - overwritten,
     })
 }
 
-async fn change(
-    session: &Session,
-    sql: &str,
-    values: &[&(dyn tokio_postgres::types::ToSql + Sync)],
-    doing: &str,
-) -> Result<u64, PostgresError> {
-    let changed = session.client.execute(sql, values).await;
-    changed.map_err(|error| session.error(error, doing))
+/// What becomes of rows.
+#[derive(Default)]
+struct Counts {
+    new: u64,
+    changed: u64,
+    overwritten: u64,
+    /// Changed rows whose current version does not begin before the run.
+    later: u64,
+}
+
+async fn count(session: &Session, sql: &str, doing: &str) -> Result<Counts, SwitchError> {
+    let rows = session.query(sql, &[], doing).await?;
+    let number = |place: usize| rows[0].get::<_, i64>(place) as u64;
+    Ok(Counts {
+        new: number(0),
+        changed: number(1),
+        overwritten: number(2),
+        later: number(3),
+    })
 }

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use inrush_destination::{Destination, Published};
+use inrush_destination::{Destination, MergedRows, Published};
 use inrush_rows::cancel::StopReason;
 use tokio::sync::Notify;
 
@@ -10,12 +10,12 @@ use super::ContractContext;
 use super::ledger_checks::LedgerChecks;
 use super::prepared::ContractRun;
 use crate::driver::failures::unknown_switch;
-use crate::driver::plan::{UnitAccounts, each_record};
+use crate::driver::plan::{ContractFlow, UnitAccounts, each_record};
 use crate::error::Error;
 use crate::fault;
 use crate::pipeline::results::LoadedPieces;
 use crate::plan::UnitPlace;
-use crate::report::PartitionReport;
+use crate::report::{PartitionReport, VersionsReport};
 use crate::run::account::CommittedUnits;
 use crate::run::gathering::Gathering;
 use crate::run::steps::SwitchedTarget;
@@ -122,27 +122,47 @@ pub enum PublishEnd {
 
 /// The report's facts about the published targets. Adds the destination's notes.
 pub fn switched(
+    flows: &[ContractFlow],
     published: Published,
     gathering: &mut Gathering,
 ) -> BTreeMap<usize, SwitchedTarget> {
     for note in published.notes {
         gathering.note(note);
     }
-    let target = |(flow, names): (usize, Vec<String>)| {
+    let mut targets: BTreeMap<usize, SwitchedTarget> = BTreeMap::new();
+    for (flow, names) in published.partitions {
         let partition = |name| PartitionReport {
             name,
             lower: None,
             upper: None,
         };
-        let target = SwitchedTarget {
-            partitions: names.into_iter().map(partition).collect(),
-            rows_updated: None,
-            versions: None,
-            members: Vec::new(),
-        };
-        (flow, target)
-    };
-    published.partitions.into_iter().map(target).collect()
+        let target = targets.entry(flow).or_default();
+        target.partitions = names.into_iter().map(partition).collect();
+    }
+    for (flow, merged) in published.merged {
+        let target = targets.entry(flow).or_default();
+        let merge = flows[flow].target.merge.as_ref();
+        match merge.and_then(|merge| merge.versions.as_ref()) {
+            None => target.rows_updated = Some(merged.overwritten),
+            Some(_) => target.versions = Some(versions_report(merged)),
+        }
+    }
+    targets
+}
+
+fn versions_report(merged: MergedRows) -> VersionsReport {
+    let MergedRows {
+        new,
+        changed,
+        overwritten,
+        unchanged,
+    } = merged;
+    VersionsReport {
+        new,
+        changed,
+        overwritten,
+        unchanged,
+    }
 }
 
 /// Makes a call of the destination that may take long, and cancels it when the run is asked to stop.

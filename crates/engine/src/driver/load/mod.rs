@@ -169,7 +169,7 @@ impl LoadSteps for ContractSteps<'_> {
     ) -> Result<PublishEnd<DriverError>, Error> {
         match conclude::publish(context)? {
             conclude::PublishEnd::Published(published) => Ok(PublishEnd::Published(
-                conclude::switched(published, gathering),
+                conclude::switched(&context.run.plan.flows, published, gathering),
             )),
             conclude::PublishEnd::RowsRefused { target, refusal } => {
                 let refusal = DriverError::from(refusal);

@@ -10,6 +10,8 @@ const USED: &[Ability] = &[
     Ability::ReplaceByRows,
     Ability::ReplacePartitions,
     Ability::KeepReplaced,
+    Ability::Upsert,
+    Ability::Versions,
     Ability::RejectRefused,
     Ability::Partitions,
     Ability::Bounds,

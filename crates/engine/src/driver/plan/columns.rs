@@ -200,8 +200,8 @@ impl NewTypes<'_> {
 fn existing(known: &KnownColumns<'_>, column: &TargetColumn) -> Result<ResolvedType, PlanError> {
     if column.generated {
         return Err(known.mismatch(
-            format!("the destination computes column `{}` itself", column.name),
-            "remove it from the files, or load into a table without the expression",
+            format!("the destination fills column `{}` itself", column.name),
+            "remove it from the files: it is computed by an expression of the table, or a column of versions (`scd`)",
         ));
     }
     let Some(column_type) = &column.column_type else {

@@ -11,6 +11,7 @@ use inrush_source::Source;
 
 use super::columns::{self, Resolved};
 use super::earlier::{since_marks, since_stopped};
+use super::merge::AskedMerge;
 use super::units::UnitPlanner;
 use super::{ContractFlow, bounds, refuse};
 use crate::plan::flow_inputs::FlowAsked;
@@ -46,14 +47,19 @@ impl ContractFlowPlanner<'_> {
             .clone()
             .unwrap_or_else(|| self.name.name.clone());
         abilities::require_of_flow(&name, self.flow, &self.package.run, self.abilities)?;
-        let mode = refuse::write_mode(&name, self.flow)?;
-        let facts = self.destination.target(self.name)?;
+        let mode = refuse::write_mode(self.flow);
+        let folds_names = self.abilities.folds_names;
+        let merge = AskedMerge::of(self.flow, &name, self.name, folds_names)?;
+        let mut facts = self.destination.target(self.name)?;
         if let Some((what, hint)) = facts.as_ref().and_then(|facts| facts.obstacle.clone()) {
             return Err(PlanError::Mismatch {
                 flow: name,
                 what,
                 hint,
             });
+        }
+        if let Some(merge) = &merge {
+            merge.claim(facts.as_mut())?;
         }
         notes.extend(facts.iter().flat_map(|facts| facts.notes.iter().cloned()));
         let has_new_bounds = self.flow.bounds != Bounds::default();
@@ -109,6 +115,8 @@ impl ContractFlowPlanner<'_> {
         let source = read.settle(self.flow, &name, resolved.filled_by_source(), field_count)?;
         let steps = resolved.steps(&*source)?;
         expect::refuse_sums_with_steps(self.flow, &name)?;
+        let merge = merge.map(|merge| merge.plan(&resolved.planned, facts.as_ref()));
+        let merge = merge.transpose()?;
         let partition_by = self.partition_by(&name, &resolved, facts.as_ref())?;
         let bounds = match takes_new_bounds && (facts.is_none() || has_new_bounds) {
             true => self.bounds(&name, &resolved, &partition_by, &*source)?,
@@ -132,7 +140,9 @@ impl ContractFlowPlanner<'_> {
             .say_some("encoding", self.flow.format.encoding.clone())
             .say("columns", description::columns(&resolved.columns))
             .say("types", types_of(&resolved.planned))
-            .say_unless("partition_by", partition_by.clone(), &Vec::new());
+            .say_unless("partition_by", partition_by.clone(), &Vec::new())
+            // A careful load has rejected rows by this key.
+            .say_some("merge_key", merge.as_ref().map(|merge| merge.key.clone()));
         description::sums(&mut shape, self.flow.trailer.as_ref(), &verify.summed);
         description::steps(&mut shape, steps.as_deref());
         // Units that were loaded without sums have none to compare.
@@ -144,10 +154,14 @@ impl ContractFlowPlanner<'_> {
             replaced: replaced_rows(&self.flow.replace.keep),
             partition_by,
             bounds,
+            merge,
             shape: shape.clone().into_text(),
             pre_sql: OneOrMany::statements(&self.flow.pre_sql),
             post_sql: OneOrMany::statements(&self.flow.post_sql),
         };
+        if target.merge.is_some() {
+            self.destination.check_merge(&target)?;
+        }
         let sums = match level {
             Verify::Count => None,
             Verify::Sums | Verify::Rows => Some(Arc::new(ColumnSums {

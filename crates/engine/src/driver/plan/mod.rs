@@ -9,6 +9,7 @@ mod bounds;
 mod columns;
 mod earlier;
 mod flow;
+mod merge;
 pub(super) mod print;
 mod refuse;
 mod unit_index;

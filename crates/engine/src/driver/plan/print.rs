@@ -330,5 +330,16 @@ fn becomes(flow: &ContractFlow) -> &'static str {
         (Some(_), WriteMode::ReplacePartitions) => {
             "the target exists; new rows replace the partitions that they belong to"
         }
+        (Some(_), WriteMode::Upsert) => {
+            let versions = flow
+                .target
+                .merge
+                .as_ref()
+                .and_then(|it| it.versions.as_ref());
+            match versions {
+                Some(_) => "the target exists; rows are merged into it by the key, as versions",
+                None => "the target exists; rows are merged into it by the key",
+            }
+        }
     }
 }

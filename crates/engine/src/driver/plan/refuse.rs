@@ -1,23 +1,19 @@
 //! Refuses targets that a flow's mode does not allow.
 
-use inrush_destination::{Ability, WriteMode};
+use inrush_destination::WriteMode;
 use inrush_package::{Flow, Mode, ReplaceScope};
 
 use super::ContractFlow;
 use crate::plan::PlanError;
 
 /// The contract's write mode for a flow's mode.
-pub fn write_mode(name: &str, flow: &Flow) -> Result<WriteMode, PlanError> {
+pub fn write_mode(flow: &Flow) -> WriteMode {
     match (flow.mode, flow.replace.scope) {
-        (Mode::Create, _) => Ok(WriteMode::Create),
-        (Mode::Append, _) => Ok(WriteMode::Append),
-        (Mode::Replace, ReplaceScope::Table) => Ok(WriteMode::Replace),
-        (Mode::Replace, ReplaceScope::Partitions) => Ok(WriteMode::ReplacePartitions),
-        // The contract has no such mode yet.
-        (Mode::Upsert, _) => Err(PlanError::Abilities {
-            flow: Some(name.to_owned()),
-            lacking: vec![Ability::Upsert],
-        }),
+        (Mode::Create, _) => WriteMode::Create,
+        (Mode::Append, _) => WriteMode::Append,
+        (Mode::Replace, ReplaceScope::Table) => WriteMode::Replace,
+        (Mode::Replace, ReplaceScope::Partitions) => WriteMode::ReplacePartitions,
+        (Mode::Upsert, _) => WriteMode::Upsert,
     }
 }
 

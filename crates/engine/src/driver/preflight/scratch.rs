@@ -96,6 +96,7 @@ impl<'a> Scratch<'a> {
         let target = TargetPlan {
             name: destination.target_name(None, &planned.name.name)?,
             mode: WriteMode::Create,
+            merge: None,
             pre_sql: Vec::new(),
             post_sql: Vec::new(),
             ..planned.clone()

@@ -30,10 +30,6 @@ impl Need {
         is_copied: bool,
     ) -> Result<Option<Need>, PostgresError> {
         let (has_numbers, is_attached) = match &flow.publish {
-            // Its statements change the rows of all keys at once.
-            Publish::Upsert {
-                versions: Some(_), ..
-            } => return Ok(None),
             Publish::Insert | Publish::Upsert { .. } => (false, false),
             Publish::Route(route) => (route.copies_rows(), !route.only_copies_rows()),
             _ => (false, true),

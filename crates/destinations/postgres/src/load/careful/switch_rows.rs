@@ -21,11 +21,10 @@ use super::source_rows::{self, RefusedStagingRow};
 use super::staged_row_order::Order;
 use crate::load::context::Context;
 use crate::load::{rows, unit_reject_files};
-use crate::plan::switch_statements::CopyRows;
 use crate::plan::{FlowPlan, UnitPlan};
 use crate::quote::{literal, qualified};
 use crate::rows_error::RowsError;
-use crate::switch::{CarefulRows, CopiedRows, SwitchError};
+use crate::switch::{CarefulRows, CopiedRows, RowStatements, SwitchError};
 use crate::verify::Comparison;
 use crate::{PostgresError, Session, row_numbers, verify};
 
@@ -88,7 +87,7 @@ impl<'a> SwitchRows<'a> {
         session: &Session,
         flow_index: usize,
         staging_table: &str,
-        statement: &CopyRows,
+        statements: RowStatements<'_>,
     ) -> Result<CopiedRows, RowsError> {
         let run = self.context.run;
         let flow = &run.plan.flows[flow_index];
@@ -121,7 +120,7 @@ impl<'a> SwitchRows<'a> {
         let schema = &run.plan.settings.staging_schema;
         let staging = qualified(schema, staging_table);
         let order = Order::of(flow);
-        let copied = copy_windows(session, order, &staging, statement, &doing, limit).await?;
+        let copied = copy_windows(session, order, &staging, statements, &doing, limit).await?;
         let places = copied.refused.iter().map(|row| row.place.clone()).collect();
         self.refused.insert(staging_table.to_owned(), places);
         if copied.refused.is_empty() {
@@ -176,10 +175,10 @@ impl CarefulRows for SwitchRows<'_> {
         session: &Session,
         flow: usize,
         staging_table: &str,
-        statement: &CopyRows,
+        statements: RowStatements<'_>,
     ) -> Result<CopiedRows, SwitchError> {
         let copied = self
-            .copy_rows(session, flow, staging_table, statement)
+            .copy_rows(session, flow, staging_table, statements)
             .await;
         copied.map_err(|error| match error {
             // For example, a lock was not granted: the switch tries again.
@@ -300,7 +299,7 @@ async fn copy_windows(
     session: &Session,
     order: Order,
     staging: &str,
-    statement: &CopyRows,
+    statements: RowStatements<'_>,
     doing: &str,
     refused_max: u64,
 ) -> Result<Copied, RowsError> {
@@ -317,7 +316,7 @@ async fn copy_windows(
         let mut window = Window {
             session,
             order,
-            statement,
+            statements,
             doing,
             places: &places,
             savepoint: &mut savepoint,
@@ -349,7 +348,7 @@ async fn copy_windows(
 struct Window<'a> {
     session: &'a Session,
     order: Order,
-    statement: &'a CopyRows,
+    statements: RowStatements<'a>,
     doing: &'a str,
     places: &'a [String],
     savepoint: &'a mut Savepoint,
@@ -362,8 +361,8 @@ impl RowSink for Window<'_> {
         self.savepoint.set(self.session, self.doing).await?;
         let count = rows.len() as u64;
         let (first, last) = (&self.places[rows.start], &self.places[rows.end - 1]);
-        let sql = self.statement.only(&self.order.between(first, last));
-        let counted = self.session.client.execute(sql.as_str(), &[]).await;
+        let condition = self.order.between(first, last);
+        let counted = self.statements.run_only(self.session, &condition).await;
         let error = match counted {
             Ok(counted) if counted == count => return Ok(Ok(())),
             Ok(counted) => {

@@ -1,0 +1,345 @@
+"""Rows that are merged into a target by their key: `upsert`, and versions of rows (`scd`)."""
+
+from __future__ import annotations
+
+import random
+import signal
+from datetime import datetime, timedelta, timezone
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from conformance import abilities
+from conformance.canonical import Row
+from conformance.destinations import Place, in_order
+from harness.command import (
+    CLEAN,
+    FAILED,
+    LOADED_WITH_REJECTS,
+    REJECT_LIMIT,
+    USAGE,
+    Inrush,
+    Outcome,
+)
+from harness.packages import Value, flow
+from harness.versions import FIRST, SCD, SECOND, Key, Model, Values, file_text, some_rows
+
+CLAIMS = abilities.claims()
+TYPES = ("integer", "integer", "text", "text")
+KEY: list[Value] = ["id", "k"]
+POINTS = [
+    "before_unit_commit", "after_unit_commit", "before_switch", "in_switch",
+    "before_switch_commit", "after_switch_commit", "before_report",
+]  # fmt: skip
+
+
+@pytest.fixture
+def merging(place: Place) -> Place:
+    """Return each destination that merges rows. The suite of abilities holds the others to it."""
+    if "upsert" not in CLAIMS[place.title]:
+        pytest.skip("it refuses `upsert`")
+    return place
+
+
+OLD: list[Row] = [(str(n), str(n % 10), "old", "old") for n in range(1, 101)]
+MERGED: list[Row] = [
+    *OLD[:50],
+    *((str(n), str(n % 10), f"note {n}", "old") for n in range(51, 101)),
+    *((str(n), str(n % 10), f"note {n}", "new") for n in range(101, 201)),
+]
+
+
+class Stock:
+    """A table with rows, and a load that is merged into it."""
+
+    def __init__(self, place: Place, inrush: Inrush) -> None:
+        self.place, self.inrush = place, inrush
+        place.execute(
+            "CREATE TABLE stock (id integer NOT NULL, k integer NOT NULL CHECK (k >= 0), "
+            "note text, stays text DEFAULT 'new', PRIMARY KEY (k, id))"
+        )
+        values = ", ".join(f"({n}, {n % 10}, 'old', 'old')" for n in range(1, 101))
+        place.execute(f"INSERT INTO stock VALUES {values}")
+        for part in range(3):
+            lines = (f"{n},{n % 10},note {n}\n" for n in range(51 + part * 50, 101 + part * 50))
+            inrush.write(f"rows.{part}.csv", "id,k,note\n" + "".join(lines))
+
+    def package(self, **more: Value) -> Path:
+        settings: dict[str, Value] = {"mode": "upsert", "key": KEY, **more}
+        one = flow("stock", "rows.*.csv", **settings)
+        return self.inrush.write("package.toml", self.place.package(one, streams=2))
+
+    def run(self, fault: str | None = None, **more: Value) -> Outcome:
+        environment = {} if fault is None else {"INRUSH_FAULT": fault}
+        return self.inrush("run", self.package(**more), environment=environment)
+
+    @property
+    def rows(self) -> list[Row] | None:
+        return self.place.rows("stock", TYPES)
+
+
+@pytest.fixture
+def stock(merging: Place, inrush: Inrush) -> Stock:
+    return Stock(merging, inrush)
+
+
+@pytest.mark.clause("D-46")
+def test_rows_take_the_place_of_those_of_their_key(stock: Stock) -> None:
+    stock.inrush("check", stock.package()).expect(CLEAN, "merged into it by the key")
+    (table,) = stock.run().expect(CLEAN).report["tables"]
+    assert stock.rows == in_order(MERGED)
+    assert (table["account"]["rows_loaded"], table["rows_updated"]) == (150, 50)
+    stock.run().expect(CLEAN, "already loaded")
+    assert stock.place.tables() == {"stock"}
+
+
+@pytest.mark.clause("D-46")
+def test_a_key_alone_and_null_in_a_key(merging: Place, inrush: Inrush) -> None:
+    merging.execute("CREATE TABLE t (id integer UNIQUE)")
+    merging.execute("INSERT INTO t VALUES (7), (9)")
+    inrush.write("rows.tbl", "7|\n8|\n|\n|\n")
+    one = flow("t", "rows.tbl", mode="upsert", key="id", columns=["id"])
+    outcome = inrush("run", inrush.write("package.toml", merging.package(one)))
+    (table,) = outcome.expect(CLEAN).report["tables"]
+    assert merging.rows("t", ("integer",)) == [(None,), (None,), ("7",), ("8",), ("9",)]
+    assert table["rows_updated"] == 1
+
+
+@pytest.mark.clause("D-46")
+def test_a_key_without_an_index_and_a_missing_table(stock: Stock) -> None:
+    stock.run(key="id").expect(FAILED, "no unique index on the key", "CREATE UNIQUE INDEX")
+    stock.run(key=["id", "stays"]).expect(USAGE, "`stays`", "is not loaded")
+    assert stock.rows == in_order(OLD)
+    stock.place.drop("stock")
+    stock.run().expect(FAILED, "does not exist")
+    assert stock.place.tables() == set()
+
+
+@pytest.mark.clause("D-20", "D-37", "D-46")
+@pytest.mark.parametrize("scd", [False, True], ids=["upsert", "scd"])
+def test_rows_that_cannot_be_merged_are_rejects(merging: Place, inrush: Inrush, scd: bool) -> None:
+    """Of two rows with one key the second, and a row that breaks a CHECK."""
+    more: dict[str, Value] = {"scd": {}} if scd else {}
+    key = "UNIQUE (id)"
+    if scd:
+        key = "valid_from timestamptz NOT NULL, valid_to timestamptz"
+    merging.execute(f"CREATE TABLE t (id integer NOT NULL, n integer CHECK (n >= 0), {key})")
+    if scd and merging.partial_indexes:
+        merging.execute("CREATE UNIQUE INDEX current_t ON t (id) WHERE valid_to IS NULL")
+    inrush.write("first.csv", "id,n\n1,10\n2,20\n3,30\n")
+    one = flow("t", "first.csv", mode="upsert", key="id", **more)
+    inrush("run", inrush.write("first.toml", merging.package(one, name="first"))).expect(CLEAN)
+    query = f"SELECT id, n FROM t{' WHERE valid_to IS NULL' if scd else ''} ORDER BY id"
+    inrush.write("new.0.csv", "id,n\n1,11\n4,-1\n2,21\n1,12\n")
+    inrush.write("new.1.csv", "id,n\n5,50\n2,-2\n2,22\n4,40\n3,30\n5,51\n")
+    rejected = [
+        ("new.0.csv", 3, "check_violated"), ("new.0.csv", 5, "duplicate_key"),
+        ("new.1.csv", 3, "check_violated"), ("new.1.csv", 4, "duplicate_key"),
+        ("new.1.csv", 7, "duplicate_key"),
+    ]  # fmt: skip
+
+    def run(rows_max: int) -> Outcome:
+        settings: dict[str, Value] = {"rejects": {"rows_max": rows_max}, **more}
+        one = flow("t", "new.*.csv", mode="upsert", key="id", **settings)
+        return inrush("run", inrush.write("package.toml", merging.package(one)))
+
+    run(len(rejected) - 1).expect(REJECT_LIMIT)
+    assert merging.query(query) == [(1, 10), (2, 20), (3, 30)]
+    outcome = run(len(rejected)).expect(LOADED_WITH_REJECTS)
+    assert merging.query(query) == [(1, 11), (2, 21), (3, 30), (4, 40), (5, 50)]
+    told = [(one["file"].rsplit("/", 1)[-1], one["line"], one["code"]) for one in outcome.rejects()]
+    assert told == rejected
+
+
+@pytest.mark.clause("D-23", "D-46")
+@pytest.mark.parametrize("point", POINTS)
+def test_a_merge_is_killed_and_run_again(stock: Stock, point: str) -> None:
+    died = stock.run(point)
+    assert died.status == -signal.SIGKILL, died.said
+    is_switched = point in ("after_switch_commit", "before_report")
+    assert stock.rows == in_order(MERGED if is_switched else OLD)
+    stock.run().expect(CLEAN)
+    assert stock.rows == in_order(MERGED)
+    assert stock.place.tables() == {"stock"}
+
+
+class Customers:
+    """A table that keeps versions, and the loads into it."""
+
+    def __init__(self, place: Place, inrush: Inrush, time: str = "timestamptz") -> None:
+        self.place, self.inrush, self.time = place, inrush, time
+        self.model = Model()
+        # The loads by the moment of their versions.
+        self.loads: dict[str, int] = {}
+        self.make()
+
+    def make(self) -> None:
+        self.place.execute(
+            "CREATE TABLE customer (no integer NOT NULL, land text NOT NULL, city text, "
+            "level integer, phone text, visits integer, "
+            f"valid_from {self.time} NOT NULL, valid_to {self.time}, is_current boolean NOT NULL)"
+        )
+        if self.place.partial_indexes:
+            self.place.execute(
+                "CREATE UNIQUE INDEX of_current ON customer (no, land) WHERE valid_to IS NULL"
+            )
+
+    def write(self, rows: dict[Key, Values], name: str = "") -> Path:
+        self.inrush.write(f"rows{name}.csv", file_text(rows))
+        settings: dict[str, Value] = {"mode": "upsert", "key": ["no", "land"], "scd": SCD}
+        one = flow("customer", f"rows{name}.csv", **settings)
+        return self.inrush.write("package.toml", self.place.package(one))
+
+    def run(self, fault: str | None = None) -> Outcome:
+        environment = {} if fault is None else {"INRUSH_FAULT": fault}
+        return self.inrush("run", "package.toml", environment=environment)
+
+    @property
+    def rows(self) -> list[tuple[Any, ...]]:
+        """The rows, with times as texts."""
+        times = [f"CAST({name} AS VARCHAR(40))" for name in ("valid_from", "valid_to")]
+        return self.place.query(
+            f"SELECT no, land, {times[0]}, city, level, phone, visits, {times[1]}, is_current "
+            "FROM customer"
+        )
+
+    def assert_as_the_model(self, since: datetime) -> None:
+        """Fail unless the rows are those of the model; `since` is before the last load."""
+        found = self.rows
+        new = {time for row in found for time in (row[2], row[7]) if time} - set(self.loads)
+        # All versions of a run begin at one moment, between its start and now.
+        assert len(new) <= 1, new
+        for text in new:
+            time = datetime.fromisoformat(text)
+            time = time if time.tzinfo else time.replace(tzinfo=timezone.utc)
+            assert since - timedelta(milliseconds=1) <= time <= datetime.now(timezone.utc)
+            self.loads[text] = self.model.loads
+        numbered = [
+            (
+                *row[:2],
+                self.loads[row[2]],
+                *row[3:7],
+                self.loads[row[7]] if row[7] else None,
+                bool(row[8]),
+            )
+            for row in found
+        ]
+        assert sorted(numbered) == self.model.rows()
+
+
+@pytest.mark.clause("D-47")
+@pytest.mark.parametrize("time", ["timestamptz", "timestamp"])
+@pytest.mark.parametrize("seed", range(3))
+def test_versions_are_as_the_model(merging: Place, inrush: Inrush, seed: int, time: str) -> None:
+    customers = Customers(merging, inrush, time)
+    chance = random.Random(seed)  # noqa: S311
+    print("seed", seed)
+    for load in range(5):
+        rows = some_rows(chance)
+        since = datetime.now(timezone.utc)
+        customers.write(rows, str(load))
+        expected = customers.model.load(rows)
+        (table,) = customers.run().expect(CLEAN).report["tables"]
+        assert table["versions"] == expected
+        customers.assert_as_the_model(since)
+    customers.run().expect(CLEAN, "already loaded")
+    # The file is newer, so it is loaded again.
+    since = datetime.now(timezone.utc)
+    customers.write(rows, "4")
+    (table,) = customers.run().expect(CLEAN).report["tables"]
+    assert table["versions"]["unchanged"] == len(rows)
+    customers.assert_as_the_model(since)
+
+
+@pytest.mark.clause("D-23", "D-47")
+@pytest.mark.parametrize("point", POINTS)
+def test_versions_after_a_kill(merging: Place, inrush: Inrush, point: str) -> None:
+    customers = Customers(merging, inrush)
+    since = datetime.now(timezone.utc)
+    customers.write(FIRST, "1")
+    customers.run().expect(CLEAN)
+    customers.model.load(FIRST)
+    customers.assert_as_the_model(since)
+    old = sorted(customers.rows)
+    since = datetime.now(timezone.utc)
+    customers.write(SECOND, "2")
+    died = customers.run(point)
+    assert died.status == -signal.SIGKILL, died.said
+    if point not in ("after_switch_commit", "before_report"):
+        assert sorted(customers.rows) == old
+    customers.run().expect(CLEAN)
+    customers.model.load(SECOND)
+    customers.assert_as_the_model(since)
+
+
+@pytest.mark.clause("D-47")
+def test_a_version_that_began_after_the_run_is_not_ended(merging: Place, inrush: Inrush) -> None:
+    customers = Customers(merging, inrush)
+    customers.write(FIRST, "1")
+    customers.run().expect(CLEAN)
+    merging.execute("UPDATE customer SET valid_from = '2999-01-01 00:00:00+00:00' WHERE no = 3")
+    before = sorted(customers.rows)
+    customers.write(SECOND, "2")
+    said = "1 current version that changed after this run began"
+    customers.run().expect(FAILED, said, "cleanup")
+    assert sorted(customers.rows) == before
+
+
+# Changes of the target, and the words of the refusal.
+UNSUITABLE = [
+    ("no integer NOT NULL", "no integer", "allows NULL in `no`"),
+    ("valid_from timestamptz NOT NULL, ", "", "has no column `valid_from`"),
+    ("valid_from timestamptz", "valid_from date", "versions begin at a moment"),
+    ("valid_from timestamptz", "valid_from timestamp", "in `valid_to`, but "),
+    ("valid_to timestamptz", "valid_to timestamptz NOT NULL", "marks the current version"),
+    ("is_current boolean", "is_current text", "is a boolean"),
+    ("is_current boolean NOT NULL", "is_current boolean, UNIQUE (land, no)", "only one version of"),
+]
+
+
+@pytest.mark.clause("D-47")
+def test_targets_that_cannot_keep_versions(merging: Place, inrush: Inrush) -> None:
+    table = (
+        "CREATE TABLE customer (no integer NOT NULL, land text NOT NULL, city text, "
+        "level integer, phone text, visits integer, "
+        "valid_from timestamptz NOT NULL, valid_to timestamptz, is_current boolean NOT NULL)"
+    )
+    customers = Customers(merging, inrush)
+    customers.write(FIRST)
+    for old, new, said in UNSUITABLE:
+        merging.drop("customer")
+        assert old in table
+        merging.execute(table.replace(old, new))
+        customers.run().expect(FAILED, said)
+        assert merging.query("SELECT count(*) FROM customer") == [(0,)]
+    merging.drop("customer")
+    if merging.partial_indexes:
+        merging.execute(table)
+        customers.run().expect(FAILED, "no unique index on the key", "CREATE UNIQUE INDEX")
+        merging.drop("customer")
+    customers.run().expect(FAILED, "does not exist")
+
+
+@pytest.mark.clause("D-47")
+def test_two_current_versions_of_a_key(merging: Place, inrush: Inrush) -> None:
+    """A database without indexes of some rows cannot keep others from writing them."""
+    if merging.partial_indexes:
+        pytest.skip("its index refuses them")
+    customers = Customers(merging, inrush)
+    customers.write(FIRST, "1")
+    customers.run().expect(CLEAN)
+    merging.execute("INSERT INTO customer SELECT * FROM customer WHERE no = 3")
+    before = sorted(customers.rows)
+    customers.write(SECOND, "2")
+    customers.run().expect(FAILED, "several current versions with the same key")
+    assert sorted(customers.rows) == before
+
+
+@pytest.mark.clause("D-47")
+def test_a_column_of_versions_is_not_loaded(merging: Place, inrush: Inrush) -> None:
+    customers = Customers(merging, inrush)
+    customers.write({})
+    inrush.write("rows.csv", "no,land,valid_from\n1,at,2024-01-01\n")
+    customers.run().expect(USAGE, "valid_from")
+    assert customers.rows == []
