@@ -40,7 +40,7 @@ struct TimeType {
 #[derive(Clone, Debug)]
 pub struct VersionRows<'a> {
     /// The versions of the target.
-    pub versions: &'a Versions,
+    pub versions: &'a VersionsPlan,
     /// The target.
     pub target: String,
     /// The staging table.
