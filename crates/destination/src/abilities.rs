@@ -169,12 +169,12 @@ abilities! {
     /// A new target gets the indexes and unique constraints of the table that it is read from.
     SourceIndexes {
         "source indexes", "source = { indexes = true }", "give a new table the indexes of its source",
-        "take `indexes` out of the source (--with-indexes)"
+        "remove `indexes` from the source (--with-indexes)"
     }
     /// A new target is partitioned like the table that it is read from.
     SourcePartitions {
         "source partitions", "source = { partitions = true }", "give a new table the partitions of its source",
-        "take `partitions` out of the source (--with-partitions)"
+        "remove `partitions` from the source (--with-partitions)"
     }
     /// Rows are put into partitions by the values of a column.
     Partitions {
