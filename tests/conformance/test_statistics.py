@@ -19,7 +19,7 @@ from harness.command import CLEAN, Inrush
 ANALYZED = Asked({}, {"analyze": True})
 
 
-@pytest.mark.clause("D-46")
+@pytest.mark.clause("D-48")
 def test_an_error_leaves_the_rows_published(
     make_place: MakePlace, inrush: Inrush, tmp_path: Path
 ) -> None:
@@ -38,7 +38,7 @@ def test_an_error_leaves_the_rows_published(
     assert place.rows_analyzed("t") is None
 
 
-@pytest.mark.clause("D-46")
+@pytest.mark.clause("D-48")
 def test_a_run_that_is_killed_before_them_is_complete(place: Place, inrush: Inrush) -> None:
     scene = Scene(place, inrush)
     asked = ANALYZED if "analyze" in claims()[place.title] else Asked()

@@ -42,6 +42,7 @@ mod tests {
                 columns: Vec::new(),
                 mode: WriteMode::Create,
                 replaced: ReplacedRows::Removed,
+                merge: None,
                 partition_by: Vec::new(),
                 bounds: bounds.iter().map(|&bound| bound.to_owned()).collect(),
                 shape: shape.to_owned(),
