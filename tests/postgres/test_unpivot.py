@@ -56,7 +56,9 @@ def test_any_number_of_streams_makes_the_same_rows(
         path = inrush.write("package.toml", package(newest_database.url, one, **said))
         outcome = inrush("run", path).expect(LOADED_WITH_REJECTS)
         rejects = outcome.rejects()
-        assert all(reject["reason"].endswith(" (the row of `q2`)") for reject in rejects)
+        assert all(
+            reject["reason"].endswith("(step 2) is not met (the row of `q2`)") for reject in rejects
+        )
         assert [reject["line"] for reject in rejects] == [
             n + 2 for n in range(count) if n % 20_000 == 7
         ]

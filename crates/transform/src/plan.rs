@@ -38,6 +38,8 @@ pub struct Steps<'a> {
 /// Steps that can run.
 #[derive(Clone, Debug)]
 pub struct Planned {
+    /// The number of steps of the flow before these.
+    pub first: usize,
     /// The columns of the flow before the first step.
     pub columns: Vec<InputColumn>,
     /// Indexes of those that are handed to DuckDB, ascending.
@@ -148,6 +150,7 @@ impl Planned {
         });
         let derived = derived.sum();
         Planned {
+            first: self.first,
             derived: self.derived[..derived].to_vec(),
             steps,
             ..self.clone()
@@ -235,6 +238,7 @@ impl<'a> Steps<'a> {
             });
         }
         let mut planned = Planned {
+            first: 0,
             columns: columns.to_vec(),
             travelling: Vec::new(),
             derived: Vec::new(),

@@ -238,6 +238,7 @@ impl Staged {
                         .collect();
                     match planner.plan(&visible, &specs) {
                         Ok(planned) => {
+                            let planned = Planned { first, ..planned };
                             staged.derived.extend(planned.derived.iter().cloned());
                             let steps = planned.steps.iter().cloned();
                             staged.steps.extend(steps.map(StagedStep::Expressions));

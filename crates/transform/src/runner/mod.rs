@@ -319,7 +319,7 @@ impl StepRunner {
                     Err(error) => Ok(message_without_place(&error.message)),
                 }
             })?;
-            let number = shown.step + 1;
+            let number = shown.number();
             let reason = format!("the expression of step {number} failed: {reason}");
             rows.faults
                 .push(shown.fault(row, FaultKind::Expression, reason));

@@ -52,7 +52,7 @@ pub fn reject_overflows(shown: &Shown<'_>, made: &ArrayRef, rows: &mut Rows) {
         rows.drop(row);
         let reason = format!(
             "the result of step {} is outside the range of its type, DOUBLE or FLOAT",
-            shown.step + 1
+            shown.number()
         );
         rows.faults
             .push(shown.fault(row, FaultKind::Expression, reason));
@@ -107,7 +107,7 @@ pub fn check(
             Otherwise::Fail => FaultKind::FatalCheck,
         };
         rows.drop(row);
-        let reason = format!("the check `{name}` (step {}) is not met", shown.step + 1);
+        let reason = format!("the check `{name}` (step {}) is not met", shown.number());
         rows.faults.push(shown.fault(row, kind, reason));
     }
     warned

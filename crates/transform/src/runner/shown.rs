@@ -58,6 +58,11 @@ impl<'a> Shown<'a> {
         }
     }
 
+    /// The number of the step in its flow, counted from 1.
+    pub fn number(&self) -> usize {
+        self.planned.first + self.step + 1
+    }
+
     /// A column that the expression names.
     fn array(&self, name: &str) -> Option<&ArrayRef> {
         let is_it = |column: &InputColumn| column.name == name;
