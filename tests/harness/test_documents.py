@@ -140,6 +140,12 @@ def test_what_comments_of_sources_name_exists() -> None:
     assert faults == []
 
 
+def test_no_file_has_the_marks_of_a_merge() -> None:
+    marks = re.compile("^(<{7}|>{7}) ", re.MULTILINE)
+    texts = (file for file in files() if file.endswith((*SOURCE, ".md", ".toml", ".json", ".txt")))
+    assert [file for file in texts if marks.search((ROOT / file[1:]).read_text())] == []
+
+
 def test_a_path_that_is_not_there_is_found() -> None:
     text = "`crates/nowhere/src/lib.rs`, `tests/FOLDER/test_NAME.py`, `lib.rs`, `libx.rs`, "
     text += "`tests/harness/{servers,clients}.py`"
