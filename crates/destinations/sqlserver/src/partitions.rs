@@ -346,7 +346,7 @@ mod tests {
         for (wrong, said) in [
             (long, "nvarchar(max)"),
             (two, "2 columns"),
-            (missing, "no column x"),
+            (missing, "the partition column x is not loaded"),
             (many, "15001 partitions"),
         ] {
             let error = NewPartitions::of_plan(&wrong, "p").expect_err(said);

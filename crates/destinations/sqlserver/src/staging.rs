@@ -317,7 +317,7 @@ mod tests {
         let mut long = plan(1);
         long.columns[0].name = "😀".repeat(65);
         for (wrong, said) in [
-            (partitioned, "2 columns make partitions"),
+            (partitioned, "partition_by names 2 columns"),
             (long, "128 characters"),
             (plan(1025), "1025 columns"),
         ] {
