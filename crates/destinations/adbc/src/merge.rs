@@ -95,20 +95,27 @@ impl<'a> Merge<'a> {
             })?;
         self.refuse_several(joined, staged)?;
         self.refuse_later(later)?;
+        let before = self.count_target(session, quirks, &doing)?;
         for statement in self.changes(&moment) {
             session.refuse_interrupted()?;
             session.change_rows(quirks, place, &doing, &statement)?;
         }
-        let missing = session.number(&doing, &self.count_missing())?.unwrap_or(0);
-        if missing > 0 {
-            return Err(Error::Refused {
+        let after = self.count_target(session, quirks, &doing)?;
+        let expected = before.map(|before| before + new + changed);
+        if after != expected {
+            let (after, expected) = (after.unwrap_or_default(), expected.unwrap_or_default());
+            return Err(altered(
                 doing,
-                message: format!(
-                    "the table lacks {} after the merge",
-                    counted(missing, "merged row")
-                ),
-                hint: Some("does a trigger or rule of the table drop or change rows?".to_owned()),
-            });
+                format!("the table should have {expected} rows after the merge, but has {after}"),
+            ));
+        }
+        let unlike = session.number(&doing, &self.count_unlike())?.unwrap_or(0);
+        if unlike > 0 {
+            let rows = counted(unlike, "merged row");
+            return Err(altered(
+                doing,
+                format!("after the merge the table lacks {rows}, or has other values there"),
+            ));
         }
         Ok(MergedRows {
             new,
@@ -299,10 +306,37 @@ impl<'a> Merge<'a> {
         )
     }
 
-    /// Counts the staged rows with a key that are not in the target.
-    fn count_missing(&self) -> String {
+    /// The number of rows of the target, if counting them is cheap.
+    fn count_target(
+        &self,
+        session: &mut AdbcSession,
+        quirks: &Quirks,
+        doing: &str,
+    ) -> Result<Option<u64>> {
+        match quirks.counts_targets {
+            true => session.number(doing, &format!("SELECT count(*) FROM {}", self.target())),
+            false => Ok(None),
+        }
+    }
+
+    /// Counts the staged rows with a key whose row in the target is missing, or has other values.
+    fn count_unlike(&self) -> String {
+        let columns = self.plan.columns.iter().map(|column| column.name.as_str());
+        let values = columns.filter(|name| !self.merge.key.iter().any(|key| key == name));
+        let same: String = values
+            .map(|name| {
+                let name = sql::identifier(name);
+                match self.vendor {
+                    // Not every type has an operator `=`, but every value has a text.
+                    Vendor::Postgres => {
+                        format!(" AND t.{name}::text IS NOT DISTINCT FROM s.{name}::text")
+                    }
+                    _ => format!(" AND t.{name} IS NOT DISTINCT FROM s.{name}"),
+                }
+            })
+            .collect();
         format!(
-            "SELECT count(*) FROM {} AS s WHERE {} AND NOT EXISTS (SELECT 1 FROM {} AS t WHERE {})",
+            "SELECT count(*) FROM {} AS s WHERE {} AND NOT EXISTS (SELECT 1 FROM {} AS t WHERE {}{same})",
             self.source,
             self.has_key(),
             self.target(),
@@ -373,6 +407,19 @@ impl<'a> Merge<'a> {
             self.source,
             self.is_of_key()
         )
+    }
+}
+
+/// The error of a table that did not take the rows as they were staged.
+fn altered(doing: String, message: String) -> Error {
+    Error::Refused {
+        doing,
+        message,
+        hint: Some(
+            "a trigger, a rule or ON CONFLICT of the table drops or changes rows, or its collation takes two keys \
+             of the files for one: fix or leave out those rows, or load into another table"
+                .to_owned(),
+        ),
     }
 }
 
