@@ -9,7 +9,7 @@ import signal
 
 import pytest
 
-from harness.command import CLEAN, FAILED, USAGE, Inrush, Outcome
+from harness.command import CLEAN, FAILED, USAGE, VERIFICATION, Inrush, Outcome
 from harness.packages import Value, flow, package
 from harness.servers import Database
 from harness.versions import FIRST, SCD, SECOND, Key, Model, Values, file_text
@@ -116,10 +116,31 @@ def test_targets_that_cannot_keep_versions(newest_database: Database, inrush: In
         ("ALTER TABLE customer ALTER valid_to SET NOT NULL", "marks the current version"),
         ("ALTER TABLE customer ALTER is_current TYPE text", "is a boolean"),
         ("ALTER TABLE customer ALTER city TYPE json USING NULL", "cannot be compared"),
+        ("CREATE RULE keep AS ON UPDATE TO customer DO INSTEAD NOTHING", "INSERT or UPDATE rules"),
     ]:
         refused(newest_database, inrush, change, said)
     newest_database.execute("DROP TABLE customer")
     run(inrush).expect(FAILED, "does not exist")
+
+
+# An UPDATE that ends a version, and one that overwrites its columns that are not tracked.
+@pytest.mark.parametrize("when", ["NEW.valid_to IS NOT NULL", "NEW.valid_to IS NULL"])
+def test_a_version_that_the_target_keeps_as_it_was_fails_the_load(
+    newest_database: Database, inrush: Inrush, when: str
+) -> None:
+    newest_database.execute(TARGET.format(time="timestamptz"))
+    write(inrush, newest_database, FIRST, "1")
+    run(inrush).expect(CLEAN)
+    newest_database.execute(
+        "CREATE FUNCTION keep() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NULL; END';"
+        "CREATE TRIGGER keep BEFORE UPDATE ON customer FOR EACH ROW "
+        f"WHEN ({when}) EXECUTE FUNCTION keep()"
+    )
+    everything = "SELECT * FROM customer ORDER BY sk"
+    before = newest_database.rows(everything)
+    write(inrush, newest_database, SECOND, "2")
+    run(inrush).expect(VERIFICATION, "were expected; nothing was switched", "a trigger or rule")
+    assert newest_database.rows(everything) == before
 
 
 def test_a_column_of_versions_is_not_loaded(newest_database: Database, inrush: Inrush) -> None:

@@ -9,8 +9,34 @@ use crate::plan::versions::{VersionMerge, VersionRows};
 pub enum RowStatements<'a> {
     /// One INSERT.
     Copy(&'a CopyRows),
-    /// The merge into a target that keeps versions.
-    Versions(&'a VersionRows<'a>),
+    /// The merge into a target that keeps versions, and what it changes if all rows are merged.
+    Versions(&'a VersionRows<'a>, VersionCounts),
+}
+
+/// What becomes of rows that are merged as versions, counted before the merge.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct VersionCounts {
+    /// Rows without a current version.
+    pub new: u64,
+    /// Rows whose current version ends.
+    pub changed: u64,
+    /// Rows whose current version is overwritten.
+    pub overwritten: u64,
+    /// Changed rows whose current version does not begin before the run.
+    pub later: u64,
+}
+
+impl VersionCounts {
+    /// The answer to `VersionMerge::count`.
+    pub fn of_row(row: &tokio_postgres::Row) -> VersionCounts {
+        let number = |place: usize| row.get::<_, i64>(place) as u64;
+        VersionCounts {
+            new: number(0),
+            changed: number(1),
+            overwritten: number(2),
+            later: number(3),
+        }
+    }
 }
 
 impl RowStatements<'_> {
@@ -18,7 +44,7 @@ impl RowStatements<'_> {
     pub async fn run(self, session: &Session) -> Result<u64, tokio_postgres::Error> {
         match self {
             RowStatements::Copy(copy) => session.client.execute(copy.all().as_str(), &[]).await,
-            RowStatements::Versions(rows) => merge(session, &rows.all()).await,
+            RowStatements::Versions(rows, counts) => merge(session, &rows.all(), counts).await,
         }
     }
 
@@ -33,18 +59,32 @@ impl RowStatements<'_> {
                 let sql = copy.only(condition);
                 session.client.execute(sql.as_str(), &[]).await
             }
-            RowStatements::Versions(rows) => merge(session, &rows.only(condition)).await,
+            RowStatements::Versions(rows, _) => {
+                let some = rows.only(condition);
+                let counts = session.client.query_one(some.count.as_str(), &[]).await?;
+                merge(session, &some, VersionCounts::of_row(&counts)).await
+            }
         }
     }
 }
 
-async fn merge(session: &Session, merge: &VersionMerge) -> Result<u64, tokio_postgres::Error> {
-    for sql in merge.changes() {
-        session.client.execute(sql.as_str(), &[]).await?;
+/// Merges rows. A row whose version a trigger or rule of the target keeps as it was is not counted as merged.
+async fn merge(
+    session: &Session,
+    merge: &VersionMerge,
+    counts: VersionCounts,
+) -> Result<u64, tokio_postgres::Error> {
+    let execute = async |sql: &String| session.client.execute(sql.as_str(), &[]).await;
+    let ended = execute(&merge.end).await?;
+    let mut kept = counts.changed.saturating_sub(ended);
+    if let Some(overwrite) = &merge.overwrite {
+        let overwritten = execute(overwrite).await?;
+        kept += counts.overwritten.saturating_sub(overwritten);
     }
+    execute(&merge.add).await?;
     let current = session
         .client
         .query_one(merge.count_current.as_str(), &[])
         .await?;
-    Ok(current.get::<_, i64>(0) as u64)
+    Ok((current.get::<_, i64>(0) as u64).saturating_sub(kept))
 }

@@ -4,7 +4,7 @@ use inrush_engine::report::VersionsReport;
 
 use super::careful::CarefulRows;
 use super::error::SwitchError;
-use super::row_statements::RowStatements;
+use super::row_statements::{RowStatements, VersionCounts};
 use super::search_path;
 use super::target_copy::TargetCopy;
 use crate::Session;
@@ -29,11 +29,11 @@ pub(super) async fn merge(
             rows: all.later,
         });
     }
-    let statements = RowStatements::Versions(rows);
+    let statements = RowStatements::Versions(rows, all);
     let copied = target_copy.rows(careful, staging_table, statements, expected);
     let copied = copied.await?;
     let refused = match copied.refused.is_empty() {
-        true => Counts::default(),
+        true => VersionCounts::default(),
         false => {
             // There is one row for each key, so the current versions of refused rows are as they were.
             let places: Vec<String> = copied
@@ -59,23 +59,7 @@ pub(super) async fn merge(
     })
 }
 
-/// What becomes of rows.
-#[derive(Default)]
-struct Counts {
-    new: u64,
-    changed: u64,
-    overwritten: u64,
-    /// Changed rows whose current version does not begin before the run.
-    later: u64,
-}
-
-async fn count(session: &Session, sql: &str, doing: &str) -> Result<Counts, SwitchError> {
+async fn count(session: &Session, sql: &str, doing: &str) -> Result<VersionCounts, SwitchError> {
     let rows = session.query(sql, &[], doing).await?;
-    let number = |place: usize| rows[0].get::<_, i64>(place) as u64;
-    Ok(Counts {
-        new: number(0),
-        changed: number(1),
-        overwritten: number(2),
-        later: number(3),
-    })
+    Ok(VersionCounts::of_row(&rows[0]))
 }
