@@ -292,7 +292,7 @@ fn notes(flow: &Flow, flow_target: &FlowTarget<'_>, facts: &TableFacts) -> Vec<S
     if flow.scd.is_some() {
         notes.push(format!(
             "rows are merged into {target} as versions: the switch compares each row from staging with the current version of \
-             its key, and blocks other writers meanwhile; a row that the target refuses fails the load whole"
+             its key, and blocks other writers meanwhile"
         ));
         return notes;
     }
