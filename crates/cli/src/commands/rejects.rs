@@ -52,10 +52,19 @@ fn show(arguments: &ShowArguments) -> Result<ExitStatus, CommandError> {
     for cause in &causes {
         text.push_str(&told(cause));
     }
-    text.push_str(&format!(
-        "\nThe rows are in {}; fix them there, then load them with\n    inrush rejects replay {run}\n",
-        one_line(&folder.join("rejects").to_string_lossy()),
-    ));
+    let rows_folder = folder.join("rejects");
+    let rows_folder = rows_folder.to_string_lossy();
+    let rows_folder = one_line(&rows_folder);
+    text.push_str(&match reject_replay::replay(&folder) {
+        Err(error @ ReplayError::Unpivoted { .. }) => format!(
+            "\nThe rows are in {rows_folder}, and cannot be replayed: {}\nhint: {}\n",
+            one_line(&error.to_string()),
+            error.hint().unwrap_or_default(),
+        ),
+        _ => format!(
+            "\nThe rows are in {rows_folder}; fix them there, then load them with\n    inrush rejects replay {run}\n",
+        ),
+    });
     output::say(&text);
     Ok(ExitStatus::Clean)
 }
