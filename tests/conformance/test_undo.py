@@ -242,6 +242,17 @@ def test_added_rows_cannot_be_told_apart(database: Loads) -> None:
 
 
 @pytest.mark.clause("D-43")
+def test_merged_rows_stay_and_are_not_to_be_deleted(database: Loads) -> None:
+    database.run("old", 100, "create")
+    for table in TABLES:
+        database.place.execute(f"CREATE UNIQUE INDEX of_{table} ON {table} (id)")
+    run = database.run("new", 100, "upsert", key="id")
+    refused = database.undo(run).expect(FAILED, "merged its rows into those of", "from a backup")
+    assert "by hand" not in refused.said
+    database.assert_rows(("new", 100))
+
+
+@pytest.mark.clause("D-43")
 @pytest.mark.parametrize(
     ("statement", "says"),
     [

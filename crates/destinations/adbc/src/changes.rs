@@ -26,6 +26,8 @@ pub enum What {
     Replaced,
     /// It added rows to those of the table.
     Added,
+    /// It merged rows into those of the table.
+    Merged,
 }
 
 /// The change of a target.

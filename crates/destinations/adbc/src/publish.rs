@@ -112,6 +112,7 @@ impl Switch<'_> {
             change: Change::of(match state {
                 TargetState::Missing => What::Made,
                 TargetState::Empty => What::Filled,
+                TargetState::HasRows if staging.plan.mode == WriteMode::Upsert => What::Merged,
                 TargetState::HasRows => What::Added,
             }),
         };

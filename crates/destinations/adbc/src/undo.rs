@@ -121,6 +121,14 @@ impl TargetUndo<'_> {
                 by_hand,
             ));
         }
+        if self.change.what == What::Merged {
+            return Err(self.impossible(
+                format!(
+                    "it merged its rows into those of {target}, and what it overwrote is not kept"
+                ),
+                "restore the table from a backup: it also overwrote rows that were there before",
+            ));
+        }
         if let Some(later) = self.later_run(session)? {
             return Err(self.impossible(
                 format!("run {later} has loaded into {target} since"),
@@ -262,7 +270,7 @@ impl TargetUndo<'_> {
             What::Made => {
                 session.run(&doing, &format!("DROP TABLE {target}"))?;
             }
-            What::Filled | What::Replaced | What::Added => {
+            What::Filled | What::Replaced | What::Added | What::Merged => {
                 session.run(&doing, &format!("DELETE FROM {target}"))?;
             }
         }

@@ -59,9 +59,10 @@ pub async fn plan(
         if own.iter().any(|table| table.what == What::Inserted) {
             return Err(impossible(
                 format!(
-                    "it added its rows to those of {target}, and they can no longer be told apart"
+                    "it added its rows to those of {target}, or merged them into these, and they can no longer be told apart"
                 ),
-                "delete them by hand, using the contents of the files",
+                "if it appended, delete its rows by hand, using the contents of the files; if it merged (mode = \"upsert\"), it \
+                 overwrote rows that were there before: restore the table from a backup",
             ));
         }
         if let Some(dropped) = own.iter().find(|table| table.what == What::Dropped) {
