@@ -199,7 +199,7 @@ fn check_unpivot(unpivot: &Unpivot, path: &str, faults: &mut Faults<'_>) {
     for (setting, own) in missing {
         faults.value(&format!("{path}.{setting}"), own, "it is empty", MEND);
     }
-    if name == value && !name.is_empty() {
+    if name.eq_ignore_ascii_case(value) && !name.is_empty() {
         let wrong = "it is the column with the name, too";
         faults.value(&format!("{path}.value"), value, wrong, MEND);
     }
