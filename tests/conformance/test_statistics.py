@@ -13,7 +13,7 @@ import pytest
 
 from conformance.abilities import OLD, Asked, Scene, claims
 from conformance.conftest import MakePlace
-from conformance.destinations import AdbcSqlite, Place
+from conformance.destinations import AdbcPostgreSql, AdbcSqlite, Place
 from harness.command import CLEAN, Inrush
 
 ANALYZED = Asked({}, {"analyze": True})
@@ -36,6 +36,24 @@ def test_an_error_leaves_the_rows_published(
     assert any("was not analyzed" in note for note in outcome.report["notes"])
     assert scene.rows == OLD
     assert place.rows_analyzed("t") is None
+
+
+@pytest.mark.clause("D-48")
+def test_they_do_not_wait_for_a_lock_without_limit(
+    make_place: MakePlace, inrush: Inrush, tmp_path: Path
+) -> None:
+    place = make_place(AdbcPostgreSql, tmp_path)
+    assert isinstance(place, AdbcPostgreSql)
+    scene = Scene(place, inrush)
+    path = scene.package("new", ANALYZED, OLD)
+    with (
+        inrush.stopped_by("stop:after_switch_commit", "run", path) as running,
+        place.database.connect(autocommit=False) as holder,
+    ):
+        holder.execute(b"LOCK TABLE t IN SHARE UPDATE EXCLUSIVE MODE")
+        running.resume().wait().expect(CLEAN, "was not analyzed", "lock timeout")
+        holder.rollback()
+    assert scene.rows == OLD
 
 
 @pytest.mark.clause("D-48")

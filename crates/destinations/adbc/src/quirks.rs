@@ -87,6 +87,9 @@ pub struct Quirks {
     /// `ANALYZE table` updates the statistics of a table. DuckDB has the statement, but it keeps statistics with every write,
     /// and what ANALYZE finds in a sample is lost when the file is closed, unless rows were written after the last checkpoint.
     pub analyzes: bool,
+    /// The statements before and after an ANALYZE that let it wait for a lock only for five seconds; `None` if it waits no longer
+    /// anyway.
+    pub analyze_wait: Option<[&'static str; 2]>,
     /// The promises that are not kept.
     pub not_promised: &'static [&'static str],
 }
@@ -120,6 +123,7 @@ const DUCKDB: Quirks = Quirks {
     batch_rows: 8_192,
     undoes: true,
     analyzes: false,
+    analyze_wait: None,
     not_promised: &[],
 };
 
@@ -148,6 +152,7 @@ const SQLITE: Quirks = Quirks {
     batch_rows: 8_192,
     undoes: true,
     analyzes: true,
+    analyze_wait: None,
     not_promised: &[
         "SQLite has no types for decimals, dates, times, intervals, UUIDs and JSON: they are \
          stored as exact text, which compares and sorts as text",
@@ -181,6 +186,7 @@ const POSTGRES: Quirks = Quirks {
     batch_rows: 8_192,
     undoes: false,
     analyzes: true,
+    analyze_wait: Some(["SET lock_timeout = 5000", "RESET lock_timeout"]),
     not_promised: &[
         "through ADBC a table of PostgreSQL is loaded whole and with WAL: partitions, FREEZE and the \
          other ways of postgresql:// are not used",
@@ -214,6 +220,7 @@ const OTHER: Quirks = Quirks {
     batch_rows: 8_192,
     undoes: false,
     analyzes: false,
+    analyze_wait: None,
     not_promised: &[
         "Inrush is not tested with this database: only plain SQL and the driver's ingest are used",
         "it is not known whether CREATE, DROP and ALTER TABLE are part of a transaction: a new \

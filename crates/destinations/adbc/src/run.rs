@@ -328,7 +328,15 @@ impl OpenRun for AdbcRun {
         let mut session = self.session();
         session.refuse_interrupted()?;
         let doing = format!("cannot analyze {}", staging.plan.name.sql);
-        session.run(&doing, &staging.analyze_statement())?;
+        let Some([limit, reset]) = self.shared.quirks.analyze_wait else {
+            session.run(&doing, &staging.analyze_statement())?;
+            return Ok(());
+        };
+        session.run(&doing, limit)?;
+        let analyzed = session.run(&doing, &staging.analyze_statement());
+        let reset = session.run(&doing, reset);
+        analyzed?;
+        reset?;
         Ok(())
     }
 

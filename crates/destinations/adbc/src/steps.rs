@@ -274,7 +274,14 @@ pub fn of_run(
         analyze: match request.analyzes {
             true => stagings
                 .iter()
-                .map(|staging| Step::statement(staging.analyze_statement()))
+                .flat_map(|staging| {
+                    let [limit, reset] = quirks.analyze_wait.map_or([None; 2], |it| it.map(Some));
+                    let analyze = staging.analyze_statement();
+                    let limit = limit.map(Step::statement).into_iter();
+                    limit
+                        .chain([Step::statement(analyze)])
+                        .chain(reset.map(Step::statement))
+                })
                 .collect(),
             false => Vec::new(),
         },
