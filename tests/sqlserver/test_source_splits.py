@@ -36,11 +36,11 @@ SPLITS: dict[str, tuple[list[str], list[str], list[str]]] = {
         ["--source-connections", "3"],
         ["its 4 partitions", "up to 2 sessions"],
     ),
-    "a_heap": ([TABLE], [], ["by one stream", "at one moment"]),
+    "a_heap": ([TABLE], [], ["by one stream", "as it was when it was opened"]),
     "two_connections": (
         [TABLE],
         ["--split-by", "id", "--source-connections", "2"],
-        ['"id", by its values', "at one moment"],
+        ['"id", by its values', "as it was when it was opened"],
     ),
 }
 
