@@ -284,8 +284,8 @@ BAD: dict[str, tuple[str, dict[str, Any], dict[str, Any], str]] = {
         {},
         "customers is not a table of the database",
     ),
-    "where": ("SELECT 1", {"where": "no > 1"}, {}, "goes without `where`"),
-    "first": ("SELECT 1", {"first": "name"}, {}, "goes without `first`"),
+    "where": ("SELECT 1", {"where": "no > 1"}, {}, "remove `where`"),
+    "first": ("SELECT 1", {"first": "name"}, {}, "remove `first`"),
     "direct": ("SELECT 1", {}, {"atomic": False}, "members are added by the switch"),
 }
 
@@ -354,7 +354,7 @@ def test_a_reference_elsewhere_is_refused(inrush: Inrush, newest_database: Datab
         unmatched="add",
     )
     path = inrush.write("package.toml", package(newest_database.url, rows + of_file))
-    inrush("check", path).expect(USAGE, "goes without `files`")
+    inrush("check", path).expect(USAGE, "`files`")
     other = newest_database.url.replace(newest_database.name, "postgres")
     text = package(newest_database.url, rows + adding(connection="other"))
     text += f'\n[connections.other]\nurl = "{other}"\n'
