@@ -231,7 +231,7 @@ def test_endpoints_are_dealt_over_tcp(start_server: Callable[..., Server], inrus
     assert found["server"]["way"] == "TCP"
     assert run["cost"]["packets"] > 0 and run["round_trip"]["tcp_us"] > 0
     words = ("calls", "--clients", "1", "--calls", "10", "--endpoints", "127.0.0.1:0")
-    bench(inrush, database, *words).expect(FAILED, "--endpoints", "no port")
+    bench(inrush, database, *words).expect(FAILED, "--endpoints", "is not a port")
     assert left(database) == []
     server.stop()
 

@@ -538,7 +538,7 @@ def test_a_driver_s_destination_is_not_measured(inrush: Inrush) -> None:
     path = inrush.write("p.toml", package(connection, flow("t", rows, **settings)))
     report = found(inrush("preflight", path, "--json").expect(CLEAN))
     steps = {step["step"]: step for step in report["steps"]}
-    assert "the database behind a driver" in steps["destination"]["note"]
+    assert "the destination has no second place for a trial load" in steps["destination"]["note"]
     assert steps["convert"]["one_bytes_s"] > 0
     assert report["prediction"] is None
 

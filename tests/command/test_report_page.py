@@ -139,11 +139,11 @@ def assert_shows_steps(page: dict[str, Any], given: dict[str, Any]) -> None:
     if not flows:
         assert "Rows through the steps" not in page["tables"]
         return
-    fields = ("rows_in", "rows_out", "filtered", "rejected", "warned", "unmatched")
+    fields = ("rows_in", "added", "rows_out", "filtered", "rejected", "warned", "unmatched")
     _, *rows = page["tables"]["Rows through the steps"]
     assert rows == [
         [flow["flow"], f"{number}: {step['step']}", step["what"]]
-        + [count(step[field]) for field in fields]
+        + [count(step.get(field, 0)) for field in fields]
         for flow in flows
         for number, step in enumerate(flow["steps"], 1)
     ]

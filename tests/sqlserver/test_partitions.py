@@ -83,7 +83,7 @@ def test_a_filegroup_that_is_not_there(loads: Loads) -> None:
 REFUSED: dict[str, tuple[dict[str, Any], str]] = {
     "texts_without_bounds": ({"partition_by": "note"}, "list the bounds"),
     "descending": ({"partition_by": "id", "bounds": [3, 2]}, "not greater"),
-    "of_another_type": ({"partition_by": "day", "bounds": [1, 2]}, "no value of day"),
+    "of_another_type": ({"partition_by": "day", "bounds": [1, 2]}, "is not a value of day"),
     "step_of_another_type": (
         {"partition_by": "id", "bounds": {"every": "1 month"}},
         "a whole number for integer keys",
