@@ -1,6 +1,6 @@
 //! The columns of a flow.
 
-use super::toml_text::{comment, line, text, word};
+use super::toml_text::{Settings, comment, in_brackets, line, text, word};
 use crate::{ColumnDetail, ColumnNull, ColumnSpec, FieldChoice, OneOrMany};
 
 /// The list of columns, each with comments before it.
@@ -19,23 +19,15 @@ pub fn commented_columns(out: &mut String, columns: &[String], comments: &[Vec<S
 pub fn column(column: &ColumnSpec) -> String {
     match column {
         ColumnSpec::Short(short) => text(short),
-        ColumnSpec::Long(detail) => {
-            format!("{{ {} }}", column_settings(detail).join(", "))
-        }
+        ColumnSpec::Long(detail) => column_settings(detail).inline(),
     }
 }
 
-fn column_settings(detail: &ColumnDetail) -> Vec<String> {
-    let mut settings = vec![format!("name = {}", text(&detail.name))];
-    let mut add = |name: &str, value: Option<String>| {
-        if let Some(value) = value {
-            settings.push(format!("{name} = {value}"));
-        }
-    };
-    let texts = |values: &Vec<String>| {
-        let values: Vec<String> = values.iter().map(|value| text(value)).collect();
-        format!("[{}]", values.join(", "))
-    };
+fn column_settings(detail: &ColumnDetail) -> Settings {
+    let mut settings = Settings::default();
+    let mut add = |name: &str, value: Option<String>| settings.add(name, value);
+    let texts = |values: &Vec<String>| in_brackets(values.iter().map(|value| text(value)));
+    add("name", Some(text(&detail.name)));
     add("type", detail.type_name.as_deref().map(text));
     add(
         "field",

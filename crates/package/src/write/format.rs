@@ -1,21 +1,13 @@
 //! The format of a flow's files.
 
-use super::toml_text::{in_brackets, text};
+use super::toml_text::{Settings, in_brackets, text, word};
 use crate::{Format, NullMarker};
 
 /// A format in one line.
 pub fn format(format: &Format) -> String {
-    let mut settings = Vec::new();
-    let mut add = |name: &str, value: Option<String>| {
-        if let Some(value) = value {
-            settings.push(format!("{name} = {value}"));
-        }
-    };
-    let word = |value: serde_json::Value| text(value.as_str().unwrap_or_default());
-    add(
-        "preset",
-        format.preset.map(|preset| word(serde_json::json!(preset))),
-    );
+    let mut settings = Settings::default();
+    let mut add = |name: &str, value: Option<String>| settings.add(name, value);
+    add("preset", format.preset.map(word));
     add("delimiter", format.delimiter.as_deref().map(text));
     add("quote", format.quote.as_deref().map(text));
     add("escape", format.escape.as_deref().map(text));
@@ -51,22 +43,9 @@ pub fn format(format: &Format) -> String {
         "null_quoted",
         format.null_quoted.map(|value| value.to_string()),
     );
-    add(
-        "trim",
-        format.trim.map(|trim| word(serde_json::json!(trim))),
-    );
-    add(
-        "missing_fields",
-        format
-            .missing_fields
-            .map(|rule| word(serde_json::json!(rule))),
-    );
-    add(
-        "extra_fields",
-        format
-            .extra_fields
-            .map(|rule| word(serde_json::json!(rule))),
-    );
+    add("trim", format.trim.map(word));
+    add("missing_fields", format.missing_fields.map(word));
+    add("extra_fields", format.extra_fields.map(word));
     add(
         "fixed",
         format.fixed.as_ref().map(|fields| {
@@ -77,10 +56,7 @@ pub fn format(format: &Format) -> String {
             )
         }),
     );
-    add(
-        "fixed_unit",
-        format.fixed_unit.map(|unit| word(serde_json::json!(unit))),
-    );
+    add("fixed_unit", format.fixed_unit.map(word));
     add(
         "record_length",
         format.record_length.map(|value| value.to_string()),
@@ -93,12 +69,7 @@ pub fn format(format: &Format) -> String {
         "record_bytes_max",
         format.record_bytes_max.map(|value| value.to_string()),
     );
-    add(
-        "compression",
-        format
-            .compression
-            .map(|compression| word(serde_json::json!(compression))),
-    );
+    add("compression", format.compression.map(word));
     add("encoding", format.encoding.as_deref().map(text));
-    format!("{{ {} }}", settings.join(", "))
+    settings.inline()
 }

@@ -12,7 +12,9 @@ use inrush_rows::printable::one_line;
 use self::columns::{column, commented_columns};
 use self::format::format;
 use self::steps::{output, proposed, step};
-use self::toml_text::{comment, inline, key, line, list, one_or_many, setting, text, word};
+use self::toml_text::{
+    Settings, comment, inline, key, line, list, one_or_many, setting, text, word,
+};
 use super::url_passwords::names_secret;
 use super::url_passwords::url_without_password;
 use super::{
@@ -322,28 +324,30 @@ fn server_copy_word(server_copy: ServerCopy) -> &'static str {
 }
 
 fn reject_limit(limit: &RejectLimit) -> String {
-    let rows = limit.rows_max.map(|rows| format!("rows_max = {rows}"));
+    let mut settings = Settings::default();
+    settings.add("rows_max", limit.rows_max.map(|rows| rows.to_string()));
     // A share as a TOML float: `1` would be an integer.
-    let share = limit
-        .share_max
-        .map(|share| format!("share_max = {share:?}"));
-    let bytes = limit.bytes_max.map(|bytes| format!("bytes_max = {bytes}"));
-    let settings: Vec<String> = rows.into_iter().chain(share).chain(bytes).collect();
-    format!("{{ {} }}", settings.join(", "))
+    settings.add(
+        "share_max",
+        limit.share_max.map(|share| format!("{share:?}")),
+    );
+    settings.add("bytes_max", limit.bytes_max.map(|bytes| bytes.to_string()));
+    settings.inline()
 }
 
 fn replace(replace: &Replace) -> String {
-    let mut settings = Vec::new();
-    if replace.scope != ReplaceScope::default() {
-        settings.push(format!("scope = {}", word(replace.scope)));
-    }
-    if replace.by != ReplaceBy::default() {
-        settings.push(format!("by = {}", word(replace.by)));
-    }
-    match &replace.keep {
-        Keep::Whether(false) => {}
-        Keep::Whether(true) => settings.push("keep = true".to_owned()),
-        Keep::Name(name) => settings.push(format!("keep = {}", text(name))),
-    }
-    format!("{{ {} }}", settings.join(", "))
+    let mut settings = Settings::default();
+    let scope = (replace.scope != ReplaceScope::default()).then(|| word(replace.scope));
+    let by = (replace.by != ReplaceBy::default()).then(|| word(replace.by));
+    settings.add("scope", scope);
+    settings.add("by", by);
+    settings.add(
+        "keep",
+        match &replace.keep {
+            Keep::Whether(false) => None,
+            Keep::Whether(true) => Some("true".to_owned()),
+            Keep::Name(name) => Some(text(name)),
+        },
+    );
+    settings.inline()
 }

@@ -40,6 +40,23 @@ pub fn word(value: impl Serialize) -> String {
     text(value.as_str().unwrap_or_default())
 }
 
+/// The settings of an inline table, in their order.
+#[derive(Default)]
+pub struct Settings(Vec<String>);
+
+impl Settings {
+    /// Adds a setting, if it has a value.
+    pub fn add(&mut self, name: &str, value: Option<String>) {
+        self.0
+            .extend(value.map(|value| format!("{name} = {value}")));
+    }
+
+    /// The table in one line.
+    pub fn inline(self) -> String {
+        format!("{{ {} }}", self.0.join(", "))
+    }
+}
+
 /// Items in brackets, in one line.
 pub fn in_brackets(items: impl Iterator<Item = String>) -> String {
     format!("[{}]", items.collect::<Vec<_>>().join(", "))
