@@ -12,7 +12,7 @@ use inrush_rows::column_type::ColumnType;
 use inrush_rows::plural::counted;
 
 use crate::calendar_text;
-use crate::constraints::{self, UniqueKey};
+use crate::constraints::{self, Constraints, UniqueKey};
 use crate::quirks::{Quirks, Vendor};
 use crate::session::AdbcSession;
 use crate::sql;
@@ -42,27 +42,27 @@ impl<'a> Merge<'a> {
             ),
             false => staging.sql.clone(),
         };
-        Merge::new(session, quirks, &staging.plan, source)
+        let constraints = constraints::of_table(session, quirks, &staging.plan.name)?;
+        Ok(Merge::new(quirks, &staging.plan, &constraints, source))
     }
 
     fn new(
-        session: &mut AdbcSession,
         quirks: &Quirks,
         plan: &'a TargetPlan,
+        constraints: &Constraints,
         source: String,
-    ) -> Result<Merge<'a>> {
+    ) -> Merge<'a> {
         let merge = plan
             .merge
             .as_ref()
             .expect("the plan of an upsert has a merge");
-        let constraints = constraints::of_table(session, quirks, &plan.name)?;
-        Ok(Merge {
+        Merge {
             vendor: quirks.vendor,
             plan,
             merge,
             key: constraints.key_of_merge(merge),
             source,
-        })
+        }
     }
 
     /// Performs the merge of `staged` rows, as the run's target with the index `place`. `started_at` is the start of the run,
@@ -244,17 +244,19 @@ impl<'a> Merge<'a> {
         all.join(" AND ")
     }
 
+    /// The filled columns that are not of the key.
+    fn values(&self) -> impl Iterator<Item = &'a str> {
+        let columns = self.plan.columns.iter().map(|column| column.name.as_str());
+        columns.filter(|name| !self.merge.key.iter().any(|key| key == name))
+    }
+
     /// The filled columns that are written over those of `t`.
     fn overwritten(&self) -> Vec<&'a str> {
-        let columns = self.plan.columns.iter().map(|column| column.name.as_str());
-        let is_named = |names: &[String], name: &str| names.iter().any(|other| other == name);
-        columns
-            .filter(|name| !is_named(&self.merge.key, name))
-            .filter(|name| match &self.merge.versions {
-                Some(versions) => !is_named(&versions.tracked, name),
-                None => true,
-            })
-            .collect()
+        let is_tracked = |name: &str| match &self.merge.versions {
+            Some(versions) => versions.tracked.iter().any(|other| other == name),
+            None => false,
+        };
+        self.values().filter(|name| !is_tracked(name)).collect()
     }
 
     /// Counts joined rows, new ones, changed ones, overwritten ones, and changed ones whose version did not begin before
@@ -321,9 +323,8 @@ impl<'a> Merge<'a> {
 
     /// Counts the staged rows with a key whose row in the target is missing, or has other values.
     fn count_unlike(&self) -> String {
-        let columns = self.plan.columns.iter().map(|column| column.name.as_str());
-        let values = columns.filter(|name| !self.merge.key.iter().any(|key| key == name));
-        let same: String = values
+        let same: String = self
+            .values()
             .map(|name| {
                 let name = sql::identifier(name);
                 match self.vendor {
@@ -437,8 +438,8 @@ pub fn check(session: &mut AdbcSession, quirks: &Quirks, plan: &TargetPlan) -> R
     let target = &plan.name.sql;
     // The staging table does not exist yet.
     let source = format!("(SELECT * FROM {target} WHERE 1 = 0)");
-    let merge = Merge::new(session, quirks, plan, source)?;
     let constraints = constraints::of_table(session, quirks, &plan.name)?;
+    let merge = Merge::new(quirks, plan, &constraints, source);
     let names = sql::names(merge.merge.key.iter().map(String::as_str));
     let refuse = |what: String, hint: String| Err(Error::Unsuitable { what, hint });
     let has_index = constraints.of_merge(merge.merge).is_some();
