@@ -31,7 +31,7 @@ from ground import Measure
 from harness.checkout import ROOT
 from harness.servers import Database, Server
 from peers.peer import CLIENTS
-from peers.python import version_of
+from peers.python import missing_of
 
 TABLE = "lineitem"
 
@@ -222,10 +222,7 @@ class OfPeers(Side):
 
     def missing(self, source: Database) -> str | None:  # noqa: ARG002
         """Look for its packages."""
-        for package in self.needs:
-            if not self.python.exists() or version_of(self.python, package) is None:
-                return f"{package} is not installed in {self.python.parent.parent.name}"
-        return None
+        return missing_of(self.python, self.needs)
 
     def commands(self, ends: Ends) -> list[Sequence[str | Path]]:
         """Return one process."""

@@ -32,7 +32,7 @@ from ground import Measure
 from harness.checkout import ROOT
 from harness.servers import Database
 from peers.peer import CLIENTS
-from peers.python import version_of
+from peers.python import missing_of
 
 TABLE = "lineitem"
 PARTS = 4
@@ -236,10 +236,7 @@ class DuckDb(ManyTables):
 
     def missing(self) -> str | None:
         """Look for its packages."""
-        for package in ("duckdb", "duckdb-extension-postgres-scanner"):
-            if not self.python.exists() or version_of(self.python, package) is None:
-                return f"{package} is not installed in {self.python.parent.parent.name}"
-        return None
+        return missing_of(self.python, ("duckdb", "duckdb-extension-postgres-scanner"))
 
     def commands(self, database: Database) -> list[Sequence[str | Path]]:
         """Return a Python for each stream."""

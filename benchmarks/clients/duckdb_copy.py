@@ -6,21 +6,17 @@ The target is a URL of PostgreSQL, a `.duckdb` file, or a folder of Parquet file
 from __future__ import annotations
 
 import sys
-from pathlib import Path
 
-import duckdb
-import duckdb_extension_postgres_scanner as wheel
+import duckdb_session
 
 
 def main() -> None:
     """Copy it."""
     source, target, table, threads, _ = sys.argv[1:]
-    (extension,) = Path(wheel.__file__).parent.glob("extensions/*/*.duckdb_extension")
     file = target if target.endswith(".duckdb") else ":memory:"
-    with duckdb.connect(file, config={"allow_unsigned_extensions": "true"}) as session:
+    with duckdb_session.with_postgres(file) as session:
         session.execute(f"SET threads = {threads}")
         session.execute("SET preserve_insertion_order = false")
-        session.execute(f"LOAD '{extension}'")
         session.execute(f"ATTACH '{source}' AS source (TYPE postgres, READ_ONLY)")
         if target.startswith("postgres"):
             session.execute(f"ATTACH '{target}' AS target (TYPE postgres)")

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
-import duckdb
-import duckdb_extension_postgres_scanner as wheel
+import duckdb_session
 import task
 from task import Load, Task
 
@@ -31,10 +28,9 @@ def rows(told: Task, load: Load) -> str:
 def main() -> None:
     """Load all files."""
     told = task.read()
-    (extension,) = Path(wheel.__file__).parent.glob("extensions/*/*.duckdb_extension")
-    session = duckdb.connect(config={"threads": 1, "allow_unsigned_extensions": "true"})
+    session = duckdb_session.with_postgres()
+    session.execute("SET threads = 1")
     session.execute("SET preserve_insertion_order = false")
-    session.execute(f"LOAD '{extension}'")
     session.execute(f"ATTACH '{told.url}' AS target (TYPE postgres)")
     for number, load in enumerate(told.loads):
         if number == 0 or not told.at_once:

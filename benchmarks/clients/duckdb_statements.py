@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 import sys
-from pathlib import Path
 
-import duckdb
-import duckdb_extension_postgres_scanner as wheel
+import duckdb_session
 
 
 def main() -> None:
     """Run them."""
-    (extension,) = Path(wheel.__file__).parent.glob("extensions/*/*.duckdb_extension")
-    with duckdb.connect(config={"allow_unsigned_extensions": "true"}) as session:
-        session.execute(f"LOAD '{extension}'")
+    with duckdb_session.with_postgres() as session:
         for statement in sys.argv[1:]:
             session.execute(statement)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import subprocess
+from collections.abc import Sequence
 from pathlib import Path
 
 from harness.servers import Database
@@ -20,6 +21,14 @@ def version_of(python: Path, package: str) -> str | None:
     except OSError:
         return None
     return done.stdout.strip() if done.returncode == 0 else None
+
+
+def missing_of(python: Path, packages: Sequence[str]) -> str | None:
+    """Return which package is not installed, or None if all are."""
+    for package in packages:
+        if version_of(python, package) is None:
+            return f"{package} is not installed in {python.parent.parent.name}"
+    return None
 
 
 def commands(
