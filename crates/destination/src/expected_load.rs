@@ -1,4 +1,4 @@
-//! How much a run is expected to load, for the hazards that a preflight asks for.
+//! The size of the load that a run is expected to do. A preflight asks for the hazards of such a load.
 
 /// How much a run is expected to load.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -1,4 +1,4 @@
-//! What the wait types of SQL Server mean for a load.
+//! Each wait type of SQL Server belongs to a category, which says what a session waits for.
 //!
 //! The categories are those of `sys.query_store_wait_stats`
 //! (https://learn.microsoft.com/sql/relational-databases/system-catalog-views/sys-query-store-wait-stats-transact-sql).

@@ -1,4 +1,4 @@
-//! What a publish has done to each target: a table of the ledger, for the undo of a run.
+//! A table of the ledger records what a publish has done to each target, so that a run can be undone.
 //!
 //! It is made by the first publish that needs it, so a ledger of an earlier version has none, and its runs cannot be
 //! undone.

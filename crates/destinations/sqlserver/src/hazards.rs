@@ -1,5 +1,5 @@
-//! What would slow down or disturb a load, for a preflight: the recovery model, the space in data files and in the log, and
-//! views that the server keeps beside the targets. Triggers are notes of the plan (`catalog.rs`).
+//! A preflight asks here for what would slow down or disturb a load: the recovery model, the space in data files and in the
+//! log, and views that the server updates together with the targets. Triggers are notes of the plan (`catalog.rs`).
 //!
 //! Each question is asked separately. If the server refuses to answer one, for example because the login lacks a right, only
 //! its figure is missing, and a note says so. The recovery model and the sizes of files need no right; the service needs

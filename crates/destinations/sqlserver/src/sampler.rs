@@ -1,4 +1,4 @@
-//! What the sessions of a run's streams do, for the verdict.
+//! The sampler asks the server what the sessions of a run's streams do. The verdict is made of the answers.
 
 use inrush_destination::{Error, FileBytes, Result, SessionSampler};
 use inrush_tdsclient::{SessionWatch, WatchError};

@@ -1,5 +1,5 @@
-//! How the rows of a staging table get into their target: renamed, switched or copied. Decided before the transaction of
-//! the switch, since indexes and CHECKs of the target are made on the staging table first.
+//! The rows of a staging table get into their target in one of three ways: by a rename, by SWITCH, or by a copy. The way is
+//! chosen before the transaction of the switch, because indexes and CHECKs of the target are made on the staging table first.
 
 use inrush_destination::{Result, WriteMode};
 

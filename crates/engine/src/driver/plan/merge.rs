@@ -1,4 +1,4 @@
-//! How the rows of a flow are merged into its target by their key (`mode = "upsert"`).
+//! The plan of a merge: the rows of a flow are merged into its target by their key (`mode = "upsert"`).
 
 use inrush_destination::{
     ColumnPlan, MergePlan, TargetColumn, TargetFacts, TargetName, VersionColumns,
