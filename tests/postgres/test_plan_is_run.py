@@ -195,7 +195,7 @@ def test_a_lookup_that_adds_members(
     newest_database: Database, inrush: Inrush, is_partitioned: bool
 ) -> None:
     newest_database.execute(
-        "CREATE TABLE days (key int GENERATED ALWAYS AS IDENTITY, day text UNIQUE); "
+        "CREATE TABLE days (key int GENERATED ALWAYS AS IDENTITY PRIMARY KEY, day text UNIQUE); "
         "CREATE TABLE parts (id int NOT NULL, day_key int)"
         + (" PARTITION BY RANGE (id)" if is_partitioned else "")
     )
