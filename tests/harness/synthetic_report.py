@@ -35,7 +35,7 @@ CODES = {
 
 @dataclass(frozen=True)
 class Wish:
-    """What kind of run it was."""
+    """The properties of the run in the report."""
 
     streams: int = 4
     steps: int = 120
@@ -43,7 +43,7 @@ class Wish:
     flows: int = 3
     units: int = 8
     rejects: int = 0
-    # Two of three rejects have the key of their row, as a source without lines reports it.
+    # Two of three rejects have the key of their row, like rejects from a source without lines.
     has_keys: bool = False
     is_tcp: bool = False
     has_tail: bool = False
@@ -53,9 +53,9 @@ class Wish:
     error: str | None = None
     is_measured: bool = True
     is_predicted: bool = False
-    # Flows of `atomic = false`, the first ones.
+    # This many flows, from the first on, have `atomic = false`.
     straight_flows: int = 0
-    # In each unit, the rows that a condition left out, and those that the flow made in addition.
+    # Per unit: rows that a condition removed, and rows that a step added.
     filtered: int = 0
     added: int = 0
     # Each flow has steps, a lookup among them.
@@ -218,7 +218,7 @@ def _measurements(wish: Wish, chance: random.Random, names: list[str]) -> dict[s
 
 
 def _flow_steps(account: dict[str, Any]) -> list[dict[str, Any]]:
-    """Make the steps of a flow, which filter, reject and look up some of its rows."""
+    """Make steps for a flow that filter, reject and look up some of its rows."""
     rows_in = account["rows_read"]
     made = []
     for word, what, filtered, rejected, warned, unmatched in (
@@ -316,7 +316,7 @@ def _rejects(wish: Wish) -> list[dict[str, Any]]:
 
 
 def report(wish: Wish) -> dict[str, Any]:
-    """Return a report of this kind of run."""
+    """Return the report of a run with these properties."""
     chance = random.Random(wish.seed)  # noqa: S311
     names = ["lineitem", "orders", "partsupp", "part", "customer", "supplier", "nation", "region"]
     names += [f"table_{number}" for number in range(9, wish.flows + 1)]

@@ -1,11 +1,11 @@
-//! Measures encoding Arrow columns: as bytes of COPY, binary (by each kind of instructions) and text, and as packets of
-//! a SQL Server bulk load.
+//! Measures the encoders of Arrow columns: COPY binary with each instruction set, COPY text, and packets of a SQL
+//! Server bulk load.
 //!
-//! - `copy binary`, `copy text`: batches of one chunk, all columns and each alone; the bytes are those
-//!   of COPY
-//! - `text to copy binary`: all steps for lineitem's text on one core, including scan and conversion; the bytes are
-//!   those of the text
-//! - `tds rows`, `text to tds rows`: the same for SQL Server, with lineitem's texts in UTF-8, in a code page and in UTF-16
+//! - `copy binary`, `copy text`: the batches of one chunk, with all columns and with each column alone. Bytes are
+//!   counted as COPY sends them.
+//! - `text to copy binary`: scan, conversion and encoding of lineitem's text on one core. Bytes are those of the text.
+//! - `tds rows`, `text to tds rows`: the same for SQL Server, with lineitem's text columns in UTF-8, in a code page and
+//!   in UTF-16.
 
 #[path = "shared/columns.rs"]
 mod columns;
@@ -166,7 +166,7 @@ impl Case {
     }
 }
 
-/// The batches of one chunk, as `convert` makes them: text is views into the chunk.
+/// The batches of one chunk, as `convert` makes them: text columns are views into the chunk.
 fn batches(text: &str, columns: &[Column]) -> Vec<RecordBatch> {
     let chunks = [chunk(text)];
     let mut batches = Vec::new();

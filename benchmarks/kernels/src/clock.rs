@@ -8,5 +8,5 @@ use rustix::time::{ClockId, clock_gettime};
 /// frequency.
 pub fn processor_time() -> Duration {
     let time = clock_gettime(ClockId::ThreadCPUTime);
-    Duration::try_from(time).expect("a thread has not run for less than no time")
+    Duration::try_from(time).expect("processor time is not negative")
 }

@@ -7,7 +7,7 @@ pub use crate::special_type::{IntervalFields, SpecialType, TIME_TZ_BYTES};
 
 use crate::column_policy::{ColumnPolicies, ValueSource};
 
-/// A column of the target that is loaded.
+/// A column that a flow loads.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Column {
     /// Its name in the target, unquoted.

@@ -32,7 +32,7 @@ impl<'a> Cursor<'a> {
         is_next
     }
 
-    /// Reads all bytes that are next and fulfil a condition.
+    /// Reads bytes as long as they fulfil a condition.
     pub fn take_while(&mut self, is_wanted: impl Fn(u8) -> bool) -> &'a [u8] {
         let count = self
             .rest
@@ -44,7 +44,7 @@ impl<'a> Cursor<'a> {
         taken
     }
 
-    /// Reads all digits that are next.
+    /// Reads digits up to the first other byte.
     pub fn digits(&mut self) -> &'a [u8] {
         self.take_while(|byte| byte.is_ascii_digit())
     }

@@ -1,18 +1,19 @@
-//! The ways of reading text that this machine has, and the calls to code for instructions that only some machines have.
+//! The instruction sets with which this machine can scan text, and the calls to the code that is compiled for each of
+//! them.
 //!
-//! This module and the modules [`mask_walker`](crate::mask_walker) and [`masks`] need each other: this module chooses
-//! the instructions and calls their code, and they ask it to choose.
+//! This module and the modules [`mask_walker`](crate::mask_walker) and [`masks`] depend on each other: this module
+//! chooses the instructions and calls their code, and they call this module to choose.
 //!
 //! # Why it is sound
 //!
-//! A function that is compiled for instructions that not every machine has must run only on machines that have them.
-//! The [`Instructions`] of an [`InstructionSet`] contain a proof of [`cpu`](crate::cpu), which exists only if the
-//! processor has the instructions. Each call below is to code for instructions that its proof names.
+//! Code that is compiled for special instructions must run only on machines that have them. The variants of
+//! [`Instructions`] for AVX contain a proof from [`cpu`](crate::cpu), which is made only if the processor has the
+//! instructions. Each call below needs only the instructions of the proof in its match arm.
 //!
 //! The code of these functions is otherwise safe.
 #![expect(
     unsafe_code,
-    reason = "calls of code for instructions that only some machines have"
+    reason = "calls code that is compiled for instructions of some machines"
 )]
 
 #[cfg(target_arch = "x86_64")]
@@ -26,7 +27,7 @@ use crate::positions::Portable;
 #[cfg(target_arch = "x86_64")]
 use crate::positions::{self, BitInstructions};
 
-/// A way of reading text that this machine has. All ways give the same result.
+/// An instruction set that this machine has. All of them give the same result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct InstructionSet(Instructions);
 

@@ -1,4 +1,4 @@
-//! People find the rows of a database that is read in pieces by their keys.
+//! The places of rows from a database table that is read in ranges of a key. A message names such a row by its key.
 
 use std::sync::Arc;
 
@@ -6,12 +6,12 @@ use arrow_array::{Array, ArrayRef};
 use inrush_rows::chunk::Places;
 use inrush_rows::typed_rows::Cells;
 
-/// Rows that are found by the key of their ranges.
+/// The places of a batch of rows: the value of the key in each row.
 #[derive(Debug)]
 pub struct KeyPlaces {
     /// The name of the key.
     pub column: Arc<str>,
-    /// The key of each row.
+    /// The value of the key in each row.
     pub keys: ArrayRef,
 }
 

@@ -1,10 +1,10 @@
 """The catalog of the double: files, filegroups, the server's services, and indexed views.
 
-Columns, values and rights are those of the pages of sys.database_files, sys.filegroups,
+Columns, values and rights follow Microsoft's documentation of sys.database_files, sys.filegroups,
 sys.destination_data_spaces and sys.dm_server_services
 (https://learn.microsoft.com/sql/relational-databases/system-catalog-views/ and
-system-dynamic-management-views/). `size`, `max_size` and `growth` are pages of 8 KiB; `max_size` -1
-is a file that grows until the disk is full, and `growth` 0 one that does not grow.
+system-dynamic-management-views/). `size`, `max_size` and `growth` count pages of 8 KiB. A file with
+`max_size` -1 grows until the disk is full; one with `growth` 0 does not grow.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
-//! The steps for a text: it is scanned chunk by chunk, and converted batch by batch while it is in the cache, as in a
-//! load.
+//! Runs the steps of a load on a text: scans it chunk by chunk, and converts it batch by batch while it is in the
+//! cache.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -54,11 +54,11 @@ impl<'a> Way<'a> {
         self.chunks.iter().map(|chunk| chunk.text.len()).sum()
     }
 
-    /// Converts the whole text, passes each batch on, and returns the time without the scan.
+    /// Converts the whole text and passes each batch to `take`. Returns the time without the scan.
     ///
     /// # Panics
     ///
-    /// If a row is rejected, because no row of these texts may be.
+    /// If a row is rejected. All rows of these texts are valid.
     pub fn run(&mut self, mut take: impl FnMut(RecordBatch)) -> Duration {
         let mut beside_scan = Duration::ZERO;
         for chunk in self.chunks {
@@ -66,7 +66,7 @@ impl<'a> Way<'a> {
                 .scan(chunk.text(), true, &mut self.records)
                 .expect("records are short");
             let scanned = processor_time();
-            // As in a load for each chunk.
+            // A load checks each chunk in the same way.
             simdutf8::basic::from_utf8(chunk.text()).expect("the text is UTF-8");
             let mut first = 0;
             while first < self.records.len() {
@@ -99,7 +99,7 @@ pub fn chunk(text: &str) -> Chunk {
     }
 }
 
-/// Chunks with these texts, each in a different form.
+/// Chunks with these texts, each text changed by `form`.
 pub fn chunks(texts: &[String], mut form: impl FnMut(&str) -> String) -> Vec<Chunk> {
     texts.iter().map(|text| chunk(&form(text))).collect()
 }

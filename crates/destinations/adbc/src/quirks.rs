@@ -71,8 +71,8 @@ pub struct Quirks {
     pub partial_indexes: bool,
     /// The most bytes of a name; longer names would be cut off silently.
     pub name_bytes_max: Option<usize>,
-    /// The lock of a table that keeps other writers away from it, and no readers: transactions that take the next run number
-    /// wait for each other, and other writers wait for a merge.
+    /// The lock mode that keeps other writers away from a table, but not readers. Transactions that take the next run
+    /// number hold it, and so does a merge.
     pub lock_table: Option<&'static str>,
     /// The query for the bytes of a table, with `{}` for its name as a text. It returns NULL if the size of the table
     /// is unknown.
@@ -82,13 +82,14 @@ pub struct Quirks {
     pub unit_bytes: u64,
     /// The best number of rows in a batch for the driver.
     pub batch_rows: u32,
-    /// A run can be undone, and the rows that it replaces can be kept. Needs DDL in transactions, and one writer at a time.
+    /// A run can be undone, and the rows that it replaces can be kept. This needs DDL in transactions, and one writer
+    /// at a time.
     pub undoes: bool,
     /// `ANALYZE table` updates the statistics of a table. DuckDB has the statement, but it keeps statistics with every write,
     /// and what ANALYZE finds in a sample is lost when the file is closed, unless rows were written after the last checkpoint.
     pub analyzes: bool,
-    /// The statements before and after an ANALYZE that let it wait for a lock only for five seconds; `None` if it waits no longer
-    /// anyway.
+    /// The statements before and after an ANALYZE that limit its wait for a lock to five seconds; `None` if the
+    /// database needs no such limit.
     pub analyze_wait: Option<[&'static str; 2]>,
     /// The promises that are not kept.
     pub not_promised: &'static [&'static str],
@@ -188,8 +189,8 @@ const POSTGRES: Quirks = Quirks {
     analyzes: true,
     analyze_wait: Some(["SET lock_timeout = 5000", "RESET lock_timeout"]),
     not_promised: &[
-        "through ADBC a table of PostgreSQL is loaded whole and with WAL: partitions, FREEZE and the \
-         other ways of postgresql:// are not used",
+        "through ADBC a PostgreSQL table is loaded as a whole and with WAL; loads through \
+         postgresql:// also use partitions, FREEZE and other features",
         "if a pooler gives the connection to another client between transactions, the run's \
          advisory lock is lost, and only the epoch in the ledger protects the run",
     ],

@@ -32,7 +32,7 @@ impl Lock {
         }
     }
 
-    /// Waits for a lock that others hold only briefly, until `stop` returns true.
+    /// Waits for a lock that others hold only briefly. Gives up when `stop` returns true.
     pub(super) fn wait(
         path: &Path,
         what: &str,
@@ -47,7 +47,7 @@ impl Lock {
                 Err(other) if begun.elapsed() > WAIT_MAX => {
                     return Err(Error::Held {
                         what: format!(
-                            "{what} is held by {other} for more than {} s",
+                            "{what} has been held by {other} for more than {} s",
                             WAIT_MAX.as_secs()
                         ),
                         hint: "check whether that process is still working; then run the same command again"

@@ -1,6 +1,6 @@
-//! The steps of a run, in order, as `inrush check` prints them: operations on files, in words. Paths are inside the folder of
-//! tables; the run gets them from the same functions ([`ledger`](crate::ledger)). Words in angle brackets stand
-//! for names that only the run can know.
+//! The steps of a run, in order, as `inrush check` prints them: each operation on files as a sentence. Paths are
+//! relative to the folder of tables. The run gets its paths from the same functions ([`ledger`](crate::ledger)). Words
+//! in angle brackets stand for names that only the run can know.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -16,7 +16,7 @@ use crate::run::staged_target;
 use crate::run_target::RunTarget;
 use crate::table::Table;
 
-/// An operation on files. Paths are inside the folder of tables.
+/// An operation on files. Paths are relative to the folder of tables.
 enum FileStep {
     /// Locks a file, which is made if it does not exist.
     Lock(PathBuf),
@@ -78,7 +78,7 @@ struct PlannedSteps<'a> {
 }
 
 impl PlannedSteps<'_> {
-    /// A path inside the folder of tables.
+    /// Makes a path relative to the folder of tables.
     fn inside(&self, path: PathBuf) -> PathBuf {
         match path.strip_prefix(self.root.folder()) {
             Ok(inside) => inside.to_owned(),
@@ -131,7 +131,7 @@ impl PlannedSteps<'_> {
             }
         }
         let old = self.remove(root.retired().join("<generation>"));
-        steps.push(old.only_if("an earlier run has put one away"));
+        steps.push(old.only_if("an earlier run has retired one"));
         steps
     }
 

@@ -1,26 +1,26 @@
 //! SQL Server as a destination: bulk loads over TDS into staging tables, then a switch in one transaction.
 //!
-//! Each target gets one staging table, a heap in the schema of the target, and all streams fill it by `INSERT BULK` with
-//! TABLOCK, whose lock they share. A unit is one transaction: its rows, the server's count of them, and the unit's row
-//! in the ledger. [`publish`] renames staging to a target that is new. Into one that exists it switches the rows, or copies
-//! them where SWITCH is not possible; for all targets in one transaction.
+//! Each target gets one staging table, a heap in the schema of the target, and all streams fill it by `INSERT BULK`
+//! with TABLOCK, whose lock they share. A unit is one transaction: its rows, the server's count of them, and the unit's
+//! row in the ledger. [`publish`] loads all targets in one transaction: it renames the staging table if the target is
+//! new. Otherwise it switches the rows into the target, or copies them where SWITCH is not possible.
 //!
 //! | file | what it owns |
 //! |---|---|
 //! | [`destination`] | the server before a run: abilities, names, earlier runs |
 //! | [`run`], [`stream`] | a run, and its streams |
 //! | [`bulk_target`], [`bulk_writer`], [`careful`] | INSERT BULK; which rows a target refuses |
-//! | [`hazards`] | what a preflight tells of the database |
+//! | [`hazards`] | risks in the database that a preflight reports |
 //! | [`sampler`] | what the sessions of streams wait for, for the verdict |
-//! | [`sums`] | the server's own sums of staged rows |
-//! | [`publish`], [`ways`] | its last step; how rows get into each target |
+//! | [`sums`] | sums of the staged rows, computed by the server |
+//! | [`publish`], [`ways`] | the last step of a run; how rows get into each target |
 //! | [`steps`] | the steps of a run, as `inrush check` prints them |
 //! | [`ledger`], [`ledger_row`], [`lock`] | runs and units in the database; the lock of a run |
 //! | [`staging`], [`catalog`], [`types`] | tables of a run; existing tables; types |
-//! | [`shape`], [`indexes`], [`partitions`] | what staging has in common with its target; partitions of both |
+//! | [`shape`], [`indexes`], [`partitions`] | the properties that a staging table must share with its target; the indexes and partitions of both |
 //! | [`added_partitions`] | partitions that a table gets after its last one |
-//! | [`columnstore`] | targets that are clustered columnstores, and their rowgroups |
-//! | [`connection`], [`server`], [`options`] | sessions with their errors; what the server is; options of a load |
+//! | [`columnstore`] | clustered columnstores as targets, and their rowgroups |
+//! | [`connection`], [`server`], [`options`] | sessions and their errors; version and edition of the server; options of a load |
 //!
 //! It has not been run against a real SQL Server yet: `docs/sql-server.md` describes what the tests use instead.
 

@@ -56,17 +56,17 @@ pub fn of(reading: &Reading, flow: Option<&Flow>, package: &Package) -> FlowLine
     }
 }
 
-/// The names of the source's fields, as far as they have some.
+/// The names of the source's fields; empty if they have none.
 fn field_names(reading: &Reading) -> Vec<String> {
     if let Some(header) = &reading.header {
         return header.clone();
     }
-    // A source that cannot tell them now is told of by the load itself.
+    // If the source cannot be read now, the names are left out here; the load itself reports the error.
     let columns = reading.source.columns().unwrap_or_default().into_iter();
     columns.map(|column| column.name).collect()
 }
 
-/// What fills a column that is read; `None` for one that no source fills.
+/// The origin of a column's values; `None` if a step computes them.
 fn origin(column: &Column, names: &[String]) -> Option<ColumnOrigin> {
     Some(match &column.source {
         ValueSource::Field(index) => ColumnOrigin::Field {
@@ -87,7 +87,7 @@ fn origin(column: &Column, names: &[String]) -> Option<ColumnOrigin> {
     })
 }
 
-/// The source of a flow as the package has it; `None` if the package does not say.
+/// The source that the package names for a flow; `None` if it names none.
 fn source_of(flow: &Flow, package: &Package) -> Option<RowSource> {
     if let Some(source) = &flow.source {
         let tables = (source.table.as_deref(), source.query.as_deref());

@@ -1,5 +1,5 @@
-//! Finds the first record of each range of a file, by a pass over all ranges at the same time if the dialect can hide
-//! line ends.
+//! Finds the first record of each range of a file. If fields may contain line ends, several threads first read all
+//! ranges.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -25,8 +25,8 @@ pub(super) fn needs_pass(dialect: &Dialect) -> bool {
     needs_place(dialect) && !matches!(Method::of(dialect), Method::Arithmetic { .. })
 }
 
-/// Finds where the first record of each range begins, as far as the reader of the range cannot find it. The ranges
-/// cover the whole file in order. If no record begins in a range, the result is the range's end.
+/// Finds where the first record of each range begins. An element is `None` if the reader of the range can find this
+/// itself. The ranges cover the whole file in order. If no record begins in a range, the result is the range's end.
 ///
 /// If [`needs_pass`] is true, reads the whole file with this many threads. Returns `None` if `stop` was requested
 /// meanwhile.

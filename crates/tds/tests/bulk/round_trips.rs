@@ -1,4 +1,4 @@
-//! Compares the encoder with the simple one, and both with the decoder.
+//! Compares the bytes of the fast encoder with those of a simple one, and the decoded values with the original ones.
 
 use inrush_tds::{BulkEncoder, InstructionSet, PacketSize, RowMetadata};
 use proptest::prelude::*;
@@ -6,7 +6,7 @@ use proptest::prelude::*;
 use crate::batches::{any_batch, message};
 use crate::{decoder, plain};
 
-/// Packet sizes, many of which end within rows.
+/// Packet sizes; with many of them packets end in the middle of a row.
 fn any_packet_bytes() -> impl Strategy<Value = u32> {
     prop_oneof![512..600u32, 512..=32_767u32, Just(4_096), Just(32_767)]
 }
@@ -14,7 +14,7 @@ fn any_packet_bytes() -> impl Strategy<Value = u32> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(300))]
 
-    /// Any batch, twice in a message, by each kind of instructions.
+    /// Encodes a message that contains the batch twice, with each instruction set.
     #[test]
     fn the_bytes_are_those_of_the_plain_encoder(
         (target, batch) in any_batch(),
@@ -47,7 +47,8 @@ proptest! {
         }
     }
 
-    /// The repeated description is read back as the server's, except that XML has become text.
+    /// The encoder repeats the server's description of the columns. It must be read back unchanged, except that XML
+    /// becomes text.
     #[test]
     fn the_description_is_said_back((target, _) in any_batch()) {
         let mut encoder = BulkEncoder::new(target.clone(), PacketSize::MAX);

@@ -58,7 +58,7 @@ impl PostgresClient {
         Ok(client)
     }
 
-    /// Receives once. Returns the number of bytes (`None`: nothing is there), and true if there may be more.
+    /// Receives once. Returns the number of calls that were answered, and true if more bytes may be there.
     fn receive_once(&mut self) -> std::result::Result<(u32, bool), CallFailure> {
         match self.raw.receive(&mut self.buffer) {
             Ok(0) => Err(CallFailure(CLOSED.to_owned())),
@@ -76,7 +76,7 @@ impl PostgresClient {
         }
     }
 
-    /// Why nothing more can be sent: the server may have sent an error before it closed the connection.
+    /// The reason why a send failed: the server's own error, if it sent one before it closed the connection.
     fn last_words(&mut self, error: &io::Error) -> CallFailure {
         match self.receive_once() {
             Err(told) if told.0 != CLOSED => told,

@@ -12,7 +12,7 @@ use crate::DatabaseAddress;
 /// The longest time that an interrupted statement may take to be undone.
 pub const INTERRUPT_TIMEOUT: Duration = Duration::from_secs(20);
 
-/// A running load and the things that its parts use.
+/// A running load.
 #[derive(Clone, Copy)]
 pub struct Context<'a> {
     /// The part that is the same for all destinations.
@@ -30,8 +30,8 @@ impl<'a> Deref for Context<'a> {
 }
 
 impl Context<'_> {
-    /// Runs something over the control session until the run is asked to stop; then the running statement is cancelled
-    /// and undone.
+    /// Runs work on the control session. If the run is asked to stop meanwhile, the running statement is cancelled and
+    /// undone.
     pub async fn unless_stopped<T>(
         &self,
         work: impl Future<Output = Result<T, Error>>,

@@ -1,4 +1,4 @@
-//! Measures the server: the network to it, rows alone, all steps together, and its WAL.
+//! Measures the server: the network to it, how fast it takes encoded rows, all steps together, and its WAL.
 
 use std::time::Duration;
 
@@ -60,7 +60,7 @@ impl ServerFound {
         };
         let schema = &plan.settings.staging_schema;
         let Some(ground) = runtime.block_on(Ground::find(session, schema))? else {
-            let why = "the role may make no table, not even a temporary one";
+            let why = "the role may not create tables, not even temporary ones";
             for step in [
                 PreflightStep::Network,
                 PreflightStep::Destination,
@@ -212,7 +212,7 @@ impl ServerFound {
             },
             what: format!("{begin}: {message}"),
             hint: Some(
-                "fix the files; or accept rejects (`rejects`), and the unit is loaded once more, carefully".to_owned(),
+                "fix the files, or accept rejects (`rejects`): then the unit is loaded again, row by row where needed".to_owned(),
             ),
         });
     }

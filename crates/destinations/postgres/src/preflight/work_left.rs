@@ -40,12 +40,13 @@ impl<'a> WorkLeft<'a> {
         (flow, &flow.units[item.unit])
     }
 
-    /// Stored bytes of a piece of work; of a fed file, the share of one stream.
+    /// The stored bytes of a piece of work. If all streams share its file, this is the share of one stream.
     pub fn stored_bytes(&self, item: &WorkItem) -> f64 {
         self.sum_of(item, |split| split.size_bytes as f64)
     }
 
-    /// Bytes of text of a piece of work, if its flow is like this one; of a fed file, the share of one stream.
+    /// The bytes of text of a piece of work, estimated with the ratio of this flow. If all streams share its file, this
+    /// is the share of one stream.
     pub fn text_bytes(&self, item: &WorkItem, like: &FlowFound) -> f64 {
         self.sum_of(item, |split| like.text_bytes_of(split))
     }

@@ -195,7 +195,7 @@ pub fn sums(said: &mut Description, trailer: Option<&Trailer>, summed: &[usize])
     .say_unless("summed", summed.to_vec(), &Vec::new());
 }
 
-/// The steps of a flow, if it has any. Rows that have passed other steps cannot be used.
+/// The steps of a flow, if it has any. Rows of a stopped run cannot be kept if they went through other steps.
 pub fn steps(said: &mut Description, steps: Option<&StepPlan>) {
     said.say_some("steps", steps.map(|steps| steps.description.clone()));
 }
@@ -205,7 +205,7 @@ fn short_text(text: &ShortText) -> Vec<u8> {
     text.as_bytes().to_vec()
 }
 
-/// The columns that files fill.
+/// The columns that are filled from files.
 pub fn columns(columns: &[Column]) -> Vec<Value> {
     columns.iter().map(|own| column(own).into()).collect()
 }
@@ -286,7 +286,7 @@ fn special_type(special: &SpecialType) -> Value {
         SpecialType::Byte { has_octal } => json!({ "byte": has_octal }),
         SpecialType::Money { scale } => json!({ "money": scale }),
         SpecialType::TimeTz { fraction_digits } => json!({ "timetz": fraction_digits }),
-        // As the first builds described it, so that units which they loaded are not loaded again.
+        // The first builds used this word. With another one, the units that they loaded would be loaded again.
         SpecialType::Jsonb => json!("json"),
         SpecialType::Array { element } => json!({ "array": column_type(element) }),
         SpecialType::Native { form } => json!({ "native": form }),

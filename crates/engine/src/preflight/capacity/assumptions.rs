@@ -1,4 +1,4 @@
-//! All that a simulation takes for granted, in sentences.
+//! The assumptions of a simulation, as sentences.
 
 use inrush_rows::quantity::counted;
 
@@ -37,7 +37,7 @@ impl CostsFound {
                 self.stream_bytes_s / 1e6
             ),
             format!(
-                "several streams together reach {:.0} % of what their number times the speed of one, or the cores, would allow, like the {} here",
+                "several streams together are {:.0} % as fast as one stream times their number (or as the cores allow), like the {} here",
                 self.efficiency() * 100.0,
                 counted(self.streams as u64, "stream")
             ),
@@ -56,8 +56,8 @@ impl CostsFound {
         }
         if self.is_of_database {
             found.push(
-                "the source database sends rows to each stream as fast as here, to any number of streams, and takes no core of \
-                 loader or server"
+                "the source database sends rows to each stream as fast as here, whatever the \
+                 number of streams, and needs no core of the loader or the server"
                     .to_owned(),
             );
         }

@@ -97,7 +97,7 @@ fn a_base_with_brackets_is_no_pattern() {
     assert_eq!(
         found(&base, &["b[1].csv"]),
         ["b[1].csv"],
-        "a name that is there is meant"
+        "the name of an existing file is not a pattern"
     );
     assert_eq!(found(&base, &["b[12].csv"]), ["b1.csv"]);
 }
