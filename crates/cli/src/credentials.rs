@@ -59,10 +59,11 @@ pub fn connection_defaults() -> Result<ConnectionDefaults, CommandError> {
     })
 }
 
-/// Completes the connections to SQL Server by the variables that sqlcmd reads. What the URL or an option gives comes first.
+/// Completes connections to SQL Server by the variables that sqlcmd reads. Values in the URL or an option take
+/// precedence.
 pub fn complete_from_sqlcmd(package: &mut Package) -> Result<(), CommandError> {
     for connection in package.connections.values_mut() {
-        // Of a connection to anything else, none is left out.
+        // For connections to other databases the list is empty.
         let left_out = inrush::left_out_of_sqlserver(&connection.url, &connection.options);
         for (name, option) in SQLCMD_VARIABLES {
             if left_out.contains(&option)

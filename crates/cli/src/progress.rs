@@ -4,7 +4,7 @@
 
 #![expect(
     clippy::disallowed_methods,
-    reason = "what bars show is numbers, words of ours, and names that were escaped"
+    reason = "bars show only numbers, fixed words and escaped names"
 )]
 
 use std::collections::HashMap;

@@ -73,7 +73,7 @@ fn load_rows(
 ) -> Told<(RunReport, Option<PathBuf>)> {
     let alone = |error| (error, None);
     running::fault().map_err(alone)?;
-    // Standard input is read once, too.
+    // Like standard input, these rows can be read only once.
     let words = ["inrush", "load", "-"]
         .map(str::to_owned)
         .into_iter()

@@ -144,7 +144,7 @@ fn handle(signal: i32, had_default: bool) {
                     output::errors(&format!("stopped at once; {AFTER_A_PIPE}"));
                 }
                 Left::Files => output::errors(
-                    "stopped at once; the same command makes the files that are not complete",
+                    "stopped at once; the same command generates the incomplete files again",
                 ),
                 Left::OneTransaction => output::errors(
                     "stopped at once; if `inrush status` lists the run, none of its rows are in \

@@ -107,7 +107,7 @@ impl OneFlow<'_> {
         let url = self.package.connections.get(connection);
         let url = url.map_or("", |connection| connection.address());
         if !is_server_of_source(url) {
-            let what = format!("`{connection}` is not PostgreSQL, whose hashes are compared");
+            let what = format!("`{connection}` is not PostgreSQL, and only PostgreSQL computes the hashes that are compared");
             return Err(self.refused(&what, "compare flows from PostgreSQL into PostgreSQL"));
         }
         Ok(address_of(connection, url, self.defaults)?)
@@ -117,19 +117,19 @@ impl OneFlow<'_> {
         let flow = self.flow;
         let Some(source) = &flow.source else {
             return Err(self.refused(
-                "its rows come from files, and only those of tables and queries are compared",
+                "its rows come from files; only rows of tables and queries can be compared",
                 "`inrush verify --split` reads files twice, and `verify = \"rows\"` compares them with the target",
             ));
         };
         if !flow.columns.is_empty() {
             return Err(self.refused(
-                "its `columns` change what is loaded, and the sides are compared value by value",
+                "its `columns` change values during the load, so the two sides would differ",
                 "compare flows without `columns`",
             ));
         }
         if flow.output_number.is_some() {
             return Err(self.refused(
-                "its rows go to several outputs, so no target has the rows of its source",
+                "its rows go to several outputs, so no single target has all of them",
                 "compare flows with one target",
             ));
         }
@@ -149,7 +149,7 @@ impl OneFlow<'_> {
             ..of_target.clone()
         };
         let of_target = match flow.scd_columns()? {
-            // Ended versions are no rows of the source any more.
+            // Rows of ended versions are no longer in the source.
             Some(scd) => Limits {
                 filter: Some(format!("{} IS NULL", sql_text::identifier(&scd.valid_to))),
                 ..of_target
@@ -213,7 +213,7 @@ impl OneFlow<'_> {
         })
     }
 
-    /// The limits of an incremental flow: what is above the mark is not loaded yet.
+    /// The limits of an incremental flow: rows above the mark are not loaded yet.
     fn range(
         &self,
         source: &FlowSource,
@@ -225,7 +225,7 @@ impl OneFlow<'_> {
         let of = name_of_read(source, server);
         let mark = self.marks.iter().find(|mark| mark.range.of == of);
         let Some(mark) = mark else {
-            return Err(self.refused("no run has loaded anything of it", "run the package first"));
+            return Err(self.refused("no run has loaded any of its rows", "run the package first"));
         };
         let column = &since.column;
         let below = &mark.range.below;

@@ -105,7 +105,7 @@ impl FlowDatabases {
     }
 }
 
-/// Refuses what only a source in PostgreSQL can do.
+/// Refuses settings that need a source in PostgreSQL.
 fn refuse_what_needs_postgresql(
     asked: &FlowAsked<'_>,
     source: &FlowSource,
@@ -142,8 +142,8 @@ fn reading_notes(opened: &AdbcSource, source: &FlowSource) -> Vec<String> {
     notes.push(match source.stable {
         true => STABLE_NOTE.to_owned(),
         false => {
-            "a run that is resumed compares what was loaded with the rows then, unless the file is unchanged, and needs \
-             --again if they differ"
+            "a resumed run first compares the loaded rows with the source, unless the file is \
+             unchanged; if they differ, it needs --again"
                 .to_owned()
         }
     });

@@ -17,7 +17,7 @@ use crate::flow_files::form_of_typed_rows;
 
 /// The plan's note about a source that is declared stable.
 pub const STABLE_NOTE: &str =
-    "the rows are declared stable: a run that is resumed keeps what was loaded";
+    "the rows are declared stable: a resumed run keeps the rows that were loaded";
 
 /// Reads the name of a table in a flow. `hint` says what to correct if it is not a name.
 pub fn table_name(flow: &str, table: &str, hint: &str) -> Result<TableName, PlanError> {
@@ -28,7 +28,7 @@ pub fn table_name(flow: &str, table: &str, hint: &str) -> Result<TableName, Plan
     })
 }
 
-/// What a flow reads of a database.
+/// The table or query that a flow reads.
 pub fn rows_of(flow: &str, source: &FlowSource) -> Result<Rows, PlanError> {
     let Some(table) = &source.table else {
         return Ok(Rows::Query(source.query.clone().unwrap_or_default()));

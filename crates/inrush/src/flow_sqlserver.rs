@@ -78,7 +78,7 @@ impl FlowSqlServer {
         notes.push(match source.stable {
             true => STABLE_NOTE.to_owned(),
             false => {
-                "a run that is resumed compares what was loaded with the rows then, and needs --again if they differ"
+                "a resumed run first compares the loaded rows with the source; if they differ, it needs --again"
                     .to_owned()
             }
         });

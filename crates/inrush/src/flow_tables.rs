@@ -88,7 +88,7 @@ impl FlowTables {
             return Ok(Arc::clone(known));
         }
         if known.is_some() {
-            // What other runs have loaded meanwhile may be later than the snapshot.
+            // The mark has moved: the rows above it may be newer than the snapshot, so a new snapshot is taken.
             opened.databases.remove(&source.connection);
         }
         let settings = Settings {
@@ -310,7 +310,7 @@ fn reading_notes(opened: &PostgresSource, source: &FlowSource) -> Vec<String> {
         (Some(_), _) => None,
         (None, true) => Some(STABLE_NOTE.to_owned()),
         (None, false) => Some(
-            "a run that is resumed compares what was loaded with the rows then, and needs --again if they differ"
+            "a resumed run first compares the loaded rows with the source; if they differ, it needs --again"
                 .to_owned(),
         ),
     });

@@ -36,7 +36,7 @@ fn main(
 #[pyfunction]
 #[expect(
     clippy::too_many_arguments,
-    reason = "Python's own side names them, and hands them over in this order"
+    reason = "the Python side names the arguments, and passes them in this order"
 )]
 fn run(
     py: Python<'_>,

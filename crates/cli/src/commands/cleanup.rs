@@ -17,7 +17,7 @@ fn left_alone(run: &StoppedRun) -> String {
     let (name, rows) = (&run.run.name, counted(run.rows_straight, "row"));
     let next = match run.is_of_another_version {
         false => format!(
-            "its command loads the rest, `inrush cleanup --run {name}` gives it up and leaves them"
+            "run its command again to load the rest, or give the run up with `inrush cleanup --run {name}`: these rows stay"
         ),
         // The same words as when the plan refuses the run.
         true => format!(

@@ -83,8 +83,8 @@ impl Found {
         if self.runs.is_empty() {
             return Err(CommandError::Usage {
                 what: format!("no run of the ledger has loaded a table or column {name}"),
-                hint: "write TABLE, SCHEMA.TABLE, TABLE.COLUMN or SCHEMA.TABLE.COLUMN; name the ledger's schema by \
-                       --ledger-schema if it is not the usual one"
+                hint: "write TABLE, SCHEMA.TABLE, TABLE.COLUMN or SCHEMA.TABLE.COLUMN; give \
+                       --ledger-schema if the ledger is not in the default schema"
                     .to_owned(),
             });
         }
@@ -134,8 +134,8 @@ impl Found {
         let target = readable(&run.target);
         if run.flows.is_empty() {
             return line(&format!(
-                "{target}: the ledger has no lineage of these runs: an older version of Inrush has begun them, or their role \
-                 could not keep it"
+                "{target}: the ledger has no lineage of these runs: an older version of Inrush \
+                 began them, or their role could not write it"
             ));
         }
         let mut text = String::new();
@@ -216,7 +216,7 @@ fn row(found: &RunOfTarget) -> [String; 5] {
     ]
 }
 
-/// What a column is made of, each part in a line that is indented.
+/// The inputs of a column, one indented line for each.
 fn tell(flow: &FlowLineage, column: &Traced<'_>, depth: usize, text: &mut String) {
     let indent = "  ".repeat(depth);
     let mut say = |words: String| {
@@ -279,7 +279,7 @@ fn read_words(flow: &FlowLineage, read: &ReadColumn) -> String {
     }
 }
 
-/// The conditions that the rows of a flow have passed.
+/// The conditions that rows of a flow had to fulfil.
 fn conditions(flow: &FlowLineage) -> String {
     let mut text = String::new();
     for (step, number) in flow.steps.iter().zip(1..) {

@@ -178,7 +178,7 @@ fn words(report: &PreflightReport) -> String {
             prediction.because
         ));
         for left_out in &prediction.leaves_out {
-            line(format!("Not in it    {left_out}"));
+            line(format!("Left out     {left_out}"));
         }
     }
     if let Some(found) = &report.capacity {

@@ -199,8 +199,8 @@ fn closed(run: &RunName, rows_rejected: u64, report: &RunReport) -> String {
     }
     let found = account.rows_loaded + account.rows_rejected;
     match rows_rejected {
-        had if had > found => text.push_str(&format!(", {} taken out", had - found)),
-        had if had < found => text.push_str(&format!(", {} added", found - had)),
+        had if had > found => text.push_str(&format!(", {} removed by hand", had - found)),
+        had if had < found => text.push_str(&format!(", {} added by hand", found - had)),
         _ => {}
     }
     text.push('\n');

@@ -99,7 +99,7 @@ pub fn table(runs: &[StoppedRun]) -> String {
         if stopped.is_of_another_version {
             text.push_str(match stopped.rows_straight {
                 0 => "  another version of Inrush loaded its units: they start again from the beginning\n",
-                _ => "  another version of Inrush began it: its command is refused by this one\n",
+                _ => "  another version of Inrush began it, and this version cannot resume it\n",
             });
         }
     }

@@ -189,7 +189,7 @@ fn told(file: &SourceFile, check: &SplitCheck) -> String {
         SplitMethod::RowGroups => "cut at row groups",
     };
     let read = format!(
-        "{}: {}, {} passed over, in {}, {how}",
+        "{}: {}, {} skipped, in {}, {how}",
         file.path.display(),
         counted(check.record_count, "record"),
         counted(check.skipped_count, "line"),

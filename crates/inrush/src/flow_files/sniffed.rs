@@ -76,7 +76,7 @@ pub fn of(
     let told = || -> Result<Sniffed, PlanError> {
         let mut format = flow.format.clone();
         if format.preset.is_none() && format.fixed.is_none() {
-            // The package may name the files by a pattern that does not show it, such as `rows.tbl.*`.
+            // The package may name the files by a pattern that hides the extension, such as `rows.tbl.*`.
             format.preset = Preset::of_file(&first_name);
         }
         Ok(Sniffed {
@@ -116,7 +116,8 @@ pub fn of(
     if !may_have_row_names && is_understood(files, &told.dialect, target_columns) {
         return Ok(told);
     }
-    // In the format that the names imply, the load would certainly fail. If the guess fails, it fails in that format.
+    // In the format that the names imply, the load would certainly fail, so the format is guessed. If the guess fails,
+    // the load reports its error in the implied format.
     let Ok(guess) = last.of(files, &options) else {
         return Ok(told);
     };
@@ -154,8 +155,8 @@ pub fn of(
         return Ok(told);
     }
     let mut notes = vec![format!(
-        "the format of the files was guessed, because in the format of their names they have no \
-         column of the target: {}",
+        "the format was guessed: in the format that their names imply, the files have no column \
+         of the target: {}",
         guess.seen.join("; ")
     )];
     let unsure = guess.all_unsure().into_iter().take(UNSURE_TOLD_MAX);
@@ -239,7 +240,7 @@ fn guessed(guess: &Guess) -> Result<Sniffed, PlanError> {
     );
     if more > 0 {
         notes.push(format!(
-            "unsure: {} more, which `inrush init` tells",
+            "unsure: {} more; `inrush init` lists them",
             counted(more as u64, "point")
         ));
     }

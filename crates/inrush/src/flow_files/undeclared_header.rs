@@ -11,7 +11,7 @@ use inrush_files::{Preview, SourceFile};
 use inrush_package::{ALL_OTHERS, ColumnDetail, FieldChoice};
 use inrush_scan::Dialect;
 
-/// What is known of a flow whose header is in question.
+/// The facts about a flow whose first record may be a header.
 pub struct Question<'a> {
     /// The flow.
     pub flow: &'a str,

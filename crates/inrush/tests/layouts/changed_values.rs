@@ -1,5 +1,5 @@
-//! A destination that stores another value than it was sent (clause D-42 of docs/specs/destination.md): no count finds it, the
-//! sums of the column do, also if the unit was committed by a run that stopped.
+//! A destination that stores another value than it was sent (clause D-42 of docs/specs/destination.md): counts of rows
+//! do not show this, but the sums of the column do, even if a run that stopped had committed the unit.
 
 use std::sync::atomic::Ordering;
 

@@ -71,7 +71,7 @@ fn a_run_that_stopped_before_a_unit_was_finished_finishes_it() {
     assert!(committed.len() > 2, "{committed:?}");
     assert_eq!(finished("stopped", &scene), BTreeSet::new());
 
-    // Once more it fails, and no record is lost.
+    // The second attempt fails as well, and no record is lost.
     let again = files.run(1).expect_err("the unit is not finished");
     assert!(
         again.error.to_string().contains("finishing a unit"),

@@ -36,7 +36,7 @@ pub struct Scene {
     pub refuses_publish: AtomicBool,
     /// Commits until it fails.
     pub commits_left: AtomicUsize,
-    /// It changes the number in the first row of the next batch: once, where this is true.
+    /// If true, it changes the number in the first row of the next batch, once.
     pub changes_a_value: AtomicBool,
     /// The records that streams have begun, with their units.
     pub begun: Mutex<Vec<Begun>>,

@@ -43,7 +43,7 @@ fn a_run_that_ends_while_another_is_planned_is_not_repeated() {
         let others = Arc::new(AtomicUsize::new(0));
         let counted = Arc::clone(&others);
         let meanwhile = move || {
-            // As in another process: a runtime cannot run in another one's thread.
+            // The other command has its own thread, because a runtime cannot start within another one.
             let other = thread::spawn(move || append(&folder));
             assert_eq!(other.join().expect("no panic"), Outcome::Loaded);
             counted.fetch_add(1, Ordering::SeqCst);
