@@ -6,7 +6,7 @@
 //! reports that it filled it in.
 #![expect(
     unsafe_code,
-    reason = "calls of the C library that no crate in use has safe"
+    reason = "calls of the C library for which no crate in use has safe functions"
 )]
 
 use std::mem::MaybeUninit;

@@ -18,8 +18,8 @@ pub struct Abilities {
     pub can: BTreeSet<Ability>,
     /// Names that differ only in case are one name.
     pub folds_names: bool,
-    /// Bytes of text that a split of a large file should have at least, so that the cost of each commit does not count. Of a
-    /// file that is fed to all streams, a stream commits so much at a time.
+    /// Bytes of text that a split of a large file should have at least, so that the cost of each commit is small in
+    /// comparison. If a file is fed to all streams, each stream commits this much at a time.
     pub unit_bytes: u64,
     /// The best number of rows in a batch.
     pub batch_rows: u32,
@@ -159,7 +159,7 @@ abilities! {
     /// Rows that a constraint of the target refuses become rejects.
     RejectRefused {
         "reject refused rows", "rejects", "reject single rows that a constraint of an existing table refuses",
-        "nothing is refused: such a row fails the load whole, and nothing is published"
+        "nothing is refused: such a row fails the whole load, and nothing is published"
     }
     /// Lookups of a flow add the members that their reference lacks, in the step that publishes the rows.
     AddMembers {
@@ -219,7 +219,7 @@ abilities! {
     /// Indexes of the target are dropped before, and built again after its rows are copied.
     RebuildIndexes {
         "rebuild indexes", "indexes = \"rebuild\"", "drop the indexes of a target and build them again",
-        "leave `indexes` out: rows go into the indexes as they come"
+        "leave `indexes` out: each row is added to the indexes when it is loaded"
     }
     /// The statistics of the targets are updated after the publish, for the plans of later queries
     /// ([`OpenRun::analyze`](crate::OpenRun::analyze)).

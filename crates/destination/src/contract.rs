@@ -187,15 +187,15 @@ pub trait Destination: Send + Sync {
         Ok(None)
     }
 
-    /// The sums that it makes of each column of a target, in the order of the columns: that of the column's type
-    /// ([`ColumnForm::new`]), or [`ColumnForm::Opaque`] if it has no exact sum of it. Only asked of a destination with
+    /// The form in which it sums up each column of a target, in the order of the columns: the form of the column's type
+    /// ([`ColumnForm::new`]), or [`ColumnForm::Opaque`] if it has no exact sum for it. Only asked of a destination with
     /// [`Ability::VerifySums`](crate::Ability::VerifySums).
     fn sum_forms(&self, target: &TargetPlan) -> Result<Vec<ColumnForm>> {
         Ok(vec![ColumnForm::Opaque; target.columns.len()])
     }
 
-    /// What would stop or disturb a run into these targets, and notes, for a preflight. A question that the destination may not
-    /// ask, or that it gets no answer to, becomes a note. Nothing is changed.
+    /// Problems that would stop or disturb a run into these targets, and notes, for a preflight. A question that the
+    /// role may not ask, or that gets no answer, becomes a note. Nothing is changed.
     fn hazards(&self, _targets: &[TargetPlan], _expected: &ExpectedLoad) -> Result<Vec<Finding>> {
         Ok(Vec::new())
     }
@@ -338,10 +338,10 @@ pub trait UnitStream {
     /// Rolls back what was written since `begin`.
     fn abort(&mut self) -> Result<()>;
 
-    /// Finishes a unit that several streams have filled, once all of its records are committed: checks it and prepares
-    /// it for the publish, as far as that need not wait for the publish. For example, it builds indexes. Called by one
-    /// stream, while others load other units; nothing is begun in this stream. A unit that one record commits is
-    /// finished by its [`commit`](UnitStream::commit).
+    /// Finishes a unit that several streams have filled, once all of its records are committed: checks it, and does all
+    /// work for the publish that can be done before it, such as building indexes. Called by one stream, while others
+    /// load other units; nothing is begun in this stream. A unit that one record commits is finished by its
+    /// [`commit`](UnitStream::commit).
     ///
     /// A process may be killed just before this call, or after it. So it is called again for a unit that an earlier
     /// attempt has committed completely. When the engine asks for [`staged_rows`](OpenRun::staged_rows), all units are
@@ -367,7 +367,7 @@ pub enum PublishStep {
     Tidying,
 }
 
-/// What became of the rows that were merged into a target. Each staged row is in one of the numbers.
+/// The rows that were merged into a target, by what they did there. Each staged row is counted in one of the numbers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct MergedRows {
     /// Rows whose key no row of the target had, or no current version.
@@ -387,7 +387,7 @@ pub struct Published {
     pub rows: Vec<Option<u64>>,
     /// Partitions of each target that were written, by name.
     pub partitions: BTreeMap<usize, Vec<String>>,
-    /// What became of the rows of each target with [`WriteMode::Upsert`](crate::WriteMode::Upsert).
+    /// The merged rows of each target with [`WriteMode::Upsert`](crate::WriteMode::Upsert).
     pub merged: BTreeMap<usize, MergedRows>,
     /// Notes for the user.
     pub notes: Vec<String>,

@@ -27,7 +27,7 @@ pub enum Error {
         /// How to fix it.
         hint: String,
     },
-    /// It cannot take what it was asked to take.
+    /// The destination cannot load the rows or tables that it was asked to load.
     #[error("{what}")]
     Unsuitable {
         /// What is wrong, and where.

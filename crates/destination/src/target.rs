@@ -95,7 +95,7 @@ pub struct VersionColumns {
     pub current: Option<String>,
 }
 
-/// What becomes of rows that are replaced.
+/// The place of rows that are replaced.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum ReplacedRows {
     /// They are removed.
@@ -116,18 +116,19 @@ pub struct TargetPlan {
     pub columns: Vec<ColumnPlan>,
     /// How it is filled.
     pub mode: WriteMode,
-    /// What becomes of the rows that a `Replace` removes. Only a destination with
-    /// [`Ability::KeepReplaced`](crate::Ability::KeepReplaced) is asked to keep them. Plans that an earlier version wrote into a
-    /// ledger lack it.
+    /// The place of the rows that a `Replace` removes. Only a destination with
+    /// [`Ability::KeepReplaced`](crate::Ability::KeepReplaced) is asked to keep them. Plans that an earlier version
+    /// wrote into a ledger lack it.
     #[serde(default)]
     pub replaced: ReplacedRows,
     /// Its partition columns.
     pub partition_by: Vec<String>,
-    /// The first values of the partitions of a new table, except for those below the first of them: texts of the partition
-    /// column's type in ISO form (`1000`, `2024-01-31`, `2024-01-31 06:00:00` in UTC), ascending unless they are of text.
-    /// Of a table that exists, those that it has to have, if it [can get them](TargetFacts::takes_new_bounds) and the package declares
-    /// bounds: those beyond its last one are added. Otherwise empty if the table exists, for a destination without [`Ability::Bounds`](crate::Ability::Bounds), and in plans that an
-    /// earlier version wrote into a ledger.
+    /// The first values of the partitions of a new table, except for those below the first of them: texts of the
+    /// partition column's type in ISO form (`1000`, `2024-01-31`, `2024-01-31 06:00:00` in UTC), ascending unless they
+    /// are of text. If the table exists, [can get partitions](TargetFacts::takes_new_bounds) and the package declares
+    /// bounds: the bounds that it has to have; those beyond its last one are added. In all other cases with an existing
+    /// table it is empty, and so it is for a destination without [`Ability::Bounds`](crate::Ability::Bounds), and in
+    /// plans that an earlier version wrote into a ledger.
     #[serde(default)]
     pub bounds: Vec<String>,
     /// How rows are merged, for [`WriteMode::Upsert`]. Plans that an earlier version wrote into a ledger lack it.

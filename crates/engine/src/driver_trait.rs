@@ -24,7 +24,8 @@ pub trait Driver {
     /// already.
     fn run(&self, package: &Package, options: &RunOptions<'_>) -> Result<Success, Failure>;
 
-    /// Loads one share, counted from 1, of the run whose plan the file is. Another process holds that run, and publishes it.
+    /// Loads one share, counted from 1, of the run whose plan is in this file. Another process holds that run, and
+    /// publishes it.
     fn load_share(
         &self,
         _package: &Package,
@@ -64,8 +65,8 @@ pub trait PastRuns {
     /// The marks of incremental loads, in the order of packages and targets.
     fn marks(&self, which: &Which) -> Result<Vec<MarkOfTarget>, Error>;
 
-    /// The runs that have loaded rows into the targets that `is_asked` picks by their names as SQL has them, the newest first.
-    /// Runs that were given up are left out.
+    /// The runs that have loaded rows into targets whose names in SQL `is_asked` accepts, the newest first. Runs that
+    /// were given up are left out.
     fn runs_of_targets(
         &self,
         which: &Which,

@@ -29,6 +29,6 @@ pub struct Undone {
     pub before: bool,
     /// The changes of its targets.
     pub targets: Vec<UndoneTarget>,
-    /// Statements or commands that remove what was taken out, to be run when nobody needs the tables any more.
+    /// Statements or commands that drop the removed tables, for a time when nobody needs them any more.
     pub drop_statements: Vec<String>,
 }

@@ -41,7 +41,7 @@ pub struct MarkOfTarget {
     pub target: String,
     /// The last run that has loaded something.
     pub run: RunName,
-    /// What it has loaded.
+    /// The range that it has loaded.
     pub range: SinceRange,
 }
 

@@ -17,10 +17,10 @@ use serde_json::Value;
 use crate::events::{Job, RunFacts};
 use crate::transport::{Destination, Transport};
 
-/// How often a run that goes on is told of.
+/// The time between two `RUNNING` events.
 const INTERVAL: Duration = Duration::from_secs(60);
 
-/// An observer that makes events of a run, and passes on to the caller's own all that it hears.
+/// An observer that makes the events of a run. It also passes all that it receives to the caller's own observer.
 pub struct Emitter<'a> {
     package: &'a Package,
     job: Job,
@@ -40,14 +40,14 @@ pub enum End<'a> {
     Failed(&'a Error),
 }
 
-/// What is known of the run so far.
+/// The facts about the run so far.
 struct State {
     facts: Option<RunFacts>,
     rows_read: u64,
     told: Instant,
 }
 
-/// What became of the events.
+/// The outcome of sending the events.
 #[derive(Default)]
 struct Sent {
     events: u64,
@@ -151,8 +151,8 @@ impl Observer for Emitter<'_> {
     }
 }
 
-/// Sends events until no more can come. After one that could not be sent, those of a run that goes on are not tried, so that
-/// the end of a run waits for the first and the last event at most; that one is always tried, because a server may come back.
+/// Sends events until no more can come. If an event could not be sent, later `RUNNING` events are not tried, so that
+/// the end of a run waits for two events at most. The last event is always tried, because the server may be back.
 fn send_all(mut transport: Transport, events: &Receiver<Value>) -> Sent {
     let mut sent = Sent::default();
     let mut is_reached = true;

@@ -18,7 +18,7 @@ use crate::facets::{self, PRODUCER};
 /// The schema of the events.
 const SCHEMA: &str = "https://openlineage.io/spec/2-0-2/OpenLineage.json#/$defs/RunEvent";
 
-/// The job whose runs are told of.
+/// The job to which the runs belong.
 #[derive(Clone, Debug)]
 pub(crate) struct Job {
     /// Its namespace.
@@ -43,7 +43,7 @@ pub(crate) struct RunFacts {
 }
 
 impl Job {
-    /// The event of a run that failed before it was in the ledger. It has no name, so its id is made of the time.
+    /// The event of a run that failed before it was in the ledger. It has no name, so its id is made from the time.
     pub(crate) fn refused(&self, error: &Error) -> Value {
         let now = Timestamp::now().to_string();
         self.event(
@@ -54,7 +54,7 @@ impl Job {
         )
     }
 
-    /// The same of a run with a report; `None` if it did not fail, because it found its files loaded already.
+    /// The same for a run with a report; `None` if it did not fail, because its files were already loaded.
     pub(crate) fn refused_with_report(&self, report: &RunReport) -> Option<Value> {
         report.error.as_ref()?;
         let run = report.run.as_str();
@@ -90,7 +90,7 @@ impl Job {
         })
     }
 
-    /// A UUID of version 8 that is made of the name of the run, so that a resumed run is the same.
+    /// A UUID of version 8, made from the name of the run, so that a resumed run keeps it.
     fn run_id(&self, run: &str) -> String {
         let mut hash = Sha256::new();
         for part in [self.namespace.as_str(), &self.name, run] {

@@ -46,7 +46,7 @@ pub(crate) fn processing_engine() -> Value {
     facet("1-1-1", "ProcessingEngineRunFacet", content)
 }
 
-/// A load ends, and is told of when it begins and ends.
+/// The type of the job: a batch, with events at its beginning and end.
 pub(crate) fn job_type() -> Value {
     let content = json!({
         "processingType": "BATCH",
@@ -66,7 +66,7 @@ pub(crate) fn error_message(error: &str, hint: Option<&str>) -> Value {
     facet("1-0-1", "ErrorMessageRunFacet", content)
 }
 
-/// Inrush's own: the account of all rows, and what limited the run.
+/// Inrush's own facet: the account of all rows, and what limited the run.
 pub(crate) fn of_run(report: &RunReport) -> Value {
     own("InrushRunFacet", json!(InrushRunFacet::of(report)))
 }
@@ -94,7 +94,7 @@ pub(crate) fn schema<'a>(columns: impl Iterator<Item = (&'a str, &'a str)>) -> V
     facet("1-2-0", "SchemaDatasetFacet", content)
 }
 
-/// The name by which a source knows a field that is read; `None` for what is not a field.
+/// The name that a field has in its source; `None` for a column that is not a field.
 pub(crate) fn field_name(read: &ReadColumn) -> Option<&str> {
     match &read.origin {
         ColumnOrigin::Field { name, .. } => Some(name.as_deref().unwrap_or(&read.name)),
@@ -102,7 +102,7 @@ pub(crate) fn field_name(read: &ReadColumn) -> Option<&str> {
     }
 }
 
-/// For each column that is loaded, the fields that it is made of; and the fields on which it depends whether a row is loaded.
+/// For each loaded column, the fields from which it is made; and the fields that decide whether a row is loaded.
 pub(crate) fn column_lineage(flow: &FlowLineage, source: &Dataset) -> Value {
     let mut fields = Map::new();
     for column in &flow.columns {
@@ -154,7 +154,7 @@ fn transformation(column: &Traced<'_>) -> Value {
             let taken = added.and_then(|added| added.taken_from.clone());
             let (kind, subtype, description) = match (expression, taken, &step.reference) {
                 (Some(expression), _, _) => ("DIRECT", "TRANSFORMATION", expression),
-                // The value is the reference's; the field decides which one.
+                // The value comes from the reference; the field decides which of its rows is taken.
                 (None, Some(taken), Some(reference)) => (
                     "INDIRECT",
                     "JOIN",
@@ -167,7 +167,7 @@ fn transformation(column: &Traced<'_>) -> Value {
     }
 }
 
-/// The fields that the condition of a step names, or by which it keeps the first of several rows.
+/// The fields that the condition of a step names, or whose values decide which of several rows it keeps.
 fn indirect(flow: &FlowLineage, source: &Dataset, index: usize, step: &StepLineage) -> Vec<Value> {
     let (subtype, description) = match &step.condition {
         Some(condition) => ("FILTER", condition.as_str()),

@@ -1,13 +1,14 @@
-//! Tells a catalog of lineage what a run does: events of [OpenLineage](https://openlineage.io), in a file or to a URL.
+//! Reports runs to a lineage catalog: sends events of [OpenLineage](https://openlineage.io) to a URL, or appends them
+//! to a file.
 //!
-//! [`events`] makes them of what the engine says of a run; [`datasets`] names sources and targets. [`Emitter`] sends them
-//! from a thread of its own ([`transport`]), so that a server which does not answer holds no load up, and fails none.
+//! [`events`] makes them from the engine's events and report; [`datasets`] names sources and targets. [`Emitter`] sends
+//! them from a thread of its own ([`transport`]), so a server that does not answer neither delays nor fails a load.
 //!
 //! | event | when |
 //! |---|---|
 //! | `START` | the run is in the ledger, and loading begins; again if the run is resumed |
 //! | `RUNNING` | each minute, and before the switch |
-//! | `COMPLETE`, `FAIL`, `ABORT` | at the end: its rows are in their targets, it failed, or it was interrupted; alone, if the run failed before it was in the ledger |
+//! | `COMPLETE`, `FAIL`, `ABORT` | at the end: the rows are in their targets, the run failed, or it was interrupted. If a run fails before it is in the ledger, this is its only event |
 
 mod datasets;
 mod emitter;

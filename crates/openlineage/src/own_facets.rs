@@ -9,7 +9,7 @@ use serde::Serialize;
 #[derive(JsonSchema)]
 #[allow(
     dead_code,
-    reason = "the schema is made of it, and events have one facet each"
+    reason = "the schema is made from this type, and each event has one such facet"
 )]
 pub(crate) struct InrushFacets {
     /// At the end of a run.

@@ -167,7 +167,7 @@ fn check_dates(detail: &ColumnDetail, path: &str, faults: &mut Faults<'_>) {
         faults.add(
             &format!("{path}.year_pivot"),
             PackageFaultKind::Conflict {
-                conflict: "`year_pivot` is for two-digit years, and no `format` has one".to_owned(),
+                conflict: "`year_pivot` is for two-digit years, but no `format` has one".to_owned(),
                 mend: "add a format with %y, such as \"%d.%m.%y\", or remove `year_pivot`"
                     .to_owned(),
             },

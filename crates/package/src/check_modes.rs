@@ -15,7 +15,7 @@ pub(super) fn check_mode(flow: &Flow, at: &dyn Fn(&str) -> String, faults: &mut 
         faults.add(
             &at("replace"),
             PackageFaultKind::Conflict {
-                conflict: "`replace` configures which rows are replaced, and this flow's mode \
+                conflict: "`replace` configures which rows are replaced, but this flow's mode \
                            replaces none"
                     .to_owned(),
                 mend: "add `mode = \"replace\"`, or remove `replace`".to_owned(),
@@ -44,7 +44,7 @@ pub(super) fn check_mode(flow: &Flow, at: &dyn Fn(&str) -> String, faults: &mut 
             &at("atomic"),
             PackageFaultKind::Conflict {
                 conflict:
-                    "`atomic = false` appends rows directly to the target, and this flow has \
+                    "`atomic = false` appends rows directly to the target, but this flow has \
                            another mode"
                         .to_owned(),
                 mend: "add `mode = \"append\"`, or remove `atomic`".to_owned(),
@@ -79,7 +79,7 @@ fn check_key(flow: &Flow, at: &dyn Fn(&str) -> String, faults: &mut Faults<'_>) 
         (Mode::Upsert, false) => None,
         (_, _) if flow.key.is_some() => Some((
             "key",
-            "`key` is for `mode = \"upsert\"`, and this flow has another mode",
+            "`key` is for `mode = \"upsert\"`, but this flow has another mode",
             "add `mode = \"upsert\"`, or remove `key`",
         )),
         _ => None,

@@ -43,7 +43,7 @@ fn conflicts(flow: &Flow) -> Vec<(&'static str, &'static str, &'static str)> {
             flow.mode != Mode::Append,
             "mode",
             "`staging = false` in [run] appends the rows of all flows directly to their targets, \
-             and this flow has another mode",
+             but this flow has another mode",
             "use `mode = \"append\"`, or remove `staging`",
         ),
         (

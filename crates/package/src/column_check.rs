@@ -49,7 +49,7 @@ pub(super) fn check_column(
         conflict(
             faults,
             &at("trim_quoted"),
-            "`trim_quoted` needs `trim`, and nothing is trimmed",
+            "`trim_quoted` needs `trim`, but nothing is trimmed",
             "add `trim = \"both\"` (or \"start\", \"end\") to the column or to the format",
         );
     }
@@ -151,7 +151,7 @@ fn check_source(detail: &ColumnDetail, at: &dyn Fn(&str) -> String, faults: &mut
         conflict(
             faults,
             &at("source"),
-            "the column is filled with a constant, and there is no `value`",
+            "the column is filled with a constant, but there is no `value`",
             "add `value = \"...\"`",
         );
     }
@@ -237,7 +237,7 @@ fn check_words(detail: &ColumnDetail, at: &dyn Fn(&str) -> String, faults: &mut 
     conflict(
         faults,
         &at(present),
-        &format!("`{present}` replaces all of PostgreSQL's words, and `{missing}` is not set"),
+        &format!("`{present}` replaces all of PostgreSQL's words, but `{missing}` is not set"),
         &format!("add `{missing} = [...]`"),
     );
 }

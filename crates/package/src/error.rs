@@ -173,7 +173,7 @@ pub enum PackageFaultKind {
         known: Vec<String>,
     },
     /// A flow names no connection, although there are several.
-    #[error("the flow names no connection, and the package has {}", listed(known.iter().map(String::as_str)))]
+    #[error("the flow names no connection, but the package has {}", listed(known.iter().map(String::as_str)))]
     ConnectionNotNamed {
         /// The names that exist.
         known: Vec<String>,

@@ -50,8 +50,7 @@ pub struct FlowSource {
     #[schemars(range(min = 1_024, max = 1_000_000_000_000_i64))]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rate_bytes_max: Option<u64>,
-    /// `true`: the rows do not change between runs, so that a run that is resumed keeps what an earlier one has loaded
-    /// without reading it again.
+    /// `true`: the rows do not change between runs, so a resumed run keeps the loaded rows without reading them again.
     #[serde(default, skip_serializing_if = "is_no")]
     pub stable: bool,
     /// `true`: a new target gets the indexes and the unique constraints of the table. Both must be in PostgreSQL. The plan

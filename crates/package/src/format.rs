@@ -222,7 +222,7 @@ impl Format {
                 None => Ok(None),
                 Some((setting, _)) => Err(unfit(
                     setting,
-                    "it is for fixed-width files, and the format has no `fixed`",
+                    "it is for fixed-width files, but the format has no `fixed`",
                     "write the first position and the length of each field: fixed = [[1, 10], \
                      [11, 2]]",
                 )),

@@ -73,7 +73,7 @@ pub enum UnmatchedWord {
 }
 
 impl Step {
-    /// True if its lookup adds the keys to the reference that it does not have.
+    /// True if its lookup adds to the reference the keys that it does not have.
     pub fn adds_members(&self) -> bool {
         matches!(self.unmatched, Some(Unmatched::Word(UnmatchedWord::Add)))
     }
@@ -189,7 +189,7 @@ pub(super) fn check_lookup(step: &Step, path: &str, faults: &mut Faults<'_>) {
             if is_there {
                 conflict(
                     setting,
-                    &format!("`{setting}` belongs to a `lookup`, and this step has none"),
+                    &format!("`{setting}` belongs to a `lookup`, but this step has none"),
                     &format!("remove `{setting}`, or write a `lookup`"),
                 );
             }

@@ -137,7 +137,7 @@ pub(super) fn valid(name: &str) -> Result<(), NameFault> {
     if name.len() > NAME_BYTES_MAX {
         return Err(NameFault {
             cause: format!(
-                "a name has at most {NAME_BYTES_MAX} bytes, and this one has {}",
+                "a name has at most {NAME_BYTES_MAX} bytes, but this one has {}",
                 name.len()
             ),
             mend: "choose a shorter name; the server would truncate it".to_owned(),

@@ -162,7 +162,7 @@ fn check_outputs(flow: &Flow, at: &dyn Fn(&str) -> String, faults: &mut Faults<'
             ("output_number", flow.output_number.is_some()),
         ];
         for (setting, _) in settings.iter().filter(|(_, is_there)| *is_there) {
-            let what = format!("`{setting}` is about outputs, and this flow has none");
+            let what = format!("`{setting}` is about outputs, but this flow has none");
             let mend = format!("remove `{setting}`, or write a [[flow.output]] for each table");
             faults.add(&at(setting), conflict(&what, &mend));
         }
@@ -187,8 +187,8 @@ fn check_outputs(flow: &Flow, at: &dyn Fn(&str) -> String, faults: &mut Faults<'
         );
     }
     if count > OUTPUTS_MAX {
-        let what = format!("a flow has at most {OUTPUTS_MAX} outputs, and this one has {count}");
-        let mend = "route the rows by a partitioned target, or load some of the tables by a flow of their own";
+        let what = format!("a flow has at most {OUTPUTS_MAX} outputs, but this one has {count}");
+        let mend = "route the rows by a partitioned target, or load some of the tables in a separate flow";
         faults.add(&at("output"), conflict(&what, mend));
     }
     for (index, output) in flow.outputs.iter().enumerate() {

@@ -82,7 +82,7 @@ pub(super) fn check_scd(flow: &Flow, at: &dyn Fn(&str) -> String, faults: &mut F
     };
     if flow.mode != Mode::Upsert {
         return conflict(
-            "`scd` keeps versions of rows by their key, and this flow has no key".to_owned(),
+            "`scd` keeps versions of rows by their key, but this flow has no key".to_owned(),
             "add `mode = \"upsert\"` and `key`, or remove `scd`",
         );
     }

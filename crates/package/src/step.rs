@@ -144,7 +144,7 @@ pub(super) fn check_steps(
             1 => {}
             _ => conflict(
                 &path,
-                &format!("a step does one thing, and this one has several of {KINDS}"),
+                &format!("a step does one thing, but this one has several of {KINDS}"),
                 "write a [[flow.step]] for each of them, in the order in which rows pass them",
             ),
         }
@@ -155,7 +155,7 @@ pub(super) fn check_steps(
             if is_there && step.check.is_none() {
                 conflict(
                     &format!("{path}.{setting}"),
-                    &format!("`{setting}` belongs to a `check`, and this step has none"),
+                    &format!("`{setting}` belongs to a `check`, but this step has none"),
                     &format!("remove `{setting}`, or write the condition as `check`"),
                 );
             }
@@ -164,14 +164,14 @@ pub(super) fn check_steps(
         if step.load.is_some() && !adds_columns {
             conflict(
                 &format!("{path}.load"),
-                "`load` is about columns that a step adds, and this step adds none",
+                "`load` is about columns that a step adds, but this step adds none",
                 "remove `load`",
             );
         }
         if step.memory_bytes_max.is_some() && step.distinct_on.is_none() {
             conflict(
                 &format!("{path}.memory_bytes_max"),
-                "`memory_bytes_max` belongs to `distinct_on`, and this step has none",
+                "`memory_bytes_max` belongs to `distinct_on`, but this step has none",
                 "remove it; a lookup has its own, inside `lookup`: lookup = { ..., memory_bytes_max = 1000000 }",
             );
         }
@@ -234,7 +234,7 @@ fn check_unused(
     for (item, detail) in columns.iter().enumerate() {
         if !detail.load && !detail.skip {
             let kind = PackageFaultKind::Conflict {
-                conflict: "`load = false` reads a field for steps, and the flow has none"
+                conflict: "`load = false` reads a field for steps, but the flow has none"
                     .to_owned(),
                 mend: format!(
                     "write \"{} skip\", or add a step",

@@ -26,7 +26,7 @@ const PLACE: &str = "{{report}}";
 pub fn page(report: &Value) -> String {
     let mut page = Vec::new();
     let written = write(&mut page, &*shortened(report));
-    written.expect("memory takes all of it");
+    written.expect("writing to memory does not fail");
     String::from_utf8(page).expect("page and JSON are UTF-8")
 }
 

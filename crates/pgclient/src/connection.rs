@@ -585,7 +585,7 @@ fn refused(
         ),
         Some(_) => (chain(&error), "the server refused the login".to_owned()),
         None if !has_password && chain(&error).contains("password missing") => (
-            format!("the server asks user {user} for a password, and none was given"),
+            format!("the server asks user {user} for a password, but none was given"),
             "set PGPASSWORD, or a line in ~/.pgpass (mode 0600)".to_owned(),
         ),
         None => (

@@ -311,7 +311,7 @@ fn tell_contradiction(choice: &mut FormChoice, preset: &Form) {
     }
     if !differences.is_empty() {
         choice.unsure.push(format!(
-            "the files are not written as their names tell: {}",
+            "the files are not written as their names suggest: {}",
             differences.join(", ")
         ));
     }

@@ -14,7 +14,7 @@ use arrow_array::{Array, RecordBatch};
 use arrow_schema::{DataType, TimeUnit};
 use inrush_rows::sql_text::{identifier, quoted_where_needed};
 
-/// Rows that must show a check.
+/// The number of rows that must pass a check before it is proposed.
 const ROWS_MIN: u64 = 100;
 /// The most words of a column, and bytes of a word.
 const WORDS_MAX: usize = 10;
@@ -47,7 +47,7 @@ pub struct ProposedCheck {
     pub name: String,
 }
 
-/// What the rows of a column show.
+/// The facts about the rows of a column.
 #[derive(Clone, Debug, Default)]
 struct Column {
     /// Rows with a value.
@@ -58,7 +58,7 @@ struct Column {
     words: Option<BTreeSet<String>>,
 }
 
-/// What the rows of two columns of dates show: the first one is never later than the second one.
+/// The facts about two columns of dates: whether the first one is never later than the second one.
 #[derive(Clone, Debug)]
 struct Pair {
     first: usize,
@@ -68,7 +68,7 @@ struct Pair {
     is_earlier: bool,
 }
 
-/// Collects what batches of all sampled rows show.
+/// Collects these facts from the batches of all sampled rows.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Collector {
     columns: Vec<Column>,
@@ -207,7 +207,7 @@ fn signs(values: &dyn Array) -> (bool, bool) {
     macro_rules! signs_of {
         ($type:ty, $zero:expr) => {{
             let numbers = || values.as_primitive::<$type>().iter().flatten();
-            // Not a number is neither.
+            // NaN is neither negative nor positive.
             (
                 numbers().any(|number| number < $zero),
                 numbers().any(|number| number > $zero),

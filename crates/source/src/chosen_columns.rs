@@ -41,7 +41,7 @@ pub fn choose_columns(
             ));
         }
         if chosen.iter().any(|(other, _)| other == name) {
-            let what = format!("the column {} stands twice", identifier(name));
+            let what = format!("the column {} is named twice", identifier(name));
             return Err(unsuitable(input, what, "name each column once"));
         }
         chosen.push((name.to_owned(), is_text));

@@ -19,9 +19,11 @@ pub struct DatabaseInput {
     pub mark: String,
     /// Texts that name it.
     pub identity: Vec<String>,
-    /// Its rows have places that the database keeps, such as a `ctid` or a `rowid`; others are numbered as they come.
+    /// Its rows have places that the database keeps, such as a `ctid` or a `rowid`. Otherwise they are numbered in the
+    /// order in which they arrive.
     pub keeps_places: bool,
-    /// How the database would be read by such places, in words for people; `None` if it has none.
+    /// Words that tell a user how to read the database so that its rows have such places; `None` if that is not
+    /// possible.
     pub places_by: Option<&'static str>,
     /// Why it is not cut into splits, in a few words; `None` if it is.
     pub whole_because: Option<&'static str>,

@@ -16,7 +16,7 @@ pub struct ReadLimits {
     pub lock_wait_ms: u32,
 }
 
-/// The pace of one reader: the bytes that it has received are waited for before it receives more.
+/// The pace of one reader. After it has received bytes, it waits as long as the rate requires before it receives more.
 #[derive(Debug)]
 pub struct ReadPace {
     pace: Arc<Pace>,

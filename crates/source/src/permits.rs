@@ -19,8 +19,8 @@ impl Permits {
         Permits(Arc::new(Semaphore::new(count)))
     }
 
-    /// A permit, which is given back when it is dropped. Waits while all are taken, until a stop is asked. `input` is what
-    /// shall be read.
+    /// A permit, which is given back when it is dropped. Waits while all are taken, until a stop is asked. `input` is
+    /// the table or query that will be read.
     pub fn take(&self, input: &Path, stop: &Stop) -> Result<OwnedSemaphorePermit, SourceError> {
         let permit = wait(async {
             tokio::select! {

@@ -1,4 +1,4 @@
-//! Splits that were loaded before are read again, to find out whether their rows are the same.
+//! Reads splits again that were loaded before, to find out whether their rows are the same.
 
 use inrush_scan::Records;
 

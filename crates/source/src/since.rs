@@ -5,7 +5,7 @@
 
 use serde::{Deserialize, Serialize};
 
-/// What begins the mark of an input with a range.
+/// The text with which the mark of an input with a range begins.
 const BEGINNING: &str = "since ";
 
 /// The values of a column that a run loads: from one, and below another.

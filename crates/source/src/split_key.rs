@@ -1,4 +1,4 @@
-//! Some keys cannot split a table or a query (`split_by`). The messages that refuse them are the same for every database.
+//! Refuses keys that cannot split a table or a query (`split_by`), with the same messages for every database.
 
 use std::path::Path;
 
@@ -39,7 +39,7 @@ pub fn chosen_rows(input: &Path, what: &str) -> SourceError {
     input_error(
         input,
         format!(
-            "it has {what}, and `split_by` runs it once for each range: each time it might give other rows"
+            "it has {what}; `split_by` runs it once for each range, and each run could return other rows"
         ),
         "leave `split_by` out, or write the limit as a condition (WHERE id < ...)",
     )

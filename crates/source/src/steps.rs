@@ -1,5 +1,5 @@
-//! The steps of an input: pages of a table or ranges of a key. The unit of its splits is the byte of its size, of which each
-//! step has the same number.
+//! The steps of an input: pages of a table or ranges of a key. Splits count the bytes of its size, and each step has
+//! the same number of bytes.
 
 use std::ops::Range;
 

@@ -149,7 +149,7 @@ pub(super) fn dropped(make: &MakeCase<'_>, random: &mut Random) -> Result<(), St
             for _ in 0..parts {
                 held.extend(wait(shared.next_part()).map_err(told)?);
             }
-            // One reader continues after the others are dropped.
+            // One reader must continue after the others are dropped.
             let last = held.pop();
             drop(held);
             drop(shared);

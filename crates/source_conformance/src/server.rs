@@ -171,7 +171,7 @@ fn stop_ends_the_wait(case: &dyn Case, rate: u64) -> Result<(), String> {
             let mut records = Records::default();
             while let Some(chunk) = reader.next_chunk(&mut records)? {
                 reader.recycle(chunk);
-                // Nobody listens after the first one.
+                // After the first row nobody listens any more.
                 let _ = received.send(());
             }
             Ok(())
@@ -204,7 +204,7 @@ pub(super) fn hazards_are_told(make: &MakeCase<'_>, random: &mut Random) -> Resu
     let settings = ReadSettings {
         chunk_bytes: CHUNK_BYTES,
     };
-    // A preflight asks beside readers.
+    // A preflight asks while a reader is open.
     let mut stream = source.open_stream(settings).map_err(told)?;
     let reader = match split.is_shared || source.input(0).is_read_once() {
         true => None,

@@ -1,5 +1,5 @@
-//! The operating system's facts of this process, its users, its connections, its files and its disks, and threads that
-//! share work. All unsafe calls are in `system_calls.rs` and `users.rs`.
+//! Facts from the operating system about this process, its users, connections, files and disks; and threads that share
+//! work. All unsafe calls are in `system_calls.rs` and `users.rs`.
 
 pub mod address_space;
 pub mod free_space;

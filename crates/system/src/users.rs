@@ -6,7 +6,7 @@
 //! memory is read only if the call reports that it filled it in, and its content is copied before it is freed.
 #![expect(
     unsafe_code,
-    reason = "calls of the C library that no crate in use has safe"
+    reason = "calls of the C library for which no crate in use has safe functions"
 )]
 
 use std::ffi::{CStr, CString};

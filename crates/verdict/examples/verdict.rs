@@ -1,7 +1,7 @@
 //! Computes the verdicts of past runs from their reports: `cargo run --release -p inrush-verdict --example verdict --
 //! runs/*/report.json`. So a change of this crate can be judged without a load.
 
-#![expect(clippy::disallowed_macros, reason = "what it prints is its own")]
+#![expect(clippy::disallowed_macros, reason = "the example prints its result")]
 
 use std::fs;
 

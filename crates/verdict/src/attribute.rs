@@ -1,5 +1,5 @@
-//! Divides each stream's time completely: its own work goes to the step that did it, its waits to the work of the other
-//! side at that time.
+//! Divides each stream's time completely: its own work is attributed to the step that did it, and each wait to the work
+//! of the other side at that time.
 
 use crate::feeding::Feeding;
 use crate::measurements::{Measurements, Phase, StreamSeries};
@@ -14,7 +14,7 @@ use crate::waits::{Waits, Witness};
 /// The phases of the loader's own work on rows, without the steps of flows.
 const WORK: [Phase; 4] = [Phase::Scan, Phase::Convert, Phase::Verify, Phase::Encode];
 
-/// One stream, and where its time went.
+/// One stream, with its time divided into parts.
 pub(crate) struct Attributed<'a> {
     /// The measurements.
     pub series: &'a StreamSeries,

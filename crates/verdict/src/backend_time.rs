@@ -1,5 +1,5 @@
-//! How a backend spent its time: its samples, in seconds, compared with the system's figures of its process. For the
-//! destination's backends and for the source's.
+//! The time of a backend of the destination or of the source: its samples, in seconds, compared with the system's
+//! figures of its process.
 
 use crate::measurements::{BackendSeries, BackendState};
 use crate::samples::{Joint, States};

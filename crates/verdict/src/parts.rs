@@ -86,7 +86,7 @@ pub(crate) enum Part {
     Pace,
     /// It waited for the destination, which was not sampled often enough.
     Unsampled,
-    /// It waited for a backend that waited for something else than all this.
+    /// It waited for a backend that waited for something not listed here.
     OtherWait,
     /// It waited for a feed that was not measured, or its own time was not measured.
     Unmeasured,

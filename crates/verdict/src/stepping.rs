@@ -1,5 +1,5 @@
-//! The time in which a stream passes rows through the steps of its flow, divided: what the steps need themselves, and what
-//! the thread waits meanwhile for a CPU that others have, or that a limit withholds.
+//! Divides the time in which a stream passes rows through the steps of its flow: into the time that the steps need, and
+//! the time in which the thread waits for a CPU that others have or that a limit withholds.
 
 use crate::measurements::StreamSeries;
 use crate::parts::{ByPart, Part};

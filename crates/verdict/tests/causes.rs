@@ -1,4 +1,4 @@
-//! One cause at a time, as it shows in the measurements.
+//! Tests measurements that show one cause at a time.
 
 mod made;
 
@@ -257,7 +257,7 @@ fn a_link_that_is_full() {
         &run(20.0).streams(2, &by_wire(tcp)).remote(),
         Cause::NetworkRate,
     );
-    // The backends' own work is what remains.
+    // Only the backends' own work remains.
     assert!(advice(&verdict).gain_s > 10.0);
 }
 
@@ -424,7 +424,7 @@ fn a_slow_disk_for_wal() {
     assert!(advice.change.contains("wal_level = minimal"), "{advice:?}");
 }
 
-/// Pages are locked while WAL is written of them.
+/// Pages stay locked while their WAL is written.
 #[test]
 fn locks_that_are_held_while_wal_is_written() {
     let slow = stream(&[(Convert, 0.02), (SendWait, 0.97)])
@@ -475,7 +475,7 @@ fn a_disk_that_wait_events_do_not_name() {
     );
 }
 
-/// Where wait events say as much, they come first; a few looks are not worth a clause.
+/// If wait events say the same, they come first; a few samples are not mentioned.
 #[test]
 fn a_disk_that_wait_events_name() {
     let slow = |sleeps: u32| {

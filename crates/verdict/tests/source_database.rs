@@ -1,4 +1,4 @@
-//! The causes of a source database, as they show in the measurements.
+//! Tests measurements that show the causes of a source database.
 
 mod made;
 

@@ -1,4 +1,4 @@
-//! The steps of flows as a cause, and what the thread waits meanwhile.
+//! Tests the steps of flows as a cause, and waits of their thread for a CPU.
 
 mod made;
 

@@ -163,7 +163,7 @@ fn a_server_that_was_not_looked_at() {
     assert!(verdict.line.contains("do not decide"), "{}", verdict.line);
 }
 
-/// The destination works within the loader: what its other threads used is known.
+/// The destination works within the loader, so the CPU time of its threads is known.
 #[test]
 fn a_destination_within_the_loader() {
     let embedded = stream(&[(Convert, 0.1), (SendWait, 0.85)]).cpu(0.12, 0.0);
@@ -182,7 +182,7 @@ fn a_load_that_was_too_short() {
     assert!(verdict.line.contains("longer load"), "{}", verdict.line);
 }
 
-/// The first look comes after the end: a server that was not asked is not to blame for saying nothing.
+/// The load ended before the first sample, so the server was never asked.
 #[test]
 fn a_load_that_was_over_before_the_first_look() {
     let short = stream(&[(Convert, 0.05), (SendWait, 0.9)]);
@@ -200,13 +200,13 @@ fn a_load_that_was_over_before_the_first_look() {
     let line = &verdict.line;
     assert!(line.ends_with(" A longer load would decide it."), "{line}");
     assert!(!line.contains("did not tell"), "{line}");
-    // Of a destination that may be no server less is promised.
+    // If the destination may not be a server, less is promised.
     let line = run(0.1).stream(short).verdict().line;
     assert!(line.ends_with(" A longer load would tell more."), "{line}");
     assert!(line.contains(over), "{line}");
 }
 
-/// In a load that was long enough the server had its chance.
+/// The load was long enough for the server to answer.
 #[test]
 fn a_server_that_did_not_answer_for_seconds() {
     let blind = stream(&[(Convert, 0.2), (SendWait, 0.75)]).tcp(RACK);
@@ -265,7 +265,7 @@ fn a_gain_ends_at_the_next_limit() {
         .verdict();
     assert_eq!(verdict.causes[0].cause, Cause::DestinationCpu);
     assert!(advice(&verdict).gain_s <= 53.0);
-    // Where both take turns at one CPU, a faster client gains nothing.
+    // If both take turns on one CPU, a faster client gains nothing.
     let client = stream(&[(Convert, 0.55), (SendWait, 0.43)])
         .seen(Convert, &[(Cpu, 110)])
         .seen(SendWait, &[(Cpu, 86)]);
@@ -279,8 +279,8 @@ fn a_gain_ends_at_the_next_limit() {
     assert!(verdict.line.contains("almost nothing"), "{}", verdict.line);
 }
 
-/// Many small units: streams hardly wait to send, but for the server to create tables and to commit. The state of a
-/// backend at such a moment is part of its work in the whole run, and does not come in addition.
+/// Many small units: streams hardly wait to send, but for the server to create tables and to commit. A backend's work
+/// at such a moment is already part of its work in the whole run, and is not added again.
 #[test]
 fn a_backend_is_busy_once_for_all_that_is_known_of_it() {
     let small = |seen_sending: u32| {
@@ -300,7 +300,7 @@ fn a_backend_is_busy_once_for_all_that_is_known_of_it() {
         assert!(!verdict.line.contains("almost nothing"), "{}", verdict.line);
         advice(&verdict).gain_s
     };
-    // Four streams instead of two spread the work; the backends' own would allow more.
+    // Four streams instead of two share the work; the backends would allow a larger gain.
     assert!((gain_s(0) - 50.0).abs() < 0.5, "{}", gain_s(0));
     // Some samples more or less do not turn that over.
     assert!((gain_s(0) - gain_s(10)).abs() < 0.5, "{}", gain_s(10));
@@ -401,7 +401,7 @@ fn copy_holds_the_load_back_where_the_extension_could_serve() {
         "{told}"
     );
 
-    // Where most units go by the extension already, its right is not what is missing.
+    // If most units already use the extension, no privilege for it is missing.
     let few = run()
         .stored(6, "tuples", None)
         .stored(2, "copy", Some((REASON, GRANT)))

@@ -88,7 +88,7 @@ fn of_files(arguments: &VerifyArguments, names: &[String]) -> Result<Group, Comm
     ];
     if let Some((argument, _)) = of_package.iter().find(|(_, is_given)| *is_given) {
         return Err(CommandError::Usage {
-            what: format!("{argument} needs a package, and none is given"),
+            what: format!("{argument} needs a package, but none is given"),
             hint: format!(
                 "give the package (NAME.toml) in place of the files, or leave {argument} out"
             ),

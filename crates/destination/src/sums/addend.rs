@@ -14,7 +14,7 @@ const SUMS_MAX: usize = 500;
 pub struct Addend {
     /// An aggregate, whose value is a number or NULL.
     pub sql: String,
-    /// What one of it is worth.
+    /// The number that one of it counts for in the measure.
     pub times: i128,
     /// The power of ten of that.
     pub exponent: i32,

@@ -1,8 +1,9 @@
 //! Sums of columns, by which a destination shows that it stores the rows that were sent
 //! ([`Ability::VerifySums`](crate::Ability::VerifySums)).
 //!
-//! The engine makes its sums of the batches before they are written, the destination makes its own of the rows that it has
-//! staged. [`ColumnForm`] says what is summed up of a column, and in which unit; [`ExactSum`] never rounds or overflows.
+//! The engine computes its sums over the batches before they are written, and the destination computes its own over the
+//! staged rows. [`ColumnForm`] says how a column is summed up, and in which unit; [`ExactSum`] never rounds or
+//! overflows.
 
 mod add;
 mod addend;

@@ -1,4 +1,4 @@
-//! The driver of every destination that implements the contract of `inrush_destination`, whichever destination it is.
+//! The driver of every destination that implements the contract of `inrush_destination`.
 //!
 //! [`plan`] resolves a package against files and destination, [`load`] runs the plan, [`preflight`] measures it, and
 //! [`upkeep`] shows and removes the remains of stopped runs. How it works: `docs/design/destinations.md`.

@@ -39,13 +39,13 @@ pub struct SplitRecord {
     pub tally: Option<Vec<String>>,
     /// The trailer record at its end, if the flow declares one.
     pub trailer: Option<String>,
-    /// Byte offsets of the rows that the server refused during a careful load; if steps make several rows of a record, times
-    /// the number of these rows, plus the number of the row among them. Rows that could not be converted are not
-    /// listed, because a second conversion finds them again.
+    /// Byte offsets of the rows that the server refused during a careful load; if steps make several rows of each
+    /// record, an offset is multiplied by their number, and the index of the row among them is added. Rows that could
+    /// not be converted are not listed, because a second conversion finds them again.
     pub refused: Vec<u64>,
 }
 
-/// A file whose text is the text that was loaded, but whose time of change is another.
+/// A file whose text is still the loaded text, but whose time of change differs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TouchedFile {
     /// Identifies the file.

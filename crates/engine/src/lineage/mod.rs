@@ -1,7 +1,7 @@
 //! Lineage says where the values of loaded columns come from: from which columns of the source, and through which expressions.
 //!
-//! [`RunLineage`] is what a run says of itself. The ledger keeps it as text beside the run, so that `inrush lineage` can
-//! tell it of every run that a table has ([`traced`]); the events of OpenLineage are made of it as well.
+//! [`RunLineage`] is the lineage of one run. The ledger keeps it as text beside the run. `inrush lineage` reads it for
+//! each run of a table ([`traced`]), and the events of OpenLineage are made from it.
 
 mod of_flow;
 mod record;

@@ -30,7 +30,7 @@ pub struct FlowLineage {
     /// The steps, in their order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub steps: Vec<StepLineage>,
-    /// The columns that are loaded. Each has the name of the column of `read`, or of a step, that fills it.
+    /// The columns that are loaded. Each is filled by the column of the same name in `read` or in a step.
     pub columns: Vec<LoadedColumn>,
 }
 
@@ -86,11 +86,11 @@ pub struct ReadColumn {
     pub name: String,
     /// Its type.
     pub data_type: String,
-    /// What fills it.
+    /// The origin of its values.
     pub origin: ColumnOrigin,
 }
 
-/// What fills a column that is read.
+/// The origin of a column that is read.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "is", rename_all = "snake_case")]
 pub enum ColumnOrigin {
@@ -152,7 +152,7 @@ pub struct AddedColumn {
     /// The columns that the expression names.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub names: Vec<String>,
-    /// The column of the reference that it is taken from, if it is taken by a lookup.
+    /// For a column that a lookup takes: its name in the reference.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub taken_from: Option<String>,
 }

@@ -2,18 +2,18 @@
 
 use super::record::{FlowLineage, ReadColumn, StepLineage};
 
-/// A column, and what it was made of.
+/// A column and its origin.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Traced<'a> {
     /// Its name in the flow.
     pub name: &'a str,
     /// Its type; empty for a column that the lineage does not know.
     pub data_type: &'a str,
-    /// What it comes from.
+    /// Its origin.
     pub from: TracedFrom<'a>,
 }
 
-/// What a column comes from.
+/// The origin of a column.
 #[derive(Clone, Debug, PartialEq)]
 pub enum TracedFrom<'a> {
     /// A column that is read.
@@ -41,7 +41,7 @@ pub fn traced<'a>(flow: &'a FlowLineage, column: &'a str) -> Option<Traced<'a>> 
     })
 }
 
-/// The columns that are read, of which a column is made that the step with this index names.
+/// The read columns from which `column` is made. The step with this index names `column`.
 pub fn fields_before<'a>(
     flow: &'a FlowLineage,
     column: &'a str,
@@ -50,8 +50,8 @@ pub fn fields_before<'a>(
     before(flow, column, step.min(flow.steps.len())).fields()
 }
 
-/// The origin of a column as it is before the step with this index: an earlier step has added it, or it was read. A step sees
-/// no column of its own, so this ends.
+/// The origin of a column before the step with this index: an earlier step added it, or it was read. A step does not
+/// see the columns that it adds itself, so the recursion ends.
 fn before<'a>(flow: &'a FlowLineage, column: &'a str, end: usize) -> Traced<'a> {
     // DuckDB compares names without case.
     let is_it = |name: &str| name.eq_ignore_ascii_case(column);
@@ -88,7 +88,7 @@ fn before<'a>(flow: &'a FlowLineage, column: &'a str, end: usize) -> Traced<'a> 
 }
 
 impl<'a> Traced<'a> {
-    /// The columns that are read, from which its values come, each once, in their order in the flow.
+    /// The read columns from which its values come, each once, in the order of the flow.
     pub fn fields(&self) -> Vec<&'a ReadColumn> {
         let mut found = Vec::new();
         self.collect(&mut found);

@@ -57,7 +57,8 @@ impl<'a, T: Transactions> Loader<'a, T> {
         };
         let is_careful = method.is_careful();
         let mut ended = EndedPiece {
-            // A careful load, or a private unit, outside `atomic = false`, where committed rows stay.
+            // True for a careful load and for a private unit. With `atomic = false` it is false, because committed rows
+            // stay.
             is_whole: !flow.is_straight() && (is_careful || !unit.is_shared()),
             is_careful,
             ..EndedPiece::of(rows, target.gauge().meter().since(&before))

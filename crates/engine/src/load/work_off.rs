@@ -12,8 +12,9 @@ use crate::plan::{PlannedFlow, UnitPlace};
 impl<F: PlannedFlow> LoadRun<'_, F> {
     /// Loads `first`, and then the pieces of the queue until none is left. `stream` is the stream's number, counted from 1.
     ///
-    /// When the run is asked to stop, waits in the runtime are dropped, and the result is [`Error::Interrupted`]. Between two
-    /// pieces nothing is to be dropped: then it ends without an error, and the work that is left shows that it was stopped.
+    /// When the run is asked to stop, waits in the runtime are dropped, and the result is [`Error::Interrupted`].
+    /// Between two pieces there is nothing to drop: then the function ends without an error, and the remaining work
+    /// shows that the run was stopped.
     pub async fn work_off<T: Transactions<Flow = F>>(
         &self,
         target: &T,

@@ -4,12 +4,12 @@
 //! The driver is the sequence of a run, its transactions and its row loop. It is written once, and the translator of the
 //! contract (`crate::driver`) uses the same traits and parts. Such a destination implements:
 //!
-//! | trait | of |
+//! | traits | describe |
 //! |---|---|
 //! | [`plan::RunPlan`], [`plan::PlannedFlow`], [`plan::PlannedUnit`], [`plan::earlier::PackageRuns`] | its plan |
 //! | [`run::LoadSteps`], [`run::DriverRun`], [`run::CommittedUnits`] | the steps of a run, from the lock to the publish |
 //! | [`load::Transactions`], [`load::UnitTransaction`], [`load::RowWriter`], [`load::FileWriter`] | the transactions that load a unit, and the writing of rows |
-//! | [`sums::DriverSums`], [`sums::BatchSums`] | its own comparison of what was sent with what it has stored |
+//! | [`sums::DriverSums`], [`sums::BatchSums`] | its own comparison of the rows that were sent with the rows that it has stored |
 //! | [`run::Backends`] | samples of its server, for the meters and the verdict |
 //! | [`preflight::MeasuredDestination`], [`preflight::decode::EncodeRows`] | the measurements of a preflight |
 //!

@@ -1,4 +1,4 @@
-//! Sums of rows as they are sent, which the destination compares with those that it makes of the rows that it has stored.
+//! Sums of the rows that are sent. The destination compares them with its own sums of the stored rows.
 
 pub use crate::verify::column_sums::ColumnSums;
 pub use crate::verify::driver_sums::{BatchSums, DriverSums};

@@ -44,5 +44,5 @@ pub fn harmed(fault: Option<&Fault>, batch: &RecordBatch) -> Option<Vec<RecordBa
 fn with_first_column(row: &RecordBatch, column: &ArrayRef) -> RecordBatch {
     let mut columns = row.columns().to_vec();
     columns[0] = Arc::clone(column);
-    RecordBatch::try_new(row.schema(), columns).expect("the columns have the types of before")
+    RecordBatch::try_new(row.schema(), columns).expect("the columns keep their types")
 }

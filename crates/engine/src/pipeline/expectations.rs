@@ -1,4 +1,4 @@
-//! Before the switch: checks that the files have what their trailers, control files and package promise.
+//! Checks, before the switch, that files have the numbers that their trailers, control files and package promise.
 
 use std::sync::Arc;
 
@@ -66,7 +66,7 @@ fn check_trailer(flow: &Reading, file: &str, splits: &[&SplitRecord]) -> Result<
     let last = with_rows.last().and_then(|split| split.trailer.as_deref());
     let text = match (trailers, last) {
         (1, Some(text)) => text,
-        (0, _) => return Err(missing("its last record does not begin so")),
+        (0, _) => return Err(missing("its last record begins with other text")),
         _ => return Err(missing("other records follow such a record")),
     };
     let delimiter = &flow.expect.delimiter;
@@ -108,7 +108,7 @@ fn rows_of(split: &SplitRecord) -> u64 {
     account.rows_read.saturating_sub(account.rows_skipped)
 }
 
-/// Compares a promise with the splits that it is about.
+/// Compares a promise with the splits to which it applies.
 fn hold(flow: &Reading, promise: &Promise, splits: &[&SplitRecord]) -> Result<(), VerifyError> {
     let rejected: u64 = splits.iter().map(|split| split.account.rows_rejected).sum();
     let broken = |what: String, promised: &str, found: String| VerifyError::Promise {

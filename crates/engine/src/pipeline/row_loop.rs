@@ -44,8 +44,9 @@ pub trait RowWriter {
         refused_max: u64,
     ) -> impl Future<Output = Result<Written, Error>>;
 
-    /// The block that is being filled for the destination, and the size from which it is sent, if rows in their source's
-    /// own form may be appended to it: the plan has compared the forms. `None` if rows must be written as batches.
+    /// The block that is being filled for the destination, and the size at which it is sent. Rows in the source's own
+    /// form may be appended to it; the plan has checked that the forms are the same. `None` if rows must be written as
+    /// batches.
     fn native_block(&mut self) -> Option<(&mut Vec<u8>, usize)> {
         None
     }
@@ -150,7 +151,7 @@ impl RowLoop<'_> {
         }
         assert!(
             maker.is_ready(),
-            "what steps need of all rows is found before"
+            "a step that needs all rows has read them before"
         );
         let gauge = self.gauge;
         let mut records = Records::default();

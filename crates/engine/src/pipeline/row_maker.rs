@@ -6,9 +6,10 @@
 //!             columns read                        and derived columns    columns loaded
 //! ```
 //!
-//! The first converter gives each column its type; NULL is allowed there, because a step may filter such rows. The last one
-//! takes the columns that go through as they are, converts the derived ones that fill another type, and checks NULL and the
-//! keys of partitions. Each row of the target is traced back to its record, so that its rejects have its place and its text.
+//! The first converter gives each column its type; NULL is allowed there, because a step may filter such rows. The last
+//! one takes unchanged columns as they are, converts derived columns whose type differs from that of the target, and
+//! checks NULL and the keys of partitions. Each row of the target is traced back to its record, so that its rejects
+//! have its place and its text.
 //!
 //! Thousands of records pass the steps together ([`RowsAtOnce`]).
 
@@ -57,9 +58,9 @@ struct AfterFirst {
     /// The number of rows that pass them together.
     rows_at_once: RowsAtOnce,
     last: Converter,
-    /// The columns of the rows that leave the steps which hold UUIDs.
+    /// For each column of the rows that leave the steps: true if it holds UUIDs.
     are_uuids: Vec<bool>,
-    /// The columns of these rows that fill a column of another type.
+    /// For each of these columns: true if the column that it fills has another type.
     are_converted: Vec<bool>,
     /// The columns of the target, each with the index of the column that fills it.
     filled: Vec<(String, usize)>,
@@ -84,8 +85,8 @@ pub struct MadeRows<'a> {
     records: &'a Records,
     /// A row goes to each output that takes it, so others may have a row that this target does not take.
     goes_to_each: bool,
-    /// For each row, the number of the row of the first converter from which it comes times `fan_out`, plus its own number among
-    /// the rows that this one became; `None` if they are the same rows.
+    /// For each row, the index of its row in the first converter, multiplied by `fan_out`, plus its index among the
+    /// rows that were made of that one. `None` if the rows are those of the first converter.
     origins: Option<Vec<u64>>,
     /// The most rows that a record becomes.
     fan_out: u64,
@@ -94,7 +95,7 @@ pub struct MadeRows<'a> {
 }
 
 impl RowMaker {
-    /// What makes the rows of a flow. Fails if its columns do not fit its fields.
+    /// The maker of the rows of a flow. Fails if its columns do not fit its fields.
     pub fn new(reading: &Reading, stamp: RunStamp) -> Result<RowMaker, Error> {
         Ok(RowMaker {
             flow: reading.name.clone(),
@@ -322,7 +323,7 @@ impl AfterFirst {
         let all = 0..stepped.num_rows();
         let batch = self.last.convert(&chunk, &numbers, all, &mut misfits);
         rejects.extend(misfits.into_iter().map(|misfit| {
-            // The place of a row of the steps is its number among them.
+            // In a row that comes from the steps, the index of the row stands in place of the byte offset.
             let row = misfit.location.byte_offset as usize;
             let reason = match misfit.code {
                 RejectCode::NullNotAllowed => NULL_AFTER_STEPS.to_owned(),
@@ -347,7 +348,8 @@ impl AfterFirst {
     }
 }
 
-/// The value of a row in a reject: infinite times as such, and not as the days and moments that arrays of Arrow have in their place.
+/// The value of a row, for a reject. Infinite times are written as such; Arrow arrays hold a certain date or time in
+/// their place.
 fn time_of(
     filled: &[(String, usize)],
     column: Option<&str>,
@@ -366,7 +368,8 @@ const NULL_AFTER_STEPS: &str = "the value is NULL after the steps, and the colum
                                 `where`, give the column a value with coalesce(...), or allow NULL in the target";
 
 impl MadeRows<'_> {
-    /// A number that this row alone has among the rows of its input: the byte offset of its record, if steps make no rows of it.
+    /// A number that identifies the row within its input: the byte offset of its record, unless steps make several rows
+    /// of a record.
     pub fn row_id(&self, row: usize) -> u64 {
         let (record, part) = outcome::origin(self.origins.as_deref(), self.fan_out, row);
         let offset = self.first.row_offset(self.chunk, self.records, record);

@@ -20,7 +20,7 @@ pub struct RowsAtOnce {
 }
 
 impl RowsAtOnce {
-    /// The number for the first rows of a split, each of which becomes so many rows.
+    /// The number for the first rows of a split. Each row becomes `fan_out` rows.
     pub fn new(fan_out: u64) -> RowsAtOnce {
         let of = |rows: usize| (rows as u64 / fan_out).max(1) as usize;
         RowsAtOnce {

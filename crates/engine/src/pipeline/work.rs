@@ -59,9 +59,9 @@ impl Work<'_> {
     }
 }
 
-/// Writes the rows of one file after the other to a destination.
+/// Writes the rows of files, one file after the other, to a destination.
 pub trait FileWriter: RowWriter {
-    /// What makes rows of the records of the next file.
+    /// The maker of rows from the records of the next file.
     fn row_maker(&self) -> Result<RowMaker, Error>;
 
     /// Called before the rows of a file.
@@ -140,7 +140,7 @@ impl RowLoop<'_> {
         Ok((account, reader.end()))
     }
 
-    /// Takes ranges of a fed file, until they are enough for a transaction or none is left.
+    /// Takes ranges of a fed file, until there are enough for a transaction or none is left.
     async fn copy_fed(
         &mut self,
         unit_key: &UnitKey,

@@ -148,7 +148,7 @@ impl<'a> FilesBefore<'a> {
             let file = flow.files[at];
             let before = self.found[flow_index][at];
             let contents = match (before.is_planned, self.touched.get(&place)) {
-                // Nothing is kept of units that the plan does not have.
+                // Rows of units that the plan does not have are not kept.
                 (false, _) if before.is_resized_elsewhere => Contents::Changed,
                 (true, _) if before.is_resized => Contents::Changed,
                 (true, Some(splits)) => {

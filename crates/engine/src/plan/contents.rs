@@ -1,9 +1,9 @@
 //! Checks that a file still has the text that an earlier attempt has loaded from it.
 //!
 //! A file whose size, time of change, inode and inode change time are all the same was not written to, because no
-//! program can set the last one. It is not read again. If only its size is the same, as after `touch`, `chmod` or a
-//! copy to its old path, the committed ranges are read again and compared with the hashes that were computed while they
-//! were loaded.
+//! program can set the last one. It is not read again. If only the size is the same (after `touch`, `chmod` or a copy
+//! to its old path), the committed ranges are read again, and their hashes are compared with those computed during the
+//! load.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
@@ -18,7 +18,7 @@ use crate::ledger::SplitRecord;
 pub enum Contents {
     /// It was not written to.
     Untouched,
-    /// It has the same text, and another time or inode.
+    /// It has the same text, but another time or inode.
     Same,
     /// It has other text.
     Changed,

@@ -11,7 +11,7 @@ use crate::ledger::SplitRecord;
 
 /// The runs of a package in the ledger of its destination.
 pub trait PackageRuns {
-    /// A run as the ledger has it.
+    /// A run in the ledger.
     type Run;
     /// An error of the ledger.
     type Error: From<PlanError>;
@@ -65,7 +65,7 @@ pub struct EarlierWork<R> {
 
 /// The earlier run that matters.
 pub enum EarlierRun<R> {
-    /// There is none.
+    /// No earlier run matters.
     None,
     /// It has loaded all files of the plan.
     Loaded(R),
@@ -93,7 +93,7 @@ pub async fn find<'a, L: PackageRuns>(
         && !options.again
         && let Some(run) = runs.latest_if_switched().await?
     {
-        // The corrected rejects were loaded, or rejected again, and still count.
+        // The corrected rejects were loaded or rejected again by that run, so it still counts.
         return loaded(run);
     }
     if options.again
@@ -140,7 +140,8 @@ pub async fn find<'a, L: PackageRuns>(
     })
 }
 
-/// For each flow that is loaded already, puts one note in the place of the notes about its target, which say how it is loaded.
+/// Replaces the notes about the target of each flow that is loaded already: they describe a load, so one note says
+/// instead that the flow is left out.
 fn leave_out_notes<'a, 'b: 'a>(
     notes: &mut Vec<String>,
     left_out: impl Iterator<Item = &'a WantedFiles<'b>>,
@@ -148,7 +149,7 @@ fn leave_out_notes<'a, 'b: 'a>(
     for flow in left_out {
         notes.retain(|note| !note.starts_with(&flow.target));
         let note = format!(
-            "{} has the current rows of its flow from an earlier run: only the other flows are loaded",
+            "{} already has the current rows of its flow from an earlier run: only the other flows are loaded",
             flow.target
         );
         notes.insert(0, note);
@@ -186,8 +187,8 @@ async fn compare_tables<L: PackageRuns>(
     Ok(())
 }
 
-/// True if a run, which was killed before its report, has loaded what the same command asks for now. Tables may have
-/// changed since.
+/// True if a run that was killed before its report has loaded the rows for which the same command asks now. Tables may
+/// have changed since.
 async fn has_loaded<L: PackageRuns>(
     runs: &mut L,
     run: &L::Run,

@@ -1,7 +1,7 @@
 //! Decides which field of a record fills each column: by the names of a header, else by position.
 //!
 //! Every field must be listed. A field that no column takes must be skipped by name, or all such fields together by `"*
-//! skip"`. So a forgotten column, or a new field in a file, is an error and does not shift the other fields.
+//! skip"`. So a forgotten column or a new field in a file is an error, and cannot shift the other fields.
 
 use std::path::Path;
 

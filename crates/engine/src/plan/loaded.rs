@@ -35,18 +35,18 @@ pub struct WantedFiles<'a> {
 }
 
 impl WantedFiles<'_> {
-    /// True if loading the rows once more leaves each of them once in the target, as they are now.
+    /// True if after a second load each row is in the target once, in its present state.
     fn renews(&self) -> bool {
         self.replaces || (self.merges && self.has_snapshot())
     }
 
-    /// True if some are tables, of which each command reads another moment.
+    /// True if some are tables, which each command reads at another snapshot.
     pub fn has_snapshot(&self) -> bool {
         self.files.iter().any(|file| file.is_snapshot())
     }
 }
 
-/// What runs have loaded of a plan's files, as they are now.
+/// The part of a plan's files that earlier runs have loaded in their present state.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Loaded {
     /// All of them. The newest of the runs.
@@ -59,7 +59,7 @@ pub enum Loaded {
 pub struct LoadedFiles<'a> {
     flows: &'a [WantedFiles<'a>],
     found: Vec<FoundOfFlow>,
-    /// A table counts as loaded, whatever has changed in it since.
+    /// A table counts as loaded even if it has changed since.
     snapshots_may_differ: bool,
 }
 
@@ -132,8 +132,8 @@ impl<'a> LoadedFiles<'a> {
         }
     }
 
-    /// For the files of these flows, among those of a command that was killed when they were in their targets: tables may
-    /// have changed since.
+    /// For the files of these flows. The command that loaded them was killed after the switch, so tables may have
+    /// changed since.
     pub fn of_killed(flows: &'a [WantedFiles<'a>]) -> LoadedFiles<'a> {
         LoadedFiles {
             snapshots_may_differ: true,
@@ -231,17 +231,17 @@ impl<'a> LoadedFiles<'a> {
         let lost = flows.filter(|(flow, found)| found.has_lost && !flow.replaces);
         lost.map(|(flow, _)| {
             format!(
-                "{} does not have the rows that an earlier run loaded from these files: they were deleted since, or \
-                 it is another table now. The files are loaded again",
+                "{} no longer has the rows that an earlier run loaded from these files: they were \
+                 deleted, or the table was created again. The files are loaded again",
                 flow.target
             )
         })
         .collect()
     }
 
-    /// What the runs have loaded of the plan's files. A flow whose files are loaded as they are now is left out if the rows of
-    /// other flows are to be replaced or merged. If another file is new and would be appended, the plan is refused, because it
-    /// is not clear whether the user wants only that one.
+    /// The part of the plan's files that runs have loaded. A flow whose files are all loaded in their present state is
+    /// left out if the rows of the other flows are to be replaced or merged. If another file is new and would be
+    /// appended, the plan is refused, because it is not clear whether the user wants only that one.
     pub fn found(mut self) -> Result<Loaded, PlanError> {
         let mut newest: Option<RunId> = None;
         let mut loaded_files: Option<(&WantedFiles<'_>, Vec<&Arc<dyn Input>>)> = None;
@@ -300,22 +300,22 @@ fn is_unchanged(file: &dyn Input, switched: &SwitchedFile) -> bool {
         && (!file.is_snapshot() || switched.file_state == file.mark())
 }
 
-/// The refusal to load a table once more that has changed.
+/// The refusal to load a table again after it has changed.
 fn changed(flow: &WantedFiles<'_>, file: &dyn Input) -> PlanError {
     PlanError::Target {
         target: flow.target.clone(),
         what: format!(
-            "has the rows that an earlier run of this package loaded from {name}, and {name} has other rows now: all of them \
-             would be loaded beside the old ones",
+            "has the rows that an earlier run of this package loaded from {name}, but {name} has \
+             other rows now: a load would add all of them to the old ones",
             name = file.name().display()
         ),
-        hint: "load them in place of the old ones by mode = \"replace\", or only what is new by `since`; with --again all are \
-               added once more"
+        hint: "replace the old rows with mode = \"replace\", or load only new rows with `since`; \
+               --again adds all rows once more"
             .to_owned(),
     }
 }
 
-/// The refusal to load new files beside some that are loaded already. `lacking` is the flow of a new one.
+/// The refusal to load a mix of new files and files that are loaded already. `lacking` is the flow of a new file.
 fn partly(
     flow: &WantedFiles<'_>,
     loaded: &[&Arc<dyn Input>],
@@ -336,10 +336,10 @@ fn partly(
             }
         ),
         hint: match is_same {
-            true => "name only the new files; or load all files, the loaded ones once more, with --again"
+            true => "name only the new files; or load all files with --again, which adds the loaded ones once more"
                 .to_owned(),
             false => format!(
-                "load {} by a package of its own; or load all files, the loaded ones once more, with --again",
+                "load {} with a separate package; or load all files with --again, which adds the loaded ones once more",
                 lacking.target
             ),
         },
@@ -404,7 +404,7 @@ mod tests {
         }
     }
 
-    /// What is loaded of the files of two flows, which had 10 bytes each.
+    /// The result for the files of two flows, which had 10 bytes each when they were loaded.
     fn found_of_two(sizes: [u64; 2], replaces: [bool; 2]) -> Result<Loaded, PlanError> {
         let input = |name, size| Arc::new(TestInput::new(name, size)) as Arc<dyn Input>;
         let files = [input("a.csv", sizes[0]), input("b.csv", sizes[1])];
@@ -430,7 +430,7 @@ mod tests {
         let all = Loaded::Flows(Vec::new());
         assert_eq!(found([10, 11], [true, true]), all);
         assert_eq!(found([10, 11], [true, false]), all);
-        // What was appended is not appended once more.
+        // Appended rows are not appended again.
         assert_eq!(found([10, 11], [false, true]), Loaded::Flows(vec![0]));
         assert_eq!(found([11, 10], [true, false]), Loaded::Flows(vec![1]));
         assert!(found_of_two([10, 11], [false, false]).is_err());
@@ -465,7 +465,7 @@ mod tests {
             let found = found_of_one(TestInput::table("t", 10), mode, "", false);
             assert_eq!(found.expect("it is not refused"), run, "{mode:?}");
         }
-        // A file has the state of its inode, and size and time tell whether it is another one.
+        // The state of a file is that of its inode. Size and time show whether it has changed.
         let found = found_of_one(TestInput::new("t", 10), [false, false], "inode", false);
         assert_eq!(found.expect("it is not refused"), run);
     }

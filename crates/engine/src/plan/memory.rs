@@ -137,8 +137,8 @@ impl MemoryBound {
                 true => LIBRARY_BYTES + BUFFER_BYTES_MAX + kept,
                 false => 0,
             },
-            // Up to four copies of the record: as text, as the tail carried into the next chunk, and as a value or as the
-            // bytes that are sent.
+            // Up to four copies of the record: its text, the tail that is carried into the next chunk, its value, and
+            // the bytes that are sent.
             long_record_bytes: 4 * record_bytes_max.max().unwrap_or(0) as u64,
             ..MemoryBound::of_files(splits(), load.streams, cost)
         }
@@ -178,7 +178,7 @@ impl MemoryBound {
         bound
     }
 
-    /// The memory that streams need in addition to their own figure, in words.
+    /// Words for the memory that streams need in addition to their own figure.
     pub fn also_for_streams(&self) -> String {
         match (self.feed_bytes, self.row_group_bytes) {
             (0, 0) => String::new(),
@@ -247,7 +247,7 @@ fn stepped_bytes(reading: &Reading, chunk_bytes: u64) -> u64 {
     let fan_out = reading.fan_out();
     let rows = (chunk_bytes / row_text_bytes).saturating_mul(fan_out);
     let rows = rows.min(fan_out.max(ROWS_MAX as u64));
-    // Columns that become rows have one value for each record.
+    // Columns that `unpivot` turns into rows have one value for each record.
     let unused = steps.planned.unused().len();
     let values = rows * (columns - unused) as u64 + rows.div_ceil(fan_out) * unused as u64;
     2 * values * 17 + STEP_TEXT_COPIES * ADDED_BYTES as u64

@@ -40,8 +40,8 @@ pub fn check_source(flow: &Flow, name: &str, source: &dyn Source) -> Result<(), 
     if !source.has_one_moment() && !is_stable {
         return Err(refused(
             format!(
-                "{} is read once for each output, each time perhaps with other rows: a row that changes meanwhile could go to two \
-                 outputs, or to none",
+                "{} is read once for each output, and its rows may change in between: a changed \
+                 row could go to two outputs, or to none",
                 source.describe()
             ),
             "write `stable = true` in its `source` if nobody writes to it during the load, or load it into one table",
@@ -63,18 +63,18 @@ pub fn settle(package: &Package, mut readings: Vec<&mut Reading>) -> Result<(), 
             let mut planned = readings.iter();
             planned.position(|reading| output_of(reading).is_some_and(|own| own.flow == flow))
         };
-        // A flow that is loaded already is not planned, and reports nothing.
+        // A flow that is already loaded is not planned, so it reports nothing.
         let first = beside
             .iter()
             .filter(|flow| reads_same(flow))
             .find_map(|flow| is_planned(*flow));
         let own = &readings[at];
-        // If all are like the first one, they are like each other.
+        // If all are equal to the first one, they are equal to each other.
         let like = beside.iter().find_map(|flow| is_planned(*flow));
         if let Some(what) = like.and_then(|like| difference(own, readings[like])) {
             return Err(PlanError::Mismatch {
                 flow: own.name.clone(),
-                what: format!("its output {what}, so the two outputs would not read the same rows"),
+                what: format!("its output {what}; so the two outputs would not read the same rows"),
                 hint: "give the column the same type in both targets, or fill the other column by a step (`derive`)"
                     .to_owned(),
             });

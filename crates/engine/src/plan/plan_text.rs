@@ -60,7 +60,7 @@ pub fn fmt_memory(f: &mut fmt::Formatter<'_>, memory: &MemoryBound, more: &str) 
     )
 }
 
-/// How many units of a stopped run the plan keeps and drops.
+/// Words for the units of a stopped run that the plan keeps and drops.
 pub fn kept_words(kept: usize, dropped: usize) -> String {
     let kept = counted(kept as u64, "unit");
     match dropped {
@@ -69,7 +69,7 @@ pub fn kept_words(kept: usize, dropped: usize) -> String {
     }
 }
 
-/// What is special about columns of a flow, and about rows that have types already.
+/// Lines about columns that are read in an unusual way, and about rows that already have types.
 pub fn fmt_reading(f: &mut fmt::Formatter<'_>, reading: &Reading) -> fmt::Result {
     for line in column_text::lines(reading.read_columns(), reading.field_count) {
         told!(f, "    {line}")?;
@@ -209,7 +209,7 @@ pub fn dialect_words(flow: &Reading) -> String {
 
 /// The note for a target whose rows an earlier run has loaded.
 pub const TARGET_LOADED: &str =
-    "the target has the rows of these files already; nothing is changed";
+    "the target already has the rows of these files; nothing is changed";
 
 /// The limit of rejects, in words.
 pub fn reject_limit(limit: &RejectLimit) -> String {

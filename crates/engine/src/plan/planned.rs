@@ -1,4 +1,4 @@
-//! The plan of a flow and of its units, as far as it does not depend on the destination.
+//! The part of a flow's plan, and of its units, that does not depend on the destination.
 
 use std::sync::Arc;
 

@@ -60,8 +60,8 @@ impl Reading {
         steps.map_or(1, |steps| steps.planned.fan_out())
     }
 
-    /// What makes the columns that are read of the records of the source. Before steps NULL is allowed in all of them, because a
-    /// step may filter such rows. Fails if the columns do not fit the fields.
+    /// The converter from the records of the source to the columns that are read. If steps follow, all columns allow
+    /// NULL, because a step may filter such rows. Fails if the columns do not fit the fields.
     pub fn converter(&self, stamp: RunStamp) -> Result<Converter, Error> {
         let nulls_pass = |column: &Column| Column {
             nullable: true,

@@ -13,7 +13,7 @@ use super::error::PlanError;
 pub struct SinceAsked {
     /// The ranges that were loaded into the flow's target by the newest run that has any.
     pub marks: Vec<SinceMark>,
-    /// The ranges of which a run that was stopped has loaded rows into the flow's target.
+    /// The ranges from which a stopped run has loaded rows into the flow's target.
     pub stopped: Vec<SinceRange>,
     /// Where the command says that this run begins, in place of the mark.
     pub given: Option<String>,
@@ -43,7 +43,7 @@ pub enum SinceStart<'a> {
     Mark(&'a SinceMark),
     /// At the value that the command gives.
     Given(&'a str),
-    /// Nowhere: the command gave a value, and its run was killed after the rows were in their targets.
+    /// Nowhere: the run of this command with its `--from` was killed after the rows were in their targets.
     Done(&'a SinceMark),
 }
 
@@ -107,12 +107,12 @@ impl SinceAsked {
             })
         };
         let is_same = |mark: &&SinceMark| mark.range.of == of && mark.range.column == column;
-        // A run has one range of each table. If there were two, beginning at the lower bound would lose no row.
+        // A run has one range for each table. If there were two, the lower bound is safe: no row is missed.
         let own = self.marks.iter().filter(is_same);
         let own = own.min_by(|one, other| one.range.below.cmp(&other.range.below));
         if self.again {
             return refused(
-                "it loads what is new (`since`), so --again does not say which rows are loaded again".to_owned(),
+                "it loads only new rows (`since`), so --again does not say which rows to load again".to_owned(),
                 "say from which value: --from VALUE".to_owned(),
             );
         }
@@ -150,8 +150,8 @@ impl SinceAsked {
         if mark.is_gone {
             return refused(
                 format!(
-                    "its target is not the table that run {} has loaded up to {below}: it was dropped or emptied since, or is \
-                     another one",
+                    "its target is not the table that run {} loaded up to {below}: it was dropped \
+                     or emptied since, or the flow has another target now",
                     mark.run
                 ),
                 hint,

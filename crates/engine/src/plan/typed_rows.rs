@@ -1,8 +1,8 @@
 //! Checks that the columns of files of typed rows (Parquet, Arrow IPC) can go into those of the target.
 //!
-//! Values are loaded unchanged, or as a text that expresses each of them exactly, and the converters reject those that
-//! do not fit. The plan refuses the other pairs of types, where a text would fit but have another meaning: bytes as
-//! hexadecimal digits, booleans as words. Numbers that a float cannot hold are rejects.
+//! Values are loaded unchanged, or as a text that expresses each of them exactly; the converters reject values that do
+//! not fit. The plan refuses pairs of types for which a text would fit but mean something else: bytes as hexadecimal
+//! digits, booleans as words. Numbers that a float cannot hold are rejects.
 
 use arrow_schema::DataType;
 use inrush_convert::Converter;
@@ -75,7 +75,7 @@ pub fn refuse_native(flow: &str, inputs: &TypedInputs) -> Result<(), PlanError> 
         Some((name, native)) => Err(PlanError::Mismatch {
             flow: flow.to_owned(),
             what: format!(
-                "`{name}` of the {} has the type {}, which has no counterpart here",
+                "`{name}` of the {} has the type {}, which Inrush cannot load",
                 inputs.kind, native.sql
             ),
             hint: native.instead,
@@ -83,7 +83,7 @@ pub fn refuse_native(flow: &str, inputs: &TypedInputs) -> Result<(), PlanError> 
     }
 }
 
-/// How the values of typed rows are passed on, if it is not the usual way: a line for each way.
+/// The unusual ways in which values of typed rows are passed on, one line for each.
 pub fn words(flow: &Reading) -> Vec<String> {
     [unchanged(flow), by_text(flow)]
         .into_iter()
@@ -161,7 +161,7 @@ enum Fit {
     Exact,
 }
 
-/// Why a column cannot take a field, and which columns could.
+/// The reason why a column cannot take a field, and the columns that could.
 #[derive(Debug)]
 struct Misfit {
     holds: &'static str,
@@ -176,7 +176,7 @@ fn shown_type(field: &TypedField) -> String {
     }
 }
 
-/// Values in a database's own form fit in columns of this form alone.
+/// Values in a database's own form fit only into columns of the same form.
 fn native_fit(field: &TypedField, column: &ColumnType) -> Option<Result<Fit, Misfit>> {
     let sent = field.native.as_ref().map(|native| &native.form);
     let taken = match column {
@@ -187,7 +187,7 @@ fn native_fit(field: &TypedField, column: &ColumnType) -> Option<Result<Fit, Mis
         (None, None) => None,
         (sent, taken) if sent == taken => Some(Ok(Fit::AsWritten)),
         _ => Some(Err(Misfit {
-            holds: "values in a form that only the same kind of database takes, in a column of the same type",
+            holds: "values that only a column of the same type in the same kind of database can take",
             mend: match &field.native {
                 Some(native) => format!("give the column the same type, or {}", native.instead),
                 None => "give the column another type".to_owned(),
@@ -206,7 +206,7 @@ fn fit(field: &TypedField, column: &ColumnType) -> Result<Fit, Misfit> {
     }
     if !is_readable(&field.data_type) {
         return misfit(
-            "values that have no text",
+            "values without a text form",
             "leave it out: \"NAME skip\" in `columns`",
         );
     }

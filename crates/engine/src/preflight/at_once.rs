@@ -1,4 +1,4 @@
-//! Measures a step on several threads at once, as the streams of a run do.
+//! Measures a step on several threads at once, like the streams of a run.
 
 use crate::error::Error;
 use crate::report::loader_cpu_s;

@@ -1,4 +1,4 @@
-//! Measures the loader alone, the same for all destinations: it reads the sample and makes rows of it.
+//! Measures the loader alone: it reads the sample and makes rows of it. This is the same for all destinations.
 
 use std::time::Duration;
 
@@ -15,7 +15,7 @@ use crate::pipeline::RunOptions;
 use crate::plan::Reading;
 use crate::run::plan::PlanFacts;
 
-/// The loader, as the plan has it.
+/// The loader's part of a plan.
 #[derive(Clone, Copy)]
 pub struct Client<'a> {
     /// Streams of the run.

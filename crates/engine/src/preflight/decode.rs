@@ -13,11 +13,12 @@ use crate::error::Error;
 use crate::meter::nanoseconds;
 use crate::pipeline::row_maker::RowMaker;
 
-/// The least text that a thread reads, however long it takes. Small files are read completely, so that the findings
-/// about their rows do not depend on the clock.
+/// The least text that a thread reads, even if this takes longer than the given time. Small files are read completely,
+/// so that the findings about their rows do not depend on the clock.
 const TEXT_BYTES_MIN: u64 = 4 << 20;
 
-/// Encoded rows that are kept for the destination: enough that a core's cache has none of them when they are sent.
+/// Bytes of encoded rows that are kept for the destination: so many that none of them are in a core's cache when they
+/// are sent.
 const KEPT_BYTES_MAX: usize = 24 << 20;
 
 /// Bytes of encoded rows that are kept in one block, and sent at a time.

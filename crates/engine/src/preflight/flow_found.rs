@@ -34,11 +34,11 @@ pub struct FlowFound {
     pub is_of_database: bool,
     /// The estimated rows of inputs whose size is unknown, such as queries, by their index.
     pub estimated_rows: BTreeMap<usize, u64>,
-    /// Inputs of which neither size nor rows are known before they are read.
+    /// Inputs whose size and number of rows are both unknown before they are read.
     pub of_unknown_size: Vec<String>,
     /// Each of its files has one reader, which feeds all streams.
     pub is_fed: bool,
-    /// Bytes that `rate_bytes_max` counts for each byte of text, if rows are handed over as Arrow batches.
+    /// Bytes that `rate_bytes_max` counts for each byte of text, if the destination takes rows as Arrow batches.
     pub paced_of_text: f64,
     /// The units that are measured, each with its sample.
     pub works: Vec<(usize, Vec<Portion>)>,
@@ -59,8 +59,8 @@ pub struct FlowFound {
 }
 
 impl FlowFound {
-    /// A flow whose works, each with its splits, are left to load, with the sample of the works that are measured; `None` if
-    /// there is nothing. `stored_bytes` are those of all splits `left`.
+    /// A flow with pieces of work (`works`, each with its splits) that are left to load, and the sample of those that
+    /// are measured. `None` if nothing is left. `stored_bytes` is the size of all splits in `left`.
     pub fn of<'s>(
         index: usize,
         source: &dyn Source,
@@ -134,7 +134,7 @@ impl FlowFound {
         (whole > 0.0).then(|| part(decoded) / whole)
     }
 
-    /// A figure of the tables' portions that were read to their end, for each of their stored bytes.
+    /// A figure per stored byte, from the portions of tables that were read to their end.
     fn of_stored_table(&self, part: fn(&DatabaseWork) -> u64) -> Option<f64> {
         let work = &self.decoded.as_ref()?.work.of_database;
         (work.stored_bytes > 0).then(|| part(work) as f64 / work.stored_bytes as f64)

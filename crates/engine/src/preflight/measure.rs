@@ -18,13 +18,13 @@ use crate::run::plan::RunPlan;
 pub trait MeasuredDestination {
     /// The plan.
     type Plan: RunPlan;
-    /// What was measured of the destination.
+    /// The measurements of the destination.
     type Found;
 
     /// The plan.
     fn plan(&self) -> &Self::Plan;
 
-    /// The loader, as the plan has it.
+    /// The loader's part of the plan.
     fn client(&self) -> Client<'_>;
 
     /// The flows that have rows left to load, the largest first, each with its sample.

@@ -2,10 +2,11 @@
 //!
 //! Speeds are used as they were measured, with one stream and with all of them at once, and never multiplied by a
 //! number of streams that was not tried, because streams share cores, disks and the server. Three things are
-//! calculated: how the pieces of work are dealt to the streams, the largest first; the time that each piece needs
+//! calculated: how the pieces of work are assigned to the streams, the largest first; the time that each piece needs
 //! beside its rows (creating its table, counting, indexes, COMMIT); and the limits that all streams share (the source's
-//! disk, the one reader of a compressed file, a rate limit of the package), if they take longer than that. A source database is
-//! the limit if reading alone takes about as long as all steps together, or if the streams wait mostly for its rows.
+//! disk, the one reader of a compressed file, a rate limit of the package), if they take longer than that. A source
+//! database is the limit if reading alone takes about as long as all steps together, or if the streams wait mostly for
+//! its rows.
 
 use inrush_verdict::Cause;
 
@@ -20,7 +21,7 @@ const IDLE_SHARE: f64 = 0.25;
 /// A shared resource is the limit if its seconds are more than this share of the load's. (If the package has a rate limit, the
 /// streams were measured under it.)
 const BOUND_SHARE: f64 = 0.9;
-/// The network is the limit if it carries less than this many times the rate of the destination.
+/// The network is the limit if its rate is less than this factor times the rate of the destination.
 const NETWORK_FACTOR: f64 = 1.25;
 
 /// The speed of a flow's rows, in bytes of text a second.
@@ -28,7 +29,7 @@ const NETWORK_FACTOR: f64 = 1.25;
 pub struct Speed {
     /// With one stream.
     pub one: f64,
-    /// With all streams at once, all of them together.
+    /// The speed of all streams together, when all of them load at once.
     pub all: f64,
 }
 
@@ -131,7 +132,7 @@ pub fn schedule(pieces: &[WorkPiece], speeds: &[Speed], streams: usize) -> Sched
         // A stream that waits for the disk leaves the others its cores.
         let at_work = busy - flushing;
         let flushing = flushing.max(1) as f64;
-        // The rest of the phase of a piece, and the part of it that is done in a second.
+        // The remainder of the present phase of a piece, and the part of it that is completed in a second.
         let phase = |piece: &WorkPiece| {
             if piece.text_bytes > 0.0 {
                 let speed = speeds[piece.flow].of_each(at_work, streams).max(1.0);
@@ -207,11 +208,11 @@ pub struct ObservedLoad<'a> {
     pub source_share: f64,
     /// What limits reading from that database.
     pub source: Option<&'a SourceLimit>,
-    /// Cores that the backends of that database kept busy, if they are on this machine.
+    /// The number of cores that the backends of that database kept busy, if they are on this machine.
     pub source_cores: Option<f64>,
     /// Cores that the loader kept busy.
     pub client_cores: f64,
-    /// Cores that the destination's backends kept busy, if they are on this machine.
+    /// The number of cores that the destination's backends kept busy, if they are on this machine.
     pub server_cores: Option<f64>,
     /// Cores of this machine.
     pub cores: f64,
@@ -258,7 +259,7 @@ pub fn answer(schedule: &Schedule, shared: &SharedSeconds, seen: &ObservedLoad<'
             load_s: seconds.max(schedule.load_s),
             limiting: cause,
             because: format!(
-                "{what} takes {seconds:.1} s, and all else {:.1} s beside it",
+                "{what} takes {seconds:.1} s, and everything else takes {:.1} s at the same time",
                 schedule.load_s
             ),
         };
@@ -342,13 +343,13 @@ fn cause(schedule: &Schedule, seen: &ObservedLoad<'_>) -> (Cause, String) {
     {
         return (
             Cause::NetworkRate,
-            format!("{waits}, and the network carries little more than what arrives"),
+            format!("{waits}, and the network can carry little more than it does"),
         );
     }
     match seen.server_cores {
         Some(server) if server < LARGE_SHARE * seen.streams as f64 => (
             Cause::DestinationDisk,
-            format!("{waits}, and the server's backends for something else than a core"),
+            format!("{waits}, and the server's backends wait for something other than a core"),
         ),
         _ => (
             Cause::DestinationCpu,
@@ -357,7 +358,8 @@ fn cause(schedule: &Schedule, seen: &ObservedLoad<'_>) -> (Cause, String) {
     }
 }
 
-/// If this machine has no core left, what uses most of them. A server on another machine has its own cores.
+/// The program that uses most of this machine's cores, if no core is free. A server on another machine has its own
+/// cores.
 fn full_cores(seen: &ObservedLoad<'_>) -> Option<(Cause, String)> {
     let (client, cores) = (seen.client_cores, seen.cores);
     let (server, source) = (seen.server_cores?, seen.source_cores);
@@ -436,7 +438,7 @@ mod tests {
         };
         let pieces = [piece(80.0 * MB, 0.0); 4];
         assert_close(load_s(&pieces, speed, 4), 2.0);
-        // Two of four streams reach what four reach, because one alone reaches 100.
+        // Two of the four streams are as fast as all four together, because one alone reaches 100.
         assert_close(load_s(&pieces[..2], speed, 4), 1.0);
         assert_close(load_s(&pieces[..1], speed, 4), 0.8);
     }

@@ -30,8 +30,8 @@ pub fn speeds(flows: &[&FlowFound], streams: usize) -> Vec<Speed> {
     flows.iter().map(speed).collect()
 }
 
-/// Bytes of text in a second of one stream alone: no less than its share while all streams loaded, so that something else
-/// at work during the one measurement does not count for the other.
+/// Bytes of text per second of one stream alone. It is at least the speed that each stream had while all of them
+/// loaded, because another program may have disturbed the measurement of one stream.
 fn one_stream(flow: &FlowFound, streams: usize) -> Option<f64> {
     let one = flow.together.as_ref().map(|one| one.text_bytes_s);
     let all = flow.together_all.as_ref();
@@ -91,7 +91,7 @@ pub fn shared(flows: &[FlowFound], read: &ReadFound, left: &LeftToRead<'_>) -> S
     }
 }
 
-/// What a prediction leaves out, because its size is not known before it is read.
+/// The inputs that a prediction leaves out, because their size is not known before they are read.
 pub fn of_unknown_size(flows: &[FlowFound]) -> impl Iterator<Item = String> {
     let names = flows.iter().flat_map(|flow| &flow.of_unknown_size);
     names.map(|name| format!("the rows of {name}: their number is not known before they are read"))

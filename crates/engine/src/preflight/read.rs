@@ -21,7 +21,7 @@ use crate::error::Error;
 const CACHED_SHARE: f64 = 0.95;
 /// A range is read from the disk if at most this share of it is cached; ranges between are not measured.
 const UNCACHED_SHARE: f64 = 0.05;
-/// The most bytes that are removed from the cache, if that is wanted.
+/// The most bytes that are removed from the cache for `--cold`.
 const LET_GO_BYTES_MAX: u64 = 1 << 30;
 
 /// The options of reading files.
@@ -87,7 +87,7 @@ pub fn measure(
     for (index, place) in places.iter().enumerate() {
         let there = cached_bytes(&open(place)?, &place.byte_range);
         let Some(there) = there else {
-            // As far as that can be known: the system does not show from where the bytes were read.
+            // This is the best guess: the system does not show where the bytes were read from.
             uncached.push(index);
             continue;
         };

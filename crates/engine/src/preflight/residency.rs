@@ -1,7 +1,7 @@
 //! Asks the system which part of a file is in the page cache, and asks it to drop a part.
 //!
-//! `mincore` does not read: a read with `RWF_NOWAIT` would start to read ahead. For a file that we do not own and may
-//! not write, the system always answers that all of it is in memory.
+//! `mincore` does not read: a read with `RWF_NOWAIT` would start to read ahead. If this user neither owns a file nor
+//! may write it, the system always answers that all of it is in memory.
 
 use std::fs::File;
 use std::io;

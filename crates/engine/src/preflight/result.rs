@@ -91,7 +91,7 @@ fn is_zero(count: &usize) -> bool {
 )]
 #[serde(rename_all = "snake_case")]
 pub enum PreflightStep {
-    /// Reading data that is not in the page cache.
+    /// Reading data that the page cache does not hold.
     ReadDisk,
     /// Reading from the page cache.
     ReadCache,

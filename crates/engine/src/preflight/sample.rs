@@ -27,7 +27,7 @@ const SAMPLE_BYTES_MAX: u64 = 2 << 30;
 pub struct Portion {
     /// The split that the engine reads.
     pub split: Split,
-    /// The place where its bytes are stored; `None` if a database has them.
+    /// The place where its bytes are stored; `None` for rows of a database.
     pub place: Option<StoredRange>,
 }
 

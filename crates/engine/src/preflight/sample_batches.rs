@@ -85,7 +85,7 @@ impl SampleWork {
     }
 }
 
-/// What makes rows, as a run has it.
+/// The maker of rows, as in a run.
 pub fn row_maker(reading: &Reading) -> Result<RowMaker, Error> {
     reading.row_maker(stamp())
 }
@@ -236,7 +236,7 @@ impl<'a> SampleBatches<'a> {
             self.work.meter.text_bytes += chunk.size_bytes();
             self.chunk = Some(chunk);
         }
-        let chunk = self.chunk.as_ref().expect("the loop ends with one");
+        let chunk = self.chunk.as_ref().expect("the loop ends only when there is a batch");
         let end = self.maker.end(self.at, self.records.len(), self.batch_rows);
         let rows = self.at..end;
         let made = self
@@ -283,7 +283,7 @@ impl<'a> SampleBatches<'a> {
         work.meter.convert_ns += spent.convert_ns;
         work.meter.transform_ns += spent.transform_ns;
         work.meter.verify_ns += spent.verify_ns;
-        // Part of a file is the sample of the whole: its text is compared with the stored bytes that it comes from.
+        // A part of a file stands for the whole: its text is compared with the stored bytes that it comes from.
         let read = source.meter_of_chunks();
         work.meter.stored_bytes += read.stored_bytes;
         work.meter.read_ns += read.read_ns;

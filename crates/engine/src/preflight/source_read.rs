@@ -41,7 +41,7 @@ pub struct SourceRead {
     pub first_row_s: f64,
 }
 
-/// What was read at once, and how fast.
+/// The rows that were read in parallel, and their speed.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct RowSpeed {
     /// Bytes of text in a second.
@@ -125,7 +125,8 @@ fn read(
         backends: None,
     };
     let all: Mutex<Vec<StreamRead>> = Mutex::default();
-    // Not the run's own stop: after a failed stream, the source's sessions are still used to find hazards.
+    // This is not the run's own stop: after a stream has failed, the source's sessions are still needed to find
+    // hazards.
     let stop = Stop::default();
     let began = Instant::now();
     let ended = stream_threads::run(&runtime, &stop, subjects, |_, gauge, _| {
@@ -207,7 +208,7 @@ fn limit(speed: &RowSpeed, measured: &Measurements) -> Option<SourceLimit> {
         // There are no later steps, so the source itself is the only cause left.
         Cause::Undecided | Cause::Coordination => SourceLimit {
             cause: Cause::SourceRead,
-            because: "its rows come no faster".to_owned(),
+            because: "its rows do not arrive faster".to_owned(),
         },
         cause => SourceLimit {
             cause,

@@ -46,10 +46,10 @@ pub fn client(flows: &[FlowFound], read: &ReadFound, streams: usize) -> Vec<Step
         (
             PreflightStep::ReadCache,
             read.cached,
-            "the page cache held nothing of the sample",
+            "no part of the sample was in the page cache",
         ),
     ];
-    // Of a load from databases alone, no file is read.
+    // A load that reads only from databases reads no file.
     let has_source = flows.iter().any(|flow| flow.is_of_database);
     let of_files = sources
         .into_iter()
@@ -166,7 +166,7 @@ fn source(flows: &[FlowFound]) -> Option<StepFound> {
     if read.clone().all(|read| read.one.text_bytes == 0) {
         return Some(StepFound::not_measured(
             PreflightStep::ReadSource,
-            "no row came so far",
+            "no row reached this step",
         ));
     }
     let all = speed(flows, |flow| {
@@ -231,7 +231,7 @@ pub fn destination(flows: &[FlowFound], streams: usize, why_not: &str) -> StepFo
         took_s: both.map(|(_, throughput)| throughput.took_s).sum(),
         note: all
             .is_none()
-            .then(|| format!("not by all streams: {why_not}")),
+            .then(|| format!("not measured with all streams: {why_not}")),
     }
 }
 

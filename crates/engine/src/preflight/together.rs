@@ -48,7 +48,8 @@ pub struct BesideRows {
     pub analyze_s: f64,
     /// Copying the rows into a table like the target, if the switch does that.
     pub copy_s: Option<f64>,
-    /// CPU seconds of the server for measuring, making ready and ANALYZE; absent if it was not seen, or if rows were copied as well.
+    /// CPU seconds of the server for counting, preparing and ANALYZE; absent if its CPU was not seen, or if rows were
+    /// copied as well.
     pub server_cpu_s: Option<f64>,
 }
 
@@ -62,7 +63,7 @@ impl BesideRows {
 }
 
 impl Together {
-    /// The part of the streams' time in the loader's own work.
+    /// The share of the streams' time that the loader's own work takes.
     pub fn client_share(&self) -> f64 {
         let meter: &Meter = &self.work.meter;
         let waited_ns = meter.send_wait_ns + meter.pace_wait_ns + self.work.of_database.wait_ns;
@@ -74,7 +75,7 @@ impl Together {
         self.share(self.work.meter.transform_ns).clamp(0.0, 1.0)
     }
 
-    /// The part of the streams' time in waits for the rows of a database.
+    /// The share of the streams' time in which they wait for rows of a source database.
     pub fn source_share(&self) -> f64 {
         self.share(self.work.of_database.wait_ns).clamp(0.0, 1.0)
     }

@@ -43,7 +43,7 @@ pub enum ReplayError {
         /// The flow in the file's name.
         flow: String,
     },
-    /// Rows that no output got are beside rows that only one target lacks.
+    /// The folder has both rows that no output took and rows that only one target lacks.
     #[error("the rows of {} are in no target, and those of {} may be in other targets of their flow; they cannot be loaded by one run",
         shared.display(), refused.display())]
     Mixed {
@@ -52,10 +52,10 @@ pub enum ReplayError {
         /// A file of rows that one target refused.
         refused: PathBuf,
     },
-    /// The rejects of a flow are records of which some rows may be loaded.
+    /// The rejects of a flow are whole records, and other rows of these records may be loaded.
     #[error(
-        "flow `{flow}` makes several rows of a record (`unpivot`): its rejects are whole records, of which other rows are loaded \
-         already"
+        "flow `{flow}` makes several rows of each record (`unpivot`): its rejects are whole \
+         records, and other rows of these records are loaded already"
     )]
     Unpivoted {
         /// The flow.
@@ -84,8 +84,8 @@ impl ReplayError {
                 Some("give the file its original name, or remove it from the folder".to_owned())
             }
             ReplayError::Unpivoted { .. } => Some(
-                "correct the source, and load it again in place of the rows: with mode = \"replace\" or \"upsert\", or after \
-                 `inrush undo`"
+                "correct the source, and load it again: with mode = \"replace\" or \"upsert\", or \
+                 after `inrush undo`"
                     .to_owned(),
             ),
             ReplayError::Gone { .. } => Some(
@@ -93,8 +93,8 @@ impl ReplayError {
                     .to_owned(),
             ),
             ReplayError::Mixed { .. } => Some(
-                "copy the run's folder to another place, keep the files with .target. in their names only there and the others only \
-                 here, and replay both folders"
+                "copy the run's folder; keep the files with .target. in their names only in the \
+                 copy, and all other files only in the original; then replay both folders"
                     .to_owned(),
             ),
             ReplayError::Unreadable { .. } | ReplayError::Package(_) => None,

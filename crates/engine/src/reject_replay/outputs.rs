@@ -1,4 +1,4 @@
-//! The rejected rows that a flow loads again, if it loads an output of a source that other flows read as well.
+//! Chooses the rejected rows that a flow loads again, if other flows load other outputs of the same source.
 //!
 //! A row that no output got may go to any of them once it is corrected, so all of their flows read it. Where a row goes to each output
 //! that takes it, a row that one target refused may already be in the others, so only the flow of that target reads it. Both kinds are

@@ -60,7 +60,7 @@ pub fn to_save<'a>(
         flow.name = Some(planned.name.clone());
         flow.table = table;
         if flow.source.is_some() {
-            // The rejects are files, and another connection than the target's is not needed for them.
+            // The rejects are files, so only the connection to the target is needed.
             flow.connection = target.clone();
         }
         if flow.columns.is_empty() {
@@ -86,7 +86,8 @@ pub fn to_save<'a>(
     package.to_toml()
 }
 
-/// The columns that the steps of a flow read, if it lists none: the target says nothing of those that only steps use.
+/// The columns that the steps of a flow read, if it lists none: the target does not have the columns that only steps
+/// use.
 fn columns_for_steps(planned: &Reading) -> Vec<ColumnSpec> {
     let Some(steps) = &planned.steps else {
         return Vec::new();

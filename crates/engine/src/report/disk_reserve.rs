@@ -29,8 +29,8 @@ pub(super) fn require_reserve(folder: &Path) -> io::Result<()> {
     Err(io::Error::new(
         io::ErrorKind::StorageFull,
         format!(
-            "its disk has {} left, and a load leaves {} free; the rows rejected so far are there, and nothing was \
-             switched",
+            "its disk has {} left, and a load must leave {} free; the rows rejected so far are \
+             kept there, and nothing was switched",
             bytes(room.free),
             bytes(reserve)
         ),

@@ -220,7 +220,7 @@ pub fn write_whole(target: &Path, parts: &[&[u8]]) -> io::Result<()> {
     })
 }
 
-/// Like [`write_whole`], for a content that is written piece by piece.
+/// Like [`write_whole`], for content that is written piece by piece.
 fn write_whole_by(
     target: &Path,
     content: impl FnOnce(&mut BufWriter<&File>) -> io::Result<()>,

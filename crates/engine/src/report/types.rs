@@ -142,7 +142,7 @@ pub struct TableReport {
     /// For an upsert: the rows that replaced rows with the same key. The other rows are new.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rows_updated: Option<u64>,
-    /// For an upsert with `scd`: what became of the loaded rows.
+    /// For an upsert with `scd`: the loaded rows by what they changed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub versions: Option<VersionsReport>,
     /// The members that its lookups have added to their references. Members of a reference that several flows use are counted at
@@ -191,7 +191,7 @@ pub struct StepReport {
     pub rows_in: u64,
     /// Rows that left it.
     pub rows_out: u64,
-    /// Rows that a condition did not keep, or that came after another one with the same key.
+    /// Rows that do not fulfil a condition, or that come after another row with the same key.
     pub filtered: u64,
     /// Rows that became rejects: by a check, or because an expression failed.
     pub rejected: u64,
@@ -204,8 +204,8 @@ pub struct StepReport {
     /// Rows whose key is not in the reference of a lookup.
     #[serde(default)]
     pub unmatched: u64,
-    /// The keys that a lookup did not find most often, the most frequent first. Of more than a thousand different keys, some are
-    /// not counted.
+    /// The keys that a lookup did not find most often, the most frequent first. If there are more than a thousand
+    /// different keys, some are not counted.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub unmatched_keys: Vec<UnmatchedKey>,
 }
@@ -298,12 +298,12 @@ pub struct UnitReport {
 /// How a destination with an extension of Inrush stored the rows of a unit.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ServerCopyReport {
-    /// `tuples`, `executor` or `pages` are ways of the extension; `copy` is the server's own.
+    /// `tuples`, `executor` and `pages` are methods of the extension; `copy` is the server's own COPY.
     pub way: String,
     /// Why the rows were stored by `copy`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
-    /// What allows the extension to store them next time, if that is known.
+    /// The change with which the extension can store them next time, if it is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fix: Option<String>,
 }
@@ -324,11 +324,11 @@ pub struct StreamReport {
 /// A rejected row.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct RejectReport {
-    /// The file; of another source the name of its table or query.
+    /// The file, or the name of the table or query of a database.
     pub file: String,
-    /// The line of the row, counted from 1; of rows without lines their number.
+    /// The line of the row, counted from 1. In a source without lines, the number of the row.
     pub line: u64,
-    /// The byte offset of the row in the uncompressed file; of rows without bytes the number of rows before it.
+    /// The byte offset of the row in the uncompressed file. In a source without bytes, the number of rows before it.
     pub byte_offset: u64,
     /// Finds the row in a source that has neither lines nor bytes: `id = 17`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -344,7 +344,7 @@ pub struct RejectReport {
     /// The encoding of the file and of its rejected rows; absent for UTF-8.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub encoding: Option<String>,
-    /// The row goes to several targets, and this one alone does not take it.
+    /// The row goes to several targets, and only this one refuses it.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub of_target: bool,
 }

@@ -109,7 +109,8 @@ impl<'a, R: DriverRun> RunContext<'a, R> {
         }
     }
 
-    /// Says that a target was analyzed, or why it was not. Its rows are published by then, so the reason is only a note.
+    /// Reports that a target was analyzed, or why it was not. Its rows are already published, so the reason is only a
+    /// note.
     pub fn tell_analyzed(
         &self,
         target: String,

@@ -1,9 +1,9 @@
 //! Finds which rows are the first of their keys (`distinct_on`), before the first row is loaded.
 //!
-//! All rows of the flow are read and passed through the steps before `distinct_on`; only their keys and places are kept. Streams
-//! share the splits, in any order. The rows of kept units are among them: an earlier attempt has loaded them, and they may
-//! be the first of their keys. The step then decides by a row's place alone, so the rows that are loaded do not depend on
-//! streams, on the order of units, or on what is loaded again.
+//! All rows of the flow are read and passed through the steps before `distinct_on`; only their keys and places are
+//! kept. Streams share the splits, in any order. The rows of kept units, which an earlier attempt has loaded, are read
+//! as well, because they may be the first of their keys. The step then decides by a row's place alone, so the rows that
+//! are loaded do not depend on streams, on the order of units, or on what is loaded again.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::time::Instant;
@@ -84,7 +84,7 @@ pub fn find<R: DriverRun>(
 /// All splits of a flow, ready to be read.
 fn splits<F: PlannedFlow>(flow: &F, is_resumed: bool) -> Vec<SourceSplit> {
     let reading = flow.reading();
-    // The first records of ranges that are kept were not looked for.
+    // In a resumed run the first records of kept ranges are unknown, so files are read whole.
     let are_whole = is_resumed && splitting::is_needed(reading);
     let splits = flow.units().iter().flat_map(|unit| match are_whole {
         true => unit.whole_splits(&*reading.source),

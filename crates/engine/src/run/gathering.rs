@@ -92,7 +92,7 @@ impl Gathering {
         if waited > Duration::ZERO {
             let waited_s = waited.as_secs_f64();
             self.note(format!(
-                "the streams waited {waited_s:.1} s in all, as {asked} for"
+                "the streams waited {waited_s:.1} s in all, because {asked} for it"
             ));
         }
     }
@@ -110,7 +110,7 @@ impl Gathering {
         let server = ended.measurements.server.as_ref();
         if let Some(reason) = server.and_then(|server| server.not_sampled.as_ref()) {
             let note =
-                format!("What the destination's sessions waited for is not known: {reason}.");
+                format!("It is not known what the destination's sessions waited for: {reason}.");
             // Streams may run again, for rows that the target refused.
             if !self.notes.contains(&note) {
                 self.notes.push(note);
@@ -167,8 +167,8 @@ impl Gathering {
         }
     }
 
-    /// The pieces whose rows count. Of a unit that was loaded as a whole, only the last attempt counts, and nothing
-    /// that several streams had committed before.
+    /// The pieces whose rows count. If a unit was finally loaded as a whole, only that last attempt counts, and not the
+    /// splits that several streams had committed before.
     fn pieces(&self) -> impl Iterator<Item = &Loaded> {
         let whole: BTreeMap<(usize, usize), usize> = self
             .loaded

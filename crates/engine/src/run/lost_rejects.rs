@@ -1,4 +1,4 @@
-//! A resumed run whose folder lacks some rejects of earlier attempts.
+//! Handles a resumed run whose folder lacks some rejects of earlier attempts.
 
 use inrush_rows::plural::counted;
 use tokio::runtime::Runtime;

@@ -5,7 +5,7 @@
 //!    └─ nothing is left to do ──> report
 //! ```
 //!
-//! Other processes may load ([`shares`]); all other steps are those of one.
+//! Other processes may take part in `load` ([`shares`]); one process does all other steps.
 //!
 //! A driver implements the steps that only it can do ([`LoadSteps`]). [`prepared`] has the state of a run and the work
 //! that is kept from earlier attempts, [`lost_rejects`] finds kept work that must be loaded again, [`first_rows`] reads

@@ -68,7 +68,7 @@ pub trait DriverRun: DerefMut<Target = PreparedRun<Self::Plan>> {
     /// The account of a unit's kept rows; zero if nothing is kept.
     fn kept_account(&self, unit: UnitPlace) -> Account;
 
-    /// True if a split that was committed at once is kept. Of a fed split, ranges are kept instead.
+    /// True if a split that was committed at once is kept. If the split is fed, its ranges are kept instead.
     fn has_split(&self, split: SplitPlace) -> bool;
 
     /// The kept ranges of text of a fed split.
@@ -163,8 +163,8 @@ pub fn begin<R: DriverRun>(
     Ok(())
 }
 
-/// Begins to load a share of a run that another process holds: the counters start at zero, since each process counts its own
-/// rows, and files of rejects that a process has left which was stopped in one of these units are removed.
+/// Begins to load a share of a run that another process holds: the counters start at zero, since each process counts
+/// its own rows, and files of rejects are removed that a stopped process has left in one of these units.
 pub fn begin_share<R: DriverRun>(
     run: &mut R,
     work: &[WorkItem],

@@ -79,7 +79,7 @@ pub fn of_run<S: LoadSteps>(
     gathering.report(facts, run.plan.server(), options, done)
 }
 
-/// What became of the rows of a target that keeps versions.
+/// A note about the rows that a target with versions got.
 fn versions_note(table: &TableReport) -> Option<String> {
     let rows = table.versions?;
     Some(format!(
@@ -98,7 +98,7 @@ fn member_notes(table: &TableReport) -> impl Iterator<Item = String> {
     let added = table.members.iter().filter(|members| members.added > 0);
     added.map(|members| {
         format!(
-            "flow {}: {} added to {}, for keys that it did not have",
+            "flow {}: {} added to {}, for keys that it lacked",
             table.flow,
             match members.added {
                 1 => "1 member was".to_owned(),
@@ -148,7 +148,8 @@ pub fn of_loaded<P: RunPlan>(
     )
 }
 
-/// Says in the report of the run of the mark that nothing is new. The rejects of that run do not count for this command.
+/// Turns the report of the run that set the mark into a report that says that nothing is new. The rejects of that run
+/// do not count for this command.
 pub fn say_nothing_new<P: RunPlan>(report: &mut RunReport, loaded: &AlreadyLoaded<P>) {
     let sentences = &loaded.plan.facts().nothing_new;
     if !sentences.is_empty() {

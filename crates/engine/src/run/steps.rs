@@ -28,7 +28,7 @@ pub trait LoadSteps: Sized {
     type Committed: CommittedUnits<Self::Run>;
     /// The tasks of the switch, which follow from these facts.
     type Tasks;
-    /// What the attempts to publish know of each other.
+    /// The state that the attempts to publish share.
     type Attempts<'c>
     where
         Self: 'c;
@@ -162,7 +162,7 @@ pub trait JoinSteps<R> {
 
 /// The result of [`LoadSteps::prepare`].
 pub enum Preparation<R: DriverRun> {
-    /// These very files are loaded already, according to the ledger.
+    /// According to the ledger, exactly these files are loaded already.
     AlreadyLoaded(Box<AlreadyLoaded<R::Plan>>),
     /// There is something to do.
     Run(Box<R>),
@@ -206,7 +206,7 @@ pub struct SwitchedTarget {
     pub partitions: Vec<PartitionReport>,
     /// Rows that replaced others of the same key, for an upsert.
     pub rows_updated: Option<u64>,
-    /// What became of its rows as versions, for an upsert with `scd`.
+    /// For an upsert with `scd`: the numbers of its rows that became new versions, and of the others.
     pub versions: Option<VersionsReport>,
     /// The members that its lookups have added to their references.
     pub members: Vec<MembersReport>,

@@ -23,7 +23,7 @@ use crate::run::plan::RunPlan;
 use crate::run::prepared::{DriverRun, work_left};
 use crate::run::steps::LoadSteps;
 
-/// Between two looks for results. The hosts share a folder and nothing else that could tell.
+/// The time between two looks for results. The hosts share only a folder, so nothing can announce a result.
 const LOOK_EVERY: Duration = Duration::from_millis(100);
 
 /// Divides the work that is left, has other processes load it, and waits until all of it is in the ledger. Units that several
@@ -116,8 +116,8 @@ fn tell<R: DriverRun>(context: &RunContext<'_, R>, missing: usize, silence_max: 
         let path = context.run.folder.path().join(PLAN_FILE);
         context.notice(&Event::Note {
             text: format!(
-                "waits for {}: on each host, `inrush join PACKAGE {} --share N` loads one; gives up if no process shows \
-                 life for {} s",
+                "waits for {}: on each host, `inrush join PACKAGE {} --share N` loads one; the \
+                 run fails if no process shows life for {} s",
                 counted(missing as u64, "share"),
                 path.display(),
                 silence_max.as_secs()
@@ -126,7 +126,7 @@ fn tell<R: DriverRun>(context: &RunContext<'_, R>, missing: usize, silence_max: 
     }
 }
 
-/// Holds the rejects of all hosts against the limit. Each host has held its own against it; only the ledger has all.
+/// Compares the rejects of all hosts with the limit. Each host has compared only its own; the ledger has all of them.
 pub fn judge_rejects<R: DriverRun>(
     run: &R,
     committed: &impl CommittedUnits<R>,

@@ -12,7 +12,7 @@ pub struct Division {
     pub shares: Vec<Vec<WorkItem>>,
 }
 
-/// Divides work, which stays in its order, into shares of about the same bytes.
+/// Divides work into shares of about the same size in bytes. The order within a share stays that of the work.
 pub fn divide<F: PlannedFlow>(work: Vec<WorkItem>, flows: &[F], count: usize) -> Division {
     let is_own = |item: &WorkItem| flows[item.flow].units()[item.unit].is_shared();
     let (own, others): (Vec<WorkItem>, Vec<WorkItem>) = work.into_iter().partition(is_own);
@@ -22,7 +22,7 @@ pub fn divide<F: PlannedFlow>(work: Vec<WorkItem>, flows: &[F], count: usize) ->
     }
 }
 
-/// Each piece goes to the share that has the fewest bytes so far; of equal ones to the one with the fewest pieces.
+/// Each piece goes to the share with the fewest bytes so far; among equal shares, to the one with the fewest pieces.
 fn balanced(work: Vec<WorkItem>, count: usize) -> Vec<Vec<WorkItem>> {
     let mut shares: Vec<(u64, Vec<WorkItem>)> = vec![(0, Vec::new()); count];
     for item in work {

@@ -15,22 +15,22 @@ pub enum ShareError {
     File {
         /// `read` or `write`.
         doing: &'static str,
-        /// Which one.
+        /// The path of the file.
         path: PathBuf,
         /// The error of the system.
         source: io::Error,
     },
-    /// A file in the run's folder is not what its name says.
+    /// A file in the run's folder does not have the content that its name promises.
     #[error("{} cannot be understood: {source}", path.display())]
     Form {
-        /// Which one.
+        /// The path of the file.
         path: PathBuf,
         /// The position of the error.
         source: serde_json::Error,
     },
     /// The plan has a form that this version does not know.
     #[error(
-        "{} has form {form} of a plan, and this Inrush reads form {PLAN_VERSION}", path.display()
+        "{} is a plan in form {form}, but this Inrush reads form {PLAN_VERSION}", path.display()
     )]
     PlanVersion {
         /// The plan.
@@ -42,7 +42,7 @@ pub enum ShareError {
     },
     /// The plan was written by another version of Inrush.
     #[error(
-        "{} was written by Inrush {wrote}, and this is Inrush {}", path.display(), env!("CARGO_PKG_VERSION")
+        "{} was written by Inrush {wrote}, but this is Inrush {}", path.display(), env!("CARGO_PKG_VERSION")
     )]
     InrushVersion {
         /// The plan.
@@ -51,7 +51,7 @@ pub enum ShareError {
         wrote: String,
     },
     /// The plan does not lie in the folder of its run, where rejects and results belong.
-    #[error("{} is the plan of run {run}, and does not lie in that run's folder", path.display())]
+    #[error("{} is the plan of run {run}, but is not in that run's folder", path.display())]
     Moved {
         /// The plan.
         path: PathBuf,
@@ -99,14 +99,14 @@ pub enum ShareError {
         pipe: String,
     },
     /// Another process would read another snapshot.
-    #[error("flow `{flow}` reads {input} at a snapshot, and another host would read another one")]
+    #[error("flow `{flow}` reads {input} at a snapshot, and another host would read a different snapshot")]
     Snapshot {
         /// The flow.
         flow: String,
         /// The table.
         input: String,
     },
-    /// The hosts together rejected more rows than are accepted.
+    /// All hosts together rejected more rows than the limit allows.
     #[error(
         "flow `{flow}`: all hosts together rejected {rejected} rows; the limit is {limit}; nothing was switched"
     )]

@@ -84,7 +84,7 @@ pub fn load_share<S: LoadSteps>(
     for piece in &gathering.loaded {
         account.add(&piece.account);
     }
-    // If all units were kept, the result of the earlier process that loaded them has more to tell.
+    // If all units were kept, the earlier process that loaded them has written a more complete result.
     if units_kept < units.len() || files.result(share)?.is_none() {
         files.write(share, &gathering.share(holder()))?;
     }

@@ -5,14 +5,14 @@
 //! load_share (each host)                      └──> plans the package again, compares ──> joins ──> loads its share ──> result
 //! ```
 //!
-//! The remaining work of a run is divided into [shares](divide). The plan is sent ([`sent_plan`]) as the facts that
+//! The remaining work of a run is divided into [shares](divide). The sent plan ([`sent_plan`]) has only the facts that
 //! decide what a row becomes and where it is counted: the run's record, the digest of its package and targets, the key
-//! of each unit, and its splits. The host that loads a share makes a plan of the same package from the same files, and
-//! goes on only if its plan has the same units. So no type of a plan has to be sent: a file is opened, and a secret
-//! resolved, where it is used.
+//! of each unit, and its splits. The host that loads a share plans the same package with the same files, and continues
+//! only if its plan has the same units. So the types of a plan are never sent: each host opens files and resolves
+//! secrets itself.
 //!
-//! A [result](share_result) comes back as a file in the run's folder, which all hosts see. The ledger alone says which rows are
-//! loaded; a result adds the facts that only the process knew that loaded them: times, changed values, the first rejects.
+//! A [result](share_result) comes back as a file in the run's folder, which all hosts see. Only the ledger says which
+//! rows are loaded. A result adds facts that only the loading process knew: times, changed values, the first rejects.
 
 pub(crate) mod coordinate;
 mod divide;

@@ -51,7 +51,8 @@ pub struct SentFlow {
     pub units: Vec<SentUnit>,
 }
 
-/// A unit of it. The key is a digest of the target, of all that shapes its rows, and of its splits with their files.
+/// A unit of the plan. The key is a digest of the target, of all settings that shape its rows, and of its splits with
+/// their files.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SentUnit {
     /// Its key.
@@ -161,7 +162,7 @@ impl SentPlan {
             return differs("the package has another name, or other targets");
         }
         if package_digest(package) != self.package_digest {
-            return differs("the package, or a value that is put into it, is not the same");
+            return differs("the package, or the value of a parameter, is not the same");
         }
         if targets_digest != self.targets_digest {
             return differs("the columns of a target, or their types, are not the same");
@@ -205,7 +206,7 @@ fn settle_flow<F: PlannedFlow>(flow: &mut F, sent: &SentFlow) -> Result<(), Shar
     let differs = |what: String| Err(ShareError::Differs { what });
     if units.len() != sent.units.len() {
         return differs(format!(
-            "{target} has {} units here, and {} there: the files, or their sizes, are not the same",
+            "{target} has {} units here, but {} there: the files, or their sizes, are not the same",
             units.len(),
             sent.units.len()
         ));

@@ -6,7 +6,8 @@ use serde::{Deserialize, Serialize};
 use crate::pipeline::results::LoadedPieces;
 use crate::report::StreamReport;
 
-/// The result of a share that is loaded completely. Its rows are in the ledger; this is what the ledger does not say.
+/// The result of a share that is loaded completely. Its rows are in the ledger; the result has the facts that the
+/// ledger does not have.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub struct ShareResult {
     /// The process, in words.

@@ -9,12 +9,12 @@ use serde::{Deserialize, Serialize};
 use super::driver_sums::{BatchSums, DriverSums};
 use super::error::Difference;
 
-/// The columns of a target with what is summed up of each, in the order of the batches.
+/// The columns of a target, and the sums that are computed over each, in the order of the batches.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ColumnSums {
     /// Names of the columns.
     pub names: Vec<String>,
-    /// What is summed up of each column.
+    /// The form of the sums of each column.
     pub forms: Vec<ColumnForm>,
 }
 
@@ -33,7 +33,7 @@ impl ColumnSums {
         }
     }
 
-    /// The measures of all columns, each with the index of its column and in words.
+    /// The measures of all columns: for each, the index of its column and its name.
     pub fn measures(
         forms: impl Iterator<Item = ColumnForm>,
     ) -> impl Iterator<Item = (usize, &'static str)> {

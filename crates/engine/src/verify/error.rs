@@ -68,8 +68,8 @@ pub enum VerifyError {
         /// All ranges of the file.
         ranges: String,
     },
-    /// Ranges cover a file, but other bytes were read than it has.
-    #[error("{file}: its ranges read {read} bytes, and it has {size}; nothing was switched")]
+    /// The ranges cover the file, but the number of bytes read differs from its size.
+    #[error("{file}: {read} bytes were read from its ranges, but it has {size}; nothing was switched")]
     Bytes {
         /// The file.
         file: String,
@@ -109,7 +109,7 @@ pub enum VerifyError {
     #[error(
         "{table}: the rows in the database differ from the rows sent; nothing was switched{}{}",
         lines(rows), if columns.is_empty() {
-            "\n  every column has the values sent, but in other rows".to_owned()
+            "\n  every column has the values that were sent, but in other rows".to_owned()
         } else {
             lines(columns)
         }
@@ -151,7 +151,7 @@ pub enum VerifyError {
         file: String,
         /// The text that the trailer begins with.
         starts_with: String,
-        /// What the file has instead.
+        /// What is wrong with the end of the file.
         why: &'static str,
     },
     /// A record follows a trailer.
@@ -170,10 +170,10 @@ pub enum VerifyError {
         /// The field.
         field: String,
     },
-    /// Rows that a target refused are not found again in the files.
+    /// Rows that a target refused cannot be found again in the files.
     #[error(
-        "{target} refused {} of {table}, and the files do not have {} where they were loaded from; \
-         nothing was switched", inrush_rows::plural::counted(*rows, "row"),
+        "{target} refused {} of {table}, but the files no longer have {} at the places from which \
+         they were loaded; nothing was switched", inrush_rows::plural::counted(*rows, "row"),
         if *rows == 1 { "it" } else { "them" }
     )]
     RefusedRows {
@@ -278,9 +278,9 @@ impl VerifyError {
                     .to_owned()
             }
             VerifyError::Sums { .. } | VerifyError::Rows { .. } => {
-                "something changed values on the way into the staging table: a type, a domain or \
-                 another session; run `inrush cleanup`, then load again, with `verify = \"rows\"` where the \
-                 destination has it"
+                "a type, a domain or another session changed values on the way into the staging \
+                 table; run `inrush cleanup`, then load again, with `verify = \"rows\"` if the \
+                 destination supports it"
                     .to_owned()
             }
         }

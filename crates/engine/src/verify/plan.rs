@@ -30,7 +30,7 @@ pub struct VerifyColumn {
 }
 
 impl VerifyPlan {
-    /// True if rows are only counted, so that no value of them is needed.
+    /// True if rows are only counted, so that their values are not needed.
     pub fn only_counts(&self) -> bool {
         self.engine.is_none() && self.summed.is_empty()
     }

@@ -1,5 +1,5 @@
-//! Measurements made by hand: each case says what its streams did, in shares of the time, and what their backends and
-//! connections were seen doing.
+//! Builds measurements for tests: each case gives the activities of its streams in shares of the time, and the observed
+//! states of their backends and connections.
 #![allow(dead_code, reason = "each test file uses some")]
 
 use inrush_verdict::{
@@ -402,7 +402,7 @@ pub struct Tcp {
     pub is_loopback: bool,
 }
 
-/// A healthy connection in a rack, whose receiver is slower than it.
+/// A healthy connection in a rack, faster than its receiver.
 pub const RACK: Tcp = Tcp {
     busy: 0.9,
     receiver: 0.8,
@@ -437,7 +437,7 @@ pub fn expect(run: &Run, cause: Cause) -> Verdict {
     verdict
 }
 
-/// What to do about the first cause.
+/// The advice for the first cause.
 #[track_caller]
 pub fn advice(verdict: &Verdict) -> &Advice {
     verdict.advice.as_ref().expect("something helps")

@@ -15,7 +15,7 @@ const PATIENCE: Duration = Duration::from_secs(2);
 
 /// The sessions of a run's streams.
 pub struct SessionSamples {
-    /// Calls of it block, so a blocking thread has it during a call. `None` after an error.
+    /// Its calls block, so each runs on a blocking thread, which owns the sampler meanwhile. `None` after an error.
     sampler: Option<Box<dyn SessionSampler>>,
     kind: ServerKind,
     why_not: Option<String>,
@@ -125,7 +125,7 @@ impl Backends for SessionSamples {
         Box::pin(async { Some((self.total().await, 0)) })
     }
 
-    /// The sessions are threads of a server's process, so the system has no figures of one of them.
+    /// The server runs its sessions as threads of one process, so the system has no figures for a single session.
     fn cpu_us(&self, _: usize) -> Option<(u64, u64)> {
         None
     }

@@ -1,5 +1,5 @@
-//! `verify = "sums"`: the sums of all rows that were sent, by the ledger, against the destination's own sums of the rows that
-//! are staged.
+//! `verify = "sums"`: compares the sums of all rows that were sent, from the ledger, with the destination's own sums of
+//! the staged rows.
 
 use inrush_destination::OpenRun;
 
@@ -8,7 +8,8 @@ use crate::error::Error;
 use crate::ledger::SplitRecord;
 use crate::verify::{Difference, ExactSum, VerifyError};
 
-/// The sums of the rows that were sent, for each flow that is verified so. Records are added as the ledger gives them.
+/// The sums of the rows that were sent, for each flow with `verify = "sums"`. Records are added in the order in which
+/// the ledger returns them.
 #[derive(Debug, Default)]
 pub struct SentSums {
     flows: Vec<Option<FlowSums>>,
@@ -16,7 +17,7 @@ pub struct SentSums {
 
 #[derive(Debug)]
 struct FlowSums {
-    /// The number of rows, then the sums of the columns, then those that somebody promised.
+    /// The number of rows, then the sums of the columns, then the sums that are compared with promised numbers.
     sums: Vec<ExactSum>,
     /// Every split has brought its sums.
     is_complete: bool,

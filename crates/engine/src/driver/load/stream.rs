@@ -29,7 +29,7 @@ use crate::run::prepared::DriverRun;
 
 /// A stream and its connection to the destination. Every call blocks, so its futures are never pending.
 pub struct ContractStream<'a> {
-    /// What the run shares.
+    /// The context that all streams of the run share.
     pub context: &'a ContractContext<'a>,
     /// The stream's gauge.
     pub gauge: &'a Gauge,

@@ -27,7 +27,7 @@ pub struct Resolved {
 pub struct ReadColumns {
     /// The columns.
     pub columns: Vec<Column>,
-    /// Indexes of those that are loaded as they are. They are the first of the loaded columns.
+    /// Indexes of the read columns that are loaded unchanged. They come first among the loaded columns.
     pub passed: Vec<usize>,
     /// The steps.
     pub steps: BoundSteps,

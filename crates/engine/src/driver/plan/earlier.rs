@@ -298,7 +298,7 @@ fn refuse_lost_ledger(
     Ok(())
 }
 
-/// Passes each range of each file that a run has switched in.
+/// Reports to `files` each range of each file that a run has switched in.
 fn see_switched(
     destination: &dyn Destination,
     run: &PastRun,

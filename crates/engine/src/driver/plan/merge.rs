@@ -56,7 +56,7 @@ impl<'a> AskedMerge<'a> {
             if current.column_type != Some(ColumnType::Bool) {
                 return Err(self.refusal(
                     &format!(
-                        "has the type {} in `{name}`, and `scd.current` is a boolean",
+                        "has the type {} in `{name}`, but `scd.current` needs a boolean",
                         current.sql
                     ),
                     "give the column the type boolean",
@@ -79,7 +79,7 @@ impl<'a> AskedMerge<'a> {
         ) {
             return Err(self.refusal(
                 &format!(
-                    "has the type {} in `{}`, and versions begin at a moment",
+                    "has the type {} in `{}`, but versions begin at a time",
                     from.sql, from.name
                 ),
                 "give the column the type timestamptz",
@@ -97,7 +97,7 @@ impl<'a> AskedMerge<'a> {
         if to.not_null {
             return Err(self.refusal(
                 &format!(
-                    "refuses NULL in `{}`, which marks the current version",
+                    "has NOT NULL on `{}`, where NULL marks the current version",
                     to.name
                 ),
                 "make the column without NOT NULL",

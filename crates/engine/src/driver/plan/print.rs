@@ -25,7 +25,7 @@ const BOUNDS_SHOWN: usize = 8;
 const SPLITS_SHOWN: usize = 3;
 
 impl ContractPlan {
-    /// All that decides what the run does, one line each: its digest is the hash of the plan.
+    /// Everything that decides what the run does, one line each. The plan's hash is the digest of these lines.
     pub fn outline(&self) -> Vec<String> {
         let mut steps = Vec::new();
         if self.settings.asks_to_analyze() {

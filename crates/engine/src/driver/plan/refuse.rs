@@ -28,11 +28,11 @@ pub fn filled(flow: &ContractFlow) -> Result<(), PlanError> {
     };
     match (&flow.facts, flow.target.mode) {
         (Some(facts), WriteMode::Create) if facts.has_rows => refuse(
-            "has rows already, and mode = \"create\" wants a target that is new or empty",
+            "has rows already, but mode = \"create\" needs a target that is new or empty",
             "use mode = \"append\" to add to them, or mode = \"replace\"",
         ),
         (None, WriteMode::Append) => refuse(
-            "does not exist, and mode = \"append\" adds to a table that does",
+            "does not exist, but mode = \"append\" needs an existing table",
             "check the name, or use mode = \"create\"",
         ),
         _ => Ok(()),

@@ -34,8 +34,8 @@ impl<'a> UnitIndex<'a> {
         Some((flow as usize, unit as usize))
     }
 
-    /// The place of the unit that a record is of. `None` if the plan does not have it, or if another program wrote the
-    /// record.
+    /// The place of the unit to which a record belongs. `None` if the plan does not have it, or if another program
+    /// wrote the record.
     pub fn place_of(&self, record: &LedgerRecord) -> Option<UnitPlace> {
         let (flow, unit) = self.find(&record.unit_key())?;
         let split_count = self.flows[flow].units[unit].splits.len();

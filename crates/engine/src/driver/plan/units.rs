@@ -124,7 +124,7 @@ impl PlannedUnit for RangeUnit {
         self.is_shared
     }
 
-    /// Several streams keep busy with several splits, or with one that is fed to them.
+    /// Several streams help only if there are several splits, or one split that is fed to all of them.
     fn share_if_useful(&mut self, _: &dyn Source) -> Result<bool, SourceError> {
         let is_useful = self.splits.len() > 1 || !self.fed_if_shared.is_empty();
         let is_shared = is_useful && self.filling != Filling::OneStream;
@@ -161,7 +161,7 @@ pub fn resume(flows: &mut [ContractFlow], kept: &UnitAccounts, in_parts: &BTreeS
 pub struct UnitPlanner<'a> {
     /// Lays them out.
     pub destination: &'a dyn Destination,
-    /// What it can do.
+    /// The abilities of the destination.
     pub abilities: &'a Abilities,
     /// The run's key.
     pub run_key: &'a RunKey,

@@ -23,7 +23,7 @@ use crate::preflight::result::{PreflightReport, PreflightStep, StepFound};
 use crate::preflight::{MeasuringTime, PreflightOptions, findings, sample_batches, steps};
 
 /// Why rows are not written, if no [`Scratch`] can be made.
-const NO_SCRATCH: &str = "the destination has no second place for a trial load";
+const NO_SCRATCH: &str = "the destination has no other place for a trial load";
 
 /// A plan that is measured.
 pub struct ContractPreflight<'a> {
@@ -105,7 +105,7 @@ impl MeasuredDestination for ContractPreflight<'_> {
             };
             let mut flows = flows.iter_mut();
             flows.try_for_each(|found| take(&scratch, found, measuring_time))?;
-            Ok("no row of the sample came so far")
+            Ok("no row of the sample reached this step")
         });
         match measured {
             Ok(why_not) => Ok(why_not.to_owned()),

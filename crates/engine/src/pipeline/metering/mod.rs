@@ -93,7 +93,7 @@ pub struct Subjects<'a> {
     pub feeds: Vec<(String, &'a dyn FedSource)>,
     /// The rows come from a database.
     pub reads_database: bool,
-    /// Ask the source's servers what the sessions do from which the streams read.
+    /// Ask the source's servers about the sessions from which the streams read.
     pub samplers: Vec<Arc<dyn SessionSampler>>,
     /// The server's side, if the destination has a server.
     pub backends: Option<Box<dyn Backends + 'a>>,

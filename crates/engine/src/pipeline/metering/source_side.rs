@@ -42,7 +42,7 @@ pub struct SourceSide<'a> {
     cost_us: AtomicU64,
 }
 
-/// What is known of the sessions of one stream.
+/// The figures of the sessions from which one stream reads.
 #[derive(Default)]
 struct StreamSide {
     tally: BackendTally,

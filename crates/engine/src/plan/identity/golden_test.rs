@@ -1,4 +1,4 @@
-//! Descriptions and keys as they were when their version began.
+//! Holds descriptions and keys to those with which the present version began.
 //!
 //! If a test fails here, every stopped run of such a package would be loaded again from the beginning after an upgrade.
 //! If that is not intended, restore the description.

@@ -181,7 +181,8 @@ mod tests {
         assert!(told.contains(": 1 unit starts again"), "{told}");
     }
 
-    /// Another program made these digests by the rule. They must not change, because a stopped run is resumed by them.
+    /// These digests were computed by another program that follows the same rule. They must not change, because a
+    /// stopped run is resumed by them.
     #[test]
     fn a_unit_is_named_by_its_splits_in_their_order() {
         let split = |name: &str, size_bytes| {
@@ -218,7 +219,7 @@ mod tests {
         );
         assert!(!is_of_another_version(&key));
         assert!(is_of_another_version(&range_key(&UnitKey::new("0.1"), 0)));
-        // Of a unit with several splits, a key also names the split.
+        // If a unit has several splits, a key also names the split.
         let second = part_key(&unit, 2);
         let second_range = range_key(&second, 4_194_304);
         assert_eq!(second.as_str(), format!("{unit}-2"));

@@ -1,4 +1,5 @@
-//! The steps of a flow before its columns have types: the columns that their expressions use, and those that they derive.
+//! The steps of a flow before its columns have types: the columns that their expressions use, and the columns that they
+//! derive.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -127,7 +128,7 @@ impl<'a> AskedSteps<'a> {
         self.named.contains(&column.to_ascii_lowercase())
     }
 
-    /// True if a step makes rows of this column, so that it is no column of these rows.
+    /// True if a step turns this column into rows, so that these rows no longer have it.
     pub fn unpivots(&self, column: &str) -> bool {
         self.flow.unpivots(column)
     }
@@ -162,7 +163,7 @@ impl<'a> AskedSteps<'a> {
         let planned = Staged::plan(&steps, &columns, &self.specs)
             .map_err(|errors| faults::of_package(self.package, self.flow, errors))?;
         let loaded = self.loaded(&planned, target, target_name)?;
-        // The flows beside it are not planned yet, so it is settled later which of them reports.
+        // The flows of the other outputs are not planned yet, so it is decided later which of them reports.
         let output = self.flow.output_number.map(|_| OutputPart {
             flow: self.package.index_of(self.flow),
             reports: true,
@@ -277,7 +278,7 @@ fn spec(step: &Step) -> Option<StepSpec> {
     })
 }
 
-/// The output that a flow loads, and those beside it; `None` if it has no outputs.
+/// The output that a flow loads, and the other outputs of its source; `None` if it has no outputs.
 fn output_spec(flow: &Flow) -> Option<StepSpec> {
     let kept = (flow.output_number? as usize).checked_sub(1)?;
     let conditions = flow.outputs.iter().map(|output| output.when.clone());

@@ -53,7 +53,7 @@ impl BoundSteps {
         &self.derived
     }
 
-    /// A derived column as the target has it.
+    /// A derived column as a column of the target.
     pub fn column(derived: &DerivedTarget, column_type: ColumnType, nullable: bool) -> Column {
         Column {
             nullable,
@@ -138,7 +138,7 @@ fn describe(flow: &Flow, planned: &Staged, evaluator: &Evaluator) -> Description
         .say("steps", steps.map(step).collect::<Vec<Value>>());
     if let Some(number) = flow.output_number {
         let conditions = flow.outputs.iter().map(|output| json!(output.when));
-        // A row that no output takes matters only to the flow that reports it.
+        // Only the flow that reports the rows that no output takes depends on this.
         said.say("outputs", conditions.collect::<Vec<Value>>())
             .say("output", number)
             .say_unless("each", flow.each, &false)
@@ -166,8 +166,8 @@ fn step((step, planned): (&Step, &StagedStep)) -> Value {
         memory_bytes_max: _,
         unpivot,
     } = step;
-    // Its rows are described by their digest. Runs add members themselves, so a reference that gets them is described by its name:
-    // the number of a key stays the same.
+    // Its rows are described by their digest. A reference to which runs add members changes with each run, so it is
+    // described by its name; the number of a key stays the same.
     let reference = match planned {
         StagedStep::Lookup(planned) if planned.members().is_some() => Some(json!(lookup)),
         StagedStep::Lookup(planned) => Some(json!(planned.spec.reference.digest())),

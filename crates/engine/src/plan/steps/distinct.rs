@@ -55,7 +55,7 @@ pub fn refuse_source(
             "write its data to a file first, and load the file".to_owned(),
         ),
         false => (
-            format!("the rows of {name} come in an order that the database need not keep"),
+            format!("the database may return the rows of {name} in another order each time"),
             query_hint(keys, input.places_by()),
         ),
     };
@@ -71,8 +71,8 @@ pub fn refuse_source(
 /// How to keep the first rows of a database without the step. All databases that are read have `row_number`.
 fn query_hint(keys: &[String], places_by: Option<&str>) -> String {
     let query = format!(
-        "in the place of the step, number the rows of each key in a `query`, by row_number() OVER (PARTITION BY {} ORDER BY ...), and \
-         keep those with the number 1",
+        "remove the step, and read from a `query` that numbers the rows of each key by \
+         row_number() OVER (PARTITION BY {} ORDER BY ...) and keeps those with the number 1",
         keys.join(", ")
     );
     match places_by {

@@ -35,9 +35,9 @@ pub struct StepPlan {
     pub planned: Arc<Staged>,
     /// The columns that are read.
     pub read: Vec<Column>,
-    /// For each column that is loaded, how it is filled.
+    /// The origin of each column that is loaded.
     pub after: Vec<AfterSteps>,
-    /// What the package says of them, for the identity of units.
+    /// The description of the steps, for the identity of units.
     pub description: Description,
     /// The output that the flow loads, if rows go to several.
     pub output: Option<OutputPart>,
@@ -53,7 +53,7 @@ pub struct OutputPart {
     pub reports: bool,
     /// A row goes to each output that takes it.
     pub each: bool,
-    /// No other flow reads these rows: they are those that the target of this output has refused before.
+    /// No other flow reads these rows: a replay loads rows that only the target of this output has refused.
     pub is_alone: bool,
 }
 

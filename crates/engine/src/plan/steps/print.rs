@@ -82,7 +82,7 @@ pub fn lines(steps: &StepPlan) -> Vec<String> {
                     typed(&step.named),
                     match otherwise {
                         Otherwise::Reject => "rows for which it is false are rejected",
-                        Otherwise::Warn => "rows for which it is false are counted, and loaded",
+                        Otherwise::Warn => "rows for which it is false are counted and loaded",
                         Otherwise::Fail => "a row for which it is false fails the load",
                     }
                 ));
@@ -106,13 +106,13 @@ fn taken(outputs: &OutputSpec) -> String {
     let when = when.map(|text| one_line(&text));
     match (when, outputs.each || outputs.kept == 0) {
         (None, true) => "takes all rows".to_owned(),
-        (None, false) => "takes the rows that are left".to_owned(),
+        (None, false) => "takes the remaining rows".to_owned(),
         (Some(when), true) => format!("takes rows with {when}"),
-        (Some(when), false) => format!("takes rows that are left, with {when}"),
+        (Some(when), false) => format!("takes remaining rows with {when}"),
     }
 }
 
-/// What happens to the rows that the output does not get.
+/// Words for what happens to rows that the output does not take.
 fn untaken(outputs: &OutputSpec, reports: bool) -> &'static str {
     let takes_all = outputs.conditions.contains(&None);
     match (takes_all || !outputs.rejects, reports) {

@@ -203,7 +203,7 @@ impl ReadReference<'_> {
                 let type_name = known.type_name(detail)?;
                 let column_type = TypeName::parse(type_name).and_then(|it| it.column_type());
                 let column_type = column_type.ok_or_else(|| {
-                    let what = format!("`{own}` has the type {type_name}, which steps cannot use");
+                    let what = format!("`{own}` has the type {type_name}, which steps do not support");
                     self.refused(
                         name,
                         &what,
@@ -323,7 +323,7 @@ impl ReadReference<'_> {
             return Err(self.refused(
                 name,
                 &what,
-                "use unmatched = \"reject\", and add the members before",
+                "use unmatched = \"reject\", and add the members before the load",
             ));
         }
         let is_number = |column: &&InputColumn| {
@@ -359,7 +359,7 @@ impl ReadReference<'_> {
             ),
             ReferenceFault::Disk { .. } => (
                 fault.to_string(),
-                "make room there, name another folder by TMPDIR, or raise memory_bytes_max of the lookup",
+                "make room there, name another folder with TMPDIR, or raise memory_bytes_max of the lookup",
             ),
             ReferenceFault::TooLarge { limit, rows } => (
                 format!(

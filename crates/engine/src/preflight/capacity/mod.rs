@@ -1,8 +1,8 @@
 //! Calculates the resources for a load of some size within some time, and its time with other resources. It simulates
 //! the pieces of work over streams, with the costs that a preflight has measured. It does no I/O.
 //!
-//! Here are the costs, the questions and the answers. [`simulation`] deals the pieces of work to the streams, and
-//! [`assumptions`] says what is taken for granted.
+//! Here are the costs, the questions and the answers. [`simulation`] assigns the pieces of work to streams, and
+//! [`assumptions`] lists what is assumed.
 
 mod assumptions;
 mod simulation;
@@ -37,16 +37,16 @@ pub struct CostsFound {
     pub piece_bytes: f64,
     /// Seconds of a piece in addition to its rows: making its table, counting, indexes, COMMIT.
     pub beside_s: f64,
-    /// The share of this time, without the flush, in which the server computes, 0 to 1; absent if it was not measured.
+    /// The share of `beside_s`, without the flush, in which the server computes, 0 to 1; absent if it was not measured.
     #[serde(default)]
     pub beside_cpu_share: Option<f64>,
     /// The part of `beside_s` until the server has flushed its writes.
     pub flush_s: f64,
     /// Seconds before the streams begin.
     pub before_s: f64,
-    /// Seconds after the last stream, of the switch and ANALYZE.
+    /// Seconds of the switch and ANALYZE, after the last stream has ended.
     pub after_s: f64,
-    /// The part of them that does not grow with the text: ANALYZE reads a sample of a table, however large it is.
+    /// The part of `after_s` that does not grow with the text: ANALYZE reads a sample of a table of any size.
     #[serde(default)]
     pub after_fixed_s: f64,
     /// Bytes of text of this load.
@@ -313,7 +313,7 @@ mod tests {
         // 10 flushes of 0.02 s at the same time, together 28 s; 0.5 s before, and a switch of 100 times the text, 50 s.
         let now = pieces(None);
         assert!((now.predicted_s - 1078.5).abs() < 1.0, "{now:?}");
-        // 10 pieces are as many as in the preflight, and so is the switch: 1,000 + 0.28 + 0.5 + 0.5 s.
+        // 10 pieces, as in the preflight, so the switch takes as long: 1,000 + 0.28 + 0.5 + 0.5 s.
         let ten = pieces(Some(10.0));
         assert!((ten.predicted_s - 1001.28).abs() < 0.1, "{ten:?}");
         assert!(
@@ -356,7 +356,7 @@ mod tests {
             (slower_s - usual_s - 20.0 * 0.18).abs() < 0.01,
             "{slower_s}"
         );
-        // All 26 GB that are written pass the disk, however many streams there are.
+        // The disk has to write all 26 GB, for any number of streams.
         let (bound_s, limit) = with(1e8, 8, 1.3);
         assert!((bound_s - (260.0 + 1.5)).abs() < 0.01, "{bound_s}");
         assert_eq!(limit, "what the server's disk writes");
@@ -402,7 +402,7 @@ mod tests {
         // Two streams of 100 MB/s need 13 s of CPU for a gigabyte: two cores could carry 154 MB/s, but carried 130.
         assert!((predicted(130e6, 2.0, 2) - 10e9 / 130e6).abs() < 0.01);
         assert!((predicted(130e6, 1.0, 2) - 10e9 / 65e6).abs() < 0.01);
-        // With many cores they are the limit, and reach as large a share of 200 MB/s.
+        // With many cores the streams are the limit, and reach the same share of 200 MB/s.
         assert!((predicted(130e6, 1e3, 2) - 10e9 / (200e6 * 13.0 / 15.384_615)).abs() < 0.01);
         // Nothing disturbs one stream alone.
         assert!((predicted(130e6, 1e3, 1) - 100.0).abs() < 0.01);

@@ -1,10 +1,10 @@
-//! The time of a load with given resources: its pieces of work are dealt to streams ([`model::schedule`]).
+//! The time of a load with given resources: its pieces of work are assigned to streams ([`model::schedule`]).
 //!
 //! A stream is as fast as one stream was here, until a shared resource is used up: cores of the loader and of the
-//! server, the network, the disks. Each of them carries as many bytes of text per second as its cost for a byte allows.
-//! Two things are not costs of a byte. A piece ends with a COMMIT that waits until its writes are on the disk, as long
-//! as the disk needs for them. And if all streams together were slower here than the sum of their speeds alone, or than
-//! their CPU allows, the same loss is assumed ([`CostsFound::efficiency`]).
+//! server, the network, the disks. The cost of a byte limits how many bytes of text per second each resource can carry.
+//! Two effects do not depend on bytes. Each piece ends with a COMMIT that waits until its writes are on the disk. And
+//! if all streams together were slower here than the sum of their single speeds, or slower than their CPU allows, the
+//! same loss is assumed ([`CostsFound::efficiency`]).
 
 use inrush_rows::quantity::counted;
 
@@ -14,11 +14,11 @@ use crate::preflight::model::{self, Beside, Speed, WorkPiece};
 /// Streams at most.
 const STREAMS_MAX: usize = 1024;
 
-/// Pieces that are simulated at most; more of them are taken together.
+/// The most pieces that are simulated; if there are more, several are simulated as one.
 const PIECES_MAX: f64 = 4096.0;
 
 /// The name of the disk in answers.
-const DISK_WRITTEN: &str = "what the server's disk writes";
+const DISK_WRITTEN: &str = "the writes of the server's disk";
 
 impl CostsFound {
     /// The fewest streams with which a load takes at most one percent longer than with more streams.
@@ -31,7 +31,7 @@ impl CostsFound {
     /// Seconds of a load, and what limits it.
     pub(super) fn time(&self, size_bytes: f64, streams: usize, with: &Resources) -> (f64, String) {
         let load_s = self.simulate(size_bytes, streams, with);
-        // Whatever is written while pieces are loaded or committed: all of it passes the disk.
+        // All bytes that are written while pieces are loaded or committed pass through the disk.
         let written = self.written_per_text();
         let disk_s = with
             .disk_write_bytes_s
@@ -56,7 +56,7 @@ impl CostsFound {
     fn simulate(&self, size_bytes: f64, streams: usize, with: &Resources) -> f64 {
         let wanted = (size_bytes / self.piece_bytes.max(1.0)).round().max(1.0);
         let count = wanted.min(PIECES_MAX);
-        // Pieces that are taken together have the seconds of all of them.
+        // Pieces that are simulated as one take the sum of their seconds.
         let together = wanted / count;
         let server_s = (self.beside_s - self.flush_s).max(0.0) * self.crowding(streams, with);
         let piece = WorkPiece {
@@ -106,9 +106,9 @@ impl CostsFound {
         for_a_core(streams, with) / for_a_core(self.streams, &self.here)
     }
 
-    /// The speed of all streams together here, as a share of the sum of their speeds alone or of what the cores could
-    /// carry. The kernel, the server's background processes and whatever else is at work have the rest, and streams
-    /// wait for each other.
+    /// The measured speed of all streams together, as a share of the sum of their single speeds, or of what the cores
+    /// could carry. The rest goes to the kernel, to background processes of the server, to other programs, and to
+    /// streams that wait for each other.
     pub(super) fn efficiency(&self) -> f64 {
         let Some(all_bytes_s) = self.all_bytes_s.filter(|_| self.streams > 1) else {
             return 1.0;
@@ -129,7 +129,7 @@ impl CostsFound {
         caps
     }
 
-    /// The same while rows are sent: what is written to tables reaches the disk later, and the WAL at once.
+    /// The same while rows are sent: writes to tables reach the disk later, writes to the WAL at once.
     fn row_caps(&self, with: &Resources) -> Vec<(f64, &'static str)> {
         let mut caps = self.caps_but_disk(with);
         caps.extend(carried(
@@ -144,7 +144,7 @@ impl CostsFound {
         self.caps_at(with, self.efficiency())
     }
 
-    /// The same if cores carry only this share of what they could.
+    /// The same if the cores deliver only this share of their capacity.
     fn caps_at(&self, with: &Resources, share: f64) -> Vec<(f64, &'static str)> {
         let loader_s = self.loader_cpu_s_per_gb / 1e9;
         let server_s = self.server_cpu_s_per_gb.map(|seconds| seconds / 1e9);
@@ -165,7 +165,7 @@ impl CostsFound {
             (
                 with.disk_read_bytes_s,
                 Some(self.read_per_text),
-                "what the disk of the files reads",
+                "the reads from the disk of the files",
             ),
         ];
         caps.into_iter()
@@ -190,11 +190,11 @@ impl CostsFound {
                 self.beside_s
             ),
             (_, (cap, what)) if cap < rate => format!(
-                "{what}: they carry {:.0} MB/s of text here, and {:.0} MB/s are needed",
+                "{what}: {:.0} MB/s of text are possible here, and {:.0} MB/s are needed",
                 cap / 1e6,
                 rate / 1e6
             ),
-            _ => "none: what this machine has is enough".to_owned(),
+            _ => "none: the resources of this machine are enough".to_owned(),
         };
         NeedsFound {
             within_s,
@@ -220,14 +220,14 @@ fn carried(
     Some((have / cost, what))
 }
 
-/// The resource that carries the least; without any, all that there is.
+/// The resource that carries the least; without a limited resource, an unlimited one.
 fn least(caps: Vec<(f64, &'static str)>) -> (f64, &'static str) {
     caps.into_iter()
         .min_by(|one, other| one.0.total_cmp(&other.0))
         .unwrap_or((f64::MAX, ""))
 }
 
-/// The fewest streams with which something holds, that holds with more of them as well.
+/// The smallest number of streams for which `holds` is true. It must then be true for every larger number, too.
 fn fewest(holds: impl Fn(usize) -> bool) -> Option<usize> {
     if !holds(STREAMS_MAX) {
         return None;

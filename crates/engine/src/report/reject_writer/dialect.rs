@@ -50,7 +50,7 @@ pub fn header_line(names: &[String], dialect: &Dialect) -> Vec<u8> {
     line
 }
 
-/// The names at the positions of their fields, as far as they fit.
+/// The names at the positions of their fields. A name that is too long is cut off.
 fn fixed_header_line(names: &[String], fixed: &FixedWidth, dialect: &Dialect) -> Vec<u8> {
     let mut line = vec![b' '; fixed.record_length() as usize];
     for (name, field) in names.iter().zip(&fixed.fields) {

@@ -175,7 +175,7 @@ fn what_only_its_file_ends_swallows_nothing() {
         let found = kept(dialect, None, &rejects);
         let names: Vec<_> = found.iter().map(|(name, _)| name.as_str()).collect();
         assert_eq!(names, ["f.1", "f.1.last", "f.1.last2"]);
-        // When it is loaded again, each row is the same row.
+        // If the file is loaded again, each row has the same bytes.
         assert_eq!(
             read_again(dialect, &found[0].1),
             vec![ordinary.raw.clone(); 3]
