@@ -38,7 +38,7 @@ pub struct Change {
     pub rows_before: u64,
     /// The table that keeps the replaced rows, quoted; `None` if they are not kept.
     pub kept: Option<String>,
-    /// That table is dropped when the same package replaces rows of the target, and keeps these, again.
+    /// That table is dropped when the same package again replaces rows of the target and keeps them.
     pub until_next: bool,
     /// Earlier runs that lost their rows in the target, and the numbers of these rows.
     pub gone: Vec<(RunId, u64)>,

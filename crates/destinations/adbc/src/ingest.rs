@@ -52,7 +52,7 @@ impl Ingest {
             Ok(()) => Ok(()),
             Err(Abandoned) => Err(match self.join() {
                 Err(error) => session.refused(DOING, &error),
-                // DuckDB's driver takes an error of a reader for the end of its rows.
+                // DuckDB's driver treats an error of the reader as the end of its rows.
                 Ok(_) if session.is_interrupted() => Error::Interrupted,
                 Ok(_) => Error::Refused {
                     doing: DOING.to_owned(),

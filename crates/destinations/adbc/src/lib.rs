@@ -4,8 +4,8 @@
 //! into one staging table for each target, in the target's schema. All streams append to it. A unit is one transaction
 //! that also inserts the unit's row into the ledger, so both are committed or neither. [`publish`] renames staging to
 //! the target, or copies its rows, for all targets in one transaction. If a target then refuses a row, its units are
-//! loaded again, [carefully](careful). The ledger has what was done to each target ([`changes`]), so that a run can be undone
-//! ([`mod@undo`]).
+//! loaded again, [carefully](careful). The ledger records the change of each target ([`changes`]), so that a run can be
+//! undone ([`mod@undo`]).
 //!
 //! The differences between databases are in [`quirks`], one entry for each. Besides, only [`carry`] (Arrow types),
 //! [`types`] and [`catalog`] (type names and existing tables) distinguish drivers.

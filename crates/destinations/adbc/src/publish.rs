@@ -49,7 +49,7 @@ pub fn publish(
     Ok(switch.published)
 }
 
-/// A publish, as far as it is done.
+/// A publish in progress.
 struct Switch<'a> {
     run: &'a AdbcRun,
     reached: &'a dyn Fn(PublishStep),
@@ -141,7 +141,7 @@ struct Fill<'a> {
     staged: u64,
     /// The target before.
     state: TargetState,
-    /// What became of its rows in a merge.
+    /// The counts of its merged rows, if rows were merged.
     merged: Option<MergedRows>,
     change: Change,
 }

@@ -102,8 +102,8 @@ fn duckdb(column_type: &ColumnType) -> Option<String> {
 }
 
 /// SQLite decides by words in a type's name how values are converted: a type with `TEXT` or `CHAR` keeps text as it is.
-/// Other columns convert text that looks like a number. So dates and UUIDs, which never do, get their usual type names;
-/// decimals and JSON, which may, get a name with TEXT.
+/// Other columns convert text that looks like a number. Dates and UUIDs never look like one, so they get their usual
+/// type names; decimals and JSON may, so they get a name with TEXT.
 fn sqlite(column_type: &ColumnType) -> Option<String> {
     Some(match column_type {
         ColumnType::Bool => "BOOLEAN".to_owned(),

@@ -1,5 +1,5 @@
-//! Undoes a run, in one transaction: tables that it made go, tables that it filled are empty again, and rows that it
-//! replaced and kept are put back.
+//! Undoes a run in one transaction: tables that it created are dropped, tables that it filled become empty again, and
+//! rows that it replaced and kept are put back.
 //!
 //! Rows of one run cannot be distinguished from others in the same table. So the undo refuses a run that added rows to
 //! others, and a run whose target was loaded or changed since: then the target does not have exactly the rows of the run.

@@ -1,8 +1,8 @@
 //! Takes the rows of a run out of its tables again.
 //!
 //! Each file of a table has the rows of one run. So a table's next generation is made without the files of the run, and
-//! exchanged with the table as in a publish. A table that the run made goes, unless it has other rows meanwhile. A run that
-//! replaced rows is refused, because those are not kept.
+//! exchanged with the table as in a publish. A table that the run created is removed, unless it has got other rows
+//! since. A run that replaced rows is refused, because those are not kept.
 //!
 //! # After a crash
 //!
@@ -107,7 +107,7 @@ pub(super) fn undo(
     Ok(undone)
 }
 
-/// Locks all tables. Those who hold one of them have the time of the request to let it go.
+/// Locks all tables. Waits for locks that others hold, at most for the time in the request.
 fn lock_tables(root: &Root, stored: &StoredRun, request: &UndoRequest<'_>) -> Result<Vec<Lock>> {
     let paths = stored.targets.iter().map(|target| Path::new(&target.path));
     let begun = Instant::now();
@@ -164,7 +164,7 @@ fn plan<'a>(
                 "its file {} is not in table {name} any more, so something else has rewritten the table",
                 gone.display()
             ),
-            "delete the rows by what wrote the table since",
+            "delete the rows with the program that wrote the table since",
         ));
     }
     let has_others = table
@@ -227,7 +227,7 @@ impl TakeOut<'_> {
         Ok(kept.folder.display().to_string())
     }
 
-    /// Makes the next generation, and returns its folder; nothing is made if the table goes.
+    /// Makes the next generation, and returns its folder; nothing is made if the table is removed.
     fn build(&self, root: &Root, options: &Options, record: &RunRecord) -> Result<PathBuf> {
         let staging = root.staging(record.run_id);
         let folder = staging.join(&self.target.staging).with_extension("next");

@@ -5,7 +5,7 @@
 //! The call takes only numbers, and the file is open while it is borrowed.
 #![expect(
     unsafe_code,
-    reason = "sync_file_range, which no crate in use has safe"
+    reason = "sync_file_range, for which no crate in use has a safe function"
 )]
 
 use std::fs::File;

@@ -23,7 +23,7 @@ pub struct AddedPartitions {
     function: String,
     /// The first values of the partitions.
     literals: Vec<String>,
-    /// The partitions are dealt to these filegroups in turn.
+    /// The partitions are assigned to these filegroups in turn.
     filegroups: Vec<String>,
 }
 

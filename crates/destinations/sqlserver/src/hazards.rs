@@ -30,7 +30,7 @@ pub fn of_load(
 ) -> Result<Vec<Finding>> {
     let mut found = Vec::new();
     if server.is_babelfish {
-        // Its files and its log are those of PostgreSQL.
+        // Babelfish has the files and the log of PostgreSQL.
         return Ok(found);
     }
     let asked = RecoveryModel::ask(session);

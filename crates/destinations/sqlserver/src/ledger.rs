@@ -126,7 +126,7 @@ impl Ledger {
         Ok(found.into_iter().next())
     }
 
-    /// Who holds the runs that are loading, or whose rows are being changed at this moment; of one package or of all.
+    /// The holders of runs that are loading, or whose rows another session is changing now; of one package or of all.
     /// Uncommitted rows are read, so that this never waits.
     pub fn holders(
         &self,
@@ -340,7 +340,7 @@ impl Ledger {
     }
 
     /// Holds the run's row until the transaction ends, and fails if another process has taken over or ended the run.
-    /// Streams share the row; who takes the run over waits for their transactions.
+    /// Streams share the row; a process that takes the run over waits for their transactions.
     pub fn fence(&self, session: &mut SqlSession, record: &RunRecord) -> Result<()> {
         let rows = session.rows(READING, &self.fence_statement(record.run_id))?;
         let row: Vec<String> = rows

@@ -23,7 +23,7 @@ pub struct Options {
     pub switch: bool,
     /// New tables are clustered columnstores.
     pub columnstore: bool,
-    /// The partitions of new tables are dealt to these filegroups in turn; to PRIMARY if there are none.
+    /// The partitions of new tables are assigned to these filegroups in turn; to PRIMARY if there are none.
     pub filegroups: Vec<String>,
 }
 

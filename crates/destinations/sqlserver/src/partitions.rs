@@ -181,7 +181,7 @@ impl NewPartitions {
         }))
     }
 
-    /// The statements that make function and scheme, dealing the partitions to these filegroups in turn.
+    /// The statements that make function and scheme. The partitions are assigned to these filegroups in turn.
     pub fn create_statements(&self, filegroups: &[String]) -> [String; 2] {
         let name = sql::identifier(&self.name);
         let primary = ["PRIMARY".to_owned()];

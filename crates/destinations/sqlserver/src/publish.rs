@@ -1,9 +1,10 @@
 //! The switch: staged rows become part of all targets, in one transaction.
 //!
-//! A target that is new is the staging table, renamed: no row is moved. Into a target that exists, partitions that are empty
-//! get their rows by SWITCH, which moves no row either, and so does a whole table; the others get them by
-//! `INSERT ... SELECT`. Rows that are replaced are removed before, by TRUNCATE or DELETE. Readers wait for the transaction;
-//! with READ_COMMITTED_SNAPSHOT on, those of a target that gets more rows by INSERT do not. They never see a part.
+//! A target that is new is the staging table, renamed: no row is moved. If the target exists, its empty partitions get
+//! their rows by SWITCH, which moves no row either, and so does a whole table that is empty. All other rows are copied
+//! by `INSERT ... SELECT`. Rows that are replaced are first removed, by TRUNCATE or DELETE. Readers wait for the
+//! transaction. With READ_COMMITTED_SNAPSHOT on, readers of a target do not wait if rows are only added to it by
+//! INSERT. No reader sees a part of the rows.
 //!
 //! SWITCH waits for its lock at low priority: statements that come later are not held up by its waiting.
 
@@ -24,7 +25,8 @@ use crate::staging::Staging;
 use crate::steps::{self, FillStep};
 use crate::ways::{self, Way};
 
-/// A minute, as sessions of a run wait for other locks; then the switch gives up, and the session that holds the lock goes on.
+/// One minute, the usual wait of a run for locks. Then the switch gives up, and the session that holds the lock
+/// continues.
 const LOW_PRIORITY: &str =
     "WITH (WAIT_AT_LOW_PRIORITY (MAX_DURATION = 1 MINUTES, ABORT_AFTER_WAIT = SELF))";
 
@@ -64,7 +66,7 @@ pub fn publish(
     Ok(published)
 }
 
-/// What the transaction of the switch did.
+/// The effects of the switch's transaction.
 struct Switched {
     published: Published,
     /// The targets that got rows by INSERT ... SELECT, by their places in the plan.
@@ -136,7 +138,7 @@ struct Filling<'a> {
 }
 
 impl Filling<'_> {
-    /// Fills the target. Returns its number of rows then, if that is known without counting them.
+    /// Fills the target. Returns the number of rows that it then has, if that is known without counting them.
     fn fill(&mut self, way: &Way) -> Result<Option<u64>> {
         let staging = self.staging;
         let target = &staging.plan.name;

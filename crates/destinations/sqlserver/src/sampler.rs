@@ -1,4 +1,4 @@
-//! The sampler asks the server what the sessions of a run's streams do. The verdict is made of the answers.
+//! Asks the server what the sessions of a run's streams do. The answers are evidence for the verdict.
 
 use inrush_destination::{Error, FileBytes, Result, SessionSampler};
 use inrush_tdsclient::{SessionWatch, WatchError};

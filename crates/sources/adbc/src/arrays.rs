@@ -1,4 +1,4 @@
-//! Makes values of a driver what the converters expect: texts are UTF-8, and infinite dates are the text of them.
+//! Turns values of a driver into those that the converters expect: texts that are UTF-8, and text for infinite dates.
 
 use std::sync::Arc;
 
@@ -85,8 +85,8 @@ fn is_utf8<T: ByteArrayType>(texts: &GenericByteArray<T>) -> bool {
     str::from_utf8(&bytes[first..last]).is_ok() && offsets.iter().all(begins)
 }
 
-/// Dates and timestamps of DuckDB: as they are, or the text of all of them if there is an infinite one among them, for which
-/// Arrow has no number.
+/// Dates and timestamps of DuckDB: unchanged, or all of them as text if one is infinite, because Arrow has no number
+/// for it.
 pub fn plain_or_text(array: ArrayRef) -> ArrayRef {
     match array.data_type() {
         DataType::Date32 => text_if_infinite::<Date32Type>(array, i32::MAX),

@@ -42,7 +42,7 @@ pub enum Vendor {
 
 /// An open database.
 pub struct Database {
-    /// Which one it is.
+    /// The kind of the database.
     pub vendor: Vendor,
     /// Its kind and place, without secrets.
     pub described: String,
@@ -206,7 +206,7 @@ impl Database {
     }
 }
 
-/// A text that no other opening has: a database without a file may have changed at any time.
+/// A text that differs for each opening, because a database without a file may have changed at any time.
 fn never_the_same() -> String {
     static COUNT: AtomicU64 = AtomicU64::new(0);
     let now = SystemTime::now().duration_since(UNIX_EPOCH);

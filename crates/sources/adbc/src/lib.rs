@@ -8,8 +8,9 @@
 //! - A file of SQLite is opened for reading only, by one connection, in one transaction that is open as long as the source. It
 //!   shows the file at one moment, whatever is written meanwhile. If the file has no write-ahead log, this transaction keeps
 //!   every writer from its COMMIT, so further connections show the same moment, and the ranges of a key are read by several.
-//! - Of other databases nothing is known. They are read by one connection in one transaction; the plan says that Inrush cannot
-//!   tell whether it shows one moment. Several connections read ranges of a key only if `max_connections` is set.
+//! - Nothing is known about other databases. They are read by one connection in one transaction; the plan says that
+//!   Inrush cannot tell whether it shows one moment. Several connections read ranges of a key only if `max_connections`
+//!   is set.
 //!
 //! No file is ever created.
 //!
@@ -25,10 +26,10 @@
 //! settings ask for their text: `tags::text`. SQLite has no types of columns, only of values: the values of a column must be of
 //! the type that its declaration means, and other rows become rejects ([`sqlite`]).
 //!
-//! # Is it what it was?
+//! # Changes since an earlier run
 //!
-//! The state of an input is that of its file: inode, size and times, also of the write-ahead log. Of a database without a file
-//! it is different each time, so that what was loaded is read again and compared.
+//! The state of an input is that of its file: inode, size and times, also of the write-ahead log. For a database
+//! without a file it differs each time, so the loaded rows are read again and compared.
 
 mod arrays;
 mod columns;

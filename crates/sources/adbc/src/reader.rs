@@ -172,7 +172,7 @@ impl<'a> RangeReader<'a> {
         let Some(partition) = self.partitions.next() else {
             return Ok(false);
         };
-        // The rows of the partition before end before their connection is used again.
+        // The previous partition is closed before its connection is used again.
         self.watched = None;
         self.answer = None;
         let start = Instant::now();

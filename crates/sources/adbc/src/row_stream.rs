@@ -152,7 +152,7 @@ impl RowStream {
             false => Ok(()),
             true => Err(input_error(
                 Path::new(NAME),
-                "its rows were read already, and it gives them once",
+                "its rows were read already, and can be read only once",
                 "call inrush.load again, with a new stream",
             )),
         }

@@ -53,7 +53,7 @@ pub struct Reading {
     pub database: Arc<Database>,
     /// The pace of all readers.
     pub pace: Arc<Pace>,
-    /// Asked when reads have to end.
+    /// The stop that ends reads.
     pub stop: Stop,
 }
 
@@ -74,7 +74,7 @@ impl AdbcSource {
             ..settings.clone()
         };
         let refused = |doing: &str, error: &_| database.refused(input, doing, error, stop);
-        // Before anything is looked at: what is written from here on is another state.
+        // Taken before anything is read: whatever is written later makes another state.
         let mark = database.mark();
         let mut session = database
             .connect()
@@ -244,8 +244,8 @@ impl AdbcSource {
         })
     }
 
-    /// The split of these row numbers. Its unit is the byte of the input's estimated size, each row having the same number of
-    /// them.
+    /// The split of these row numbers. Its range counts bytes of the input's estimated size, and each row has the same
+    /// number of bytes.
     fn split(&self, rows: std::ops::Range<u64>) -> SourceSplit {
         let row_bytes = self.reading.table.row_ids().map_or(0, |ids| ids.row_bytes);
         let range = rows.start.saturating_mul(row_bytes)..rows.end.saturating_mul(row_bytes);

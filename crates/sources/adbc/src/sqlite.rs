@@ -37,7 +37,7 @@ use crate::session::Session;
 use crate::table::{Block, Table};
 use crate::{Rows, Settings};
 
-/// A view of this session, which tells the declarations behind a query's columns.
+/// A view of this session. It shows the declarations of a query's columns.
 const VIEW: &str = "inrush_query";
 
 /// The columns of the statement before those of the table: 1 for our own first row, the number of the column whose value does

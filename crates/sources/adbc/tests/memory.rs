@@ -1,5 +1,5 @@
-//! The memory of the process while large tables are read. It is one test, for no other may run in the process. DuckDB is left out:
-//! it keeps what it has read of its file, up to its own limit.
+//! The memory of the process while large tables are read. It is the only test of this file, because no other may run in
+//! the process. DuckDB is left out: it keeps what it has read of its file, up to its own limit.
 
 mod case;
 

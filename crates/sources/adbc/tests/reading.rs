@@ -1,4 +1,4 @@
-//! These tests ask what the suite for sources does not: types, bad input, and what is never done to a file.
+//! Tests what the suite for sources does not: types, bad input, and that a file is never changed.
 
 mod case;
 

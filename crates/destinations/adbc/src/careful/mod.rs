@@ -8,8 +8,8 @@
 //! - a key: rows whose key is already in the target (unless its rows will be replaced) or in a unit that was staged
 //!   before; and if rows of the batch share a key, all of them except the first accepted one.
 //!
-//! If rows are merged into the target, only the key of the merge is tested, among the staged rows. Whether another key refuses
-//! a row depends on the rows that the merge changes before it: then the load fails.
+//! If rows are merged into the target, only the key of the merge is tested, among the staged rows. Other keys cannot be
+//! tested, because the merge changes rows of the target first; if one of them refuses a row, the load fails.
 //!
 //! The other rows go from the trial into staging. The trial is made and dropped in the transaction of the unit.
 

@@ -21,7 +21,7 @@ pub fn are_made_by(vendor: Vendor) -> bool {
     matches!(vendor, Vendor::DuckDb | Vendor::Sqlite)
 }
 
-/// What the database sums up of each column of a target.
+/// The form in which the database sums up each column of a target.
 pub fn forms(
     vendor: Vendor,
     session: &mut AdbcSession,

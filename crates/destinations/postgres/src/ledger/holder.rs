@@ -33,7 +33,7 @@ impl Ledger {
         session: &Session,
         run_key: &RunKey,
     ) -> Result<Option<Holder>, LedgerError> {
-        let doing = "looking who holds the run's lock";
+        let doing = "looking up who holds the run's lock";
         let rows = session
             .query(
                 "SELECT a.pid, coalesce(a.application_name, ''), coalesce(a.usename::text, '?'), \

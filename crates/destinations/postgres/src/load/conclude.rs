@@ -188,7 +188,7 @@ pub async fn in_file_order(
             reason: refusal.to_string(),
         });
         let is_ordered = |record: &UnitRow| record.careful || !record.shared;
-        // Rows with the number of a member that others have added are loaded again with its number.
+        // If others have added a member meanwhile, our rows with another number for it are loaded again.
         let is_in_order = !has_members
             && records
                 .iter()

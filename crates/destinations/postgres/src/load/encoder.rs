@@ -88,7 +88,7 @@ impl Encoder {
     }
 }
 
-/// The batch with values in which this database's OIDs are in the place of another's.
+/// The batch, with the OIDs of the other database replaced by those of this one.
 fn with_own_oids(
     batch: &RecordBatch,
     shapes: &[(usize, NativeShape)],

@@ -1,4 +1,4 @@
-//! The collations that the columns of a new target get of the table that is read.
+//! The collations that the columns of a new target take over from the table that is read.
 
 use inrush_rows::column_policy::ValueSource;
 use inrush_source::ColumnCollation;
@@ -32,7 +32,7 @@ pub async fn take_over(
         .iter()
         .map(|(index, _)| resolved.catalog_types[*index].0);
     let types: Vec<u32> = types.collect();
-    // A collation is of an encoding, and `to_regcollation` finds those of this database.
+    // Each collation belongs to an encoding, and `to_regcollation` finds those for the encoding of this database.
     let sql = "SELECT t.typcollation <> 0, to_regcollation(n.name) IS NOT NULL \
          FROM unnest($1::text[], $2::oid[]) WITH ORDINALITY AS n (name, type, number) \
          JOIN pg_type AS t ON t.oid = n.type ORDER BY n.number";

@@ -47,7 +47,7 @@ pub struct ResolvedColumns {
 /// The columns before the steps of a flow.
 struct ReadColumns {
     columns: Vec<Column>,
-    /// Indexes of those that are loaded as they are. They are the first of the loaded columns.
+    /// Indexes of the read columns that are loaded unchanged. They come first among the loaded columns.
     passed: Vec<usize>,
     steps: BoundSteps,
 }

@@ -168,7 +168,7 @@ impl<'a> IndexPlanner<'a> {
             && !index.key_columns.iter().any(|name| name == column)
         {
             return Some(format!(
-                "it is unique, and lacks the column {column} by which the target is partitioned"
+                "it is unique, but lacks the column {column} by which the target is partitioned"
             ));
         }
         let texts = [Some(&index.definition), index.constraint.as_ref()];

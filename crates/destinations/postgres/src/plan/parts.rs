@@ -229,7 +229,7 @@ fn check_order(flow: &str, file: &dyn Input, cuts: &[Cut]) -> Result<(), PlanErr
             return Err(PlanError::Mismatch {
                 flow: flow.to_owned(),
                 what: format!(
-                    "{} is not in the order of its key: {} stands at byte {}, and {} at byte {}",
+                    "{} is not sorted by its key: {} is at byte {}, but {} is at byte {}",
                     file.name().display(),
                     words(&pair[0].key),
                     pair[0].start.byte_offset,

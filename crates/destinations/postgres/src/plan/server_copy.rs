@@ -174,7 +174,7 @@ async fn way(
     ways: &[Way],
 ) -> Result<Result<Way, String>, PlanFailure> {
     if let WireForm::Text { reason } = &columns.resolved.wire {
-        return Ok(Err(format!("it takes binary COPY alone, and {reason}")));
+        return Ok(Err(format!("it takes only binary COPY, but {reason}")));
     }
     let loaded = &columns.resolved.columns;
     if let Publish::Straight(_) = &publishing.publish {

@@ -13,7 +13,7 @@ use crate::quote::qualified;
 const ANALYZE_ONLY_VERSION: i32 = 180_000;
 
 /// True if a run analyzes its targets: unless the package says that it does not. Without statistics PostgreSQL plans
-/// queries of a new table badly until autovacuum comes by.
+/// queries of a new table badly until autovacuum has analyzed it.
 pub fn are_wanted(run: &RunSettings) -> bool {
     run.analyze.unwrap_or(true)
 }

@@ -352,7 +352,7 @@ pub fn lock(flow: &FlowPlan) -> Option<String> {
     Some(format!("LOCK TABLE {only}{name} IN {mode} MODE"))
 }
 
-/// The units as they are before they are loaded, and whether rows decide over the partition that a unit becomes. Bounds that
+/// The units before they are loaded, and whether the partition that a unit becomes depends on its rows. Bounds that
 /// depend on the rows are in angle brackets.
 fn tasks(flow: &FlowPlan) -> impl Iterator<Item = (UnitTask, bool)> + '_ {
     let attaches = matches!(

@@ -40,17 +40,17 @@ fn check_new(flow: &Flow, target: &FlowTarget<'_>) -> Result<(), PlanError> {
     if let Arrival::Straight(commit) = target.arrival {
         let setting = commit.setting();
         return Err(target.refusal(
-            format!("does not exist, and {setting} writes rows directly to an existing table"),
+            format!("does not exist, but {setting} writes rows directly to an existing table"),
             format!("check the name, or leave {setting} out"),
         ));
     }
     match flow.mode {
         Mode::Upsert => Err(target.refusal(
-            "does not exist, and mode = \"upsert\" merges into an existing table",
+            "does not exist, but mode = \"upsert\" merges into an existing table",
             "check the name, or use mode = \"create\" the first time",
         )),
         Mode::Append => Err(target.refusal(
-            "does not exist, and mode = \"append\" needs an existing table",
+            "does not exist, but mode = \"append\" needs an existing table",
             "check the name, or use mode = \"create\"",
         )),
         Mode::Create | Mode::Replace => Ok(()),
@@ -179,7 +179,7 @@ pub fn check_empty(target: &str, mode: Mode, facts: Option<&TableFacts>) -> Resu
     }
     Err(PlanError::Target {
         target: target.to_owned(),
-        what: "has rows already, and mode = \"create\" needs a new or empty target".to_owned(),
+        what: "has rows already, but mode = \"create\" needs a new or empty target".to_owned(),
         hint: "use mode = \"append\" to add to them, or empty the table yourself".to_owned(),
     })
 }

@@ -363,7 +363,7 @@ impl Step<'_> {
             Step::Run(statements) => Shown::statement(&**statements),
             Step::ExpectKeys => {
                 Shown::sketch(check(flow, &staging(), ["<first key>", "<last key>"]))
-                    .only_if("the first and the last row of the file tell its keys")
+                    .only_if("the first and the last row of the file show its keys")
             }
             Step::OpenServerCopy => match flow.fast_copy(&plan.settings, unit) {
                 Some(fast) => Shown::statement(fast.opening),
@@ -376,7 +376,7 @@ impl Step<'_> {
                     let (schema, table) = (&plan.settings.staging_schema, &unit.staging_table);
                     let drop = staging::drop_bounds_check(schema, table);
                     see(Shown::statement(drop)
-                        .only_if("a row has a key outside of it, or no row has one of its ends"));
+                        .only_if("a key is outside of it, or no row has its smallest or its largest key"));
                     Shown::sketch(copy).only_if("rows are left")
                 } else {
                     often(copy, range.len())
@@ -388,8 +388,8 @@ impl Step<'_> {
                 let needs_keys = flow.key.is_some() && unit.bounds.is_none();
                 let fast = flow.fast_copy(&plan.settings, unit);
                 let when = match fast.is_some_and(|fast| fast.key.is_some()) {
-                    true => "it has triggers, or neither a CHECK nor the COPY tells its keys",
-                    false if needs_keys => "it has triggers, or no CHECK tells its keys",
+                    true => "it has triggers, or neither a CHECK nor the COPY shows its keys",
+                    false if needs_keys => "it has triggers, or no CHECK shows its keys",
                     false => "it has triggers",
                 };
                 Shown::statement(&unit.measure).only_if(when)
@@ -398,7 +398,7 @@ impl Step<'_> {
             Step::Verify => Shown::statement(unit.verify.as_deref().unwrap_or_default()),
             Step::CheckKeys => {
                 Shown::sketch(check(flow, &staging(), ["<smallest key>", "<largest key>"]))
-                    .only_if("no such CHECK stands yet")
+                    .only_if("there is no such CHECK yet")
             }
             Step::ForgetSplits => Shown::sketch(format!(
                 "DELETE FROM {} WHERE run_id = <run> AND unit_key = <unit>",

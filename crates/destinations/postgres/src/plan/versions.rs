@@ -1,8 +1,8 @@
 //! Versions of rows: a target that is a slowly changing dimension of type 2.
 //!
-//! A version is valid from `valid_from` on and before `valid_to`, which is NULL in the current version. All versions of a run
-//! begin at one moment, the start of the run in the ledger, so a resumed run uses the same one. A unique index on the key of
-//! the current versions lets no two of one key exist, whoever writes.
+//! A version is valid from `valid_from` on and before `valid_to`, which is NULL in the current version. All versions of
+//! a run begin at one moment, the start of the run in the ledger, so a resumed run uses the same one. A unique index on
+//! the key of the current versions prevents two current versions of one key, whoever writes.
 
 use inrush_package::ScdColumns;
 use inrush_rows::column::{Column, ColumnType};
@@ -352,7 +352,7 @@ impl VersionMerge {
     }
 }
 
-/// The type of the columns with times. A date is refused, because two runs of a day could not be told apart.
+/// The type of the columns with times. A date is refused, because it cannot distinguish two runs of one day.
 fn time_type(
     target: &FlowTarget<'_>,
     facts: &TableFacts,
@@ -387,7 +387,7 @@ fn time_type(
             return refuse(
                 &from.name,
                 format!(
-                    "has the type {} in `{}`, and versions begin at a moment",
+                    "has the type {} in `{}`, but versions begin at a time",
                     from.resolved.sql, from.name
                 ),
                 "TYPE timestamptz".to_owned(),
@@ -408,7 +408,7 @@ fn time_type(
         return refuse(
             &to.name,
             format!(
-                "refuses NULL in `{}`, which marks the current version",
+                "has NOT NULL on `{}`, where NULL marks the current version",
                 to.name
             ),
             "DROP NOT NULL".to_owned(),
@@ -420,7 +420,7 @@ fn time_type(
             return refuse(
                 name,
                 format!(
-                    "has the type {} in `{name}`, and `scd.current` is a boolean",
+                    "has the type {} in `{name}`, but `scd.current` needs a boolean",
                     current.resolved.sql
                 ),
                 "TYPE boolean".to_owned(),

@@ -53,7 +53,7 @@ pub enum SwitchError {
         /// The target.
         target: String,
     },
-    /// The server counts other rows in the target than were loaded.
+    /// The number of rows that the server counts in the target differs from the number of loaded rows.
     #[error(
         "{target} has {} after the copy from staging, but {expected} were expected; nothing was \
          switched",

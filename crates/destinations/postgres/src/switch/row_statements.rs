@@ -13,7 +13,7 @@ pub enum RowStatements<'a> {
     Versions(&'a VersionRows<'a>, VersionCounts),
 }
 
-/// What becomes of rows that are merged as versions, counted before the merge.
+/// The numbers of rows that will be merged as versions, counted before the merge.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct VersionCounts {
     /// Rows without a current version.

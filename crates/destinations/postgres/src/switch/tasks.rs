@@ -35,7 +35,7 @@ pub struct TargetTask {
     pub rows_updated: Option<u64>,
     /// The names of the partitions that the target got, on all levels; set when it has them.
     pub new_partitions: Vec<String>,
-    /// What became of the rows as versions; set when they are merged.
+    /// The numbers of rows that were merged as versions; set when they are merged.
     pub versions: Option<VersionsReport>,
     /// The members that were added to references; set when they are.
     pub members: Vec<MembersReport>,

@@ -43,7 +43,7 @@ impl<'a> AskedMerge<'a> {
     pub fn claim(&self, facts: Option<&mut TargetFacts>) -> Result<(), PlanError> {
         let Some(facts) = facts else {
             return Err(self.refusal(
-                "does not exist, and mode = \"upsert\" merges rows into a table that does",
+                "does not exist, but mode = \"upsert\" merges rows into a table that does",
                 "check the name, or make the table with a unique index on its key",
             ));
         };

@@ -28,7 +28,7 @@ pub fn filled(flow: &ContractFlow) -> Result<(), PlanError> {
     };
     match (&flow.facts, flow.target.mode) {
         (Some(facts), WriteMode::Create) if facts.has_rows => refuse(
-            "has rows already, but mode = \"create\" needs a target that is new or empty",
+            "has rows already, but mode = \"create\" needs a new or empty target",
             "use mode = \"append\" to add to them, or mode = \"replace\"",
         ),
         (None, WriteMode::Append) => refuse(

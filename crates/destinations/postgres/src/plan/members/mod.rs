@@ -72,7 +72,7 @@ impl MemberTable {
         format!("m.run_id = {run} AND m.reference = {}", name.trim_start())
     }
 
-    /// The statement that notes the numbers of members that others have added.
+    /// The statement that records the numbers of members that others have added.
     pub fn find_existing(&self, reserved: &str, run: &str) -> String {
         let number = identifier(&self.number);
         format!(
@@ -143,7 +143,7 @@ impl Planner<'_> {
         if let Some(commit) = self.request.straight() {
             return Err(self.refused(
                 &format!(
-                    "members are added by the switch, and {} has none for its rows",
+                    "members are added by the switch, but {} has no switch for its rows",
                     commit.setting()
                 ),
                 format!("leave {} out", commit.setting()),
@@ -234,7 +234,7 @@ impl Planner<'_> {
         match type_sql {
             "smallint" | "integer" | "bigint" => Ok(Some(own.to_owned())),
             _ => Err(self.refused(
-                &format!("`{own}` of the target has the type {type_sql}, and members have integers as numbers"),
+                &format!("`{own}` of the target has the type {type_sql}, but members are numbered by integers"),
                 "make it an integer column",
             )),
         }
@@ -315,8 +315,8 @@ impl Planner<'_> {
             let required = facts.required.iter().map(String::as_str);
             return Err(self.refused(
                 &format!(
-                    "a member has only its key and its number, and {table} wants values for {}, which are NOT NULL without a \
-                     default",
+                    "a member has only its key and its number, but {table} needs values for {}, \
+                     which are NOT NULL without a default",
                     listed(required)
                 ),
                 "give these columns defaults, or allow NULL in them",

@@ -40,7 +40,7 @@ pub struct RouteNode {
     pub nodes: Vec<RouteNode>,
 }
 
-/// What becomes of a partition of the staging table.
+/// How a partition of the staging table becomes a part of the target.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Becomes {
     /// Its rows are copied into an existing partition of the target.
