@@ -61,7 +61,7 @@ def test_a_smaller_machine_for_both(newest_database: Database, inrush: Inrush) -
     slow = capacity(inrush, path, "--size", "100GB", "--what-if", "disk=1MB/s,streams=2")
     costs = slow["costs"]
     written = 100e9 * (costs["table_per_text"] + costs["wal_per_text"])
-    assert slow["limit"] == "what the server's disk writes"
+    assert slow["limit"] == "the writes of the server's disk"
     assert slow["predicted_s"] >= written / 1e6
 
 

@@ -179,7 +179,7 @@ def test_a_role_that_may_make_nothing_is_measured_without_the_server(
     path = write(inrush, database.server.url(database.name, role))
     report = found(inrush("preflight", path, "--json").expect(PREFLIGHT_FAILED))
     notes = {step["step"]: step.get("note") for step in report["steps"]}
-    assert notes["destination"] == "the role may make no table, not even a temporary one"
+    assert notes["destination"] == "the role may not create tables, not even temporary ones"
     assert report["prediction"] is None
 
 
@@ -538,7 +538,7 @@ def test_a_driver_s_destination_is_not_measured(inrush: Inrush) -> None:
     path = inrush.write("p.toml", package(connection, flow("t", rows, **settings)))
     report = found(inrush("preflight", path, "--json").expect(CLEAN))
     steps = {step["step"]: step for step in report["steps"]}
-    assert "the destination has no second place for a trial load" in steps["destination"]["note"]
+    assert "the destination has no other place for a trial load" in steps["destination"]["note"]
     assert steps["convert"]["one_bytes_s"] > 0
     assert report["prediction"] is None
 

@@ -335,10 +335,10 @@ def test_a_version_that_began_after_the_run_is_not_ended(merging: Place, inrush:
 UNSUITABLE = [
     ("no integer NOT NULL", "no integer", "allows NULL in `no`"),
     ("valid_from timestamptz NOT NULL, ", "", "has no column `valid_from`"),
-    ("valid_from timestamptz", "valid_from date", "versions begin at a moment"),
+    ("valid_from timestamptz", "valid_from date", "versions begin at a time"),
     ("valid_from timestamptz", "valid_from timestamp", "in `valid_to`, but "),
     ("valid_to timestamptz", "valid_to timestamptz NOT NULL", "marks the current version"),
-    ("is_current boolean", "is_current text", "is a boolean"),
+    ("is_current boolean", "is_current text", "needs a boolean"),
     ("is_current boolean NOT NULL", "is_current boolean, UNIQUE (land, no)", "only one version of"),
 ]
 

@@ -379,7 +379,7 @@ def test_another_plan_is_refused(hosts: Hosts) -> None:
         hosts.join(1, package=other).expect(USAGE, "makes another plan", "the package")
         copy = hosts.inrush.write("plan.json", written)
         moved = hosts.inrush("join", hosts.package, copy, "--share=1")
-        moved.expect(USAGE, "does not lie in that run's folder")
+        moved.expect(USAGE, "is not in that run's folder")
         hosts.inrush("join", hosts.package, "none.json", "--share=1").expect(FAILED, "none.json")
         assert not hosts.place.tables()
 
@@ -388,7 +388,7 @@ def test_another_plan_is_refused(hosts: Hosts) -> None:
         part.write_text(text + "1,more\n")
         hosts.join(1).expect(USAGE, "makes another plan", "part.3.csv")
         part.unlink()
-        hosts.join(1).expect(USAGE, "makes another plan", "5 units here, and 6 there")
+        hosts.join(1).expect(USAGE, "makes another plan", "5 units here, but 6 there")
         part.write_text(text)
         assert not hosts.place.tables()
         held.process.kill()

@@ -153,7 +153,7 @@ def test_it_can_be_given_up(found: Found) -> None:
         assert f"{hint}: inrush cleanup --run {found.run}" in left_alone.said
         found.inrush("run", PACKAGE).expect(FAILED, f"inrush cleanup --run {found.run}")
         status = found.inrush("status", PACKAGE).expect(CLEAN, found.run)
-        assert "its command is refused by this one" in status.output
+        assert "this version cannot resume it" in status.output
     found.inrush("cleanup", PACKAGE, "--run", found.run).expect(CLEAN, found.run)
     found.assert_nothing_staged()
     assert found.stopped_runs() == []

@@ -64,7 +64,7 @@ def test_rows_that_were_deleted_come_again_and_a_note_says_so(
 ) -> None:
     database.execute(f"CREATE TABLE events ({COLUMNS})")
     write(inrush, database.url, way)
-    said = "does not have the rows that an earlier run loaded"
+    said = "no longer has the rows that an earlier run loaded"
     assert said not in inrush("run", "package.toml").expect(CLEAN).said
     inrush("run", "package.toml").expect(CLEAN, "already loaded")
     database.execute(lost)

@@ -65,7 +65,7 @@ TRAILERS: dict[str, tuple[str, Value, str | None]] = {
         TRAILER | {"sum_fields": {"amount": 3}},
         "sum of `amount` = 8.21, but 8.2 were found",
     ),
-    "cut off": ("", TRAILER, "its last record does not begin so"),
+    "cut off": ("", TRAILER, "its last record begins with other text"),
     "no number": ("TRL|many\n", TRAILER, "is not a number"),
     "no such field": ("TRL\n", TRAILER, "is not a number"),
 }

@@ -199,7 +199,7 @@ def test_rows_without_places_of_their_own_are_refused(
     outcome.expect(
         USAGE,
         "step 1, `distinct_on`",
-        "an order that the database need not keep",
+        "in another order each time",
         "read a table, without `query` and `split_by`",
         "row_number() OVER (PARTITION BY k",
     )

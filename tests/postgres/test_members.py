@@ -276,7 +276,7 @@ BAD: dict[str, tuple[str, dict[str, Any], dict[str, Any], str]] = {
         "ALTER TABLE customers ALTER city DROP DEFAULT",
         {},
         {},
-        "wants values for `city`",
+        "needs values for `city`",
     ),
     "a view": (
         "ALTER TABLE customers RENAME TO c; CREATE VIEW customers AS SELECT * FROM c",

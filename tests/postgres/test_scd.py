@@ -111,10 +111,10 @@ def test_targets_that_cannot_keep_versions(newest_database: Database, inrush: In
         ("CREATE UNIQUE INDEX ON customer (land, no)", "only one version of each row"),
         ("ALTER TABLE customer ALTER no DROP NOT NULL", "allows NULL in `no`"),
         ("ALTER TABLE customer DROP valid_from", "has no column `valid_from`"),
-        ("ALTER TABLE customer ALTER valid_from TYPE date", "versions begin at a moment"),
+        ("ALTER TABLE customer ALTER valid_from TYPE date", "versions begin at a time"),
         ("ALTER TABLE customer ALTER valid_from TYPE timestamp", "`valid_to`, but timestamp"),
         ("ALTER TABLE customer ALTER valid_to SET NOT NULL", "marks the current version"),
-        ("ALTER TABLE customer ALTER is_current TYPE text", "is a boolean"),
+        ("ALTER TABLE customer ALTER is_current TYPE text", "needs a boolean"),
         ("ALTER TABLE customer ALTER city TYPE json USING NULL", "cannot be compared"),
         ("CREATE RULE keep AS ON UPDATE TO customer DO INSTEAD NOTHING", "INSERT or UPDATE rules"),
     ]:

@@ -119,9 +119,9 @@ def test_the_share_of_rejects_is_of_the_rows_that_are_made(
     assert outcome.report["account"]["rows_rejected"] == 100
     refused = inrush("rejects", "replay", outcome.report["run"])
     assert refused.status != CLEAN
-    assert "makes several rows of a record" in refused.said
+    assert "makes several rows of each record" in refused.said
     shown = inrush("rejects", "show", outcome.report["run"]).expect(CLEAN).output
-    assert "makes several rows of a record" in shown
+    assert "makes several rows of each record" in shown
     assert "rejects replay" not in shown
 
 

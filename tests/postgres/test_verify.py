@@ -52,7 +52,7 @@ LEDGER_FAULTS = {
     ),
     "a range has read too little": (
         "UPDATE inrush.shard SET bytes_read = bytes_read - 1 WHERE byte_start = 0",
-        "its ranges read",
+        "bytes were read from its ranges",
     ),
     "rows are counted in the wrong range": (
         "UPDATE inrush.shard SET rows_loaded = rows_loaded - 1, rows_read = rows_read - 1 "

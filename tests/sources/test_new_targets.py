@@ -267,7 +267,7 @@ def test_partitions_by_the_flow_get_the_indexes(
         if not more:
             copy[copy.index("every 3 month")] = "data"
         said = inrush(*copy).expect(CLEAN).said
-        assert "index t_pkey: it is unique, and lacks the column day" in said
+        assert "index t_pkey: it is unique, but lacks the column day" in said
         assert "does not get the primary key of the source (id)" in said
         own = "tablename = 't'"
         names = [row[1] for row in target.rows(INDEXES.format(own))]

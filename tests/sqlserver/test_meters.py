@@ -81,7 +81,7 @@ def test_a_missing_right_costs_the_figures_only(loads: Loads) -> None:
     outcome = loads().expect(CLEAN)
     report = outcome.report
     assert loads.ids() == [1, 2]
-    (note,) = [one for one in report["notes"] if "waited for is not known" in one]
+    (note,) = [one for one in report["notes"] if "sessions waited for" in one]
     assert "VIEW SERVER STATE" in note
     cause, evidence = _verdict(report)
     assert cause == "undecided" and "VIEW SERVER STATE" in evidence, report["verdict"]

@@ -2,7 +2,7 @@
 //!
 //! The loader is this test program itself, started again with `HOLD` set.
 
-#![expect(clippy::disallowed_macros, reason = "what it prints is its own")]
+#![expect(clippy::disallowed_macros, reason = "tests and examples print their own results")]
 
 mod common;
 

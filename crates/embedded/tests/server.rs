@@ -1,6 +1,6 @@
 //! Real servers: start, query, stop, kept folders, and failures.
 
-#![expect(clippy::disallowed_macros, reason = "what it prints is its own")]
+#![expect(clippy::disallowed_macros, reason = "tests and examples print their own results")]
 
 mod common;
 

@@ -345,5 +345,5 @@ fn changed(batch: &RecordBatch) -> RecordBatch {
         .collect();
     let mut columns = batch.columns().to_vec();
     columns[0] = Arc::new(changed);
-    RecordBatch::try_new(batch.schema(), columns).expect("the columns have the types of before")
+    RecordBatch::try_new(batch.schema(), columns).expect("the columns keep their types")
 }

@@ -29,7 +29,7 @@ forms! {
     quoted_newlines_without_its_name: "a.txt", "id,note\n1,\"two\nlines, and \"\"more\"\"\"\n2,plain\n3,\"x,y\"\n"
         => ", \" header", "id integer, note text", [];
     semicolons_with_decimal_commas: "a.csv", "name;amount\nAnn;1,5\nBob;2,25\nCy;10,0\n"
-        => "; \" header", "name text, amount text", ["are not written as their names tell", "numbers have commas"];
+        => "; \" header", "name text, amount text", ["are not written as their names suggest", "numbers have commas"];
     semicolons_without_header: "a.txt", "a;1,5\nb;2,7\nc;3,1\n"
         => "; \"", "column_1 text, column_2 text", ["numbers have commas"];
     only_decimal_commas: "a.txt", "1,5;2,5;3,5\n4,5;5,5;6,5\n7,5;8,5;9,5\n"
@@ -39,7 +39,7 @@ forms! {
     tsv_of_copy_without_its_name: "a.txt", "1\tAnn\t\\N\n2\t\\N\t2024-01-31\n3\ttab\\there\t2024-02-01\n"
         => "\\t \\ null \\N", "column_1 integer, column_2 text, column_3 date", [];
     tabs_with_quotes: "a.tsv", "id\tname\n1\t\"Ann\tLee\"\n2\t\"Bob\"\n3\tCy\n"
-        => "\\t \" header", "id integer, name text", ["are not written as their names tell"];
+        => "\\t \" header", "id integer, name text", ["are not written as their names suggest"];
     inches: "a.txt", "1|5\" disk|9.50\n2|3\" disk|8.25\n3|cable|1.00\n"
         => "|", "column_1 integer, column_2 text, column_3 numeric(15,2)", [];
     apostrophes: "a.txt", "1,'Ann, Lee',x\n2,'Bob',y\n3,'O''Hara',z\n"
@@ -85,7 +85,7 @@ forms! {
     header_of_two_lines: "a.csv", "id,amount\nno,EUR\n1,5\n2,6\n3,7\n"
         => ", \" header", "id text, amount text", ["only by its look", "set skip_lines = 1"];
     separator_line: "a.csv", "sep=;\r\nid;name\r\n1;Ann\r\n2;Bob\r\n3;Cy\r\n"
-        => "; \" header skip 1", "id integer, name text", ["are not written as their names tell"];
+        => "; \" header skip 1", "id integer, name text", ["are not written as their names suggest"];
     separator_line_decides: "a.txt", "\"SEP=|\"\n1,5|a,b\n2,6|c,d\n3,7|e,f\n"
         => "| \" skip 1", "column_1 text, column_2 text", ["numbers have commas"];
     separator_line_and_title: "a.csv", "sep=,\nSales\n\nid,name\n1,Ann\n2,Bob\n3,Cy\n"
@@ -99,7 +99,7 @@ forms! {
     doubled_backslashes_of_mysql: "a.txt", "1,C:\\\\new,x\n2,\\N,y\n3,d,z\n"
         => ", \\ null \\N", "column_1 integer, column_2 text, column_3 text", ["backslashes are taken as escapes"];
     paths_in_a_tsv: "a.tsv", "1\tC:\\dir\tx\n2\t\\N\ty\n3\tC:\\new\tz\n"
-        => "\\t \" null \\N", "column_1 integer, column_2 text, column_3 text", ["are not written as their names tell"];
+        => "\\t \" null \\N", "column_1 integer, column_2 text, column_3 text", ["are not written as their names suggest"];
     comments: "a.csv", "# made by x\n# at noon\nid,amount\n1,5\n2,6\n3,7\n"
         => ", \" header", "id integer, amount integer", [];
     header_behind_a_hash: "a.csv", "#id,amount\n1,5\n2,6\n3,7\n"
@@ -111,13 +111,13 @@ forms! {
     two_delimiters: "a.txt", "a,b|c,d|e\nf,g|h,i|j\nk,l|m,n|o\n"
         => ", \"", "column_1 text, column_2 text, column_3 text", ["`|` would cut the records into 3 fields as"];
     carets_around_commas: "a.csv", "1^Smith, John\n2^Doe, Jane\n3^Roe, Max\n"
-        => "^ \"", "column_1 integer, column_2 text", ["are not written as their names tell", "`,` would cut the records into 2 fields as"];
+        => "^ \"", "column_1 integer, column_2 text", ["are not written as their names suggest", "`,` would cut the records into 2 fields as"];
     tildes_around_commas: "a.txt", "1~Smith, John~x\n2~Doe, Jane~y\n3~Roe, Max~z\n"
         => "~ \"", "column_1 integer, column_2 text, column_3 text", [];
     tildes_and_quotes: "q.csv", "\"name\"~\"amount\"\n\"Ann\"~\"4,911,967.95\"\n\"Bob\"~\"5,911,967.95\"\n\"Cy\"~\"6,911,967.95\"\n"
-        => "~ \" header", "name text, amount text", ["are not written as their names tell"];
+        => "~ \" header", "name text, amount text", ["are not written as their names suggest"];
     tildes_and_some_quotes: "q.csv", "1~\"Ann, Lee\"\n2~\"Bob, Lee\"\n3~\"Cy, Lee\"\n"
-        => "~ \"", "column_1 integer, column_2 text", ["are not written as their names tell"];
+        => "~ \"", "column_1 integer, column_2 text", ["are not written as their names suggest"];
     exclamation_marks_around_commas: "a.txt", "1!Smith, John!x\n2!Doe, Jane!y\n3!Roe, Max!z\n"
         => "! \"", "column_1 integer, column_2 text, column_3 text", [];
     equals_and_quotes: "a.txt", "a=\"x,y\"\nb=\"z,w\"\nc=\"u,v\"\n"

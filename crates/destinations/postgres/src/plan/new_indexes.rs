@@ -325,7 +325,7 @@ mod tests {
             [
                 "index trigrams: the target lacks the operator class public.gin_trgm_ops USING gin (extension pg_trgm)",
                 "index nulls: NULLS NOT DISTINCT needs PostgreSQL 15 or later as the target",
-                "index unique: it is unique, and lacks the column day by which the target is partitioned",
+                "index unique: it is unique, but lacks the column day by which the target is partitioned",
                 "index odd: its definition is not a part of one statement",
             ]
         );

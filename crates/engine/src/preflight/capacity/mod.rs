@@ -359,7 +359,7 @@ mod tests {
         // The disk has to write all 26 GB, for any number of streams.
         let (bound_s, limit) = with(1e8, 8, 1.3);
         assert!((bound_s - (260.0 + 1.5)).abs() < 0.01, "{bound_s}");
-        assert_eq!(limit, "what the server's disk writes");
+        assert_eq!(limit, "the writes of the server's disk");
     }
 
     #[test]
