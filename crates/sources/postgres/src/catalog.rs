@@ -1,5 +1,5 @@
-//! The catalog is read when a source is opened: it tells relations, columns, the primary key, the range of an incremental
-//! load, and the ranges of a key.
+//! Reads the catalog when a source is opened: relations, columns, the primary key, the range of an incremental load,
+//! and the ranges of a key.
 
 use std::path::Path;
 
@@ -19,7 +19,7 @@ use crate::snapshot::{CATALOG_NAMES, USER_NAMES};
 use crate::structure::{self, StructureAsked};
 use crate::{Rows, Settings};
 
-/// What the catalog says of an input.
+/// The facts that the catalog has about an input.
 pub(crate) struct Looked {
     /// The relations that are read one by one.
     pub relations: Vec<Relation>,
@@ -29,7 +29,7 @@ pub(crate) struct Looked {
     pub primary_key: Vec<String>,
     /// The ranges of the key, if the rows are cut by one.
     pub keys: Option<KeyRanges>,
-    /// What a new target gets from the table, if anything is asked for.
+    /// The indexes and partitions that a new target gets from the table, if they are asked for.
     pub structure: Option<TableStructure>,
     /// Notes for the plan.
     pub notes: Vec<String>,
@@ -181,9 +181,9 @@ fn of_query(query: &str) -> Relation {
 struct FoundColumns {
     /// The columns to read, with their types.
     read: Vec<Column>,
-    /// All that there are.
+    /// All columns.
     all: Vec<FieldDescription>,
-    /// Those of the table, as the catalog has them; none of a query.
+    /// The columns of the table in the catalog; none for a query.
     of_table: Vec<ColumnFacts>,
 }
 
@@ -208,7 +208,7 @@ fn columns_of(
     // Names in the query are those of the user's own sessions. Nothing else runs in between.
     keeper.query(USER_NAMES, &doing).map_err(failed)?;
     if let Some(filter) = &settings.filter {
-        // Alone it is one condition; as a part of a longer statement it might be anything.
+        // The condition is planned alone, because as a part of a longer statement it could be anything.
         let sql = format!("SELECT FROM {from} WHERE {}", in_parentheses(filter));
         keeper
             .parse(&sql, "parsing the condition `where`")

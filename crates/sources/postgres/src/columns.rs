@@ -31,7 +31,7 @@ pub struct Column {
     pub is_enum: bool,
     /// Its type in the stream.
     pub decoded: DecodedType,
-    /// The type of its values for those who plan.
+    /// The type of its values, for the plan.
     pub data_type: DataType,
     /// Its type in SQL, for a new target: `text` where the server's text is read.
     pub sql_type: String,
@@ -71,7 +71,7 @@ impl Column {
     }
 }
 
-/// The types of columns, as the server describes a SELECT of them. `facts` are those of the columns of a table.
+/// The types of columns, as the server describes a SELECT of them. `facts` are the facts of the columns of a table.
 pub fn resolve(
     session: &mut BlockingSession,
     input: &Path,

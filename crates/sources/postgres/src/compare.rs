@@ -33,7 +33,7 @@ const KEYS_MAX: usize = 10;
 pub struct Limits {
     /// A condition, as in WHERE.
     pub filter: Option<String>,
-    /// A column, the smallest time in it if there is one, and the time before which all are.
+    /// A column, its smallest time if there is one, and the time that all of its times are before.
     pub range: Option<(String, Option<String>, String)>,
 }
 
@@ -308,7 +308,8 @@ fn remainder_of(text: &str, modulus: u64) -> String {
     format!("mod(mod({hash}, {modulus}) + {modulus}, {modulus})")
 }
 
-/// Compares the columns of two sides, the source first; `key` are those by which rows belong together.
+/// Compares the columns of two sides, the source first; `key` are the columns by which a row of one side belongs to a
+/// row of the other.
 pub fn compare(
     sides: &mut [Side; 2],
     columns: &[String],

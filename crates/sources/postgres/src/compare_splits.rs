@@ -27,7 +27,7 @@ const RANGES_MAX: u64 = 64;
 /// The most partitions: each row is compared with their bounds, one after the other.
 const PARTITIONS_MAX: usize = 200;
 
-/// The order of values, as far as two servers agree about it.
+/// An order of values on which two servers agree.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum KeyOrder {
     /// That of the type.
@@ -62,7 +62,7 @@ pub struct Splits {
     pub expression: String,
     /// Name and condition of each, by the number.
     splits: Vec<(String, Option<String>)>,
-    /// The name of the rows that are in none of them.
+    /// The name for rows that are in none of the splits.
     others: String,
 }
 

@@ -1,4 +1,4 @@
-//! A database at one snapshot, which all sources share that a run reads from it.
+//! A database at one snapshot. All sources that a run reads from it share the snapshot.
 
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -36,7 +36,7 @@ pub struct Database {
     not_found: Mutex<Vec<(Wanted, SourceError)>>,
 }
 
-/// What a source needs of a database at a moment before the snapshot.
+/// What a source needs from a database before the snapshot is taken.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Wanted {
     /// What is read.
@@ -68,8 +68,8 @@ pub(crate) struct Found {
 }
 
 impl Database {
-    /// Finds all that will be read, locks its tables and takes the snapshot. Rows that cannot be found are an error only if
-    /// nothing else is wanted: their own source tells the error when it is opened.
+    /// Finds all that will be read, locks its tables and takes the snapshot. Rows that cannot be found are an error
+    /// here only if nothing else is wanted; otherwise their own source reports the error when it is opened.
     ///
     /// One of the connections that `limits` allows keeps the snapshot.
     pub fn open(
@@ -154,7 +154,8 @@ impl Database {
         }))
     }
 
-    /// Rows that were found. Others are looked for again, to tell why they were not: the error of then may not last.
+    /// Rows that were found. If they were not found before, they are looked for again, so that the error describes the
+    /// present state.
     pub(crate) fn find(&self, wanted: &Wanted) -> Result<Found, SourceError> {
         if let Some(found) = self.found.iter().find(|found| found.wanted == *wanted) {
             return Ok(found.clone());

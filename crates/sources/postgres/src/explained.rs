@@ -1,4 +1,5 @@
-//! The server's planner is asked what it expects of a statement, and whether it can be run range by range.
+//! Asks the server's planner for the expected number of rows of a statement, and whether the statement can be run range
+//! by range.
 
 use std::path::Path;
 
@@ -18,7 +19,7 @@ pub struct Explained {
     pub rows: u64,
     /// Bytes of all rows.
     pub bytes: u64,
-    /// It keeps only some of its rows, as LIMIT and TABLESAMPLE do, so it may keep others when it is run again.
+    /// It keeps only some of its rows (LIMIT, TABLESAMPLE), so it may keep different rows when it is run again.
     has_chosen_rows: bool,
     /// Words before a parenthesis, among them the names of all functions.
     called: Vec<String>,
@@ -101,8 +102,8 @@ impl Explained {
             true => Err(unsuitable(
                 input,
                 format!(
-                    "it keeps only some of its rows (LIMIT, FETCH or TABLESAMPLE), and `{setting}` runs it once for each \
-                     range: each time it might keep others"
+                    "it keeps only some of its rows (LIMIT, FETCH or TABLESAMPLE); `{setting}` \
+                     runs it once for each range, and each run could keep different rows"
                 ),
                 format!(
                     "leave `{setting}` out, or write the limit as a condition (WHERE id < ...)"

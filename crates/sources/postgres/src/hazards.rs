@@ -13,8 +13,9 @@ use crate::database::Database;
 use crate::error::of_session;
 use crate::snapshot_age;
 
-/// The settings of a server that limit how long a snapshot lasts: whether it is a standby that cancels what reads, after how many
-/// milliseconds, and after how many minutes old rows may be removed. The last setting ended with PostgreSQL 16.
+/// The settings of a server that limit how long a snapshot lasts: whether it is a standby that cancels reading
+/// transactions, after how many milliseconds, and after how many minutes old rows may be removed. The last setting
+/// ended with PostgreSQL 16.
 const LIMITS_OF_SNAPSHOTS: &str = "SELECT \
     pg_catalog.pg_is_in_recovery() AND NOT pg_catalog.current_setting('hot_standby_feedback')::pg_catalog.bool, \
     (SELECT setting FROM pg_catalog.pg_settings WHERE name = 'max_standby_streaming_delay'), \
@@ -68,7 +69,7 @@ pub fn of_reading(
 /// How long a snapshot of a server lasts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Limits {
-    /// It is a standby that cancels what reads, unless `delay_ms` is negative.
+    /// It is a standby that cancels reading transactions, unless `delay_ms` is negative.
     cancels: bool,
     /// `max_standby_streaming_delay`, in milliseconds; negative: no limit.
     delay_ms: i64,
@@ -107,8 +108,9 @@ impl Limits {
         is_hazard.then(|| {
             Finding::hurts(
                 format!(
-                    "{place}: a standby, which cancels what reads if it has held up the changes of the primary for {delay_s} s \
-                     (max_standby_streaming_delay), and {}",
+                    "{place}: a standby, which cancels transactions that read if they have held \
+                     up the changes of the primary for {delay_s} s (max_standby_streaming_delay), \
+                     and {}",
                     expected.words()
                 ),
                 "set hot_standby_feedback = on or max_standby_streaming_delay = -1 there, or read from the primary",

@@ -7,7 +7,7 @@ use inrush_source::{DatabaseInput, KeyRanges, Steps};
 /// A relation or a query, as the snapshot shows it.
 #[derive(Debug)]
 pub struct TableInput {
-    /// What it is for the engine.
+    /// The input as the engine sees it.
     pub of: Arc<DatabaseInput>,
     /// What follows FROM.
     pub from: String,

@@ -9,25 +9,26 @@
 //!
 //! # Inputs and splits
 //!
-//! A table without partitions is one input, and each partition of a partitioned table is one ([`relations`]). An input that
-//! has pages is cut into ranges of pages, which the server reads by a TID range scan. A view, a foreign table or a query is
-//! one input with one split. With `split_by`, any of them is one input, cut into ranges of a key ([`keys`]). The unit of a
-//! split is the byte of the input's size, each page or range having the same number of them; the position of a row is its
-//! page times 65,536 plus its number in the page, or its number in the order of reading.
+//! A table without partitions is one input, and each partition of a partitioned table is one ([`relations`]). An input
+//! that has pages is cut into ranges of pages, which the server reads by a TID range scan. A view, a foreign table or a
+//! query is one input with one split. With `split_by`, any of them is one input, cut into ranges of a key ([`keys`]). A
+//! split is a range of bytes of the input's size, and each page or range of the key has the same number of bytes; the
+//! position of a row is its page times 65,536 plus its number in the page, or its number in the order of reading.
 //!
 //! # Rows
 //!
-//! What the reading sessions do is sampled for the run's verdict, over the session that keeps the snapshot ([`sampler`]).
+//! The states of the reading sessions are sampled for the run's verdict, over the session that keeps the snapshot
+//! ([`sampler`]).
 //!
 //! The rows come by `COPY (SELECT ...) TO STDOUT (FORMAT binary)` and are decoded a block at a time ([`reader`]). Types that
 //! the decoder does not know are refused, unless the settings ask for their text: `tags::text`.
 //!
-//! # Is it what it was?
+//! # Changes since an earlier run
 //!
-//! The state of an input is the snapshot itself, which changes with every transaction of the server that writes. Where it
-//! has changed, ranges that were loaded before are read again and their hashes compared. A table that is declared
-//! `stable` is not read again. An incremental load reads another range each time ([`since`]), so nothing is kept of a
-//! stopped one.
+//! The state of an input is the snapshot itself, which changes with every transaction of the server that writes. Where
+//! it has changed, ranges that were loaded before are read again and their hashes compared. A table that is declared
+//! `stable` is not read again. An incremental load reads another range each time ([`since`]), so no rows of a stopped
+//! load are kept.
 
 mod catalog;
 mod columns;

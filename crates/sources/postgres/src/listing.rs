@@ -1,4 +1,4 @@
-//! The tables of a database: found by patterns of their names, and named where somebody misses one.
+//! Lists the tables of a database: for patterns of names, and for messages about a table that does not exist.
 
 use std::path::Path;
 
@@ -16,7 +16,7 @@ use crate::snapshot::open_keeper;
 const SHOWN_MAX: usize = 10;
 /// The tables that a pattern may mean.
 const TABLES_MAX: usize = 1_000_000;
-/// The tables among which a similar name is looked for.
+/// The most tables in which a similar name is looked for.
 const SEARCHED_MAX: usize = 10_000;
 
 /// A pattern of the names of tables: `sales.*`. In a part without quotes `*` stands for any characters and `?` for one.
@@ -53,7 +53,7 @@ impl TablePattern {
             }
         }
         let name = parts.pop()?;
-        // More than a schema is a mistake, which is told where a name is read.
+        // A name with more parts than schema and table is a mistake, which is reported when the name is read.
         (is_pattern && parts.len() < 2).then(|| TablePattern {
             text: text.to_owned(),
             schema: parts.pop(),
@@ -158,7 +158,7 @@ fn list(
     Ok(found.rows.into_iter().filter_map(row).collect())
 }
 
-/// The tables that a database has, for somebody who looks for one.
+/// Words for the tables that a database has, for a user who looks for one.
 fn there_is(tables: &[(String, String)]) -> String {
     match tables.is_empty() {
         true => "the database has no tables: is it the right one?".to_owned(),

@@ -17,7 +17,7 @@ use crate::pool::Lease;
 use crate::rows::{self, RowPlace};
 use crate::source::Reading;
 
-/// Bytes that are asked for after a stop would be noticed: blocks larger than this are read in pieces.
+/// Blocks larger than this are read in pieces, so that a stop is noticed between them.
 const PIECE_BYTES: usize = 256 << 10;
 
 /// Reads a range of pages of an input, or all of it.
