@@ -1,9 +1,9 @@
 //! Fuzzes the decoder of the server extension. For any columns and bytes it must end, stay within the memory that it is
 //! given, and make the same tuples and the same Datums no matter how the bytes are cut.
 //!
-//! The first bytes of an input are the number of columns, the length of messages, the size of the arena, and three bytes
-//! for each column; the rest is what follows the header of a stream. `tests/extension/fuzzed.py` reads inputs in the same
-//! way, and makes tables of SQL of the columns: there a server says which bytes are right.
+//! The first bytes of an input are the number of columns, the length of messages, the size of the arena, and three
+//! bytes for each column; the rest is what follows the header of a stream. `tests/extension/fuzzed.py` reads inputs in
+//! the same way, and makes tables of SQL of the columns: there a server decides which bytes are right.
 
 #![no_main]
 

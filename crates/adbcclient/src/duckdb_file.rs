@@ -1,4 +1,4 @@
-//! This finds out who has a file of DuckDB open, and why DuckDB cannot open it.
+//! Finds out which process has a DuckDB file open, and why DuckDB cannot open it.
 
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;

@@ -1,7 +1,6 @@
-//! Databases with an ADBC driver, as their source and their destination reach them: the driver is found and loaded
-//! ([`driver_library`]), answers to small questions become text ([`answer`]), passwords are taken out of messages
-//! ([`secrets`]), and a file of DuckDB that somebody has open is noticed ([`duckdb_file`]). [`duckdb`] calls DuckDB by
-//! its C functions.
+//! The parts that the source and the destination for databases with an ADBC driver share. [`driver_library`] finds and
+//! loads a driver, [`answer`] turns small results into text, [`secrets`] removes passwords from messages, and
+//! [`duckdb_file`] notices a DuckDB file that another process has open. [`duckdb`] calls DuckDB by its C functions.
 
 pub mod answer;
 pub mod driver_library;

@@ -153,7 +153,7 @@ impl ColumnConverter {
             }
             SpecialType::Jsonb => ColumnConverter::Json(Json::members()),
             SpecialType::Array { element } => ColumnConverter::Array(Array::new(column, element)?),
-            // Their bytes are not looked at.
+            // Their bytes are not read.
             SpecialType::Native { .. } => ColumnConverter::Binary,
         })
     }

@@ -66,14 +66,14 @@ pub(super) enum StateSource {
         policy: Option<Box<FieldPolicy>>,
     },
     Made(Provenance),
-    /// This column of typed rows, as it is: it has the column's type already.
+    /// This column of typed rows, unchanged: it already has the column's type.
     Taken(usize),
 }
 
 /// How a column is filled from rows that have passed the steps of a flow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AfterSteps {
-    /// By this column of the rows, as it is: it has the column's type already.
+    /// By this column of the rows, unchanged: it already has the column's type.
     Taken(usize),
     /// By this column of the rows, with the checks of typed rows.
     Converted(usize),
@@ -372,7 +372,7 @@ impl Converter {
         chunk.location(record.start, record.line)
     }
 
-    /// Bytes of the file before a row of the last batch. [`Converter::row_location`] describes the place for people.
+    /// The number of bytes of the file before a row of the last batch. For messages, see [`Converter::row_location`].
     ///
     /// # Panics
     ///

@@ -1,11 +1,11 @@
-//! What sessions of a server do now: the queries to the server, and the few kinds of states that wait events are mapped
-//! to. For destinations, sources and clients.
+//! Queries for the present states of a server's sessions, and the mapping of wait events to a few kinds of states. Used
+//! for destinations, sources and clients.
 
 use inrush_verdict::BackendState;
 
-/// A query for the state of each backend of an SQL expression of type `int4[]`, in rows of five columns: process id, state,
-/// class of the wait event, wait event, and the process ids whose lock it waits for. It reads one backend after the other,
-/// because a view of all backends would cost more the more there are.
+/// A query for the state of each backend of an SQL expression of type `int4[]`, in rows of five columns: process id,
+/// state, class of the wait event, wait event, and the process ids whose lock it waits for. It reads one backend after
+/// the other, because the cost of a view of all backends grows with their number.
 pub fn states_of(process_ids: &str) -> String {
     format!(
         "SELECT a.pid, a.state, a.wait_event_type, a.wait_event, \

@@ -85,13 +85,14 @@ pub struct BlockingSession {
     server: String,
     stop: Stop,
     address: DatabaseAddress,
-    /// When its first statements must be answered: until the backend is known, nobody can be asked for it.
+    /// The deadline for the answer to its first statements. Until the backend is known, the server cannot be asked
+    /// about it.
     settled_until: Option<Instant>,
     /// The backend, if it was asked for.
     backend: Option<Backend>,
     /// `None` until the backend is known, or if the address sets no keepalives.
     silence: Option<(Duration, SilenceChecks)>,
-    /// A buffer whose first `filled` bytes were received; those before `seen` are dealt with.
+    /// A buffer whose first `filled` bytes were received. The bytes before `seen` are processed.
     received: Vec<u8>,
     filled: usize,
     seen: usize,
@@ -278,7 +279,7 @@ impl BlockingSession {
         Ok(true)
     }
 
-    /// Ends the session. The server may still be at it when this returns. It cannot be used again.
+    /// Ends the session, which cannot be used again. The server may still be ending it when this returns.
     pub fn close(&mut self) {
         let mut message = Vec::new();
         frontend::terminate(&mut message);
@@ -300,7 +301,7 @@ impl BlockingSession {
                     description(bytes).map(|fields| result.fields = fields)
                 }
                 b'D' => {
-                    // Each field has a text on the heap besides its bytes.
+                    // Each field also needs memory for a separate allocation.
                     result_bytes += bytes.len() * 8;
                     match result_bytes > RESULT_BYTES_MAX {
                         true => None,
@@ -377,8 +378,8 @@ impl BlockingSession {
         }
     }
 
-    /// The next message of an answer: its kind, and where its body is in `received`. It stays the next one until `seen` is its
-    /// end. Notices, and what may come at any time, are passed over.
+    /// The next message of an answer: its kind, and where its body is in `received`. It stays the next one until `seen`
+    /// is its end. Notices and other messages that may come at any time are skipped.
     fn message(&mut self, doing: &str) -> Result<(u8, std::ops::Range<usize>), SessionError> {
         loop {
             if let [kind, a, b, c, d, rest @ ..] = &self.received[self.seen..self.filled] {
@@ -441,7 +442,7 @@ impl BlockingSession {
         Ok(())
     }
 
-    /// The error of a connection that cannot be written to: the server may have said why it ended the session.
+    /// The error of a failed write: the reason that the server gave for ending the session, if it gave one.
     fn last_words(&mut self, doing: &str, error: &io::Error) -> SessionError {
         match self.message(doing) {
             Ok((b'E', body)) => self.refused(body, doing).unwrap_or_else(|other| other),
@@ -539,7 +540,7 @@ impl BlockingSession {
     }
 }
 
-/// Runs a future to its end on a thread of its own: this one may belong to a runtime, which lets nothing block in it.
+/// Runs a future to its end on a new thread. The present thread may belong to a runtime, in which nothing may block.
 fn on_thread<F: Future<Output = T>, T: Send>(future: impl FnOnce() -> F + Send) -> io::Result<T> {
     std::thread::scope(|scope| {
         let run = || {

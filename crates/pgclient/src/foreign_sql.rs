@@ -1,5 +1,5 @@
-//! Checks pieces of SQL that another server has written, before they become parts of statements here: a server that is
-//! read must not be able to run statements on the server that is written.
+//! Checks pieces of SQL that another server has written before they become parts of statements. A source server must
+//! not be able to run statements on the destination server.
 
 /// True if a text is a part of one statement and ends within it: its quotes and parentheses are closed, and outside of
 /// quotes it has no `;`, no comment and no dollar quote.
@@ -62,7 +62,7 @@ pub enum BoundValues {
     Hash,
 }
 
-/// The values of a partition's bound, if its ends are plain values: nothing is called to find them.
+/// The values of a partition's bound, if its ends are plain values, without calls of functions.
 pub fn bound_values(text: &str) -> Option<BoundValues> {
     if text == "DEFAULT" {
         return Some(BoundValues::Default);

@@ -38,7 +38,7 @@ enum Look {
     Unanswered,
 }
 
-/// The checks of a blocking session: one after each silence.
+/// The checks of a blocking session. A check follows each long silence.
 #[derive(Debug)]
 pub struct SilenceChecks {
     place: ServerAddress,
@@ -61,7 +61,7 @@ impl SilenceChecks {
         self.unanswered = 0;
     }
 
-    /// Asks the server once. Returns why the session has to be given up, if it has to be.
+    /// Asks the server once. If the session has to be given up, returns the reason.
     pub async fn check(&mut self, address: &DatabaseAddress) -> Option<&'static str> {
         let looked = look(address, &self.place, self.backend).await;
         judge(looked, &mut self.unanswered)

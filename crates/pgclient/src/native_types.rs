@@ -24,7 +24,7 @@ const INFINITE_INTERVALS_VERSION: i32 = 170_000;
 
 const MONEY: &str = "money";
 
-/// Types in types in types: more than anyone has.
+/// The deepest nesting of types, more than any real database has.
 const DEPTH_MAX: usize = 32;
 
 /// A type that was found in the catalog, with the types that it is made of.
@@ -153,7 +153,7 @@ impl NativeTypes {
         (oid, modifier)
     }
 
-    /// Where the values of a type have OIDs of this database.
+    /// The places where values of a type have OIDs of this database.
     pub fn shape(&self, oid: u32) -> NativeShape {
         let shape = self.shape_of(oid, 0);
         match self.has_own_oids(oid, 0) {
@@ -201,7 +201,7 @@ impl NativeTypes {
         }
         let name = &found.name;
         let form = |oid| self.form_of(oid, money_scale, depth + 1);
-        // The only part of a type that has one.
+        // The part of a type that has exactly one part.
         let part = || found.parts.first();
         Some(match found.kind.as_str() {
             "a" => format!("{}[]", form(part()?.oid)?),
@@ -239,7 +239,7 @@ pub fn limit(modifier: i32) -> Option<i32> {
     (modifier >= 0).then_some(modifier)
 }
 
-/// How values pass into a column of the server that has this type; none if they do not.
+/// How values can be passed unchanged into a column of this type on the server; `None` if they cannot.
 pub async fn passing(
     connection: &ServerConnection,
     sent: &NativeType,
@@ -277,7 +277,8 @@ pub async fn passing_all(
     };
     let shape = |(sent, (oid, modifier)): &(NativeType, (u32, i32))| {
         let (oid, modifier) = types.base(*oid, *modifier);
-        // An older server's intervals are all finite, so a newer one takes them, but not the other way.
+        // The intervals of an older server are all finite, so a newer server accepts them. An older server may not
+        // accept those of a newer one.
         let forms = [&types, &before_infinity].map(|types| types.form(oid, money_scale));
         let mut forms = forms.into_iter().flatten();
         let passes = forms.any(|form| sent.fits_in(&form, limit(modifier)));

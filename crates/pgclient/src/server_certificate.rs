@@ -311,7 +311,7 @@ fn constrains_names(certificate: &CertificateDer<'_>) -> bool {
 /// True if a name is the host's; `*.` at its beginning stands for one label.
 fn fits(pattern: &[u8], host: &str) -> bool {
     let host = host.as_bytes();
-    // A NUL in a name has deceived other programs.
+    // A NUL within a name has misled other programs.
     if pattern.contains(&0) || host.is_empty() {
         return false;
     }

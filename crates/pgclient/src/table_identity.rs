@@ -1,7 +1,7 @@
 //! Names of tables that are the same however a server is reached: by another address, a socket, a pooler or a standby.
 //!
-//! A source and a destination ask for the names of their tables, each in its own session. If they have a name in common,
-//! rows would be read from the table that they are written to.
+//! A source and a destination ask for the names of their tables, each in its own session. If they have a name in
+//! common, the flow would read from the table into which it writes.
 //!
 //! A server is the same if its database cluster and the start of its postmaster are the same: another server on a copy of
 //! the data folder was started at another time. A table of a standby has a name that its primary gives to the table, too:

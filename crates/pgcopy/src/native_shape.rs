@@ -15,10 +15,10 @@ const EMPTY: u8 = 0x01;
 const NO_LOWER: u8 = 0x08 | 0x20;
 const NO_UPPER: u8 = 0x10 | 0x40;
 
-/// Where the values of a type have OIDs, and which ones.
+/// The places of OIDs in the values of a type, and these OIDs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum NativeShape {
-    /// They have none that differ.
+    /// The values have no OIDs that differ between databases.
     Plain,
     /// An array.
     Array {
@@ -117,7 +117,7 @@ impl NativeShape {
     }
 }
 
-/// The bytes of a value that were not walked over.
+/// The bytes of a value that are not processed yet.
 struct Rest<'a>(&'a mut [u8]);
 
 impl<'a> Rest<'a> {
@@ -142,7 +142,7 @@ impl<'a> Rest<'a> {
         Ok(())
     }
 
-    /// A value behind its length, which is -1 for NULL.
+    /// A value after its length, which is -1 for NULL.
     fn field(&mut self, shape: &NativeShape) -> Result<(), Malformed> {
         match i32::from_be_bytes(*self.word()?) {
             -1 => Ok(()),

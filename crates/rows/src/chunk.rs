@@ -82,7 +82,7 @@ impl Places for RowNumbers {
     }
 }
 
-/// Places of rows that have no key and are numbered in an order that a person is told: `in its order`.
+/// Places of rows without a key. The rows are numbered, and a message names the order of the numbers.
 #[derive(Debug)]
 pub struct NumberedRows {
     /// The order, as in `row 17 in the order in which the server sent them`.
@@ -168,7 +168,7 @@ impl Chunk {
         lines_before + self.line_offset + 1
     }
 
-    /// Bytes of the (uncompressed) file before a byte of this chunk; of rows without bytes the number of rows.
+    /// Bytes of the (uncompressed) file before a byte of this chunk; for rows without bytes, the number of rows.
     pub fn byte_offset_of(&self, position: u32) -> u64 {
         let byte_distance = match &self.places {
             None => u64::from(position),

@@ -23,7 +23,7 @@ pub enum ValueSource {
     Run,
     /// This text, read as a field of the column would be.
     Constant(String),
-    /// An expression of one of the flow's steps, or what a step takes from another table.
+    /// An expression of one of the flow's steps, or a column that a step takes from another table.
     Derived,
 }
 

@@ -9,8 +9,8 @@ use std::sync::Arc;
 pub struct Location {
     /// The file, as the user named it; of another source the name of its table or query.
     pub file: Arc<Path>,
-    /// Line, counted from 1; for a record of several lines its first. Of rows without lines their number; 0 if the key
-    /// alone finds the row.
+    /// Line, counted from 1; for a record of several lines, its first line. For rows without lines, the number of the
+    /// row; 0 if only the key identifies the row.
     pub line: u64,
     /// Bytes before it in the (uncompressed) file. Of rows without bytes the number of rows before it.
     pub byte_offset: u64,

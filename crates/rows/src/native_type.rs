@@ -1,4 +1,4 @@
-//! Values that a database sends and takes in a binary form of its own, which nothing here reads.
+//! Values that a database sends and receives in its own binary form. No code of Inrush reads them.
 //!
 //! A source offers such values with the [form](NativeType::form) that they have. They can be loaded only by a destination
 //! that has a column of exactly this form, and their bytes pass unchanged.
@@ -8,7 +8,8 @@
 pub struct NativeType {
     /// The kind of database and the whole definition of the type. Values pass between two columns if their texts are the same.
     pub form: String,
-    /// The limit that the column sets in addition (a length, a precision), in the database's own number; none if it sets none.
+    /// The additional limit of the column (a length, a precision), as the database's own number; `None` if there is
+    /// none.
     pub limit: Option<i32>,
     /// The type as SQL names it, for people and for a new target.
     pub sql: String,

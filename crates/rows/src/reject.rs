@@ -84,7 +84,7 @@ pub enum RejectCode {
     TooLarge,
     /// An expression of a step that fails for the row, or whose result cannot be loaded.
     StepFailed,
-    /// A check of a step that the row does not meet.
+    /// The row fails a check of a step.
     CheckFailed,
     /// A key that is not in the reference of a lookup.
     LookupUnmatched,
@@ -107,7 +107,7 @@ pub struct Reject {
     pub raw: Vec<u8>,
     /// The encoding of `raw`; absent for UTF-8.
     pub encoding: Option<TextEncoding>,
-    /// The row goes to several targets, and this one alone does not take it.
+    /// The row goes to several targets, and only this one refuses it.
     pub of_target: bool,
 }
 

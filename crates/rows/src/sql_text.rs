@@ -5,7 +5,7 @@ pub fn identifier(name: &str) -> String {
     format!("\"{}\"", name.replace('"', "\"\""))
 }
 
-/// A name for a list that people read and copy: in quotes only if SQL would read it as another one without them.
+/// A name for a list that users read and copy. It is in quotes only if SQL would read it differently without them.
 pub fn quoted_where_needed(name: &str) -> String {
     let is_plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_';
     let begins = name.starts_with(|c: char| c.is_ascii_lowercase() || c == '_');

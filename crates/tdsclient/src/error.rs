@@ -7,7 +7,7 @@ use inrush_tds::MetadataError;
 /// The result of a call of a session.
 pub type Result<T> = std::result::Result<T, SessionError>;
 
-/// Why a session cannot do what was asked.
+/// The reason why a session cannot do a task.
 #[derive(Debug, thiserror::Error)]
 pub enum SessionError {
     /// The URL or an option of the connection cannot be used.

@@ -22,7 +22,7 @@ pub(crate) const NAME_UNITS_MAX: usize = 128;
 /// What a LOGIN7 says.
 #[derive(Debug)]
 pub(crate) struct Login<'a> {
-    /// TLS is outermost (TDS 8.0).
+    /// The session began with TLS (TDS 8.0).
     pub(crate) is_strict: bool,
     pub(crate) packet_bytes: u32,
     pub(crate) client_host: &'a str,

@@ -83,8 +83,8 @@ pub(crate) fn utf16(text: &str) -> Vec<u8> {
 mod tests {
     use super::*;
 
-    /// Payloads around the border of a packet: an end mark is on the last packet, and none is empty but that of an empty
-    /// message.
+    /// Payloads around the border of a packet: the end mark is on the last packet, and only an empty message has an
+    /// empty packet.
     #[test]
     fn messages_are_cut_at_the_size_of_packets() {
         for (payload_bytes, expected) in [

@@ -67,8 +67,8 @@ impl fmt::Debug for Session {
 }
 
 impl Session {
-    /// Connects and logs in. `number` counts the sessions of a caller from 0: endpoints are dealt to them in turn. Fails
-    /// with [`SessionError::Interrupted`] soon after `interrupt` is raised, as all calls of the session do.
+    /// Connects and logs in. `number` counts the sessions of a caller from 0: the sessions use the endpoints in turn.
+    /// Fails with [`SessionError::Interrupted`] soon after `interrupt` is raised, as all calls of the session do.
     pub fn connect(
         options: &SessionOptions,
         number: usize,

@@ -1,4 +1,5 @@
-//! Asks a server what sessions do now, and how large the files of the database are. For destinations, sources and their verdicts.
+//! Asks a server for the present states of sessions and the sizes of the database's files. Destinations and sources use
+//! this for verdicts.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -28,7 +29,7 @@ const EDITIONS_OF_DATABASES: [&str; 2] = ["5", "12"];
 const FILES: &str =
     "SELECT type_desc, SUM(CAST(size AS bigint)) FROM sys.database_files GROUP BY type_desc";
 
-/// Why nothing is known of other sessions.
+/// The reason why nothing is known about other sessions.
 #[derive(Debug, thiserror::Error)]
 pub enum WatchError {
     /// The server would answer, but only about the session that asks.

@@ -132,7 +132,7 @@ impl Transport {
         self.shake_hands(config, name, false)
     }
 
-    /// TLS whose handshake is in PRELOGIN packets; bytes that follow are in no packets but those in TLS (TDS 7.4).
+    /// Begins TLS with a handshake in PRELOGIN packets. After it, TLS is outermost and contains the packets (TDS 7.4).
     pub(crate) fn begin_tls_in_packets(
         &mut self,
         config: ClientConfig,

@@ -58,7 +58,7 @@ pub enum StepErrorKind {
         name: String,
         /// The column that was likely meant.
         suggestion: Option<String>,
-        /// The columns that there are at this step.
+        /// The columns that exist at this step.
         known: Vec<String>,
     },
     /// A column that the same step derives.
@@ -109,7 +109,7 @@ pub enum StepErrorKind {
         /// DuckDB's message.
         message: String,
     },
-    /// A condition that is not true or false.
+    /// A condition whose result is not a boolean.
     #[error("a condition must be true or false, but this has the type {found}")]
     NotBoolean {
         /// Its type as DuckDB writes it.
@@ -157,7 +157,7 @@ pub enum StepErrorKind {
         /// Its type.
         column_type: String,
     },
-    /// Columns of different types that shall become rows.
+    /// The columns that should become rows have different types.
     #[error(
         "`{column}` has the type {column_type}, and `{first}` the type {first_type}: the values of `unpivot` have one type"
     )]

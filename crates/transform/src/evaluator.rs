@@ -49,7 +49,7 @@ pub struct Evaluator {
     instance: Arc<Instance>,
     /// References that were read, by their declaration: the plans of a run share them.
     references: Mutex<BTreeMap<String, Arc<Reference>>>,
-    /// What it said about expressions.
+    /// DuckDB's answers about expressions.
     pub(crate) answers: Answers,
 }
 
@@ -59,7 +59,7 @@ impl fmt::Debug for Evaluator {
     }
 }
 
-/// Why no evaluator can be opened.
+/// The reason why no evaluator can be opened.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{what}")]
 pub struct EvaluatorError {

@@ -13,7 +13,7 @@ use serde_json::Value;
 
 use crate::error::StepErrorKind;
 
-/// Before the expression, in the text that DuckDB reads.
+/// The text before the expression in the statement that DuckDB reads.
 const PREFIX: &str = "SELECT ";
 
 /// The longest text that `lpad` and `rpad` may make, in characters.

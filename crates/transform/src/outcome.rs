@@ -1,4 +1,4 @@
-//! What the steps did with the rows of a batch.
+//! The outcome of the steps for the rows of a batch.
 
 use std::sync::Arc;
 
@@ -13,8 +13,8 @@ use crate::spec::InputColumn;
 pub struct Stepped {
     /// The rows that are left, with the columns of the flow and then the derived ones.
     pub batch: RecordBatch,
-    /// Where each row comes from: the number of the row that went in times `fan_out`, plus its own number among the rows
-    /// which that one became. `None` if the rows are those that went in, each once.
+    /// The origin of each row: the index of its input row, multiplied by `fan_out`, plus its own index among the rows
+    /// that were made of the input row. `None` if the rows are the input rows, each once.
     pub origins: Option<Vec<u64>>,
     /// The most rows that a row becomes.
     pub fan_out: u64,
@@ -24,18 +24,19 @@ pub struct Stepped {
     pub counts: Vec<StepCount>,
     /// Keys that a lookup did not find, one for each row, with the index of the step.
     pub unmatched_keys: Vec<(usize, String)>,
-    /// Bytes of the columns that the steps added, also for rows that are not left.
+    /// Bytes of the columns that the steps added, including rows that were dropped.
     pub added_bytes: usize,
 }
 
 impl Stepped {
-    /// The number of the row that went in and became this row, and the number of this row among those which it became.
+    /// The index of the input row from which this row was made, and the index of this row among all rows that were made
+    /// of it.
     pub fn origin(&self, row: usize) -> (usize, u64) {
         origin(self.origins.as_deref(), self.fan_out, row)
     }
 }
 
-/// What [`Stepped::origin`] returns.
+/// The result of [`Stepped::origin`].
 pub fn origin(origins: Option<&[u64]>, fan_out: u64, row: usize) -> (usize, u64) {
     match origins {
         None => (row, 0),
@@ -71,7 +72,7 @@ pub(crate) fn with_columns<'a>(
 pub struct StepCount {
     /// Rows that reached the step.
     pub rows_in: u64,
-    /// Rows that a condition did not keep, or whose key an earlier row has.
+    /// Rows that do not fulfil a condition, or whose key an earlier row has.
     pub filtered: u64,
     /// Rows that became faults.
     pub rejected: u64,

@@ -400,7 +400,7 @@ impl<'a> Steps<'a> {
         let bound = self.bound(text, visible, &[])?;
         match bound.found.as_str() {
             "BOOLEAN" => Ok(bound),
-            // NULL is a condition that no row meets.
+            // The condition NULL is true for no row.
             "\"NULL\"" => Ok(Bound {
                 sql: format!("CAST({} AS BOOLEAN)", bound.sql),
                 ..bound

@@ -1,4 +1,4 @@
-//! Why an expression failed, for the rows of a batch.
+//! Finds the reasons why an expression failed for rows of a batch.
 //!
 //! DuckDB tells the reason only by a statement that fails, one for each row. An expression has the same result for the same
 //! values, so rows with equal values have one statement together.

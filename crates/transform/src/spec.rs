@@ -45,7 +45,7 @@ pub struct OutputSpec {
     pub target: String,
     /// A row goes to each output whose condition is true; else to the first of them.
     pub each: bool,
-    /// Rows that no output takes are rejected; else filtered.
+    /// True if rows that no output takes are rejected; otherwise they are filtered.
     pub rejects: bool,
 }
 

@@ -1,4 +1,5 @@
-//! Columns become rows: a row becomes one row for each column of a group, with the name of the column and its value.
+//! Turns columns into rows: each row becomes one row for each column of a group, with the name of the column and its
+//! value.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -16,8 +17,8 @@ use crate::plan::RESERVED;
 use crate::spec::InputColumn;
 use crate::types::sql_name;
 
-/// The most rows that the steps of a flow make of a record. A row is told apart by the place of its record times this number, which
-/// must fit 64 bits.
+/// The most rows that the steps of a flow make of a record. A row is identified by the place of its record multiplied
+/// by this number, and the product must fit 64 bits.
 pub const FAN_OUT_MAX: u64 = 1 << 16;
 
 /// The most columns of a step that are named one by one.
@@ -148,7 +149,7 @@ impl PlannedUnpivot {
     }
 }
 
-/// The columns that became rows, to name the one of a row.
+/// The columns that became rows, to name the column of a row.
 #[derive(Clone, Debug, Default)]
 pub struct Groups(Vec<Vec<String>>);
 
@@ -158,7 +159,8 @@ impl Groups {
         self.0.push(unpivot.spec.columns.clone());
     }
 
-    /// Adds to the reason of a reject which of the rows of its record it is. `part` is its number among them.
+    /// Adds the name of the row's column to the reason of a reject. `part` is the index of the row among the rows of
+    /// its record.
     pub fn say(&self, reason: &mut String, mut part: u64) {
         let mut names = Vec::with_capacity(self.0.len());
         for group in self.0.iter().rev() {

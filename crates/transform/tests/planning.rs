@@ -1,4 +1,4 @@
-//! Plans of steps: types of results, and what is said about expressions that cannot be used.
+//! Tests plans of steps: the types of results, and the messages about expressions that cannot be used.
 
 mod case;
 

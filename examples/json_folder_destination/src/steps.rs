@@ -1,5 +1,5 @@
-//! The steps of a run as `inrush check` prints them: operations on files, in words. The paths come from the functions that the run
-//! takes them from; words in angle brackets stand for what only the run can know.
+//! The steps of a run as `inrush check` prints them: each operation on files as a sentence. The run gets its paths from
+//! the same functions. Words in angle brackets stand for values that only the run can know.
 
 use std::fmt::Display;
 use std::path::PathBuf;

@@ -60,7 +60,7 @@ impl QueryResult {
 
 macro_rules! functions {
     ($($name:ident($($type:ty),*) $(-> $answer:ty)?;)*) => {
-        /// The functions that are called, without the prefix `duckdb_` of their names.
+        /// The functions that are called. Their names here lack the prefix `duckdb_`.
         pub struct Functions {
             $(pub(super) $name: unsafe extern "C" fn($($type),*) $(-> $answer)?,)*
             _library: ManuallyDrop<Library>,

@@ -35,7 +35,7 @@ pub enum DecodeError {
         /// Fields of the row.
         found: i16,
     },
-    /// The length of a field is none.
+    /// The length of a field is not valid.
     #[error("row {row} of the data, column {column}: {found} is not the length of a field")]
     FieldLength {
         /// The row, counted from 1.
@@ -55,7 +55,7 @@ pub enum DecodeError {
         /// What is wrong with it.
         what: String,
     },
-    /// Bytes behind the end of the stream.
+    /// There are bytes after the end of the stream.
     #[error("{byte_count} bytes follow the end of the data")]
     AfterEnd {
         /// How many.
@@ -69,7 +69,7 @@ pub enum DecodeError {
         /// Whole rows that came.
         rows: u64,
     },
-    /// A block of more bytes than views can reach.
+    /// A block has more bytes than Arrow's views can address.
     #[error("a block of {bytes} bytes is too large to be decoded at once (2 GiB)")]
     BlockTooLarge {
         /// Its bytes.

@@ -7,7 +7,7 @@ const TRAILER: i16 = -1;
 /// The length of a NULL.
 const NULL: i32 = -1;
 
-/// What begins at a position of a stream.
+/// The thing that begins at a position of a stream.
 pub(super) enum At {
     /// A whole row.
     Row {

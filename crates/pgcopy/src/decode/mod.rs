@@ -14,7 +14,7 @@
 //! cancel out. There is one exception: a block in which a number does not fit the declared decimal, such as `NaN`, has
 //! that column as text.
 //!
-//! Nothing of the bytes is trusted: a length past the end, a digit above 9999 or a time past midnight is a [`DecodeError`],
+//! The bytes are not trusted: a length past the end, a digit above 9999 or a time past midnight is a [`DecodeError`],
 //! and memory stays a small multiple of the block's size. There is no unsafe code.
 
 mod column;

@@ -1,5 +1,5 @@
-//! `numeric`: to scaled integers, or to decimal text of any length. The binary form is told at the head of the encoder's
-//! file of the same name.
+//! `numeric`: to scaled integers, or to decimal text of any length. The head of the encoder's file of the same name
+//! describes the binary form.
 
 use std::sync::Arc;
 
@@ -90,7 +90,7 @@ impl<'a> Number<'a> {
         let rest = before.iter().try_fold(0u128, |sum, next| {
             sum.checked_mul(BASE)?.checked_add(group(next))
         })?;
-        // Of the last group, so many decimal digits stand before the place of the last digit that is kept.
+        // The number of decimal digits of the last group up to the last digit that is kept.
         let shift = 4 * (self.weight - before.len() as i32) + i32::from(scale);
         let magnitude = match shift {
             0.. => rest
@@ -209,7 +209,7 @@ pub(super) fn decimals(
     )))
 }
 
-/// How many of the first rows have numbers whose text takes no more than this many bytes together; one row always.
+/// The number of first rows whose numbers, as text, take at most this many bytes together; at least one row.
 pub(super) fn rows_within<'a>(
     columns: impl Iterator<Item = Fields<'a>>,
     row_count: usize,

@@ -1,10 +1,10 @@
-//! Rows that are passed on undecoded: only their borders are found.
+//! Passes rows on without decoding them: only finds where they begin and end.
 
 use super::decoder::BinaryDecoder;
 use super::error::DecodeError;
 use super::fields::{At, row_at};
 
-/// What was passed on of some bytes of a stream.
+/// The outcome of passing on some bytes of a stream.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Passed {
     /// Whole rows.
@@ -17,8 +17,8 @@ pub struct Passed {
 
 impl BinaryDecoder {
     /// Appends the whole rows of the next bytes of the stream to `block`, in the form of binary COPY, until it has at
-    /// least `until` bytes. The first `left_out` fields of each row are left out. The bytes of values are not looked at: the
-    /// server that takes them checks them. Call it again with the bytes after those that were used.
+    /// least `until` bytes. The first `left_out` fields of each row are left out. The bytes of values are not examined:
+    /// the server that receives them checks them. Call it again with the bytes after those that were used.
     pub fn pass(
         &mut self,
         bytes: &[u8],
@@ -112,7 +112,7 @@ mod tests {
     #[test]
     fn rows_stay_as_they_are_but_for_their_first_fields() {
         let (stream, kept) = stream(&ROWS);
-        // However the stream is cut, and whatever room there is.
+        // For every way to cut the stream, and every size of the block.
         for step in 1..=stream.len() {
             for until in [1, 40, usize::MAX] {
                 let mut decoder = decoder();

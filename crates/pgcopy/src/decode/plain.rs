@@ -1,4 +1,4 @@
-//! Values that plain Arrow cannot mean, as text.
+//! Turns values that Arrow itself cannot express into text.
 
 use std::sync::Arc;
 
@@ -10,8 +10,8 @@ use inrush_rows::timestamp;
 
 use crate::text::date_time;
 
-/// A decoded column for readers of plain Arrow: as it is, but of dates and timestamps among which there is an infinity, or
-/// a time that Arrow cannot count, the text of all, as PostgreSQL reads it.
+/// A decoded column for readers of plain Arrow. It is unchanged, except for dates and timestamps with an infinity, or
+/// with a time that Arrow cannot count: then all values of the column become text that PostgreSQL can read.
 pub fn plain_or_text(array: &ArrayRef) -> ArrayRef {
     match array.data_type() {
         DataType::Date32 => {

@@ -1,4 +1,4 @@
-//! The crate's own decoder: it undoes the encoder, whatever the cuts of the stream, and survives any bytes.
+//! Tests the crate's own decoder: it reverses the encoder, however the stream is cut, and no bytes can make it panic.
 
 use arrow_array::cast::AsArray;
 use arrow_array::{Array, ArrayRef, RecordBatch};
@@ -60,7 +60,7 @@ fn through(
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(1_000))]
 
-    /// The bytes say all of a value: what encodes to the same bytes is the same.
+    /// The bytes describe a value completely: values that encode to the same bytes are equal.
     #[test]
     fn decoding_undoes_encoding((types, batch) in any_batch(), piece in 1..400usize) {
         let stream = encoded(&types, &batch);
@@ -92,7 +92,7 @@ proptest! {
         let decoded: Vec<DecodedType> = types.iter().map(|one| DecodedType::Value(*one)).collect();
         let mut decoder = BinaryDecoder::new(decoded).expect("few columns");
         let mut rest = stream;
-        // It ends, with rows or with an error, and without much memory.
+        // The decoder ends with rows or with an error, and needs little memory.
         while let Ok(block) = decoder.decode(std::mem::take(&mut rest)) {
             let bytes: usize = block.columns.iter().map(|one| one.get_array_memory_size()).sum();
             prop_assert!(bytes < 64 << 20, "{} bytes", bytes);

@@ -1,6 +1,7 @@
-//! The text of values of our own batches, whose dates and timestamps have numbers that mean infinity ([`timestamp`]).
+//! The text of values in our own batches. In these, some numbers of dates and timestamps mean infinity ([`timestamp`]).
 //!
-//! [`Cells`] reads arrays as Arrow defines them, as files have them: there the same numbers are days and moments.
+//! [`Cells`] reads arrays as Arrow defines them, for example from files: there the same numbers are ordinary days and
+//! times.
 
 use std::sync::Arc;
 
@@ -27,8 +28,8 @@ pub fn value_text(values: &ArrayRef, row: usize, is_uuid: bool) -> Option<String
     Some(String::from_utf8_lossy(&text).into_owned())
 }
 
-/// The texts of a column of a batch, if it has an infinity, or a moment that Arrow's numbers do not reach: whoever reads it as
-/// an array of Arrow would take these for other values. `None` if it has none.
+/// The texts of a column of a batch, if it has an infinity or a time beyond Arrow's range; a reader of the Arrow array
+/// would read such a value as another one. `None` if the column has no such value.
 pub fn odd_times_as_text(values: &ArrayRef) -> Option<ArrayRef> {
     let is_odd = match values.data_type() {
         DataType::Date32 => {

@@ -1,5 +1,5 @@
-//! Samples what the reading sessions do. The session that keeps the snapshot asks the server, so sampling needs no connection
-//! beyond `max_connections`.
+//! Samples the states of the reading sessions. The session that keeps the snapshot asks the server, so sampling needs
+//! no further connection.
 
 use std::path::Path;
 use std::sync::Arc;

@@ -45,7 +45,7 @@ pub struct Since {
     pub of: String,
     /// The text of `from`, if the command gave it.
     pub given: Option<String>,
-    /// The ranges of which a stopped run has loaded rows.
+    /// The ranges from which a stopped run has loaded rows.
     pub stopped: Vec<SinceRange>,
 }
 
@@ -62,7 +62,8 @@ pub struct FoundRange {
     pub by_index: usize,
     /// The transaction whose start is the bound, in words.
     pub held_by: Option<String>,
-    /// It is the range of a stopped run, and nothing was written since: what that run has loaded can be kept.
+    /// It is the range of a stopped run, and nothing was written since, so the rows that that run has loaded can be
+    /// kept.
     pub is_resumed: bool,
 }
 
@@ -177,7 +178,7 @@ fn oldest_transaction(
             "GRANT pg_read_all_stats to the user, or set `lag` in `since`, such as lag = \"5 minutes\"",
         ));
     }
-    // Rows that a subscription brings have the values of another server.
+    // Rows from a subscription have times of another server.
     let of_table = match table {
         Some(table) => format!(
             "WHERE srrelid = {oid} OR srrelid IN (SELECT relid FROM pg_partition_tree({oid}))",
@@ -213,7 +214,8 @@ fn oldest_transaction(
     let mut row = session.query(&sql, doing).map_err(failed)?.rows.into_iter();
     let mut row = row.next().unwrap_or_default().into_iter();
     let (below, held_by) = (row.next().flatten(), row.next().flatten());
-    // Asked after the transactions: a session that has hidden its own meanwhile is found here.
+    // This question comes after the one about transactions, so it finds a session that has hidden its transaction
+    // meanwhile.
     let hidden = "SELECT min(pid) FROM pg_stat_activity WHERE datname = current_database() AND state = 'disabled'";
     if let Some(pid) = session.query(hidden, doing).map_err(failed)?.first() {
         return Err(input_error(
@@ -224,7 +226,8 @@ fn oldest_transaction(
             "set track_activities = on for all sessions, end this one, or set `lag` in `since`, such as lag = \"5 minutes\"",
         ));
     }
-    // Prepared transactions are asked for last: one that was open a moment ago and is prepared now is found here.
+    // Prepared transactions are asked for last, so a transaction that was open a moment ago and is now prepared is
+    // found here.
     let prepared = "SELECT min(gid) FROM pg_prepared_xacts WHERE database = current_database()";
     if let Some(gid) = session.query(prepared, doing).map_err(failed)?.first() {
         return Err(input_error(
@@ -331,7 +334,7 @@ pub fn find_range(
         None => format!("FROM {from} WHERE {condition}"),
     };
     let among = |from: &str, condition: &str| format!("SELECT {}", rows_where(from, condition));
-    // Rows that a limit leaves out now would stay below the mark.
+    // Rows that a limit leaves out would be below the next mark, and would never be loaded.
     Explained::of(session, input, &among(from, &condition))?.refuse_chosen_rows(input, "since")?;
     let may_have_nulls = match table {
         Some(table) => {

@@ -1,4 +1,4 @@
-//! The snapshot that all streams read: exported by a transaction that is kept open, and taken over by each session.
+//! The snapshot that all streams read. A transaction that is kept open exports it, and each session imports it.
 
 use std::path::Path;
 use std::sync::{Mutex, PoisonError};
@@ -15,10 +15,10 @@ const APPLICATION_NAME: &str = "inrush source";
 /// Begins a transaction that sees one moment and changes nothing.
 pub const BEGIN: &str = "BEGIN TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY";
 
-/// From here on names are looked up as the user's own sessions do, as those in queries and conditions have to be.
+/// From here on, names are looked up as in the user's own sessions. Names in queries and conditions need this.
 pub const USER_NAMES: &str = "SET LOCAL search_path = DEFAULT";
 
-/// From here on names are those of the catalog alone.
+/// From here on, names are looked up only in the catalog.
 pub const CATALOG_NAMES: &str = "SET LOCAL search_path = pg_catalog";
 
 /// How rows are read, in addition to the settings of every session. Names in queries and conditions are looked up as the user's own
@@ -44,7 +44,7 @@ pub struct Snapshot {
     keeper: Mutex<BlockingSession>,
     /// The longest wait of a reading session for a lock, in milliseconds.
     lock_wait_ms: u32,
-    /// How long it shows all of its rows.
+    /// The limit on the time for which it shows all of its rows.
     pub age: SnapshotAge,
 }
 

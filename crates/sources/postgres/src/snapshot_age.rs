@@ -1,9 +1,10 @@
-//! A snapshot that other sessions take over shows all of its rows only for a limited time, which is found here.
+//! Finds the limit on the time for which an imported snapshot shows all of its rows.
 //!
-//! With `old_snapshot_threshold` (PostgreSQL 14 to 16; off by default) a server removes rows that only older snapshots see. If it has
-//! removed rows of a page since a session took its snapshot, reading the page is an error. A session that takes over a snapshot
-//! counts from that moment, so the server does not notice what it has removed of the time before: it sends the other rows, and no
-//! error. So the time is measured here, and rows that came too late are refused.
+//! With `old_snapshot_threshold` (PostgreSQL 14 to 16; off by default) a server removes rows that only older snapshots
+//! see. If it has removed rows of a page since a session took its snapshot, reading the page is an error. A session
+//! that takes over a snapshot counts from that moment, so the server does not notice rows that it removed before: it
+//! sends the remaining rows without an error. Therefore the time is measured here, and rows that came too late are
+//! refused.
 
 use std::time::{Duration, Instant};
 

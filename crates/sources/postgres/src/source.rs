@@ -44,7 +44,7 @@ pub struct PostgresSource {
     reading: Reading,
 }
 
-/// What readers of all splits need.
+/// The shared data of the readers of all splits.
 #[derive(Debug)]
 pub struct Reading {
     database: Arc<Database>,
@@ -54,7 +54,7 @@ pub struct Reading {
     conditions: Vec<String>,
     /// A table that hides rows from the user by row security is an error.
     pub hides_nothing: bool,
-    /// Asked when reads have to end.
+    /// The stop that ends reads.
     pub stop: Stop,
 }
 
@@ -74,7 +74,7 @@ impl Reading {
         &self.database.pace
     }
 
-    /// What finds the rows of a range.
+    /// The kind of places of the rows of a range.
     pub fn row_place(&self, input: &TableInput, range: &Range<u64>) -> RowPlace {
         match &input.keys {
             Some(keys) => {
@@ -153,7 +153,8 @@ impl PostgresSource {
         if let Some(keys) = &looked.keys {
             notes.push(keys.note(&name.display().to_string()));
             identity.push(format!("split by {}", keys.column));
-            // With other borders, the same range of bytes has other rows. Of an incremental load nothing is kept.
+            // With other borders, the same range of bytes has other rows. Rows of a stopped incremental load are never
+            // kept.
             if looked.since.is_none() {
                 mark = format!("{mark} {}", keys.digest());
             }
@@ -217,7 +218,7 @@ impl PostgresSource {
         &self.primary_key
     }
 
-    /// The collations of the columns that are read as the texts that they are.
+    /// The collations of the text columns that are read unchanged.
     pub fn collations(&self) -> Vec<ColumnCollation> {
         let columns = self.reading.columns.iter();
         columns
@@ -225,7 +226,7 @@ impl PostgresSource {
             .collect()
     }
 
-    /// What a new target gets from the table, if the settings ask for it.
+    /// The indexes and partitions that a new target gets from the table, if the settings ask for them.
     pub fn structure(&self) -> Option<&TableStructure> {
         self.structure.as_ref()
     }
@@ -337,7 +338,7 @@ impl Source for PostgresSource {
     }
 }
 
-/// The way of one thread through the splits. Sessions are those of the pool.
+/// Reads splits on one thread, with sessions of the pool.
 struct Stream<'a> {
     source: &'a PostgresSource,
     chunk_bytes: usize,

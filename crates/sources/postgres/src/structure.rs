@@ -29,7 +29,8 @@ fn tree(table: &Table) -> String {
     )
 }
 
-/// What the catalog says of a table. The columns are those that are read. The search path is that of the catalog.
+/// The catalog's facts about the indexes and partitions of a table. `columns` are the columns that are read. The search
+/// path is that of the catalog.
 pub fn find(
     session: &mut BlockingSession,
     table: &Table,
@@ -296,7 +297,8 @@ impl Catalog<'_> {
         Ok(all)
     }
 
-    /// The partitions of the table. `indexes` are those of partitions alone; what is taken over is removed there.
+    /// The partitions of the table. `indexes` are the indexes that only partitions have; those that are taken over are
+    /// removed from it.
     fn partitioning(
         &mut self,
         indexes: &mut BTreeMap<String, Vec<TableIndex>>,

@@ -1,4 +1,5 @@
-//! The memory of the process while large tables are read. It is one test, for no other may run in the process.
+//! The memory of the process while large tables are read. It is the only test of this file, because no other may run in
+//! the process.
 
 mod case;
 

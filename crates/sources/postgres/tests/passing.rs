@@ -1,4 +1,5 @@
-//! Rows that are handed out as the server sends them are the server's own bytes, and those of the chunks in another form.
+//! Tests rows that are handed out in the server's own form: they are the server's own bytes, and the same rows as in
+//! chunks.
 
 mod case;
 

@@ -1,4 +1,4 @@
-//! These tests show what the suite for sources does not ask: every type's extremes, bad input, and a source that is lost.
+//! Tests what the suite for sources does not: the extremes of every type, bad input, and a server that is lost.
 
 mod case;
 

@@ -1,4 +1,4 @@
-//! Samples what the reading sessions do, over one more session.
+//! Samples the states of the reading sessions, over one more session.
 
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};

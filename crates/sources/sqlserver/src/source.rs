@@ -54,7 +54,7 @@ pub struct Reading {
     pub pool: Pool,
     /// The pace of all readers.
     pub pace: Arc<Pace>,
-    /// Tells whether reads have to end.
+    /// The stop that ends reads.
     pub stop: Stop,
     /// Asks what the sessions do; `None` on Babelfish, which cannot tell, and if `max_connections` allows no further session.
     pub sampler: Option<Arc<Sampler>>,
@@ -299,7 +299,7 @@ fn columns_of(session: &mut Session, statement: &str) -> Result<Vec<Column>, Ses
     Ok(described.columns().iter().map(Column::new).collect())
 }
 
-/// A text that no other opening has: the rows may have changed at any time.
+/// A text that differs for each opening, because the rows may have changed at any time.
 fn never_the_same() -> String {
     static COUNT: AtomicU64 = AtomicU64::new(0);
     let now = SystemTime::now().duration_since(UNIX_EPOCH);

@@ -19,7 +19,7 @@ use crate::{Rows, Settings};
 
 /// The most ranges.
 const RANGES_MAX: u64 = 512;
-/// About the number of keys in a sample.
+/// The approximate number of keys in a sample.
 const SAMPLE_ROWS: u64 = 50_000;
 /// Tables with more rows are sampled.
 const WHOLE_ROWS_MAX: u64 = 4 * SAMPLE_ROWS;
@@ -116,7 +116,7 @@ impl SplitBy {
     }
 }
 
-/// What is known before a table or a query is split.
+/// The facts that are known before a table or a query is split.
 pub struct Asked<'a> {
     /// The name of the input, for messages.
     pub input: &'a Path,
@@ -284,7 +284,7 @@ fn by_key(session: &mut Session, asked: &Asked<'_>, name: &str) -> Result<Found,
     };
     let is_sampled = asked.has_samples && asked.table.is_some() && rows > WHOLE_ROWS_MAX;
     let (sample, keys, origin) = match is_sampled {
-        // The same seed takes the same pages of the same table.
+        // With the same seed, the same pages of a table are sampled.
         true => (
             format!(
                 " TABLESAMPLE SYSTEM ({:.6} PERCENT) REPEATABLE (1)",

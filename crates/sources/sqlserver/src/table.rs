@@ -1,4 +1,4 @@
-//! The catalog tells the size of a table, the key by which it is stored, and its partitions.
+//! Reads from the catalog the size of a table, the key by which it is stored, and its partitions.
 
 use inrush_rows::sql_text::identifier;
 use inrush_tdsclient::{Session, SessionError};

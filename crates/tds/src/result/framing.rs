@@ -1,4 +1,4 @@
-//! This finds where rows and their values end.
+//! Finds where rows and their values end.
 
 use crate::column_metadata::RowMetadata;
 use crate::type_info::{Length, SqlType, TypeInfo};
@@ -25,7 +25,7 @@ impl RowError {
     }
 }
 
-/// What stands before the bytes of a value.
+/// The length information before the bytes of a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Framing {
     /// Nothing: values have this number of bytes.

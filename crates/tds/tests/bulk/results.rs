@@ -1,5 +1,5 @@
-//! Rows of a result, decoded: the encoder's own bytes give its batch again, in pieces of any size, and with a bitmap of
-//! NULLs. Values without a counterpart are told; wrong bytes are an error at worst.
+//! Tests decoding the rows of a result. The encoder's own bytes give its batch again, in pieces of any size and with a
+//! bitmap of NULLs. Values without a counterpart are reported, and wrong bytes never cause a panic.
 
 use arrow_array::{Array, ArrayRef};
 use inrush_rows::typed_rows::Cells;

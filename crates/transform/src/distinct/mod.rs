@@ -5,8 +5,8 @@
 //! smallest of some places does not depend on the order in which they come. During the load a row is kept if its place is
 //! the one that was noted for its key ([`FirstRows`]), whichever stream meets it, and however often.
 //!
-//! Without that pass a runner notes the places of the rows that it sees itself. This is right for one that reads a source
-//! from its beginning, as `inrush peek` does, and an estimate for a sample.
+//! Without that pass a runner notes the places of the rows that it sees itself. This is exact for a runner that reads a
+//! source from its beginning, as in `inrush peek`, and an estimate for a sample.
 
 #[cfg(test)]
 mod tests;
@@ -104,7 +104,7 @@ impl PlannedDistinct {
         self.first_rows.get().is_some()
     }
 
-    /// Takes the first rows of all keys, for this step and all of its clones. Those that it has are kept.
+    /// Sets the first rows of all keys, for this step and all of its clones. If they are already set, they stay.
     pub fn take_first_rows(&self, first_rows: FirstRows) {
         let _ = self.first_rows.set(first_rows);
     }

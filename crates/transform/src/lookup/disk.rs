@@ -22,7 +22,7 @@ use crate::spec::InputColumn;
 /// The value of each key: an [`Entry`].
 const ENTRIES: TableDefinition<'_, &[u8], &[u8]> = TableDefinition::new("entries");
 
-/// For each key with two rows that are both first so far, the key in words.
+/// The keys for which two rows are both first so far; the value is the key as text.
 const TIES: TableDefinition<'_, &[u8], &str> = TableDefinition::new("ties");
 
 /// Entries whose values are read together.
@@ -45,7 +45,7 @@ pub struct DiskBuilder {
 pub struct DiskReference {
     entries: ReadOnlyTable<&'static [u8], &'static [u8]>,
     form: Option<RowConverter>,
-    /// Reads end when it is dropped.
+    /// It must live as long as reads of it.
     _database: Database,
     /// Bytes of the file's content.
     pub file_bytes: u64,

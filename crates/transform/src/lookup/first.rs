@@ -65,7 +65,7 @@ impl OrderValue {
         }
     }
 
-    /// The value of this form; `None` of no bytes, which stand for NULL.
+    /// The value with this form; `None` if there are no bytes, which stand for NULL.
     pub(super) fn read(form: &[u8]) -> Option<OrderValue> {
         let (kind, value) = form.split_first()?;
         Some(match *kind {

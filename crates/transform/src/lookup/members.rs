@@ -92,7 +92,7 @@ impl Members {
         &self.columns
     }
 
-    /// From now on, this gives the numbers.
+    /// From now on, `numbers` gives the numbers.
     pub fn give(&self, numbers: Arc<dyn MemberNumbers>) {
         let mut known = self.known();
         *known = Known {
@@ -274,7 +274,7 @@ mod tests {
 
     use super::*;
 
-    /// Gives numbers as a sequence does, and counts what it is asked.
+    /// Gives numbers like a sequence, and counts the requests.
     #[derive(Default)]
     struct Sequence {
         given: Mutex<HashMap<MemberKey, i64>>,

@@ -1,4 +1,4 @@
-//! Lookups: columns of a reference table are put beside the rows whose keys are equal.
+//! Lookups: add columns of a reference table to the rows with the same key.
 //!
 //! Keys are compared by their values: whole numbers and decimals by the number, whatever their width; texts by their bytes, or by
 //! those of their folded form ([`Folds`](crate::fold::Folds)); all other types only with the same type. NULL is equal to nothing. The
@@ -69,7 +69,7 @@ pub struct Found {
     pub columns: Vec<ArrayRef>,
     /// Indexes of the rows whose key is not there, ascending.
     pub unmatched: Vec<usize>,
-    /// Those among them that are rejected, each with the reason if it is not the missing match alone.
+    /// The unmatched rows that are rejected. A reason is given if it is not simply the missing match.
     pub rejected: Vec<(usize, Option<String>)>,
 }
 

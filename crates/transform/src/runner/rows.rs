@@ -1,4 +1,4 @@
-//! The rows of a batch on their way through the steps, and what the result of an expression does to them.
+//! The rows of a batch on their way through the steps, and the effects of an expression's result on them.
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Float32Type, Float64Type};

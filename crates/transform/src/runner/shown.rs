@@ -1,4 +1,4 @@
-//! What a fault says of the expression that it comes from: the step, and the values that the expression saw.
+//! The facts about an expression that a fault reports: the step, and the values that the expression saw.
 
 use arrow_array::{Array, ArrayRef, RecordBatch};
 use arrow_schema::DataType;
@@ -8,7 +8,7 @@ use crate::outcome::{FaultKind, RowFault};
 use crate::plan::{Planned, names_infinity};
 use crate::spec::InputColumn;
 
-/// What a fault reports of an expression.
+/// The facts about an expression that a fault reports.
 pub struct Shown<'a> {
     /// The plan of the steps.
     pub planned: &'a Planned,
@@ -81,7 +81,7 @@ impl<'a> Shown<'a> {
         named.map(value).collect()
     }
 
-    /// The values that the expression saw: of one column the value alone, of several with their names.
+    /// The values that the expression saw: for one column only the value, for several columns also their names.
     fn value(&self, row: usize) -> Option<String> {
         let text = |name: &String| typed_rows::value_text(self.array(name)?, row, false);
         if let [only] = self.named {

@@ -46,7 +46,7 @@ pub enum Database {
 }
 
 impl Database {
-    /// The one that the package of the workload loads into. `defaults` fill the gaps of a server's URL.
+    /// The database into which the package of the workload loads. `defaults` fill the gaps of a server's URL.
     pub fn of(
         package: &Package,
         defaults: ConnectionDefaults,

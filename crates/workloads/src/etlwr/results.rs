@@ -54,7 +54,7 @@ pub struct Results {
     pub runs: Vec<RunResult>,
     /// Seconds by the number of streams, the fewest streams first, as in figure 9 of the paper of 2016.
     pub curve: Vec<PointResult>,
-    /// The same with steps: what rows went through, and the times; absent without `--transforms`.
+    /// The loads with steps: the steps, and the times; absent without `--transforms`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub transforms: Option<TransformsResult>,
     /// What the accounts of the record runs say.
@@ -120,7 +120,7 @@ pub struct TransformsResult {
     pub beside_plain: Vec<StepsCost>,
 }
 
-/// What the steps cost with one number of streams.
+/// The cost of the steps with one number of streams.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct StepsCost {
     /// The number of streams.
@@ -229,8 +229,8 @@ pub struct ProofResult {
     /// By the server's count, each part of each table has as many rows as dbgen's part, and
     /// is a partition.
     pub rows_are_dbgens: bool,
-    /// How the values were compared with the files: `count`, `sums` or `rows` of each part before its COMMIT; of a
-    /// columnstore, `sums` are those of whole tables before the switch.
+    /// How the values were compared with the files: `count`, `sums` or `rows` of each part before its COMMIT; in a
+    /// columnstore, `sums` are compared for whole tables before the switch.
     pub verified: String,
     /// The differences found.
     pub differences: Vec<String>,

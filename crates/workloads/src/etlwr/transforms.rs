@@ -30,7 +30,7 @@ pub struct References {
     scale: f64,
 }
 
-/// What the rows of a table go through, in words.
+/// The steps of a table's rows, in words.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct TableSteps {
     /// The table.

@@ -169,7 +169,7 @@ fn number(done: Option<()>, value: i64) -> Taken {
     }
 }
 
-/// Copies as much as both places hold; they are of one length.
+/// Copies bytes between two places of the same length.
 #[inline(always)]
 pub(crate) fn copy(from: &[u8], to: &mut [u8]) {
     if from.len() == to.len() {

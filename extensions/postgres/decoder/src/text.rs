@@ -3,7 +3,7 @@
 const HIGH: u64 = 0x8080_8080_8080_8080;
 const ONES: u64 = 0x0101_0101_0101_0101;
 
-/// Whether the bytes are surely valid text of the server's encoding, without a byte 0.
+/// True if the bytes are certainly valid text in the server's encoding, without a byte 0.
 ///
 /// `false` leaves the decision to the receive function: text of another encoding than UTF-8, or not valid.
 #[inline]
@@ -115,7 +115,7 @@ mod tests {
         }
     }
 
-    /// What the standard library says of it.
+    /// The answer of the standard library.
     fn is_utf8(bytes: &[u8]) -> bool {
         core::str::from_utf8(bytes).is_ok() && !bytes.contains(&0)
     }

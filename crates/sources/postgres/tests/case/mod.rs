@@ -15,7 +15,7 @@ use inrush_source::{ReadLimits, ReadSettings, Source, SourceError};
 use inrush_source_conformance::{Case, Change, Row};
 use inrush_source_postgres::{PostgresSource, Rows, Settings, StructureAsked};
 
-/// A password that the server does not ask for, and that nothing may tell.
+/// A password that the server does not ask for, and that must not appear in any message.
 const PASSWORD: &str = "not-to-be-told";
 
 /// Up to this many rows, a table has few of them on each page.
