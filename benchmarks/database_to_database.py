@@ -87,7 +87,7 @@ class Side:
         raise NotImplementedError
 
     def relation(self) -> str:
-        """Return what has the rows afterwards, for FROM."""
+        """Return the table that has the rows afterwards, as a FROM clause names it."""
         return TABLE
 
 
@@ -204,7 +204,7 @@ class Dump(Side):
         return f"there is no pg_dump of version {source.server.version}"
 
     def commands(self, ends: Ends) -> list[Sequence[str | Path]]:
-        """Return a shell that does one after the other, because restoring needs the whole dump."""
+        """Return a shell that dumps and then restores, because restoring needs the whole dump."""
         programs, folder = ends.source.server.programs, self.folder / ends.name
         jobs = f"--jobs={self.streams}"
         dump = [str(programs / "pg_dump"), "--format=directory", "--compress=0", jobs]
@@ -340,7 +340,7 @@ def fill(source: Server, folder: Path, options: argparse.Namespace) -> Database:
         for file in files:
             connection.execute(f"COPY {TABLE} FROM '{file}' (DELIMITER '|', FREEZE)".encode())
             file.unlink()
-    # Hint bits are set and statistics made, and every side finds the same table.
+    # This sets hint bits and makes statistics, so that every side finds the same table.
     database.execute(f"VACUUM (FREEZE, ANALYZE) {TABLE}")
     return database
 

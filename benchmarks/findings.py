@@ -58,7 +58,8 @@ def stopped(facts: Facts, case: tuple[str, int], side: str) -> Run | None:
 def ratios(facts: Facts, case: tuple[str, int], side: str) -> list[float]:
     """Return a side's wall time over Inrush's, for each round that has both.
 
-    The list is empty if either was ever stopped: its completed rounds are then only the good ones.
+    The list is empty if either was ever stopped, because its completed rounds are then only the
+    fast ones.
     """
     if stopped(facts, case, side) or stopped(facts, case, OURS):
         return []

@@ -2,18 +2,18 @@
 
     make build && .venv/bin/python benchmarks/steps.py --rounds 5
 
-lineitem goes from four files into a new table of PostgreSQL, by COPY and with two streams: as it
-is, with two derived columns and a check, with a lookup in the 200,000 keys of `part`, and with all
-of these. Peers do all of these too, each in its best way. All sides run in turn; the side that goes
-first changes from round to round. In the first round the rows of all sides that do the same are
-compared, by a digest of all values.
+lineitem goes from four files into a new table of PostgreSQL, by COPY and with two streams: without
+steps, with two derived columns and a check, with a lookup in the 200,000 keys of `part`, and with
+all of these. Peers do all of these too, each in its best way. All sides run in turn; the side that
+goes first changes from round to round. In the first round the rows of all sides that do the same
+are compared, by a digest of all values.
 
 The time in steps is that of the run's own meter. Rows per second and core divide the rows by the
-time of all streams in the steps: of the side `lookup` that is the speed of a lookup alone.
+time of all streams in the steps: for the side `lookup` that is the speed of a lookup alone.
 
 Sides that are not installed are left out, and the result says why: DuckDB is that of `.venv-bench`
-(`make bench` makes it). dlt is not among them: its transformations are SQL in the target after the
-load, as those of the side with psql.
+(`make bench` makes it). dlt is not among them: it transforms by SQL in the target after the load,
+as the side with psql does.
 """
 
 from __future__ import annotations
@@ -95,7 +95,7 @@ class Side:
         raise NotImplementedError
 
     def relation(self) -> str:
-        """Return what has the rows afterwards, for FROM."""
+        """Return the table that has the rows afterwards, as a FROM clause names it."""
         return TABLE
 
     def shares(self) -> list[Sequence[Path]]:

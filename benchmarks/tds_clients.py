@@ -2,8 +2,8 @@
 
 Inrush and foreign clients load the same file, in turn, by one session each, with packets of 32,767
 bytes (plain) or what TLS allows. The sink is no SQL Server, and its time does not count: the figure
-is the rows of the file by the processor time of the client's whole process. FreeTDS, mssql-python
-and go-mssqldb are installed as `make capture-tds` does, in `--clients`.
+is the rows of the file divided by the processor time of the client's whole process. FreeTDS,
+mssql-python and go-mssqldb are installed as `make capture-tds` does, in `--clients`.
 """
 
 from __future__ import annotations

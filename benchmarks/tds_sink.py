@@ -1,7 +1,7 @@
 """A server of TDS that reads bulk loads of lineitem and throws them away, for `tds_clients.py`.
 
 It answers what a client asks before a load: Inrush by the double of the tests, foreign clients as
-the recording server does. It is no SQL Server, and slower than one: what it takes is not measured,
+the recording server does. It is no SQL Server, and slower than one: its own time is not measured,
 only the processor time of its clients.
 """
 
@@ -34,7 +34,7 @@ _PIECE_BYTES = 4 << 20
 # int and bigint that are NOT NULL; integers and decimals with a length.
 _FIXED_BYTES = {0x38: 4, 0x7F: 8}
 _INTEGER, _DECIMAL = 0x26, 0x6A
-# A row's first bytes are fewer, so that one that ends here was not found yet.
+# The first bytes of a row are fewer than this, so a match that ends here was not found before.
 _BEGINNING_BYTES_MAX = 72
 
 

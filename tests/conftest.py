@@ -48,7 +48,8 @@ def session_folder() -> Iterator[Path]:
 def servers_folder(session_folder: Path) -> Iterator[Path]:
     """Return a folder that the servers' user can enter, its path short enough for a socket.
 
-    It ends with its file of tests: servers of all files together would take gigabytes of memory.
+    It is removed after its file of tests: the servers of all files together would take gigabytes of
+    memory.
     """
     folder = session_folder / f"{next(_file_numbers)}"
     folder.mkdir(mode=0o755)
@@ -142,7 +143,7 @@ def newest_server(shared_server: SharedServer) -> Server:
 
 @pytest.fixture(scope="module", params=servers.VERSIONS, ids=lambda version: f"pg{version}")
 def tcp_server(request: pytest.FixtureRequest, start_server: StartServer) -> Server:
-    """Return a server of each version on TCP."""
+    """Return a server on TCP, for each version."""
     server = start_server(request.param)
     server.move_to_tcp()
     return server

@@ -131,10 +131,9 @@ def load(
         streams: The number of streams. Default: the number of cores.
         runs_folder: The folder for the folders of runs.
 
-    Raises:
-        TypeError: The rows have no `__arrow_c_stream__`.
-        ValueError: Its stream has no rows, such as that of a single column.
-        InrushError: The load did not end well.
+    Raises: TypeError: The rows have no `__arrow_c_stream__`. ValueError: The stream of `rows` does
+    not consist of rows, for example if it is a single column. InrushError: The load did not end
+    well.
 
     """
     settings = {

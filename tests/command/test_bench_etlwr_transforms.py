@@ -1,4 +1,4 @@
-"""The record workload with what 2009 left out: reformat, check, look up, lineage."""
+"""The record workload with steps that 2009 left out: reformat, check, look up, lineage."""
 
 from __future__ import annotations
 

@@ -59,7 +59,7 @@ def test_memory_stays_within_the_figure_of_the_plan(
 def test_steps_stay_within_the_figure_of_the_plan(
     newest_database: Database, inrush: Inrush
 ) -> None:
-    """DuckDB, a reference of a lookup, and rows that fail for every batch."""
+    """Much is in memory: DuckDB, the reference of a lookup, and failing rows in every batch."""
     numbers = range(200_000)
     inrush.write("words.csv", "no,word\n" + "".join(f"{n},word {n}\n" for n in numbers))
     for part in range(2):

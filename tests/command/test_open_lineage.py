@@ -233,7 +233,7 @@ def test_a_server_that_is_not_there_is_a_note(inrush: Inrush) -> None:
 
 
 def test_a_server_that_never_answers_is_a_note(inrush: Inrush) -> None:
-    """It takes connections, and says nothing."""
+    """A server that accepts connections and does not answer."""
     with socket.create_server(("127.0.0.1", 0)) as silent:
         url = f"http://127.0.0.1:{silent.getsockname()[1]}/api/v1/lineage"
         outcome = inrush("run", write(inrush, url))
@@ -261,7 +261,7 @@ def test_mistakes_are_told(inrush: Inrush, to: str, told: str) -> None:
 
 
 def assert_failed(event: dict[str, Any], word: str, *told: str) -> None:
-    """Fail unless the event says why a run failed for which there is no report."""
+    """Fail unless the event gives the reason why a run without a report failed."""
     assert event["eventType"] == word
     facets = event["run"]["facets"]
     assert facet_names(facets) == {"processing_engine", "errorMessage"}

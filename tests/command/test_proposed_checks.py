@@ -36,7 +36,7 @@ def test_checks_are_proposed_as_comments(inrush: Inrush) -> None:
         "order is not negative": r'"\"order\" >= 0"',
         "received is not before shipped": '"received >= shipped"',
     }
-    # They change nothing as they are.
+    # The proposed checks change nothing while they are comments.
     assert "step 1" not in inrush("check", path).expect(CLEAN).output
     lines = [
         line[2:] if re.match(r"# (\[\[flow\.step\]\]|check = |name = )", line) else line

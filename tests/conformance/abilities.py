@@ -298,7 +298,7 @@ def _(scene: Scene) -> None:
 @shows("undo")
 def _(scene: Scene) -> None:
     scene.fill()
-    # Rows that were added to a table of a database cannot be told from others.
+    # In a table of a database, rows that a run added cannot be distinguished from others.
     by = "keep" if scene.place.speaks_sql else "append"
     scene.run(by, [("3", "new")])
     assert scene.rows != OLD

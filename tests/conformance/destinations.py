@@ -72,8 +72,8 @@ class Place(ABC):
     speaks_sql: ClassVar[bool] = True
     unit_table: ClassVar[str] = "inrush.unit"
     partitions: ClassVar[bool] = False
-    # Its partitions have bounds, so that loads of tests name them. `bounds` has its words for those
-    # of a load with the bounds 0, 5 and 10 that have rows.
+    # Its partitions have bounds, which the loads of tests name. `bounds` has its words for those of
+    # a load with the bounds 0, 5 and 10 that have rows.
     bounds: ClassVar[tuple[str, ...]] = ()
     # An index may be one of some rows alone (`WHERE`).
     partial_indexes: ClassVar[bool] = True
@@ -521,7 +521,7 @@ class SqlServer(Place):
     }
     partitions = True
     bounds = ("from 0 to 5", "from 5 to 10")
-    # Types of the tests that are something else in T-SQL.
+    # Types of the tests that have another name in T-SQL.
     _TYPES = re.compile(r"\btext\b")
 
     def in_unique_key(self, text: str | None) -> str | None:
@@ -530,7 +530,7 @@ class SqlServer(Place):
 
     @abstractmethod
     def _rows(self, query: str) -> list[list[Any]]:
-        """Return the rows of a query; a lock of somebody else is a `KeptOutError` after a while."""
+        """Return the rows of a query; raise `KeptOutError` if a lock is not granted in time."""
 
     def tables(self) -> set[str]:
         # The tables of a schema are listed while another one is locked.

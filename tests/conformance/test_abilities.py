@@ -45,7 +45,7 @@ def scene(
     make_place: MakePlace,
     tmp_path: Path,
 ) -> Iterator[Scene]:
-    """Return the destination; with replication slots or a source if the test needs them."""
+    """Return the destination, and prepare replication slots or a source if the test needs them."""
     if ability.name == "slot bytes" and ability.name in CLAIMS[place.title]:
         assert isinstance(place, PostgreSql)
         server = replicating[place.database.server.version]

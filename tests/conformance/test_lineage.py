@@ -1,4 +1,4 @@
-"""The ledger tells where columns come from: of every destination, for every run."""
+"""The ledger of every destination records for every run where columns come from."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def load(inrush: Inrush, place: Place, gross: str, mode: str = "create", **envir
 
 
 def told(inrush: Inrush, place: Place, name: str) -> list[dict[str, Any]]:
-    """Return what the command says of a name, for programs."""
+    """Return the command's answer about a name, in the form for programs."""
     output = inrush("lineage", name, *place.words, "--json").expect(CLEAN).output
     runs: list[dict[str, Any]] = json.loads(output)
     return runs

@@ -180,7 +180,7 @@ def test_killed_while_it_replaces(
 
 @pytest.mark.clause("D-39")
 def test_units_that_another_file_changes_are_told(merged: Merged) -> None:
-    """A file that comes first makes the first unit another one; its rows are loaded again."""
+    """A new file that comes first changes the first unit; its rows are loaded again."""
     merged.killed_at("before_switch", 2)
     values = record(80_000)
     merged.inrush.write("part.+.csv", HEADER + line(values))

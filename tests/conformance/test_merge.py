@@ -164,7 +164,7 @@ def test_a_table_that_alters_merged_rows_keeps_its_own(merging: Place, inrush: I
 @pytest.mark.clause("D-20", "D-37", "D-46")
 @pytest.mark.parametrize("scd", [False, True], ids=["upsert", "scd"])
 def test_rows_that_cannot_be_merged_are_rejects(merging: Place, inrush: Inrush, scd: bool) -> None:
-    """Of two rows with one key the second, and a row that breaks a CHECK."""
+    """Two rows are refused: the second of two rows with one key, and one that breaks a CHECK."""
     more: dict[str, Value] = {"scd": {}} if scd else {}
     key = "UNIQUE (id)"
     if scd:
@@ -250,7 +250,7 @@ class Customers:
         )
 
     def assert_as_the_model(self, since: datetime) -> None:
-        """Fail unless the rows are those of the model; `since` is before the last load."""
+        """Fail unless the rows are those of the model; `since` is a moment before the last load."""
         found = self.rows
         new = {time for row in found for time in (row[2], row[7]) if time} - set(self.loads)
         # All versions of a run begin at one moment, between its start and now.

@@ -152,7 +152,7 @@ def test_a_load_that_is_killed_ends_with_the_same_rows(
 
 @pytest.mark.clause("D-12", "D-23", "D-32")
 def test_rows_of_one_record_go_to_their_outputs(place: Place, inrush: Inrush) -> None:
-    """Also after a stop. The rows of a record go to different outputs, or to none."""
+    """The rows of a record go to different outputs, or to none; also after a stop."""
     given = records(1_500)
     for part in range(3):
         text = "".join(map(line, given[part * 500 : (part + 1) * 500]))
@@ -194,7 +194,8 @@ def test_another_condition_is_another_load(place: Place, inrush: Inrush) -> None
 
 @pytest.mark.parametrize("each", [False, True], ids=["first", "each"])
 def test_a_corrected_row_goes_to_its_output(place: Place, inrush: Inrush, each: bool) -> None:
-    """A row that no output got may go to any; one that a target refused is in the others."""
+    """A row that no output got may go to any output; a row that a target refused is in the others.
+    """
     inrush.write("rows.csv", "id,kind,note\n1,a,x\n2,b,y\n3,c,z\n4,b,\nx,b,v\n")
     settings: dict[str, Any] = {
         "columns": ["id bigint", "kind text", "note text"],
@@ -222,7 +223,8 @@ def test_a_corrected_row_goes_to_its_output(place: Place, inrush: Inrush, each: 
         lines = path.read_text().splitlines()
         path.write_text("".join(f"{changes.get(text, text)}\n" for text in lines))
     if each:
-        # They cannot be loaded together, because other targets may have the rows of one kind.
+        # The two kinds cannot be loaded together, because other targets may have the rows of one
+        # kind.
         inrush("rejects", "replay", folder.name).expect(
             USAGE, "may be in other targets", ".target."
         )

@@ -114,7 +114,7 @@ class Logged:
     def compare(self) -> None:
         """Run the package, and compare the log with its plan."""
         plan = planned(self.command("check").expect(CLEAN).output)
-        # It begins, has at least one unit, and is switched.
+        # The run begins, has at least one unit, and switches.
         assert len(plan) >= 3, plan
         self.command("run").expect(CLEAN)
         compare(plan, self.driver.sessions())
@@ -137,7 +137,8 @@ def into(table: str = "parts", files: str | list[str] = "rows.csv", **settings: 
 @pytest.mark.clause("D-45")
 @pytest.mark.parametrize("mode", MODES)
 def test_a_run_performs_its_plan(logged: Logged, mode: str) -> None:
-    # The first run creates the ledger and the table; the last finds what the one before has kept.
+    # The first run creates the ledger and the table; the last one finds the rows that the run
+    # before it has kept.
     logged.load(into(), name="first")
     if isinstance(logged.place, AdbcPostgreSql) and mode in KEEPS:
         logged.inrush.write("package.toml", logged.place.package(into(**MODES[mode])))

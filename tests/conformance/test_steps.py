@@ -43,7 +43,7 @@ STEPS = (
 
 @dataclass
 class Expected:
-    """What becomes of the rows of the files."""
+    """The rows that the target must have, and the rejects."""
 
     rows: list[Row] = field(default_factory=list)
     # The number of the row, the column and the code of each reject.
@@ -53,7 +53,7 @@ class Expected:
 
 
 def note(number: int) -> str:
-    """Return a text whose sixth and seventh characters are a number, mostly."""
+    """Return a text whose sixth and seventh characters are mostly a number."""
     return f"note {number % 100:02}" if number % 11 else f"note x{number}"
 
 
@@ -366,7 +366,7 @@ def test_the_first_row_of_each_key_is_kept(distinct_job: SteppedJob) -> None:
 def test_a_load_of_distinct_rows_that_is_killed_ends_with_the_same_rows(
     distinct_job: SteppedJob, point: str
 ) -> None:
-    """Rows of kept units are still the first of their keys, or not."""
+    """After a stop, rows of kept units may no longer be the first of their keys."""
     job = distinct_job
     died = job.inrush("run", job.package, environment={"INRUSH_FAULT": point})
     assert died.status == -signal.SIGKILL, died.said

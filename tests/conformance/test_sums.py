@@ -57,7 +57,7 @@ CHANGES: dict[str, tuple[str, str]] = {
 def test_a_value_that_others_change_in_staging_is_found(
     kind: type[Place], change: str, make_place: MakePlace, inrush: Inrush, tmp_path: Path
 ) -> None:
-    """The unit was committed by a run that was killed: its sums are in the ledger."""
+    """A run that was killed has committed the unit: its sums are in the ledger."""
     place = make_place(kind, tmp_path)
     job = Job(place, inrush, verify="sums")
     job.killed_at("after_unit_commit")

@@ -30,7 +30,7 @@ UNDOING = [
 ]
 # Each file has the rows of one run, so these can be told from others.
 BY_FILES = [kind for kind in UNDOING if not kind.speaks_sql]
-# Rows of a table cannot be told apart. The rows that are replaced can be kept.
+# Rows of a table cannot be told apart by their runs. Replaced rows can be kept.
 BY_TABLES = [kind for kind in UNDOING if kind.speaks_sql]
 TYPES = ("integer", "text")
 TABLES = ("one", "two")
@@ -183,7 +183,7 @@ def test_replaced_rows_that_are_kept_come_back(database: Loads) -> None:
 
 @pytest.mark.clause("D-43")
 def test_rows_with_a_key_come_back(database: Loads) -> None:
-    """Also if the rows before and after have the same keys, and if values are computed."""
+    """The rows return also if the new rows have the same keys, and if values are computed."""
     for table in TABLES:
         columns = "id integer PRIMARY KEY, note text, twice integer GENERATED ALWAYS AS (id * 2)"
         database.place.execute(f"CREATE TABLE {table} ({columns})")

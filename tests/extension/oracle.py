@@ -18,7 +18,7 @@ from harness.servers import Database
 
 @dataclass
 class Compared:
-    """How many loads were compared, and how they ended."""
+    """The number of loads that were compared, and their ends."""
 
     inputs: int = 0
     # Loads that COPY accepted, with their rows and their fields that are not NULL.

@@ -90,7 +90,7 @@ def kill_backends(database: Database) -> None:
         "SELECT pid FROM pg_stat_activity WHERE application_name LIKE 'inrush % stream %'"
     )
     for (backend,) in streams:
-        # The server ends the others as soon as it sees that one has died.
+        # The server ends the other processes as soon as it sees that one has died.
         with contextlib.suppress(ProcessLookupError):
             os.kill(backend, signal.SIGKILL)
 
@@ -105,7 +105,7 @@ def test_the_same_command_goes_on_after_a_crash(
     database = prepared(durable_server, servers_folder, inrush, name, way)
     with inrush.stopped_by(f"stop:{step}", "run", "package.toml") as running:
         if victim == "server":
-            # A run whose COMMIT got no answer asks for half a minute what became of it.
+            # A run whose COMMIT got no answer asks for half a minute whether it was committed.
             durable_server.crash()
         else:
             kill_backends(database)

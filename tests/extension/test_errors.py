@@ -122,7 +122,7 @@ def test_errors_are_those_of_copy(fast_database: Database, name: str, *, is_in_o
 
 
 def wrong(value: bytes) -> Iterator[bytes]:
-    """Return bytes that are near a value's, most of which its type refuses."""
+    """Return bytes that resemble a value's; the type refuses most of them."""
     yield from (b"", b"\0", value[:-1], value[1:], value + b"\0", value * 3)
     yield from (b"\xff" * len(value), bytes(len(value)), b"\x7f" * 40)
     for place in range(0, len(value), max(1, len(value) // 8)):

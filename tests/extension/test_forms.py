@@ -55,7 +55,7 @@ def incompressible(size: int) -> str:
 
 @pytest.mark.parametrize("is_in_order", [True, False], ids=["in order", "other order"])
 def test_every_type(fast_database: Database, *, is_in_order: bool) -> None:
-    """All its values and NULL, between NULLs and between other values."""
+    """All values of a type and NULL, between NULLs and between other values."""
     fast_database.execute(PRELUDE)
     for way in ways_of(fast_database.server.version):
         loaded = []
@@ -82,7 +82,7 @@ def test_every_type(fast_database: Database, *, is_in_order: bool) -> None:
 
 
 def test_every_modifier(fast_database: Database) -> None:
-    """Each value comes as the type without its modifier has it; both store the same or refuse."""
+    """Each value is sent as its type without the modifier; both ways store the same or refuse."""
     fast_database.execute("CREATE SCHEMA a; CREATE SCHEMA b")
     ways = [way for way in ways_of(fast_database.server.version) if way != "pages"]
     refused = stored = 0

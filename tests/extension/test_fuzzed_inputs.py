@@ -1,4 +1,4 @@
-"""What the fuzzer of the decoder found ends in a server as it ends by COPY BINARY.
+"""Inputs that the fuzzer of the decoder found have the same result in a server as by COPY BINARY.
 
 Without a server, a fuzzer sees only that the decoder is sound. Here the receive functions of the
 types say which bytes are right, and what they mean.
@@ -33,7 +33,7 @@ GROUP = 500
 @pytest.mark.parametrize("first", range(0, len(INPUTS), GROUP))
 def test_inputs_end_as_by_copy(prepared: Database, first: int) -> None:
     for way in ways_of(prepared.server.version):
-        # Its tables must be new and frozen: `test_stored_bytes.py` has those.
+        # The way "pages" needs tables that are new and frozen: `test_stored_bytes.py` has those.
         if way == "pages":
             continue
         compared = compare(prepared, INPUTS[first : first + GROUP], way)

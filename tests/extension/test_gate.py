@@ -245,7 +245,7 @@ def test_last_load_tells_what_was_loaded(table: Database) -> None:
 
 
 def test_last_load_tells_of_a_load_that_was_rolled_back(table: Database) -> None:
-    """And nothing of one that failed: then it still tells of the one before."""
+    """It has nothing of a load that failed: then it still describes the load before it."""
     query = "SELECT rows FROM inrush_fastcopy.last_load()"
     with table.connect(autocommit=False) as connection:
         connection.execute("SELECT inrush_fastcopy.open()")
@@ -334,7 +334,7 @@ def test_a_default_of_a_column_that_is_left_out(fast_database: Database) -> None
     assert fast_database.value(call.format("a,c")) == 'column "b" has a default, and is left out'
 
 
-# What the ways that only PostgreSQL 18 has refuse.
+# Loads that the ways of PostgreSQL 18 refuse, which older versions lack.
 NEWER_REFUSALS = {
     ("pages", "CREATE UNLOGGED TABLE r (a int)"): 'table "r" is temporary or unlogged',
     ("pages", "CREATE TEMP TABLE r (a int)"): 'table "r" is temporary or unlogged',
@@ -362,7 +362,7 @@ def test_pages_are_for_new_and_empty_tables(table: Database) -> None:
     by_pages = b"COPY public.t FROM STDIN (FORMAT inrush, WAY 'pages', FREEZE %s)"
     with table.connect(autocommit=False) as connection:
         connection.execute("SELECT inrush_fastcopy.open()")
-        # Made by an earlier transaction.
+        # An earlier transaction made the table.
         assert send(connection, by_pages % b"true", STREAM).sqlstate == "55000"
         connection.rollback()
         connection.execute("TRUNCATE t")

@@ -1,4 +1,4 @@
-"""What ships the extension: its descriptions agree, and `make install-extension` installs it."""
+"""The extension's packages: their descriptions agree, and `make install-extension` works."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def test_all_descriptions_name_one_version() -> None:
 
 
 def test_the_description_for_pgxn_is_whole() -> None:
-    """The keys that PGXN's specification requires, and files that exist."""
+    """META.json has the keys that PGXN's specification requires, and names files that exist."""
     description = json.loads((FOLDER / "META.json").read_text())
     required = {"name", "version", "abstract", "maintainer", "license", "provides", "meta-spec"}
     assert required <= description.keys()

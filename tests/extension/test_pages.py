@@ -73,7 +73,7 @@ def test_amcheck_and_visibility(
 def test_every_way_passes_the_checks_of_the_server(
     checking_server: Server, session_folder: Path, way: str, *, freeze: bool
 ) -> None:
-    """By amcheck, pg_visibility and pg_checksums: large tables, random ones, wide and empty."""
+    """amcheck, pg_visibility and pg_checksums find no fault in tables of many forms."""
     database = checking_server.create_database(f"checked_{way}_{freeze}".lower())
     extension.install(database, extension.built(18, session_folder))
     database.execute(f"CREATE EXTENSION amcheck; CREATE EXTENSION pg_visibility; {PRELUDE}")

@@ -33,7 +33,7 @@ class Struck:
 
 
 def assert_most_hit(tried: list[Struck]) -> None:
-    """Fail if the faults miss, because then their scenarios show nothing."""
+    """Fail if the faults miss their moments, because their scenarios then show nothing."""
     hit = sum(struck.hit for struck in tried)
     print(f"{len(tried)} faults tried, {hit} hit")
     assert hit >= 0.7 * len(tried)

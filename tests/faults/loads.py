@@ -61,7 +61,7 @@ class Load:
 
 
 LARGE_BYTES = 12 << 20
-# Of so many scenarios, the rows of one pass steps.
+# In one of this many scenarios the rows pass steps.
 STEPS_EVERY = 4
 PART_ROWS = 1_500
 LARGE_ROWS = 18_000
@@ -375,7 +375,8 @@ _ROWS_OF_PAIRS = (
 )
 
 
-# Rows that pass steps. They are no part of `LOADS`, so that most seeds mean what they meant before.
+# Rows that pass steps. They are no part of `LOADS`, so that most seeds still mean the same
+# scenario.
 STEPS_LOADS = [
     Load(
         "steps",

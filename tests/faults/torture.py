@@ -31,7 +31,7 @@ def programs(folder: Path, version: int) -> Path:
     return found
 
 
-# Of so many scenarios in a row, the last one reads a database; the others read files.
+# The last one of this many consecutive scenarios reads a database; the others read files.
 DATABASES_EVERY = 4
 # The number of scenarios, of ten in a row, that disturb loads into files.
 FILES_OF_TEN = 4
@@ -68,7 +68,7 @@ class Stage:
 
 
 def seeds(first: int, *, steps: bool) -> Iterator[int]:
-    """Return the seeds from the first one on; `steps`: those whose rows pass steps."""
+    """Return the seeds from the first one on; with `steps`, only those whose rows pass steps."""
     every = itertools.count(first)
     if not steps:
         return every

@@ -1,4 +1,4 @@
-"""A load into Parquet does to files what `inrush check` printed: seen by inotify, and at stops."""
+"""A load into Parquet performs the file steps that `inrush check` printed."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ def match(plan: list[str], done: list[str], watched: set[str]) -> None:
         word, paths, times = pattern(step)
         last = step.partition(", ")[0].split(" ")[-1]
         if word in ("lock", "link") or str(Path(last).parent).replace("<run>", "1") not in watched:
-            # A link or a file in a folder that is made only now is looked at by itself.
+            # The watch sees no links, and no files in folders that the run has just made.
             continue
         how_often = {"": "", "i": "*", "f": "*" if word == "remove" else "+"}[times[:1]]
         expected += f"(?:{word} {paths}\n){how_often}"
@@ -175,7 +175,7 @@ def test_a_step_that_differs_is_found(inrush: Inrush, lake: Path) -> None:
 
 
 def begun(steps: list[str], lake: Path) -> None:
-    """Look at what is there when the run is in the ledger."""
+    """Look at the files when the run is in the ledger."""
     made = set()
     for step in steps:
         word, paths, times = pattern(step)
@@ -187,7 +187,7 @@ def begun(steps: list[str], lake: Path) -> None:
         elif not times:
             assert len(matching) == 1, (step, found)
             made.add(matching[0])
-    # Nothing else is there, but the table and earlier runs.
+    # Nothing else is there than the table and earlier runs.
     own = {"_inrush", "_inrush/locks", "_inrush/runs", "_inrush/staging", "_inrush/retired"}
     new = {str(path.relative_to(lake)) for path in lake.rglob("*") if "_inrush" in path.parts}
     staging = {str(Path(one).parent) for one in made if one.startswith("_inrush/staging/")}

@@ -71,8 +71,8 @@ def look(page: Path, parts: str = ALL) -> dict[str, Any]:
     if "pdf" in seen:
         assert seen["pdf"]["begin"] == "%PDF-"
         assert seen["pdf"]["pages"] >= 1
-        # Drawn again for paper, each on one sheet, dark on white, without parts that only a screen
-        # needs.
+        # Pictures are drawn again for paper: each on one sheet, dark on white, without parts that
+        # only a screen needs.
         assert all(width == 680 and height < 900 for width, height in seen["printed"])
         assert seen["paper"] == {
             "ground": "rgb(255, 255, 255)",

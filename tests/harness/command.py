@@ -72,7 +72,8 @@ class Outcome:
         for path in sorted((self.run_folders()[-1] / "rejects").glob("*.rejects.jsonl")):
             lines = [json.loads(line) for line in path.read_text().splitlines()]
             for line in lines:
-                # After the first thousand, a reason that an earlier line has is only referred to.
+                # After the first thousand lines, a line refers to the earlier line that has its
+                # reason.
                 line.setdefault("reason", lines[line.get("reason_line", 1) - 1].get("reason"))
             found += lines
         return sorted(found, key=lambda reject: (reject["file"], reject["byte_offset"]))

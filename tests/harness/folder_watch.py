@@ -41,7 +41,7 @@ class FolderWatch:
         self._folders[watch] = folder.relative_to(self.root)
 
     def steps(self) -> list[tuple[str, ...]]:
-        """Return what has happened: `make`, `remove` with a path, `rename` with two.
+        """Return the events: `make` and `remove` with a path, `rename` with two.
 
         A rename out of the watched folders has an empty second path.
         """

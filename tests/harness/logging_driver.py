@@ -30,7 +30,7 @@ def built(folder: Path) -> Path:
 
 @dataclass
 class LoggingDriver:
-    """The driver in place of another one, with the file of its log."""
+    """The logging driver in front of another driver, with the file of its log."""
 
     library: Path
     # The library of the driver that it calls, and that driver's entry point.

@@ -35,7 +35,7 @@ def flow(table: str | None, files: str | Path | list[str], **more: Value) -> str
 
 
 def step(**settings_of_step: Value) -> str:
-    """Return a step of the flow before it; `where_` and `else_` stand for words of Python."""
+    """Return a step of the flow before it; `else_` is `else`, which is a word of Python."""
     said = {name.removesuffix("_"): value for name, value in settings_of_step.items()}
     return "\n[[flow.step]]\n" + settings(said)
 

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 END = "\x00"
-# A SELECT that locks or changes something is not a read, and a PRAGMA that sets a value is none.
+# A SELECT that locks or changes something is not a read, nor is a PRAGMA that sets a value.
 NO_READ = r"FOR SHARE|FOR UPDATE|REPEATABLEREAD|lo_unlink|lo_create\(0|advisory|PRAGMA [a-z_]+ ="
 READ_WORDS = rf"(?!{NO_READ})(?:SELECT|WITH|VALUES|EXPLAIN|PRAGMA)"
 READ = rf"(?:{READ_WORDS}(?![^{END}]*(?:{NO_READ}))[^{END}]*{END})*"
@@ -19,7 +19,7 @@ READ = rf"(?:{READ_WORDS}(?![^{END}]*(?:{NO_READ}))[^{END}]*{END})*"
 BEGINS = ("BEGIN", "BEGIN TRANSACTION")
 COMMITS = ("COMMIT", "COMMIT TRANSACTION")
 
-# Lines that are no statements, but stand for one or say how often some are run.
+# Lines that are no statements: they stand for one, or describe how often some are run.
 COMMENTS = ("-- for each ", "-- send the rows to ")
 
 
@@ -53,7 +53,7 @@ class Transaction:
 def pattern_of(line: str) -> str:
     """Return the pattern of a line of the plan: a statement, once, often, or under a condition.
 
-    A line that is a comment as a whole stands for something that is not a statement.
+    A line that is only a comment stands for something that is not a statement.
     """
     statement, _, comment = line.partition("; -- ")
     if line.startswith("-- "):
@@ -111,7 +111,7 @@ def planned(output: str) -> list[Transaction]:
 
 
 def transactions_run(sessions: list[list[str]]) -> list[list[str]]:
-    """Return the transactions of sessions; a statement outside of one is one by itself."""
+    """Return the transactions of sessions; a statement outside of a transaction counts as one."""
     found_transactions: list[list[str]] = []
     for own in sessions:
         inside: list[str] | None = None

@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 
 # The driver's message for COMMIT: "Byte1('Q') Int32 length, String".
 COMMIT = b"Q\0\0\0\x0bCOMMIT\0"
-# Parameters of a URL: a connection that was silent for two seconds is checked; the system's own
-# timeouts are off.
+# Parameters of a URL with which a connection that was silent for two seconds is checked; the
+# system's own timeouts are off.
 SOON = "keepalives_idle=1&keepalives_interval=1&keepalives_count=1&tcp_user_timeout=0"
 BLOCK_BYTES = 64 << 10
 

@@ -31,10 +31,10 @@ VERSIONS = (18, 15)
 DROPPED_TOGETHER = 20
 
 MEMORY = Path("/dev/shm")  # noqa: S108
-# What the servers of three workers need at most, and the loads beside them.
+# The most that the servers of three workers need, together with their loads.
 ROOM_IN_MEMORY = 14 << 30
 
-# The folder of a session: its name's beginning, and the file in it that the session locks.
+# The beginning of the name of a session's folder, and the file in it that the session locks.
 FOLDERS = "inrush-test-"
 LOCK = "session.lock"
 
@@ -101,7 +101,7 @@ def session_folder() -> Iterator[Path]:
             remove_if_left(left)
     folder = Path(tempfile.mkdtemp(prefix=FOLDERS, dir=place()))
     folder.chmod(0o755)
-    # It gets its name when it is locked: nobody finds it free.
+    # The folder gets its name when it is locked, so nobody finds it free.
     with (folder / f"{LOCK}.new").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         Path(lock.name).rename(folder / LOCK)
@@ -260,7 +260,8 @@ class Server:
             "max_connections = 60",
             "timezone = 'UTC'",
             "log_line_prefix = '%d %a '",
-            # In the server's own folder, for a killed server leaves its shared memory.
+            # Shared memory lies in the server's own folder, because a killed server leaves it
+            # behind.
             "dynamic_shared_memory_type = 'mmap'",
             *(f"{name} = '{value}'" for name, value in settings.items()),
         ]

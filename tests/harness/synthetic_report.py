@@ -35,7 +35,7 @@ CODES = {
 
 @dataclass(frozen=True)
 class Wish:
-    """The properties of the run in the report."""
+    """Properties of the run that the report describes."""
 
     streams: int = 4
     steps: int = 120

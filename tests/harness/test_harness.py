@@ -90,7 +90,7 @@ def test_psql_copies_a_file(database: Database, tmp_path: object) -> None:
 
 @pytest.mark.parametrize("resetting", ["server", "client"])
 def test_the_proxy_passes_a_reset_on(resetting: str) -> None:
-    """One end is reset while no data is on the way, and the other end notices."""
+    """The proxy resets one end while no data is on the way, and the other end notices it."""
     with (
         socket.create_server(("127.0.0.1", 0)) as listener,
         Proxy(listener.getsockname()[1]) as proxy,

@@ -1,6 +1,6 @@
-"""`distinct_on`: the first row of each key, whatever the streams, the source and the stops.
+"""`distinct_on` keeps the first row of each key, whatever the streams, the source and the stops.
 
-That every destination gets the right rows is in `tests/conformance/test_steps.py`.
+`tests/conformance/test_steps.py` checks the rows of every destination.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def ids(database: Database, table: str = "loaded") -> list[int]:
 def test_any_number_of_streams_keeps_the_same_rows(
     inrush: Inrush, newest_database: Database, form: str
 ) -> None:
-    """A large file is cut, also one with records of several lines; a compressed one is fed."""
+    """A large file is cut, also if records have several lines; streams share a compressed one."""
     rows = random_rows(300_000, 20_000)
     text = text_of(rows)
     if form == "quoted":
@@ -128,7 +128,8 @@ def test_units_that_were_loaded_beside_other_files_are_not_kept(
     inrush.write("a.csv", text_of([(1, 8, "x")]))
     report = inrush("run", path, "--again").expect(CLEAN).report
     assert not any(unit["kept"] for unit in report["units"])
-    # Of the second file, 2 to 51 are the first of their keys, but the first file has the key 8 now.
+    # The rows 2 to 51 of the second file were the first of their keys, but the first file now has
+    # the key 8.
     expected = sorted({1, *range(2, 52)} - {8})
     assert ids(newest_database) == expected
 

@@ -165,7 +165,7 @@ def test_rows_whose_key_no_member_can_have_are_rejects(
 
 
 def test_members_of_a_reference_on_disk(inrush: Inrush, newest_database: Database) -> None:
-    """A reference that is larger than its memory, also after a stop."""
+    """Members are added to a reference that is larger than its memory, also after a stop."""
     newest_database.execute(CUSTOMERS)
     newest_database.execute(
         "INSERT INTO customers (no, name) "
@@ -341,7 +341,7 @@ def test_a_reference_is_no_target_of_the_same_run(
 
 
 def test_a_reference_elsewhere_is_refused(inrush: Inrush, newest_database: Database) -> None:
-    """In a file, in another database, or for a target that is not in PostgreSQL."""
+    """A file, another database, and a target that is not in PostgreSQL get no members."""
     newest_database.execute(CUSTOMERS)
     newest_database.execute(TARGET)
     write_rows(inrush, 1, 10, 10)
@@ -395,7 +395,7 @@ def test_a_role_without_the_right_to_insert_is_told(
 def test_two_runs_that_add_the_same_members_add_them_once(
     inrush: Inrush, newest_database: Database
 ) -> None:
-    """Both have read the reference and numbered their members before one of them switches."""
+    """Both runs have read the reference and numbered their members before one of them switches."""
     newest_database.execute(CUSTOMERS)
     rows = write_rows(inrush, 2, 2_000, 300)
     paths = []
@@ -444,7 +444,7 @@ def test_runs_at_the_same_time_add_each_member_once(
 def test_rows_that_the_target_refuses_are_found_beside_replaced_numbers(
     inrush: Inrush, newest_database: Database
 ) -> None:
-    """The staged rows got the numbers of others, and then the target refuses one of them."""
+    """Staged rows got the numbers of other members, and then the target refuses one of them."""
     newest_database.execute(CUSTOMERS)
     newest_database.execute(TARGET.replace("id int NOT NULL", "id int PRIMARY KEY"))
     newest_database.execute("INSERT INTO loaded VALUES (17, 1)")
@@ -489,7 +489,7 @@ def test_a_sequence_behind_its_table_gives_no_number_of_another_member(
 ) -> None:
     newest_database.execute(CUSTOMERS.replace("ALWAYS", "BY DEFAULT"))
     newest_database.execute(TARGET)
-    # As after rows that were added with numbers of their own.
+    # The sequence is behind, as after rows that were added with numbers of their own.
     newest_database.execute("SELECT setval('customers_customer_key_seq', 2)")
     inrush.write("rows.csv", "id,customer\n1,3\n2,900\n3,901\n")
     text = flow("loaded", "rows.csv", columns=COLUMNS, mode="append") + adding()

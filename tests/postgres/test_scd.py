@@ -1,4 +1,4 @@
-"""Targets that keep versions of rows (`scd`): what only PostgreSQL has.
+"""Targets that keep versions of rows (`scd`), where PostgreSQL differs from other destinations.
 
 `tests/conformance/test_merge.py` compares loads with the model, for every destination.
 """
@@ -96,7 +96,7 @@ def test_a_version_that_began_after_the_run_is_not_ended(
 
 
 def refused(database: Database, inrush: Inrush, change: str, *said: str) -> None:
-    """Check that a target that was changed is refused; then it is made again."""
+    """Check that a changed target is refused, and make it again."""
     database.execute(change)
     run(inrush).expect(FAILED, *said)
     database.execute("DROP TABLE customer")
@@ -123,7 +123,7 @@ def test_targets_that_cannot_keep_versions(newest_database: Database, inrush: In
     run(inrush).expect(FAILED, "does not exist")
 
 
-# An UPDATE that ends a version, and one that overwrites its columns that are not tracked.
+# One UPDATE ends a version, the other overwrites columns that are not tracked.
 @pytest.mark.parametrize("when", ["NEW.valid_to IS NOT NULL", "NEW.valid_to IS NULL"])
 def test_a_version_that_the_target_keeps_as_it_was_fails_the_load(
     newest_database: Database, inrush: Inrush, when: str

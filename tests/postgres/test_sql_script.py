@@ -16,7 +16,7 @@ HEADER = "id,day\n"
 PLAIN = "CREATE TABLE parts (id int, day date)"
 PARTITIONED = "CREATE TABLE parts (id int, day date NOT NULL) PARTITION BY RANGE (day)"
 BOUNDS = ["2024-01-01", "2024-02-01", "2024-03-01"]
-# A file without rows would become no partition: its keys are unknown.
+# No partition would be made for a file without rows, because its keys are unknown.
 MONTHS = ["january.csv", "february.csv"]
 INDEX = "; CREATE INDEX of_parts ON parts (id)"
 
@@ -108,7 +108,7 @@ def test_the_script_is_a_load_without_rows(
 
 
 def test_a_stopped_run(newest_database: Database, inrush: Inrush) -> None:
-    """What the stopped run has done is a comment, as it need not be done again."""
+    """The steps that the stopped run has done are comments, because they need not be done again."""
     inrush.write("rows.csv", HEADER + "1,2024-01-01\n")
     into = flow("parts", "rows.csv", columns=COLUMNS)
     inrush.write("package.toml", package(newest_database.url, into, streams=1))

@@ -1,6 +1,6 @@
 """Steps of flows into PostgreSQL: partitions by derived keys, refused rows, rows of databases.
 
-That every destination gets the right rows is in `tests/conformance/test_steps.py`.
+`tests/conformance/test_steps.py` checks the rows in every destination.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ DERIVE = step(derive={"month": "CAST(date_trunc('month', day) AS DATE)", "gross"
 
 
 def lines(first: int, count: int) -> str:
-    """Return rows of one month for each hundred."""
+    """Return rows; each hundred of them have one month."""
     numbers = range(first, first + count)
     return "id,day,price\n" + "".join(
         f"{number},2024-{number // 100 + 1:02}-{number % 28 + 1:02},{number}.25\n"
@@ -275,7 +275,7 @@ def test_of_rows_with_the_same_key_the_first_counts(
         found = newest_database.rows(f"SELECT id, price::int FROM loaded_{price} ORDER BY id")
         assert found == [(10, price), (20, 7)]
     newest_database.execute("INSERT INTO prices VALUES (1, '2024-03-01', 4)")
-    # Of the two rows that come first, none is before the other one.
+    # Neither of the two rows that come first is before the other one.
     text = package(
         newest_database.url, rows.replace("loaded_1", "new").replace("since", "since desc")
     )
@@ -345,7 +345,7 @@ def test_another_reference_is_another_load(inrush: Inrush, newest_database: Data
 def test_a_digit_that_changes_in_all_rows_of_a_reference_is_noticed(
     inrush: Inrush, newest_database: Database
 ) -> None:
-    """The digests of its rows are added up; those of a weak hash cancelled each other."""
+    """The digests of the rows are added up; with a weak hash they would cancel each other."""
     letters = "abcdefghijklmnopqrstuvwxyz"
     for part in range(2):
         inrush.write(f"rows.{part}.csv", "k\n" + "".join(f"{one}\n" for one in letters))

@@ -1,6 +1,6 @@
 """`unpivot` into PostgreSQL: streams, refused rows, bad columns, promises and shares.
 
-That every destination gets the right rows is in `tests/conformance/test_steps.py`.
+`tests/conformance/test_steps.py` checks the rows in every destination.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ def test_any_number_of_streams_makes_the_same_rows(
 def test_single_rows_of_a_record_are_refused(
     inrush: Inrush, newest_database: Database, mode: str
 ) -> None:
-    """By the careful load, and again when staged rows are merged: other rows of the record stay."""
+    """The careful load refuses a row, and the merge another one: the record's other rows stay."""
     newest_database.execute(
         "CREATE TABLE loaded (id int, quarter text, amount int CHECK (amount <> 12), "
         "PRIMARY KEY (id, quarter))"
@@ -167,7 +167,7 @@ def test_check_peek_and_lineage_know_the_step(inrush: Inrush, newest_database: D
 def test_each_row_of_a_record_is_looked_up(
     inrush: Inrush, newest_database: Database, memory: int | None
 ) -> None:
-    """By the new columns: a record has rows with a match and without one."""
+    """Rows are looked up by the new columns: a record has rows with a match and without one."""
     keys = 20_000
     inrush.write(
         "words.csv",
@@ -255,7 +255,7 @@ def test_many_columns_become_rows(inrush: Inrush, newest_database: Database) -> 
     )
 
 
-# Values of types that DuckDB gets, and of those that expressions cannot use.
+# Values of types that go through DuckDB, and of types that expressions cannot use.
 TYPES = {
     "boolean": ("true", "false"),
     "bigint": ("9223372036854775807", "-1"),
@@ -278,7 +278,7 @@ TYPES = {
 }
 
 
-# Those that only this database has, or whose values have no limit: a derived column of a new target
+# Types that only this database has, or whose values have no limit: a derived column of a new target
 # needs a type that every destination has.
 LACK_A_TYPE = {"numeric", "interval", "jsonb", "inet", "int4range", "text[]"}
 

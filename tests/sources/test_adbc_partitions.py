@@ -100,7 +100,7 @@ def test_a_partition_that_breaks_off(lake: FlightSql, database: Database, inrush
 def test_a_killed_copy_is_run_again(
     lake: FlightSql, database: Database, inrush: Inrush, point: str
 ) -> None:
-    """What was loaded is read again and compared, and the rest is loaded."""
+    """The rows that were loaded are read again and compared, and the rest is loaded."""
     with lake:
         inrush.write("copy.toml", package(lake, database))
         died = inrush("run", "copy.toml", environment={"INRUSH_FAULT": point})
@@ -113,7 +113,7 @@ def test_a_killed_copy_is_run_again(
 def test_a_killed_copy_whose_result_is_cut_elsewhere(
     lake: FlightSql, database: Database, inrush: Inrush
 ) -> None:
-    """What was loaded cannot be compared, so it is not mixed with other rows."""
+    """The loaded rows cannot be compared, so they are not mixed with others."""
     with lake:
         inrush.write("copy.toml", package(lake, database))
         environment = {"INRUSH_FAULT": "after_unit_commit"}

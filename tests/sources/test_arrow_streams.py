@@ -104,7 +104,7 @@ def test_a_relation_of_duckdb_and_no_rows(tmp_path: Path) -> None:
 
 
 class Exported:
-    """An object that has nothing but the capsule, as a data frame of another library."""
+    """An object that has only the capsule, like a data frame of another library."""
 
     def __init__(self, rows: Any) -> None:
         self.rows = rows

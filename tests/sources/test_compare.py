@@ -33,7 +33,7 @@ def copied(database: Database, inrush: Inrush, words: str = "", key: str = "") -
 
 
 def test_rows_that_differ_are_named(database: Database, inrush: Inrush) -> None:
-    """One that is gone, one too many, one with another value; equal rows before and after."""
+    """A missing, an additional and a changed row are found; before and after, all are equal."""
     copied(database, inrush, key="ALTER TABLE orders ADD PRIMARY KEY (id)")
     compare = ("verify", "--compare", "copy.toml")
     inrush(*compare).expect(CLEAN, "30,000 rows", "are equal")
@@ -64,7 +64,7 @@ def ends(words: str) -> str:
 
 
 def test_partitions_that_differ_are_named(database: Database, inrush: Inrush) -> None:
-    """Each with the rows and the sums of both sides, whatever the partitions of the target."""
+    """Each range has the rows and the sums of both sides, whatever the partitions of the target."""
     database.execute(
         ends("PARTITION BY RANGE (id);")
         + "CREATE TABLE low PARTITION OF parts FOR VALUES FROM (MINVALUE) TO (100)"
@@ -136,7 +136,7 @@ def test_rows_without_a_key_are_counted(database: Database, inrush: Inrush) -> N
 
 
 def test_only_loaded_rows_are_compared(database: Database, inrush: Inrush) -> None:
-    """What is above the mark of an incremental load is not missing."""
+    """Rows above the mark of an incremental load do not count as missing."""
     copied(database, inrush, words=', since = { column = "at" }')
     database.execute("INSERT INTO orders VALUES (0, 'later', now())")
     inrush("verify", "--compare", "copy.toml").expect(CLEAN, "the mark) are equal")
@@ -152,7 +152,7 @@ def test_steps_that_only_add_columns_are_no_hindrance(database: Database, inrush
 
 
 def test_what_cannot_be_compared_is_refused(database: Database, inrush: Inrush) -> None:
-    """Files, and other destinations, are no servers that hash."""
+    """Files and other destinations have no server that hashes."""
     text = PACKAGE.format(url=database.url, words="")
     inrush.write(
         "lake.toml", text.replace(f'dw = {{ url = "{database.url}"', 'dw = { url = "parquet:x"')

@@ -128,7 +128,7 @@ def addresses(database: Database) -> list[str]:
 def test_a_source_that_is_its_own_target_is_refused(
     start_server: StartServer, inrush: Inrush, servers_folder: Path
 ) -> None:
-    """By whatever address, through a view, a query, a partition, a pooler or a standby."""
+    """Also by another address, and through a view, query, partition, pooler or standby."""
     server = start_server(18, servers.REPLICATING)
     server.move_to_tcp()
     database = server.create_database("own")
@@ -172,7 +172,7 @@ def test_a_pooler_that_gives_other_backends_is_refused(
 
 
 def test_names_that_are_nearly_right(database: Database, inrush: Inrush) -> None:
-    """A sentence names the table that was likely meant."""
+    """The message names the table that was likely meant."""
     database.execute(SALES)
     words = ("copy", "--from", database.url, "--to", "x.duckdb", "--into", "t")
     for table in ("sales.order", "orders"):
@@ -183,7 +183,7 @@ def test_names_that_are_nearly_right(database: Database, inrush: Inrush) -> None
 def test_a_new_target_has_the_primary_key(
     database: Database, target: Database, inrush: Inrush
 ) -> None:
-    """It has the columns in their order, and a free name; DuckDB says that it has none."""
+    """A new index has the columns in their order, and a free name."""
     database.execute(
         "CREATE TABLE t (a int, b text, v int, PRIMARY KEY (b, a));"
         "INSERT INTO t SELECT n, 'b' || n % 7, n FROM generate_series(1, 300) AS n"
@@ -197,7 +197,7 @@ def test_a_new_target_has_the_primary_key(
     )
     assert target.rows(keys) == [("t_pkey1", "PRIMARY KEY (b, a)")]
     assert target.rows("SELECT count(*), sum(v) FROM t") == [(300, 45150)]
-    # A key that is not read as a whole is not a key.
+    # The key is not copied if one of its columns is left out.
     inrush(*words, "--columns", "a, v", "--into", "u", "--to", target.url).expect(CLEAN)
     assert target.rows(keys.replace("'t'", "'u'")) == []
     plan = inrush(*words, "--to", "x.duckdb").expect(CLEAN)

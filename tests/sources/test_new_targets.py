@@ -65,7 +65,7 @@ def test_a_new_table_has_the_indexes(database: Database, target: Database, inrus
         assert target.rows(query.format(True)) == database.rows(query.format(True))
     assert target.value("SELECT bool_and(indisvalid) FROM pg_index")
     assert rows(target, "t") == rows(database, "t")
-    # They are steps of the unit, and only their names are given in the switch.
+    # The indexes are built in the steps of the unit; the switch only renames them.
     target.execute("DROP TABLE t")
     plan = inrush("check", "copy.toml", "--again").expect(CLEAN).said
     build, switch = plan.index("USING brin (day)"), plan.rindex("BEGIN;")
@@ -85,7 +85,7 @@ COLLATIONS = (
 def test_a_new_table_has_the_collations(
     database: Database, target: Database, inrush: Inrush
 ) -> None:
-    """Keys, indexes and partitions have the order of the source; an unknown collation is named."""
+    """Keys, indexes and partitions have the source's collations; an unknown one is named."""
     own = "CREATE SCHEMA app; CREATE COLLATION app.\"Own one\" (provider = libc, locale = 'C')"
     database.execute(
         f'{own}; CREATE TABLE t (a text COLLATE "C" NOT NULL, b varchar(9) COLLATE app."Own one",'
@@ -113,7 +113,7 @@ def test_a_new_table_has_the_collations(
     assert target.rows(indexes) == database.rows(indexes)
     assert target.rows(PARTITIONS.format("t")) == database.rows(PARTITIONS.format("t"))
     assert rows(target, "t") == rows(database, "t")
-    # A key that the flow partitions by has its order, too, and a text has no collation to take.
+    # A key by which the flow partitions has its collation, too; a column cast to text has none.
     target.execute("DROP TABLE t")
     by = ("--partition-by", "a", "--bounds", "A, Z, zz", "--routing")
     inrush(*words(database, target, "--table", "t", *by)).expect(CLEAN)
@@ -228,7 +228,7 @@ def test_a_new_table_has_the_partitions(
 def test_indexes_of_partitions_have_the_names_that_the_server_chooses(
     database: Database, target: Database, inrush: Inrush
 ) -> None:
-    """Cut, numbered, by expressions and included columns, beside relations that have the names."""
+    """Names are cut and numbered as the server does it, also if other relations have them."""
     partition, column = "größe_" + "p" * 40, "ä" * 25
     database.execute(
         f'CREATE TABLE t (id int, "{column}" text, v int, "w w" int, PRIMARY KEY (id),'
@@ -338,7 +338,7 @@ def test_what_cannot_be_had_is_refused(
     status: int,
     parts: list[str],
 ) -> None:
-    """The sentence has the reason, and nothing is made."""
+    """The message has the reason, and nothing is made."""
     database.execute(
         TREE + ";CREATE SCHEMA app; CREATE FUNCTION app.bucket(int) RETURNS int IMMUTABLE"
         " LANGUAGE sql AS 'SELECT $1 % 7';"
@@ -350,7 +350,7 @@ def test_what_cannot_be_had_is_refused(
 
 
 def test_other_databases_have_none(database: Database, inrush: Inrush) -> None:
-    """DuckDB neither gives nor gets them."""
+    """The option is refused if the source or the target is DuckDB."""
     database.execute("CREATE TABLE t (id int); CREATE INDEX ON t (id); INSERT INTO t VALUES (1)")
     for option, setting in (("--with-indexes", "indexes"), ("--with-partitions", "partitions")):
         copy = ["copy", "--from", database.url, "--to", "x.duckdb", "--table", "t", option]

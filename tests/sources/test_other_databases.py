@@ -37,7 +37,7 @@ TYPES = [
 
 
 def package(connection: str, target: str, table: str, words: str, **flow: str) -> str:
-    """Return a package that reads what the words say."""
+    """Return a package with this source."""
     more = "\n".join(f"{name} = {value}" for name, value in flow.items())
     return f"""
 name = "copy"
@@ -127,7 +127,7 @@ def test_the_largest_integers_of_duckdb(database: Database, inrush: Inrush, tmp_
 def test_a_table_of_duckdb_is_read_by_all_streams(
     database: Database, inrush: Inrush, tmp_path: Path
 ) -> None:
-    """It is cut by its row numbers, also where rows are deleted; a reject names the row."""
+    """The table is cut by its row numbers, also where rows are deleted; a reject names the row."""
     lake = made_by_duckdb(
         tmp_path,
         "CREATE TABLE orders AS SELECT range AS id, 'note ' || range AS note FROM range(500000)",
@@ -212,7 +212,8 @@ def test_the_hint_for_distinct_rows_is_a_query_of_the_database(
 def test_a_query_is_cut_by_a_key(
     database: Database, inrush: Inrush, tmp_path: Path, kind: str
 ) -> None:
-    """Streams read ranges of it; a row is found by its key, and a stopped copy is resumed."""
+    """Streams read ranges of the table; a row is found by its key, and a stopped copy is resumed.
+    """
     rows = "SELECT n AS id, n % 7 AS v, 'note ' || n AS note FROM "
     series = "generate_series(1, 60000) AS g (n)"
     no_value = "UPDATE t SET v = NULL WHERE id = 5"
@@ -250,7 +251,7 @@ def test_a_query_is_cut_by_a_key(
 def test_any_driver_is_read_by_one_stream(
     database: Database, inrush: Inrush, tmp_path: Path
 ) -> None:
-    """Only the SQL standard is used; the plan says that no moment is promised."""
+    """Only standard SQL is used; the plan says that the copy does not show one moment."""
     database.execute(
         "CREATE TABLE t (id int, note text, at timestamptz, tags text[]);"
         "INSERT INTO t SELECT n, 'note ' || n, '2024-02-29 12:00+02', '{a,b}' "
@@ -303,7 +304,7 @@ BAD = [
 def test_bad_input_is_a_sentence(
     inrush: Inrush, tmp_path: Path, words: str, parts: list[str]
 ) -> None:
-    """The sentence has place and fix, and nothing is changed."""
+    """The message has place and fix, and nothing is changed."""
     lake = made_by_duckdb(
         tmp_path, "CREATE TABLE t (id INTEGER, tags INTEGER[])", "INSERT INTO t VALUES (1, [1])"
     )
@@ -332,7 +333,7 @@ def test_tables_of_a_file_are_copied_without_a_package(
 def test_options_of_the_database_that_is_read(
     database: Database, inrush: Inrush, tmp_path: Path
 ) -> None:
-    """They have an option of their own, and a URL with parameters names it."""
+    """`--from-option` gives them, and the message about a URL with parameters names it."""
     made_by_sqlite(tmp_path, "CREATE TABLE t (id INTEGER)", "INSERT INTO t VALUES (7)")
     words = ("--table", "t", "--to", database.url, "--into-schema", "public")
     file = f"uri={tmp_path}/lake.sqlite"
@@ -361,7 +362,7 @@ def test_an_incremental_load_needs_postgresql(inrush: Inrush, tmp_path: Path) ->
 
 
 def test_places_that_cannot_be_read(inrush: Inrush, tmp_path: Path) -> None:
-    """A file that is not there, one that is the target, and a folder of Parquet files."""
+    """A missing file, the target itself and a folder of Parquet files are refused as sources."""
     target = f"parquet:{tmp_path}/out"
     missing = tmp_path / "missing.duckdb"
     inrush.write("a.toml", package(f'{{ url = "duckdb:{missing}" }}', target, "t", 'table = "t"'))

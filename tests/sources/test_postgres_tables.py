@@ -85,7 +85,7 @@ def target(server: Server) -> Iterator[Database]:
 
 
 def package(source: Database, target: Database, table: str, words: str, **flow: str) -> str:
-    """Return a package that reads what the words say."""
+    """Return a package with this source."""
     more = "\n".join(f"{name} = {value}" for name, value in flow.items())
     return f"""
 name = "copy"
@@ -388,7 +388,7 @@ BAD = [
 def test_bad_input_is_a_sentence(
     database: Database, target: Database, inrush: Inrush, words: str, status: int, parts: list[str]
 ) -> None:
-    """The sentence has place and fix, and nothing is changed; words to correct are status 2."""
+    """The message has place and fix, and nothing is changed; a fault of the package is status 2."""
     database.execute(
         "CREATE TABLE t (id int); INSERT INTO t VALUES (1); CREATE SEQUENCE s;"
         "CREATE TABLE secret (id int); DROP ROLE IF EXISTS reader; CREATE ROLE reader LOGIN;"
@@ -400,7 +400,8 @@ def test_bad_input_is_a_sentence(
     text = text.replace(f"{database.server.user}@", "reader@", 1)
     inrush.write("copy.toml", text)
     if "nextval" not in words:
-        # A function is refused when it is called; all else is told before anything is read.
+        # A function is refused when it is called; all other faults are reported before anything is
+        # read.
         inrush("check", "copy.toml").expect(status, *parts)
     inrush("run", "copy.toml").expect(status, *parts)
     assert target.value("SELECT to_regclass('copied') IS NULL")

@@ -135,7 +135,7 @@ def test_a_source_that_computes_is_the_limit(
 def test_a_first_row_that_comes_late(
     newest_database: Database, newest_target: Database, inrush: Inrush
 ) -> None:
-    """Its rows are read once only, and nothing is predicted."""
+    """An Arrow stream can be read only once, so nothing is predicted."""
     database, target = newest_database, newest_target
     query = "SELECT n AS id FROM generate_series(1, 10) AS n, pg_sleep(3.5)"
     report = report_of(inrush, package(database.url, target.url, f'query = "{query}"'))
@@ -208,7 +208,7 @@ def test_a_rate_is_an_option_of_a_copy(
 def test_a_rate_is_an_option_of_a_package(
     newest_database: Database, newest_target: Database, inrush: Inrush
 ) -> None:
-    """It replaces that of the package in a run, its plan and its preflight."""
+    """The option replaces the setting of the package in a run, its plan and its preflight."""
     database, target = newest_database, newest_target
     database.execute(FILLED)
     text = package(database.url, target.url, 'table = "t", rate_bytes_max = 900_000_000')
@@ -233,7 +233,7 @@ def test_a_rate_is_an_option_of_a_package(
 def test_timeouts_of_a_role_do_not_end_a_source(
     newest_database: Database, newest_target: Database, inrush: Inrush
 ) -> None:
-    """Every session sets its own, so they are no hazards."""
+    """Every session of a load sets its own timeouts, so those of the role are no hazards."""
     database, target = newest_database, newest_target
     database.execute(FILLED + "; DROP ROLE IF EXISTS hurried; CREATE ROLE hurried LOGIN")
     database.execute("GRANT SELECT ON t TO hurried")
@@ -357,7 +357,7 @@ def test_rows_that_are_removed_early_are_told(start_server: StartServer, inrush:
 def test_a_server_that_removes_rows_at_once_is_refused(
     start_server: StartServer, inrush: Inrush
 ) -> None:
-    """It does not tell sessions that share a snapshot which rows they have missed."""
+    """PostgreSQL does not report to sessions that share a snapshot which rows they have missed."""
     server = start_server(15, dict(servers.FAST) | {"old_snapshot_threshold": "1"})
     database, target = server.create_database("crm"), server.create_database("dw")
     database.execute(FILLED)

@@ -80,7 +80,7 @@ def test_only_the_replaced_table_is_loaded_again(
     assert [name in note for name, note in zip(("added", "kept"), left_out, strict=True)] == [
         True
     ] * 2
-    # Nothing is said of how they would be loaded.
+    # The plan does not describe how they would be loaded.
     assert not any("the switch copies the rows" in note for note in report["notes"])
     assert [copy.sums(table) for table in ("kept", "newest", "added")] == [
         (500, 500, 0),

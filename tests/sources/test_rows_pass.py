@@ -1,4 +1,4 @@
-"""Rows of PostgreSQL that pass into PostgreSQL in binary form: where they do, and their values."""
+"""Rows that pass from PostgreSQL to PostgreSQL in binary form: in which flows, and their values."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def test_every_value_passes(
     assert read(target, "ends") == wanted
 
 
-# What a flow or a target has, beside the source's own columns.
+# Settings and columns of a flow or a target with which rows are converted.
 CONVERTED = {
     "another type": ("", "id bigint, v varchar(9), n numeric(8,2)"),
     "a smaller limit": ("", "id int, v varchar(8), n numeric(8,2)"),

@@ -1,4 +1,4 @@
-"""A source that says no more: the command notices it, or stops as soon as it is asked to."""
+"""A source that does not answer: the command notices it, or stops as soon as it is asked to."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from harness.hostile_server import Client, HostileServer, after_login
 from harness.proxy import SOON, Proxy, Trouble
 from harness.servers import Database, Server
 
-# The gate holds the reading back in its middle.
+# The gate stops the query in the middle of its rows.
 QUERY = "SELECT n, pass_gate(100000 - n) AS passed FROM generate_series(1, 100100) AS n"
 
 

@@ -117,7 +117,7 @@ def killed(inrush: Inrush, *words: str | Path) -> None:
 
 
 def wait_for(database: Database, question: str) -> None:
-    """Ask until the server says yes."""
+    """Repeat a query until the server answers yes."""
     end = monotonic() + 30
     while not database.value(question):
         assert monotonic() < end, question
@@ -315,7 +315,7 @@ def test_an_empty_table_has_a_mark(newest_database: Database, inrush: Inrush) ->
 def test_other_destinations_keep_the_mark(
     newest_database: Database, inrush: Inrush, kind: str
 ) -> None:
-    """The mark is in the records of the rows, whatever the destination."""
+    """Every destination records the mark together with the rows."""
     database = newest_database
     database.execute(f"{TABLE}; INSERT INTO orders VALUES (1, 1, {old(60)})")
     made = inrush.write("made.csv", "id,v,updated_at\n0,0,2020-01-01 00:00:00+00\n")

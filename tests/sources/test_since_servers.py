@@ -61,7 +61,7 @@ def prepare(database: Database, statement: str, name: str) -> None:
 def test_a_prepared_transaction_may_have_written_rows(
     crm: Database, target: Database, inrush: Inrush
 ) -> None:
-    """It is named, and its rows are loaded once it is committed; one of another database is not."""
+    """It is named, and its rows are loaded after its commit; one of another database is ignored."""
     prepare(crm, "INSERT INTO orders (id, v) VALUES (4, 4)", "late one")
     plain = feed(inrush, crm, target)
     inrush("run", plain).expect(FAILED, "the prepared transaction 'late one'", "lag = ")
@@ -166,7 +166,7 @@ def test_a_standby_counts_back_from_what_it_has_replayed(
 
 def follows(primary: Database, standby: Database) -> None:
     """Wait until a standby has replayed all that its primary has done."""
-    # With a commit that waits for the disk, all before it is written, and can be replayed.
+    # After a commit that waits for the disk, all earlier changes are written and can be replayed.
     flushed = "SET synchronous_commit = on; SELECT pg_logical_emit_message(true, '', '')"
     primary.execute(flushed)
     lsn = primary.value("SELECT pg_current_wal_flush_lsn()::text")

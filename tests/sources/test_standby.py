@@ -57,7 +57,8 @@ def tables(primary: Server, standby: Server) -> Iterator[Database]:
 def replayed(primary: Server, standby: Server) -> None:
     """Wait until the standby has done what the primary has done."""
     with primary.connect() as writer, standby.connect() as reader:
-        # With a commit that waits for the disk, all before it is written, and can be replayed.
+        # After a commit that waits for the disk, all earlier changes are written and can be
+        # replayed.
         writer.execute(b"SET synchronous_commit = on")
         writer.execute(b"SELECT pg_logical_emit_message(true, '', '')")
         end = writer.execute(b"SELECT pg_current_wal_flush_lsn()").fetchall()[0][0]

@@ -96,7 +96,7 @@ def wide(count: int) -> str:
 def test_a_table_of_1600_columns(
     database: Database, target: Database, inrush: Inrush, way: str
 ) -> None:
-    """The place of a row is read beside its columns, and they are all there."""
+    """The place of a row is read in addition to its columns, and all of them are copied."""
     database.execute(wide(COLUMNS_MAX))
     more = {"passed": (), "decoded": ("--verify", "sums"), "by key": ("--split-by", "c0")}[way]
     nulls = ("--split-nulls",) if way == "by key" else ()
@@ -114,7 +114,7 @@ def test_a_table_of_1600_columns_into_duckdb(newest_database: Database, inrush: 
         assert file.execute("FROM main.wide ORDER BY c0").fetchall() == there
 
 
-# Each has a letter, a quote, a blank or a character that SQL or a URL knows otherwise.
+# Each has a letter, a quote, a blank or a character that has a meaning in SQL or in a URL.
 ODD_NAMES = [
     "select",
     "Upper Case",
@@ -198,7 +198,7 @@ LONG = 100_000_000
 def test_values_of_100_megabytes(
     newest_database: Database, newest_target: Database, inrush: Inrush, way: str
 ) -> None:
-    """A TOASTed text and bytes; the plan says what a very long row takes."""
+    """TOASTed texts and bytes are copied; the plan names the memory that a very long row takes."""
     newest_database.execute(
         "CREATE TABLE t (id int, x text, y bytea);"
         f"INSERT INTO t VALUES (1, repeat('0123456789', {LONG // 10}), NULL),"

@@ -77,13 +77,13 @@ def test_a_new_table_is_a_columnstore_if_that_is_asked_for(loads: Loads, kind: s
     assert {group[:2] for group in rowgroups(loads)} == groups
     assert sum(int(str(rows)) for _, rows, _ in rowgroups(loads)) == len(IDS)
     loads.nothing_is_left()
-    # A table that exists is what it is.
+    # A table that exists keeps its form.
     loads(options=NEW, mode="replace", **words).expect(CLEAN)
     assert loads.ids() == IDS
 
 
 def test_rows_that_are_copied_and_wait_are_told(loads: Loads) -> None:
-    """A table with rows gets more of them: what is not compressed is told with the fix."""
+    """A table with rows gets more: the report names those that are not compressed, and the fix."""
     loads.make(PLAIN, INDEX, "INSERT INTO t VALUES (100, '2024-01-01', NULL)")
     loads.files(*FILES)
     outcome = loads(mode="append").expect(CLEAN)

@@ -16,7 +16,7 @@ ROWS = "1,2024-01-05 2,2024-01-20"
 SAMPLE = "dm_exec_requests"
 # A load that is over within a second has no verdict.
 SECONDS = 2.5
-# What the sessions wait for, the cause of the verdict, and what its evidence names.
+# The wait of the sessions, the cause of the verdict, and the words of its evidence.
 CAUSES = {
     "WRITELOG": ("destination_disk", "Tran Log IO:WRITELOG"),
     "PAGEIOLATCH_EX": ("destination_disk", "Buffer IO:PAGEIOLATCH_EX"),

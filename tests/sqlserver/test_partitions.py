@@ -338,7 +338,7 @@ def test_new_partitions_are_dealt_to_filegroups(loads: Loads) -> None:
 
 
 def test_a_last_partition_with_rows_is_not_split(loads: Loads) -> None:
-    """Also not that of another table with the same function."""
+    """The partition of another table with the same function is left alone, too."""
     loads.months(side="RIGHT")
     bounds: Value = ["2024-05-01", "2024-06-01"]
     words: dict[str, Any] = {"mode": "append", "partition_by": "day", "bounds": bounds}

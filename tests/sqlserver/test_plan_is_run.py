@@ -20,7 +20,8 @@ IN_JANUARY = "INSERT INTO t (id, day, note) VALUES (99, '2024-01-02', NULL)"
 MONTHS = "months"
 JANUARY, FEBRUARY = "1,2024-01-05 2,2024-01-20", "3,2024-02-10"
 
-# What is made before, the files, the options of the connection, and the settings of the flow.
+# The objects that are made before, the files, the options of the connection, and the settings of
+# the flow.
 LOADS: dict[str, tuple[list[str], list[str], str, dict[str, Any]]] = {
     "create": ([], [JANUARY, FEBRUARY], "", {}),
     "create partitions": ([], [JANUARY, FEBRUARY], "", {"partition_by": "id"}),
@@ -84,7 +85,7 @@ def sent(double: Double) -> list[list[str]]:
 
 
 def made(loads: Loads, load: str) -> None:
-    """Make what a load finds, and its files."""
+    """Make the objects and the files of a load."""
     before, files, _, _ = LOADS[load]
     loads.files(*files)
     for statement in before:
@@ -97,7 +98,7 @@ def made(loads: Loads, load: str) -> None:
 def compared(loads: Loads, options: str, **settings: Any) -> None:
     """Run a load, and compare its log with its plan."""
     plan = planned(loads("check", options, **settings).expect(CLEAN).output)
-    # It begins, has at least one unit, and is switched.
+    # The run begins, has at least one unit, and switches.
     assert len(plan) >= 3, plan
     loads.double.sessions.clear()
     loads("run", options, **settings).expect(CLEAN)

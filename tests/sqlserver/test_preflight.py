@@ -1,4 +1,4 @@
-"""Preflight of a load into the double: what it tells of the database before the run."""
+"""Preflight of a load into the double: its findings about the database."""
 
 from __future__ import annotations
 

@@ -311,8 +311,8 @@ def test_a_server_that_dies_in_a_load(load: Load, inrush: Inrush) -> None:
 
 
 LOST: dict[str, tuple[str, str, list[int]]] = {
-    # Where it is stopped, the batch whose answer is lost then, and the exit statuses of the command
-    # until it is done.
+    # The point of the stop, the batch whose answer is then lost, and the exit statuses of the
+    # command until it is done.
     "begin": ("in_copy", 'UPDATE "inrush"."run" SET epoch', [FAILED, CLEAN]),
     "unit": ("in_copy", 'INSERT INTO "inrush"."unit"', [FAILED, CLEAN]),
     # The ledger is asked whether the switch was committed: it was.

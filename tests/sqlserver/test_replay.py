@@ -1,4 +1,4 @@
-"""What foreign clients read of our own stream, as the rows of a SELECT, is what the table has.
+"""Foreign clients read our own stream as the rows of a SELECT, and get the rows of the table.
 
 A bulk load and a result have the same form ([MS-TDS] 2.2.6.1), so clients that read results from
 SQL Server decode our bytes by code that is not ours. `make capture-tds` records it.

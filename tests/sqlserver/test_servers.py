@@ -1,4 +1,4 @@
-"""What the server is: versions and editions that are loaded, and those that are refused."""
+"""Versions and editions of servers that are loaded, and those that are refused."""
 
 from __future__ import annotations
 

@@ -163,7 +163,7 @@ def test_a_wrong_password_is_one_message(inrush: Inrush, double: Double) -> None
 
 
 FAULTS = {
-    # What comes in place of the second packet of rows, and what is said.
+    # The bytes that come in place of the second packet of rows, and the message.
     "a reset": (b"", "was lost"),
     "garbage": (b"\x04\x00\x10\x00" + b"\x00" * 4092, "cannot be read"),
     "no packet": (b"HTTP/1.1 400 Bad Request\r\n\r\n" * 200, "cannot be read"),

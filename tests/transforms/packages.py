@@ -48,7 +48,7 @@ _ORIGIN: dict[str, Any] = {
 
 @dataclass(frozen=True)
 class Step:
-    """A step, as the package has it and as the reference computes it."""
+    """A step: its text in a package, and the function by which the reference computes it."""
 
     kind: str
     # Derived columns, in the order of their names.
@@ -93,7 +93,7 @@ class Outputs:
         return "".join(output(table, **({"when": it.sql} if it else {})) for table, it in pairs)
 
     def settings(self) -> dict[str, Value]:
-        """Return the settings of the flow about them."""
+        """Return the settings of the flow about its outputs."""
         said: dict[str, Value] = {"each": True} if self.each else {}
         return said | ({"else": self.otherwise} if self.otherwise else {})
 

@@ -74,7 +74,7 @@ def share_of(report: dict[str, Any], cause: str) -> float:
 
 
 def source_backend(report: dict[str, Any]) -> dict[str, Any]:
-    """Return what was seen of the source's backend of the only stream."""
+    """Return the samples of the backend that reads for the only stream."""
     (stream,) = report["measurements"]["streams"]
     seen: dict[str, Any] = stream["source_backend"]
     return seen
@@ -136,7 +136,7 @@ def test_a_destination_that_is_slower(database: Database, target: Database, inru
 
 
 def test_who_holds_a_source_is_named(database: Database, target: Database, inrush: Inrush) -> None:
-    """The keeper of the snapshot asks, so there is no connection more."""
+    """The session that keeps the snapshot asks, so there is no additional connection."""
     database.execute(pauses.HELD_DOMAIN)
     query = "SELECT n, pass_gate(100 - n) AS passed FROM generate_series(1, 101) AS n"
     with ExitStack() as gate:

@@ -1,4 +1,4 @@
-"""Random copies of a source: the flows of a package, and what each of them shows of its table."""
+"""Random copies of a source: the flows of a package, and which rows each of them copies."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from faults.database_sources.history import View
 from faults.database_sources.tables import NAMES, STAMP, SourceTable, random_table
 from harness.packages import Value, settings
 
-# A condition leaves out the rows of one key in so many.
+# A condition leaves out one of this many keys.
 LEFT_OUT = 5
 
 
@@ -25,14 +25,14 @@ class CopiedFlow:
     form: str
     # The names of the columns that are read.
     columns: tuple[str, ...]
-    # Rows whose key divided by LEFT_OUT leaves this are left out.
+    # Rows whose key divided by LEFT_OUT has this remainder are left out.
     left_out: int | None
     split_by: bool
     # create; or append, replace, upsert, with a target that has rows.
     mode: str
     is_stable: bool = False
     is_incremental: bool = False
-    # Its new target gets the indexes and partitions of the table.
+    # Whether its new target gets the indexes and partitions of the table.
     is_like_source: bool = False
 
     @property

@@ -62,7 +62,7 @@ def _step(scene: CopyScene, steps: list[str]) -> str:
 
 
 def _answer_byte(scene: CopyScene) -> int:
-    """Return a byte of the source's answers: before the rows, or among them."""
+    """Return the number of a byte in the source's answers: before the rows, or among them."""
     if scene.numbers.random() < 0.25:
         return scene.numbers.randint(1, CATALOG_BYTES)
     return scene.numbers.randint(1, CATALOG_BYTES + scene.answer_bytes // 3)
@@ -179,7 +179,7 @@ def statements_cancelled(scene: CopyScene) -> Struck:
     with scene.server.database.connect() as canceller, scene.start() as running:
         seen = 0
         while running.process.poll() is None:
-            # The first ones are passed by, so that it is not always the same one.
+            # The first statements are left alone, so that it is not always the same one.
             asked = cancel if seen >= passed else cancel.replace("pg_cancel_backend(pid)", "true")
             if canceller.execute(asked.encode()).fetchone():
                 seen += 1
@@ -207,7 +207,8 @@ def server_crashed(scene: CopyScene) -> Struck:
 
 @_kind(_has_server)
 def server_down(scene: CopyScene) -> Struck:
-    """Kill the command, stop the source, and run the command: it says so and changes nothing."""
+    """Kill the command, stop the source, and run the command: it reports that and changes nothing.
+    """
     step, hit = _killed(scene, UNSWITCHED_STEPS)
     before = scene.last
     scene.server.stand.server.stop("fast")
@@ -221,7 +222,7 @@ def server_down(scene: CopyScene) -> Struck:
 
 @_kind(_has_server)
 def network_cut(scene: CopyScene) -> Struck:
-    """Cut its connections to the source; one of the ends, or both, are told."""
+    """Cut its connections to the source; one end or both ends notice it."""
     trouble = Trouble(
         scene.numbers.choice(["cut", "cut", "server_gone", "client_gone"]),
         after_answer_bytes=_answer_byte(scene),
@@ -269,7 +270,7 @@ def source_changed(scene: CopyScene) -> Struck:
 
 @_kind(lambda copy: _has_server(copy) and not any(flow.is_stable for flow in copy.flows))
 def source_locked(scene: CopyScene) -> Struck:
-    """Lock a table of the source and change it; the command waits, and copies what was changed."""
+    """Lock a table of the source and change it; the command waits, and copies the changed rows."""
     table = scene.numbers.choice(scene.copy.tables)
     scene.server.end_sessions()
     scene.may_have_changed = True
@@ -296,7 +297,7 @@ def source_locked(scene: CopyScene) -> Struck:
 
 @_kind(lambda copy: not _has_server(copy))
 def file_locked(scene: CopyScene) -> Struck:
-    """Another program writes to the file that is read: the command says so."""
+    """Another program writes to the file that is read: the command reports it."""
     assert isinstance(scene.origin, FileOrigin)
     with duckdb.connect(str(scene.origin.file)):
         outcome = scene.command()

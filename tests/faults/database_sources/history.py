@@ -1,4 +1,4 @@
-"""What the tables of a source held at each moment, and which moments a copy may show."""
+"""The rows of a source's tables at each moment, and the moments that a copy may show."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from conformance.canonical import Row
 
 # The rows of a table by their ids.
 Rows = dict[int, Row]
-# What a copy shows of a row, or None if it leaves the row out.
+# The values of a row that a copy shows, or None if it leaves the row out.
 View = Callable[[int, Row], "Row | None"]
 
 
 @dataclass(frozen=True)
 class Change:
-    """A row as a transaction has left it; without a row it was deleted."""
+    """A row after a transaction; None if the transaction deleted it."""
 
     table: str
     key: int
@@ -24,7 +24,8 @@ class Change:
 
 @dataclass(frozen=True)
 class History:
-    """The rows at first, and the changes of each transaction, in the order of the commits."""
+    """The rows at the beginning, and the changes of each transaction, in the order of the commits.
+    """
 
     before: Mapping[str, Rows]
     transactions: Sequence[Sequence[Change]]
@@ -41,7 +42,7 @@ class History:
         return tables
 
     def moments_of(self, table: str, view: View, copied: Rows) -> set[int]:
-        """Return after how many transactions a table was what a copy shows."""
+        """Return the numbers of transactions after which the table held what a copy shows."""
         shown = {key: view(key, row) for key, row in self.before[table].items()}
         differing = {
             key for key in shown.keys() | copied.keys() if shown.get(key) != copied.get(key)

@@ -48,7 +48,7 @@ class Origin(ABC):
 
     @abstractmethod
     def history(self) -> History:
-        """Return what the tables held when."""
+        """Return the history of the tables."""
 
     @abstractmethod
     def commits(self) -> int:
@@ -60,7 +60,7 @@ class Origin(ABC):
 
     @abstractmethod
     def settle(self) -> None:
-        """Wait until it can be read again after a fault."""
+        """Wait until the database can be read again after a fault."""
 
     def check_left(self) -> None:
         """Fail if a command has left something, or has changed a table."""
@@ -85,7 +85,7 @@ class ServerOrigin(Origin):
         self.stand = stand
         self.database = database
         self.proxy = proxy
-        # The next command meets sessions whose client is gone, and which have not noticed it.
+        # The next command meets sessions that have not noticed that their client is gone.
         self.keeps_connections = False
         database.execute(VERSIONS)
         for table in tables:

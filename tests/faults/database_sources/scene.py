@@ -1,4 +1,4 @@
-"""One copy under faults: its source, its target, its package, and what they must hold at rest."""
+"""One copy under faults: source, target, package, and their rows while no command runs."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class CopyScene:
     may_have_changed: bool = False
     # The command was refused without `--again`.
     needs_again: bool = False
-    # A command has loaded, or found, what it was asked for. One that fails later changes nothing.
+    # A command has loaded the rows, or found them loaded. One that fails later changes nothing.
     _has_ended_well: bool = False
     _watchers: list[Watcher] = field(default_factory=list)
     _at_rest: dict[str, set[Digest | None]] = field(default_factory=dict)
@@ -121,11 +121,12 @@ class CopyScene:
 
     @property
     def is_loaded(self) -> bool:
-        """Whether a run was published in all targets; only the rows at the last rest count."""
+        """Whether a run was published in all targets, by the rows when the last command had ended.
+        """
         return all(self.last[name] != self.before[name] for name in self.before)
 
     def settle(self) -> None:
-        """Wait until the source can be read again, and the target has ended what it was asked."""
+        """Wait until the source can be read again, and the target runs no old statement."""
         self.origin.settle()
         if isinstance(self.place, PostgreSql):
             database = self.place.database
@@ -134,7 +135,8 @@ class CopyScene:
     def rest(self) -> None:
         """Look at the targets while no command runs.
 
-        They are as before, or show the source at one moment of the command that has changed them.
+        They are unchanged, or show the source at one moment during the command that has changed
+        them.
         """
         self.settle()
         now = self.look()
@@ -240,8 +242,8 @@ class CopyScene:
         outcome = self.inrush("status", *self.place.words, "--json").expect(CLEAN)
         assert json.loads(outcome.output) == [], outcome.said
         if not self.may_have_changed:
-            # What is replaced is loaded again, unless nothing was written on the whole server, as
-            # its own housekeeping may have. Other targets stay as they are.
+            # A target with `replace` is loaded again, unless nothing was written on the whole
+            # server; its own housekeeping may have written. Other targets stay as they are.
             replaces = any(flow.mode == "replace" for flow in self.copy.flows)
             self.command().expect(CLEAN, *([] if replaces else ["already loaded"]))
             assert self.look() == self.last, "the same command after success changed a target"
@@ -260,7 +262,7 @@ class CopyScene:
             assert found == [(1 + flow.table.has_key, flow.table.partitions)], flow
 
     def _load_the_rest(self) -> None:
-        """Load what the writers have written last; then the targets are what the sources are."""
+        """Load the last changes of the writers; then the targets equal the sources."""
         # A session that is left over would hold the bound back.
         self.server.end_sessions()
         for flow in self.copy.flows:

@@ -62,7 +62,7 @@ class SourceTable:
     """A table that is read."""
 
     name: str
-    # The types of its columns beside the key and the version.
+    # The types of its columns, apart from the key and the version.
     kinds: tuple[Kind, ...]
     row_count: int
     # Letters that make its rows wide.

@@ -61,7 +61,7 @@ class Journal:
         return [transaction for (transaction,) in rows]
 
     def history(self, before: dict[str, Rows]) -> History:
-        """Return what the tables held when."""
+        """Return the history of the tables."""
         return History(before, [self._tried[number] for number in self.committed()])
 
     def transact(self, connection: Connection, numbers: random.Random, writer: int) -> int:

@@ -42,7 +42,7 @@ def load(data: Path, port: int) -> None:
 def read(data: Path, port: int) -> None:
     """Read the table, and print its rows as texts."""
     freebcp("out", data, port)
-    # The bytes of a file may be no text: what it got wrong is seen then.
+    # The bytes of a file may not be valid text; the comparison then shows the fault.
     lines = data.read_text(errors="backslashreplace").split(ROW_END)[:-1]
     found = [line.split(FIELD_END) for line in lines]
     kinds = [column.sql.split("(")[0] for column in COLUMNS]

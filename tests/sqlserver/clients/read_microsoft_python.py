@@ -1,4 +1,4 @@
-"""Reads the table with Microsoft's crate `mssql-tds`, as its Python module has it."""
+"""Reads the table with Microsoft's crate `mssql-tds`, through its Python module."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What all statements of a session share: its transaction, locks, and the names of objects."""
+"""The state that a session's statements share: transaction, locks, names of objects."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Result:
     columns: list[Column] | None = None
     count: int | None = None
     status: int | None = None
-    # The transaction that began, or 0 if one ended.
+    # The transaction that the statement began, or 0 if it ended one.
     transaction: int | None = None
     rolled_back: bool = False
     # INSERT BULK was run: a message of rows follows.
@@ -34,7 +34,7 @@ class Result:
 
 
 class SessionBase:
-    """What all statements of a session share. `look` raises if its client wants it to end."""
+    """The state of a session. `look` raises if its client wants it to end."""
 
     def __init__(self, database: Database, look: Callable[[], None] = lambda: None) -> None:
         self.database = database
@@ -103,7 +103,7 @@ class SessionBase:
         if not isinstance(found, Table):
             raise SqlError(208, name.name)
         if mode == "Sch-S":
-            # It is held for a statement, and none is interrupted by another one.
+            # The lock would be held for one statement, and no statement interrupts another.
             self._pass(("table", found.object_id), mode)
         else:
             self.lock(("table", found.object_id), mode)

@@ -70,7 +70,7 @@ class BulkLoad:
             if self._table.checks or any(index.unique for index in self._table.indexes):
                 rows = chunk.rows(self._table.columns)
                 if "CHECK_CONSTRAINTS" not in self._hints:
-                    # They are ignored, and prove nothing afterwards.
+                    # Constraints are not checked, so they prove nothing afterwards.
                     for check in self._table.checks:
                         check.is_trusted = False
                 self._session.check_rows(self._table, rows)

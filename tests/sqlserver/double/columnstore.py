@@ -34,7 +34,7 @@ class RowGroup:
 
 
 def built(database: Database, rows: Counter[int]) -> list[RowGroup]:
-    """Return the rowgroups of a columnstore that is built of rows, which are counted by partition.
+    """Return the rowgroups of a columnstore that is built of rows; `rows` counts them by partition.
 
     "RESIDUAL_ROW_GROUP: Closed because it is last row group with rows < 1 million during index
     build operation."

@@ -220,7 +220,7 @@ class Definitions(Rows):
         for scheme in schemes:
             if scheme.next_used is None:
                 raise SqlError(7707, function.name, scheme.name)
-            # The partition of the new bound is the new one: right of the bound with RANGE RIGHT.
+            # The new partition is the one of the new bound: right of the bound with RANGE RIGHT.
             place = at + 1 if function.is_right else at
             filegroups = list(scheme.filegroups)
             filegroups.insert(place, scheme.next_used)

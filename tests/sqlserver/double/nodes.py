@@ -1,4 +1,4 @@
-"""What the parser makes and tables keep: expressions, and the definition of an index."""
+"""Expressions and definitions of indexes, which the parser makes and tables keep."""
 
 from __future__ import annotations
 

@@ -50,7 +50,7 @@ class Token:
 
     @property
     def written(self) -> str:
-        """Return it as a statement has it."""
+        """Return the token as a statement writes it."""
         doubled = self.text.replace("'", "''")
         quoted = self.text.replace("]", "]]")
         # A blank keeps words apart.

@@ -1,4 +1,4 @@
-"""EXISTS by a key: a row of the subquery is looked up, and not looked for among all of them."""
+"""EXISTS by a key: a row of the subquery is looked up by its key, without reading all rows."""
 
 from __future__ import annotations
 

@@ -35,7 +35,7 @@ from .errors import NotInDoubleError, SqlError
 from .session import Session
 from .storage import Database
 
-# What the server does about encryption ([MS-TDS] 2.2.6.5).
+# The server's answers about encryption ([MS-TDS] 2.2.6.5).
 ENCRYPTION_OFF, ENCRYPTION_ON, NO_ENCRYPTION, ENCRYPTION_REQUIRED = 0, 1, 2, 3
 _FIRST_PACKET_BYTES = 4096
 # "The maximum network packet size for encrypted connections is 16,383 bytes."
@@ -68,14 +68,14 @@ class Double:
     rows_max: int | None = None
     # Seconds that the server works after the last packet of each bulk load.
     bulk_seconds: float = 0
-    # The first batch with this in it is run, and its connection ends before the answer.
+    # The first batch that contains this text is run, and its connection ends before the answer.
     loses_answer_to: str | None = None
     port: int = 0
     # Every batch, in the order of their beginnings.
     batches: list[str] = field(default_factory=list)
     # The batches of each connection.
     sessions: list[list[str]] = field(default_factory=list)
-    # What the double does not know: a test fails if it is not empty.
+    # Statements that the double does not know: a test fails if there are any.
     unknown: list[str] = field(default_factory=list)
     # The payload bytes of the last packets and the numbers of ATTENTIONs, for tests.
     attentions: int = 0

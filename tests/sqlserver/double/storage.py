@@ -98,7 +98,7 @@ class Table:
     compression: dict[int, str] = field(default_factory=dict)
     # Its rows when its statistics were updated last.
     rows_analyzed: int | None = None
-    # Those of its columnstore, if its rows are in one.
+    # The rowgroups, if its rows are in a columnstore.
     rowgroups: list[RowGroup] = field(default_factory=list)
 
     def place(self, name: str) -> int | None:
@@ -177,7 +177,7 @@ class Database:
         self.filegroups = [PRIMARY]
         self.files = [File("test", PRIMARY), File("test_log", None)]
         self.recovery_model = "SIMPLE"
-        # That of its availability group.
+        # The replica's ID in its availability group.
         self.replica_id: str | None = None
         # Instant file initialization; whether the login may see the server's state.
         self.grows_files_at_once = True

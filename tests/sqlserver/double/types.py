@@ -1,7 +1,7 @@
 """Types of columns: their descriptions in TDS, and the values of rows in both directions.
 
-The codes of types and the forms of values are those of [MS-TDS] 2.2.5. A value is kept as Python
-has it: int, float, Decimal, str, bytes; dates, times and moments as their text.
+The codes of types and the forms of values are those of [MS-TDS] 2.2.5. A value is kept as an object
+of Python: int, float, Decimal, str, bytes; dates, times and moments as their text.
 """
 
 from __future__ import annotations
