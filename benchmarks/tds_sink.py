@@ -118,7 +118,7 @@ class Sink(Double):
     rows: list[int] = field(default_factory=list)
 
     def client(self, connection: socket.socket) -> Client:
-        """Return what serves a connection."""
+        """Return the handler that serves a connection."""
         return _Discarding(self, connection) if not self.is_foreign else _Foreign(self, connection)
 
 

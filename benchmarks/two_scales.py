@@ -57,7 +57,7 @@ def page(facts: dict[str, object], found: Found, streams: int) -> str:
         "",
         ground.machine_lines(facts),
         f"{streams} streams, {facts['parts']} files, each a partition; all four in turn; medians "
-        "(least-most). The contents of the first round's are equal, by a hash of all values.",
+        "(least-most). The contents of the first round are equal, by a hash of all values.",
         "",
         "| scale | side | wall s | client CPU s | server CPU s | client resident MiB |",
         "|---|---|---|---|---|---|",

@@ -80,7 +80,7 @@ class Job:
     # Statements that make the targets, unmeasured. Without them each side makes its own, if
     # possible in the transactions that fill them.
     before: tuple[str, ...] = ()
-    # The same for all sides except Inrush, which makes such a target itself, measured.
+    # Like `before`, for all sides except Inrush, whose measured load makes such a target.
     before_others: tuple[str, ...] = ()
     # Settings of Inrush's flows, a line each.
     settings: tuple[str, ...] = ()

@@ -1,4 +1,4 @@
-//! A field means what a plain reading of the rules says.
+//! A field is decoded as a plain implementation of the rules decodes it.
 
 #![no_main]
 

@@ -111,7 +111,7 @@ pub fn load(
 fn place(site_packages: Option<&Path>) -> String {
     match site_packages {
         Some(folder) => format!("in {}", folder.display()),
-        None => "where Python packages are, which is not known here".to_owned(),
+        None => "in the folder of Python packages, which is not known here".to_owned(),
     }
 }
 

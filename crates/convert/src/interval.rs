@@ -32,7 +32,7 @@ pub(super) struct Interval {
 }
 
 impl Interval {
-    /// For intervals with all fields, or only with these.
+    /// A converter of intervals with all fields, or only with these.
     pub fn new(
         fields: Option<IntervalFields>,
         fraction_digits: u8,

@@ -90,7 +90,7 @@ pub trait DriverPlan: fmt::Debug + fmt::Display {
     /// The readings of its flows, in their order.
     fn readings(&self) -> Vec<&Reading>;
 
-    /// Writes its steps as a script in the destination's SQL. What a script cannot do is a comment.
+    /// Writes its steps as a script in the destination's SQL. A step that a script cannot perform is a comment.
     fn fmt_script(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result;
 }
 
@@ -114,7 +114,7 @@ impl Checked {
         self.0.readings()
     }
 
-    /// Its steps as a script in the destination's SQL. What a script cannot do is a comment.
+    /// Its steps as a script in the destination's SQL. A step that a script cannot perform is a comment.
     pub fn script(&self) -> impl fmt::Display {
         fmt::from_fn(|f| self.0.fmt_script(f))
     }

@@ -1,4 +1,4 @@
-//! The memory of a lookup's reference is what the plan says: this program's allocator counts the bytes.
+//! The memory of a lookup's reference agrees with the plan: this program's allocator counts the bytes.
 //!
 //! `unsafe`: implementing `GlobalAlloc` is unsafe. This one passes every call unchanged to the system's allocator, and
 //! only counts.
@@ -20,7 +20,8 @@ struct Counting;
 static LIVE: AtomicUsize = AtomicUsize::new(0);
 static MOST: AtomicUsize = AtomicUsize::new(0);
 
-/// The heap's own bytes of a block: a word beside it, in multiples of 16, and 32 at least.
+/// The bytes that the heap takes for a block: it adds a word, and rounds up to a multiple of 16, with 32 as the
+/// minimum.
 fn block(size: usize) -> usize {
     (size + 8).next_multiple_of(16).max(32)
 }
@@ -35,7 +36,7 @@ fn taken(size: usize) {
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         taken(layout.size());
-        // SAFETY: the caller keeps what `System` asks for.
+        // SAFETY: the caller keeps the contract of `System`.
         unsafe { System.alloc(layout) }
     }
 

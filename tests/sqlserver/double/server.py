@@ -108,7 +108,7 @@ class Double:
             assert self._sent.wait_for(there, seconds), self.batches
 
     def wait_until(self, is_so: Callable[[], bool], seconds: float = 60) -> None:
-        """Wait until something is so; a batch of a client makes it so."""
+        """Wait until a condition holds; a batch of a client makes it true."""
         with self._sent:
             assert self._sent.wait_for(is_so, seconds), self.batches
 
@@ -133,7 +133,7 @@ class Double:
             threading.Thread(target=self._serve, args=[connection], daemon=True).start()
 
     def client(self, connection: socket.socket) -> Client:
-        """Return what serves a connection."""
+        """Return the handler that serves a connection."""
         return Client(self, connection)
 
     def _serve(self, connection: socket.socket) -> None:

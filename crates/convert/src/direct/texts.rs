@@ -14,7 +14,7 @@ use arrow_schema::DataType;
 use super::super::text::Text;
 use super::super::views::{INLINE_BYTES_MAX, TextCheck};
 
-/// The largest buffer of which views can reach every byte.
+/// The largest buffer in which views can reach every byte.
 pub(super) const BUFFER_BYTES_MAX: usize = i32::MAX as usize;
 
 pub(super) fn array(values: &ArrayRef, kernel: &Text) -> Option<ArrayRef> {

@@ -67,7 +67,7 @@ pub(super) fn timestamp(values: &ArrayRef, has_zone: bool, digits_kept: u8) -> O
     })
 }
 
-/// Counts of a unit that is `factor` microseconds.
+/// Values that count units of `factor` microseconds.
 fn finer<S>(
     values: &ArrayRef,
     factor: i64,
@@ -91,7 +91,7 @@ where
     (fits && are_kept(&made, digits_kept)).then_some(made)
 }
 
-/// Counts of nanoseconds.
+/// Values that count nanoseconds.
 fn coarser<S>(values: &ArrayRef, (least, most): (i64, i64), digits_kept: u8) -> Option<Vec<i64>>
 where
     S: ArrowPrimitiveType<Native = i64>,

@@ -123,8 +123,8 @@ fn not_ours(path: &Path, error: &serde_json::Error) -> Error {
             path.display()
         ),
         hint:
-            "another version wrote it, or it was changed by hand: take the version that wrote it, \
-               or put the file back as it was"
+            "another version wrote it, or it was changed by hand: use the version that wrote it, \
+               or restore the file"
                 .to_owned(),
     }
 }

@@ -22,7 +22,8 @@ const SIGN_MINUS_INFINITY: u16 = 0xF000;
 
 /// The base of the digits that are sent.
 const BASE: u128 = 10_000;
-/// Digits to that base that 128 bits can take, one group begun on each side of the point.
+/// The most digits of that base that a value of 128 bits may have: it has up to 38 decimal digits, and the groups at
+/// both ends may be partly filled.
 const GROUPS_MAX: usize = 11;
 
 /// A number as it is sent.
@@ -118,7 +119,7 @@ impl<'a> Number<'a> {
         })
     }
 
-    /// Bytes that its text takes at most.
+    /// The most bytes that its text takes.
     fn text_bytes(&self) -> usize {
         4 * usize::try_from(self.weight + 1).unwrap_or(0).max(1) + self.scale + 10
     }
@@ -209,7 +210,7 @@ pub(super) fn decimals(
     )))
 }
 
-/// The number of first rows whose numbers, as text, take at most this many bytes together; at least one row.
+/// The number of rows from the first one on whose texts together take at most this many bytes; at least one row.
 pub(super) fn rows_within<'a>(
     columns: impl Iterator<Item = Fields<'a>>,
     row_count: usize,

@@ -202,7 +202,7 @@ fn take(
         |streams, measuring_time| together::measure(scratch, found, streams, measuring_time);
     let one = match streams {
         1 => None,
-        // Half of the time: this measures one stream alone.
+        // One stream alone is measured for half of the time.
         _ => Some(together(1, measuring_time.together / 2)?),
     };
     let all = together(streams, measuring_time.together)?;
