@@ -127,7 +127,7 @@ impl Kernel for Decimal {
                 self.scale
             )));
         }
-        // At most the precision's 38 digits, which fit.
+        // The number has at most the precision's 38 digits, which fit.
         let size = number
             .digits()
             .skip(leading)

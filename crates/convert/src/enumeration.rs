@@ -15,7 +15,7 @@ const SIMILARITY_MIN: f64 = 0.75;
 pub(super) struct Enumeration {
     /// Sorted by length, then by text, because most comparisons end at the length.
     sorted: Vec<Box<str>>,
-    /// In the type's own order.
+    /// The labels, in the type's own order.
     labels: Vec<String>,
 }
 

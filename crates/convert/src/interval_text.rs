@@ -175,7 +175,7 @@ fn parse_words(text: &[u8], fields: Option<IntervalFields>) -> Result<Sum, Value
             }
             let index = match fields {
                 Some(fields) if is_apart && cursor.is_at_end() => unit_of(fields),
-                // In the form of SQL's standard for days and a time.
+                // SQL's standard writes days and a time in this form.
                 Some(_) if is_apart && is_clock_next(cursor) => DAY_INDEX,
                 _ => return Err(fault("a number has no unit")),
             };

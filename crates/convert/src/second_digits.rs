@@ -16,7 +16,7 @@ pub(super) struct SecondDigits {
 }
 
 impl SecondDigits {
-    /// For a column that does not round.
+    /// The rule for a column that does not round.
     pub fn exact(kept: u8) -> SecondDigits {
         SecondDigits::new(kept, Rounding::Reject)
     }

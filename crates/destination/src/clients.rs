@@ -61,7 +61,7 @@ pub enum Key {
 /// How statements are sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Protocol {
-    /// As text in one message.
+    /// The statement is sent as text, in one message.
     Simple,
     /// Parsed, bound and executed, each time.
     Extended,

@@ -258,7 +258,7 @@ mod tests {
     #[test]
     fn each_split_is_in_one_unit_once() {
         assert_eq!(layout(&[]).check(0), Ok(()));
-        // In any order, and with a unit that stays empty.
+        // Units may be in any order, and one may stay empty.
         assert_eq!(layout(&[&[2, 0], &[], &[1]]).check(3), Ok(()));
         let each = Layout::one_unit_each(3, Filling::OneStream, || PublishesInto::Target);
         assert_eq!(each.check(3), Ok(()));

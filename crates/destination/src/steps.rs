@@ -38,15 +38,15 @@ pub struct StepsTarget<'a> {
 /// The steps of a run in which no row is refused and nothing is loaded again. Reads are left out unless they lock.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RunSteps {
-    /// Of each session, when it is opened.
+    /// The steps of each session, when it is opened.
     pub session: Vec<Step>,
-    /// Before the first row.
+    /// The steps before the first row.
     pub begin: Vec<Step>,
-    /// Of each transaction that commits rows, by the target's index.
+    /// The steps of each transaction that commits rows, by the target's index.
     pub units: Vec<Vec<Step>>,
-    /// Of the publish.
+    /// The steps of the publish.
     pub publish: Vec<Step>,
-    /// After the publish, if the targets are analyzed.
+    /// The steps after the publish, if the targets are analyzed.
     pub analyze: Vec<Step>,
     /// How statements end in a script.
     pub statement_end: StatementEnd,
@@ -87,10 +87,10 @@ pub enum Times {
 /// How a statement ends in a script.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum StatementEnd {
-    /// With a semicolon.
+    /// Statements end with a semicolon.
     #[default]
     Semicolon,
-    /// With a semicolon and a line `GO`, which makes it a batch of its own.
+    /// Statements end with a semicolon and a line `GO`, which makes each a batch of its own.
     Batch,
 }
 

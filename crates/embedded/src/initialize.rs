@@ -70,7 +70,7 @@ fn arguments(major: u32, data: &DataFolder, c_utf8: bool) -> Vec<&'static str> {
             // rows are still synchronized.
             arguments.push("--no-sync");
             if major >= 18 {
-                // Before 18 it is the default.
+                // Before version 18 this is the default.
                 arguments.push("--no-data-checksums");
             }
         }

@@ -8,7 +8,7 @@ use crate::folder_records::ServerRecords;
 /// The place of the data.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum DataFolder {
-    /// In a new private folder that is removed with the server.
+    /// A new private folder that is removed with the server.
     Temporary {
         /// The folder in which the private one is made, such as `/tmp`.
         parent: PathBuf,

@@ -12,7 +12,7 @@ const SUBSTITUTES: [&str; 2] = ["postgres", "nobody"];
 /// The user that the server runs as.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct OsAccount {
-    /// For messages.
+    /// The user's name, for messages.
     pub name: String,
     pub uid: libc::uid_t,
     pub gid: libc::gid_t,

@@ -74,7 +74,7 @@ pub enum Error {
         /// A reject beyond the limit. Streams read the files at the same time, so it need not be the first in file
         /// order.
         reject: Box<Reject>,
-        /// Where the types come from, if they were guessed.
+        /// The origin of the types, if they were guessed.
         types: Option<String>,
     },
     /// A larger share of the rows was rejected than the flow accepts.

@@ -159,7 +159,7 @@ pub struct TargetSize {
 pub struct BegunRun<'a> {
     /// Its name.
     pub name: &'a RunName,
-    /// Where its columns come from.
+    /// The origin of its columns.
     pub lineage: &'a RunLineage,
 }
 

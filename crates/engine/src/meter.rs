@@ -37,7 +37,7 @@ pub struct Meter {
     pub verify_wait_ns: u64,
     /// Waiting for other work of the server: creating tables, counting, indexes, COMMIT.
     pub server_wait_ns: u64,
-    /// From the start of the first piece of work to the end of the last.
+    /// The time from the start of the first piece of work to the end of the last.
     pub busy_ns: u64,
     /// Bytes of the files as stored.
     pub stored_bytes: u64,

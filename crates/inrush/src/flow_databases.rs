@@ -23,7 +23,7 @@ pub struct FlowDatabases {
     stop: Stop,
     databases: Databases,
     paces: Paces,
-    /// By the name of the flow.
+    /// The sources by the names of their flows.
     opened: Mutex<BTreeMap<String, Arc<AdbcSource>>>,
 }
 

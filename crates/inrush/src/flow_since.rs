@@ -7,11 +7,11 @@ use inrush_package::{FlowSource, Mode, Since, SinceNulls};
 use inrush_rows::plural::counted;
 use inrush_source_postgres::{BoundBy, FoundRange, Since as Range};
 
-/// Where a flow begins.
+/// The beginning of a flow's range.
 pub struct Beginning {
     /// The range that the source is asked for.
     pub range: Range,
-    /// Where the range begins, in words.
+    /// The beginning of the range, in words.
     words: String,
     /// The mark at which it begins.
     mark: Option<SinceMark>,

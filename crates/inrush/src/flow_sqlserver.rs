@@ -18,7 +18,7 @@ use crate::flow_source::{Paces, STABLE_NOTE, rate_note, rows_of, typed_inputs};
 pub struct FlowSqlServer {
     stop: Stop,
     paces: Paces,
-    /// By the name of the flow.
+    /// The sources by the names of their flows.
     opened: Mutex<BTreeMap<String, Arc<SqlServerSource>>>,
 }
 

@@ -36,9 +36,9 @@ pub struct FlowTables {
 
 #[derive(Default)]
 struct OpenedTables {
-    /// By the name of the connection.
+    /// The databases by the names of their connections.
     databases: BTreeMap<String, Arc<Database>>,
-    /// By the name of the flow, and where it begins: another run may have moved its mark since the last plan.
+    /// The tables by the name of the flow and by the beginning of its range: another run may have moved its mark since the last plan.
     sources: BTreeMap<String, OpenedTable>,
 }
 

@@ -34,9 +34,9 @@ pub struct Emitter<'a> {
 /// How a run ended.
 #[derive(Clone, Copy, Debug)]
 pub enum End<'a> {
-    /// With a report.
+    /// The run ended with a report.
     Reported(&'a RunReport),
-    /// With an error, before there was a report.
+    /// The run ended with an error, before there was a report.
     Failed(&'a Error),
 }
 

@@ -34,7 +34,7 @@ pub(crate) struct RunFacts {
     pub job: Job,
     /// The run.
     pub run: RunName,
-    /// Where its columns come from.
+    /// The origin of its columns.
     pub lineage: RunLineage,
     /// The URL of each flow's target, without a password.
     pub targets: Vec<String>,

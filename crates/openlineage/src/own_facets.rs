@@ -12,9 +12,9 @@ use serde::Serialize;
     reason = "the schema is made from this type, and each event has one such facet"
 )]
 pub(crate) struct InrushFacets {
-    /// At the end of a run.
+    /// The facet at the end of a run.
     inrush_run: InrushRunFacet,
-    /// While a run loads.
+    /// The facet while a run loads.
     inrush_progress: InrushProgressFacet,
 }
 

@@ -13,7 +13,7 @@ use ureq::tls::{Certificate, RootCerts, TlsConfig};
 /// The longest time for one event. A server that hangs costs the end of a run this much, and its start nothing.
 const TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Where events go.
+/// The place to which events go.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Destination {
     /// A file, to which they are appended.

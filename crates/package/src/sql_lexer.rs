@@ -17,7 +17,7 @@ pub(super) enum SqlPlace {
     Name,
     /// `$tag$...$tag$`.
     Dollar,
-    /// After `--`, or in `/* */`.
+    /// A comment after `--`, or in `/* */`.
     Comment,
     /// A position that servers read differently, or where a value would become part of a `$tag$`.
     Unclear,

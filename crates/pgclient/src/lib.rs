@@ -60,7 +60,7 @@ pub use blocking_session::{
 pub use connection::{SETTINGS, ServerConnection};
 pub use connection_defaults::{ConnectionDefaults, LIBPQ_VARIABLES, ServiceFile};
 pub use error::ClientError;
-/// For a caller that finds the file that libpq would read.
+/// This is for a caller that finds the file that libpq would read.
 pub use password_file::text as password_file_text;
 pub use raw_connection::RawConnection;
 pub use refusal::RefusalFacts;

@@ -217,7 +217,7 @@ impl<S> Watched<S> {
 
 impl<S> Drop for Watched<S> {
     fn drop(&mut self) {
-        // Before the socket is closed.
+        // This happens before the socket is closed.
         if let Some(connection) = self.watch.tcp.get() {
             connection.end();
         }

@@ -8,7 +8,7 @@ pub struct Cursor<'a> {
 }
 
 impl<'a> Cursor<'a> {
-    /// At the beginning of a text.
+    /// A cursor at the beginning of a text.
     pub fn new(text: &'a [u8]) -> Cursor<'a> {
         Cursor { rest: text }
     }

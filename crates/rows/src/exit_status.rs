@@ -51,7 +51,7 @@ impl From<ExitStatus> for u8 {
     }
 }
 
-/// For reports that are read again.
+/// This reads the exit status of a report again.
 impl TryFrom<u8> for ExitStatus {
     type Error = String;
 

@@ -47,7 +47,7 @@ pub fn line(text: &str) -> String {
     out
 }
 
-/// Like `writeln!`, by [`write_line`].
+/// Writes a line by [`write_line`], as `writeln!` does.
 #[macro_export]
 macro_rules! told {
     ($out:expr, $($part:tt)*) => {

@@ -33,7 +33,7 @@ pub enum PositionUnit {
 /// The end of a fixed-width file's records.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum RecordEnd {
-    /// With the dialect's terminator.
+    /// Each record ends with the dialect's terminator.
     Line {
         /// The units of every record; if not declared, those up to the end of the last field.
         length: Option<u32>,

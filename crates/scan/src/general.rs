@@ -33,7 +33,7 @@ enum Mode {
     Quoted,
     /// After the closing quote, which is at this position.
     Closed(u32),
-    /// In a comment.
+    /// Inside a comment.
     Comment,
 }
 
@@ -236,7 +236,7 @@ impl<'a> GeneralMachine<'a> {
         self.begin_record(next);
     }
 
-    /// After the last block.
+    /// Ends the walk after the last block.
     pub(crate) fn finish(mut self, text_end: TextEnd) -> Result<Scan, ScanError> {
         let end = self.text.len() as u32;
         if self.start < end {

@@ -536,7 +536,7 @@ impl<'a> MaskWalker<'a> {
         self.field_count += 1;
     }
 
-    /// After the last block.
+    /// Ends the walk after the last block.
     pub(crate) fn finish(mut self, text_end: TextEnd) -> Result<Scan, ScanError> {
         let end = self.text.len() as u32;
         let at_end = text_end == TextEnd::File;

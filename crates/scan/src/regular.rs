@@ -57,7 +57,7 @@ pub(crate) fn doubled_quotes(masks: &Masks, prior: Prior, returns: u64) -> Optio
             });
         }
     }
-    // From each opening quote up to the byte before its closing one.
+    // The mask has each byte from an opening quote up to the one before its closing quote.
     let inside = exclusive_or_of_all_below(quotes) ^ inside_before;
     let opening = quotes & inside;
     let closing = quotes & !inside;

@@ -51,7 +51,7 @@ const DELIMITERS: [(u8, f64); 17] = [
     (b'#', 0.6),
     (b':', 0.7),
     (b'=', 0.5),
-    // Only if the first line consists of quoted texts; see `row_names`.
+    // A blank is tried only if the first line consists of quoted texts; see `row_names`.
     (b' ', 0.9),
 ];
 

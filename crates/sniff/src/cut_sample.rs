@@ -72,7 +72,7 @@ pub(super) fn cut(sample: &Sample, form: &Form, field_count: usize) -> Option<Cu
     })
 }
 
-/// Where the first whole record of a sample from the middle begins.
+/// The position at which the first whole record of a sample from the middle begins.
 fn first_record(bytes: &[u8], form: &Form, field_count: usize) -> Option<usize> {
     let Some(quote) = form.quote else {
         return first_line(bytes, form.escape);

@@ -26,19 +26,19 @@ pub enum TypeGuess {
     Double,
     /// Days; ISO 8601 if there is no format.
     Date {
-        /// In strftime's letters.
+        /// The format in strftime's letters.
         format: Option<String>,
     },
     /// Times of day.
     Time,
     /// Dates with times and without an offset from UTC.
     Timestamp {
-        /// In strftime's letters.
+        /// The format in strftime's letters.
         format: Option<String>,
     },
     /// Dates with times and an offset from UTC.
     TimestampTz {
-        /// In strftime's letters.
+        /// The format in strftime's letters.
         format: Option<String>,
     },
     /// UUIDs with hyphens.
@@ -49,7 +49,7 @@ pub enum TypeGuess {
     Text,
     /// The type that a file of typed rows declares.
     Told {
-        /// In PostgreSQL's words.
+        /// The type in PostgreSQL's words.
         sql: String,
         /// The same type as the converters' type.
         column_type: Box<ColumnType>,
@@ -111,7 +111,7 @@ impl TypeGuess {
         are_booleans || self == other
     }
 
-    /// In PostgreSQL's words.
+    /// The type in PostgreSQL's words.
     pub fn sql(&self) -> String {
         match self {
             TypeGuess::Boolean { .. } => "boolean".to_owned(),

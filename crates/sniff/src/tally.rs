@@ -42,13 +42,13 @@ pub(super) struct Tally {
 /// Backslashes outside of quotes, each with the byte after it.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Backslashes {
-    /// Before a delimiter or a line end, where it can only be an escape.
+    /// Backslashes before a delimiter or a line end, which can only be escapes.
     pub needed: u64,
-    /// Before another backslash.
+    /// Backslashes before another backslash.
     pub doubled: u64,
-    /// Before a letter or digit that COPY and MySQL escape.
+    /// Backslashes before a letter or digit that COPY and MySQL escape.
     pub letters: u64,
-    /// Before any other byte: an ordinary character, as in Windows paths.
+    /// Backslashes before any other byte: ordinary characters, as in Windows paths.
     pub lone: u64,
 }
 

@@ -35,7 +35,7 @@ pub enum SourceError {
     /// A pattern has a syntax error.
     #[error("{pattern}: not a pattern: {reason}; write [[] for a literal bracket")]
     PatternInvalid {
-        /// As the user wrote it.
+        /// The pattern as the user wrote it.
         pattern: String,
         /// What is wrong with it.
         reason: String,
@@ -43,7 +43,7 @@ pub enum SourceError {
     /// A pattern matches nothing.
     #[error("{pattern}: no file matches; {hint}")]
     NoMatch {
-        /// As the user wrote it.
+        /// The pattern as the user wrote it.
         pattern: String,
         /// What was found instead.
         hint: String,

@@ -19,7 +19,7 @@ pub struct Collation([u8; 5]);
 pub enum TextEncoding {
     /// UTF-8, unchanged.
     Utf8,
-    /// In the bytes of a code page.
+    /// Text in the bytes of a code page.
     CodePage(CodePage),
 }
 

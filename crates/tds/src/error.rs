@@ -18,7 +18,7 @@ pub enum MetadataError {
     Truncated {
         /// The position where the bytes end.
         at: usize,
-        /// At least how many bytes are missing from there on.
+        /// The least number of bytes that are missing from there on.
         wanted: usize,
         /// The part that they belong to.
         of: &'static str,

@@ -101,7 +101,7 @@ pub struct SessionOptions {
     pub application_name: String,
     /// What is encrypted.
     pub encryption: Encryption,
-    /// Whose certificates are accepted.
+    /// The certificates that are accepted.
     pub trust: Trust,
     /// The name in the server's certificate, if it is not that of the address.
     pub name_in_certificate: Option<String>,
@@ -111,7 +111,7 @@ pub struct SessionOptions {
     pub login_timeout: Duration,
 }
 
-/// Without the password.
+/// The text lacks the password.
 impl fmt::Debug for SessionOptions {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter

@@ -98,7 +98,7 @@ impl SessionError {
 pub struct ServerMessage {
     /// Its number, as in Microsoft's list of errors.
     pub number: i32,
-    /// Where in the server's code it was made.
+    /// The place in the server's code that made it.
     pub state: u8,
     /// Its severity: above 10 an error, from 20 on the connection ends.
     pub class: u8,

@@ -53,7 +53,7 @@ pub(crate) struct RowStream {
 }
 
 impl RowStream {
-    /// Where the payload of the next packet is added.
+    /// The buffer to which the payload of the next packet is added.
     pub(crate) fn buffer(&mut self) -> &mut Vec<u8> {
         self.bytes.drain(..self.read);
         self.read = 0;

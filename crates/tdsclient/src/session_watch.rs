@@ -72,7 +72,7 @@ impl fmt::Debug for SessionWatch {
 }
 
 impl SessionWatch {
-    /// For sessions of this connection.
+    /// A watch over the sessions of this connection.
     pub fn new(options: SessionOptions, interrupt: Arc<Interrupt>) -> SessionWatch {
         SessionWatch {
             options,

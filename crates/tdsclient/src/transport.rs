@@ -48,7 +48,7 @@ pub(crate) struct Transport {
     deadline: Option<Instant>,
     heeds_interrupt: bool,
     attention_is_sent: bool,
-    /// As the last packet had it; 0 before.
+    /// The session's number in the last packet; 0 before.
     session_number: u16,
 }
 

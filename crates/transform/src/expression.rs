@@ -33,7 +33,7 @@ pub struct Expression {
 /// A name in an expression.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Named {
-    /// As DuckDB read it, without quotes.
+    /// The name as DuckDB read it, without quotes.
     pub name: String,
     /// Its place, in bytes of the expression, or that of the call.
     pub range: Option<Range<usize>>,

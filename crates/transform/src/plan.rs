@@ -89,7 +89,7 @@ pub enum StepAction {
 /// The outputs of a flow, and the one whose rows are kept.
 #[derive(Clone, Debug)]
 pub struct PlannedOutput {
-    /// As the package has them.
+    /// The outputs as the package has them.
     pub spec: OutputSpec,
     /// The outputs that take a row, as a part of a statement: a BIGINT with a bit for each.
     pub sql: String,
@@ -194,7 +194,7 @@ struct Bound {
 }
 
 impl<'a> Steps<'a> {
-    /// For flows whose steps run in this evaluator.
+    /// A plan for flows whose steps run in this evaluator.
     pub fn new(evaluator: &'a Evaluator) -> Result<Steps<'a>, StepErrorKind> {
         let link = evaluator.connect().map_err(engine)?;
         Ok(Steps { link, evaluator })

@@ -32,7 +32,7 @@ pub enum FlowStep {
     Expressions(StepSpec),
     /// A lookup.
     Lookup(LookupSpec),
-    /// Of rows with equal keys, the first one.
+    /// Keeps the first of the rows with equal keys.
     Distinct(DistinctSpec),
     /// Columns that become rows.
     Unpivot(UnpivotSpec),
@@ -74,7 +74,7 @@ pub enum StagedStep {
     Expressions(PlannedStep),
     /// A lookup.
     Lookup(PlannedLookup),
-    /// Of rows with equal keys, the first one.
+    /// Keeps the first of the rows with equal keys.
     Distinct(PlannedDistinct),
     /// Columns that become rows.
     Unpivot(PlannedUnpivot),

@@ -44,7 +44,7 @@ pub struct Measurements {
     pub metering_cpu_s: f64,
 }
 
-/// For a figure that most reports do not have.
+/// A figure that most reports do not have is left out.
 #[allow(
     clippy::trivially_copy_pass_by_ref,
     reason = "serde passes a reference"

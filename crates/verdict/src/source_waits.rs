@@ -16,7 +16,7 @@ use crate::waits::{PAIRS_CHANCE, PAIRS_SURE};
 /// The causes of one stream's reading, in shares that add up to 1.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct SourceWaits {
-    /// While the stream read.
+    /// The part while the stream read.
     pub read: ByPart,
     /// The variance of each cause, in square seconds, because of sampling.
     pub variance: [f64; CAUSES.len()],

@@ -52,7 +52,7 @@ pub(crate) struct Step {
     pub between_s: f64,
     /// Between phases, while the thread neither ran nor waited for a CPU, in the middle of its work.
     pub idle_s: f64,
-    /// Before its first piece of work.
+    /// The time before its first piece of work.
     pub not_begun_s: f64,
 }
 

@@ -30,11 +30,11 @@ const DISK_FULL: f64 = 0.95;
 /// The causes of one stream's waits, in shares that add up to 1.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Waits {
-    /// While the stream waited until a block was taken.
+    /// The part while the stream waited until a block was taken.
     pub send: ByPart,
-    /// While it waited for other work of the server.
+    /// The part while it waited for other work of the server.
     pub server: ByPart,
-    /// While it slept between its phases.
+    /// The part while it slept between its phases.
     pub asleep: ByPart,
     /// The variance of each cause, in square seconds, because of sampling.
     pub variance: [f64; CAUSES.len()],

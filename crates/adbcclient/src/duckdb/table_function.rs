@@ -25,7 +25,7 @@ use super::functions::{self, BIGINT, Functions, Opaque};
 
 const NAME: &str = "inrush_rows";
 
-/// Where the rows come from.
+/// The reader that rows come from.
 type Reader = Box<dyn RecordBatchReader + Send>;
 
 /// Rows that a statement reads.
@@ -53,7 +53,7 @@ unsafe impl Send for Source {}
 unsafe impl Sync for Source {}
 
 impl Source {
-    /// For the rows of a reader.
+    /// A table function for the rows of a reader.
     pub fn new(link: &Arc<Link>, reader: Reader) -> AdbcResult<Source> {
         let schema = reader.schema();
         let mut source = Source {

@@ -222,7 +222,7 @@ pub enum CallArgument {
 /// The protocol of statements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum ProtocolArgument {
-    /// As text in one message.
+    /// The statement is sent as text, in one message.
     Simple,
     /// Parsed, bound and executed, each time.
     Extended,

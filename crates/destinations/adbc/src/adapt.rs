@@ -36,7 +36,7 @@ pub struct Adapter {
 type Misfits = BTreeMap<usize, Misfit>;
 
 impl Adapter {
-    /// For columns in these forms. `product` names the database in the reasons of misfits.
+    /// An adapter for columns in these forms. `product` names the database in the reasons of misfits.
     pub fn new(
         columns: &[ColumnPlan],
         ways: Vec<ColumnCarriage>,

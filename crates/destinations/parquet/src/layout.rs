@@ -89,7 +89,7 @@ impl Layout {
 
     /// Identifies the plans that can use files with this layout.
     pub(super) fn digest(&self, plan: &TargetPlan) -> String {
-        // In the form of a generation file: names in files cannot be renamed.
+        // The form is that of a generation file: names in files cannot be renamed.
         let text = serde_json::to_string(&(&self.stored, &plan.partition_by))
             .expect("columns are texts and flags");
         digest(&[&plan.name.sql, &plan.shape, &text])

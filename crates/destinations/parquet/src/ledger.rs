@@ -299,7 +299,7 @@ pub(super) fn digest(texts: &[&str]) -> String {
 pub(super) struct StoredRun {
     pub(super) format: u32,
     pub(super) record: RunRecord,
-    /// In the order of `record.targets`.
+    /// The targets, in the order of `record.targets`.
     pub(super) targets: Vec<StoredTarget>,
     /// Whether processes that joined it commit nothing any more.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]

@@ -175,7 +175,7 @@ fn build(run: &ParquetRun, target: &RunTarget) -> Result<Step> {
             let kept: BTreeSet<&Path> = kept.iter().map(|file| file.path.as_path()).collect();
             let mut runs = generation.runs_after(|file| kept.contains(Path::new(file)));
             if target.plan.mode != WriteMode::Append {
-                // Also runs without files: their descriptions of the table are outdated.
+                // Runs without files are included: their descriptions of the table are outdated.
                 let replaces = matches!(target.plan.mode, WriteMode::Replace | WriteMode::Create);
                 runs.iter_mut().for_each(|run| run.gone |= replaces);
             }

@@ -50,11 +50,11 @@ impl FastCopy {
 /// How the extension stores rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Way {
-    /// As tuples that it builds itself, in the server's buffers.
+    /// The extension builds tuples itself, and puts them into the server's buffers.
     Tuples,
-    /// Through the server's own executor, with triggers, routing and defaults.
+    /// The server's own executor stores the rows, with triggers, routing and defaults.
     Executor,
-    /// As whole pages, past the server's buffers.
+    /// The extension writes whole pages, past the server's buffers.
     Pages,
 }
 

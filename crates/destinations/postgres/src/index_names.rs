@@ -9,13 +9,13 @@ use crate::quote::cut;
 /// The kind of an index, by the last word of its name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum IndexKind {
-    /// Of a primary key.
+    /// The index of a primary key.
     PrimaryKey,
-    /// Of a unique constraint.
+    /// The index of a unique constraint.
     UniqueConstraint,
-    /// Of an exclusion constraint.
+    /// The index of an exclusion constraint.
     Exclusion,
-    /// Of no constraint.
+    /// An index without a constraint.
     Plain,
 }
 

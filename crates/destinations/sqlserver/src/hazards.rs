@@ -215,7 +215,7 @@ impl Files {
     }
 }
 
-/// Where the rows of a load are stored.
+/// The filegroups that store the rows of a load.
 struct Spaces {
     /// The numbers of the filegroups.
     ids: BTreeSet<String>,

@@ -68,7 +68,7 @@ impl Partitioning {
         )
     }
 
-    /// In words.
+    /// The partitioning in words.
     pub fn words(&self) -> String {
         format!(
             "partitioned by {} (function {}, RANGE {}, {} partitions)",

@@ -161,7 +161,7 @@ pub struct CatalogType {
 }
 
 impl CatalogType {
-    /// As a statement writes it, with its collation.
+    /// The type as a statement writes it, with its collation.
     pub fn sql(&self) -> String {
         let name = &self.name;
         let counted = |unit: i64| match self.max_length {

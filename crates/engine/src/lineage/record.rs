@@ -23,7 +23,7 @@ pub struct FlowLineage {
     pub flow: String,
     /// The target, as SQL names it.
     pub target: String,
-    /// Where its rows come from.
+    /// The origin of its rows.
     pub source: RowSource,
     /// The columns that are read, before the first step.
     pub read: Vec<ReadColumn>,
@@ -152,7 +152,7 @@ pub struct AddedColumn {
     /// The columns that the expression names.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub names: Vec<String>,
-    /// For a column that a lookup takes: its name in the reference.
+    /// The column's name in the reference, if a lookup takes it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub taken_from: Option<String>,
 }

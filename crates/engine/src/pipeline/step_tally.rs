@@ -11,7 +11,7 @@ const KEYS_MAX: usize = 1_000;
 /// The counts of each step.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct StepTally {
-    /// In the order of the steps; empty without steps.
+    /// The counts in the order of the steps; empty without steps.
     pub counts: Vec<StepCount>,
     /// Keys that a lookup did not find, with their rows, by the index of the step.
     pub unmatched: BTreeMap<usize, BTreeMap<String, u64>>,

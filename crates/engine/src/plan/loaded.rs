@@ -123,7 +123,7 @@ impl FoundFile {
 }
 
 impl<'a> LoadedFiles<'a> {
-    /// For the files of these flows.
+    /// A search for the files of these flows.
     pub fn new(flows: &'a [WantedFiles<'a>]) -> LoadedFiles<'a> {
         LoadedFiles {
             flows,

@@ -34,16 +34,16 @@ pub struct SinceMark {
     pub lacks_report: bool,
 }
 
-/// Where a run begins.
+/// The value at which a run begins.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SinceStart<'a> {
-    /// At the `from` of the package, or at the first row.
+    /// The `from` of the package, or the first row.
     Package,
-    /// At the mark of a run.
+    /// The mark of a run.
     Mark(&'a SinceMark),
-    /// At the value that the command gives.
+    /// The value that the command gives.
     Given(&'a str),
-    /// Nowhere: the run of this command with its `--from` was killed after the rows were in their targets.
+    /// None: the run of this command with its `--from` was killed after the rows were in their targets.
     Done(&'a SinceMark),
 }
 
@@ -97,7 +97,7 @@ pub fn sentences_if_all<'a>(flows: impl Iterator<Item = Option<&'a NothingNew>>)
 }
 
 impl SinceAsked {
-    /// Where a flow begins that reads this table or query (`of`) by this column.
+    /// The value at which a flow begins that reads this table or query (`of`) by this column.
     pub fn start(&self, flow: &str, of: &str, column: &str) -> Result<SinceStart<'_>, PlanError> {
         let refused = |what: String, hint: String| {
             Err(PlanError::Mismatch {

@@ -155,7 +155,7 @@ fn how_text_is_written(column: &Column) -> Option<&'static str> {
 /// How values are put into a column.
 #[derive(Debug, PartialEq, Eq)]
 enum Fit {
-    /// As their text, without loss.
+    /// The values become their text, without loss.
     AsWritten,
     /// Numbers that a float would change are rejected.
     Exact,

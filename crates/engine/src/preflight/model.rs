@@ -27,7 +27,7 @@ const NETWORK_FACTOR: f64 = 1.25;
 /// The speed of a flow's rows, in bytes of text a second.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Speed {
-    /// With one stream.
+    /// The rate with one stream.
     pub one: f64,
     /// The speed of all streams together, when all of them load at once.
     pub all: f64,

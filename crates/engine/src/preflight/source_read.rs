@@ -31,9 +31,9 @@ const FIRST_ROW_PATIENCE: Duration = Duration::from_secs(3);
 /// The speed of the rows of a database.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct SourceRead {
-    /// By one connection.
+    /// The speed by one connection.
     pub one: RowSpeed,
-    /// By all streams at once.
+    /// The speed by all streams at once.
     pub all: RowSpeed,
     /// What limits all of them; `None` if they read for too short a time.
     pub limit: Option<SourceLimit>,

@@ -36,7 +36,7 @@ pub struct FlowFiles {
     /// Standard input and named pipes: the same ones for each plan of the run.
     pipes: Pipes,
     last_guess: LastGuess,
-    /// For a caller that has only files.
+    /// Steps for a caller that has only files.
     steps: FlowSteps,
 }
 

@@ -56,7 +56,7 @@ const SQL: &[&str] = &[
 
 /// A file that is allowed to contain such words.
 struct Exception {
-    /// From `crates/` on.
+    /// The file's path from `crates/` on.
     file: &'static str,
     why: &'static str,
     /// The allowed words; all others are faults, as in any other file.
@@ -296,7 +296,7 @@ fn gather(folder: &Path, name: &str, found: &mut Vec<(String, PathBuf)>) {
     }
 }
 
-/// By the name of a file.
+/// True if a file with this name has tests.
 fn is_test(own: &str) -> bool {
     own == "tests.rs" || own.ends_with("_test.rs") || own.ends_with("_tests.rs")
 }

@@ -37,7 +37,7 @@ impl BinaryEncoder {
         BinaryEncoder::with_instruction_set(types, InstructionSet::best())
     }
 
-    /// For tests and measurements: with this instruction set.
+    /// An encoder with this instruction set, for tests and measurements.
     #[doc(hidden)]
     pub fn with_instruction_set(types: Vec<PgType>, instruction_set: InstructionSet) -> Self {
         BinaryEncoder {

@@ -107,7 +107,7 @@ impl BinaryDecoder {
         }
     }
 
-    /// Where the rows of a block begin; none if the header is not complete.
+    /// The position at which the rows of a block begin; none if the header is not complete.
     pub(super) fn begin(&mut self, bytes: &[u8]) -> Result<Option<usize>, DecodeError> {
         if self.has_begun {
             return Ok(Some(0));

@@ -310,7 +310,7 @@ impl Cells {
 /// Appends a text, in quotes if CSV would read it differently without them.
 pub fn append_text(text: &[u8], out: &mut Vec<u8>) {
     let is_special = |byte: &u8| matches!(byte, b',' | b'"' | b'\n' | b'\r' | b'\\');
-    // Without a branch for each byte.
+    // The loop has no branch for each byte.
     let any_special = text.iter().fold(false, |any, byte| any | is_special(byte));
     if !any_special && !text.is_empty() {
         out.extend_from_slice(text);

@@ -39,7 +39,7 @@ pub(crate) enum RecordPosition {
     Quoted,
     /// Directly after a closing quote.
     Closed,
-    /// In a comment.
+    /// Inside a comment.
     Comment,
 }
 
@@ -75,7 +75,7 @@ pub(crate) struct Automaton {
     /// The class of each byte; bytes of one class are treated the same.
     class_of_byte: Box<[u8; 256]>,
     class_count: usize,
-    /// By state, then by class.
+    /// The transitions by state, then by class.
     steps: Vec<Transition>,
     state_of_reading: HashMap<PendingState, State>,
 }

@@ -10,12 +10,12 @@ use crate::split::automaton::Automaton;
 /// The method of finding the first record of a range.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Method {
-    /// By arithmetic: each record has this number of bytes ([`first_record_of_fixed`]).
+    /// Arithmetic shows it: each record has this number of bytes ([`first_record_of_fixed`]).
     Arithmetic {
         /// The number of bytes of each record.
         record_bytes: u32,
     },
-    /// From the range's first bytes and a few bytes before it ([`RecordFinder`]).
+    /// The range's first bytes and a few bytes before it show it ([`RecordFinder`]).
     Nearby {
         /// How many bytes before the range must be known.
         bytes_before: usize,

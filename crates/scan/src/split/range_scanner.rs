@@ -25,7 +25,7 @@ pub struct RangeScanner {
     line_byte_count: u64,
     /// The different states reached from the start states.
     tracks: Vec<Track>,
-    /// By start state.
+    /// The tracks by start state.
     starts: Vec<Start>,
 }
 

@@ -27,7 +27,7 @@ pub struct RangeOutcome {
 pub struct RangeSummary {
     /// The number of bytes of the range.
     pub byte_count: u64,
-    /// By start state.
+    /// The outcomes by start state.
     pub(crate) outcomes: Vec<RangeOutcome>,
 }
 

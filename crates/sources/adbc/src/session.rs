@@ -20,7 +20,7 @@ pub struct Answer {
     origin: Origin,
 }
 
-/// Where rows come from. It lives as long as they do.
+/// The origin of rows. It lives as long as they do.
 enum Origin {
     Statement(ManagedStatement),
     /// A partition is read by the connection itself.

@@ -69,7 +69,7 @@ impl Decompressor {
         Decompressor::of_member(file, method)
     }
 
-    /// For a member of a zip archive.
+    /// The compression of a member of a zip archive.
     pub(super) fn of_member(file: StoredFile, method: MemberMethod) -> io::Result<Decompressor> {
         Ok(match method {
             MemberMethod::Stored => Decompressor::None(file),

@@ -54,7 +54,7 @@ pub fn resolve(patterns: &[String], base: &Path) -> Result<Vec<SourceFile>, Sour
     resolve_as(patterns, base, &ResolveOptions::default())
 }
 
-/// Like [`resolve`], with all settings.
+/// Resolves patterns like [`resolve`], with all settings.
 pub fn resolve_as(
     patterns: &[String],
     base: &Path,

@@ -20,9 +20,9 @@ use super::source_file::{FileOrigin, ReadStop, SourceFile};
 /// The purpose of opening a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Purpose {
-    /// To read its beginning; it is read again later.
+    /// Its beginning is read; it is read again later.
     Look,
-    /// To load all of it.
+    /// All of it is loaded.
     Load,
 }
 

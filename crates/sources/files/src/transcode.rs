@@ -33,7 +33,7 @@ enum Measure {
     SingleByte,
     /// Two or four bytes per character.
     Utf16,
-    /// By marks.
+    /// A mark shows it.
     Marked(TextEncoding),
 }
 

@@ -23,7 +23,7 @@ const SEARCHED_MAX: usize = 10_000;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TablePattern {
     text: String,
-    /// For LIKE; without a schema the tables of the search path are meant.
+    /// A pattern for LIKE; without a schema the tables of the search path are meant.
     schema: Option<String>,
     name: String,
 }

@@ -29,7 +29,7 @@ pub struct Sampler {
 }
 
 impl Sampler {
-    /// For the sessions of this database.
+    /// A sampler for the sessions of this database.
     pub fn new(database: &Arc<Database>) -> Sampler {
         Sampler {
             database: Arc::clone(database),

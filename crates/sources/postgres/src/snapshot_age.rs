@@ -20,7 +20,7 @@ pub const FIX: &str = "set old_snapshot_threshold = -1 and restart the server, r
 /// The age of a snapshot.
 #[derive(Clone, Copy, Debug)]
 pub struct SnapshotAge {
-    /// Before the snapshot was taken.
+    /// A moment before the snapshot was taken.
     begun: Instant,
     /// The minutes of the threshold, if it is on.
     threshold_minutes: Option<u64>,

@@ -302,7 +302,7 @@ impl Source for PostgresSource {
         Some(Arc::new(Sampler::new(&self.reading.database)))
     }
 
-    /// By the server's planner.
+    /// The estimate of the server's planner.
     fn estimated_rows(&self, input: usize) -> Result<Option<u64>, SourceError> {
         let of = &self.inputs[input];
         let Reading {

@@ -24,7 +24,7 @@ pub enum Isolation {
 }
 
 impl Isolation {
-    /// As statements write it.
+    /// The isolation level as statements write it.
     pub fn words(self) -> &'static str {
         match self {
             Isolation::ReadCommitted => "READ COMMITTED",

@@ -11,7 +11,7 @@ use tokio::sync::OwnedSemaphorePermit;
 use crate::error::refused;
 use crate::moment::Isolation;
 
-/// Where sessions come from when none is idle.
+/// The way to a session when none is idle.
 #[derive(Debug)]
 pub enum MoreSessions {
     /// They are opened when they are needed.

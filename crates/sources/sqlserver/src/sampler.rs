@@ -16,7 +16,7 @@ pub struct Sampler {
 }
 
 impl Sampler {
-    /// For the sessions of this server.
+    /// A sampler for the sessions of this server.
     pub fn new(server: Arc<str>, watch: SessionWatch) -> Sampler {
         Sampler {
             server,

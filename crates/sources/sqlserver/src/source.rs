@@ -369,7 +369,7 @@ impl Source for SqlServerSource {
         false
     }
 
-    /// As the catalog counts them.
+    /// The count of the catalog.
     fn estimated_rows(&self, _input: usize) -> Result<Option<u64>, SourceError> {
         Ok(self.rows)
     }

@@ -82,9 +82,9 @@ pub(super) struct Text<'a> {
 pub(super) enum TextForm {
     /// Unchanged: UTF-8, bytes, and ASCII in any code page.
     AsIs,
-    /// In a code page. Encoded by [`Column::check`], so that every text's length is known.
+    /// Text in a code page. [`Column::check`] encodes it, so that every text's length is known.
     CodePage(CodePage, EncodedTexts),
-    /// In UTF-16.
+    /// Text in UTF-16.
     Utf16,
 }
 

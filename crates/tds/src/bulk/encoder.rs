@@ -60,7 +60,7 @@ impl BulkEncoder {
         BulkEncoder::with_instruction_set(target, packet_size, InstructionSet::best())
     }
 
-    /// For tests and measurements: with this instruction set.
+    /// An encoder with this instruction set, for tests and measurements.
     #[doc(hidden)]
     pub fn with_instruction_set(
         target: RowMetadata,

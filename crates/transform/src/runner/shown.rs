@@ -25,7 +25,7 @@ pub struct Shown<'a> {
 }
 
 impl<'a> Shown<'a> {
-    /// Of the condition of a step.
+    /// The values for the condition of a step.
     pub fn of_condition(
         planned: &'a Planned,
         batch: &'a RecordBatch,

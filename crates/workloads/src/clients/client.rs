@@ -81,11 +81,11 @@ pub struct Measured {
     pub first_call: Option<Instant>,
     /// When the last answer came.
     pub last_answer: Option<Instant>,
-    /// From sending a call to its answer.
+    /// The time from sending a call to its answer.
     pub service: Latencies,
-    /// In an open loop, from the time at which a call was meant to begin.
+    /// The time from the intended beginning of a call to its answer, in an open loop.
     pub from_intended: Option<Latencies>,
-    /// In an open loop, how late the last call began.
+    /// The delay of the last call's beginning in an open loop.
     pub late: Duration,
     /// In an open loop, calls whose intended start has passed and that did not begin.
     pub not_begun: u64,

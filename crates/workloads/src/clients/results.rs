@@ -219,7 +219,7 @@ pub struct LatencyResult {
 }
 
 impl LatencyResult {
-    /// Of a histogram in nanoseconds.
+    /// The latencies of a histogram in nanoseconds.
     pub fn of(histogram: &Latencies) -> LatencyResult {
         if histogram.is_empty() {
             return LatencyResult::default();

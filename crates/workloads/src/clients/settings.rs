@@ -62,7 +62,7 @@ pub enum Amount {
     Rows(u64),
     /// This number of bytes of rows in the table and its index.
     Bytes(u64),
-    /// As much as the clients can do in this number of seconds.
+    /// The clients do as much as they can in this number of seconds.
     Seconds(f64),
 }
 

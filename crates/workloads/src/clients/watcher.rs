@@ -297,7 +297,7 @@ fn note_jump(watched: &mut Watched, last: &mut Last, start: Instant) {
     (last.wall, last.at) = (wall, at);
 }
 
-/// By how many seconds the wall clock jumped; `None` if it did not.
+/// The number of seconds by which the wall clock jumped; `None` if it did not.
 fn jump_s(before: SystemTime, after: SystemTime, passed: Duration) -> Option<f64> {
     let moved_s = match after.duration_since(before) {
         Ok(forward) => forward.as_secs_f64(),

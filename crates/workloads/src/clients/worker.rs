@@ -30,7 +30,7 @@ pub struct SecondPart {
     pub second: u32,
     /// Latencies: in an open loop from the intended start.
     pub latencies: Latencies,
-    /// In an open loop, those from sending.
+    /// The latencies from sending, in an open loop.
     pub naive: Option<Latencies>,
 }
 

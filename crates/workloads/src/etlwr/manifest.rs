@@ -37,7 +37,7 @@ pub struct Manifest {
 }
 
 impl Manifest {
-    /// In words.
+    /// The manifest in words.
     pub fn describe(&self) -> String {
         format!(
             "TPC-H at scale {} in {} part{}{}",

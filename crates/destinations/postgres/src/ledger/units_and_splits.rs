@@ -61,7 +61,7 @@ pub struct SplitChoice<'a> {
 /// The sums over the splits of a run's units.
 #[derive(Clone, Debug, Default)]
 pub struct UnitAccounts {
-    /// By the units' keys.
+    /// The accounts by the units' keys.
     pub units: BTreeMap<UnitKey, Account>,
     /// Splits of all units.
     pub split_count: u64,

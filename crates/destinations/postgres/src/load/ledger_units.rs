@@ -16,7 +16,7 @@ const LEDGER_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Units, with the sums over their splits.
 pub struct LedgerUnits {
-    /// In the order of their keys.
+    /// The units, in the order of their keys.
     units: Vec<UnitRow>,
     /// The accounts of their splits.
     pub accounts: UnitAccounts,

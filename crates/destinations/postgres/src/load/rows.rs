@@ -54,9 +54,9 @@ struct FastCopy {
 
 /// How rows are written to the table.
 enum Copier<'a> {
-    /// By one COPY for all batches.
+    /// One COPY writes all batches.
     Quick(Copying<'a>),
-    /// By a COPY for each batch, so that rows may be refused.
+    /// One COPY writes each batch, so that rows may be refused.
     Careful(CarefulCopy<'a>),
 }
 

@@ -3,11 +3,11 @@
 /// Statements of a careful load.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Additions {
-    /// Before the rows come.
+    /// Statements before the rows come.
     pub before_rows: Vec<String>,
-    /// Each time after rows were rolled back.
+    /// Statements each time after rows were rolled back.
     pub after_undo: Vec<String>,
-    /// Once all rows are in.
+    /// Statements after all rows.
     pub after_rows: Vec<String>,
 }
 

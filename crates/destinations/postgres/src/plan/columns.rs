@@ -331,7 +331,7 @@ fn pass_unchanged(resolved: &mut PostgresType, sent: &NativeType) {
     resolved.column_type = ColumnType::Special(SpecialType::Native {
         form: sent.form.clone(),
     });
-    // Like bytea: the bytes, behind their length.
+    // The value is sent like bytea: its length, then its bytes.
     resolved.wire = Some(PgType::Bytea);
     resolved.may_change = false;
 }

@@ -34,14 +34,14 @@ const KEY_TYPES: [&str; 6] = [
 /// How the server stores the rows of a flow, if it refuses none.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum FlowCopy {
-    /// By COPY.
+    /// Rows go by COPY.
     Plain {
         /// Why the extension is not used.
         reason: String,
         /// The statement that a superuser must run to make it usable, if the database has the extension.
         fix: Option<String>,
     },
-    /// By the extension.
+    /// Rows go by the extension.
     Extension {
         /// Its version.
         version: String,

@@ -25,7 +25,7 @@ pub struct TrialServer<'a> {
     pub address: &'a DatabaseAddress,
     /// The plan of the run.
     pub plan: &'a Plan,
-    /// Where trial tables are created.
+    /// The place in which trial tables are created.
     pub ground: &'a Ground,
     /// Asks to stop.
     pub stop: &'a Stop,
@@ -35,7 +35,7 @@ pub struct TrialServer<'a> {
 
 /// Open connections, each with its table.
 pub struct Opened {
-    /// By stream.
+    /// The session and the trial of each stream.
     pub streams: Vec<(Session, Trial)>,
     /// Mean seconds of opening a connection.
     pub connect_s: f64,

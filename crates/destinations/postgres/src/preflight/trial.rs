@@ -18,14 +18,14 @@ use crate::{PostgresError, Session, catalog, fast_copy};
 /// The beginning of the names of trial tables and schemas.
 const NAME: &str = "inrush_preflight";
 
-/// Where trial tables are created.
+/// The place in which trial tables are created.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Ground {
-    /// In the existing staging schema.
+    /// The existing staging schema.
     Staging,
-    /// In a new schema that is rolled back with them, because there is no staging schema yet.
+    /// A new schema that is rolled back with them, because there is no staging schema yet.
     OwnSchema,
-    /// As temporary tables, if the role may create no others. They write no WAL, and do not use shared buffers.
+    /// Temporary tables, if the role may create no others. They write no WAL, and do not use shared buffers.
     Temporary,
 }
 

@@ -8,9 +8,9 @@ use crate::plan::Plan;
 
 /// Bytes that a run writes on the server.
 pub struct Volume {
-    /// To tables.
+    /// Bytes written to tables.
     pub table_bytes: f64,
-    /// To the WAL.
+    /// Bytes written to the WAL.
     pub wal_bytes: f64,
 }
 

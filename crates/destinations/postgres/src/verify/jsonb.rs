@@ -193,7 +193,7 @@ fn hex(text: &[u8], at: usize) -> Option<u32> {
     u32::from_str_radix(digits, 16).ok()
 }
 
-/// Like PostgreSQL's `escape_json`.
+/// Appends a string as PostgreSQL's `escape_json` writes it.
 fn append_string(text: &[u8], out: &mut Vec<u8>) {
     out.push(b'"');
     for byte in text {

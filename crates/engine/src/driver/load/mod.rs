@@ -202,7 +202,7 @@ impl LoadSteps for ContractSteps<'_> {
         reload.load(&refusal, committed, result)
     }
 
-    /// Only if the package says so: most databases keep statistics by themselves.
+    /// Targets are analyzed only if the package says so: most databases keep statistics by themselves.
     fn analyzes(&self) -> bool {
         self.package.run.asks_to_analyze()
     }

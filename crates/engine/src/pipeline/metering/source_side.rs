@@ -64,7 +64,7 @@ struct Followed {
 }
 
 impl<'a> SourceSide<'a> {
-    /// For the streams of these gauges; `None` if no server can be asked.
+    /// A sampler for the streams of these gauges; `None` if no server can be asked.
     pub fn new(
         gauges: &'a [Arc<Gauge>],
         samplers: Vec<Arc<dyn SessionSampler>>,

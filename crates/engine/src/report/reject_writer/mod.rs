@@ -26,7 +26,7 @@ pub const ROWS_SUFFIX: &str = ".rejects";
 /// The ending of the name of the file of reasons.
 pub const REASONS_SUFFIX: &str = ".rejects.jsonl";
 
-/// In the name of a file: the rows of this target alone were refused.
+/// A part of a file's name: only this target has refused the rows.
 const OF_TARGET: &str = ".target";
 
 /// The name, with characters replaced that a file name cannot have.

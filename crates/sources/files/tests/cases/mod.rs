@@ -29,13 +29,13 @@ pub enum Kind {
     Tbl,
     /// Quoted, with line ends in fields, faulty rows and bytes that are not UTF-8.
     Csv,
-    /// With a trailer.
+    /// Text with a trailer.
     Trailer,
     /// Fields at positions, a record on each line.
     FixedLines,
     /// Fields at positions, records without line ends.
     FixedBytes,
-    /// In another encoding.
+    /// Text in another encoding.
     Utf16,
     /// Compressed.
     Gzip,

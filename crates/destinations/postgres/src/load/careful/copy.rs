@@ -152,7 +152,7 @@ impl<'a> CarefulCopy<'a> {
         batch: &RecordBatch,
         rows: Range<usize>,
     ) -> Result<u64, CopyStop> {
-        // Without FREEZE, which a savepoint prevents.
+        // The COPY has no FREEZE, which a savepoint prevents.
         let mut writer = CopyWriter::begin(
             self.session,
             &self.unit.copy_shared,

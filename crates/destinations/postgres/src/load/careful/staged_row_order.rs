@@ -6,9 +6,9 @@ use crate::row_numbers;
 /// How the order of rows in a staging table is known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Order {
-    /// By their positions (`ctid`).
+    /// Rows are ordered by their positions (`ctid`).
     Places,
-    /// By a column of numbers.
+    /// Rows are ordered by a column of numbers.
     Numbers,
 }
 

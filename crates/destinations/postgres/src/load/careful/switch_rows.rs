@@ -45,7 +45,7 @@ pub struct SwitchRows<'a> {
 }
 
 impl<'a> SwitchRows<'a> {
-    /// Without any flow.
+    /// The rows of a switch, at first without any flow.
     pub fn new(context: Context<'a>) -> SwitchRows<'a> {
         SwitchRows {
             context,

@@ -42,9 +42,9 @@ pub(super) struct Footer {
 
 /// How a column is read.
 enum ColumnReading {
-    /// As the type in its footer.
+    /// The column is read as the type in its footer.
     AsTold(DataType),
-    /// As two types, each of which lacks a part of the values.
+    /// The column is read as two types, each of which lacks a part of the values.
     Twice(DataType, DataType),
 }
 
