@@ -38,7 +38,8 @@ pub struct FlowTables {
 struct OpenedTables {
     /// The databases by the names of their connections.
     databases: BTreeMap<String, Arc<Database>>,
-    /// The tables by the name of the flow and by the beginning of its range: another run may have moved its mark since the last plan.
+    /// The tables by the name of the flow and by the beginning of its range: another run may have moved its mark since
+    /// the last plan.
     sources: BTreeMap<String, OpenedTable>,
 }
 
