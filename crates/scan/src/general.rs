@@ -246,7 +246,7 @@ impl<'a> GeneralMachine<'a> {
                 let rest = &self.text[self.start as usize..];
                 let begun_bytes = self.dialect.terminator.begun_bytes(rest);
                 self.check_length_to(end - begun_bytes as u32, end)?;
-                // The fields of this record will be found again, with its rest.
+                // The fields of this record will be found again together with the rest of it.
                 self.records.field_ends.truncate(self.first_field as usize);
             }
         }

@@ -141,7 +141,7 @@ impl PlannedUnpivot {
         &self.unused
     }
 
-    /// Notes which of its columns later steps use. To repeat the others would take the square of their number.
+    /// Notes which of its columns later steps use. Repeating the others would cost the square of their number.
     pub(crate) fn note_used(&mut self, used: &BTreeSet<&str>) {
         let columns = self.columns.iter().zip(&self.spec.columns);
         let unused = columns.filter(|(_, name)| !used.contains(name.as_str()));

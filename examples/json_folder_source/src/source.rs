@@ -24,7 +24,7 @@ pub struct JsonFiles {
 }
 
 impl JsonFiles {
-    /// Opens the folder: lists its files, and reads none. Reads end when the stop is asked.
+    /// Opens the folder: lists its files, and reads none. Reads end when the run is asked to stop.
     pub fn open(settings: Settings, stop: &Stop) -> Result<JsonFiles, SourceError> {
         let folder = &settings.folder;
         let fault = |what: String, fix: &str| SourceError::Input {

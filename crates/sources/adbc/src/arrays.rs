@@ -72,7 +72,7 @@ fn of_bytes<O: OffsetSizeTrait>(array: ArrayRef, fault: &mut dyn FnMut(usize, &[
     Arc::new(valid.collect::<GenericStringArray<O>>())
 }
 
-/// True if all texts are UTF-8: together, and no text begins inside a character.
+/// True if all texts are UTF-8: they are valid together, and no text begins inside a character.
 fn is_utf8<T: ByteArrayType>(texts: &GenericByteArray<T>) -> bool {
     let offsets = texts.value_offsets();
     let bytes = texts.value_data();

@@ -189,7 +189,7 @@ fn values_of_sqlite_are_exact_or_rejected() {
         ..table("t")
     };
     assert_eq!(rows(&file, &text), Ok(vec!["x".to_owned()]));
-    // The declarations behind a query's columns count.
+    // A column of a query has the type that its table's column declares.
     let sum = query("SELECT n, i FROM t WHERE rowid = 2");
     assert_eq!(
         rows(&file, &sum),

@@ -44,7 +44,7 @@ pub fn pieces_of(split: &Split, wanted_bytes: u64) -> Result<Vec<Split>, SourceE
 
 fn even_ranges(size_bytes: u64, count: u64) -> impl Iterator<Item = Range<u64>> {
     let start = move |index: u64| {
-        // Multiplied in 128 bits: sizes are beyond any 64 bits can hold when multiplied.
+        // The product of a size and an index may not fit into 64 bits.
         (u128::from(size_bytes) * u128::from(index) / u128::from(count)) as u64
     };
     (0..count).map(move |index| start(index)..start(index + 1))

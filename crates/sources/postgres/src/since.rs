@@ -126,7 +126,7 @@ pub fn find_bound(
     }
 }
 
-/// The bound by the longest time that a transaction takes.
+/// The bound if `lag` says how long a transaction takes at most.
 fn with_lag(
     session: &mut BlockingSession,
     lag: &str,

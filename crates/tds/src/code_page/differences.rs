@@ -24,5 +24,5 @@ pub(super) fn is_other(code_page: u16, character: char) -> bool {
     }
 }
 
-/// Bytes of code page 950 that are private to each user there: the web writes Japanese and Cyrillic to them.
+/// Bytes that code page 950 reserves for private use: the encoding of the web has Japanese and Cyrillic letters there.
 pub(super) const PRIVATE_OF_950: std::ops::RangeInclusive<u16> = 0xc6a1..=0xc8fe;

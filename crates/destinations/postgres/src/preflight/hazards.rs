@@ -157,8 +157,8 @@ async fn of_locks(session: &Session, plan: &Plan) -> Result<Vec<Finding>, Postgr
 
 /// True if a held lock, by its name in `pg_locks`, conflicts with a wanted lock, by its name in SQL.
 fn is_in_the_way(held: &str, wanted: &str) -> bool {
-    // From the weakest to the strongest. Each wanted mode below conflicts with the held modes from `weakest` on, and
-    // with no weaker one.
+    // The modes are listed from the weakest to the strongest. A wanted mode conflicts with `weakest` and all stronger
+    // ones, and with no weaker one.
     const HELD: [&str; 8] = [
         "AccessShareLock",
         "RowShareLock",

@@ -244,7 +244,7 @@ pub async fn name_indexes(
         .map(|index| index.name.clone())
         .collect();
     let mut statements = table_swap::undress(session, staging_schema, &unit.staging_table).await?;
-    // First to names in the staging schema, where a kept table's indexes have other names.
+    // The indexes first get names in the staging schema, where those of a kept table have other names.
     statements.extend(old_tables::relocate(
         &new,
         staging_schema,

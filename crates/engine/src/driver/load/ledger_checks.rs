@@ -27,7 +27,7 @@ pub struct LedgerChecks<'a> {
     /// For each flow and each of its inputs, the splits that are not read yet. A fed split has an unknown number of
     /// records, so it never counts as read.
     missing: Vec<Vec<usize>>,
-    /// Records of files of which splits are missing, by flow and input.
+    /// The records of files that lack splits, by flow and input.
     incomplete: BTreeMap<(usize, usize), Vec<SplitRecord>>,
     /// All records of each flow that has promises.
     promised: Vec<Vec<SplitRecord>>,

@@ -220,7 +220,7 @@ fn carried(
     Some((have / cost, what))
 }
 
-/// The resource that carries the least; without a limited resource, an unlimited one.
+/// The resource with the smallest rate, and that rate; if none is limited, the largest number and no name.
 fn least(caps: Vec<(f64, &'static str)>) -> (f64, &'static str) {
     caps.into_iter()
         .min_by(|one, other| one.0.total_cmp(&other.0))

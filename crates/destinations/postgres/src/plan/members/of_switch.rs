@@ -4,7 +4,7 @@ use super::MemberTable;
 use crate::plan::Plan;
 use crate::quote::{identifier, qualified};
 
-/// Where numbers of a reference's members are staged: a table, and its column.
+/// The table and the column in which the numbers of a reference's members are staged.
 pub struct StagedNumbers {
     /// The staging table in SQL.
     pub table: String,
