@@ -21,9 +21,7 @@ MACHINE: dict[str, Any] = {
 
 
 def test_clients_that_miss_a_limit_are_named() -> None:
-    """Each round's ratio is to pgbench's measure of the same round; the median of the ratios
-    counts.
-    """
+    """The median of the ratios counts; each is to pgbench in the same round."""
     theirs = Measure(1000.0, 10.0)
     right = [(Measure(960.0, 10.9), theirs), (Measure(500.0, 30.0), theirs)]
     right.append((Measure(1100.0, 9.0), theirs))

@@ -212,8 +212,7 @@ def test_the_hint_for_distinct_rows_is_a_query_of_the_database(
 def test_a_query_is_cut_by_a_key(
     database: Database, inrush: Inrush, tmp_path: Path, kind: str
 ) -> None:
-    """Streams read ranges of the table; a row is found by its key, and a stopped copy is resumed.
-    """
+    """Streams read ranges of the table; a row is found by its key; a stopped copy is resumed."""
     rows = "SELECT n AS id, n % 7 AS v, 'note ' || n AS note FROM "
     series = "generate_series(1, 60000) AS g (n)"
     no_value = "UPDATE t SET v = NULL WHERE id = 5"

@@ -2,7 +2,10 @@
 //!
 //! The loader is this test program itself, started again with `HOLD` set.
 
-#![expect(clippy::disallowed_macros, reason = "tests and examples print their own results")]
+#![expect(
+    clippy::disallowed_macros,
+    reason = "tests and examples print their own results"
+)]
 
 mod common;
 

@@ -1,6 +1,9 @@
 //! Real servers: start, query, stop, kept folders, and failures.
 
-#![expect(clippy::disallowed_macros, reason = "tests and examples print their own results")]
+#![expect(
+    clippy::disallowed_macros,
+    reason = "tests and examples print their own results"
+)]
 
 mod common;
 

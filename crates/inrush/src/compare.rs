@@ -107,7 +107,9 @@ impl OneFlow<'_> {
         let url = self.package.connections.get(connection);
         let url = url.map_or("", |connection| connection.address());
         if !is_server_of_source(url) {
-            let what = format!("`{connection}` is not PostgreSQL, and only PostgreSQL computes the hashes that are compared");
+            let what = format!(
+                "`{connection}` is not PostgreSQL, and only PostgreSQL computes the hashes that are compared"
+            );
             return Err(self.refused(&what, "compare flows from PostgreSQL into PostgreSQL"));
         }
         Ok(address_of(connection, url, self.defaults)?)

@@ -188,7 +188,8 @@ fn check_outputs(flow: &Flow, at: &dyn Fn(&str) -> String, faults: &mut Faults<'
     }
     if count > OUTPUTS_MAX {
         let what = format!("a flow has at most {OUTPUTS_MAX} outputs, but this one has {count}");
-        let mend = "route the rows by a partitioned target, or load some of the tables in a separate flow";
+        let mend =
+            "route the rows by a partitioned target, or load some of the tables in a separate flow";
         faults.add(&at("output"), conflict(&what, mend));
     }
     for (index, output) in flow.outputs.iter().enumerate() {

@@ -5,7 +5,10 @@
 //!
 //! Every call gets memory of this file, with its true length, valid during the call; the memory is read only if the
 //! call reports that it filled it in. If a descriptor is not of the needed kind, the call returns an error.
-#![expect(unsafe_code, reason = "system calls for which no crate in use has safe functions")]
+#![expect(
+    unsafe_code,
+    reason = "system calls for which no crate in use has safe functions"
+)]
 
 use std::fs::File;
 use std::mem::MaybeUninit;

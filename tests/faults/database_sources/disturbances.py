@@ -207,8 +207,7 @@ def server_crashed(scene: CopyScene) -> Struck:
 
 @_kind(_has_server)
 def server_down(scene: CopyScene) -> Struck:
-    """Kill the command, stop the source, and run the command: it reports that and changes nothing.
-    """
+    """Kill the command, stop the source, and run the command: it fails and changes nothing."""
     step, hit = _killed(scene, UNSWITCHED_STEPS)
     before = scene.last
     scene.server.stand.server.stop("fast")
@@ -270,7 +269,7 @@ def source_changed(scene: CopyScene) -> Struck:
 
 @_kind(lambda copy: _has_server(copy) and not any(flow.is_stable for flow in copy.flows))
 def source_locked(scene: CopyScene) -> Struck:
-    """Lock a table of the source and change it; the command waits, and copies the changed rows."""
+    """Lock a table of the source and change it; the command waits, and copies the new rows."""
     table = scene.numbers.choice(scene.copy.tables)
     scene.server.end_sessions()
     scene.may_have_changed = True

@@ -24,8 +24,7 @@ class Change:
 
 @dataclass(frozen=True)
 class History:
-    """The rows at the beginning, and the changes of each transaction, in the order of the commits.
-    """
+    """The rows at first, and the changes of each transaction, in the order of the commits."""
 
     before: Mapping[str, Rows]
     transactions: Sequence[Sequence[Change]]

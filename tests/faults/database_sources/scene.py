@@ -121,8 +121,7 @@ class CopyScene:
 
     @property
     def is_loaded(self) -> bool:
-        """Whether a run was published in all targets, by the rows when the last command had ended.
-        """
+        """Whether a run was published in all targets, by the rows after the last command."""
         return all(self.last[name] != self.before[name] for name in self.before)
 
     def settle(self) -> None:

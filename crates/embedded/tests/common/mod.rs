@@ -1,6 +1,9 @@
 //! Helpers for the tests of real servers.
 
-#![expect(clippy::disallowed_macros, reason = "tests and examples print their own results")]
+#![expect(
+    clippy::disallowed_macros,
+    reason = "tests and examples print their own results"
+)]
 #![allow(dead_code, reason = "each test program uses its own part of it")]
 
 use std::path::{Path, PathBuf};

@@ -236,7 +236,10 @@ impl<'a> SampleBatches<'a> {
             self.work.meter.text_bytes += chunk.size_bytes();
             self.chunk = Some(chunk);
         }
-        let chunk = self.chunk.as_ref().expect("the loop ends only when there is a batch");
+        let chunk = self
+            .chunk
+            .as_ref()
+            .expect("the loop ends only when there is a batch");
         let end = self.maker.end(self.at, self.records.len(), self.batch_rows);
         let rows = self.at..end;
         let made = self

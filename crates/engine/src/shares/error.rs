@@ -99,7 +99,9 @@ pub enum ShareError {
         pipe: String,
     },
     /// Another process would read another snapshot.
-    #[error("flow `{flow}` reads {input} at a snapshot, and another host would read a different snapshot")]
+    #[error(
+        "flow `{flow}` reads {input} at a snapshot, and another host would read a different snapshot"
+    )]
     Snapshot {
         /// The flow.
         flow: String,

@@ -69,7 +69,9 @@ pub enum VerifyError {
         ranges: String,
     },
     /// The ranges cover the file, but the number of bytes read differs from its size.
-    #[error("{file}: {read} bytes were read from its ranges, but it has {size}; nothing was switched")]
+    #[error(
+        "{file}: {read} bytes were read from its ranges, but it has {size}; nothing was switched"
+    )]
     Bytes {
         /// The file.
         file: String,

@@ -375,8 +375,9 @@ impl Step<'_> {
                     see(often(&*copy, range.len()));
                     let (schema, table) = (&plan.settings.staging_schema, &unit.staging_table);
                     let drop = staging::drop_bounds_check(schema, table);
-                    see(Shown::statement(drop)
-                        .only_if("a key is outside of it, or no row has its smallest or its largest key"));
+                    see(Shown::statement(drop).only_if(
+                        "a key is outside of it, or no row has its smallest or its largest key",
+                    ));
                     Shown::sketch(copy).only_if("rows are left")
                 } else {
                     often(copy, range.len())

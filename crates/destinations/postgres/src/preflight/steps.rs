@@ -12,7 +12,9 @@ pub fn server(plan: &Plan, flows: &[FlowFound], server: &ServerFound) -> Vec<Ste
     let why_not = |step: PreflightStep| {
         let mut all = server.why_not.iter();
         all.find(|(of, _)| *of == step)
-            .map_or("no row of the sample reached this step", |(_, why)| why.as_str())
+            .map_or("no row of the sample reached this step", |(_, why)| {
+                why.as_str()
+            })
     };
     let text_of_sent = text_of_sent(flows);
     let network = match server.network {

@@ -203,7 +203,8 @@ impl ReadReference<'_> {
                 let type_name = known.type_name(detail)?;
                 let column_type = TypeName::parse(type_name).and_then(|it| it.column_type());
                 let column_type = column_type.ok_or_else(|| {
-                    let what = format!("`{own}` has the type {type_name}, which steps do not support");
+                    let what =
+                        format!("`{own}` has the type {type_name}, which steps do not support");
                     self.refused(
                         name,
                         &what,

@@ -5,7 +5,10 @@
     unsafe_code,
     reason = "loads the library of Python, as a Python program has it"
 )]
-#![expect(clippy::disallowed_macros, reason = "tests and examples print their own results")]
+#![expect(
+    clippy::disallowed_macros,
+    reason = "tests and examples print their own results"
+)]
 
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
