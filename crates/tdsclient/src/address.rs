@@ -141,7 +141,23 @@ impl SessionOptions {
             Some(server) if hosts.is_empty() => vec![server_endpoint(server)?],
             _ => endpoints(hosts)?,
         };
+        endpoints.iter().try_for_each(refuse_fabric_warehouse)?;
         Ok((read(&own, endpoints, folder)?, others))
+    }
+}
+
+/// Refuses a host of Fabric warehouses before a login is tried: they accept Microsoft Entra logins only
+/// (https://learn.microsoft.com/fabric/data-warehouse/connectivity).
+fn refuse_fabric_warehouse(endpoint: &Endpoint) -> Result<()> {
+    let host = endpoint.host.to_ascii_lowercase();
+    match host.ends_with(".datawarehouse.fabric.microsoft.com") {
+        false => Ok(()),
+        true => Err(address(
+            &format!(
+                "{host} is a Fabric warehouse, which accepts only Microsoft Entra logins, and Inrush has logins of SQL Server"
+            ),
+            "use a SQL database in Fabric; or write Parquet files, and load them into the warehouse by COPY INTO",
+        )),
     }
 }
 
@@ -523,6 +539,10 @@ mod tests {
     fn wrong_addresses_are_refused_without_their_secrets() {
         for (url, said) in [
             ("mssql://h/d", "names no user"),
+            (
+                "mssql://u@x.DataWarehouse.fabric.microsoft.com/d",
+                "only Microsoft Entra logins",
+            ),
             ("mssql://u:se@cret:x@h:1433x/d", "the port of h"),
             ("mssql://u:secret@h:0/d", "the port of h"),
             ("mssql://u:secret@/d", "names no host"),
