@@ -70,6 +70,8 @@ class Place(ABC):
     exceptions: ClassVar[dict[str, str]] = {}
     # Its additional abilities: statements, and partitions.
     speaks_sql: ClassVar[bool] = True
+    # A column of a table whose values the database computes, after a comma.
+    computed_column: ClassVar[str] = ", twice integer GENERATED ALWAYS AS (id * 2)"
     unit_table: ClassVar[str] = "inrush.unit"
     partitions: ClassVar[bool] = False
     # Its partitions have bounds, which the loads of tests name. `bounds` has its words for those of
@@ -595,8 +597,8 @@ class SqlServer(Place):
         finally:
             session.close()
 
-    def view(self, name: str) -> list[tuple[Any, ...]]:
-        return [tuple(row) for row in self._rows(f"SELECT * FROM {quoted(name)}")]
+    def query(self, statement: str) -> list[tuple[Any, ...]]:
+        return [tuple(row) for row in self._rows(statement)]
 
 
 class SqlServerDouble(SqlServer):
@@ -606,6 +608,8 @@ class SqlServerDouble(SqlServer):
     """
 
     name = "sql_server_double"
+    # The double has none.
+    computed_column = ""
 
     def __init__(self, double: Double) -> None:
         super().__init__(double.url)
@@ -643,6 +647,7 @@ class RealSqlServer(SqlServer):
     """
 
     name = "sql_server"
+    computed_column = ", twice AS (id * 2)"
 
     def __init__(self, database: real_server.RealDatabase) -> None:
         super().__init__(database.url, {"password": "${env:" + real_server.PASSWORD + "}"})

@@ -10,6 +10,7 @@ import pytest
 
 from sqlserver.double import Database, Double, NotInDoubleError, Session, SqlError
 from sqlserver.double.errors import RULES
+from sqlserver.double.storage import ForeignKey
 from sqlserver.double.types import description
 
 # Opens a session that waits for nothing.
@@ -162,6 +163,7 @@ RULES_OF_STATEMENTS = {
         1908,
         [*PARTITIONED, "CREATE UNIQUE INDEX u ON p (note) ON ps(id)"],
     ),
+    "select_into_a_table_that_exists": (2714, [TABLE, "SELECT id INTO t FROM t"]),
     "scheme_in_use": (7717, [*PARTITIONED, "DROP PARTITION SCHEME ps"]),
     "function_in_use": (7706, [*PARTITIONED, "DROP PARTITION FUNCTION pf"]),
     "too_few_filegroups": (
@@ -245,6 +247,90 @@ def test_a_switch_moves_the_rows_of_a_trusted_table(open_session: OpenSession) -
     assert session.rows("SELECT COUNT_BIG(*) FROM t") == [[0]]
     session.execute("ALTER TABLE s SWITCH TO t")
     assert session.rows("SELECT id FROM t ORDER BY id DESC") == [[2], [1]]
+
+
+def test_select_into_makes_a_table(open_session: OpenSession) -> None:
+    session: Session = open_session()
+    session.execute("CREATE TABLE t (id int NOT NULL IDENTITY(1, 1) PRIMARY KEY, note nvarchar(4))")
+    session.execute("INSERT INTO t VALUES (N'a'), (N'b')")
+    session.execute("BEGIN TRANSACTION; SELECT id, note INTO s FROM t WHERE id > 1; ROLLBACK")
+    fails(session, 208, "SELECT id FROM s")
+    session.execute("SELECT id, note INTO s FROM t WHERE id > 1")
+    assert session.rows("SELECT id, note FROM s") == [[2, "b"]]
+    names = "name, is_nullable, is_identity"
+    found = session.rows(f"SELECT {names} FROM sys.columns WHERE object_id = OBJECT_ID(N's')")
+    assert found == [["id", 0, 1], ["note", 1, 0]]
+    # Indexes do not come with it.
+    found = session.rows("SELECT type FROM sys.indexes WHERE object_id = OBJECT_ID(N's')")
+    assert found == [[0]]
+
+
+def test_tablockx_keeps_others_away(open_session: OpenSession) -> None:
+    one, other = open_session(), open_session()
+    one.execute(TABLE)
+    one.execute("BEGIN TRANSACTION; SELECT COUNT_BIG(*) FROM t WITH (TABLOCKX)")
+    fails(other, 1222, "SELECT id FROM t")
+    one.execute("COMMIT")
+    assert other.rows("SELECT id FROM t") == []
+
+
+def test_the_catalog_counts_the_rows_of_partitions(open_session: OpenSession) -> None:
+    session: Session = open_session()
+    for statement in PARTITIONED:
+        session.execute(statement)
+    session.execute("INSERT INTO p VALUES (9, NULL), (20, NULL), (21, NULL)")
+    counted = "SELECT partition_number, rows FROM sys.partitions WHERE object_id = OBJECT_ID(N'p')"
+    assert session.rows(counted) == [[1, 1], [2, 0], [3, 2]]
+
+
+def test_babelfish_refuses_what_it_does_not_have(
+    database: Database, open_session: OpenSession
+) -> None:
+    session: Session = open_session()
+    database.properties["BABELFISH"] = 1
+    for statement in (*PARTITIONED, TABLE, "CREATE TABLE s (id int NOT NULL, note nvarchar(4))"):
+        session.execute(statement)
+    for statement in (
+        "ALTER TABLE s SWITCH TO t",
+        "ALTER PARTITION FUNCTION pf() SPLIT RANGE (30)",
+        "TRUNCATE TABLE p WITH (PARTITIONS (1))",
+        "CREATE PARTITION FUNCTION pl (int) AS RANGE LEFT FOR VALUES (1)",
+        "CREATE CLUSTERED COLUMNSTORE INDEX i ON t",
+        "ALTER TABLE t WITH CHECK ADD CONSTRAINT c CHECK (id > 0)",
+        "INSERT BULK p (id int, note nvarchar(4))",
+    ):
+        fails(session, 33557097, statement)
+    fails(session, 208, "SELECT session_id FROM sys.dm_exec_requests")
+    session.execute("TRUNCATE TABLE t; CREATE INDEX i ON t (id)")
+
+
+@pytest.mark.parametrize(
+    ("version", "edition", "is_known"),
+    [("14.0.1000.1", 3, False), ("15.0.2000.5", 3, True), ("12.0.2000.8", 5, True)],
+)
+def test_collations_of_utf_8_are_those_of_2019(
+    database: Database, open_session: OpenSession, version: str, edition: int, is_known: bool
+) -> None:
+    session: Session = open_session()
+    session.execute("CREATE TABLE t (note nvarchar(4)); INSERT INTO t VALUES (N'a')")
+    database.properties |= {"PRODUCTVERSION": version, "ENGINEEDITION": edition}
+    queried = "SELECT note COLLATE Latin1_General_100_BIN2_UTF8 FROM t"
+    if is_known:
+        assert session.rows(queried) == [["a"]]
+    else:
+        fails(session, 448, queried)
+
+
+def test_a_table_that_a_foreign_key_references(
+    database: Database, open_session: OpenSession
+) -> None:
+    session: Session = open_session()
+    session.execute(TABLE)
+    database.foreign_keys.append(ForeignKey("key", "other", "t"))
+    fails(session, 4712, "TRUNCATE TABLE t")
+    session.execute("CREATE TABLE s (id int NOT NULL, note nvarchar(4) NULL)")
+    fails(session, 4967, "ALTER TABLE t SWITCH TO s")
+    fails(session, 3726, "DROP TABLE t")
 
 
 def test_rows_are_in_the_partitions_of_their_bounds(open_session: OpenSession) -> None:

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from harness.command import CLEAN, FAILED, REJECT_LIMIT, USAGE
-from harness.packages import Value
-from sqlserver.loads import FUNCTION, SCHEME, TABLE, Loads
+from harness.packages import Value, flow, package
+from sqlserver.loads import COLUMNS, FUNCTION, SCHEME, TABLE, Loads
 
 PLAIN = "CREATE TABLE t (id int NOT NULL, day date NOT NULL, note nvarchar(20) NULL)"
 
@@ -279,14 +279,87 @@ def test_partitions_that_a_table_does_not_have(loads: Loads) -> None:
     loads.nothing_is_left()
 
 
+def of_notes(loads: Loads, side: str) -> None:
+    """Make a table whose partitions depend on its texts."""
+    loads.make(
+        f"CREATE PARTITION FUNCTION notes (nvarchar(20)) AS RANGE {side} FOR VALUES (N'd', N'm')",
+        "CREATE PARTITION SCHEME by_note AS PARTITION notes TO (old, old, new)",
+        TABLE.format(more="").replace("by_month(day)", "by_note(note)"),
+    )
+
+
 def test_bounds_of_a_table_that_exists_are_its_own(loads: Loads) -> None:
-    loads.months()
+    """No text is the last one before another, so RANGE LEFT cannot get bounds of texts."""
+    of_notes(loads, "LEFT")
     loads.files("1,2024-01-01")
-    bounds: Value = {"every": "1 year"}
     for command, said in (("check", "`bounds` is for a new table"), ("run", "")):
-        outcome = loads(command, mode="append", partition_by="day", bounds=bounds)
+        outcome = loads(command, mode="append", partition_by="note", bounds=["s", "x"])
         outcome.expect(CLEAN, said)
-    assert loads.partitions() == {1: 1}
+    assert loads.partitions("notes", "note") == {3: 1}
+
+
+def test_bounds_of_texts_are_added(loads: Loads) -> None:
+    """The server knows the order: its collation ignores case."""
+    of_notes(loads, "RIGHT")
+    words: dict[str, Any] = {
+        "mode": "append",
+        "partition_by": "note",
+        "bounds": ["D", "g", "M", "N2", "n4"],
+    }
+    loads.files("1,2024-01-01 2,2024-01-01 3,2024-01-01", "4,2024-01-01")
+    plan = loads("check", **words).expect(CLEAN).output
+    found = [one for one in ("D", "g", "M", "N2", "n4") if f"SPLIT RANGE (N'{one}')" in plan]
+    assert found == ["N2", "n4"]
+    loads(**words).expect(CLEAN)
+    assert loads.double.database.functions["notes"].bounds == ("d", "m", "n2", "n4")
+    assert loads.partitions("notes", "note") == {3: 1, 4: 2, 5: 1}
+    assert len(loads.switches) == 3 and loads.copies == []
+    loads.nothing_is_left()
+
+
+def test_bounds_of_range_left_are_the_last_values(loads: Loads) -> None:
+    """The same bounds of a package make the same partitions with RANGE LEFT."""
+    loads.months(side="LEFT")
+    loads.files("1,2024-03-31 2,2024-04-01 3,2024-04-30", "4,2024-05-01", "5,2024-06-01")
+    words: dict[str, Any] = {"mode": "append", "partition_by": "day", "bounds": BEYOND}
+    plan = loads("check", **words).expect(CLEAN).output
+    added = ["2024-04-30", "2024-05-31", "2024-06-30"]
+    assert [f"SPLIT RANGE ('{bound}')" in plan for bound in added] == [True] * 3
+    loads(**words).expect(CLEAN)
+    assert bounds_of(loads) == ["2024-01-31", "2024-02-29", "2024-03-31", *added]
+    assert loads.partitions() == {3: 1, 4: 2, 5: 1, 6: 1}
+    assert loads.copies == []
+    loads(**words).expect(CLEAN, "already loaded")
+    loads.nothing_is_left()
+
+
+def test_two_targets_with_one_function_are_split_once(loads: Loads) -> None:
+    """Each scheme of the function gets a filegroup for the new partition (error 7707)."""
+    loads.months(side="RIGHT")
+    loads.make(
+        SCHEME.replace("by_month", "elsewhere").replace("old, old, new, new", "new, new, old, old"),
+        TABLE.format(more="").replace("TABLE t", "TABLE u").replace("by_month", "elsewhere"),
+    )
+    loads.files("1,2024-05-02", "2,2024-06-02")
+    of_flow: dict[str, Any] = {"columns": COLUMNS, "mode": "append", "partition_by": "day"}
+    bounds = {"t": ["2024-05-01", "2024-06-01"], "u": ["2024-06-01", "2024-07-01"]}
+    flows = [flow(name, "part.*.csv", bounds=own, **of_flow) for name, own in bounds.items()]
+    loads.inrush.write("package.toml", package(loads.double.url, *flows))
+    before = bounds_of(loads)
+    plan = loads.inrush("check", "package.toml").expect(CLEAN).output
+    loads.inrush("run", "package.toml").expect(CLEAN)
+    added = ["2024-05-01", "2024-06-01", "2024-07-01"]
+    assert [plan.count(f"SPLIT RANGE ('{bound}')") for bound in added] == [1, 1, 1]
+    assert bounds_of(loads) == before + added
+    assert len(loads.ran(SPLIT)) == 3
+    schemes = loads.double.database.schemes
+    assert schemes["by_month"].filegroups[-3:] == ("new", "new", "new")
+    assert schemes["elsewhere"].filegroups[-3:] == ("old", "old", "old")
+    number = '$PARTITION."months"(day)'
+    for table in ("t", "u"):
+        counted = f"SELECT {number}, COUNT_BIG(*) FROM {table} GROUP BY {number}"
+        assert sorted(loads.rows(counted)) == [[5, 1], [6, 1]]
+    loads.nothing_is_left()
 
 
 BEYOND: Value = {"every": "1 month"}

@@ -46,6 +46,30 @@ LOADS: dict[str, tuple[list[str], list[str], str, dict[str, Any]]] = {
         "",
         {"mode": "replace", "replace": {"scope": "partitions"}},
     ),
+    "keep": (
+        [PLAIN, KEY, IN_JANUARY],
+        [JANUARY],
+        "",
+        {"mode": "replace", "replace": {"keep": True}},
+    ),
+    "keep by copy": (
+        [NUMBERED, f"SET IDENTITY_INSERT t ON; {IN_JANUARY}"],
+        [JANUARY],
+        "",
+        {"mode": "replace", "replace": {"keep": "before"}},
+    ),
+    "keep all partitions": (
+        [MONTHS, IN_JANUARY],
+        [FEBRUARY],
+        "",
+        {"mode": "replace", "replace": {"keep": True}},
+    ),
+    "keep partitions": (
+        [MONTHS, IN_JANUARY],
+        [JANUARY, FEBRUARY],
+        "",
+        {"mode": "replace", "replace": {"scope": "partitions", "keep": True}},
+    ),
     "append to new partitions": (
         [FUNCTION.format(side="RIGHT"), SCHEME, TABLE.format(more=""), IN_JANUARY],
         [FEBRUARY, "4,2024-05-02"],
@@ -55,6 +79,12 @@ LOADS: dict[str, tuple[list[str], list[str], str, dict[str, Any]]] = {
             "partition_by": "day",
             "bounds": ["2024-04-30", "2024-05-31", "2024-06-30"],
         },
+    ),
+    "append to new partitions of RANGE LEFT": (
+        [MONTHS, IN_JANUARY],
+        [FEBRUARY, "4,2024-05-02"],
+        "",
+        {"mode": "append", "partition_by": "day", "bounds": ["2024-04-01", "2024-06-01"]},
     ),
     "statements of the user": (
         [PLAIN],
@@ -159,7 +189,7 @@ def test_a_statement_that_differs_is_found(loads: Loads, change: str) -> None:
 
 
 # The names that a run chooses, and those of a script.
-CHOSEN = re.compile(r"(inrush_(?:staging|partitions)_)(?:[0-9a-f]{16}|<\d>)")
+CHOSEN = re.compile(r"(inrush_(?:staging|partitions)_|kept_)(?:[0-9a-f]{16}|<\d>|<run>|\d+)")
 
 
 def tables(double: Double) -> dict[str, list[list[list[Any]]]]:
@@ -174,7 +204,7 @@ def tables(double: Double) -> dict[str, list[list[list[Any]]]]:
                 ("indexes", "name, type"),
             )
         ]
-        found[str(name)] = of_table
+        found[CHOSEN.sub(r"\1", str(name))] = of_table
     session.close()
     return found
 

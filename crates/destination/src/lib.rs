@@ -7,6 +7,7 @@
 
 pub mod abilities;
 pub mod address;
+pub mod changes;
 pub mod clients;
 pub mod contract;
 pub mod error;

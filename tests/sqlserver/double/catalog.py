@@ -9,6 +9,7 @@ from .catalog_places import PLACES
 from .catalog_sessions import requests, sessions
 from .catalog_view import View, view
 from .columnstore import rowgroups
+from .editions import refuse_view
 from .errors import NotInDoubleError, SqlError
 from .parser import Name
 from .storage import Table
@@ -33,6 +34,7 @@ def catalog_view(session: SessionBase, name: str, object_id: int | None) -> View
     """
     database = session.database
     name = name.lower()
+    refuse_view(database, name)
     objects: list[Table | TableView] = []
     if name in _OF_OBJECTS:
         for (schema, own), known in list(database.objects.items()):
@@ -99,13 +101,18 @@ def catalog_view(session: SessionBase, name: str, object_id: int | None) -> View
                 if one.name == database.indexed_views[name]
             ],
         )
-    empty = {
-        "triggers": "name parent_id is_disabled",
-        "foreign_keys": "name parent_object_id referenced_object_id",
-    }
-    if name not in empty:
+    if name == "foreign_keys":
+        ids = {one.name: one.object_id for one in database.objects.values()}
+        return view(
+            "name parent_object_id referenced_object_id delete_referential_action is_disabled",
+            [
+                [one.name, ids.get(one.table), ids.get(one.referenced), one.on_delete, 0]
+                for one in database.foreign_keys
+            ],
+        )
+    if name != "triggers":
         raise NotInDoubleError(f"sys.{name}")
-    return view(empty[name], [])
+    return view("name parent_id is_disabled", [])
 
 
 def _kind(one: Any) -> str:

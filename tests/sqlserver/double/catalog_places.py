@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
 from .catalog_view import View, view
 from .nodes import PRIMARY, Index
-from .partitions import scheme_of
+from .partitions import PartitionScheme, partition_of, scheme_of
 from .storage import Database, Table
 
 _HEAP = 0
@@ -29,18 +30,26 @@ def _kind(index: Index | None) -> int:
     return 1 if index.clustered else 2
 
 
+def _rows_by_partition(scheme: PartitionScheme | None, table: Table) -> Counter[int]:
+    if scheme is None:
+        return Counter({1: table.row_count})
+    rows = [row.values for row in table.rows if not row.deleted]
+    rows += [values for chunk in table.chunks for values in chunk.rows(table.columns)]
+    return Counter(partition_of(scheme, table, values) for values in rows)
+
+
 def _partitions(database: Database, tables: list[Table]) -> View:
     rows: list[list[Any]] = []
     for table in tables:
         scheme = scheme_of(database, table)
+        rows_of = _rows_by_partition(scheme, table)
         for index_id, _ in _numbered(table):
             for number in range(1, (scheme.function.fanout if scheme else 1) + 1):
                 is_first = number == 1 and index_id < 2
                 hobt = table.object_id if is_first else -len(rows) - 1
                 compression = table.compression.get(number) or table.compression.get(0, "NONE")
                 name = compression if index_id == _HEAP else "NONE"
-                counted = table.row_count if number == 1 else 0
-                counted *= database.counted_rows_of_a_row
+                counted = rows_of[number] * database.counted_rows_of_a_row
                 rows.append([table.object_id, hobt, index_id, number, name, counted])
     return view("object_id hobt_id index_id partition_number data_compression_desc rows", rows)
 
@@ -132,8 +141,10 @@ def _schemes(database: Database, _: list[Table]) -> View:
 
 def _functions(database: Database, _: list[Table]) -> View:
     functions = database.functions.values()
-    rows = [[one.name, one.name, int(one.is_right), one.fanout] for one in functions]
-    return view("name function_id boundary_value_on_right fanout", rows)
+    rows = [
+        [one.name, one.name, int(one.is_right), one.fanout, str(one.changes)] for one in functions
+    ]
+    return view("name function_id boundary_value_on_right fanout modify_date", rows)
 
 
 def _bounds(database: Database, _: list[Table]) -> View:

@@ -7,6 +7,7 @@ from typing import Any
 
 from .base import Result
 from .columnstore import built
+from .editions import refuse_collation
 from .errors import NotInDoubleError, SqlError
 from .expressions import Scope
 from .nodes import Index, Node
@@ -47,6 +48,8 @@ class Definitions(Rows):
         compression: dict[int, str],
     ) -> None:
         schema = self._new_name(name)
+        for column in columns:
+            refuse_collation(self.database, column.kind.collation or "")
         table = Table(self.database.next_id(), schema, name.name, columns)
         table.space, table.partition_column = self._place(table, place)
         table.compression = compression
@@ -100,6 +103,23 @@ class Definitions(Rows):
             table.space = index.space
             table.partition_column = column if partitioned else None
         table.indexes.append(index)
+
+    def _do_select(self, query: Select) -> Result:
+        """Answer a query; SELECT ... INTO makes a table of its columns, without indexes."""
+        if query.into is None:
+            return super()._do_select(query)
+        schema = self._new_name(query.into)
+        described = self._described(query)
+        if described is None:
+            raise NotInDoubleError("SELECT INTO of expressions")
+        columns = [replace(column, default=None) for column in described]
+        table = Table(self.database.next_id(), schema, query.into.name, columns)
+        self.lock(("table", table.object_id), "Sch-M")
+        found = self.query_rows(query)
+        for values in found:
+            self.add(table, list(values))
+        self._change_name(query.into, table)
+        return Result(count=len(found))
 
     def _do_create_view(self, name: Name, query: Select) -> None:
         schema = self._new_name(name)
@@ -205,7 +225,7 @@ class Definitions(Rows):
             raise SqlError(7721, function.bounds.index(key) + 1)
         bounds = tuple(sorted((*function.bounds, key)))
         at = bounds.index(key)
-        made = replace(function, bounds=bounds)
+        made = replace(function, bounds=bounds, changes=function.changes + 1)
         schemes = [one for one in database.schemes.values() if one.function.name == function.name]
         spaces = {one.name.lower(): one for one in schemes}
         for table in [one for one in database.objects.values() if isinstance(one, Table)]:
@@ -269,6 +289,8 @@ class Definitions(Rows):
             if if_exists and found is None:
                 return
             raise SqlError(3701, name.name)
+        if any(key.referenced == found.name for key in self.database.foreign_keys):
+            raise SqlError(3726, found.name)
         self.lock(("table", found.object_id), "Sch-M")
         self._change_name(name, None)
 

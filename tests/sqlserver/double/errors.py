@@ -7,6 +7,7 @@ that tells of it is named.
 from __future__ import annotations
 
 _EVENTS = "https://learn.microsoft.com/sql/relational-databases/errors-events/"
+_BABELFISH = "https://babelfishpg.org/docs/usage/limitations-of-babelfish/"
 _BULK = "https://learn.microsoft.com/openspecs/windows_protocols/ms-tds/"
 
 # The number of each rule: its text, and where it is described.
@@ -20,6 +21,7 @@ RULES: dict[int, tuple[str, str]] = {
     ),
     262: ("{0} permission was denied in database '{1}'.", _EVENTS),
     300: ("{0} permission was denied on object '{1}', database '{2}'.", _EVENTS),
+    448: ("Invalid collation '{0}'.", _EVENTS),
     515: (
         "Cannot insert the value NULL into column '{0}', table '{1}'; column does not allow nulls.",
         _EVENTS,
@@ -75,6 +77,10 @@ RULES: dict[int, tuple[str, str]] = {
     2714: ("There is already an object named '{0}' in the database.", _EVENTS),
     2759: ("CREATE SCHEMA failed: there is already a schema named '{0}'.", _EVENTS),
     3701: ("Cannot drop the table '{0}', because it does not exist.", _EVENTS),
+    3726: (
+        "Could not drop object '{0}' because it is referenced by a FOREIGN KEY constraint.",
+        _EVENTS,
+    ),
     3756: (
         "TRUNCATE TABLE statement failed. Index '{0}' is not partitioned, but table '{1}' uses "
         "partition function '{2}'. Index and table must use an equivalent partition function.",
@@ -94,6 +100,10 @@ RULES: dict[int, tuple[str, str]] = {
         _EVENTS,
     ),
     4060: ('Cannot open database "{0}" requested by the login. The login failed.', _EVENTS),
+    4712: (
+        "Cannot truncate table '{0}' because it is being referenced by a FOREIGN KEY constraint.",
+        _EVENTS,
+    ),
     # A stream that is cut, or that has tokens which a bulk load must not have ([MS-TDS] 2.2.6.1).
     4804: (
         "While reading current row from host, a premature end-of-message was encountered--an "
@@ -167,6 +177,11 @@ RULES: dict[int, tuple[str, str]] = {
         "CHECK.",
         _EVENTS,
     ),
+    4967: (
+        "ALTER TABLE SWITCH statement failed. SWITCH is not allowed because source table '{0}' "
+        "contains primary key for constraint '{1}'.",
+        _EVENTS,
+    ),
     4970: (
         "ALTER TABLE SWITCH statement failed. Target table '{0}' has a table level check "
         "constraint '{1}' but the source table '{2}' does not have a corresponding constraint.",
@@ -233,6 +248,8 @@ RULES: dict[int, tuple[str, str]] = {
         _EVENTS,
     ),
     18456: ("Login failed for user '{0}'.", _EVENTS),
+    # contrib/babelfishpg_tsql of babelfish_extensions: ERRCODE_FEATURE_NOT_SUPPORTED.
+    33557097: ("'{0}' is not currently supported in Babelfish", _BABELFISH),
 }
 
 

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from decimal import Decimal, localcontext
 from typing import TYPE_CHECKING, Any
 
+from .editions import refuse_collation
 from .errors import NotInDoubleError, SqlError
 from .functions import MOMENTS, TEXT_FUNCTIONS
 from .nodes import Node
@@ -228,6 +229,7 @@ class Evaluator:
         return converted(value, node[2])
 
     def _collate(self, node: Node, scope: Scope, group: Any) -> Any:
+        refuse_collation(self._session.database, node[2])
         return self.value(node[1], scope, group)
 
     def _convert(self, node: Node, scope: Scope, group: Any) -> Any:

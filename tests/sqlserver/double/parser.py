@@ -118,6 +118,8 @@ class Select:
     order: list[tuple[Node, bool]]
     group: list[Node] = field(default_factory=list)
     distinct: bool = False
+    # The table that it makes.
+    into: Name | None = None
 
 
 class Parser:
@@ -579,6 +581,7 @@ class Parser:
                 items.append((node, alias))
             if not self._mark(","):
                 break
+        into = self._name() if self._take("INTO") else None
         sources: list[Source] = []
         if self._take("FROM"):
             sources.append(self._source())
@@ -601,7 +604,7 @@ class Parser:
                 _ = self._take("ASC")
                 if not self._mark(","):
                     break
-        return Select(top, items, sources, where, order, group, distinct)
+        return Select(top, items, sources, where, order, group, distinct, into)
 
     def _source(self) -> Source:
         if self._mark("("):

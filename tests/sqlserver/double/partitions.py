@@ -21,6 +21,8 @@ class PartitionFunction:
     kind: SqlType
     is_right: bool
     bounds: tuple[Any, ...]
+    # How often it was changed.
+    changes: int = 0
 
     @property
     def fanout(self) -> int:

@@ -20,6 +20,11 @@ from .types import TEXT, Column
 _SQL_SERVER_2022 = 16
 
 
+def _mode(hints: set[str]) -> str:
+    """Return the lock of a table that a query reads."""
+    return "X" if "TABLOCKX" in hints else "S" if "TABLOCK" in hints else "IS"
+
+
 class Queries(SessionBase):
     """A session that reads."""
 
@@ -185,7 +190,7 @@ class Queries(SessionBase):
             return None
         if self.is_snapshot:
             return sum(1 for _ in self._of_snapshot(found))
-        table = self.table(source.name, "IS")
+        table = self.table(source.name, _mode(source.hints))
         self._await_rows(table, source.hints)
         rows = sum(1 for row in table.rows if not row.deleted)
         return rows + sum(chunk.count for chunk in table.chunks)
@@ -211,7 +216,7 @@ class Queries(SessionBase):
             if source.query is not None:
                 continue
             if not is_system and isinstance(self.find(source.name), Table):
-                mode = "S" if "TABLOCK" in source.hints else "IS"
+                mode = _mode(source.hints)
                 is_unlocked = self.is_snapshot or "NOLOCK" in source.hints
                 self.table(source.name, "Sch-S" if is_unlocked else mode)
             if "READPAST" in source.hints and "READCOMMITTEDLOCK" not in source.hints:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from . import editions
 from .base import Result
 from .bulk import BulkLoad
 from .columnstore import columnstore
@@ -99,6 +100,7 @@ class Session(Switching):
         return Result(transaction=0, rolled_back=kind == "rollback")
 
     def _dispatch(self, statement: Node) -> Result | None:
+        editions.refuse_statement(self.database, statement)
         method = getattr(self, f"_do_{statement[0]}", None)
         if method is None:
             raise NotInDoubleError(statement[0])
@@ -141,6 +143,7 @@ class Session(Switching):
         found = self.find(name)
         if not isinstance(found, Table):
             raise SqlError(208, name.name)
+        editions.refuse_bulk_load(self.database, found.partition_column)
         # A bare heap shares BU; an index makes it Sch-M, so that a second load waits. Into a
         # columnstore, "TABLOCK takes an X lock on the table", so loads in parallel wait, too.
         mode = "IX"

@@ -151,6 +151,17 @@ class View:
     query: Select
 
 
+@dataclass
+class ForeignKey:
+    """A foreign key between tables of dbo, as the catalog has it. The double does not check it."""
+
+    name: str
+    table: str
+    referenced: str
+    # 1 is CASCADE.
+    on_delete: int = 0
+
+
 class Database:
     """A database: schemas with their tables and views, and locks."""
 
@@ -187,6 +198,7 @@ class Database:
         self.wait_type: str | None = None
         # Indexed views, with the table that each reads.
         self.indexed_views: dict[str, str] = {}
+        self.foreign_keys: list[ForeignKey] = []
         self.functions: dict[str, PartitionFunction] = {}
         self.schemes: dict[str, PartitionScheme] = {}
         self._ids = itertools.count(100)

@@ -24,6 +24,9 @@ class Switching(Definitions):
         """ALTER TABLE ... SWITCH."""
         source = self.table(source_name, "Sch-M")
         target = self.table(target_name, "Sch-M")
+        for key in self.database.foreign_keys:
+            if key.referenced == source.name:
+                raise SqlError(4967, source.name, key.name)
         self._check_numbers(source, source_part)
         self._check_numbers(target, target_part)
         self._check_columns(source, target)
@@ -31,7 +34,7 @@ class Switching(Definitions):
         self._check_places(source, source_part, target, target_part)
         self._check_checks(source, target)
         if source_part is None and target_part is None:
-            if target.rows or target.chunks:
+            if any(not row.deleted for row in target.rows) or target.chunks:
                 raise SqlError(4905, target.name)
             self._swap(source, target)
             self.transaction.undo.append(lambda: self._swap(source, target))
@@ -141,6 +144,8 @@ class Switching(Definitions):
 
     def _do_truncate(self, name: Name, ranges: list[tuple[int, int]] | None) -> None:
         table = self.table(name, "Sch-M")
+        if any(key.referenced == table.name for key in self.database.foreign_keys):
+            raise SqlError(4712, table.name)
         if ranges is not None:
             self._truncate_partitions(table, ranges)
             return

@@ -3,9 +3,9 @@
 //! It is made by the first publish that needs it, so a ledger of an earlier version has none, and its runs cannot be
 //! undone.
 
-use inrush_destination::{Error, LedgerRow, Result};
+use inrush_destination::changes::Change;
+use inrush_destination::{LedgerRow, Result};
 use inrush_rows::ids::{RunId, RunKey};
-use serde::{Deserialize, Serialize};
 
 use crate::catalog;
 use crate::ledger::{AdbcLedger, json};
@@ -13,49 +13,6 @@ use crate::quirks::Quirks;
 use crate::session::AdbcSession;
 use crate::sql;
 use crate::staging;
-
-/// What a publish has done to a target.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum What {
-    /// It made the table.
-    Made,
-    /// It filled a table without rows.
-    Filled,
-    /// It replaced all rows.
-    Replaced,
-    /// It added rows to those of the table.
-    Added,
-    /// It merged rows into those of the table.
-    Merged,
-}
-
-/// The change of a target.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Change {
-    pub what: What,
-    /// Rows of the target before; 0 if they were not counted because they stay.
-    pub rows_before: u64,
-    /// The table that keeps the replaced rows, quoted; `None` if they are not kept.
-    pub kept: Option<String>,
-    /// That table is dropped when the same package again replaces rows of the target and keeps them.
-    pub until_next: bool,
-    /// Earlier runs that lost their rows in the target, and the numbers of these rows.
-    pub gone: Vec<(RunId, u64)>,
-}
-
-impl Change {
-    /// A change that leaves nothing to put back.
-    pub fn of(what: What) -> Change {
-        Change {
-            what,
-            rows_before: 0,
-            kept: None,
-            until_next: false,
-            gone: Vec::new(),
-        }
-    }
-}
 
 impl AdbcLedger {
     /// True if the table exists.
@@ -222,13 +179,5 @@ impl AdbcLedger {
             }
         }
         self.set_loaded(session, run_id, &loaded)
-    }
-}
-
-/// The error of a run that cannot be undone exactly.
-pub fn impossible(run: &str, what: String, hint: &str) -> Error {
-    Error::Unsuitable {
-        what: format!("run {run} cannot be undone: {what}; nothing was changed"),
-        hint: hint.to_owned(),
     }
 }

@@ -3,14 +3,13 @@
 //! This module and [`run`](crate::run) depend on each other: a run publishes by the functions here, and they take the
 //! run.
 
+use inrush_destination::changes::{Change, What, kept_name_is_taken};
 use inrush_destination::{
     Error, MergedRows, PublishStep, Published, ReplacedRows, Result, WriteMode,
 };
 use inrush_rows::calendar::now_microseconds;
-use inrush_rows::plural;
 
 use crate::catalog;
-use crate::changes::{Change, What};
 use crate::merge::Merge;
 use crate::run::AdbcRun;
 use crate::session::AdbcSession;
@@ -125,7 +124,7 @@ impl Switch<'_> {
         let target = &staging.plan.name.sql;
         self.published
             .notes
-            .extend(kept_note(run, target, &fill.change));
+            .extend(fill.change.kept_note(&run.record.name, target));
         self.loaded.push(staged);
         if place == 0 {
             (self.reached)(PublishStep::Under);
@@ -286,13 +285,7 @@ fn keep_replaced(
             let found = catalog::kind(session, shared.quirks, schema, name)?;
             let kept = staging.named_beside(name);
             if let Some(found) = found {
-                return Err(Error::Unsuitable {
-                    what: format!(
-                        "the rows of {target} are to be kept in {kept}, and a {} of that name exists",
-                        found.kind
-                    ),
-                    hint: "drop or rename it, or keep them under another name".to_owned(),
-                });
+                return Err(kept_name_is_taken(target, &kept, &found.kind));
             }
             kept
         }
@@ -300,19 +293,6 @@ fn keep_replaced(
     session.run(&doing, &staging.keep_statement(&kept))?;
     change.kept = Some(kept);
     Ok(())
-}
-
-fn kept_note(run: &AdbcRun, target: &str, change: &Change) -> Option<String> {
-    let kept = change.kept.as_ref()?;
-    let until = match change.until_next {
-        true => " until this package replaces the table with `keep = true` again",
-        false => "",
-    };
-    Some(format!(
-        "{} of {target} are kept in {kept}{until}; `inrush undo {}` puts them back",
-        plural::counted(change.rows_before, "replaced row"),
-        run.record.name
-    ))
 }
 
 /// The number of rows of the target, if it is wanted.

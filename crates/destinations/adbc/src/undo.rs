@@ -4,13 +4,14 @@
 //! Rows of one run cannot be distinguished from others in the same table. So the undo refuses a run that added rows to
 //! others, and a run whose target was loaded or changed since: then the target does not have exactly the rows of the run.
 
+use inrush_destination::changes::{Change, UndoCheck, What, not_recorded, not_switched};
 use inrush_destination::{
     Error, PublishStep, Result, RunState, TargetName, UndoRequest, UndoneRun, UndoneTarget,
 };
+use inrush_rows::ids::RunName;
 use inrush_rows::plural::counted;
 
 use crate::catalog;
-use crate::changes::{Change, What, impossible};
 use crate::ledger::StoredRun;
 use crate::quirks::Vendor;
 use crate::session::AdbcSession;
@@ -40,25 +41,16 @@ fn carry_out(
     reached: &dyn Fn(PublishStep),
 ) -> Result<UndoneRun> {
     let (ledger, record) = (&shared.ledger, request.run);
-    let impossible = |what: String, hint: &str| impossible(record.name.as_str(), what, hint);
     let stored = ledger.run(session, record.run_id)?;
     let Some(stored) = stored.filter(|stored| stored.record.state == RunState::Switched) else {
-        return Err(impossible(
-            "it is not switched any more".to_owned(),
-            "see `inrush status`",
-        ));
+        return Err(not_switched(&record.name));
     };
     let changes = ledger.changes(session, shared.quirks, record.run_id)?;
     let mut targets = Vec::with_capacity(record.targets.len());
     for (place, target) in record.targets.iter().enumerate() {
         let found = changes.iter().find(|(name, _)| name == target);
         let Some((_, change)) = found else {
-            return Err(impossible(
-                format!(
-                    "the ledger does not say what it did to {target}, because an earlier version of Inrush loaded it"
-                ),
-                "delete its rows by hand, using the contents of the files",
-            ));
+            return Err(not_recorded(&record.name, target));
         };
         targets.push(TargetUndo {
             shared,
@@ -105,95 +97,38 @@ struct TargetUndo<'a> {
 }
 
 impl TargetUndo<'_> {
-    fn impossible(&self, what: String, hint: &str) -> Error {
-        impossible(self.stored.record.name.as_str(), what, hint)
+    fn undo_check(&self) -> UndoCheck<'_> {
+        UndoCheck {
+            run: &self.stored.record.name,
+            target: &self.name.sql,
+            change: &self.change,
+        }
     }
 
     /// Fails unless the target has exactly the rows of the run, and the rows before them are kept.
     fn check(&self, session: &mut AdbcSession) -> Result<()> {
-        let target = &self.name.sql;
-        let by_hand = "delete its rows by hand, using the contents of the files";
-        if self.change.what == What::Added {
-            return Err(self.impossible(
-                format!(
-                    "it added its rows to those of {target}, and they can no longer be told apart"
-                ),
-                by_hand,
-            ));
-        }
-        if self.change.what == What::Merged {
-            return Err(self.impossible(
-                format!(
-                    "it merged its rows into those of {target}, and what it overwrote is not kept"
-                ),
-                "restore the table from a backup: it also overwrote rows that were there before",
-            ));
-        }
-        if let Some(later) = self.later_run(session)? {
-            return Err(self.impossible(
-                format!("run {later} has loaded into {target} since"),
-                "undo the later run first, if it can be undone",
-            ));
-        }
-        if self.change.what == What::Replaced && self.change.kept.is_none() {
-            let rows = counted(self.change.rows_before, "row");
-            return Err(self.impossible(
-                format!("it replaced {rows} of {target}, which are not kept"),
-                "load the earlier files again; replace = { keep = true } keeps replaced rows",
-            ));
-        }
+        let check = self.undo_check();
+        let later = self.later_run(session)?;
         let loaded = self.stored.loaded.get(self.place).copied().flatten();
-        let Some(loaded) = loaded else {
-            return Err(self.impossible(
-                format!("the rows of {target} were replaced or removed since"),
-                by_hand,
-            ));
-        };
-        self.require_table(session, &self.name)?;
-        let rows = self.count(session, target)?;
-        if rows != loaded {
-            return Err(self.impossible(
-                format!(
-                    "it left {target} with {}, which has {} now: something else has changed it",
-                    counted(loaded, "row"),
-                    counted(rows, "row")
-                ),
-                by_hand,
-            ));
-        }
+        let left = check.left_rows(later.as_ref(), loaded)?;
+        check.require_table(self.kind(session, &self.name)?.as_deref())?;
+        check.require_rows(&self.name.sql, left, self.count(session, &self.name.sql)?)?;
         if let Some(kept) = &self.change.kept {
-            self.check_kept(session, kept)?;
+            let is_table = self.kind(session, &name_of(kept)?)?.as_deref() == Some("table");
+            let rows = match is_table {
+                true => Some(self.count(session, kept)?),
+                false => None,
+            };
+            check.require_kept(kept, rows)?;
         }
-        if self.change.what != What::Made && self.has_triggers(session)? {
-            return Err(self.impossible(
-                format!(
-                    "{target} has triggers, which would fire when its rows are removed and put back"
-                ),
-                "drop the triggers, undo the run, and create them again",
-            ));
-        }
-        Ok(())
-    }
-
-    fn check_kept(&self, session: &mut AdbcSession, kept: &str) -> Result<()> {
-        let (before, target) = (self.change.rows_before, &self.name.sql);
-        let name = name_of(kept)?;
-        let found = self.kind(session, &name)?;
-        let is_whole = found.as_deref() == Some("table") && self.count(session, kept)? == before;
-        match is_whole {
-            true => Ok(()),
-            false => Err(self.impossible(
-                format!(
-                    "{kept}, where it kept {} of {target}, was dropped or changed",
-                    counted(before, "row")
-                ),
-                "load the earlier files again",
-            )),
+        match self.change.what != What::Made && self.has_triggers(session)? {
+            true => Err(check.has_triggers()),
+            false => Ok(()),
         }
     }
 
     /// The name of a later run that has loaded into the target.
-    fn later_run(&self, session: &mut AdbcSession) -> Result<Option<String>> {
+    fn later_run(&self, session: &mut AdbcSession) -> Result<Option<RunName>> {
         let own = self.stored.record.run_id;
         let runs = self.shared.ledger.runs(session, None)?;
         let later = runs.into_iter().map(|run| run.record).find(|run| {
@@ -201,27 +136,13 @@ impl TargetUndo<'_> {
                 && run.state == RunState::Switched
                 && run.targets.contains(&self.name.sql)
         });
-        Ok(later.map(|run| run.name.to_string()))
+        Ok(later.map(|run| run.name))
     }
 
     fn kind(&self, session: &mut AdbcSession, name: &TargetName) -> Result<Option<String>> {
         let schema = name.schema.as_deref();
         let found = catalog::kind(session, self.shared.quirks, schema, &name.name)?;
         Ok(found.map(|found| found.kind))
-    }
-
-    fn require_table(&self, session: &mut AdbcSession, name: &TargetName) -> Result<()> {
-        match self.kind(session, name)?.as_deref() {
-            Some("table") => Ok(()),
-            found => Err(self.impossible(
-                format!(
-                    "table {} was removed{}",
-                    name.sql,
-                    found.map_or(String::new(), |kind| format!(", and a {kind} is there now"))
-                ),
-                "what is left of the run has to be removed by hand",
-            )),
-        }
     }
 
     fn count(&self, session: &mut AdbcSession, table: &str) -> Result<u64> {

@@ -13,6 +13,7 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
+use inrush_destination::changes::{impossible, not_switched};
 use inrush_destination::{
     ColumnPlan, Error, PublishStep, ReplacedRows, Result, RunRecord, RunState, TargetName,
     TargetPlan, UndoRequest, UndoneRun, UndoneTarget, WriteMode,
@@ -58,11 +59,7 @@ pub(super) fn undo(
     let _lock = Lock::take(&root.run_lock(&record.run_key), &what, request.by)?;
     let stored = root.stored_run(record.run_id)?;
     let Some(mut stored) = stored.filter(|stored| stored.record.state == RunState::Switched) else {
-        return Err(impossible(
-            record,
-            "it is not switched any more".to_owned(),
-            "see `inrush status`",
-        ));
+        return Err(not_switched(&record.name));
     };
     let _tables = lock_tables(root, &stored, request)?;
     let mut steps = Vec::new();
@@ -142,7 +139,7 @@ fn plan<'a>(
         return match stored.is_being_undone {
             true => Ok(None),
             false => Err(impossible(
-                record,
+                &record.name,
                 format!(
                     "table {name} was removed or made again since, or is not one of Inrush's any more"
                 ),
@@ -151,7 +148,7 @@ fn plan<'a>(
         };
     };
     if let Some((what, hint)) = &table.obstacle {
-        return Err(impossible(record, what.clone(), hint));
+        return Err(impossible(&record.name, what.clone(), hint));
     }
     let run = generation.run(record).expect("it was found above");
     refuse(record, run, name)?;
@@ -159,7 +156,7 @@ fn plan<'a>(
     let is_there = |file: &&PathBuf| table.files.iter().any(|other| other.path == **file);
     if let Some(gone) = own.iter().find(|file| !is_there(file)) {
         return Err(impossible(
-            record,
+            &record.name,
             format!(
                 "its file {} is not in table {name} any more, so something else has rewritten the table",
                 gone.display()
@@ -186,7 +183,7 @@ fn plan<'a>(
 fn refuse(record: &RunRecord, run: &GenerationRun, name: &str) -> Result<()> {
     if run.gone {
         return Err(impossible(
-            record,
+            &record.name,
             format!("its rows in table {name} were replaced or removed since"),
             "nothing of it is left there",
         ));
@@ -194,7 +191,7 @@ fn refuse(record: &RunRecord, run: &GenerationRun, name: &str) -> Result<()> {
     match run.rows_replaced {
         Some(0) => Ok(()),
         Some(rows) => Err(impossible(
-            record,
+            &record.name,
             format!(
                 "it replaced {} of table {name}, and replaced rows are not kept",
                 counted(rows, "row")
@@ -202,7 +199,7 @@ fn refuse(record: &RunRecord, run: &GenerationRun, name: &str) -> Result<()> {
             "load the rows that the table should have with mode = \"replace\"",
         )),
         None => Err(impossible(
-            record,
+            &record.name,
             format!(
                 "an earlier version of Inrush published it, and did not record whether it replaced rows of table {name}"
             ),
@@ -304,15 +301,5 @@ impl TakeOut<'_> {
         let place = self.folder(root);
         files::swap(&place, next, Swap::New).map_err(failed("cannot remove the table", &place))?;
         files::sync_folder(place.parent().unwrap_or(Path::new(".")))
-    }
-}
-
-fn impossible(record: &RunRecord, what: String, hint: &str) -> Error {
-    Error::Unsuitable {
-        what: format!(
-            "run {} cannot be undone: {what}; nothing was changed",
-            record.name
-        ),
-        hint: hint.to_owned(),
     }
 }

@@ -4,111 +4,160 @@
 //! table that has the function. The statement changes all of these tables, and takes a Sch-M lock on each, until the
 //! transaction in which the run begins is committed. It comes before the staging table is made, which has the same function
 //! (https://learn.microsoft.com/sql/t-sql/statements/alter-partition-function-transact-sql).
+//!
+//! Bounds of a package are the first values of partitions, as RANGE RIGHT has them. With RANGE LEFT a bound is the last value of a
+//! partition: the largest value before that of the package ([`last_before`]). Texts have none, so only RANGE RIGHT takes them.
 
 use inrush_destination::{Error, Result, TargetColumn, TargetPlan};
 use inrush_rows::column_type::ColumnType;
 
 use crate::catalog;
 use crate::connection::SqlSession;
+use crate::last_before::last_before;
 use crate::options::Options;
 use crate::partitions::{Partitioning, literal};
 use crate::sql;
 
 const DOING: &str = "cannot read the partitions of a table";
 
-/// Partitions that are added.
+/// Partitions that are added to all tables with one function.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AddedPartitions {
-    scheme: String,
     function: String,
-    /// The first values of the partitions.
+    /// The new bounds.
     literals: Vec<String>,
-    /// The partitions are assigned to these filegroups in turn.
-    filegroups: Vec<String>,
+    /// The schemes of the function. A split needs a filegroup of each of them: the partitions are assigned to these in turn.
+    schemes: Vec<(String, Vec<String>)>,
+    /// The first target that asked for them.
+    target: String,
 }
 
 impl AddedPartitions {
-    /// The partitions that a plan adds to a table that exists; `None` if it adds none. A plan has bounds for such a table only if
-    /// they [can be added](can_be_added).
-    pub fn of_plan(
+    /// The partitions that plans add to tables that exist, each function once. A plan has bounds for such a table only if they
+    /// [can be added](can_be_added).
+    pub fn of_plans<'a>(
         session: &mut SqlSession,
         options: &Options,
-        plan: &TargetPlan,
-    ) -> Result<Option<AddedPartitions>> {
-        let target = &plan.name;
-        if plan.bounds.is_empty() || !catalog::is_table(session, target)? {
-            return Ok(None);
+        plans: impl IntoIterator<Item = &'a TargetPlan>,
+    ) -> Result<Vec<AddedPartitions>> {
+        let mut found: Vec<AddedPartitions> = Vec::new();
+        for plan in plans {
+            let target = &plan.name.sql;
+            let Some((partitioning, literals)) = missing(session, plan)? else {
+                continue;
+            };
+            let known = found
+                .iter_mut()
+                .find(|known| known.function == partitioning.function);
+            if let Some(known) = known {
+                let new = literals.into_iter();
+                let new: Vec<_> = new.filter(|it| !known.literals.contains(it)).collect();
+                known.literals.extend(new);
+                continue;
+            }
+            require_empty(session, target, &partitioning)?;
+            found.push(AddedPartitions {
+                schemes: schemes(session, &partitioning, options)?,
+                function: partitioning.function,
+                literals,
+                target: target.clone(),
+            });
         }
-        let Some(partitioning) = Partitioning::of_table(session, &target.sql)? else {
-            return Ok(None);
-        };
-        let mut columns = plan.columns.iter();
-        let Some(key) = columns.find(|column| column.name == partitioning.column) else {
-            return Ok(None);
-        };
-        let bounds = plan.bounds.iter();
-        let literals: Vec<String> = bounds
-            .map(|bound| literal(bound, &key.column_type))
-            .collect();
-        let has = first_after(&literals, |bound| {
-            reaches(session, &partitioning, &key.sql, bound)
-        })?;
-        let literals = literals[has..].to_vec();
-        if literals.is_empty() {
-            return Ok(None);
+        Ok(found)
+    }
+
+    /// Adds them.
+    pub fn add(&self, session: &mut SqlSession) -> Result<()> {
+        let doing = format!("cannot add partitions to {}", self.target);
+        for statement in self.statements() {
+            session.run(&doing, &statement)?;
         }
-        require_empty(session, target.sql.as_str(), &partitioning)?;
-        let filegroups = match options.filegroups.is_empty() {
-            true => vec![last_filegroup(session, &partitioning)?],
-            false => options.filegroups.clone(),
-        };
-        Ok(Some(AddedPartitions {
-            scheme: partitioning.scheme,
-            function: partitioning.function,
-            literals,
-            filegroups,
-        }))
+        Ok(())
     }
 
     /// The statements that add them.
     pub fn statements(&self) -> Vec<String> {
-        let (scheme, function) = (
-            sql::identifier(&self.scheme),
-            sql::identifier(&self.function),
-        );
-        let dealt = self.literals.iter().zip(self.filegroups.iter().cycle());
-        dealt
-            .flat_map(|(literal, filegroup)| {
-                [
-                    format!(
-                        "ALTER PARTITION SCHEME {scheme} NEXT USED {}",
-                        sql::identifier(filegroup)
-                    ),
-                    format!("ALTER PARTITION FUNCTION {function}() SPLIT RANGE ({literal})"),
-                ]
-            })
-            .collect()
+        let function = sql::identifier(&self.function);
+        let mut statements = Vec::new();
+        for (at, literal) in self.literals.iter().enumerate() {
+            for (scheme, filegroups) in &self.schemes {
+                statements.push(format!(
+                    "ALTER PARTITION SCHEME {} NEXT USED {}",
+                    sql::identifier(scheme),
+                    sql::identifier(&filegroups[at % filegroups.len()])
+                ));
+            }
+            statements.push(format!(
+                "ALTER PARTITION FUNCTION {function}() SPLIT RANGE ({literal})"
+            ));
+        }
+        statements
     }
 }
 
-/// True if a table with these columns can get further partitions: bounds are the first values of partitions, and their order
-/// does not depend on the server.
+/// The bounds that the function of a plan's target does not reach, as literals; `None` if there are none.
+fn missing(
+    session: &mut SqlSession,
+    plan: &TargetPlan,
+) -> Result<Option<(Partitioning, Vec<String>)>> {
+    let target = &plan.name;
+    if plan.bounds.is_empty() || !catalog::is_table(session, target)? {
+        return Ok(None);
+    }
+    let Some(partitioning) = Partitioning::of_table(session, &target.sql)? else {
+        return Ok(None);
+    };
+    let mut columns = plan.columns.iter();
+    let Some(key) = columns.find(|column| column.name == partitioning.column) else {
+        return Ok(None);
+    };
+    let bounds = plan.bounds.iter().filter_map(|bound| {
+        let bound = match partitioning.is_right {
+            true => bound.clone(),
+            // A bound without a value before it is below all that the function has.
+            false => last_before(bound, &key.column_type, &key.sql)?,
+        };
+        Some(literal(&bound, &key.column_type))
+    });
+    let mut literals: Vec<String> = bounds.collect();
+    match key.column_type {
+        // Their order is that of the column's collation, which the server knows.
+        ColumnType::Text { .. } => {
+            let mut new = Vec::new();
+            for bound in literals {
+                if !reaches(session, &partitioning, &key.sql, &bound)? {
+                    new.push(bound);
+                }
+            }
+            literals = new;
+        }
+        _ => {
+            let has = first_after(&literals, |bound| {
+                reaches(session, &partitioning, &key.sql, bound)
+            })?;
+            literals.drain(..has);
+        }
+    }
+    Ok((!literals.is_empty()).then_some((partitioning, literals)))
+}
+
+/// True if a table with these columns can get further partitions.
 pub fn can_be_added(partitioning: &Partitioning, columns: &[TargetColumn]) -> bool {
     let mut columns = columns.iter();
     let key = columns.find(|column| column.name == partitioning.column);
     let key = key.and_then(|column| column.column_type.as_ref());
-    partitioning.is_right
-        && matches!(
-            key,
-            Some(
-                ColumnType::Int16
-                    | ColumnType::Int32
-                    | ColumnType::Int64
-                    | ColumnType::Date
-                    | ColumnType::Timestamp { .. }
-                    | ColumnType::TimestampTz { .. }
-            )
-        )
+    match key {
+        Some(
+            ColumnType::Int16
+            | ColumnType::Int32
+            | ColumnType::Int64
+            | ColumnType::Date
+            | ColumnType::Timestamp { .. }
+            | ColumnType::TimestampTz { .. },
+        ) => true,
+        Some(ColumnType::Text { .. }) => partitioning.is_right,
+        _ => false,
+    }
 }
 
 /// The index of the first bound that the function does not reach. The bounds are ascending.
@@ -134,9 +183,14 @@ fn reaches(
     type_sql: &str,
     bound: &str,
 ) -> Result<bool> {
+    // A collation follows the CAST.
+    let (plain, collation) = match type_sql.split_once(" COLLATE ") {
+        Some((plain, collation)) => (plain, format!(" COLLATE {collation}")),
+        None => (type_sql, String::new()),
+    };
     let question = format!(
         "SELECT COUNT_BIG(*) FROM sys.partition_functions f JOIN sys.partition_range_values v ON v.function_id = f.function_id \
-         WHERE f.name = {} AND CAST(v.value AS {type_sql}) >= CAST({bound} AS {type_sql})",
+         WHERE f.name = {} AND CAST(v.value AS {plain}){collation} >= CAST({bound} AS {plain}){collation}",
         sql::text(&partitioning.function)
     );
     Ok(session
@@ -186,21 +240,31 @@ fn require_empty(
     Ok(())
 }
 
-/// The filegroup of the last partition.
-fn last_filegroup(session: &mut SqlSession, partitioning: &Partitioning) -> Result<String> {
+/// The schemes of the function, each with the filegroups of its new partitions: those of the options, or that of its last partition.
+fn schemes(
+    session: &mut SqlSession,
+    partitioning: &Partitioning,
+    options: &Options,
+) -> Result<Vec<(String, Vec<String>)>> {
     let question = format!(
-        "SELECT g.name FROM sys.partition_schemes s JOIN sys.destination_data_spaces d ON d.partition_scheme_id = s.data_space_id \
-         JOIN sys.filegroups g ON g.data_space_id = d.data_space_id WHERE s.name = {} AND d.destination_id = {}",
-        sql::text(&partitioning.scheme),
+        "SELECT s.name, g.name FROM sys.partition_functions f JOIN sys.partition_schemes s ON s.function_id = f.function_id JOIN \
+         sys.destination_data_spaces d ON d.partition_scheme_id = s.data_space_id JOIN sys.filegroups g ON g.data_space_id = \
+         d.data_space_id WHERE f.name = {} AND d.destination_id = {} ORDER BY s.name",
+        sql::text(&partitioning.function),
         partitioning.count
     );
-    let found = session.rows(DOING, &question)?;
-    Ok(found
-        .into_iter()
-        .flatten()
-        .flatten()
-        .next()
-        .unwrap_or_else(|| "PRIMARY".to_owned()))
+    let rows = session.rows(DOING, &question)?;
+    let scheme = |row: Vec<Option<String>>| {
+        let mut values = row.into_iter().map(Option::unwrap_or_default);
+        let (name, last) = (values.next().unwrap_or_default(), values.next());
+        let last = last.unwrap_or_else(|| "PRIMARY".to_owned());
+        let filegroups = match options.filegroups.is_empty() {
+            true => vec![last],
+            false => options.filegroups.clone(),
+        };
+        (name, filegroups)
+    };
+    Ok(rows.into_iter().map(scheme).collect())
 }
 
 #[cfg(test)]
@@ -209,11 +273,12 @@ mod tests {
 
     #[test]
     fn partitions_are_dealt_to_filegroups() {
-        let added = AddedPartitions {
-            scheme: "s".to_owned(),
+        let texts = |texts: &[&str]| texts.iter().map(ToString::to_string).collect::<Vec<_>>();
+        let mut added = AddedPartitions {
             function: "f".to_owned(),
-            literals: ["1", "2", "3"].map(str::to_owned).to_vec(),
-            filegroups: ["a", "b"].map(str::to_owned).to_vec(),
+            literals: texts(&["1", "2", "3"]),
+            schemes: vec![("s".to_owned(), texts(&["a", "b"]))],
+            target: "t".to_owned(),
         };
         let expected = [
             "ALTER PARTITION SCHEME \"s\" NEXT USED \"a\"",
@@ -222,6 +287,14 @@ mod tests {
             "ALTER PARTITION FUNCTION \"f\"() SPLIT RANGE (2)",
             "ALTER PARTITION SCHEME \"s\" NEXT USED \"a\"",
             "ALTER PARTITION FUNCTION \"f\"() SPLIT RANGE (3)",
+        ];
+        assert_eq!(added.statements(), expected);
+        added.literals.truncate(1);
+        added.schemes.push(("u".to_owned(), texts(&["c"])));
+        let expected = [
+            "ALTER PARTITION SCHEME \"s\" NEXT USED \"a\"",
+            "ALTER PARTITION SCHEME \"u\" NEXT USED \"c\"",
+            "ALTER PARTITION FUNCTION \"f\"() SPLIT RANGE (1)",
         ];
         assert_eq!(added.statements(), expected);
     }

@@ -5,6 +5,7 @@ use inrush_destination::{Error, Result, TargetColumn, TargetFacts, TargetName};
 use crate::added_partitions;
 use crate::columnstore;
 use crate::connection::SqlSession;
+use crate::moved_rows::listed;
 use crate::partitions::Partitioning;
 use crate::shape::TableShape;
 use crate::sql;
@@ -129,6 +130,67 @@ fn look_for_rows(session: &mut SqlSession, name: &TargetName, hint: &str) -> Res
         .is_some())
 }
 
+/// The rows of a table, or of some of its partitions, as the catalog counts them, without reading the table.
+pub fn rows_told(session: &mut SqlSession, table: &str, numbers: Option<&[u64]>) -> Result<u64> {
+    let of_partitions = match numbers {
+        None => String::new(),
+        Some([]) => return Ok(0),
+        Some(numbers) => format!(" AND p.partition_number IN ({})", listed(numbers)),
+    };
+    let question = format!(
+        "SELECT SUM(p.rows) FROM sys.partitions p WHERE p.object_id = OBJECT_ID({}) AND p.index_id < 2{of_partitions}",
+        sql::text(table)
+    );
+    let rows = session.number(&format!("cannot count the rows of {table}"), &question)?;
+    Ok(rows.and_then(|rows| u64::try_from(rows).ok()).unwrap_or(0))
+}
+
+/// True if the table has triggers that are not disabled.
+pub fn has_triggers(session: &mut SqlSession, table: &str) -> Result<bool> {
+    Ok(!triggers(session, table)?.is_empty())
+}
+
+fn triggers(session: &mut SqlSession, table: &str) -> Result<Vec<String>> {
+    let question = format!(
+        "SELECT name FROM sys.triggers WHERE parent_id = OBJECT_ID({}) AND is_disabled = 0 ORDER BY name",
+        sql::text(table)
+    );
+    let found = session.rows(DOING, &question)?;
+    Ok(found.into_iter().flatten().flatten().collect())
+}
+
+/// True if the server keeps the history of the table's rows.
+pub fn is_temporal(session: &mut SqlSession, table: &str) -> Result<bool> {
+    let question = format!(
+        "SELECT temporal_type FROM sys.tables WHERE object_id = OBJECT_ID({})",
+        sql::text(table)
+    );
+    Ok(session.number(DOING, &question)?.unwrap_or(0) != 0)
+}
+
+/// Fails if rows of other tables would be deleted or changed together with those of the table (ON DELETE CASCADE, SET NULL, SET
+/// DEFAULT).
+pub fn refuse_cascades(session: &mut SqlSession, table: &str) -> Result<()> {
+    let question = format!(
+        "SELECT name FROM sys.foreign_keys WHERE referenced_object_id = OBJECT_ID({}) AND delete_referential_action <> 0 AND \
+         is_disabled = 0 ORDER BY name",
+        sql::text(table)
+    );
+    let found = session.rows(DOING, &question)?;
+    let names: Vec<String> = found.into_iter().flatten().flatten().collect();
+    match names.is_empty() {
+        true => Ok(()),
+        false => Err(Error::Unsuitable {
+            what: format!(
+                "removing the rows of {table} would delete or change rows of other tables, because foreign keys have an action ON \
+                 DELETE: {}",
+                names.join(", ")
+            ),
+            hint: "drop these foreign keys, and create them again afterwards".to_owned(),
+        }),
+    }
+}
+
 /// Bytes that a table takes; 0 if there is no such table.
 pub fn table_bytes(session: &mut SqlSession, schema: &str, name: &str) -> Result<u64> {
     let question = format!(
@@ -173,12 +235,7 @@ fn obstacle(session: &mut SqlSession, name: &TargetName) -> Result<Option<(Strin
 }
 
 fn notes(session: &mut SqlSession, name: &TargetName) -> Result<Vec<String>> {
-    let question = format!(
-        "SELECT name FROM sys.triggers WHERE parent_id = OBJECT_ID({}) AND is_disabled = 0 ORDER BY name",
-        sql::text(&name.sql)
-    );
-    let triggers = session.rows(DOING, &question)?;
-    let triggers: Vec<String> = triggers.into_iter().flatten().flatten().collect();
+    let triggers = triggers(session, &name.sql)?;
     let mut notes = Vec::new();
     if !triggers.is_empty() {
         notes.push(format!(

@@ -5,9 +5,10 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use inrush_destination::sums::ColumnForm;
 use inrush_destination::{
-    Abilities, Address, Destination, Error, ExpectedLoad, Filling, Layout, NewRun, OpenRun,
-    PastRun, PublishesInto, ResolvedType, Result, RunRecord, RunState, RunSteps, SplitFacts,
-    StepsRequest, TargetFacts, TargetName, TargetPlan, UnitRecord,
+    Abilities, Ability, Address, Destination, Error, ExpectedLoad, Filling, Layout, NewRun,
+    OpenRun, PastRun, PublishStep, PublishesInto, ResolvedType, Result, RunRecord, RunState,
+    RunSteps, SplitFacts, StepsRequest, TargetFacts, TargetName, TargetPlan, UndoRequest,
+    UndoneRun, UnitRecord,
 };
 use inrush_rows::finding::Finding;
 use inrush_rows::ids::RunKey;
@@ -29,6 +30,7 @@ use crate::staging;
 use crate::steps;
 use crate::sums;
 use crate::types;
+use crate::undo;
 
 /// A database as a destination.
 pub struct SqlServer {
@@ -43,10 +45,12 @@ pub struct SqlServer {
 impl SqlServer {
     /// Connects.
     pub fn open(address: &Address<'_>) -> Result<SqlServer> {
-        let options = Arc::new(Options::read(address)?);
+        let mut options = Options::read(address)?;
         let interrupt = Arc::new(Interrupt::default());
         let mut control = SqlSession::connect(&options.session, 0, Purpose::Planning, &interrupt)?;
         let server = Server::ask(&mut control)?;
+        // Babelfish has no SWITCH.
+        options.switch &= !server.is_babelfish;
         let facts = control.facts();
         let described = format!(
             "{} at {}, database {}, user {}, {}, packets of {} bytes{}",
@@ -70,7 +74,7 @@ impl SqlServer {
             abilities: server.abilities(),
             server,
             ledger: Ledger::new(address.ledger_schema),
-            options,
+            options: Arc::new(options),
             described,
         })
     }
@@ -175,7 +179,7 @@ impl Destination for SqlServer {
     fn lay_out(&self, target: &TargetPlan, splits: &[SplitFacts<'_>]) -> Result<Layout> {
         self.asking(|session| {
             partitions::check(session, target)?;
-            AddedPartitions::of_plan(session, &self.options, target)?;
+            AddedPartitions::of_plans(session, &self.options, [target])?;
             match self.options.columnstore {
                 true => columnstore::check(session, &self.server, target),
                 false => Ok(()),
@@ -253,6 +257,23 @@ impl Destination for SqlServer {
             }
             ledger.mark_discarded(session, run.run_id)
         })
+    }
+
+    fn undo(&self, request: &UndoRequest<'_>, reached: &dyn Fn(PublishStep)) -> Result<UndoneRun> {
+        if !self.abilities.can.contains(&Ability::Undo) {
+            return Err(Error::Unsuitable {
+                what: Ability::Undo.refusal(),
+                hint: Ability::Undo.text().fix.to_owned(),
+            });
+        }
+        let (options, ledger) = (&self.options, &self.ledger);
+        let interrupt = Arc::new(Interrupt::default());
+        let mut session = SqlSession::connect(&options.session, 0, Purpose::Run, &interrupt)?;
+        lock::take(&mut session, ledger, &request.run.run_key)?;
+        let waits = request.lock_timeout.as_millis().try_into();
+        // The server takes at most this number.
+        session.limit_lock_waits(waits.unwrap_or(i32::MAX as u32).min(i32::MAX as u32))?;
+        undo::undo(&mut session, options, ledger, request, reached)
     }
 
     fn sum_forms(&self, target: &TargetPlan) -> Result<Vec<ColumnForm>> {

@@ -166,6 +166,15 @@ impl Index {
         }
     }
 
+    /// True if it is the same as an index of another table, apart from its name.
+    pub fn is_like(&self, other: &Index) -> bool {
+        let named = Index {
+            name: self.name.clone(),
+            ..other.clone()
+        };
+        *self == named
+    }
+
     /// The statement that makes such an index with this name on another table.
     pub fn statement(&self, table: &str, name: &str, on: &str) -> String {
         let name = sql::identifier(name);

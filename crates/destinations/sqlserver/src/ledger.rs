@@ -9,6 +9,7 @@ use inrush_destination::{Error, LedgerRow, NewRun, Result, RunRecord, RunState, 
 use inrush_rows::ids::{RunId, RunKey, UnitKey};
 
 use crate::catalog;
+use crate::changes::CHANGE;
 use crate::connection::SqlSession;
 use crate::sql;
 
@@ -17,12 +18,12 @@ const VERSION: u64 = 1;
 /// Units that are read at a time: all units of a run may not fit into memory.
 const UNITS_AT_A_TIME: usize = 2_000;
 /// Bytes are compared, not words of a language.
-const COLLATION: &str = "COLLATE Latin1_General_BIN2";
+pub const COLLATION: &str = "COLLATE Latin1_General_BIN2";
 /// Leaves out rows that another session is changing. Without READCOMMITTEDLOCK it is refused (error 650) where the
 /// database has READ_COMMITTED_SNAPSHOT on.
 const PASSES_LOCKED: &str = "WITH (READCOMMITTEDLOCK, READPAST)";
 /// The step of all questions to the ledger.
-const READING: &str = "cannot read the ledger";
+pub const READING: &str = "cannot read the ledger";
 
 /// The names of the ledger's tables.
 #[derive(Clone, Debug)]
@@ -32,6 +33,8 @@ pub struct Ledger {
     pub run: String,
     /// The table of units, quoted.
     pub unit: String,
+    /// The table of what runs did to their targets, quoted.
+    pub change: String,
     /// The table of the runs' lineage, quoted.
     lineage: String,
 }
@@ -59,6 +62,7 @@ impl Ledger {
         Ledger {
             run: sql::table(schema, "run"),
             unit: sql::table(schema, "unit"),
+            change: sql::table(schema, CHANGE),
             lineage: sql::table(schema, LINEAGE),
             schema: schema.to_owned(),
         }
@@ -66,18 +70,47 @@ impl Ledger {
 
     /// True if it exists.
     pub fn exists(&self, session: &mut SqlSession) -> Result<bool> {
-        Ok(catalog::entry(session, &self.schema, "run")?.is_some())
+        self.has_table(session, "run")
+    }
+
+    /// True if it has this table.
+    pub fn has_table(&self, session: &mut SqlSession, name: &str) -> Result<bool> {
+        Ok(catalog::entry(session, &self.schema, name)?.is_some())
+    }
+
+    /// The statement that creates one of its tables, if it does not exist: ledgers of older versions lack some.
+    pub fn create_table_statement(
+        &self,
+        session: &mut SqlSession,
+        name: &str,
+        columns: &str,
+    ) -> Result<Option<String>> {
+        let table = sql::table(&self.schema, name);
+        let is_missing = !self.has_table(session, name)?;
+        Ok(is_missing.then(|| format!("CREATE TABLE {table} ({columns})")))
+    }
+
+    /// The table that keeps the replaced rows of a target, by its index, until the package replaces them again.
+    pub fn kept_table(&self, run_id: impl Display, place: usize) -> String {
+        sql::table(&self.schema, &format!("kept_{run_id}_{}", place + 1))
+    }
+
+    /// The table that keeps the rows of a target that an undo takes out.
+    pub fn undone_table(&self, run_id: RunId, place: usize) -> String {
+        sql::table(&self.schema, &format!("undone_{run_id}_{}", place + 1))
     }
 
     /// Creates it if it does not exist. The session is in a transaction that no other process begins a run in.
     pub fn create(&self, session: &mut SqlSession) -> Result<()> {
-        for statement in self.create_statements(session)? {
+        let mut statements = self.create_statements(session)?;
+        statements.extend(self.create_changes_statement(session)?);
+        for statement in statements {
             session.run("cannot make the ledger", &statement)?;
         }
         Ok(())
     }
 
-    /// The batches that create what it lacks, without the table of lineage.
+    /// The batches that create what it lacks, without the tables of changes and of lineage.
     pub fn create_statements(&self, session: &mut SqlSession) -> Result<Vec<String>> {
         if self.exists(session)? {
             return Ok(Vec::new());
@@ -308,13 +341,10 @@ impl Ledger {
 
     /// The statement that creates the table of lineage, if it does not exist.
     pub fn create_lineage_statement(&self, session: &mut SqlSession) -> Result<Option<String>> {
-        let found = catalog::entry(session, &self.schema, LINEAGE)?;
-        Ok(found.is_none().then(|| {
-            format!(
-                "CREATE TABLE {} (run_id bigint NOT NULL PRIMARY KEY CLUSTERED, lineage nvarchar(max) {COLLATION} NOT NULL)",
-                self.lineage
-            )
-        }))
+        let columns = format!(
+            "run_id bigint NOT NULL PRIMARY KEY CLUSTERED, lineage nvarchar(max) {COLLATION} NOT NULL"
+        );
+        self.create_table_statement(session, LINEAGE, &columns)
     }
 
     /// The statements that keep the lineage of a run. `lineage` is a literal.
@@ -328,7 +358,7 @@ impl Ledger {
 
     /// The lineage of a run, if it was kept.
     pub fn lineage(&self, session: &mut SqlSession, run_id: RunId) -> Result<Option<String>> {
-        if catalog::entry(session, &self.schema, LINEAGE)?.is_none() {
+        if !self.has_table(session, LINEAGE)? {
             return Ok(None);
         }
         let question = format!(
@@ -443,23 +473,34 @@ impl Ledger {
         )
     }
 
-    /// Notes that a target has no rows of earlier runs any more.
-    pub fn mark_gone(&self, session: &mut SqlSession, target: &str) -> Result<()> {
+    /// Notes that a target has no rows of earlier runs any more. Returns these runs, each with the rows that it had there.
+    pub fn mark_gone(&self, session: &mut SqlSession, target: &str) -> Result<Vec<(RunId, u64)>> {
+        let mut gone = Vec::new();
         for stored in self.select(session, PASSES_LOCKED, "WHERE state = N'switched'")? {
+            let run_id = stored.record.run_id;
             let mut loaded = stored.loaded;
-            let mut is_changed = false;
+            let before = gone.len();
             for (place, name) in stored.record.targets.iter().enumerate() {
-                if name == target && loaded.get(place).is_some_and(Option::is_some) {
-                    loaded[place] = None;
-                    is_changed = true;
-                }
+                let own = loaded.get_mut(place).filter(|_| name == target);
+                let rows = own.and_then(Option::take);
+                gone.extend(rows.map(|rows| (run_id, rows)));
             }
-            if is_changed {
-                let loaded = sql::text(&json(&loaded));
-                let statement = self.loaded_statement(stored.record.run_id, &loaded);
-                session.run("cannot record the replaced rows in the ledger", &statement)?;
+            if gone.len() > before {
+                self.set_loaded(session, run_id, &loaded)?;
             }
         }
+        Ok(gone)
+    }
+
+    /// Records the rows that a run has in each of its targets.
+    pub fn set_loaded(
+        &self,
+        session: &mut SqlSession,
+        run_id: RunId,
+        loaded: &[Option<u64>],
+    ) -> Result<()> {
+        let statement = self.loaded_statement(run_id, &sql::text(&json(&loaded)));
+        session.run("cannot record the replaced rows in the ledger", &statement)?;
         Ok(())
     }
 
@@ -482,6 +523,6 @@ impl Ledger {
     }
 }
 
-fn json(value: &impl serde::Serialize) -> String {
+pub fn json(value: &impl serde::Serialize) -> String {
     serde_json::to_string(value).expect("names and numbers are written as JSON")
 }

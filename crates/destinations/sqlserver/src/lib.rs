@@ -15,10 +15,11 @@
 //! | [`sums`] | sums of the staged rows, computed by the server |
 //! | [`publish`], [`ways`] | the last step of a run; how rows get into each target |
 //! | [`steps`] | the steps of a run, as `inrush check` prints them |
-//! | [`ledger`], [`ledger_row`], [`lock`] | runs and units in the database; the lock of a run |
+//! | [`ledger`], [`changes`], [`lock`] | runs, units and what runs did to their targets, in the database; the lock of a run |
+//! | [`undo`], [`moved_rows`] | the undo of a run; rows that leave a table for one of their own, and come back |
 //! | [`staging`], [`catalog`], [`types`] | tables of a run; existing tables; types |
 //! | [`shape`], [`indexes`], [`partitions`] | the properties that a staging table must share with its target; the indexes and partitions of both |
-//! | [`added_partitions`] | partitions that a table gets after its last one |
+//! | [`added_partitions`], [`last_before`] | partitions that a table gets after its last one; bounds of RANGE LEFT |
 //! | [`columnstore`] | clustered columnstores as targets, and their rowgroups |
 //! | [`connection`], [`server`], [`options`] | sessions and their errors; version and edition of the server; options of a load |
 //!
@@ -29,13 +30,16 @@ mod bulk_target;
 mod bulk_writer;
 mod careful;
 mod catalog;
+mod changes;
 mod columnstore;
 mod connection;
 mod destination;
 mod hazards;
 mod indexes;
+mod last_before;
 mod ledger;
 mod lock;
+mod moved_rows;
 mod options;
 mod partitions;
 mod publish;
@@ -49,6 +53,7 @@ mod steps;
 mod stream;
 mod sums;
 mod types;
+mod undo;
 mod ways;
 
 use inrush_destination::{Address, Destination, Result};

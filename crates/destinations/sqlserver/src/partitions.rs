@@ -8,6 +8,8 @@ use crate::connection::SqlSession;
 use crate::sql;
 
 const DOING: &str = "cannot read the partitions of a table";
+/// The beginning of the names of functions and schemes that are made with a table. They stay with it, once it is published.
+pub const NAME_PREFIX: &str = "inrush_partitions_";
 /// The most partitions of a table.
 const PARTITIONS_MAX: usize = 15_000;
 
@@ -24,13 +26,15 @@ pub struct Partitioning {
     pub column: String,
     /// Partitions.
     pub count: u64,
+    /// When the function was made or changed last. Each change may give partitions other numbers.
+    pub changed_at: String,
 }
 
 impl Partitioning {
     /// The partitioning of a table that exists; `None` if it has no partitions.
     pub fn of_table(session: &mut SqlSession, table: &str) -> Result<Option<Partitioning>> {
         let question = format!(
-            "SELECT s.name, f.name, f.boundary_value_on_right, f.fanout, c.name FROM sys.indexes i JOIN sys.partition_schemes s \
+            "SELECT s.name, f.name, f.boundary_value_on_right, f.fanout, c.name, CONVERT(nvarchar(40), f.modify_date, 126) FROM sys.indexes i JOIN sys.partition_schemes s \
              ON s.data_space_id = i.data_space_id JOIN sys.partition_functions f ON f.function_id = s.function_id JOIN \
              sys.index_columns k ON k.object_id = i.object_id AND k.index_id = i.index_id JOIN sys.columns c ON c.object_id = \
              k.object_id AND c.column_id = k.column_id WHERE i.object_id = OBJECT_ID({}) AND i.index_id < 2 AND \
@@ -47,6 +51,7 @@ impl Partitioning {
             is_right: text(2) == "1",
             count: text(3).parse().unwrap_or(0),
             column: text(4),
+            changed_at: text(5),
         }))
     }
 
@@ -66,6 +71,19 @@ impl Partitioning {
             sql::identifier(&self.function),
             sql::identifier(&self.column)
         )
+    }
+
+    /// True if a table or index has its scheme, or another scheme has its function.
+    pub fn is_used(&self, session: &mut SqlSession) -> Result<bool> {
+        let question = format!(
+            "SELECT (SELECT COUNT_BIG(*) FROM sys.indexes i JOIN sys.partition_schemes s ON s.data_space_id = i.data_space_id WHERE \
+             s.name = {}) + (SELECT COUNT_BIG(*) FROM sys.partition_functions f JOIN sys.partition_schemes o ON o.function_id = \
+             f.function_id WHERE f.name = {} AND o.name <> {})",
+            sql::text(&self.scheme),
+            sql::text(&self.function),
+            sql::text(&self.scheme)
+        );
+        Ok(session.number(DOING, &question)? != Some(0))
     }
 
     /// The partitioning in words.
@@ -215,6 +233,11 @@ impl NewPartitions {
             sql::identifier(&self.column)
         )
     }
+}
+
+/// True if function and scheme were made together with the one table that has them.
+pub fn are_made_for_one_table(partitioning: &Partitioning) -> bool {
+    partitioning.scheme.starts_with(NAME_PREFIX) && partitioning.function == partitioning.scheme
 }
 
 /// The statements that remove a function and a scheme with this name, if they are there.

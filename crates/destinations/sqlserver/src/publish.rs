@@ -8,27 +8,26 @@
 //!
 //! SWITCH waits for its lock at low priority: statements that come later are not held up by its waiting.
 
+use std::collections::BTreeSet;
 use std::fmt::Display;
 
-use inrush_destination::{Error, PublishStep, Published, Result, WriteMode};
+use inrush_destination::changes::{Change, What, kept_name_is_taken};
+use inrush_destination::{Error, PublishStep, Published, ReplacedRows, Result, WriteMode};
 use inrush_rows::calendar::now_microseconds;
 use inrush_rows::plural::counted;
 
 use crate::catalog;
+use crate::changes::{ChangedPartitions, TargetChange};
 use crate::columnstore;
 use crate::connection::{self, SqlSession};
+use crate::moved_rows::{self, MovedRows};
 use crate::partitions::Partitioning;
 use crate::run::SqlRun;
 use crate::shape::TableShape;
 use crate::sql;
 use crate::staging::Staging;
-use crate::steps::{self, FillStep};
+use crate::steps::{self, FillStep, Keeping};
 use crate::ways::{self, Way};
-
-/// One minute, the usual wait of a run for locks. Then the switch gives up, and the session that holds the lock
-/// continues.
-const LOW_PRIORITY: &str =
-    "WITH (WAIT_AT_LOW_PRIORITY (MAX_DURATION = 1 MINUTES, ABORT_AFTER_WAIT = SELF))";
 
 /// Publishes a run.
 pub fn publish(
@@ -90,21 +89,32 @@ fn switch(
     for (place, (staging, way)) in run.stagings.iter().zip(found).enumerate() {
         run.refuse_interrupted()?;
         let staged = staging.count(session)?;
+        let target = &staging.plan.name.sql;
+        let mut change = Change::of(What::Made);
         if matches!(staging.plan.mode, WriteMode::Create | WriteMode::Replace) {
-            ledger.mark_gone(session, &staging.plan.name.sql)?;
+            change.gone = ledger.mark_gone(session, target)?;
         }
         let mut filling = Filling {
             run,
             session,
+            place,
             staging,
             staged,
             partitions: Vec::new(),
+            change: TargetChange {
+                change,
+                partitions: None,
+            },
             notes: Vec::new(),
             has_copied: false,
         };
         let filled = filling.fill(way);
         let filled = filled.map_err(|error| connection::rows_refused(error, place))?;
+        let (run_id, run_name) = (run.record.run_id, &run.record.name);
+        ledger.enter_change(filling.session, run_id, target, &filling.change)?;
         published.rows.push(filled);
+        let kept = filling.change.change.kept_note(run_name, target);
+        published.notes.extend(kept);
         published.notes.append(&mut filling.notes);
         if filling.has_copied {
             copied.push(place);
@@ -128,10 +138,14 @@ fn switch(
 struct Filling<'a> {
     run: &'a SqlRun,
     session: &'a mut SqlSession,
+    /// Its place in the plan.
+    place: usize,
     staging: &'a Staging,
     staged: u64,
     /// The partitions that got rows, by their numbers.
     partitions: Vec<String>,
+    /// What is done to it.
+    change: TargetChange,
     notes: Vec<String>,
     /// Some rows were copied.
     has_copied: bool,
@@ -193,17 +207,34 @@ impl Filling<'_> {
                 false
             }
         };
-        for step in steps::fill(mode, switches) {
+        let filled = self.filled_partitions(partitioning, &staged)?;
+        let has_rows = match (mode, partitioning) {
+            (WriteMode::Create, _) => false,
+            (WriteMode::Append | WriteMode::ReplacePartitions, Some(_)) => !filled.is_empty(),
+            _ => catalog::has_rows_for_certain(self.session, target)?,
+        };
+        self.note_change(partitioning, &staged, has_rows)?;
+        let keeps = has_rows && staging.plan.replaced != ReplacedRows::Removed;
+        let keeping = keeps.then(|| Keeping::of(&shape, &self.run.options));
+        for step in steps::fill(mode, switches, keeping) {
             self.run.refuse_interrupted()?;
             match (step, partitioning) {
-                (FillStep::Empty, _) => empty(self.session, staging)?,
+                (FillStep::Keep, _) => {
+                    self.keep(&shape, &staged, keeping == Some(Keeping::Switch))?;
+                }
+                (FillStep::Empty, _) => empty(self.session, &target.sql)?,
                 (FillStep::EmptyPartitions, Some(partitioning)) => {
-                    empty_partitions(self.session, staging, &shape, partitioning, &staged)?;
+                    empty_partitions(self.session, &target.sql, &shape, partitioning, &staged)?;
                 }
                 // It was refused above.
                 (FillStep::EmptyPartitions, None) => {}
                 (FillStep::Switch, Some(partitioning)) => {
-                    self.switch_partitions(partitioning, &staged)?;
+                    let filled = match mode {
+                        WriteMode::Append => &filled,
+                        // They are empty now.
+                        _ => &BTreeSet::new(),
+                    };
+                    self.switch_partitions(partitioning, &staged, filled)?;
                 }
                 (FillStep::Switch, None) => self.switch_table()?,
                 (FillStep::Copy, _) => self.copy("", self.staged)?,
@@ -212,6 +243,90 @@ impl Filling<'_> {
         }
         let is_all = matches!(mode, WriteMode::Create | WriteMode::Replace);
         Ok(is_all.then_some(self.staged))
+    }
+
+    /// The partitions that get rows and have some, if that makes a difference.
+    fn filled_partitions(
+        &mut self,
+        partitioning: Option<&Partitioning>,
+        staged: &[(u64, u64)],
+    ) -> Result<BTreeSet<u64>> {
+        let mut filled = BTreeSet::new();
+        let mode = self.staging.plan.mode;
+        let is_by_partition = matches!(mode, WriteMode::Append | WriteMode::ReplacePartitions);
+        let Some(partitioning) = partitioning.filter(|_| is_by_partition) else {
+            return Ok(filled);
+        };
+        for (number, _) in staged {
+            self.run.refuse_interrupted()?;
+            if ways::has_rows_in(self.session, self.staging, partitioning, *number)? {
+                filled.insert(*number);
+            }
+        }
+        Ok(filled)
+    }
+
+    /// Notes what will be done to a target that exists. `has_rows` says whether rows are replaced, or added to others.
+    fn note_change(
+        &mut self,
+        partitioning: Option<&Partitioning>,
+        staged: &[(u64, u64)],
+        has_rows: bool,
+    ) -> Result<()> {
+        let mode = self.staging.plan.mode;
+        let replaces = matches!(mode, WriteMode::Replace | WriteMode::ReplacePartitions);
+        self.change.change.what = match (has_rows, replaces) {
+            (false, _) => What::Filled,
+            (true, true) => What::Replaced,
+            (true, false) => What::Added,
+        };
+        let is_by_partition = matches!(mode, WriteMode::Append | WriteMode::ReplacePartitions);
+        let of_partitions = partitioning.filter(|_| is_by_partition);
+        self.change.partitions = of_partitions.map(|partitioning| ChangedPartitions {
+            rows: staged.to_vec(),
+            function_changed_at: partitioning.changed_at.clone(),
+        });
+        if self.change.change.what == What::Replaced {
+            let target = &self.staging.plan.name.sql;
+            let numbers = self.change.partitions.as_ref().map(|_| numbers_of(staged));
+            let rows = catalog::rows_told(self.session, target, numbers.as_deref())?;
+            self.change.change.rows_before = rows;
+        }
+        Ok(())
+    }
+
+    /// Keeps the replaced rows in a table. If they are switched into it, they have left the target.
+    fn keep(&mut self, shape: &TableShape, staged: &[(u64, u64)], by_switch: bool) -> Result<()> {
+        let (run, staging) = (self.run, self.staging);
+        let target = &staging.plan.name.sql;
+        let kept = match &staging.plan.replaced {
+            ReplacedRows::Removed => return Ok(()),
+            ReplacedRows::KeptUntilNext => {
+                // Only one generation is kept, so that the database does not grow with each run.
+                let run_key = &run.record.run_key;
+                run.ledger.drop_kept(self.session, run_key, target)?;
+                self.change.change.until_next = true;
+                run.ledger.kept_table(run.record.run_id, self.place)
+            }
+            ReplacedRows::KeptAs(name) => {
+                let kept = staging.named_beside(name)?;
+                let found = catalog::entry(self.session, &staging.schema, name)?;
+                if let Some(found) = found {
+                    return Err(kept_name_is_taken(target, &kept, &found.kind));
+                }
+                kept
+            }
+        };
+        let numbers = self.change.partitions.as_ref().map(|_| numbers_of(staged));
+        let rows = MovedRows {
+            table: target,
+            shape,
+            apart: &kept,
+            numbers: numbers.as_deref(),
+        };
+        self.change.change.rows_before = rows.take_out(self.session, by_switch)?;
+        self.change.change.kept = Some(kept);
+        Ok(())
     }
 
     fn rename(&mut self) -> Result<Option<u64>> {
@@ -227,11 +342,12 @@ impl Filling<'_> {
         Ok(Some(self.staged))
     }
 
-    /// Switches the rows into each partition that is empty, and copies those of the others.
+    /// Switches the rows into each partition that is empty, and copies those of the others, which are `filled`.
     fn switch_partitions(
         &mut self,
         partitioning: &Partitioning,
         staged: &[(u64, u64)],
+        filled: &BTreeSet<u64>,
     ) -> Result<()> {
         let target = &self.staging.plan.name.sql;
         let placed: u64 = staged.iter().map(|(_, rows)| rows).sum();
@@ -242,22 +358,22 @@ impl Filling<'_> {
                 hint: Some("somebody changed the staging table: run `inrush cleanup`, then the same command".to_owned()),
             });
         }
-        let mut filled = Vec::new();
-        for (number, rows) in staged {
+        let (to_copy, to_switch): (Vec<_>, Vec<_>) = staged
+            .iter()
+            .copied()
+            .partition(|(number, _)| filled.contains(number));
+        for (number, _) in to_switch {
             self.run.refuse_interrupted()?;
-            if ways::has_rows_in(self.session, self.staging, partitioning, *number)? {
-                filled.push((number, rows));
-                continue;
-            }
             let doing = format!("cannot switch partition {number} of {target}");
-            let statement = switch_partition_statement(self.staging, number);
+            let from = &self.staging.sql;
+            let statement = moved_rows::switch_partition_statement(from, target, number);
             self.session.run(&doing, &statement)?;
         }
         let mut copied = Vec::new();
         let mut copied_rows = 0;
-        for (number, rows) in filled {
+        for (number, rows) in to_copy {
             self.run.refuse_interrupted()?;
-            self.copy(&of_partition(partitioning, number), *rows)?;
+            self.copy(&of_partition(partitioning, number), rows)?;
             copied.push(number.to_string());
             copied_rows += rows;
         }
@@ -281,7 +397,8 @@ impl Filling<'_> {
             return self.copy("", self.staged);
         }
         let doing = format!("cannot switch the rows of {}", target.sql);
-        self.session.run(&doing, &switch_statement(self.staging))?;
+        let statement = moved_rows::switch_statement(&self.staging.sql, &target.sql);
+        self.session.run(&doing, &statement)?;
         Ok(())
     }
 
@@ -353,24 +470,9 @@ pub fn of_partition(partitioning: &Partitioning, number: impl Display) -> String
     format!(" WHERE {} = {number}", partitioning.number())
 }
 
-/// The statement that switches a partition.
-pub fn switch_partition_statement(staging: &Staging, number: impl Display) -> String {
-    format!(
-        "ALTER TABLE {} SWITCH PARTITION {number} TO {} PARTITION {number} {LOW_PRIORITY}",
-        staging.sql, staging.plan.name.sql
-    )
-}
-
-/// The statement that switches all rows of a table without partitions.
-pub fn switch_statement(staging: &Staging) -> String {
-    format!(
-        "ALTER TABLE {} SWITCH TO {} {LOW_PRIORITY}",
-        staging.sql, staging.plan.name.sql
-    )
-}
-
 /// True if TRUNCATE would be refused, or would leave something out: a foreign key references the table, an indexed view
-/// reads it (error 4712), it is a temporal table, or it has triggers, which TRUNCATE does not run.
+/// reads it (error 4712), it is a temporal table, or it has triggers, which TRUNCATE does not run. Fails if DELETE would change rows of other
+/// tables, too.
 fn must_delete(session: &mut SqlSession, doing: &str, table: &str) -> Result<bool> {
     let object = sql::text(table);
     let question = format!(
@@ -380,20 +482,28 @@ fn must_delete(session: &mut SqlSession, doing: &str, table: &str) -> Result<boo
          WHERE referenced_id = OBJECT_ID({object}) AND is_schema_bound_reference = 1 AND referencing_id IN (SELECT object_id \
          FROM sys.views))"
     );
-    Ok(session.number(doing, &question)? != Some(0))
+    let must_delete = session.number(doing, &question)? != Some(0);
+    if must_delete {
+        catalog::refuse_cascades(session, table)?;
+    }
+    Ok(must_delete)
+}
+
+/// The numbers of partitions that have rows.
+fn numbers_of(staged: &[(u64, u64)]) -> Vec<u64> {
+    staged.iter().map(|(number, _)| *number).collect()
 }
 
 /// Removes all rows of a target.
-fn empty(session: &mut SqlSession, staging: &Staging) -> Result<()> {
-    let doing = format!("cannot empty {}", staging.plan.name.sql);
-    let statement = empty_statement(session, staging)?;
+fn empty(session: &mut SqlSession, target: &str) -> Result<()> {
+    let doing = format!("cannot empty {target}");
+    let statement = empty_statement(session, target)?;
     session.run(&doing, &statement)?;
     Ok(())
 }
 
 /// The statement that removes all rows of a target.
-pub fn empty_statement(session: &mut SqlSession, staging: &Staging) -> Result<String> {
-    let target = &staging.plan.name.sql;
+pub fn empty_statement(session: &mut SqlSession, target: &str) -> Result<String> {
     let doing = format!("cannot empty {target}");
     Ok(match must_delete(session, &doing, target)? {
         false => format!("TRUNCATE TABLE {target}"),
@@ -404,7 +514,7 @@ pub fn empty_statement(session: &mut SqlSession, staging: &Staging) -> Result<St
 /// Removes the rows of the partitions that get new ones.
 fn empty_partitions(
     session: &mut SqlSession,
-    staging: &Staging,
+    target: &str,
     shape: &TableShape,
     partitioning: &Partitioning,
     staged: &[(u64, u64)],
@@ -412,14 +522,9 @@ fn empty_partitions(
     if staged.is_empty() {
         return Ok(());
     }
-    let target = &staging.plan.name.sql;
-    let numbers: Vec<String> = staged
-        .iter()
-        .map(|(number, _)| number.to_string())
-        .collect();
-    let numbers = numbers.join(", ");
+    let numbers = moved_rows::listed(&numbers_of(staged));
     let doing = format!("cannot empty the partitions {numbers} of {target}");
-    let statement = empty_partitions_statement(session, staging, shape, partitioning, &numbers)?;
+    let statement = empty_partitions_statement(session, target, shape, partitioning, &numbers)?;
     session.run(&doing, &statement)?;
     Ok(())
 }
@@ -428,19 +533,18 @@ fn empty_partitions(
 /// index is not partitioned like its table (error 3756).
 pub fn empty_partitions_statement(
     session: &mut SqlSession,
-    staging: &Staging,
+    target: &str,
     shape: &TableShape,
     partitioning: &Partitioning,
     numbers: &str,
 ) -> Result<String> {
-    let target = &staging.plan.name.sql;
     let doing = format!("cannot empty partitions of {target}");
     Ok(
         match shape.is_aligned() && !must_delete(session, &doing, target)? {
             true => format!("TRUNCATE TABLE {target} WITH (PARTITIONS ({numbers}))"),
             false => format!(
-                "DELETE FROM {target} WITH (TABLOCK) WHERE {} IN ({numbers})",
-                partitioning.number()
+                "DELETE FROM {target} WITH (TABLOCK){}",
+                moved_rows::in_partitions(partitioning, numbers)
             ),
         },
     )

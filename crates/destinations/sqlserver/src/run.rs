@@ -148,13 +148,8 @@ fn enter(
     for (schema, table) in left {
         staging::remove(session, schema, table)?;
     }
-    for plan in targets {
-        if let Some(added) = AddedPartitions::of_plan(session, options, plan)? {
-            let doing = format!("cannot add partitions to {}", plan.name.sql);
-            for statement in added.statements() {
-                session.run(&doing, &statement)?;
-            }
-        }
+    for added in AddedPartitions::of_plans(session, options, targets)? {
+        added.add(session)?;
     }
     let is_target = |name: &&String| {
         stagings

@@ -25,6 +25,8 @@ pub struct TableShape {
     pub indexes: Vec<Index>,
     /// Its CHECKs.
     pub checks: Vec<Check>,
+    /// Foreign keys of other tables refer to it, so that no rows can be switched out of it (error 4967).
+    pub is_referenced: bool,
     /// Another reason against SWITCH, in words that follow "because".
     other_obstacle: Option<String>,
 }
@@ -52,6 +54,7 @@ impl TableShape {
             compression: Compression::read(session, table, 0)?,
             indexes: indexes::read(session, table)?,
             checks: indexes::checks(session, table)?,
+            is_referenced: is_referenced(session, table)?,
             other_obstacle: other_obstacle(session, table)?,
         })
     }
@@ -176,12 +179,40 @@ impl TableShape {
             && self.partitioning == other.partitioning
     }
 
+    /// True if rows can be switched from a table of this shape into one of the other.
+    pub fn is_like(&self, other: &TableShape) -> bool {
+        let definitions = |shape: &TableShape| {
+            let checks = shape.checks.iter();
+            let mut found: Vec<String> = checks.map(|check| check.definition.clone()).collect();
+            found.sort();
+            found
+        };
+        let is_alike = self.indexes.len() == other.indexes.len()
+            && self
+                .indexes
+                .iter()
+                .all(|index| other.indexes.iter().any(|own| own.is_like(index)));
+        self.has_columns_and_place_of(other)
+            && self.compression == other.compression
+            && is_alike
+            && definitions(self) == definitions(other)
+            && self.standing_obstacle().is_none()
+    }
+
     fn on(&self) -> String {
         match &self.partitioning {
             Some(partitioning) => partitioning.on(),
             None => sql::identifier(&self.data_space),
         }
     }
+}
+
+fn is_referenced(session: &mut SqlSession, table: &str) -> Result<bool> {
+    let question = format!(
+        "SELECT COUNT_BIG(*) FROM sys.foreign_keys WHERE referenced_object_id = OBJECT_ID({})",
+        sql::text(table)
+    );
+    Ok(session.number(DOING, &question)? != Some(0))
 }
 
 fn other_obstacle(session: &mut SqlSession, table: &str) -> Result<Option<String>> {

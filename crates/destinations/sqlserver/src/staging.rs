@@ -24,8 +24,6 @@ const COLUMNS_MAX: usize = 1024;
 const TRIAL_PREFIX: &str = "inrush_trial_";
 /// The beginning of the names of indexes of careful loads.
 const KEY_PREFIX: &str = "inrush_key_";
-/// The beginning of the names of partition functions and schemes. They stay with the table, once it is published.
-const PARTITIONS_PREFIX: &str = "inrush_partitions_";
 
 /// A target with its staging table.
 #[derive(Clone, Debug)]
@@ -177,6 +175,12 @@ impl Staging {
         sql::names(self.filled())
     }
 
+    /// A table of this name in the schema of the target, as statements name it.
+    pub fn named_beside(&self, name: &str) -> Result<String> {
+        check_name("table", name)?;
+        Ok(sql::table(&self.schema, name))
+    }
+
     /// The staging table as the ledger names it.
     pub fn stored(&self) -> (String, String) {
         (self.schema.clone(), self.name.clone())
@@ -252,7 +256,7 @@ pub fn remove_statements(schema: &str, name: &str) -> Vec<String> {
 
 /// The name of the partition function and scheme of a staging table.
 fn partitions_name(staging: &str) -> String {
-    staging.replacen(PREFIX, PARTITIONS_PREFIX, 1)
+    staging.replacen(PREFIX, partitions::NAME_PREFIX, 1)
 }
 
 /// Refuses a name that SQL Server does not take.

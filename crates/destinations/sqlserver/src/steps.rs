@@ -8,11 +8,14 @@
 
 use inrush_destination::steps::RUN;
 use inrush_destination::{
-    Result, RunSteps, StatementEnd, Step, StepsRequest, StepsTarget, WriteMode,
+    ReplacedRows, Result, RunSteps, StatementEnd, Step, StepsRequest, StepsTarget, WriteMode,
 };
+
+use inrush_rows::ids::RunKey;
 
 use crate::added_partitions::AddedPartitions;
 use crate::bulk_target;
+use crate::changes;
 use crate::columnstore;
 use crate::connection::{
     self, BEGIN, COMMIT, POLITE_LOCK_MILLISECONDS, Purpose, RUN_LOCK_MILLISECONDS, SqlSession,
@@ -20,6 +23,7 @@ use crate::connection::{
 };
 use crate::ledger::Ledger;
 use crate::lock;
+use crate::moved_rows::{self, MovedRows};
 use crate::options::Options;
 use crate::partitions::NewPartitions;
 use crate::publish::{self, CopyStep};
@@ -31,6 +35,8 @@ use crate::ways::{self, Way};
 /// A step that fills a target that exists.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FillStep {
+    /// Keeps the rows that are replaced. If they can be switched, they have left the target.
+    Keep,
     /// Removes all rows of the target.
     Empty,
     /// Removes the rows of the partitions that get new ones.
@@ -43,19 +49,40 @@ pub enum FillStep {
     DropStaging,
 }
 
-/// The steps that fill a target that exists.
-pub fn fill(mode: WriteMode, switches: bool) -> Vec<FillStep> {
+/// How replaced rows are kept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Keeping {
+    /// They are switched into another table: then the target has lost them.
+    Switch,
+    /// They are copied.
+    Copy,
+}
+
+impl Keeping {
+    /// How rows of a table with this shape are kept.
+    pub fn of(shape: &TableShape, options: &Options) -> Keeping {
+        match moved_rows::is_switched(shape, options) {
+            true => Keeping::Switch,
+            false => Keeping::Copy,
+        }
+    }
+}
+
+/// The steps that fill a target that exists. `keeping` is `None` if it has no rows that are replaced and kept.
+pub fn fill(mode: WriteMode, switches: bool, keeping: Option<Keeping>) -> Vec<FillStep> {
+    let keep = keeping.map(|_| FillStep::Keep);
     let empty = match mode {
         WriteMode::Replace => Some(FillStep::Empty),
         WriteMode::ReplacePartitions => Some(FillStep::EmptyPartitions),
         WriteMode::Create | WriteMode::Append | WriteMode::Upsert => None,
     };
+    let empty = empty.filter(|_| keeping != Some(Keeping::Switch));
     let rows = match switches {
         true => FillStep::Switch,
         false => FillStep::Copy,
     };
-    empty
-        .into_iter()
+    keep.into_iter()
+        .chain(empty)
         .chain([rows, FillStep::DropStaging])
         .collect()
 }
@@ -81,7 +108,7 @@ pub fn of_run(
         session: vec![Step::statement(connection::settings(Purpose::Run))],
         begin: planned.begin(request, &targets)?,
         units: targets.iter().map(|(it, _)| planned.unit(it)).collect(),
-        publish: planned.publish(&targets)?,
+        publish: planned.publish(request, &targets)?,
         analyze: match request.analyzes {
             true => targets
                 .iter()
@@ -116,17 +143,17 @@ impl PlannedSteps<'_> {
         ];
         let create = ledger.create_statements(self.session)?;
         steps.extend(create.into_iter().map(Step::statement));
+        let create = ledger.create_changes_statement(self.session)?;
+        steps.extend(create.into_iter().map(Step::statement));
         if self.resumes {
             const LEFT: &str = "the stopped run has a staging table that is not used any more";
             let remove = staging::remove_statements("<schema>", "<its staging>");
             steps.extend(remove.into_iter().map(|it| Step::sketch(it).only_if(LEFT)));
         }
-        for (staging, _) in targets {
-            let plan = &staging.plan;
-            let added = AddedPartitions::of_plan(self.session, self.options, plan)?;
-            let statements = added.iter().flat_map(AddedPartitions::statements);
-            steps.extend(statements.map(Step::statement));
-        }
+        let plans = targets.iter().map(|(staging, _)| &staging.plan);
+        let added = AddedPartitions::of_plans(self.session, self.options, plans)?;
+        let statements = added.iter().flat_map(AddedPartitions::statements);
+        steps.extend(statements.map(Step::statement));
         for (staging, _) in targets {
             self.staged(staging, &mut steps)?;
         }
@@ -179,7 +206,11 @@ impl PlannedSteps<'_> {
         ]
     }
 
-    fn publish(&mut self, targets: &[(Staging, &StepsTarget<'_>)]) -> Result<Vec<Step>> {
+    fn publish(
+        &mut self,
+        request: &StepsRequest<'_>,
+        targets: &[(Staging, &StepsTarget<'_>)],
+    ) -> Result<Vec<Step>> {
         let ledger = self.ledger;
         let mut steps = Vec::new();
         let mut ways = Vec::with_capacity(targets.len());
@@ -196,12 +227,19 @@ impl PlannedSteps<'_> {
         steps.push(Step::sketch(ledger.fence_statement(RUN)));
         let plans = targets.iter().map(|(staging, _)| &staging.plan);
         steps.extend(plans.clone().flat_map(|plan| of_user(&plan.pre_sql)));
-        for ((staging, _), (way, is_appended)) in targets.iter().zip(&ways) {
+        for (place, ((staging, target), (way, is_appended))) in
+            targets.iter().zip(&ways).enumerate()
+        {
             if matches!(staging.plan.mode, WriteMode::Create | WriteMode::Replace) {
                 let gone = ledger.loaded_statement("<earlier run>", "<rows of each target>");
                 steps.push(Step::sketch(gone).only_if("the target had rows of an earlier run"));
             }
-            self.filled(staging, way, *is_appended, &mut steps)?;
+            let has_rows = target.facts.is_some_and(|facts| facts.has_rows);
+            let keeps = has_rows && staging.plan.replaced != ReplacedRows::Removed;
+            let keeps = keeps.then_some((request.run_key, place));
+            self.filled(staging, way, *is_appended, keeps, &mut steps)?;
+            let change = ledger.enter_change_statement("<the change of the target>");
+            steps.push(Step::sketch(change));
         }
         steps.extend(plans.flat_map(|plan| of_user(&plan.post_sql)));
         steps.push(Step::sketch(ledger.switched_statement(
@@ -215,12 +253,13 @@ impl PlannedSteps<'_> {
         Ok(steps)
     }
 
-    /// The steps that fill a target.
+    /// The steps that fill a target. `keeps` has the key of the run and the target's place, if it keeps replaced rows.
     fn filled(
         &mut self,
         staging: &Staging,
         way: &Way,
         is_appended: bool,
+        keeps: Option<(&RunKey, usize)>,
         steps: &mut Vec<Step>,
     ) -> Result<()> {
         if matches!(way, Way::Rename) {
@@ -229,16 +268,24 @@ impl PlannedSteps<'_> {
         }
         let shape = TableShape::read(self.session, &staging.plan.name.sql)?;
         let partitioning = shape.partitioning.as_ref();
-        for step in fill(staging.plan.mode, matches!(way, Way::Switch(_))) {
+        let switches = matches!(way, Way::Switch(_));
+        let keeping = keeps.map(|_| Keeping::of(&shape, self.options));
+        for step in fill(staging.plan.mode, switches, keeping) {
             match (step, partitioning) {
+                (FillStep::Keep, _) => {
+                    if let Some((run_key, place)) = keeps {
+                        let by_switch = keeping == Some(Keeping::Switch);
+                        self.kept(staging, &shape, by_switch, (run_key, place), steps)?;
+                    }
+                }
                 (FillStep::Empty, _) => {
-                    let empty = publish::empty_statement(self.session, staging)?;
+                    let empty = publish::empty_statement(self.session, &staging.plan.name.sql)?;
                     steps.push(Step::statement(empty));
                 }
                 (FillStep::EmptyPartitions, Some(partitioning)) => {
                     let empty = publish::empty_partitions_statement(
                         self.session,
-                        staging,
+                        &staging.plan.name.sql,
                         &shape,
                         partitioning,
                         "<those that get rows>",
@@ -247,11 +294,13 @@ impl PlannedSteps<'_> {
                 }
                 (FillStep::EmptyPartitions, None) => {}
                 (FillStep::Switch, None) => {
-                    steps.push(Step::statement(publish::switch_statement(staging)));
+                    let switch = moved_rows::switch_statement(&staging.sql, &staging.plan.name.sql);
+                    steps.push(Step::statement(switch));
                 }
                 (FillStep::Switch, Some(partitioning)) => {
-                    const NUMBER: &str = "<number>";
-                    let switch = Step::sketch(publish::switch_partition_statement(staging, NUMBER));
+                    let (from, to) = (&staging.sql, &staging.plan.name.sql);
+                    let switch = moved_rows::switch_partition_statement(from, to, NUMBER);
+                    let switch = Step::sketch(switch);
                     if !is_appended {
                         steps.push(switch.repeated("for each partition that gets rows"));
                         continue;
@@ -277,7 +326,72 @@ impl PlannedSteps<'_> {
         }
         Ok(())
     }
+
+    /// The steps that keep the replaced rows of a target.
+    fn kept(
+        &mut self,
+        staging: &Staging,
+        shape: &TableShape,
+        by_switch: bool,
+        (run_key, place): (&RunKey, usize),
+        steps: &mut Vec<Step>,
+    ) -> Result<()> {
+        let (ledger, target) = (self.ledger, &staging.plan.name.sql);
+        let apart = match &staging.plan.replaced {
+            ReplacedRows::Removed => return Ok(()),
+            ReplacedRows::KeptUntilNext => {
+                const KEPT: &str = "an earlier run of the package kept rows";
+                let drop = changes::drop_kept_statement("<the kept rows>");
+                let forget = ledger.forget_kept_statement(run_key, target);
+                steps.push(Step::sketch(drop).only_if(KEPT));
+                steps.push(Step::statement(forget).only_if(KEPT));
+                ledger.kept_table(RUN, place)
+            }
+            ReplacedRows::KeptAs(name) => staging.named_beside(name)?,
+        };
+        let rows = MovedRows {
+            table: target,
+            shape,
+            apart: &apart,
+            numbers: None,
+        };
+        // Of partitions only those are kept that get rows and have some.
+        let is_partial = staging.plan.mode == WriteMode::ReplacePartitions;
+        const SOME: &str = "a partition that gets rows has some";
+        let mut push = |step: Step| steps.push(if is_partial { step.only_if(SOME) } else { step });
+        if !by_switch {
+            let condition = match (&shape.partitioning, is_partial) {
+                (Some(partitioning), true) => {
+                    moved_rows::in_partitions(partitioning, "<those that get rows>")
+                }
+                _ => String::new(),
+            };
+            let copy = rows.copy_statement_of(&condition);
+            push(match is_partial {
+                true => Step::sketch(copy),
+                false => Step::statement(copy),
+            });
+            return Ok(());
+        }
+        for statement in rows.create_statements() {
+            push(Step::statement(statement));
+        }
+        match &shape.partitioning {
+            None => push(Step::statement(moved_rows::switch_statement(
+                target, &apart,
+            ))),
+            Some(_) => {
+                let switch = moved_rows::switch_partition_statement(target, &apart, NUMBER);
+                let switch = Step::sketch(switch);
+                push(switch.repeated("for each partition"));
+            }
+        }
+        Ok(())
+    }
 }
+
+/// Stands for the number of a partition.
+const NUMBER: &str = "<number>";
 
 /// The steps that prepare a staging table for the switch.
 fn prepare(

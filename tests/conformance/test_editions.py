@@ -1,0 +1,105 @@
+"""Editions of SQL Server: each has its abilities, and refuses the others.
+
+The double is SQL Server 2022 in the rest of the suite. Here it is another version or edition, with
+the rules of `sqlserver.double.editions`. An ability that the double lacks as SQL Server 2022 is
+left out: the refusal is the same for each edition.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from conformance import abilities
+from conformance.abilities import ABILITIES, SHOWN, Ability, Scene, claims
+from conformance.destinations import SqlServerDouble
+from harness.command import Inrush
+from sqlserver.double import Double
+
+
+@dataclass(frozen=True)
+class Edition:
+    """Properties of the server and of its database, and the abilities that it lacks."""
+
+    properties: dict[str, Any]
+    attributes: dict[str, Any] = field(default_factory=dict)
+    lacks: frozenset[str] = frozenset()
+
+
+EDITIONS = {
+    "2016": Edition({"PRODUCTVERSION": "13.0.1601.5"}),
+    "azure_sql": Edition(
+        {"PRODUCTVERSION": "12.0.2000.8", "ENGINEEDITION": 5},
+        # "The recovery model of Azure SQL Database is FULL", and readers see versions.
+        {"recovery_model": "FULL", "reads_snapshots": True, "allows_snapshots": True},
+    ),
+    "babelfish": Edition(
+        {"PRODUCTVERSION": "12.0.2000.8", "BABELFISH": 1},
+        lacks=frozenset(
+            {
+                "replace partitions",
+                "keep",
+                "undo",
+                "partitions",
+                "bounds",
+                "routing",
+                "analyze",
+                "verify sums",
+            }
+        ),
+    ),
+}
+OF_2022 = claims()[SqlServerDouble.title]
+
+
+@pytest.fixture(params=EDITIONS)
+def edition(request: pytest.FixtureRequest) -> Edition:
+    """Return each edition."""
+    return EDITIONS[request.param]
+
+
+@pytest.fixture
+def scene(edition: Edition, inrush: Inrush) -> Iterator[Scene]:
+    """Return a double of the edition."""
+    with Double() as double:
+        double.database.properties |= edition.properties
+        for name, value in edition.attributes.items():
+            assert hasattr(double.database, name), name
+            setattr(double.database, name, value)
+        yield Scene(SqlServerDouble(double), inrush)
+        assert double.unknown == []
+
+
+def test_the_plan_lists_what_it_lacks(scene: Scene, edition: Edition, tmp_path: Path) -> None:
+    expected = ABILITIES.keys() - OF_2022 | edition.lacks
+    assert abilities.lacking(scene.place, scene.inrush, tmp_path) == expected
+
+
+@pytest.mark.clause("D-4")
+@pytest.mark.parametrize(
+    "ability",
+    [ABILITIES[name] for name in ABILITIES if name in OF_2022],
+    ids=[abilities.slug(name) for name in ABILITIES if name in OF_2022],
+)
+def test_each_ability_is_shown_or_refused(scene: Scene, edition: Edition, ability: Ability) -> None:
+    if ability.name not in edition.lacks:
+        SHOWN[ability.name](scene)
+    elif ability.name == "undo":
+        abilities.no_undo(scene, ability)
+    else:
+        abilities.refuses(scene, ability)
+
+
+@pytest.mark.parametrize("mode", ["create", "append", "replace"])
+def test_a_table_that_exists(scene: Scene, mode: str) -> None:
+    """An empty table, and one with rows, get rows by what the edition has."""
+    scene.place.execute("CREATE TABLE t (id integer NOT NULL PRIMARY KEY, note text)")
+    if mode != "create":
+        scene.place.execute("INSERT INTO t VALUES (1, 'old')")
+    scene.run(mode, [("3", "new")])
+    old = [("1", "old")] if mode == "append" else []
+    assert scene.rows == [*old, ("3", "new")]
