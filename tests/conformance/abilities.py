@@ -178,15 +178,13 @@ class Scene:
     def _adding_members(self) -> Path:
         """Write a package that looks up two numbers, of which the reference has one."""
         assert self.source is not None
-        is_postgresql = self.place.url.startswith("postgresql:")
-        place = self.place if is_postgresql else self.source
-        place.execute(
-            "CREATE TABLE numbers (number int GENERATED ALWAYS AS IDENTITY UNIQUE, no int UNIQUE); "
-            "INSERT INTO numbers (no) VALUES (10)"
-        )
+        has_it = "add members" in claims()[self.place.title]
+        place = self.place if has_it else self.source
+        place.make_numbered("numbers", "number", "no int UNIQUE")
+        place.execute("INSERT INTO numbers (no) VALUES (10)")
         self.inrush.write("new.csv", "id,no\n1,10\n2,20\n3,20\n")
         columns: list[Value] = ["id integer", "no integer"]
-        lookup: Value = {"connection": "target" if is_postgresql else "source", "table": "numbers"}
+        lookup: Value = {"connection": "target" if has_it else "source", "table": "numbers"}
         one = flow("t", "new.csv", columns=columns, mode="append", connection="target")
         take: Value = {"note": "number"}
         return self._with_source(

@@ -19,7 +19,7 @@ from conformance.destinations import AdbcDuckDb, AdbcPostgreSql, AdbcSqlite, Duc
 from harness import logging_driver
 from harness.command import CLEAN, USAGE, Inrush, Outcome
 from harness.logging_driver import LoggingDriver
-from harness.packages import Value, flow
+from harness.packages import Value, flow, step
 from harness.planned_steps import compare, planned
 
 COLUMNS: list[Value] = ["id int", "day date"]
@@ -173,6 +173,22 @@ def test_targets_are_analyzed_if_the_package_asks(logged: Logged) -> None:
         return
     logged.load(*(into(table, mode="append") for table in "ab"), name="analyzed", analyze=True)
     assert [re.sub(r"\W", "", statement[-3:]) for statement in logged.analyzed] == ["a", "b"]
+
+
+@pytest.mark.clause("D-45")
+def test_members_that_are_added(logged: Logged) -> None:
+    lookup: Value = {"connection": "target", "table": "kinds"}
+    logged.place.make_numbered("kinds", "kind_key", "id int UNIQUE")
+    logged.place.execute("INSERT INTO kinds (id) VALUES (1)")
+    logged.place.execute("CREATE TABLE parts (day date, kind_key int)")
+    adding = step(lookup=lookup, on={"id": "id"}, take={"kind_key": "kind_key"}, unmatched="add")
+    adding = into(mode="append") + adding
+    if not isinstance(logged.place, AdbcSqlite):
+        logged.inrush.write("package.toml", logged.place.package(adding))
+        logged.command("check").expect(USAGE, "cannot add members")
+        return
+    logged.load(adding)
+    assert logged.place.query("SELECT id FROM kinds ORDER BY 1") == [(1,), (2,)]
 
 
 @pytest.mark.clause("D-45")

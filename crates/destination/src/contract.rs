@@ -12,6 +12,7 @@
 //!   join -> OpenRun        another process holds the lock; this one loads some of the units
 //!     cancel_handle          ends what is under way, from another thread
 //!     sampler -> SessionSampler   asks the server what the sessions of streams do
+//!     member_numbers         numbers for the members that lookups add
 //!     open_stream -> UnitStream   one for each of the engine's threads
 //!       begin(Quick | Careful), write*, commit | abort
 //!       finish                 a unit that several streams have filled is complete
@@ -55,6 +56,7 @@ use crate::error::{Error, Result};
 use crate::expected_load::ExpectedLoad;
 use crate::layout::{Filling, Layout, PublishesInto, SplitFacts};
 use crate::ledger_records::{NewRun, PastRun, RunRecord, UnitRecord};
+use crate::members::{AddedMembers, MemberNumbers, MembersPlan};
 use crate::rows_not_taken::Written;
 use crate::sampling::SessionSampler;
 use crate::steps::{RunSteps, StepsRequest};
@@ -100,6 +102,15 @@ pub trait Destination: Send + Sync {
         Err(Error::Unsuitable {
             what: Ability::Upsert.refusal(),
             hint: Ability::Upsert.text().fix.to_owned(),
+        })
+    }
+
+    /// Refuses a table to which members cannot be added as `members` says: for example, one without a unique index on the key.
+    /// Nothing is changed.
+    fn check_members(&self, _members: &MembersPlan) -> Result<()> {
+        Err(Error::Unsuitable {
+            what: Ability::AddMembers.refusal(),
+            hint: Ability::AddMembers.text().fix.to_owned(),
         })
     }
 
@@ -216,6 +227,12 @@ pub trait OpenRun: Send + Sync {
     /// Removes units from staging and the ledger. Units that cannot be removed alone are removed with others; returns
     /// the keys of all removed units. No stream has a unit of their targets open.
     fn forget(&self, keys: &[UnitKey]) -> Result<Vec<UnitKey>>;
+
+    /// Gives the numbers of the members that lookups add. Only asked of a destination with
+    /// [`Ability::AddMembers`](crate::Ability::AddMembers), for targets with [`members`](TargetPlan::members).
+    fn member_numbers(&self) -> Option<Arc<dyn MemberNumbers>> {
+        None
+    }
 
     /// A stream for one thread.
     fn open_stream(&self) -> Result<Box<dyn UnitStream + '_>>;
@@ -387,6 +404,8 @@ pub struct Published {
     pub rows: Vec<Option<u64>>,
     /// Partitions of each target that were written, by name.
     pub partitions: BTreeMap<usize, Vec<String>>,
+    /// The members that were added to the references of lookups, once for each reference.
+    pub members: Vec<AddedMembers>,
     /// The merged rows of each target with [`WriteMode::Upsert`](crate::WriteMode::Upsert).
     pub merged: BTreeMap<usize, MergedRows>,
     /// Notes for the user.

@@ -4,6 +4,7 @@ use inrush_rows::hexadecimal::hexadecimal;
 use inrush_rows::ids::{RunId, RunKey};
 use sha2::{Digest, Sha256};
 
+use crate::members::MembersPlan;
 use crate::target::TargetPlan;
 
 /// The beginning of the names.
@@ -17,6 +18,20 @@ pub fn of_run(run_key: &RunKey, run_id: RunId, plan: &TargetPlan) -> String {
     described.extend(plan.bounds.iter().map(String::as_str));
     let digest = Sha256::digest(described.join("\0").as_bytes());
     format!("{PREFIX}{}", hexadecimal(&digest[..8]))
+}
+
+/// The name of the table that keeps the members of a reference until the run with this number is published.
+pub fn of_members(run_key: &RunKey, run_id: RunId, members: &MembersPlan) -> String {
+    let run_id = run_id.to_string();
+    let mut described = vec![
+        run_key.as_str(),
+        &run_id,
+        &members.table.sql,
+        &members.number,
+    ];
+    described.extend(members.key.iter().map(String::as_str));
+    let digest = Sha256::digest(described.join("\0").as_bytes());
+    format!("members_{}", hexadecimal(&digest[..8]))
 }
 
 /// The name in a plan, whose run has no number yet: words in angle brackets stand for the end of the name. `place` is
@@ -43,6 +58,7 @@ mod tests {
                 mode: WriteMode::Create,
                 replaced: ReplacedRows::Removed,
                 merge: None,
+                members: Vec::new(),
                 partition_by: Vec::new(),
                 bounds: bounds.iter().map(|&bound| bound.to_owned()).collect(),
                 shape: shape.to_owned(),

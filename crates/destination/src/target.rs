@@ -3,6 +3,8 @@
 use inrush_rows::column_type::ColumnType;
 use serde::{Deserialize, Serialize};
 
+use crate::members::MembersPlan;
+
 /// A table's full name.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct TargetName {
@@ -134,6 +136,9 @@ pub struct TargetPlan {
     /// How rows are merged, for [`WriteMode::Upsert`]. Plans that an earlier version wrote into a ledger lack it.
     #[serde(default)]
     pub merge: Option<MergePlan>,
+    /// The tables to which lookups of its flow add members. Plans that an earlier version wrote into a ledger lack them.
+    #[serde(default)]
+    pub members: Vec<MembersPlan>,
     /// A text of any length: the name of the target, and everything that affects its rows, such as format and types. Staged
     /// rows with another shape cannot be used.
     pub shape: String,

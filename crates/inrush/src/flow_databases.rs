@@ -65,8 +65,9 @@ impl FlowDatabases {
         let target = asked.flow.connection.as_ref();
         let target = target.and_then(|name| asked.package.connections.get(name));
         let target = self.address(asked, target.unwrap_or(connection));
-        if let Some(file) = file_of(&address).filter(|file| file_of(&target).as_ref() == Some(file))
-        {
+        let is_in_target = |file: &PathBuf| file_of(&target).as_ref() == Some(file);
+        let own_file = file_of(&address).filter(is_in_target);
+        if let Some(file) = own_file.as_ref().filter(|_| !asked.is_reference) {
             return Err(PlanError::Mismatch {
                 flow: asked.name.to_owned(),
                 what: format!("{} is its source and its target", file.display()),
@@ -76,7 +77,10 @@ impl FlowDatabases {
         }
         let database = self.databases.open(&address, &self.stop)?;
         let source = Arc::new(AdbcSource::open(&database, &settings, &self.stop)?);
-        opened.insert(asked.name.to_owned(), Arc::clone(&source));
+        // A reference in the target's file is closed after it was read: its transaction would keep the load from writing.
+        if own_file.is_none() {
+            opened.insert(asked.name.to_owned(), Arc::clone(&source));
+        }
         Ok(source)
     }
 

@@ -50,6 +50,7 @@ impl Scene {
             partition_by: Vec::new(),
             bounds: Vec::new(),
             merge: None,
+            members: Vec::new(),
             shape: "shape".to_owned(),
             pre_sql: Vec::new(),
             post_sql: Vec::new(),

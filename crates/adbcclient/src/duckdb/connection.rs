@@ -13,8 +13,8 @@ use std::sync::{Arc, Weak};
 use adbc_core::CancelHandle;
 use adbc_core::error::{Error as AdbcError, Result as AdbcResult, Status};
 use arrow_array::ffi::{FFI_ArrowArray, FFI_ArrowSchema, from_ffi};
-use arrow_array::{RecordBatch, StructArray};
-use arrow_schema::ArrowError;
+use arrow_array::{RecordBatch, RecordBatchReader, StructArray};
+use arrow_schema::{ArrowError, Schema, SchemaRef};
 
 use super::database::Instance;
 use super::functions::{self, Functions, Opaque, QueryResult};
@@ -94,6 +94,9 @@ pub struct Answer {
     result: QueryResult,
 }
 
+// SAFETY: a result belongs to no thread; it is used by one at a time.
+unsafe impl Send for Answer {}
+
 impl Answer {
     fn error(&mut self) -> AdbcError {
         // SAFETY: the text lives as long as the result.
@@ -135,17 +138,34 @@ impl Answer {
     pub fn batches(&mut self) -> AdbcResult<Vec<RecordBatch>> {
         let schema = self.schema()?;
         let mut batches = Vec::new();
-        loop {
-            // SAFETY: the result was set; it is passed by value, as in the header.
-            let mut chunk = unsafe { (self.functions.fetch_chunk)(self.result) };
-            if chunk.is_null() {
-                return Ok(batches);
-            }
-            let batch = self.batch(chunk, &schema);
-            // SAFETY: made by `duckdb_fetch_chunk`.
-            unsafe { (self.functions.destroy_data_chunk)(&mut chunk) };
-            batches.push(batch?);
+        while let Some(batch) = self.next_batch(&schema)? {
+            batches.push(batch);
         }
+        Ok(batches)
+    }
+
+    /// The rows, one batch after the other.
+    pub fn into_reader(mut self) -> AdbcResult<AnswerReader> {
+        let ffi = self.schema()?;
+        let schema = Schema::try_from(&ffi).map_err(odd)?;
+        Ok(AnswerReader {
+            answer: self,
+            ffi,
+            schema: Arc::new(schema),
+        })
+    }
+
+    /// The next batch of rows, taken out of the result; `None` after the last one.
+    fn next_batch(&mut self, schema: &FFI_ArrowSchema) -> AdbcResult<Option<RecordBatch>> {
+        // SAFETY: the result was set; it is passed by value, as in the header.
+        let mut chunk = unsafe { (self.functions.fetch_chunk)(self.result) };
+        if chunk.is_null() {
+            return Ok(None);
+        }
+        let batch = self.batch(chunk, schema);
+        // SAFETY: made by `duckdb_fetch_chunk`.
+        unsafe { (self.functions.destroy_data_chunk)(&mut chunk) };
+        batch.map(Some)
     }
 
     fn schema(&mut self) -> AdbcResult<FFI_ArrowSchema> {
@@ -194,6 +214,29 @@ impl Drop for Answer {
     fn drop(&mut self) {
         // SAFETY: DuckDB ignores an empty handle, and made all others.
         unsafe { (self.functions.destroy_result)(&mut self.result) };
+    }
+}
+
+/// The rows of a result as they are asked for.
+pub struct AnswerReader {
+    answer: Answer,
+    ffi: FFI_ArrowSchema,
+    schema: SchemaRef,
+}
+
+impl Iterator for AnswerReader {
+    type Item = Result<RecordBatch, ArrowError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let next = self.answer.next_batch(&self.ffi);
+        next.map_err(|error| ArrowError::ExternalError(Box::new(error)))
+            .transpose()
+    }
+}
+
+impl RecordBatchReader for AnswerReader {
+    fn schema(&self) -> SchemaRef {
+        Arc::clone(&self.schema)
     }
 }
 

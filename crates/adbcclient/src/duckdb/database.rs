@@ -7,7 +7,9 @@
 
 use std::collections::BTreeMap;
 use std::ffi::c_char;
-use std::sync::Arc;
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use adbc_core::error::Result as AdbcResult;
 
@@ -51,6 +53,25 @@ impl Drop for Instance {
     }
 }
 
+/// The files that this process has open by these functions, by device and inode.
+static OPEN: Mutex<Vec<(FileId, Weak<Instance>)>> = Mutex::new(Vec::new());
+
+type FileId = (u64, u64);
+
+fn id_of(file: &Path) -> Option<FileId> {
+    let found = std::fs::metadata(file).ok()?;
+    Some((found.dev(), found.ino()))
+}
+
+/// The instance that has this file open in this process. Another one must not open it: both would write to the file.
+pub fn instance_of(file: &Path) -> Option<Arc<Instance>> {
+    let wanted = id_of(file)?;
+    let mut open = OPEN.lock().unwrap_or_else(PoisonError::into_inner);
+    open.retain(|(_, instance)| instance.strong_count() > 0);
+    let (_, found) = open.iter().find(|(id, _)| *id == wanted)?;
+    found.upgrade()
+}
+
 /// Opens a file, or creates it; `:memory:` is a database in memory. The options are DuckDB's settings.
 pub fn open(
     functions: &'static Functions,
@@ -80,6 +101,10 @@ pub fn open(
         functions,
     });
     table_function::register(&*Link::open(instance.clone())?, &instance.sources)?;
+    if let Some(id) = path.to_str().ok().and_then(|path| id_of(Path::new(path))) {
+        let mut open = OPEN.lock().unwrap_or_else(PoisonError::into_inner);
+        open.push((id, Arc::downgrade(&instance)));
+    }
     Ok(instance)
 }
 

@@ -26,6 +26,11 @@ pub trait AdbcDatabase: Send + Sync {
     /// Its name and version, as it reports them; empty if it does not.
     fn vendor(&self) -> AdbcResult<(String, String)>;
 
+    /// True if a source in this process can read tables of the same database meanwhile.
+    fn is_shared(&self) -> bool {
+        false
+    }
+
     /// Opens another connection, which `interrupt` can end.
     fn connect(&self, interrupt: &Arc<Interrupt>) -> AdbcResult<Box<dyn AdbcConnection>>;
 }

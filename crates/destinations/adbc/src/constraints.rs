@@ -113,7 +113,7 @@ impl UniqueKey {
     }
 
     /// True if it has exactly these columns, in any order.
-    fn is_on(&self, names: &[String]) -> bool {
+    pub fn is_on(&self, names: &[String]) -> bool {
         self.columns.len() == names.len() && self.is_within(names)
     }
 

@@ -8,9 +8,10 @@ use adbc_driver_manager::ManagedDriver;
 use inrush_adbcclient::secrets::Secrets;
 use inrush_adbcclient::{driver_library, duckdb_file};
 use inrush_destination::{
-    Abilities, Ability, Address, ColumnForm, Destination, Error, NewRun, OpenRun, OwnMemory,
-    PastRun, PublishStep, PublishedTogether, ResolvedType, Result, RunRecord, RunState, RunSteps,
-    StepsRequest, TargetFacts, TargetName, TargetPlan, UndoRequest, UndoneRun, UnitRecord,
+    Abilities, Ability, Address, ColumnForm, Destination, Error, MembersPlan, NewRun, OpenRun,
+    OwnMemory, PastRun, PublishStep, PublishedTogether, ResolvedType, Result, RunRecord, RunState,
+    RunSteps, StepsRequest, TargetFacts, TargetName, TargetPlan, UndoRequest, UndoneRun,
+    UnitRecord,
 };
 use inrush_rows::ids::RunKey;
 
@@ -21,6 +22,7 @@ use crate::duckdb;
 use crate::interrupt::Interrupt;
 use crate::ledger::{AdbcLedger, StoredRun};
 use crate::lock;
+use crate::members;
 use crate::merge;
 use crate::own_memory;
 use crate::queue::QUEUE_BYTES_MAX;
@@ -182,6 +184,11 @@ impl AdbcDestination {
             None => None,
         };
         let own_memory = own_memory::ask(&mut control, quirks)?;
+        // The reference is read from the file that this process has open for writing.
+        let adds_members = match quirks.vendor {
+            Vendor::DuckDb => database.is_shared(),
+            vendor => vendor == Vendor::Sqlite,
+        };
         let shared = Arc::new(SharedDatabase {
             quirks,
             product,
@@ -228,7 +235,7 @@ impl AdbcDestination {
         Ok(AdbcDestination {
             control: Mutex::new(control),
             described: format!("{called} {version}, {place}").replace(" ,", ","),
-            abilities: abilities(quirks, own_memory),
+            abilities: abilities(quirks, own_memory, adds_members),
             schema,
             shared,
             is_file: false,
@@ -293,11 +300,15 @@ fn understands_texts(session: &mut AdbcSession, vendor: &str) -> Result<()> {
     }
 }
 
-fn abilities(quirks: &Quirks, own_memory: OwnMemory) -> Abilities {
+fn abilities(quirks: &Quirks, own_memory: OwnMemory, adds_members: bool) -> Abilities {
+    let mut can = abilities_of(quirks);
+    if adds_members {
+        can.insert(Ability::AddMembers);
+    }
     Abilities {
         streams: quirks.streams,
         published_together: PublishedTogether::Run,
-        can: abilities_of(quirks),
+        can,
         folds_names: quirks.folds_names,
         unit_bytes: quirks.unit_bytes,
         batch_rows: quirks.batch_rows,
@@ -453,6 +464,10 @@ impl Destination for AdbcDestination {
             }
         }
         Ok(Some(all))
+    }
+
+    fn check_members(&self, members: &MembersPlan) -> Result<()> {
+        members::check(&mut self.control(), self.shared.quirks, members)
     }
 
     fn check_merge(&self, target: &TargetPlan) -> Result<()> {

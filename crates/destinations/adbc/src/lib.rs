@@ -27,6 +27,7 @@ mod interrupt;
 mod ledger;
 mod lineage;
 mod lock;
+mod members;
 mod merge;
 mod own_memory;
 mod publish;

@@ -529,6 +529,7 @@ mod tests {
                 key: vec!["no".to_owned()],
                 versions,
             }),
+            members: Vec::new(),
             shape: String::new(),
             pre_sql: Vec::new(),
             post_sql: Vec::new(),

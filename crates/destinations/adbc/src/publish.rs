@@ -71,6 +71,12 @@ impl Switch<'_> {
             }
             SwitchStep::Begin => session.begin(),
             SwitchStep::HoldFence => shared.ledger.fence(session, shared.quirks, record),
+            SwitchStep::AddMembers => {
+                if !run.members.is_empty() {
+                    self.published.members = run.members.add(session, &run.stagings)?;
+                }
+                Ok(())
+            }
             SwitchStep::PreSql => stagings.try_for_each(|staging| {
                 user_statements(run, session, "pre_sql", staging, &staging.plan.pre_sql)
             }),

@@ -7,14 +7,16 @@ use std::collections::{BTreeMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use inrush_destination::{
-    CancelRun, ColumnForm, Error, NewRun, OpenRun, PublishStep, Published, Result, RunRecord,
-    RunState, StagedSums, TargetPlan, UnitStream,
+    CancelRun, ColumnForm, Error, MemberNumbers, NewRun, OpenRun, PublishStep, Published, Result,
+    RunRecord, RunState, StagedSums, TargetPlan, UnitStream, staging_name,
 };
 use inrush_rows::ids::{RunId, RunKey, UnitKey};
 
+use crate::catalog;
 use crate::interrupt::Interrupt;
 use crate::ledger::StoredRun;
 use crate::lock::Held;
+use crate::members::{MemberTable, RunMembers};
 use crate::publish;
 use crate::session::AdbcSession;
 use crate::shared_database::{Claim, SharedDatabase};
@@ -32,6 +34,8 @@ pub struct AdbcRun {
     pub record: RunRecord,
     /// Targets with their staging tables, in the plan's order.
     pub stagings: Vec<Staging>,
+    /// The members that its lookups add.
+    pub members: Arc<RunMembers>,
     _held: Held,
     _claim: Claim,
     /// The database.
@@ -54,16 +58,23 @@ impl AdbcRun {
             entering.perform(step, &mut session)?;
         }
         let Entering {
+            stored,
             record,
             stagings,
+            members,
             held,
             ..
         } = entering;
+        let members = RunMembers::new(shared, &interrupt, members, targets);
+        if stored.is_some() {
+            members.read(&mut session)?;
+        }
         Ok(AdbcRun {
             session: Mutex::new(session),
             interrupt,
             record: record.expect("a step enters the run"),
             stagings,
+            members: Arc::new(members),
             _held: held.expect("a step locks the run"),
             _claim: claim,
             shared: shared.clone(),
@@ -84,6 +95,7 @@ struct Entering<'a> {
     stored: Option<StoredRun>,
     run_id: RunId,
     stagings: Vec<Staging>,
+    members: Vec<MemberTable>,
     record: Option<RunRecord>,
     held: Option<Held>,
 }
@@ -97,6 +109,7 @@ impl<'a> Entering<'a> {
             stored: None,
             run_id: RunId::FIRST,
             stagings: Vec::new(),
+            members: Vec::new(),
             record: None,
             held: None,
         }
@@ -152,6 +165,16 @@ impl<'a> Entering<'a> {
                 )
             })
             .collect::<Result<_>>()?;
+        let plans: Vec<&TargetPlan> = self.targets.iter().collect();
+        self.members = MemberTable::all(session, shared.quirks, &plans, &|_, members| {
+            let name = staging_name::of_members(&run.run_key, self.run_id, members);
+            let (schema, stored) = shared.ledger.name_of(&name);
+            (
+                schema.map(str::to_owned),
+                stored,
+                shared.ledger.table(&name),
+            )
+        })?;
         Ok(())
     }
 
@@ -169,7 +192,9 @@ impl<'a> Entering<'a> {
         }
         let is_used = |table: &(Option<String>, String)| {
             let mut stagings = self.stagings.iter();
+            let mut members = self.members.iter();
             stagings.any(|staging| staging.stored() == *table)
+                || members.any(|members| members.stored == *table)
         };
         for (schema, table) in left.iter().filter(|table| !is_used(table)) {
             staging::remove(session, schema.as_deref(), table)?;
@@ -192,12 +217,18 @@ impl<'a> Entering<'a> {
         };
         let targets_with_units = rows_of_units.keys().map(String::as_str);
         let mut forgotten: Vec<&str> = targets_with_units.filter(|name| !is_target(name)).collect();
-        for staging in &self.stagings {
+        let with_members = self.create_members(session)?;
+        for (place, staging) in self.stagings.iter().enumerate() {
             let target = staging.plan.name.sql.as_str();
             let rows = rows_of_units.get(target).copied();
             let stands = staging.stands(session, quirks)?;
-            // A staging table of this name cannot be used if another run has left it or somebody has changed it.
-            if stands && self.stored.is_some() && staging.count(session)? == rows.unwrap_or(0) {
+            // A staging table of this name cannot be used if another run has left it or somebody has changed it, and not without
+            // the members of its numbers.
+            if stands
+                && self.stored.is_some()
+                && with_members[place]
+                && staging.count(session)? == rows.unwrap_or(0)
+            {
                 continue;
             }
             if stands {
@@ -214,11 +245,36 @@ impl<'a> Entering<'a> {
         Ok(())
     }
 
+    /// Creates the tables of members that do not stand. Returns for each target whether all of its tables stood.
+    fn create_members(&self, session: &mut AdbcSession) -> Result<Vec<bool>> {
+        let mut stood = vec![true; self.stagings.len()];
+        for members in &self.members {
+            let (schema, name) = &members.stored;
+            let found = catalog::kind(session, self.shared.quirks, schema.as_deref(), name)?;
+            if found.is_some() && self.stored.is_some() {
+                continue;
+            }
+            let doing = format!(
+                "cannot make the table of members of {}",
+                members.reference()
+            );
+            if found.is_some() {
+                session.run(&doing, &members.remove_statement())?;
+            }
+            session.run(&doing, &members.create_statement())?;
+            for (target, stood) in stood.iter_mut().enumerate() {
+                *stood &= !members.is_in(target);
+            }
+        }
+        Ok(stood)
+    }
+
     fn enter(&mut self, session: &mut AdbcSession) -> Result<()> {
         let (ledger, run) = (&self.shared.ledger, self.run);
         let targets = self.targets.iter();
         let names = targets.map(|plan| plan.name.sql.clone()).collect();
-        let tables: Vec<_> = self.stagings.iter().map(Staging::stored).collect();
+        let mut tables: Vec<_> = self.stagings.iter().map(Staging::stored).collect();
+        tables.extend(self.members.iter().map(|members| members.stored.clone()));
         self.record = Some(match &self.stored {
             Some(stored) => ledger.take_over(session, stored, run, names, &tables)?,
             None => ledger.enter(session, run, self.run_id, names, &tables)?,
@@ -284,7 +340,10 @@ impl OpenRun for AdbcRun {
             ledger.forget_target(&mut session, run_id, &staging.plan.name.sql)
         });
         match emptied {
-            Ok(()) => session.commit("cannot remove units from staging")?,
+            Ok(()) => {
+                session.commit("cannot remove units from staging")?;
+                self.members.refresh(&mut session)?;
+            }
             Err(error) => {
                 // The first error is reported.
                 let _ = session.rollback();
@@ -292,6 +351,10 @@ impl OpenRun for AdbcRun {
             }
         }
         Ok(gone)
+    }
+
+    fn member_numbers(&self) -> Option<Arc<dyn MemberNumbers>> {
+        Some(Arc::clone(&self.members) as _)
     }
 
     fn open_stream(&self) -> Result<Box<dyn UnitStream + '_>> {

@@ -332,6 +332,7 @@ mod tests {
             partition_by: Vec::new(),
             bounds: Vec::new(),
             merge: None,
+            members: Vec::new(),
             shape: "1".to_owned(),
             pre_sql: Vec::new(),
             post_sql: Vec::new(),

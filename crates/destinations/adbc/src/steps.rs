@@ -6,12 +6,13 @@
 
 use inrush_destination::steps::RUN;
 use inrush_destination::{
-    ReplacedRows, Result, RunSteps, StatementEnd, Step, StepsRequest, WriteMode,
+    ReplacedRows, Result, RunSteps, StatementEnd, Step, StepsRequest, TargetPlan, WriteMode,
 };
 use inrush_rows::ids::RunKey;
 
 use crate::ledger::AdbcLedger;
 use crate::lock;
+use crate::members::MemberTable;
 use crate::merge::Merge;
 use crate::quirks::{Quirks, RunLock};
 use crate::session::AdbcSession;
@@ -73,6 +74,10 @@ pub enum UnitStep {
     Begin,
     /// Locks the run's row in the ledger, if the database can lock rows. Fails if another process has taken over the run.
     HoldFence,
+    /// Gets the numbers of members ready. In SQLite this keeps other writers away.
+    NumberMembers,
+    /// Writes the members that the unit's rows may have.
+    KeepMembers,
     /// Writes the unit into the ledger.
     RecordUnit,
     /// Commits the transaction.
@@ -80,14 +85,21 @@ pub enum UnitStep {
 }
 
 /// The steps before the rows of a unit are sent.
-pub const UNIT_BEGIN: [UnitStep; 2] = [UnitStep::Begin, UnitStep::HoldFence];
+pub fn unit_begin(adds_members: bool) -> impl Iterator<Item = UnitStep> {
+    let members = adds_members.then_some(UnitStep::NumberMembers);
+    [UnitStep::Begin, UnitStep::HoldFence]
+        .into_iter()
+        .chain(members)
+}
 
 /// The steps after the rows of a unit were sent.
-pub fn unit_end(quirks: &Quirks) -> impl Iterator<Item = UnitStep> {
+pub fn unit_end(quirks: &Quirks, adds_members: bool) -> impl Iterator<Item = UnitStep> {
     // Without a lock that ends with its process, another process may have taken over the run meanwhile.
     let fence = (quirks.run_lock == RunLock::LedgerOnly).then_some(UnitStep::HoldFence);
+    let members = adds_members.then_some(UnitStep::KeepMembers);
     fence
         .into_iter()
+        .chain(members)
         .chain([UnitStep::RecordUnit, UnitStep::Commit])
 }
 
@@ -100,6 +112,8 @@ pub enum SwitchStep {
     Begin,
     /// Locks the run's row in the ledger, and fails if another process has taken over the run.
     HoldFence,
+    /// Adds the members of lookups to their references.
+    AddMembers,
     /// Runs the `pre_sql` of all targets.
     PreSql,
     /// Fills the targets: the steps of [`fill`].
@@ -123,6 +137,7 @@ pub fn switch(quirks: &Quirks) -> impl Iterator<Item = SwitchStep> {
         (!ddl, SwitchStep::CreateTargets),
         (true, SwitchStep::Begin),
         (true, SwitchStep::HoldFence),
+        (true, SwitchStep::AddMembers),
         (true, SwitchStep::PreSql),
         (true, SwitchStep::FillTargets),
         (true, SwitchStep::PostSql),
@@ -238,11 +253,17 @@ pub fn of_run(
         });
     }
     let ledger = &shared.ledger;
+    let plans: Vec<&TargetPlan> = request.targets.iter().map(|target| target.plan).collect();
+    let members = MemberTable::all(session, quirks, &plans, &|at, _| {
+        let name = format!("members_<{}>", at + 1);
+        (None, name.clone(), ledger.table(&name))
+    })?;
     let planned = PlannedSteps {
         shared,
         run_key: request.run_key,
         stagings: &stagings,
         merges: &merges,
+        members: &members,
         resumes: request.resumes.is_some(),
         ledger_exists: ledger.exists(session, quirks)?,
         schema_exists: ledger.schema_exists(session)?,
@@ -296,6 +317,8 @@ struct PlannedSteps<'a> {
     stagings: &'a [Staging],
     /// The merge of each target into which rows are merged.
     merges: &'a [Option<Merge<'a>>],
+    /// The references to which lookups add members.
+    members: &'a [MemberTable],
     resumes: bool,
     ledger_exists: bool,
     schema_exists: bool,
@@ -335,11 +358,13 @@ impl PlannedSteps<'_> {
                     Step::sketch(staging::drop_statement("<its staging>")).only_if(LEFT),
                 ]
             }
-            BeginStep::CreateStaging => self
-                .stagings
-                .iter()
-                .flat_map(|it| self.staged(it))
-                .collect(),
+            BeginStep::CreateStaging => {
+                let members = self.members.iter().flat_map(|it| self.of_members_table(it));
+                let stagings = self.stagings.iter();
+                members
+                    .chain(stagings.flat_map(|it| self.staged(it)))
+                    .collect()
+            }
             BeginStep::EnterRun if self.resumes => {
                 vec![Step::sketch(ledger.take_over_statement(
                     RUN,
@@ -364,6 +389,16 @@ impl PlannedSteps<'_> {
         }
     }
 
+    /// The table that keeps the members of a reference until the publish.
+    fn of_members_table(&self, members: &MemberTable) -> Vec<Step> {
+        let create = Step::statement(members.create_statement());
+        let drop = Step::statement(members.remove_statement());
+        match self.resumes {
+            false => vec![drop.only_if("such a table is left over"), create],
+            true => vec![create.only_if("it does not exist")],
+        }
+    }
+
     fn staged(&self, staging: &Staging) -> Vec<Step> {
         let create = Step::statement(staging.create_staging_statement());
         let drop = Step::statement(staging.remove_statement());
@@ -385,15 +420,26 @@ impl PlannedSteps<'_> {
     fn of_unit(&self, staging: &Staging) -> Vec<Step> {
         let ledger = self.ledger();
         let step = |step| match step {
-            UnitStep::Begin => Step::statement("BEGIN"),
-            UnitStep::HoldFence => Step::sketch(ledger.fence_statement(self.shared.quirks, RUN)),
-            UnitStep::RecordUnit => Step::sketch(ledger.enter_unit_statement("<the unit>")),
-            UnitStep::Commit => Step::statement("COMMIT"),
+            UnitStep::Begin => vec![Step::statement("BEGIN")],
+            UnitStep::HoldFence => {
+                vec![Step::sketch(
+                    ledger.fence_statement(self.shared.quirks, RUN),
+                )]
+            }
+            UnitStep::NumberMembers => {
+                let locks = self.members.iter();
+                let locks = locks.filter_map(MemberTable::lock_writers_statement);
+                locks.map(Step::statement).collect()
+            }
+            UnitStep::KeepMembers => self.members.iter().flat_map(kept_members).collect(),
+            UnitStep::RecordUnit => vec![Step::sketch(ledger.enter_unit_statement("<the unit>"))],
+            UnitStep::Commit => vec![Step::statement("COMMIT")],
         };
+        let adds_members = !self.members.is_empty();
         let rows = Step::other(format!("send the rows to {}", staging.name.table));
-        let begin = UNIT_BEGIN.into_iter().map(step).chain([rows]);
+        let begin = unit_begin(adds_members).flat_map(step).chain([rows]);
         begin
-            .chain(unit_end(self.shared.quirks).map(step))
+            .chain(unit_end(self.shared.quirks, adds_members).flat_map(step))
             .collect()
     }
 
@@ -408,6 +454,10 @@ impl PlannedSteps<'_> {
                 .collect(),
             SwitchStep::Begin => vec![Step::statement("BEGIN")],
             SwitchStep::HoldFence => vec![Step::sketch(ledger.fence_statement(quirks, RUN))],
+            SwitchStep::AddMembers => {
+                let members = self.members.iter();
+                members.flat_map(|it| self.of_added(it)).collect()
+            }
             SwitchStep::PreSql => stagings
                 .flat_map(|staging| self.of_user(&staging.plan.pre_sql))
                 .collect(),
@@ -439,6 +489,17 @@ impl PlannedSteps<'_> {
             SwitchStep::ClearStaging => vec![Step::sketch(ledger.clear_statement(RUN))],
             SwitchStep::Commit => vec![Step::statement("COMMIT")],
         }
+    }
+
+    fn of_added(&self, members: &MemberTable) -> Vec<Step> {
+        const OTHERS: &str = "others have added a member with the same key";
+        let add = members.add_statement(self.stagings);
+        let replace = members.replace_statements(self.stagings).into_iter();
+        let replace = replace.map(|sql| Step::statement(sql).only_if(OTHERS));
+        let add = add.into_iter().map(Step::statement);
+        add.chain(replace)
+            .chain([Step::statement(members.remove_statement())])
+            .collect()
     }
 
     fn of_user(&self, texts: &[String]) -> Vec<Step> {
@@ -510,4 +571,13 @@ impl PlannedSteps<'_> {
             }
         }
     }
+}
+
+/// The steps that keep the members of a reference in the transaction of a unit.
+fn kept_members(members: &MemberTable) -> Vec<Step> {
+    const NEW: &str = "its rows have new members";
+    let raise = members.raise_sequence_statements("<the highest number>");
+    let raise = raise.into_iter().map(|sql| Step::sketch(sql).only_if(NEW));
+    let send = Step::other(format!("send the members to {}", members.sql)).only_if(NEW);
+    raise.chain([send]).collect()
 }

@@ -13,6 +13,7 @@ use inrush_destination::{
 use crate::adapt::Adapter;
 use crate::careful::Trial;
 use crate::ingest::Ingest;
+use crate::members::Kept;
 use crate::run::AdbcRun;
 use crate::session::AdbcSession;
 use crate::staging::Staging;
@@ -24,6 +25,8 @@ pub struct Stream<'a> {
     // This field comes before the session, because an open ingest must end before its connection does.
     unit: Option<OpenUnit>,
     session: AdbcSession,
+    /// The members that the open transaction keeps.
+    kept: Kept,
 }
 
 /// A unit that is being written.
@@ -47,6 +50,7 @@ impl<'a> Stream<'a> {
             run,
             unit: None,
             session,
+            kept: Kept::new(),
         }
     }
 
@@ -92,6 +96,11 @@ impl<'a> Stream<'a> {
         match step {
             UnitStep::Begin => session.begin(),
             UnitStep::HoldFence => ledger.fence(session, shared.quirks, run),
+            UnitStep::NumberMembers => self.run.members.begin_unit(session),
+            UnitStep::KeepMembers => {
+                self.kept = self.run.members.keep(session)?;
+                Ok(())
+            }
             UnitStep::RecordUnit => {
                 let record = record.expect("a transaction ends with its record");
                 ledger.enter_unit(session, run.run_id, record)
@@ -155,7 +164,7 @@ impl UnitStream for Stream<'_> {
         );
         let shared = &self.run.shared;
         let staging = self.staging(target);
-        for step in steps::UNIT_BEGIN {
+        for step in steps::unit_begin(!self.run.members.is_empty()) {
             self.perform(step, None)?;
         }
         let ways = staging.carried.iter().map(|carried| carried.way).collect();
@@ -225,9 +234,12 @@ impl UnitStream for Stream<'_> {
                 sent: record.rows_loaded,
             });
         }
-        for step in steps::unit_end(self.run.shared.quirks) {
+        let members = &self.run.members;
+        for step in steps::unit_end(self.run.shared.quirks, !members.is_empty()) {
             self.perform(step, Some(record))?;
         }
+        members.committed(&std::mem::take(&mut self.kept));
+        members.end_unit();
         self.unit = None;
         Ok(counted)
     }
@@ -235,6 +247,8 @@ impl UnitStream for Stream<'_> {
     fn abort(&mut self) -> Result<()> {
         // Dropping an open ingest discards its rows.
         self.unit = None;
+        self.kept.clear();
+        self.run.members.end_unit();
         self.session.rollback()
     }
 }

@@ -286,6 +286,7 @@ impl TakeOut<'_> {
             partition_by: self.generation.partitioned_by.clone(),
             bounds: Vec::new(),
             merge: None,
+            members: Vec::new(),
             shape: String::new(),
             pre_sql: Vec::new(),
             post_sql: Vec::new(),

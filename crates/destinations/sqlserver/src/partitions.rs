@@ -294,6 +294,7 @@ mod tests {
             bounds: bounds.iter().map(ToString::to_string).collect(),
             replaced: ReplacedRows::default(),
             merge: None,
+            members: Vec::new(),
             shape: String::new(),
             pre_sql: Vec::new(),
             post_sql: Vec::new(),

@@ -302,6 +302,7 @@ mod tests {
             bounds: Vec::new(),
             replaced: ReplacedRows::default(),
             merge: None,
+            members: Vec::new(),
             shape: "shape".to_owned(),
             pre_sql: Vec::new(),
             post_sql: Vec::new(),

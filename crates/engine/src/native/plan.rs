@@ -82,6 +82,7 @@ pub mod since {
 /// The steps that rows pass before they are loaded.
 pub mod steps {
     pub use crate::plan::steps::{
-        AskedSteps, BoundSteps, DerivedTarget, MemberKey, MemberNumbers, Members, StepPlan,
+        AskedMembers, AskedSteps, BoundSteps, DerivedTarget, MemberKey, MemberNumbers, Members,
+        StepPlan,
     };
 }

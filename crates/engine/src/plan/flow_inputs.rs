@@ -91,6 +91,8 @@ pub struct FlowAsked<'a> {
     pub filled: Option<&'a [String]>,
     /// What earlier runs have loaded, for a flow with `since`.
     pub since: Option<&'a SinceAsked>,
+    /// It is the reference of a lookup: all of its rows are read while the plan is made. Its `connection` is that of the target.
+    pub is_reference: bool,
 }
 
 /// The examined inputs of a flow.

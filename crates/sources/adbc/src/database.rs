@@ -1,4 +1,5 @@
-//! Opens a database for reading, and never creates one.
+//! Opens a database for reading, and never creates one. A file of DuckDB that the destination has open is read by further
+//! connections to the same instance.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -13,6 +14,8 @@ use adbc_core::error::{Error as AdbcError, Result as AdbcResult};
 use adbc_core::options::{OptionDatabase, OptionValue};
 use adbc_core::{Database as _, Driver as _};
 use adbc_driver_manager::{ManagedDatabase, ManagedDriver};
+use inrush_adbcclient::duckdb::connection::Link;
+use inrush_adbcclient::duckdb::database::{Instance, instance_of};
 use inrush_adbcclient::secrets::Secrets;
 use inrush_adbcclient::{driver_library, duckdb_file, vendor_of};
 use inrush_destination::Address;
@@ -53,7 +56,14 @@ pub struct Database {
     /// Its file, if it is one.
     file: Option<PathBuf>,
     secrets: Secrets,
-    database: ManagedDatabase,
+    opened: Opened,
+}
+
+enum Opened {
+    /// By a driver.
+    Driver(ManagedDatabase),
+    /// A file of DuckDB that the destination has open.
+    DuckDb(Arc<Instance>),
 }
 
 impl fmt::Debug for Database {
@@ -106,6 +116,19 @@ impl Database {
         } = opening(address)?;
         let secrets = Secrets::of(address.options);
         let duckdb_file = file.as_deref().filter(|_| is_duckdb);
+        if let Some(file) = duckdb_file
+            && let Some(instance) = instance_of(file)
+        {
+            return Ok(Database {
+                vendor: Vendor::DuckDb,
+                described: format!("DuckDB {}, {}", instance.version(), place.display()),
+                identity: vec!["DuckDB".to_owned(), absolute(file).display().to_string()],
+                has_partitions,
+                file: Some(file.to_owned()),
+                secrets,
+                opened: Opened::DuckDb(instance),
+            });
+        }
         let guard = match duckdb_file {
             Some(file) => {
                 let guard = duckdb_file::opening();
@@ -156,13 +179,16 @@ impl Database {
             has_partitions,
             file,
             secrets,
-            database,
+            opened: Opened::Driver(database),
         })
     }
 
     /// Opens another connection.
     pub fn connect(&self) -> AdbcResult<Session> {
-        self.database.new_connection().map(Session)
+        match &self.opened {
+            Opened::Driver(database) => database.new_connection().map(Session::Driver),
+            Opened::DuckDb(instance) => Link::open(Arc::clone(instance)).map(Session::DuckDb),
+        }
     }
 
     /// The error of a statement, without secrets.

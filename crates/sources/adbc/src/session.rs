@@ -1,5 +1,7 @@
 //! A connection, and the questions that opening a source asks of it.
 
+use std::sync::Arc;
+
 use adbc_core::error::{Error as AdbcError, Result as AdbcResult, Status};
 use adbc_core::options::{OptionConnection, OptionValue};
 use adbc_core::{
@@ -9,9 +11,15 @@ use adbc_driver_manager::{ManagedConnection, ManagedStatement};
 use arrow_array::RecordBatchReader;
 use arrow_schema::SchemaRef;
 use inrush_adbcclient::answer;
+use inrush_adbcclient::duckdb::connection::Link;
 
 /// A connection that reads.
-pub struct Session(pub ManagedConnection);
+pub enum Session {
+    /// Of a driver.
+    Driver(ManagedConnection),
+    /// To a file of DuckDB that the destination has open.
+    DuckDb(Arc<Link>),
+}
 
 /// The rows of a statement, or of a partition of its result, as they come.
 pub struct Answer {
@@ -25,6 +33,7 @@ enum Origin {
     Statement(ManagedStatement),
     /// A partition is read by the connection itself.
     Connection(ManagedConnection),
+    DuckDb(Arc<Link>),
 }
 
 impl Answer {
@@ -33,6 +42,7 @@ impl Answer {
         match &self.origin {
             Origin::Statement(statement) => statement.get_cancel_handle(),
             Origin::Connection(connection) => connection.get_cancel_handle(),
+            Origin::DuckDb(link) => link.cancel_handle(),
         }
     }
 }
@@ -40,29 +50,50 @@ impl Answer {
 impl Session {
     /// Begins a transaction that lasts as long as the session. Not every driver has transactions.
     pub fn begin(&mut self) -> AdbcResult<()> {
-        let off = OptionValue::from(false);
-        self.0.set_option(OptionConnection::AutoCommit, off)
+        match self {
+            Session::Driver(connection) => {
+                let off = OptionValue::from(false);
+                connection.set_option(OptionConnection::AutoCommit, off)
+            }
+            Session::DuckDb(link) => link.query("BEGIN TRANSACTION").map(drop),
+        }
     }
 
     /// Runs a statement without rows.
     pub fn run(&mut self, sql: &str) -> AdbcResult<()> {
-        let mut statement = self.0.new_statement()?;
-        statement.set_sql_query(sql)?;
-        statement.execute_update().map(drop)
+        match self {
+            Session::Driver(connection) => {
+                let mut statement = connection.new_statement()?;
+                statement.set_sql_query(sql)?;
+                statement.execute_update().map(drop)
+            }
+            Session::DuckDb(link) => link.query(sql).map(drop),
+        }
     }
 
     /// Runs a query whose rows are read one batch at a time.
     pub fn read(&mut self, sql: &str) -> AdbcResult<Answer> {
-        let mut statement = self.0.new_statement()?;
-        statement.set_sql_query(sql)?;
-        let batches = statement.execute()?;
-        let origin = Origin::Statement(statement);
-        Ok(Answer { batches, origin })
+        match self {
+            Session::Driver(connection) => {
+                let mut statement = connection.new_statement()?;
+                statement.set_sql_query(sql)?;
+                let batches = statement.execute()?;
+                let origin = Origin::Statement(statement);
+                Ok(Answer { batches, origin })
+            }
+            Session::DuckDb(link) => Ok(Answer {
+                batches: Box::new(link.query(sql)?.into_reader()?),
+                origin: Origin::DuckDb(Arc::clone(link)),
+            }),
+        }
     }
 
     /// Runs a query whose result any connection reads, in the partitions that the driver offers. `None` if it offers none.
     pub fn partitions(&mut self, sql: &str) -> AdbcResult<Option<PartitionedResult>> {
-        let mut statement = self.0.new_statement()?;
+        let Session::Driver(connection) = self else {
+            return Ok(None);
+        };
+        let mut statement = connection.new_statement()?;
         statement.set_sql_query(sql)?;
         // An error of the query itself comes again when it is read as a whole.
         Ok(statement.execute_partitions().ok())
@@ -70,8 +101,14 @@ impl Session {
 
     /// Reads a partition of a result.
     pub fn read_partition(&mut self, partition: &[u8]) -> AdbcResult<Answer> {
-        let batches = self.0.read_partition(partition)?;
-        let origin = Origin::Connection(self.0.clone());
+        let Session::Driver(connection) = self else {
+            return Err(AdbcError::with_message_and_status(
+                "a file of DuckDB has no partitions",
+                Status::NotImplemented,
+            ));
+        };
+        let batches = connection.read_partition(partition)?;
+        let origin = Origin::Connection(connection.clone());
         Ok(Answer { batches, origin })
     }
 

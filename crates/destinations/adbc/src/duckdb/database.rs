@@ -28,6 +28,11 @@ impl AdbcDatabase for DuckDb {
         Ok(("duckdb".to_owned(), self.0.version()))
     }
 
+    /// Sources find the instance of the file.
+    fn is_shared(&self) -> bool {
+        true
+    }
+
     fn connect(&self, _interrupt: &Arc<Interrupt>) -> AdbcResult<Box<dyn AdbcConnection>> {
         Ok(Box::new(DuckDbConnection(Link::open(self.0.clone())?)))
     }

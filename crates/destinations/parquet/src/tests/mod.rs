@@ -187,6 +187,7 @@ fn plan(
         partition_by: Vec::new(),
         bounds: Vec::new(),
         merge: None,
+        members: Vec::new(),
         shape: "shape".to_owned(),
         pre_sql: Vec::new(),
         post_sql: Vec::new(),

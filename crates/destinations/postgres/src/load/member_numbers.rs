@@ -3,7 +3,7 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use inrush_engine::native::plan::steps::{MemberKey, MemberNumbers};
+use inrush_engine::native::plan::steps::{AskedMembers, MemberKey, MemberNumbers};
 use inrush_rows::ids::{RunId, RunName};
 use tokio::runtime::Handle;
 
@@ -114,15 +114,7 @@ struct Numbers {
 impl MemberNumbers for Numbers {
     fn numbers(&self, keys: &[MemberKey]) -> Result<Vec<i64>, String> {
         let mut found = vec![0; keys.len()];
-        let in_order = |key: &'_ MemberKey| -> Vec<String> {
-            self.places
-                .iter()
-                .map(|place| key[*place].clone())
-                .collect()
-        };
-        // Sorted in the order of the reference's columns, so that two processes do not wait for each other.
-        let mut ordered: Vec<(Vec<String>, usize)> = keys.iter().map(in_order).zip(0..).collect();
-        ordered.sort();
+        let ordered = AskedMembers::in_order(&self.places, keys);
         let texts: Vec<Vec<&str>> = ordered
             .iter()
             .map(|(key, _)| key.iter().map(String::as_str).collect())

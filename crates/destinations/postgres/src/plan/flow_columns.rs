@@ -90,6 +90,7 @@ impl FlowColumns {
             package: request.package,
             filled: filled.as_deref(),
             since: since.as_ref(),
+            is_reference: false,
         };
         let mut files = request.options.sources.look(&asked, notes)?;
         let key_name = key_name(flow, target);

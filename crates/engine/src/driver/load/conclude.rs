@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use inrush_destination::{Destination, MergedRows, Published};
+use inrush_destination::{AddedMembers, Destination, MergedRows, Published};
 use inrush_rows::cancel::StopReason;
 use tokio::sync::Notify;
 
@@ -15,7 +15,7 @@ use crate::error::Error;
 use crate::fault;
 use crate::pipeline::results::LoadedPieces;
 use crate::plan::UnitPlace;
-use crate::report::{PartitionReport, VersionsReport};
+use crate::report::{MembersReport, PartitionReport, VersionsReport};
 use crate::run::account::CommittedUnits;
 use crate::run::gathering::Gathering;
 use crate::run::steps::SwitchedTarget;
@@ -138,6 +138,18 @@ pub fn switched(
         };
         let target = targets.entry(flow).or_default();
         target.partitions = names.into_iter().map(partition).collect();
+    }
+    for AddedMembers {
+        target,
+        table,
+        added,
+    } in published.members
+    {
+        let members = MembersReport {
+            reference: table,
+            added,
+        };
+        targets.entry(target).or_default().members.push(members);
     }
     for (flow, merged) in published.merged {
         let target = targets.entry(flow).or_default();

@@ -8,6 +8,7 @@
 mod conclude;
 mod kept;
 mod ledger_checks;
+mod members;
 pub mod prepare;
 mod prepared;
 mod reload;

@@ -8,6 +8,7 @@ use inrush_rows::calendar::now_microseconds;
 use inrush_rows::ids::{RunName, UnitKey};
 
 use super::kept::KeptUnits;
+use super::members;
 use super::prepared::ContractRun;
 use crate::driver::OpenDestination;
 use crate::driver::plan::{
@@ -116,6 +117,7 @@ pub async fn prepare(
     if resumed {
         keep(destination, &mut run, &wanted)?;
     }
+    members::serve(&run.plan.flows, run.open.as_ref());
     Ok(Preparation::Run(Box::new(run)))
 }
 

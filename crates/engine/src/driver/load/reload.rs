@@ -10,6 +10,7 @@ use inrush_destination::Destination;
 
 use super::ContractContext;
 use super::conclude::StagedUnits;
+use super::members;
 use super::stream::ContractStream;
 use crate::driver::plan::{UnitAccounts, UnitIndex, each_record};
 use crate::driver_error::DriverError;
@@ -104,6 +105,7 @@ impl Reload<'_> {
             }
         })?;
         run.open.forget(&keys)?;
+        members::forget(flows);
         Ok(committed)
     }
 }

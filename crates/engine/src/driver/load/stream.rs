@@ -12,7 +12,7 @@ use inrush_rows::reject::RejectCode;
 use inrush_source::SourceError;
 use inrush_verdict::Phase;
 
-use super::ContractContext;
+use super::{ContractContext, members};
 use crate::driver::plan::{ContractFlow, RangeUnit};
 use crate::driver::unit_detail;
 use crate::error::Error;
@@ -201,7 +201,9 @@ impl UnitTransaction for RecordTransaction<'_, '_> {
     }
 
     async fn roll_back(&mut self) -> Result<(), Error> {
-        Ok(self.target.stream.borrow_mut().abort()?)
+        let aborted = self.target.stream.borrow_mut().abort();
+        members::forget(&self.target.context.run.plan.flows);
+        Ok(aborted?)
     }
 }
 

@@ -13,6 +13,7 @@ const USED: &[Ability] = &[
     Ability::Upsert,
     Ability::Versions,
     Ability::RejectRefused,
+    Ability::AddMembers,
     Ability::Partitions,
     Ability::Bounds,
     Ability::Routing,

@@ -11,12 +11,13 @@ use inrush_source::Source;
 
 use super::columns::{self, Resolved};
 use super::earlier::{since_marks, since_stopped};
+use super::members;
 use super::merge::AskedMerge;
 use super::units::UnitPlanner;
 use super::{ContractFlow, bounds, refuse};
 use crate::plan::flow_inputs::FlowAsked;
 use crate::plan::identity::description::{self, Description};
-use crate::plan::steps::AskedSteps;
+use crate::plan::steps::{AskedMembers, AskedSteps};
 use crate::plan::{PlanError, PlanOptions, Reading, abilities, expect};
 use crate::verify::{ColumnSums, DriverSums, VerifyPlan};
 
@@ -92,6 +93,7 @@ impl ContractFlowPlanner<'_> {
             package: self.package,
             filled: filled.as_deref(),
             since: since.as_ref(),
+            is_reference: false,
         };
         let mut read = self.options.sources.look(&asked, notes)?;
         if facts.is_none() && !read.primary_key.is_empty() {
@@ -118,6 +120,14 @@ impl ContractFlowPlanner<'_> {
         let merge = merge.map(|merge| merge.plan(&resolved.planned, facts.as_ref()));
         let merge = merge.transpose()?;
         let partition_by = self.partition_by(&name, &resolved, facts.as_ref())?;
+        let asked_members = AskedMembers::of(
+            self.package,
+            self.flow,
+            &name,
+            steps.as_deref(),
+            &partition_by,
+        )?;
+        let members = members::plan(self.destination, &asked_members, &resolved.planned)?;
         let bounds = match takes_new_bounds && (facts.is_none() || has_new_bounds) {
             true => self.bounds(&name, &resolved, &partition_by, &*source)?,
             false => Vec::new(),
@@ -155,6 +165,7 @@ impl ContractFlowPlanner<'_> {
             partition_by,
             bounds,
             merge,
+            members,
             shape: shape.clone().into_text(),
             pre_sql: OneOrMany::statements(&self.flow.pre_sql),
             post_sql: OneOrMany::statements(&self.flow.post_sql),
@@ -200,6 +211,7 @@ impl ContractFlowPlanner<'_> {
             mode: self.flow.mode,
             target,
             facts,
+            members: asked_members,
             nothing_new: read.nothing_new,
             units,
             sums,

@@ -9,6 +9,7 @@ mod bounds;
 mod columns;
 mod earlier;
 mod flow;
+mod members;
 mod merge;
 pub(super) mod print;
 mod refuse;
@@ -40,6 +41,7 @@ use crate::plan::long_units::share_among;
 use crate::plan::memory::LoadMemory;
 use crate::plan::outputs;
 use crate::plan::since::{self, NothingNew};
+use crate::plan::steps::AskedMembers;
 use crate::plan::{MemoryBound, PlanError, PlanOptions, PlannedFlow, Reading, UnitPlace, identity};
 use crate::report::ServerReport;
 use crate::run::plan::{PlanFacts, RunPlan};
@@ -87,6 +89,8 @@ pub struct ContractFlow {
     pub target: TargetPlan,
     /// The target before the run, if it exists.
     pub facts: Option<TargetFacts>,
+    /// The members that its lookups add, in the order of the target's.
+    pub members: Vec<AskedMembers>,
     /// Why it has nothing to load, for a flow with `since`.
     pub nothing_new: Option<NothingNew>,
     /// The load units.
@@ -229,6 +233,7 @@ pub async fn build(
         };
         flows.extend(options.or_note(planner.plan(&mut notes))?);
     }
+    members::refuse_targets(&flows)?;
     let wanted = match abilities.streams {
         Streams::One => 1,
         Streams::Many => package
@@ -267,7 +272,7 @@ pub async fn build(
         library_bytes: match abilities.own_memory {
             OwnMemory::Limited { library_bytes, .. } => library_bytes,
             OwnMemory::None | OwnMemory::Unknown => 0,
-        },
+        } + members::bytes(&flows),
         file_bytes: FILE_BYTES,
         is_resumed: matches!(earlier, ContractEarlier::Stopped { .. }),
     };

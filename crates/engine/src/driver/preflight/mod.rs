@@ -53,6 +53,9 @@ pub fn preflight(
     let Some(plan) = planned else {
         return Ok(());
     };
+    for asked in plan.flows.iter().flat_map(|flow| &flow.members) {
+        asked.members.rehearse();
+    }
     report.destination.clone_from(&plan.destination);
     report.streams = plan.streams;
     report

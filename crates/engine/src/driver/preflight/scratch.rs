@@ -97,6 +97,7 @@ impl<'a> Scratch<'a> {
             name: destination.target_name(None, &planned.name.name)?,
             mode: WriteMode::Create,
             merge: None,
+            members: Vec::new(),
             pre_sql: Vec::new(),
             post_sql: Vec::new(),
             ..planned.clone()

@@ -84,6 +84,7 @@ impl<'a> AskedSteps<'a> {
             let reading = ReadReference {
                 package,
                 flow_name,
+                connection: package.connection_of(flow).ok(),
                 step: at,
                 evaluator: &evaluator,
                 options,

@@ -9,6 +9,7 @@ mod asked;
 mod bound;
 mod distinct;
 mod faults;
+mod members;
 mod print;
 mod reference;
 
@@ -22,6 +23,7 @@ use inrush_transform::stages::{Staged, StagedStep};
 pub use asked::{AskedSteps, DerivedTarget};
 pub use bound::BoundSteps;
 pub use inrush_transform::lookup::{MemberKey, MemberNumbers, Members};
+pub use members::AskedMembers;
 pub use print::lines;
 
 use super::identity::description::Description;

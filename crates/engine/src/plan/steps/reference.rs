@@ -5,7 +5,8 @@ use std::sync::Arc;
 use arrow_array::{ArrayRef, RecordBatch};
 use inrush_convert::{Converter, RunStamp};
 use inrush_package::{
-    BoundValue, Fold, LookupSource, Package, REFERENCE_BYTES_MAX, Step, Unmatched, UnmatchedWord,
+    BoundValue, Flow, Fold, LookupSource, Package, REFERENCE_BYTES_MAX, Step, Unmatched,
+    UnmatchedWord,
 };
 use inrush_rows::chunk::{Chunk, RowNumbers};
 use inrush_rows::column::Column;
@@ -41,6 +42,8 @@ pub struct ReadReference<'a> {
     pub package: &'a Package,
     /// The flow's name.
     pub flow_name: &'a str,
+    /// The connection of its target, if it is known.
+    pub connection: Option<&'a str>,
     /// The index of the step.
     pub step: usize,
     /// Keeps the reference for the next plan of the run.
@@ -157,7 +160,10 @@ impl ReadReference<'_> {
             }
         }
         let flow_name = format!("step {} of {}", self.step + 1, self.flow_name);
-        let flow = source.flow(&flow_name, asked_for);
+        let flow = Flow {
+            connection: self.connection.map(str::to_owned),
+            ..source.flow(&flow_name, asked_for)
+        };
         // Everything that is read from a connection is opened at one snapshot, so the reference is added to the package.
         let mut package = self.package.clone();
         package.flows.push(flow.clone());
@@ -168,6 +174,7 @@ impl ReadReference<'_> {
             package: &package,
             filled: None,
             since: None,
+            is_reference: true,
         };
         let mut notes = Vec::new();
         let mut inputs = self.options.sources.look(&asked, &mut notes)?;

@@ -4,12 +4,10 @@
 mod of_switch;
 mod table_facts;
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use inrush_engine::native::plan::steps::{Members, StepPlan};
+use inrush_engine::native::plan::steps::{AskedMembers, Members, StepPlan};
 use inrush_engine::plan::PlanError;
-use inrush_package::{Step, TableName};
 use inrush_rows::suggest::listed;
 
 pub use self::of_switch::of_switch;
@@ -101,45 +99,27 @@ pub async fn plan(
     resolved: &ResolvedColumns,
     key_name: Option<&str>,
 ) -> Result<Vec<MembersPlan>, PlanFailure> {
-    let mut found = Vec::new();
-    for (at, step) in request.flow.steps.iter().enumerate() {
-        if !step.adds_members() {
-            continue;
-        }
-        let planner = Planner {
-            request,
-            target,
-            step,
-            at,
-        };
-        let members = steps.and_then(|steps| steps.members(at));
-        let members = members.expect("a step that adds members has them in its plan");
-        let planned = planner.plan(resolved, steps, key_name, members);
-        found.push(planned.await?);
+    let partition_by: Vec<String> = key_name.map(str::to_owned).into_iter().collect();
+    let (package, flow) = (request.package, request.flow);
+    let asked = AskedMembers::of(package, flow, &target.flow_name, steps, &partition_by)?;
+    let mut found = Vec::with_capacity(asked.len());
+    for asked in asked {
+        found.push(Planner { request, asked }.plan(resolved).await?);
     }
     Ok(found)
 }
 
 struct Planner<'a> {
     request: &'a FlowRequest<'a>,
-    target: &'a FlowTarget<'a>,
-    step: &'a Step,
-    at: usize,
+    asked: AskedMembers,
 }
 
 impl Planner<'_> {
     fn refused(&self, what: &str, hint: impl Into<String>) -> PlanFailure {
-        let what = format!("step {}, unmatched = \"add\": {what}", self.at + 1);
-        self.target.mismatch(what, hint).into()
+        self.asked.refusal(what, &hint.into()).into()
     }
 
-    async fn plan(
-        &self,
-        resolved: &ResolvedColumns,
-        steps: Option<&StepPlan>,
-        key_name: Option<&str>,
-        members: &Arc<Members>,
-    ) -> Result<MembersPlan, PlanFailure> {
+    async fn plan(&self, resolved: &ResolvedColumns) -> Result<MembersPlan, PlanFailure> {
         if let Some(commit) = self.request.straight() {
             return Err(self.refused(
                 &format!(
@@ -149,76 +129,30 @@ impl Planner<'_> {
                 format!("leave {} out", commit.setting()),
             ));
         }
-        let table = self.table().await?;
-        let Some(taken) = self.step.take.iter().flatten().next() else {
-            return Err(self.refused("it takes no column", "take the identity column"));
+        let AskedMembers {
+            step,
+            table,
+            key,
+            places,
+            number,
+            own,
+            members,
+            ..
+        } = &self.asked;
+        let schema = match &table.schema {
+            Some(schema) => schema.clone(),
+            None => catalog::default_schema(self.request.session, &table.name).await?,
         };
-        let (own, number) = (taken.0.as_str(), taken.1.as_str());
-        self.refuse_later_uses(own, steps, key_name)?;
         let column = self.loaded(own, resolved)?;
-        let on: BTreeMap<&String, &String> = self.step.on.iter().flatten().collect();
-        let mut key: Vec<(usize, &String)> = on.into_values().enumerate().collect();
-        key.sort_by_key(|(_, name)| *name);
-        let names: Vec<String> = key.iter().map(|(_, name)| (*name).clone()).collect();
         Ok(MembersPlan {
-            step: self.at,
-            reference: self.reference(&table, &names, number).await?,
-            places: key.into_iter().map(|(place, _)| place).collect(),
+            step: *step,
+            reference: self
+                .reference(&(schema, table.name.clone()), key, number)
+                .await?,
+            places: places.clone(),
             column,
             members: Arc::clone(members),
         })
-    }
-
-    /// Schema and name of the reference, which must be in the database of the target and no target itself.
-    async fn table(&self) -> Result<(String, String), PlanFailure> {
-        let package = self.request.package;
-        let lookup = self.step.lookup.as_deref();
-        let connection = lookup.and_then(|lookup| lookup.connection.as_deref());
-        let own = package.connection_of(self.request.flow).ok();
-        let url = |name: Option<&str>| Some(package.connections.get(name?)?.url.trim());
-        let (Some(connection), Some(table)) = (connection, lookup.and_then(|it| it.table.as_ref()))
-        else {
-            return Err(self.refused(
-                "the reference is not a table of a connection",
-                "name a table of the target's database",
-            ));
-        };
-        if url(Some(connection)) != url(own) {
-            return Err(self.refused(
-                &format!(
-                    "the reference is read from `{connection}`, and members are added in the transaction of the target, which \
-                     is in `{}`",
-                    own.unwrap_or("another database")
-                ),
-                "use unmatched = \"reject\", or a reference in the database of the target",
-            ));
-        }
-        let name = TableName::parse(table).map_err(|kind| {
-            self.refused(&kind.to_string(), "write the reference as `schema.table`")
-        })?;
-        let schema = match name.schema {
-            Some(schema) => schema,
-            None => catalog::default_schema(self.request.session, &name.name).await?,
-        };
-        Ok((schema, name.name))
-    }
-
-    /// A number may be replaced by that of the same member before the rows are switched in, so nothing may depend on it.
-    fn refuse_later_uses(
-        &self,
-        own: &str,
-        steps: Option<&StepPlan>,
-        key_name: Option<&str>,
-    ) -> Result<(), PlanFailure> {
-        let hint = "the number of a member is known for certain only when the rows are switched in: use it only as a column of \
-                    the target";
-        if key_name == Some(own) {
-            return Err(self.refused(&format!("`{own}` is the partition key of the target"), hint));
-        }
-        match steps.and_then(|steps| steps.step_that_names(own, self.at + 1)) {
-            None => Ok(()),
-            Some(step) => Err(self.refused(&format!("step {} uses `{own}`", step + 1), hint)),
-        }
     }
 
     /// The column of the target that has the numbers.

@@ -1,0 +1,58 @@
+//! Members that the lookups of a flow add to their reference (`unmatched = "add"`).
+//!
+//! A row whose key the reference lacks gets the number of a new member while it passes the steps, and the member is added to
+//! the reference when the rows are published. So a number stands for one key in all streams and attempts of a run, and for
+//! no row of the reference.
+//!
+//! 1. [`OpenRun::member_numbers`](crate::OpenRun::member_numbers) gives the numbers.
+//! 2. [`UnitStream::commit`](crate::UnitStream::commit) keeps the keys of all numbers that its rows may have, in the same
+//!    transaction: a run that is killed finds them again.
+//! 3. [`OpenRun::publish`](crate::OpenRun::publish) adds the members that a staged row has. If the reference has one of the keys
+//!    meanwhile, the number of that row replaces the member's in the staged rows.
+
+use serde::{Deserialize, Serialize};
+
+use crate::error::Result;
+use crate::target::TargetName;
+
+/// The most bytes of keys and numbers that a destination keeps in memory for a run. A run with more new members ends.
+pub const MEMBERS_BYTES_MAX: u64 = 64 << 20;
+
+/// A table of the destination to which a lookup of a flow adds members.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct MembersPlan {
+    /// The table.
+    pub table: TargetName,
+    /// The columns of its key, in the order of their names.
+    pub key: Vec<String>,
+    /// The column with the number of a row.
+    pub number: String,
+    /// The filled column of the target that has the numbers; `None` if they are not loaded.
+    pub column: Option<String>,
+}
+
+impl MembersPlan {
+    /// True if both add members to the same table by the same columns.
+    pub fn is_same_reference(&self, other: &MembersPlan) -> bool {
+        self.table == other.table && self.key == other.key && self.number == other.number
+    }
+}
+
+/// Gives the numbers of members.
+pub trait MemberNumbers: Send + Sync {
+    /// The numbers of members with these keys, which are sorted and different: texts in the order of [`MembersPlan::key`].
+    /// `target` is the index of the target, and `members` that in its [`members`](crate::TargetPlan::members). Called while a
+    /// unit of the target is open. A number holds until a unit is [aborted](crate::UnitStream::abort); then the caller asks again.
+    fn numbers(&self, target: usize, members: usize, keys: &[Vec<String>]) -> Result<Vec<i64>>;
+}
+
+/// Members that a publish has added to a table.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AddedMembers {
+    /// The index of the first target whose lookups add them.
+    pub target: usize,
+    /// The table, as [`TargetName::sql`](crate::TargetName::sql).
+    pub table: String,
+    /// Rows that were added to it.
+    pub added: u64,
+}

@@ -1,0 +1,62 @@
+//! The numbers of members that lookups add: the destination gives them, and the lookups of all streams keep them.
+
+use std::sync::Arc;
+
+use inrush_destination::OpenRun;
+
+use crate::driver::plan::ContractFlow;
+use crate::plan::steps::{AskedMembers, MemberKey, MemberNumbers};
+
+/// From now on the lookups of these flows get the numbers of members from the destination.
+pub fn serve(flows: &[ContractFlow], open: &dyn OpenRun) {
+    let asked = flows.iter().enumerate().flat_map(|(target, flow)| {
+        let members = flow.members.iter().enumerate();
+        members.map(move |(at, members)| (target, at, members))
+    });
+    for (target, at, asked) in asked {
+        let Some(source) = open.member_numbers() else {
+            continue;
+        };
+        asked.members.give(Arc::new(Numbers {
+            source,
+            target,
+            at,
+            places: asked.places.clone(),
+        }));
+    }
+}
+
+/// The lookups of these flows ask again: a transaction with new members was rolled back, or others have added some of them.
+pub fn forget(flows: &[ContractFlow]) {
+    for asked in flows.iter().flat_map(|flow| &flow.members) {
+        asked.members.forget();
+    }
+}
+
+/// The numbers of one reference's members.
+struct Numbers {
+    source: Arc<dyn inrush_destination::MemberNumbers>,
+    /// The index of the target, and that of the reference among its own.
+    target: usize,
+    at: usize,
+    places: Vec<usize>,
+}
+
+impl MemberNumbers for Numbers {
+    fn numbers(&self, keys: &[MemberKey]) -> Result<Vec<i64>, String> {
+        let (ordered, at): (Vec<MemberKey>, Vec<usize>) =
+            AskedMembers::in_order(&self.places, keys)
+                .into_iter()
+                .unzip();
+        let numbers = self.source.numbers(self.target, self.at, &ordered);
+        let numbers = numbers.map_err(|error| match error.hint() {
+            Some(hint) => format!("{error}; {hint}"),
+            None => error.to_string(),
+        })?;
+        let mut found = vec![0; keys.len()];
+        for (at, number) in at.into_iter().zip(numbers) {
+            found[at] = number;
+        }
+        Ok(found)
+    }
+}
