@@ -341,7 +341,7 @@ def test_a_reference_is_no_target_of_the_same_run(
 
 
 def test_a_reference_elsewhere_is_refused(inrush: Inrush, newest_database: Database) -> None:
-    """A file, another database, and a target that is not in PostgreSQL get no members."""
+    """A file, another database, and a reference beside a target in DuckDB get no members."""
     newest_database.execute(CUSTOMERS)
     newest_database.execute(TARGET)
     write_rows(inrush, 1, 10, 10)
@@ -364,7 +364,7 @@ def test_a_reference_elsewhere_is_refused(inrush: Inrush, newest_database: Datab
     text = package(f"duckdb:///{inrush.folder}/target.duckdb", rows + adding(connection="other"))
     text += f'\n[connections.other]\nurl = "{newest_database.url}"\n'
     outcome = inrush("check", inrush.write("package.toml", text))
-    outcome.expect(USAGE, "this destination cannot add members to the reference of a lookup")
+    outcome.expect(USAGE, "the reference is read from `other`, and members are added in the")
 
 
 def test_a_role_without_the_right_to_insert_is_told(
