@@ -462,7 +462,8 @@ def _(scene: Scene) -> None:
 def _(scene: Scene) -> None:
     scene.place.execute("CREATE TABLE t (id integer, note integer)")
     scene.inrush("run", scene.asking("add members")).expect(CLEAN)
-    assert scene.rows == [("1", "1"), ("2", "2"), ("3", "2")]
+    numbers = scene.place.rows("t", ("integer", "integer"))
+    assert numbers == [("1", "1"), ("2", "2"), ("3", "2")]
     assert scene.place.query("SELECT number, no FROM numbers ORDER BY 1") == [(1, 10), (2, 20)]
 
 
