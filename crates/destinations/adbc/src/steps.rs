@@ -256,7 +256,7 @@ pub fn of_run(
     let plans: Vec<&TargetPlan> = request.targets.iter().map(|target| target.plan).collect();
     let members = MemberTable::all(session, quirks, &plans, &|at, _| {
         let name = format!("members_<{}>", at + 1);
-        (None, name.clone(), ledger.table(&name))
+        (None, ledger.name_of(&name).1, ledger.table(&name))
     })?;
     let planned = PlannedSteps {
         shared,
@@ -578,6 +578,6 @@ fn kept_members(members: &MemberTable) -> Vec<Step> {
     const NEW: &str = "its rows have new members";
     let raise = members.raise_sequence_statements("<the highest number>");
     let raise = raise.into_iter().map(|sql| Step::sketch(sql).only_if(NEW));
-    let send = Step::other(format!("send the members to {}", members.sql)).only_if(NEW);
+    let send = Step::other(format!("send the rows to {}", members.stored.1)).only_if(NEW);
     raise.chain([send]).collect()
 }
