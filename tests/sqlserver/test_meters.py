@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 
-from harness.command import CLEAN
+from harness.command import CLEAN, Inrush
 from harness.packages import flow, package
+from sqlserver.double import Double
 from sqlserver.double.storage import File
 from sqlserver.loads import COLUMNS, Loads
 
@@ -123,3 +124,53 @@ def test_babelfish_is_not_sampled(loads: Loads) -> None:
     report = loads().expect(CLEAN).report
     assert "server" not in report["measurements"]
     assert not any("dm_exec_requests" in batch for batch in loads.double.batches)
+
+
+def copied(double: Double, *words: str) -> tuple[str, ...]:
+    """Return the words of a copy of the table by one stream."""
+    there = ("copy", "--from", double.url, "--table", "t", "--to", "duckdb:x.duckdb")
+    return (*there, "--streams", "1", *words)
+
+
+# What the reading session waits for, the cause of the verdict, and what its evidence names.
+OF_SOURCE = {
+    "PAGEIOLATCH_SH": ("source_database_disk", "Buffer IO:PAGEIOLATCH_SH"),
+    "SOS_WORK_DISPATCHER": ("source_read", "SOS_WORK_DISPATCHER"),
+    None: ("source_database_cpu", "the source's backends computed"),
+}
+
+
+@pytest.mark.parametrize("wait_type", OF_SOURCE)
+def test_the_verdict_names_what_a_source_waits_for(
+    inrush: Inrush, double: Double, wait_type: str | None
+) -> None:
+    session = double.session()
+    session.execute("CREATE TABLE t (id int NOT NULL, note nvarchar(9) NULL)")
+    session.execute("INSERT INTO t VALUES (1, N'a'), (2, N'b')")
+    session.close()
+    double.read_seconds = SECONDS
+    double.database.wait_type = wait_type
+    report = inrush(*copied(double)).expect(CLEAN).report
+    cause, words = OF_SOURCE[wait_type]
+    verdict = report["verdict"]
+    found, evidence = _verdict(report)
+    assert (found, words in f"{evidence}; {verdict['line']}") == (cause, True), verdict
+    (stream,) = report["measurements"]["streams"]
+    assert stream["source_backend"]["process_id"] > 50
+
+
+def test_a_source_that_waits_for_the_load(inrush: Inrush, double: Double) -> None:
+    """A session that waits until its rows are taken holds nothing back."""
+    session = double.session()
+    session.execute("CREATE TABLE t (id int NOT NULL, note nvarchar(4000) NULL)")
+    session.insert("t", [[number, "x" * 4_000] for number in range(3_000)])
+    session.close()
+    report = inrush(*copied(double, "--max-rate", "4MB")).expect(CLEAN).report
+    shares = {one["cause"]: one["share"] for one in report["verdict"]["causes"]}
+    for cause in ("source_database_cpu", "source_database_disk", "source_database_network"):
+        assert shares.get(cause, 0) < 0.2, shares
+    (stream,) = report["measurements"]["streams"]
+    seen = stream["source_backend"]
+    waits = [one for one in seen["samples"] if one["state"] == "client"]
+    assert sum(one["samples"] for one in waits) >= 5, seen
+    assert "Network IO:ASYNC_NETWORK_IO" in dict(seen["events"]), seen

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import enum
 import itertools
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -33,6 +34,13 @@ class Result:
     awaits_rows: bool = False
 
 
+class Answering(enum.Enum):
+    """What a session does with a batch."""
+
+    WORKS = enum.auto()
+    SENDS = enum.auto()
+
+
 class SessionBase:
     """The state of a session. `look` raises if its client wants it to end."""
 
@@ -42,6 +50,8 @@ class SessionBase:
         database.sessions[self.number] = self
         # The wait type and the owner of a lock that it waits for, while it waits.
         self.wait: tuple[str, Callable[[], set[Any]]] | None = None
+        # What it does with a batch: it works on it, or sends rows.
+        self.answering: Answering | None = None
         self._look = look
         self._transaction: Transaction | None = None
         # The transaction of a statement without BEGIN TRANSACTION.

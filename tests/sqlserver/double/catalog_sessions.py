@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from .base import Answering
 from .catalog_view import View, view
 
 if TYPE_CHECKING:
@@ -39,7 +40,11 @@ def requests(asking: SessionBase) -> View:
             rows.append([session.number, "suspended", wait_type, _holder(asking, blockers())])
         elif session is asking:
             rows.append([session.number, "running", None, 0])
-        elif session.bulk is not None:
+        elif session.answering is Answering.SENDS:
+            # "Occurs on network writes when the task is blocked waiting for the client application
+            # to acknowledge it has processed all the data sent to it."
+            rows.append([session.number, "suspended", "ASYNC_NETWORK_IO", 0])
+        elif session.bulk is not None or session.answering is Answering.WORKS:
             wait_type = asking.database.wait_type
             status = "running" if wait_type is None else "suspended"
             rows.append([session.number, status, wait_type, 0])

@@ -31,9 +31,11 @@ from ..tokens import (
     login_ack,
 )
 from .answers import error_tokens, result_tokens, without_more
+from .base import Answering
 from .errors import NotInDoubleError, SqlError
 from .session import Session
 from .storage import Database
+from .types import description
 
 # The server's answers about encryption ([MS-TDS] 2.2.6.5).
 ENCRYPTION_OFF, ENCRYPTION_ON, NO_ENCRYPTION, ENCRYPTION_REQUIRED = 0, 1, 2, 3
@@ -68,6 +70,8 @@ class Double:
     rows_max: int | None = None
     # Seconds that the server works after the last packet of each bulk load.
     bulk_seconds: float = 0
+    # Seconds that the server works before it sends the rows of a table, after their description.
+    read_seconds: float = 0
     # The first batch that contains this text is run, and its connection ends before the answer.
     loses_answer_to: str | None = None
     port: int = 0
@@ -208,12 +212,12 @@ class Client:
             if is_last:
                 return kind, payload
 
-    def _send(self, payload: bytes, kind: int = REPLY) -> None:
+    def _send(self, payload: bytes, kind: int = REPLY, *, is_last: bool = True) -> None:
         room = self._packet_bytes - 8
         pieces = [payload[at : at + room] for at in range(0, len(payload), room)]
         packets = b""
         for index, piece in enumerate(pieces):
-            status = 1 if index == len(pieces) - 1 else 0
+            status = int(is_last and index == len(pieces) - 1)
             # "SPID is the process ID on the server, corresponding to the current connection"
             # ([MS-TDS] 2.2.3.1.4).
             number = self.session.number
@@ -378,13 +382,21 @@ class Client:
         tokens = b""
         counted_before = self.session.transaction_count
         try:
+            self.session.answering = Answering.WORKS
             for result in self.session.run(sql):
-                tokens += result_tokens(result)
+                of_result = result_tokens(result)
+                if self._server.read_seconds and result.columns and result.rows:
+                    head = len(description(result.columns))
+                    self._send(tokens + of_result[:head], is_last=False)
+                    self._read()
+                    tokens, of_result = b"", of_result[head:]
+                tokens += of_result
             lost = self._server.loses_answer_to
             if lost is not None and lost in sql:
                 self._server.loses_answer_to = None
                 raise _GoneError
             tokens = tokens or done()
+            self.session.answering = Answering.SENDS
             self._send(without_more(tokens))
         except SqlError as error:
             tokens += error_tokens(error)
@@ -398,6 +410,15 @@ class Client:
         except _AttentionError:
             self._server.attentions += 1
             self._send(done(DONE_ATTENTION))
+        finally:
+            self.session.answering = None
+
+    def _read(self) -> None:
+        """Take the time that the rows of a table need."""
+        end = time.monotonic() + self._server.read_seconds
+        while time.monotonic() < end:
+            self._look()
+            time.sleep(0.02)
 
     def _bulk_load(self, payload: bytes, is_last: bool) -> None:
         bulk = self.session.bulk
