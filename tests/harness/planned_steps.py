@@ -59,7 +59,8 @@ def pattern_of(line: str) -> str:
     """
     statement, _, comment = line.partition("; -- ")
     if line.startswith("-- "):
-        comment = ""
+        statement, is_conditional, condition = line.partition(", if ")
+        comment = f"if {condition}" if is_conditional else ""
     statement = statement.removesuffix(";")
     parts = re.split(r"<[^<>]+>", statement)
     pattern = f"[^{END}]*".join(re.escape(" ".join(part.split(" "))) for part in parts) + END
