@@ -364,9 +364,7 @@ def test_another_plan_is_refused(hosts: Hosts) -> None:
         for form in (0, 2):
             # An older and a newer one, of which nothing else is known.
             hosts.plan.write_text(json.dumps({"plan_version": form, "inrush_version": "0.0.7"}))
-            hosts.join(1).expect(
-                USAGE, f"has form {form} of a plan", "reads form 1", "Inrush 0.0.7"
-            )
+            hosts.join(1).expect(USAGE, f"is a plan in form {form}", "reads form 1", "Inrush 0.0.7")
         hosts.plan.write_text(written)
         _edited(hosts, inrush_version="0.0.7")
         hosts.join(1).expect(USAGE, "written by Inrush 0.0.7", f"this is Inrush {version}")
