@@ -81,7 +81,7 @@ def test_their_disk_keeps_a_reserve(inrush: Inrush, url: str) -> None:
         return
     try:
         outcome: Outcome = inrush("run", path)
-        outcome.expect(FAILED, "a load leaves 1.3 MB free", "nothing was switched")
+        outcome.expect(FAILED, "a load must leave 1.3 MB free", "nothing was switched")
         # The disk is checked after each MiB. There is room for the report.
         assert bytes_kept(inrush) < size - size // 10 + (1 << 20)
         assert outcome.report["outcome"] == "failed"
@@ -103,7 +103,7 @@ def test_their_disk_is_looked_at_before_the_first_one(inrush: Inrush, url: str) 
         # 3 MiB are left, which is enough for a run but less than the reserve of 4 MiB.
         (runs / "ballast").write_bytes(bytes(size - (3 << 20)))
         outcome: Outcome = inrush("run", path)
-        outcome.expect(FAILED, "a load leaves 4.2 MB free", "nothing was switched")
+        outcome.expect(FAILED, "a load must leave 4.2 MB free", "nothing was switched")
         assert bytes_kept(inrush) == 0
         assert outcome.report["outcome"] == "failed"
         (runs / "ballast").unlink()
