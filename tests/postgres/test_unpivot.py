@@ -125,6 +125,43 @@ def test_the_share_of_rejects_is_of_the_rows_that_are_made(
     assert "rejects replay" not in shown
 
 
+def test_a_column_of_the_target_of_which_rows_are_made(
+    inrush: Inrush, newest_database: Database
+) -> None:
+    """It gets no value, and the plan says so."""
+    inrush.write("rows.csv", text_of(3))
+    one = flow("loaded", "rows.csv", columns=COLUMNS, mode="append") + QUARTERS
+    path = inrush.write("package.toml", package(newest_database.url, one))
+    table = "CREATE TABLE loaded (id int, q1 int {}, quarter text, amount int)"
+    newest_database.execute(table.format("NOT NULL"))
+    said = "`unpivot` makes rows of q1, so it is not loaded, and "
+    inrush("check", path).expect(USAGE, said, "does not allow it to be NULL", "DEFAULT")
+    newest_database.execute("DROP TABLE loaded; " + table.format("DEFAULT 7"))
+    said = "has q1, of which `unpivot` makes rows: new rows have the DEFAULT there, or NULL"
+    inrush("check", path).expect(CLEAN, said)
+    inrush("run", path).expect(CLEAN, said)
+    assert newest_database.rows("SELECT DISTINCT q1 FROM loaded") == [(7,)]
+    assert loaded(newest_database) == rows_of(3)
+
+
+def test_the_hint_names_a_type_that_holds_all_values(
+    inrush: Inrush, newest_database: Database
+) -> None:
+    inrush.write("rows.csv", "id,a,b\n1,1,0.5\n")
+    for types, hint in {
+        ("int", "double precision"): "CAST(a AS DOUBLE)",
+        ("double precision", "int"): "CAST(b AS DOUBLE)",
+        ("bigint", "double precision"): "CAST(b AS VARCHAR)",
+        ("int", "numeric(5,2)"): "CAST(b AS DECIMAL(12,2))",
+        ("int", "uuid"): "read the columns as text",
+    }.items():
+        columns: list[Any] = ["id int", f"a {types[0]}", f"b {types[1]}"]
+        one = flow("loaded", "rows.csv", columns=columns)
+        one += step(unpivot={"columns": ["a", "b"], "name": "what", "value": "amount"})
+        path = inrush.write("package.toml", package(newest_database.url, one))
+        inrush("check", path).expect(USAGE, hint)
+
+
 BAD = {
     '{ columns = ["q1", "q9"], name = "quarter", value = "amount" }': "there is no column `q9`",
     '{ columns = ["q1", "word"], name = "quarter", value = "amount" }': "has the type VARCHAR",

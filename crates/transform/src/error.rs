@@ -170,6 +170,8 @@ pub enum StepErrorKind {
         first: String,
         /// Its type.
         first_type: String,
+        /// A type of DuckDB that holds the values of all columns unchanged; `None` if expressions cannot use one of them.
+        holds_all: Option<String>,
     },
     /// Too many rows of a record.
     #[error("a record would become {rows} rows, and {FAN_OUT_MAX} are the most")]
@@ -236,9 +238,25 @@ impl StepErrorKind {
                 "derive the key in an earlier step, as in CAST({column} AS DECIMAL(18,3)) or CAST({column} AS VARCHAR), \
                  and name that column"
             ),
-            StepErrorKind::UnpivotTypes { column, first_type, .. } => format!(
-                "derive a column of that type in an earlier step, as in CAST({column} AS {first_type}), and name it here"
-            ),
+            StepErrorKind::UnpivotTypes {
+                column,
+                column_type,
+                first,
+                holds_all,
+                ..
+            } => match holds_all {
+                Some(all) => {
+                    let cast = match all == column_type {
+                        true => first,
+                        false => column,
+                    };
+                    format!(
+                        "{all} holds all values: derive columns of that type in an earlier step, as in CAST({cast} AS {all}), and \
+                         name them here"
+                    )
+                }
+                None => "read the columns as text, which holds all values".to_owned(),
+            },
             StepErrorKind::UnpivotRows { .. } => {
                 "name fewer columns, or load them by several flows".to_owned()
             }

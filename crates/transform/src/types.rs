@@ -43,6 +43,60 @@ pub fn sql_name(column_type: &ColumnType) -> String {
     sql_type(column_type).unwrap_or_else(|(words, _)| words.to_owned())
 }
 
+/// A type of DuckDB that holds all values of these types unchanged: that of numbers or times if there is one, or else text.
+/// `None` if DuckDB does not have one of the types.
+pub fn type_that_holds<'a>(types: impl Iterator<Item = &'a ColumnType>) -> Option<String> {
+    let mut common: Option<ColumnType> = None;
+    for own in types {
+        sql_type(own).ok()?;
+        common = Some(match common {
+            None => own.clone(),
+            Some(before) => wider(&before, own).unwrap_or_else(text),
+        });
+    }
+    sql_type(&common?).ok()
+}
+
+/// The type of two that holds the values of both unchanged, or a third one.
+fn wider(one: &ColumnType, other: &ColumnType) -> Option<ColumnType> {
+    use ColumnType::{Date, Decimal, Float32, Float64, Int16, Int32, Int64, Timestamp};
+    if sql_type(one) == sql_type(other) {
+        return Some(one.clone());
+    }
+    // The digits before and after the point.
+    let digits = |column_type: &ColumnType| match column_type {
+        Int16 => Some((5, 0)),
+        Int32 => Some((10, 0)),
+        Int64 => Some((19, 0)),
+        Decimal { precision, scale } => Some((precision.saturating_sub(*scale), *scale)),
+        _ => None,
+    };
+    let is_whole = |column_type: &ColumnType| matches!(column_type, Int16 | Int32 | Int64);
+    Some(match (one, other) {
+        (one, other) if is_whole(one) && is_whole(other) => match digits(one) > digits(other) {
+            true => one.clone(),
+            false => other.clone(),
+        },
+        // A float of 64 bits has each whole number of 32 bits, and one of 32 bits each of 16.
+        (Float32, Int16) | (Int16, Float32) => Float32,
+        (Float64, Int16 | Int32 | Float32)
+        | (Int16 | Int32 | Float32, Float64)
+        | (Float32, Int32)
+        | (Int32, Float32) => Float64,
+        (Date, Timestamp { .. }) => other.clone(),
+        (Timestamp { .. }, Date) => one.clone(),
+        _ => {
+            let ((whole, scale), (other_whole, other_scale)) = (digits(one)?, digits(other)?);
+            let (whole, scale) = (whole.max(other_whole), scale.max(other_scale));
+            let precision = whole + scale;
+            if precision > 38 {
+                return None;
+            }
+            Decimal { precision, scale }
+        }
+    })
+}
+
 /// The result of a derived column.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Carried {
@@ -150,6 +204,34 @@ mod tests {
             let back = carried(&sql).expect("it comes back");
             assert_eq!((back.column_type, back.cast), (column_type, None), "{sql}");
         }
+    }
+
+    #[test]
+    fn the_type_that_holds_all_values_rounds_none() {
+        use ColumnType::{Date, Float32, Float64, Int16, Int32, Int64};
+        let decimal = |precision, scale| ColumnType::Decimal { precision, scale };
+        let timestamp = ColumnType::Timestamp { fraction_digits: 6 };
+        for (types, expected) in [
+            (vec![Int32, Float64], "DOUBLE"),
+            (vec![Int64, Int16, Int32], "BIGINT"),
+            (vec![Int16, Float32], "FLOAT"),
+            (vec![Int16, Float32, Int32], "DOUBLE"),
+            // Some whole numbers of 64 bits have no float.
+            (vec![Float64, Int64], "VARCHAR"),
+            (vec![Int64, decimal(15, 2)], "DECIMAL(21,2)"),
+            (vec![decimal(15, 2), decimal(10, 6)], "DECIMAL(19,6)"),
+            (vec![decimal(38, 0), decimal(38, 38)], "VARCHAR"),
+            (vec![decimal(15, 2), Float64], "VARCHAR"),
+            (vec![Date, timestamp], "TIMESTAMP"),
+            (vec![Int32, Date], "VARCHAR"),
+            (vec![text(), ColumnType::Json], "VARCHAR"),
+        ] {
+            for types in [types.clone(), types.into_iter().rev().collect()] {
+                let found = type_that_holds(types.iter());
+                assert_eq!(found.as_deref(), Some(expected), "{types:?}");
+            }
+        }
+        assert_eq!(type_that_holds([Int32, ColumnType::Uuid].iter()), None);
     }
 
     #[test]

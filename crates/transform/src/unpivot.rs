@@ -15,7 +15,7 @@ use crate::error::{StepError, StepErrorKind};
 use crate::outcome::{StepCount, Stepped, with_columns};
 use crate::plan::RESERVED;
 use crate::spec::InputColumn;
-use crate::types::sql_name;
+use crate::types::{sql_name, type_that_holds};
 
 /// The most rows that the steps of a flow make of a record. A row is identified by the place of its record multiplied
 /// by this number, and the product must fit 64 bits.
@@ -195,23 +195,26 @@ impl UnpivotSpec {
 
 /// The type of the values of all columns. Texts of different lengths are texts of any length.
 fn common_type<'a>(
-    mut columns: impl Iterator<Item = &'a InputColumn>,
+    columns: impl Iterator<Item = &'a InputColumn>,
 ) -> Result<ColumnType, StepErrorKind> {
-    let Some(first) = columns.next() else {
+    let columns: Vec<&InputColumn> = columns.collect();
+    let Some((first, others)) = columns.split_first() else {
         return Ok(ColumnType::Bool);
     };
     let is_text = |column_type: &ColumnType| matches!(column_type, ColumnType::Text { .. });
     let mut common = first.column_type.clone();
-    for column in columns {
+    for column in others {
         if column.column_type == common {
             continue;
         }
         if !is_text(&common) || !is_text(&column.column_type) {
+            let types = columns.iter().map(|column| &column.column_type);
             return Err(StepErrorKind::UnpivotTypes {
                 column: column.name.clone(),
                 column_type: sql_name(&column.column_type),
                 first: first.name.clone(),
                 first_type: sql_name(&first.column_type),
+                holds_all: type_that_holds(types),
             });
         }
         common = ColumnType::Text {

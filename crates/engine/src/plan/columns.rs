@@ -239,6 +239,20 @@ impl KnownColumns<'_> {
         }
     }
 
+    /// The note about columns of the target that get no value, because a step makes rows of the columns of these names.
+    pub fn note_of_unpivoted(&self) -> Option<String> {
+        let target = self.target_columns?;
+        let is_unpivoted = |name: &&String| self.steps.is_some_and(|steps| steps.unpivots(name));
+        let names: Vec<&String> = target.filled.iter().filter(is_unpivoted).collect();
+        (!names.is_empty()).then(|| {
+            format!(
+                "{} has {}, of which `unpivot` makes rows: new rows have the DEFAULT there, or NULL",
+                self.target,
+                listed(&names)
+            )
+        })
+    }
+
     /// Refuses files without a column that needs a value: one of `required` that is not `filled`.
     pub fn require<'c>(
         &self,
@@ -248,6 +262,21 @@ impl KnownColumns<'_> {
         let missing: Vec<&str> = required.filter(|name| !filled.contains(name)).collect();
         if missing.is_empty() {
             return Ok(());
+        }
+        let unpivoted: Vec<&str> = missing
+            .iter()
+            .copied()
+            .filter(|name| self.steps.is_some_and(|steps| steps.unpivots(name)))
+            .collect();
+        if !unpivoted.is_empty() {
+            return Err(self.mismatch(
+                format!(
+                    "`unpivot` makes rows of {}, so it is not loaded, and {} does not allow it to be NULL",
+                    listed(&unpivoted),
+                    self.target
+                ),
+                "give the column a DEFAULT or remove its NOT NULL, or derive it before with another name and unpivot that one",
+            ));
         }
         Err(self.mismatch(
             format!(

@@ -109,6 +109,7 @@ impl FlowColumns {
         };
         let mut resolved =
             columns::resolve(request.session, &known, facts, &files.natives()).await?;
+        notes.extend(known.note_of_unpivoted());
         if facts.is_none() {
             let of_source = &files.collations;
             collations::take_over(

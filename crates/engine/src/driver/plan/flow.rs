@@ -113,6 +113,7 @@ impl ContractFlowPlanner<'_> {
         );
         read.refuse_native(&name)?;
         let mut resolved = columns::resolve(self.destination, &known, facts.as_ref())?;
+        notes.extend(known.note_of_unpivoted());
         let field_count = resolved.field_count;
         let source = read.settle(self.flow, &name, resolved.filled_by_source(), field_count)?;
         let steps = resolved.steps(&*source)?;
