@@ -540,8 +540,14 @@ class SqlServer(Place):
     }
     partitions = True
     bounds = ("from 0 to 5", "from 5 to 10")
-    # Types of the tests that have another name in T-SQL.
-    _TYPES = re.compile(r"\btext\b")
+    # Words of the tests that are something else in T-SQL.
+    _WORDS: ClassVar[dict[str, str]] = {
+        "text": "nvarchar(400)",
+        "timestamptz": "datetimeoffset(6)",
+        "timestamp": "datetime2(6)",
+        "boolean": "bit",
+        "false": "0",
+    }
 
     def in_unique_key(self, text: str | None) -> str | None:
         # NULL is a value like any other, and the collation ignores case.
@@ -576,11 +582,7 @@ class SqlServer(Place):
         return kind
 
     def values(self, table: str) -> Iterator[tuple[Any, ...]]:
-        for row in self._rows(f"SELECT * FROM {quoted(table)}"):
-            # The offset of a moment follows a blank in T-SQL.
-            yield tuple(
-                value.removesuffix(" +00:00") if isinstance(value, str) else value for value in row
-            )
+        yield from self.query(f"SELECT * FROM {quoted(table)}")
 
     def drop(self, table: str) -> None:
         self.execute(f"DROP TABLE {quoted(table)}")
@@ -610,12 +612,20 @@ class SqlServer(Place):
     def execute(self, statement: str) -> None:
         session = self._session()
         try:
-            session.execute(self._TYPES.sub("nvarchar(400)", statement))
+            for word, own in self._WORDS.items():
+                statement = re.sub(rf"\b{word}\b", own, statement)
+            session.execute(statement)
         finally:
             session.close()
 
     def query(self, statement: str) -> list[tuple[Any, ...]]:
-        return [tuple(row) for row in self._rows(statement)]
+        return [
+            # The offset of a moment follows a blank in T-SQL.
+            tuple(
+                value.removesuffix(" +00:00") if isinstance(value, str) else value for value in row
+            )
+            for row in self._rows(statement)
+        ]
 
 
 class SqlServerDouble(SqlServer):

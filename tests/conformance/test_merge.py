@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import re
 import signal
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
@@ -18,6 +19,8 @@ from conformance.destinations import (
     AdbcSqlite,
     DuckDb,
     Place,
+    PostgreSql,
+    SqlServer,
     in_order,
 )
 from harness.command import (
@@ -93,7 +96,9 @@ def stock(merging: Place, inrush: Inrush) -> Stock:
 
 @pytest.mark.clause("D-46")
 def test_rows_take_the_place_of_those_of_their_key(stock: Stock) -> None:
-    stock.inrush("check", stock.package()).expect(CLEAN, "merged into it by the key")
+    checked = stock.inrush("check", stock.package()).expect(CLEAN, "merged into it by the key")
+    # The plan has the query that counts the rows which are updated, too.
+    assert re.search(r"SELECT (count|COUNT_BIG)\(\*\)", checked.output)
     (table,) = stock.run().expect(CLEAN).report["tables"]
     assert stock.rows == in_order(MERGED)
     assert (table["account"]["rows_loaded"], table["rows_updated"]) == (150, 50)
@@ -107,10 +112,42 @@ def test_a_key_alone_and_null_in_a_key(merging: Place, inrush: Inrush) -> None:
     merging.execute("INSERT INTO t VALUES (7), (9)")
     inrush.write("rows.tbl", "7|\n8|\n|\n|\n")
     one = flow("t", "rows.tbl", mode="upsert", key="id", columns=["id"])
-    outcome = inrush("run", inrush.write("package.toml", merging.package(one)))
+    path = inrush.write("package.toml", merging.package(one))
+    if merging.in_unique_key(None) is not None:
+        for command in ("check", "run"):
+            inrush(command, path).expect(FAILED, "takes NULL for equal to NULL", "NOT NULL")
+        assert merging.rows("t", ("integer",)) == [("7",), ("9",)]
+        merging.drop("t")
+        merging.execute("CREATE TABLE t (id integer NOT NULL UNIQUE)")
+        merging.execute("INSERT INTO t VALUES (7), (9)")
+        inrush.write("rows.tbl", "7|\n8|\n")
+        (table,) = inrush("run", path).expect(CLEAN).report["tables"]
+        assert merging.rows("t", ("integer",)) == [("7",), ("8",), ("9",)]
+        assert table["rows_updated"] == 1
+        return
+    outcome = inrush("run", path)
     (table,) = outcome.expect(CLEAN).report["tables"]
     assert merging.rows("t", ("integer",)) == [(None,), (None,), ("7",), ("8",), ("9",)]
     assert table["rows_updated"] == 1
+
+
+@pytest.mark.clause("D-46")
+def test_an_index_in_which_null_is_equal_to_null(merging: Place, inrush: Inrush) -> None:
+    """A row with a NULL in its key would be new, and the index would refuse it."""
+    if not isinstance(merging, PostgreSql):
+        pytest.skip("it has no such indexes, or no others")
+    merging.execute("CREATE TABLE t (id integer, n integer, UNIQUE NULLS NOT DISTINCT (id))")
+    merging.execute("INSERT INTO t VALUES (NULL, 1)")
+    inrush.write("rows.tbl", "7|1|\n|2|\n")
+    one = flow("t", "rows.tbl", mode="upsert", key="id", columns=["id", "n"])
+    path = inrush.write("package.toml", merging.package(one))
+    for command in ("check", "run"):
+        inrush(command, path).expect(FAILED, "NULL for equal to NULL", "NULLS NOT DISTINCT")
+    merging.execute("DELETE FROM t")
+    merging.execute("ALTER TABLE t ALTER id SET NOT NULL")
+    inrush.write("rows.tbl", "7|1|\n")
+    inrush("run", path).expect(CLEAN)
+    assert merging.rows("t", ("integer", "integer")) == [("7", "1")]
 
 
 @pytest.mark.clause("D-46")
@@ -123,12 +160,7 @@ def test_a_key_without_an_index_and_a_missing_table(stock: Stock) -> None:
     assert stock.place.tables() == set()
 
 
-# Tables that drop, replace or mix up merged rows, with rows and a file that shows it.
-OF_DUCKDB = (
-    "CREATE TABLE t (id varchar COLLATE nocase PRIMARY KEY, n varchar)",
-    "INSERT INTO t VALUES ('ABC', 'old')",
-    "abc|one|\naBC|two|\n",
-)
+# Tables that drop or replace merged rows, with rows and a file that shows it.
 ALTERING = {
     AdbcSqlite: (
         "CREATE TABLE t (id text UNIQUE, n text UNIQUE ON CONFLICT REPLACE)",
@@ -141,15 +173,13 @@ ALTERING = {
         "INSERT INTO t VALUES ('1', 'a'), ('2', 'b')",
         "2|z|\n3|c|\n",
     ),
-    DuckDb: OF_DUCKDB,
-    AdbcDuckDb: OF_DUCKDB,
 }
 
 
 @pytest.mark.clause("D-46")
 def test_a_table_that_alters_merged_rows_keeps_its_own(merging: Place, inrush: Inrush) -> None:
     if type(merging) not in ALTERING:
-        pytest.skip("its plan refuses such tables: tests/postgres/test_upsert.py")
+        pytest.skip("it has no such tables, or its plan refuses them: tests/postgres")
     made, filled, rows = ALTERING[type(merging)]
     for statement in (*made.split("; "), filled):
         merging.execute(statement)
@@ -157,8 +187,62 @@ def test_a_table_that_alters_merged_rows_keeps_its_own(merging: Place, inrush: I
     inrush.write("rows.tbl", rows)
     one = flow("t", "rows.tbl", mode="upsert", key="id", columns=["id", "n"])
     outcome = inrush("run", inrush.write("package.toml", merging.package(one)))
-    outcome.expect(FAILED, "after the merge", "a trigger, a rule or ON CONFLICT of the table")
+    outcome.expect(FAILED, "after the merge", "a trigger, a rule, ON CONFLICT or ")
     assert merging.rows("t", ("text", "text")) == before
+
+
+# Columns of texts, the statement that makes them unique, and what becomes of the rows ABC, abc and
+# aBC: the first is in the target, and the others are in a file.
+BY_BYTES = [("ABC", "old"), ("aBC", "two"), ("abc", "one")]
+COLLATED = {
+    (DuckDb, AdbcDuckDb): [
+        ("varchar COLLATE nocase", "(id)", BY_BYTES),
+        ("varchar COLLATE nocase.noaccent", "(id)", BY_BYTES),
+    ],
+    (SqlServer,): [
+        ("nvarchar(20) COLLATE Latin1_General_BIN2", "(id)", BY_BYTES),
+        ("nvarchar(20)", "(id)", [("ABC", "one")]),
+    ],
+    (AdbcSqlite,): [
+        ("text COLLATE NOCASE", "(id COLLATE BINARY)", BY_BYTES),
+        ("text", "(id)", BY_BYTES),
+        ("text COLLATE NOCASE", "(id)", [("ABC", "one")]),
+        ("text", "(id COLLATE NOCASE)", [("ABC", "one")]),
+    ],
+}
+
+
+@pytest.mark.clause("D-46", "D-47")
+@pytest.mark.parametrize("scd", [False, True], ids=["upsert", "scd"])
+def test_texts_are_compared_as_the_unique_index_does(
+    merging: Place, inrush: Inrush, scd: bool
+) -> None:
+    """By bytes, or in the index's collation, in which the second row of the file is a reject."""
+    cases = next((own for kinds, own in COLLATED.items() if isinstance(merging, kinds)), None)
+    if cases is None:
+        pytest.skip("collations of PostgreSQL make texts of other bytes different")
+    of_versions = ", valid_from timestamptz NOT NULL, valid_to timestamptz" if scd else ""
+    is_current = " WHERE valid_to IS NULL" if scd else ""
+    for number, (text, key, expected) in enumerate(cases):
+        table = f"t{number}"
+        merging.execute(f"CREATE TABLE {table} (id {text} NOT NULL, n varchar(20){of_versions})")
+        if not scd or merging.partial_indexes:
+            merging.execute(f"CREATE UNIQUE INDEX of_{table} ON {table} {key}{is_current}")
+        old = "('ABC', 'old', '2020-01-01 00:00:00+00:00', NULL)" if scd else "('ABC', 'old')"
+        merging.execute(f"INSERT INTO {table} VALUES {old}")
+        inrush.write("rows.tbl", "abc|one|\naBC|two|\n")
+        more: dict[str, Value] = {"scd": {}} if scd else {}
+        one = flow(
+            table, "rows.tbl", mode="upsert", key="id", columns=["id", "n"],
+            rejects={"rows_max": 1}, **more,
+        )  # fmt: skip
+        outcome = inrush("run", inrush.write("package.toml", merging.package(one, name=table)))
+        outcome.expect(CLEAN if expected == BY_BYTES else LOADED_WITH_REJECTS)
+        rows = merging.query(f"SELECT id, n FROM {table}{is_current}")
+        if scd and expected != BY_BYTES:
+            # A new version has the key as the file writes it.
+            expected = [("abc", "one")]
+        assert sorted(rows) == expected
 
 
 @pytest.mark.clause("D-20", "D-37", "D-46")
@@ -326,9 +410,46 @@ def test_a_version_that_began_after_the_run_is_not_ended(merging: Place, inrush:
     merging.execute("UPDATE customer SET valid_from = '2999-01-01 00:00:00+00:00' WHERE no = 3")
     before = sorted(customers.rows)
     customers.write(SECOND, "2")
-    said = "1 current version that changed after this run began"
-    customers.run().expect(FAILED, said, "cleanup")
+    outcome = customers.run()
+    outcome.expect(FAILED, "1 current version that begins not before the start of this run")
+    outcome.expect(FAILED, "no = 3, land = at begins at 2999-01-01 ", "cleanup", '"valid_from"')
     assert sorted(customers.rows) == before
+
+
+@pytest.mark.clause("D-47")
+@pytest.mark.parametrize("is_new", [True, False], ids=["new", "changed"])
+def test_a_version_does_not_begin_inside_an_ended_one(
+    merging: Place, inrush: Inrush, is_new: bool
+) -> None:
+    customers = Customers(merging, inrush)
+    customers.write(FIRST, "1")
+    customers.run().expect(CLEAN)
+    end = "valid_to = '2999-01-01 00:00:00+00:00', is_current = false"
+    columns = "no, land, city, level, phone, visits, valid_from, valid_to, is_current"
+    kept = "'2000-01-01 00:00:00+00:00', '2999-01-01 00:00:00+00:00', false"
+    # The row with the number 25 gets no new version: its current one is overwritten.
+    for number in (3, 25):
+        if is_new and number == 3:
+            merging.execute(f"UPDATE customer SET {end} WHERE no = 3")
+        else:
+            merging.execute(
+                f"INSERT INTO customer ({columns}) "
+                f"VALUES ({number}, 'at', 'Wien', 1, '1', 1, {kept})"
+            )
+    before = sorted(customers.rows)
+    customers.write(SECOND, "2")
+    said = "a version of no = 3, land = at that ends at 2999-01-01 "
+    customers.run().expect(FAILED, said, '"valid_to"', "cleanup")
+    assert sorted(customers.rows) == before
+    merging.execute(
+        "UPDATE customer SET valid_to = valid_from WHERE no = 3 AND valid_to IS NOT NULL"
+    )
+    (table,) = customers.run().expect(CLEAN).report["tables"]
+    # Of SECOND, 20 rows have other tracked values, 10 other values that are not, and 10 are new.
+    changed = 19 if is_new else 20
+    assert table["versions"] == {
+        "new": 30 - changed, "changed": changed, "overwritten": 10, "unchanged": 0
+    }  # fmt: skip
 
 
 # Changes of the target, and the words of the refusal.

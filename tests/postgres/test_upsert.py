@@ -105,3 +105,40 @@ def test_a_key_without_an_index_and_odd_ones_are_refused(
     newest_database.execute("DROP TABLE stock")
     write_package(inrush, newest_database)
     run(inrush).expect(FAILED, "does not exist")
+
+
+UNFIT = {
+    "UNIQUE (id) DEFERRABLE": ("the deferrable constraint", "DROP CONSTRAINT", "UNIQUE"),
+    "PRIMARY KEY (id) DEFERRABLE INITIALLY DEFERRED": ("the deferrable constraint", "PRIMARY KEY"),
+    "UNIQUE NULLS NOT DISTINCT (id)": (
+        "NULLS NOT DISTINCT",
+        "make the columns of the key NOT NULL",
+    ),
+}
+
+
+@pytest.mark.parametrize("constraint", UNFIT)
+def test_unique_indexes_that_the_merge_cannot_use_are_refused_by_the_plan(
+    newest_database: Database, inrush: Inrush, constraint: str
+) -> None:
+    """Each of them once failed the load, in the switch."""
+    newest_database.execute(f"CREATE TABLE stock (id int, k int, {constraint})")
+    write_package(inrush, newest_database, key="id", columns=["id", "k"])
+    inrush.write("rows.tbl", "1|1|\n|2|\n|3|\n")
+    for command in ("check", "run"):
+        inrush(command, "package.toml").expect(FAILED, *UNFIT[constraint])
+    # A second index, which the server could use, does not help: it looks at all of them.
+    newest_database.execute("CREATE UNIQUE INDEX ON stock (id)")
+    inrush("check", "package.toml").expect(FAILED, *UNFIT[constraint])
+
+
+def test_nulls_that_are_equal_do_not_matter_where_none_may_be(
+    newest_database: Database, inrush: Inrush
+) -> None:
+    newest_database.execute(
+        "CREATE TABLE stock (id int NOT NULL, k int NOT NULL, note text, UNIQUE NULLS NOT DISTINCT "
+        "(id, k), UNIQUE (note) DEFERRABLE)"
+    )
+    write_package(inrush, newest_database)
+    run(inrush).expect(CLEAN)
+    assert newest_database.rows("SELECT count(*) FROM stock") == [(150,)]

@@ -57,6 +57,32 @@ PARTITIONED = (
 OTHER = "CREATE TABLE s (id int NOT NULL, note nvarchar(4) NULL) ON ps(id)"
 
 RULES_OF_STATEMENTS = {
+    "identity column changed": (
+        8102,
+        [
+            "CREATE TABLE t (id int IDENTITY, note nvarchar(4))",
+            "INSERT INTO t (note) VALUES ('a')",
+            "UPDATE t SET id = 2",
+        ],
+    ),
+    "key of an index after an update": (
+        2601,
+        [
+            TABLE,
+            "CREATE UNIQUE INDEX u ON t (id)",
+            "INSERT INTO t VALUES (1, 'a'), (2, 'b')",
+            "UPDATE a SET id = 2 FROM t AS a JOIN t AS b ON a.id = b.id WHERE b.note = 'a'",
+        ],
+    ),
+    "check after an update": (
+        547,
+        [
+            TABLE,
+            "ALTER TABLE t WITH CHECK ADD CONSTRAINT c CHECK (id < 9)",
+            "INSERT INTO t VALUES (1, 'a')",
+            "UPDATE t SET id = 9",
+        ],
+    ),
     "syntax": (102, ["SELECTED 1"]),
     "readpast": (650, [TABLE, "SELECT id FROM t WITH (READPAST)"]),
     "column": (207, [TABLE, "SELECT other FROM t; INSERT INTO t (id) VALUES (1); SELECT x FROM t"]),
@@ -736,3 +762,47 @@ def test_requests_show_who_waits_for_whom(database: Database) -> None:
     waits.join(10)
     for session in (one, other, asks):
         session.close()
+
+
+def test_joins_and_groups(open_session: OpenSession) -> None:
+    """LEFT JOIN, HAVING, and an UPDATE of the rows that have a partner."""
+    session = open_session()
+    session.execute(
+        "CREATE TABLE a (id int, n nvarchar(4)); CREATE TABLE b (id int, m nvarchar(4))"
+    )
+    session.execute("INSERT INTO a VALUES (1, 'x'), (2, 'y'), (2, 'z'), (NULL, 'n')")
+    session.execute("INSERT INTO b VALUES (2, 'p'), (3, 'q')")
+    joined = "SELECT a.n, b.m FROM a LEFT JOIN b ON b.id = a.id"
+    both = [["x", None], ["y", "p"], ["z", "p"], ["n", None]]
+    assert session.rows(joined) == both
+    assert session.rows(f"{joined} WHERE b.id IS NULL") == [both[0], both[3]]
+    grouped = "SELECT TOP (1) id, COUNT_BIG(*) FROM a GROUP BY id HAVING COUNT_BIG(*) > "
+    assert session.rows(grouped + "1") == [[2, 2]]
+    assert session.rows(grouped + "2") == []
+    changed = "UPDATE t SET n = s.m FROM a AS t JOIN b AS s ON s.id = t.id"
+    assert [one.count for one in session.run(changed)] == [2]
+    assert session.rows("SELECT n FROM a ORDER BY n") == [["n"], ["p"], ["p"], ["x"]]
+
+
+def test_a_table_that_is_locked_whole(open_session: OpenSession) -> None:
+    """TABLOCKX with HOLDLOCK: until its transaction ends, nobody else reads or writes it."""
+    first, second = open_session(), open_session()
+    first.execute(f"{TABLE}; BEGIN TRANSACTION; SELECT TOP (1) 1 FROM t WITH (TABLOCKX, HOLDLOCK)")
+    for statement in ("SELECT id FROM t", "INSERT INTO t VALUES (1, 'a')"):
+        fails(second, 1222, statement)
+    first.execute("COMMIT TRANSACTION")
+    second.execute("INSERT INTO t VALUES (1, 'a')")
+
+
+def test_texts_and_their_bytes(open_session: OpenSession) -> None:
+    """`=` ignores case and trailing blanks; bytes differ, except for zeros at their end."""
+    session = open_session()
+    session.execute("CREATE TABLE t (a nvarchar(9), b nvarchar(9), c varbinary(9), d varbinary(9))")
+    session.execute("INSERT INTO t VALUES ('Ab', 'aB ', NULL, NULL)")
+    equal = "SELECT COUNT_BIG(*) FROM t WHERE "
+    assert session.rows(equal + "a = b") == [[1]]
+    in_bytes = "CAST(a AS varbinary(max)) = CAST(b AS varbinary(max))"
+    assert session.rows(equal + in_bytes) == [[0]]
+    session.insert("t", [[None, None, b"a", b"a\0"]])
+    assert session.rows(equal + "c = d") == [[1]]
+    assert session.rows(equal + "DATALENGTH(c) = DATALENGTH(d)") == [[0]]

@@ -86,6 +86,22 @@ LOADS: dict[str, tuple[list[str], list[str], str, dict[str, Any]]] = {
         "",
         {"mode": "append", "partition_by": "day", "bounds": ["2024-04-01", "2024-06-01"]},
     ),
+    "upsert": ([PLAIN, KEY, IN_JANUARY], [JANUARY], "", {"mode": "upsert", "key": "id"}),
+    "upsert by an identity column": (
+        [NUMBERED, KEY],
+        [JANUARY],
+        "",
+        {"mode": "upsert", "key": "id"},
+    ),
+    "versions": (
+        [
+            PLAIN.replace("note", "valid_from datetime2(6), valid_to datetime2(6), note"),
+            "CREATE UNIQUE INDEX of_current ON t (id) WHERE valid_to IS NULL",
+        ],
+        [JANUARY],
+        "",
+        {"mode": "upsert", "key": "id", "scd": {}},
+    ),
     "statements of the user": (
         [PLAIN],
         [JANUARY],

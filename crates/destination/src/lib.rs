@@ -7,6 +7,7 @@
 
 pub mod abilities;
 pub mod address;
+pub mod calendar_text;
 pub mod changes;
 pub mod clients;
 pub mod contract;
@@ -17,6 +18,7 @@ pub mod layout;
 pub mod ledger_records;
 pub mod ledger_row;
 pub mod members;
+pub mod merge;
 pub mod rows_not_taken;
 pub mod sampling;
 pub mod sharers;

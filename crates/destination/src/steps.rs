@@ -35,7 +35,8 @@ pub struct StepsTarget<'a> {
     pub facts: Option<&'a TargetFacts>,
 }
 
-/// The steps of a run in which no row is refused and nothing is loaded again. Reads are left out unless they lock.
+/// The steps of a run in which no row is refused and nothing is loaded again. Reads are left out unless they lock, or
+/// guard a merge.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RunSteps {
     /// The steps of each session, when it is opened.

@@ -148,6 +148,22 @@ pub struct TargetPlan {
     pub post_sql: Vec<String>,
 }
 
+impl TargetPlan {
+    /// How rows are merged, for [`WriteMode::Upsert`].
+    pub fn merge_plan(&self) -> &MergePlan {
+        let merge = self.merge.as_ref();
+        merge.expect("the plan of an upsert has a merge")
+    }
+
+    /// True if rows may have a NULL in the key by which they are merged.
+    pub fn has_nulls_in_key(&self) -> bool {
+        let key = self.merge.iter().flat_map(|merge| &merge.key);
+        let mut key =
+            key.filter_map(|name| self.columns.iter().find(|column| column.name == *name));
+        key.any(|column| column.nullable)
+    }
+}
+
 /// A column that is filled.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ColumnPlan {

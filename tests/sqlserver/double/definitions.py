@@ -166,7 +166,7 @@ class Definitions(Rows):
         old = [row.values for row in table.rows if not row.deleted]
         rows, table.rows = table.rows, []
         try:
-            self._check_unique(table, made, old)
+            self._check_unique(table, made, [], old)
         except SqlError as error:
             raise SqlError(1505, f"{table.schema}.{table.name}", made.name) from error
         finally:

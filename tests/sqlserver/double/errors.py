@@ -234,6 +234,9 @@ RULES: dict[int, tuple[str, str]] = {
         _EVENTS,
     ),
     8152: ("String or binary data would be truncated.", _EVENTS),
+    # https://learn.microsoft.com/sql/t-sql/queries/update-transact-sql: "Identity columns cannot be
+    # updated."
+    8102: ("Cannot update identity column '{0}'.", _EVENTS),
     8115: ("Arithmetic overflow error converting expression to data type {0}.", _EVENTS),
     11406: (
         "ALTER TABLE SWITCH statement failed. Source and target partitions have different values "

@@ -135,16 +135,24 @@ class Evaluator:
         raise NotInDoubleError(node[1])
 
     def _and(self, node: Node, scope: Scope, group: Any) -> Any:
-        values = [self.value(part, scope, group) for part in node[1:]]
-        if False in values:
-            return False
-        return None if None in values else True
+        result: Any = True
+        for part in node[1:]:
+            value = self.value(part, scope, group)
+            if value is False:
+                return False
+            if value is None:
+                result = None
+        return result
 
     def _or(self, node: Node, scope: Scope, group: Any) -> Any:
-        values = [self.value(part, scope, group) for part in node[1:]]
-        if True in values:
-            return True
-        return None if None in values else False
+        result: Any = False
+        for part in node[1:]:
+            value = self.value(part, scope, group)
+            if value is True:
+                return True
+            if value is None:
+                result = None
+        return result
 
     def _not(self, node: Node, scope: Scope, group: Any) -> Any:
         value = self.value(node[1], scope, group)
@@ -165,6 +173,9 @@ class Evaluator:
             left, right = left.rstrip(" "), right.rstrip(" ")
             if not is_binary:
                 left, right = left.casefold(), right.casefold()
+        elif isinstance(left, bytes) and isinstance(right, bytes):
+            # Zeros at the end do not count.
+            left, right = left.rstrip(b"\0"), right.rstrip(b"\0")
         elif isinstance(left, str) != isinstance(right, str):
             left, right = Decimal(str(left)), Decimal(str(right))
         return _COMPARISONS[mark](left, right)
@@ -226,6 +237,10 @@ class Evaluator:
         if is_utf8 and node[2].name == "varchar" and value is not None:
             # The bytes that the server stores.
             return str(value).encode()
+        if node[2].name == "varbinary" and isinstance(value, str):
+            if node[1][0] != "column":
+                raise NotInDoubleError("the bytes of a text that is no column")
+            return value.encode(scope.find(node[1][1], node[1][2])[0].kind.encoding)
         return converted(value, node[2])
 
     def _collate(self, node: Node, scope: Scope, group: Any) -> Any:
@@ -290,7 +305,22 @@ def converted(value: Any, kind: SqlType) -> Any:
             return Decimal(str(value)).quantize(Decimal(1).scaleb(-kind.scale))
     if kind.name in ("real", "float"):
         return float(value)
+    if kind.name in ("datetime2", "datetimeoffset"):
+        return moment(str(value), kind)
     return value
+
+
+def moment(text: str, kind: SqlType) -> str:
+    """Return a moment as rows have it: with all digits of its type, and the offset of UTC."""
+    text, _, zone = text.replace("T", " ").partition("+")
+    if zone not in ("", "00:00"):
+        raise NotInDoubleError(f"the offset +{zone}")
+    day, _, time = text.strip().partition(" ")
+    whole, _, fraction = (time or "00:00:00").partition(".")
+    if fraction[kind.scale :].strip("0"):
+        raise NotInDoubleError(f"rounding {text} to {kind.scale} digits")
+    digits = "." + fraction.ljust(kind.scale, "0")[: kind.scale] if kind.scale else ""
+    return f"{day} {whole}{digits}" + (" +00:00" if kind.name == "datetimeoffset" else "")
 
 
 def stored(value: Any, column: Column, table: str) -> Any:

@@ -30,6 +30,19 @@ _WORDS = (
     "END",
     "AS",
 )
+# Words that follow a table, and are no alias.
+_AFTER_SOURCES = (
+    "WHERE",
+    "JOIN",
+    "INNER",
+    "LEFT",
+    "ON",
+    "GROUP",
+    "HAVING",
+    "ORDER",
+    "WITH",
+    "TABLESAMPLE",
+)
 _TOKEN = re.compile(
     r"""\s+|--[^\n]*|/\*.*?\*/
     |(?P<text>[Nn]?'(?:[^']|'')*')
@@ -103,6 +116,8 @@ class Source:
     percent: float | None = None
     # The condition of the join; None for the first.
     on: Node | None = None
+    # LEFT JOIN: a row without a partner has NULLs in its place.
+    is_outer: bool = False
     # The query, if it is not a table.
     query: Select | None = None
 
@@ -120,6 +135,7 @@ class Select:
     distinct: bool = False
     # The table that it makes.
     into: Name | None = None
+    having: Node | None = None
 
 
 class Parser:
@@ -292,7 +308,9 @@ class Parser:
             self._must("=")
             changes.append((column, self.expression()))
             if not self._mark(","):
-                return ("update", name, hints, changes, self._where())
+                break
+        sources = self._sources() if self._take("FROM") else []
+        return ("update", name, hints, changes, sources, self._where())
 
     def _delete(self) -> Node:
         self._must("FROM")
@@ -582,20 +600,14 @@ class Parser:
             if not self._mark(","):
                 break
         into = self._name() if self._take("INTO") else None
-        sources: list[Source] = []
-        if self._take("FROM"):
-            sources.append(self._source())
-            while self._take("JOIN") or self._take("INNER", "JOIN"):
-                source = self._source()
-                self._must("ON")
-                source.on = self.expression()
-                sources.append(source)
+        sources = self._sources() if self._take("FROM") else []
         where = self._where()
         group = []
         if self._take("GROUP", "BY"):
             group.append(self.expression())
             while self._mark(","):
                 group.append(self.expression())
+        having = self.expression() if self._take("HAVING") else None
         order = []
         if self._take("ORDER", "BY"):
             while True:
@@ -604,7 +616,19 @@ class Parser:
                 _ = self._take("ASC")
                 if not self._mark(","):
                     break
-        return Select(top, items, sources, where, order, group, distinct, into)
+        return Select(top, items, sources, where, order, group, distinct, into, having)
+
+    def _sources(self) -> list[Source]:
+        """Return the tables after FROM."""
+        sources = [self._source()]
+        while True:
+            is_outer = self._take("LEFT", "JOIN")
+            if not (is_outer or self._take("JOIN") or self._take("INNER", "JOIN")):
+                return sources
+            source = self._source()
+            self._must("ON")
+            source.on, source.is_outer = self.expression(), is_outer
+            sources.append(source)
 
     def _source(self) -> Source:
         if self._mark("("):
@@ -618,10 +642,7 @@ class Parser:
         alias = name.name
         _ = self._take("AS")
         if self._peek().kind == "quoted" or (
-            self._peek().kind == "word"
-            and not self._is(
-                "WHERE", "JOIN", "INNER", "ON", "GROUP", "ORDER", "WITH", "TABLESAMPLE"
-            )
+            self._peek().kind == "word" and not self._is(*_AFTER_SOURCES)
         ):
             alias = self._identifier()
         percent = self._percent()

@@ -130,11 +130,14 @@ class Queries(SessionBase):
         groups: dict[tuple[Any, ...], list[Scope]] = {}
         for scope in scopes:
             groups.setdefault(self._evaluator.key(query.group, scope), []).append(scope)
-        firsts = self._ordered([group[0] for group in groups.values()], query.order)
-        by_first = {id(group[0]): group for group in groups.values()}
+        value, having = self._evaluator.value, query.having
+        kept = [group for group in groups.values() if not having or value(having, group[0], group)]
+        firsts = self._ordered([group[0] for group in kept], query.order)
+        if query.top is not None:
+            firsts = firsts[: value(query.top, Scope())]
+        by_first = {id(group[0]): group for group in kept}
         rows = [
-            [self._evaluator.value(item[0], first, by_first[id(first)]) for item in query.items]
-            for first in firsts
+            [value(item[0], first, by_first[id(first)]) for item in query.items] for first in firsts
         ]
         return [alias for _, alias in query.items], rows
 
@@ -238,11 +241,17 @@ class Queries(SessionBase):
         is_system = (source.name.schema or "").lower() == "sys"
         known = where if is_system or len(sources) == 1 else None
         columns, found = self._source_rows(source, known)
-        for values in found:
-            scope = Scope(before.outer)
-            scope.sources = [*before.sources, (source.alias, columns, values)]
-            if source.on is not None and not self._evaluator.value(source.on, scope):
+        has_partner = False
+        for values in itertools.chain(found, [None]):
+            if values is None and (has_partner or not source.is_outer):
                 continue
+            scope = Scope(before.outer)
+            own = values or [None] * len(columns)
+            scope.sources = [*before.sources, (source.alias, columns, own)]
+            if values is not None and source.on is not None:
+                if not self._evaluator.value(source.on, scope):
+                    continue
+                has_partner = True
             if rest:
                 yield from self._joined(rest, scope, where)
             else:

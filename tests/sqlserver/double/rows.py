@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterator
 from functools import partial
 from typing import Any
 
@@ -11,7 +12,7 @@ from .columnstore import columnstore, inserted
 from .errors import SqlError
 from .expressions import Scope, stored
 from .nodes import Index, Node
-from .parser import Name, Select
+from .parser import Name, Select, Source
 from .partitions import partition_of, scheme_of
 from .queries import Queries
 from .storage import Chunk, Row, Table
@@ -59,17 +60,29 @@ class Rows(Queries):
 
     def check_rows(self, table: Table, new: list[list[Any]]) -> None:
         """Check new rows against CHECKs and unique indexes (errors 547, 2601 and 2627)."""
+        self._check_conditions(table, new)
+        for index in table.indexes:
+            if index.unique:
+                self._check_unique(table, index, self._values(table), new)
+
+    def _check_conditions(self, table: Table, new: list[list[Any]]) -> None:
         for check in table.checks:
             for values in new:
                 scope = Scope()
                 scope.sources = [(table.name, table.columns, values)]
                 if self._evaluator.value(check.condition, scope) is False:
                     raise SqlError(547, check.name)
-        for index in table.indexes:
-            if index.unique:
-                self._check_unique(table, index, new)
 
-    def _check_unique(self, table: Table, index: Index, new: list[list[Any]]) -> None:
+    def _values(self, table: Table) -> list[list[Any]]:
+        """Return all rows of a table."""
+        rows = [row.values for row in table.rows if not row.deleted]
+        for chunk in table.chunks:
+            rows += chunk.rows(table.columns)
+        return rows
+
+    def _check_unique(
+        self, table: Table, index: Index, old: list[list[Any]], new: list[list[Any]]
+    ) -> None:
         places = [table.place(name) for name in index.columns]
         assert None not in places
 
@@ -89,9 +102,6 @@ class Rows(Queries):
             scope.sources = [(table.name, table.columns, values)]
             return bool(self._evaluator.value(index.where, scope))
 
-        old = [row.values for row in table.rows if not row.deleted]
-        for chunk in table.chunks:
-            old += chunk.rows(table.columns)
         there = {key(values) for values in old if is_in(values)}
         for values in filter(is_in, new):
             if key(values) in there:
@@ -200,6 +210,11 @@ class Rows(Queries):
             scope.sources = [(table.name, table.columns, row.values)]
             if where is None or self._evaluator.value(where, scope):
                 found.append(row)
+        self._hold(found, table)
+        return found
+
+    def _hold(self, found: list[Row], table: Table) -> None:
+        """Make rows those of the transaction, once nobody else has them."""
         own = self.transaction
         for row in found:
             blockers = lambda row=row: row.shares - {own}  # noqa: E731
@@ -208,26 +223,72 @@ class Rows(Queries):
             row.owner = own
             own.rows.append(row)
         own.tables.add(table)
-        return found
 
     def _do_update(
-        self, name: Name, hints: set[str], changes: list[tuple[str, Node]], where: Node | None
+        self,
+        name: Name,
+        hints: set[str],
+        changes: list[tuple[str, Node]],
+        sources: list[Source],
+        where: Node | None,
     ) -> Result:
+        own = next((one for one in sources if one.alias == name.name), None)
+        name, alias = (own.name, own.alias) if own is not None else (name, name.name)
         table = self.table(name, "X" if "TABLOCK" in hints else "IX")
-        found = self._changed(table, where)
-        for row in found:
+        others = [one for one in sources if one is not own]
+        self._lock_sources(others)
+        self._decoded(table)
+        found: list[tuple[Row, Scope]] = []
+        for row in self._visible(table, set(), where if own is None else None):
             scope = Scope()
-            scope.sources = [(table.name, table.columns, row.values)]
-            old, new = row.values, list(row.values)
-            for column, node in changes:
-                place = table.place(column)
-                if place is None:
-                    raise SqlError(207, column)
-                value = self._evaluator.value(node, scope)
-                new[place] = stored(value, table.columns[place], table.name)
+            scope.sources = [(alias, table.columns, row.values)]
+            if others:
+                # The server takes any of the rows that are joined with a row.
+                joined = self._partners(own, others, scope, where)
+                scope = next(joined, Scope())
+            if scope.sources and (where is None or self._evaluator.value(where, scope)):
+                found.append((row, scope))
+        self._hold([row for row, _ in found], table)
+        new_rows = [self._changed_values(table, row, scope, changes) for row, scope in found]
+        for (row, _), new in zip(found, new_rows, strict=True):
+            self.transaction.undo.append(partial(setattr, row, "values", row.values))
             row.values = new
-            self.transaction.undo.append(partial(setattr, row, "values", old))
+        self.check_changed(table, new_rows)
         return Result(count=len(found))
+
+    def _partners(
+        self, own: Source | None, others: list[Source], scope: Scope, where: Node | None
+    ) -> Iterator[Scope]:
+        """Return the row of a table with each of the rows that it is joined with."""
+        assert own is not None
+        assert len(others) == 1
+        # `ON` is about both, whichever comes first.
+        on = own.on or others[0].on
+        joined = Source(others[0].name, others[0].alias, others[0].hints, None, on)
+        for found in self._joined([joined], scope, None):
+            if where is None or self._evaluator.value(where, found):
+                yield found
+
+    def _changed_values(
+        self, table: Table, row: Row, scope: Scope, changes: list[tuple[str, Node]]
+    ) -> list[Any]:
+        new = list(row.values)
+        for column, node in changes:
+            place = table.place(column)
+            if place is None:
+                raise SqlError(207, column)
+            if table.columns[place].identity:
+                raise SqlError(8102, column)
+            value = self._evaluator.value(node, scope)
+            new[place] = stored(value, table.columns[place], table.name)
+        return new
+
+    def check_changed(self, table: Table, new: list[list[Any]]) -> None:
+        """Check rows that were changed in place against CHECKs and unique indexes."""
+        self._check_conditions(table, new)
+        for index in table.indexes:
+            if index.unique and new:
+                self._check_unique(table, index, [], self._values(table))
 
     def _do_delete(self, name: Name, hints: set[str], where: Node | None) -> Result:
         table = self.table(name, "X" if "TABLOCK" in hints else "IX")

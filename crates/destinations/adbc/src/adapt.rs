@@ -19,10 +19,9 @@ use arrow_array::{
 };
 use arrow_schema::{ArrowError, DataType, Field, IntervalUnit, Schema, SchemaRef};
 use arrow_select::filter::filter_record_batch;
-use inrush_destination::{Adapted, ColumnPlan, Misfit, json_text};
+use inrush_destination::{Adapted, ColumnPlan, Misfit, calendar_text, json_text};
 use inrush_rows::timestamp;
 
-use crate::calendar_text;
 use crate::carry::ColumnCarriage;
 
 /// Converts the batches of one target.

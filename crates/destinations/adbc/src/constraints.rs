@@ -23,6 +23,8 @@ pub struct Constraints {
     pub keys: Vec<UniqueKey>,
     /// Columns whose values must be unique among the rows that meet a condition.
     pub partial_keys: Vec<PartialKey>,
+    /// Columns of text whose keys are compared by bytes, also if the columns have a collation.
+    pub binary_texts: Vec<String>,
 }
 
 /// A unique index with a condition.
@@ -52,7 +54,18 @@ impl Constraints {
     /// The key by which rows are merged, also into a target without a unique index on it.
     pub fn key_of_merge(&self, merge: &MergePlan) -> UniqueKey {
         let found = self.of_merge(merge).cloned();
-        found.unwrap_or_else(|| UniqueKey::of_columns(&merge.key))
+        found.unwrap_or_else(|| self.collated(UniqueKey::of_columns(&merge.key)))
+    }
+
+    /// The key with the collation by which its texts are compared.
+    fn collated(&self, mut key: UniqueKey) -> UniqueKey {
+        for column in &mut key.columns {
+            let mut texts = self.binary_texts.iter();
+            if texts.any(|text| text.eq_ignore_ascii_case(&column.name)) {
+                column.collation = Some("binary".to_owned());
+            }
+        }
+        key
     }
 }
 
@@ -132,8 +145,17 @@ impl UniqueKey {
 pub struct KeyColumn {
     /// Its name.
     pub name: String,
-    /// The collation of the index, if it differs from the column's own.
+    /// The collation of the index, where the database can say it. A column may have another one.
     pub collation: Option<String>,
+}
+
+/// A column of a key in a table, as its index compares it.
+pub fn term(table: &str, column: &KeyColumn) -> String {
+    let name = sql::identifier(&column.name);
+    match &column.collation {
+        Some(collation) => format!("{table}.{name} COLLATE {}", sql::identifier(collation)),
+        None => format!("{table}.{name}"),
+    }
 }
 
 /// Reads the constraints of an existing table.
@@ -180,18 +202,25 @@ fn duckdb(session: &mut AdbcSession, name: &TargetName) -> Result<Constraints> {
              FROM duckdb_indexes() WHERE {of_table} AND is_unique AND NOT is_primary ORDER BY index_oid"
         ),
     )?;
-    let mut found = whole(keys_of(keys));
-    found.extend(
-        whole(keys_of(indexes))
-            .into_iter()
-            .filter_map(columns_alone),
-    );
-    Ok(Constraints {
+    // Its indexes compare texts by bytes, and its operator `=` by the column's collation.
+    let texts = session.rows(
+        DOING,
+        &format!(
+            "SELECT column_name FROM duckdb_columns() WHERE {of_table} \
+             AND (data_type = 'VARCHAR' OR data_type LIKE 'VARCHAR COLLATE %')"
+        ),
+    )?;
+    let mut found = Constraints {
         checks: checks_of(checks),
-        keys: found,
+        binary_texts: texts.into_iter().flatten().flatten().collect(),
         // DuckDB has no indexes with a condition.
-        partial_keys: Vec::new(),
-    })
+        ..Constraints::default()
+    };
+    let indexes = whole(keys_of(indexes)).into_iter();
+    let keys = whole(keys_of(keys)).into_iter();
+    let keys = keys.chain(indexes.filter_map(columns_alone));
+    found.keys = keys.map(|key| found.collated(key)).collect();
+    Ok(found)
 }
 
 /// A key whose index expressions are plain columns, with their unquoted names; `None` for any other key.
@@ -229,7 +258,7 @@ fn sqlite(session: &mut AdbcSession, name: &TargetName) -> Result<Constraints> {
     let indexes = session.rows(
         DOING,
         &format!(
-            "SELECT list.name, list.name, info.name, CASE WHEN info.coll <> 'BINARY' THEN info.coll END, \
+            "SELECT list.name, list.name, info.name, info.coll, \
              CASE WHEN list.partial THEN (SELECT sql FROM sqlite_master WHERE type = 'index' AND name = list.name) END \
              FROM pragma_index_list({table}) AS list, pragma_index_xinfo(list.name) AS info \
              WHERE list.\"unique\" = 1 AND info.key = 1 ORDER BY list.seq, info.seqno"
@@ -259,6 +288,7 @@ fn sqlite(session: &mut AdbcSession, name: &TargetName) -> Result<Constraints> {
             .collect(),
         keys,
         partial_keys: partial(of_some, condition_of_index),
+        binary_texts: Vec::new(),
     })
 }
 
@@ -290,7 +320,23 @@ fn postgres(session: &mut AdbcSession, name: &TargetName) -> Result<Constraints>
         checks: checks_of(checks),
         keys: whole(of_all),
         partial_keys: partial(of_some, |condition| Some(condition.to_owned())),
+        binary_texts: Vec::new(),
     })
+}
+
+/// The unique indexes of a table of PostgreSQL in which NULL is equal to NULL.
+pub fn with_equal_nulls(session: &mut AdbcSession, name: &TargetName) -> Result<Vec<String>> {
+    // Servers before 15 do not have the column.
+    let found = session.rows(
+        DOING,
+        &format!(
+            "SELECT c.relname::text FROM pg_catalog.pg_index i JOIN pg_catalog.pg_class c ON c.oid = i.indexrelid \
+             WHERE i.indrelid = {}::pg_catalog.regclass AND i.indisunique \
+             AND pg_catalog.to_jsonb(i) ->> 'indnullsnotdistinct' = 'true'",
+            sql::text(&name.sql)
+        ),
+    )?;
+    Ok(found.into_iter().flatten().flatten().collect())
 }
 
 /// The CHECKs in catalog rows: name, expression, column.

@@ -12,7 +12,6 @@
 
 mod adapt;
 mod adbc_connection;
-mod calendar_text;
 mod careful;
 mod carry;
 mod catalog;

@@ -10,7 +10,7 @@ use inrush_destination::{
 use inrush_rows::calendar::now_microseconds;
 
 use crate::catalog;
-use crate::merge::Merge;
+use crate::merge::AdbcMerge;
 use crate::run::AdbcRun;
 use crate::session::AdbcSession;
 use crate::sql;
@@ -178,7 +178,7 @@ impl Fill<'_> {
             }
             FillStep::Merge => {
                 let quirks = run.shared.quirks;
-                let merge = Merge::of_staging(session, quirks, staging)?;
+                let merge = AdbcMerge::of_staging(session, quirks, staging)?;
                 let started_at = run.record.started_at_microseconds;
                 let rows = (place, self.staged);
                 self.merged = Some(merge.perform(session, quirks, rows, started_at)?);

@@ -101,14 +101,6 @@ impl AdbcSession {
         }
     }
 
-    /// Queries a row of numbers.
-    pub fn numbers(&mut self, doing: &str, sql: &str) -> Result<Vec<u64>> {
-        let rows = self.rows(doing, sql)?;
-        let first = rows.into_iter().next().unwrap_or_default();
-        let texts = first.into_iter().map(Option::unwrap_or_default);
-        texts.map(|text| number(doing, &text)).collect()
-    }
-
     /// Prepares adding rows to a table.
     pub fn ingest(&mut self, into: &IngestName, rows: QueueReader) -> Result<Taker> {
         let taker = self.connection.ingest(into, rows);

@@ -13,7 +13,7 @@ use inrush_rows::ids::RunKey;
 use crate::ledger::AdbcLedger;
 use crate::lock;
 use crate::members::MemberTable;
-use crate::merge::Merge;
+use crate::merge::AdbcMerge;
 use crate::quirks::{Quirks, RunLock};
 use crate::session::AdbcSession;
 use crate::shared_database::SharedDatabase;
@@ -248,7 +248,7 @@ pub fn of_run(
     let mut merges = Vec::with_capacity(stagings.len());
     for staging in &stagings {
         merges.push(match staging.plan.mode {
-            WriteMode::Upsert => Some(Merge::of_staging(session, quirks, staging)?),
+            WriteMode::Upsert => Some(AdbcMerge::of_staging(session, quirks, staging)?),
             _ => None,
         });
     }
@@ -316,7 +316,7 @@ struct PlannedSteps<'a> {
     run_key: &'a RunKey,
     stagings: &'a [Staging],
     /// The merge of each target into which rows are merged.
-    merges: &'a [Option<Merge<'a>>],
+    merges: &'a [Option<AdbcMerge<'a>>],
     /// The references to which lookups add members.
     members: &'a [MemberTable],
     resumes: bool,
@@ -541,7 +541,7 @@ impl PlannedSteps<'_> {
                 .collect(),
             FillStep::Merge => {
                 let merges = self.merges[place].iter();
-                merges.flat_map(Merge::planned).collect()
+                merges.flat_map(AdbcMerge::planned).collect()
             }
             FillStep::DropStaging => one(staging.remove_statement()),
             FillStep::RecordChange => vec![

@@ -23,6 +23,7 @@ use crate::bulk_writer::BulkWriter;
 use crate::catalog;
 use crate::connection::SqlSession;
 use crate::indexes::{Check, Index};
+use crate::merge;
 use crate::options::Options;
 use crate::shape::TableShape;
 use crate::sql;
@@ -239,7 +240,9 @@ fn tests(
         if columns.is_empty() || !columns.iter().all(|name| is_filled(name)) {
             continue;
         }
-        if unfilled.iter().any(|name| index.filter_mentions(name)) {
+        // All rows that are merged are current versions.
+        let is_of_merge = merge::is_of_merge(index, &staging.plan);
+        if !is_of_merge && unfilled.iter().any(|name| index.filter_mentions(name)) {
             continue;
         }
         staging.index_key(session, place, &columns)?;
@@ -250,7 +253,7 @@ fn tests(
                 column.is_none_or(|column| column.is_nullable)
             })
             .collect();
-        tests.extend(rows.of_key(index, &columns, &nullable));
+        tests.extend(rows.of_key(index, &columns, &nullable, is_of_merge));
     }
     Ok(tests)
 }
@@ -292,7 +295,14 @@ impl TrialRows<'_> {
     }
 
     /// Finds the rows whose key another row has: one of the target, of a unit staged before, or of the batch.
-    fn of_key(&self, index: &Index, columns: &[&str], nullable: &[bool]) -> Vec<Test> {
+    /// Rows are merged by the key if `is_of_merge`.
+    fn of_key(
+        &self,
+        index: &Index,
+        columns: &[&str],
+        nullable: &[bool],
+        is_of_merge: bool,
+    ) -> Vec<Test> {
         let target = &self.staging.plan.name.sql;
         let (number, table) = (&self.number, self.table);
         let equal = columns.iter().zip(nullable).map(|(name, is_nullable)| {
@@ -312,16 +322,23 @@ impl TrialRows<'_> {
                 _ => None,
             },
             code: RejectCode::DuplicateKey,
-            reason: format!(
-                "an earlier row of the files has the same key, or {target} had it before (unique key of {}, {}); the first row is \
-                 loaded. Remove this row, or fix its key",
-                columns.join(", "),
-                index.name
-            ),
+            reason: match is_of_merge {
+                true => format!(
+                    "an earlier row of the files has the same key ({}), by which rows are merged into {target}; the first row is \
+                     loaded. Remove this row, or fix its key",
+                    columns.join(", ")
+                ),
+                false => format!(
+                    "an earlier row of the files has the same key, or {target} had it before (unique key of {}, {}); the first \
+                     row is loaded. Remove this row, or fix its key",
+                    columns.join(", "),
+                    index.name
+                ),
+            },
         };
         // In the subquery the names of the condition are those of `other`.
-        let and = index
-            .filter()
+        let filter = index.filter().filter(|_| !is_of_merge);
+        let and = filter
             .map(|filter| format!(" AND {filter}"))
             .unwrap_or_default();
         let among = |others: &str| Test {
@@ -337,8 +354,7 @@ impl TrialRows<'_> {
         }
         tests.push(among(&self.staging.sql));
         let names = sql::names(columns.iter().copied());
-        let only = index
-            .filter()
+        let only = filter
             .map(|filter| format!(" WHERE {filter}"))
             .unwrap_or_default();
         tests.push(Test {

@@ -21,6 +21,7 @@ use crate::connection::{self, Purpose, SqlSession};
 use crate::hazards;
 use crate::ledger::{Ledger, StoredRun};
 use crate::lock;
+use crate::merge;
 use crate::options::Options;
 use crate::partitions;
 use crate::run::SqlRun;
@@ -231,6 +232,16 @@ impl Destination for SqlServer {
             }
             Ok(Some(all))
         })
+    }
+
+    fn check_merge(&self, target: &TargetPlan) -> Result<()> {
+        if !self.abilities.can.contains(&Ability::Upsert) {
+            return Err(Error::Unsuitable {
+                what: Ability::Upsert.refusal(),
+                hint: Ability::Upsert.text().fix.to_owned(),
+            });
+        }
+        self.asking(|session| merge::check(session, target))
     }
 
     fn begin(&self, run: &NewRun, targets: &[TargetPlan]) -> Result<Box<dyn OpenRun>> {

@@ -39,6 +39,7 @@ mod indexes;
 mod last_before;
 mod ledger;
 mod lock;
+mod merge;
 mod moved_rows;
 mod options;
 mod partitions;

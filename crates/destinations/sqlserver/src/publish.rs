@@ -2,8 +2,8 @@
 //!
 //! A target that is new is the staging table, renamed: no row is moved. If the target exists, its empty partitions get
 //! their rows by SWITCH, which moves no row either, and so does a whole table that is empty. All other rows are copied
-//! by `INSERT ... SELECT`. Rows that are replaced are first removed, by TRUNCATE or DELETE. Readers wait for the
-//! transaction. With READ_COMMITTED_SNAPSHOT on, readers of a target do not wait if rows are only added to it by
+//! by `INSERT ... SELECT`, or [merged](crate::merge). Rows that are replaced are first removed, by TRUNCATE or DELETE.
+//! Readers wait for the transaction. With READ_COMMITTED_SNAPSHOT on, readers of a target do not wait if rows are only added to it by
 //! INSERT. No reader sees a part of the rows.
 //!
 //! SWITCH waits for its lock at low priority: statements that come later are not held up by its waiting.
@@ -12,7 +12,9 @@ use std::collections::BTreeSet;
 use std::fmt::Display;
 
 use inrush_destination::changes::{Change, What, kept_name_is_taken};
-use inrush_destination::{Error, PublishStep, Published, ReplacedRows, Result, WriteMode};
+use inrush_destination::{
+    Error, MergedRows, PublishStep, Published, ReplacedRows, Result, WriteMode,
+};
 use inrush_rows::calendar::now_microseconds;
 use inrush_rows::plural::counted;
 
@@ -20,6 +22,7 @@ use crate::catalog;
 use crate::changes::{ChangedPartitions, TargetChange};
 use crate::columnstore;
 use crate::connection::{self, SqlSession};
+use crate::merge::{self, SqlMerge};
 use crate::moved_rows::{self, MovedRows};
 use crate::partitions::Partitioning;
 use crate::run::SqlRun;
@@ -100,6 +103,7 @@ fn switch(
             place,
             staging,
             staged,
+            merged: None,
             partitions: Vec::new(),
             change: TargetChange {
                 change,
@@ -116,6 +120,8 @@ fn switch(
         let kept = filling.change.change.kept_note(run_name, target);
         published.notes.extend(kept);
         published.notes.append(&mut filling.notes);
+        let merged = filling.merged.map(|rows| (place, rows));
+        published.merged.extend(merged);
         if filling.has_copied {
             copied.push(place);
         }
@@ -142,6 +148,8 @@ struct Filling<'a> {
     place: usize,
     staging: &'a Staging,
     staged: u64,
+    /// What became of the rows in a merge.
+    merged: Option<MergedRows>,
     /// The partitions that got rows, by their numbers.
     partitions: Vec<String>,
     /// What is done to it.
@@ -238,6 +246,17 @@ impl Filling<'_> {
                 }
                 (FillStep::Switch, None) => self.switch_table()?,
                 (FillStep::Copy, _) => self.copy("", self.staged)?,
+                (FillStep::Lock, _) => {
+                    let doing = format!("cannot lock {}", target.sql);
+                    self.session
+                        .run(&doing, &merge::lock_statement(&staging.plan))?;
+                }
+                (FillStep::Merge, _) => {
+                    let merge = SqlMerge::of_staging(self.session, staging)?;
+                    let rows = (self.place, self.staged);
+                    self.merged = Some(merge.perform(self.run, self.session, rows)?);
+                    self.has_copied = true;
+                }
                 (FillStep::DropStaging, _) => staging.remove(self.session)?,
             }
         }
@@ -278,6 +297,7 @@ impl Filling<'_> {
         self.change.change.what = match (has_rows, replaces) {
             (false, _) => What::Filled,
             (true, true) => What::Replaced,
+            (true, false) if mode == WriteMode::Upsert => What::Merged,
             (true, false) => What::Added,
         };
         let is_by_partition = matches!(mode, WriteMode::Append | WriteMode::ReplacePartitions);
@@ -331,7 +351,10 @@ impl Filling<'_> {
 
     fn rename(&mut self) -> Result<Option<u64>> {
         let target = &self.staging.plan.name;
-        if self.staging.plan.mode == WriteMode::Append {
+        if matches!(
+            self.staging.plan.mode,
+            WriteMode::Append | WriteMode::Upsert
+        ) {
             return Err(Error::Unsuitable {
                 what: format!("{} is gone; it was there when the load began", target.sql),
                 hint: "create it again, or use the mode create".to_owned(),

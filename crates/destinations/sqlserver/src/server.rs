@@ -147,6 +147,8 @@ impl Server {
                 Ability::Routing,
                 Ability::Analyze,
                 Ability::VerifySums,
+                Ability::Upsert,
+                Ability::Versions,
             ]),
         }
         Abilities {

@@ -5,7 +5,7 @@
 //! later. If the target is new and gets partitions, its function and scheme are made together with the heap.
 
 use inrush_destination::staging_name::{self, PREFIX};
-use inrush_destination::{Error, Result, TargetPlan};
+use inrush_destination::{Error, Result, TargetPlan, WriteMode};
 use inrush_rows::ids::{RunId, RunKey};
 
 use crate::bulk_target::BulkTarget;
@@ -100,7 +100,7 @@ impl Staging {
         let target = &self.plan.name;
         let found = catalog::entry(session, &self.schema, &target.name)?;
         if found.is_some_and(|found| found.kind == "table") {
-            if options.switch {
+            if options.switch && self.plan.mode != WriteMode::Upsert {
                 let shape = TableShape::read(session, &target.sql)?;
                 if shape.obstacle(self.filled()).is_none() {
                     return Ok(vec![shape.create_statement(&self.sql)]);
@@ -278,7 +278,7 @@ pub fn check_name(what: &str, name: &str) -> Result<()> {
 
 #[cfg(test)]
 mod tests {
-    use inrush_destination::{ColumnPlan, ReplacedRows, TargetName, WriteMode};
+    use inrush_destination::{ColumnPlan, ReplacedRows, TargetName};
     use inrush_rows::column_type::ColumnType;
 
     use super::*;

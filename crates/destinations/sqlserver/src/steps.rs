@@ -23,6 +23,7 @@ use crate::connection::{
 };
 use crate::ledger::Ledger;
 use crate::lock;
+use crate::merge::{self, SqlMerge};
 use crate::moved_rows::{self, MovedRows};
 use crate::options::Options;
 use crate::partitions::NewPartitions;
@@ -45,6 +46,10 @@ pub enum FillStep {
     Switch,
     /// Copies the staged rows.
     Copy,
+    /// Keeps others away from the target.
+    Lock,
+    /// Merges the staged rows into the target by their key.
+    Merge,
     /// Removes the staging table.
     DropStaging,
 }
@@ -71,18 +76,20 @@ impl Keeping {
 /// The steps that fill a target that exists. `keeping` is `None` if it has no rows that are replaced and kept.
 pub fn fill(mode: WriteMode, switches: bool, keeping: Option<Keeping>) -> Vec<FillStep> {
     let keep = keeping.map(|_| FillStep::Keep);
-    let empty = match mode {
+    let before = match mode {
         WriteMode::Replace => Some(FillStep::Empty),
         WriteMode::ReplacePartitions => Some(FillStep::EmptyPartitions),
-        WriteMode::Create | WriteMode::Append | WriteMode::Upsert => None,
+        WriteMode::Upsert => Some(FillStep::Lock),
+        WriteMode::Create | WriteMode::Append => None,
     };
-    let empty = empty.filter(|_| keeping != Some(Keeping::Switch));
-    let rows = match switches {
-        true => FillStep::Switch,
-        false => FillStep::Copy,
+    let before = before.filter(|_| keeping != Some(Keeping::Switch));
+    let rows = match (mode, switches) {
+        (WriteMode::Upsert, _) => FillStep::Merge,
+        (_, true) => FillStep::Switch,
+        (_, false) => FillStep::Copy,
     };
     keep.into_iter()
-        .chain(empty)
+        .chain(before)
         .chain([rows, FillStep::DropStaging])
         .collect()
 }
@@ -318,6 +325,12 @@ impl PlannedSteps<'_> {
                         let (CopyStep::Set(sql) | CopyStep::Insert(sql)) = copy;
                         steps.push(Step::statement(sql));
                     }
+                }
+                (FillStep::Lock, _) => {
+                    steps.push(Step::statement(merge::lock_statement(&staging.plan)));
+                }
+                (FillStep::Merge, _) => {
+                    steps.extend(SqlMerge::of_staging(self.session, staging)?.planned());
                 }
                 (FillStep::DropStaging, _) => {
                     steps.extend(staging.remove_statements().into_iter().map(Step::statement));

@@ -44,7 +44,9 @@ pub fn find(
     let Some(found) = catalog::entry(session, &staging.schema, &target.name)? else {
         return Ok(Way::Rename);
     };
-    if found.kind != "table" || !options.switch {
+    // Rows that are merged are compared with those of the target.
+    let is_merged = staging.plan.mode == WriteMode::Upsert;
+    if found.kind != "table" || !options.switch || is_merged {
         return Ok(Way::Copy(None));
     }
     let shape = TableShape::read(session, &target.sql)?;

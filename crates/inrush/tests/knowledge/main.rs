@@ -123,6 +123,16 @@ const KNOW: &[Exception] = &[
         ],
     },
     Exception {
+        file: "destination/src/merge/mod.rs",
+        why: "has what SQL databases share of a merge; each destination writes what differs in its own dialect",
+        words: &["select "],
+    },
+    Exception {
+        file: "destination/src/merge/statements.rs",
+        why: "has the statements of a merge, which destinations of SQL databases share",
+        words: &["insert into", "select "],
+    },
+    Exception {
         file: "inrush/src/lib.rs",
         why: "hands out the types of PostgreSQL's that the demo, the record workload and the command use",
         words: &["inrush_postgres"],

@@ -3,7 +3,7 @@
 use inrush_destination::{ColumnPlan, WriteMode};
 use inrush_rows::reject::RejectCode;
 
-use crate::constraints::{Check, KeyColumn, UniqueKey};
+use crate::constraints::{Check, UniqueKey, term};
 use crate::sql;
 use crate::staging::Staging;
 
@@ -96,13 +96,7 @@ impl TrialRows<'_> {
         let equal: Vec<String> = key
             .columns
             .iter()
-            .map(|column| {
-                format!(
-                    "{} = {own}.{}",
-                    term("other", column),
-                    sql::identifier(&column.name)
-                )
-            })
+            .map(|column| format!("{} = {}", term("other", column), term(&own, column)))
             .collect();
         let equal = equal.join(" AND ");
         let terms: Vec<String> = key
@@ -176,15 +170,6 @@ impl TrialRows<'_> {
             cause,
         });
         tests
-    }
-}
-
-/// A column of a key as its index compares it.
-fn term(table: &str, column: &KeyColumn) -> String {
-    let name = sql::identifier(&column.name);
-    match &column.collation {
-        Some(collation) => format!("{table}.{name} COLLATE {}", sql::identifier(collation)),
-        None => format!("{table}.{name}"),
     }
 }
 

@@ -7,7 +7,8 @@
 use inrush_destination::Step as Shown;
 
 use super::switch_statements::{
-    SwitchStep, UnitTask, create_target, declared, lock_mode, publish_unit, version_rows,
+    SwitchStep, UnitTask, count_updates, create_target, declared, lock_mode, publish_unit,
+    version_rows,
 };
 use super::{
     FlowPlan, Plan, Publish, begin_steps, index_rebuild, members, statistics, take_out_steps,
@@ -317,7 +318,7 @@ fn each_step_of_unit(
         see(Shown::sketch(rename).only_if(HAS_INDEXES));
     }
     if let Some(rows) = version_rows(flow, staging_schema, task, "<run>") {
-        with_users_path(rows.all().changes().map(Shown::sketch), see);
+        with_users_path(rows.all().planned(), see);
     }
     for step in publish_unit(flow, staging_schema, task) {
         match step {
@@ -325,10 +326,21 @@ fn each_step_of_unit(
             SwitchStep::Metadata(statement) if needs_rows => see(Shown::sketch(statement)),
             SwitchStep::Metadata(statement) => see(Shown::statement(statement)),
             SwitchStep::CopyRows(copy) => {
+                let count = updates(flow, staging_schema, task);
+                count.into_iter().map(Shown::statement).for_each(&mut *see);
                 with_users_path([Shown::statement(copy.all())], see);
             }
         }
     }
+}
+
+/// The query that counts the rows which an upsert will update; `None` in other modes.
+pub fn updates(flow: &FlowPlan, staging_schema: &str, unit: &UnitTask) -> Option<String> {
+    let Publish::Upsert { key, .. } = &flow.publish else {
+        return None;
+    };
+    let staging = qualified(staging_schema, &unit.staging_table);
+    Some(count_updates(&flow.target(), &staging, key))
 }
 
 fn each_of_users(statements: &[String], see: &mut dyn FnMut(Shown)) {

@@ -31,7 +31,7 @@ pub async fn check(
         .query(&sql, &[], "asking the server for the merge on the key")
         .await
     else {
-        return Ok(());
+        return check_indexes(session, target, key).await;
     };
     if error.code() != Some(&SqlState::INVALID_COLUMN_REFERENCE) {
         return Err(error.into());
@@ -45,4 +45,65 @@ pub async fn check(
             target.sql
         ),
     ).into())
+}
+
+/// Refuses unique indexes on the key with which the merge would fail, though the server can plan it.
+async fn check_indexes(
+    session: &Session,
+    target: &FlowTarget<'_>,
+    key: &[String],
+) -> Result<(), PlanFailure> {
+    let facts = target.facts.as_ref().expect("an upsert has a target");
+    // Servers before 15 have no column for NULLS NOT DISTINCT.
+    let sql = "SELECT c.relname::text, i.indimmediate, \
+               COALESCE(pg_catalog.to_jsonb(i) ->> 'indnullsnotdistinct' = 'true', false), i.indisprimary \
+               FROM pg_catalog.pg_index i JOIN pg_catalog.pg_class c ON c.oid = i.indexrelid \
+               WHERE i.indrelid = $1 AND i.indisunique AND i.indisvalid AND i.indpred IS NULL AND i.indnkeyatts = $2 \
+               AND NOT EXISTS (SELECT FROM pg_catalog.generate_series(0, i.indnkeyatts - 1) place \
+               LEFT JOIN pg_catalog.pg_attribute a ON a.attrelid = i.indrelid AND a.attnum = i.indkey[place] AND a.attnum > 0 \
+               WHERE a.attname IS NULL OR a.attname <> ALL ($3::text[])) ORDER BY c.relname";
+    let count = i16::try_from(key.len()).unwrap_or(i16::MAX);
+    let doing = "asking the server for the unique indexes on the key";
+    let found = session
+        .query(sql, &[&facts.oid, &count, &key], doing)
+        .await?;
+    let names: Vec<String> = key.iter().map(|name| identifier(name)).collect();
+    let names = names.join(", ");
+    let may_be_null = key.iter().any(|name| {
+        let mut known = facts.columns.iter();
+        known.any(|column| column.name == *name && !column.not_null)
+    });
+    for row in found {
+        let index = identifier(row.get(0));
+        let (is_immediate, takes_one_null): (bool, bool) = (row.get(1), row.get(2));
+        if !is_immediate {
+            let kind = match row.get(3) {
+                true => "PRIMARY KEY",
+                false => "UNIQUE",
+            };
+            return Err(target
+                .refusal(
+                    format!(
+                        "has the deferrable constraint {index} on the key ({names}), which INSERT ... ON CONFLICT cannot use"
+                    ),
+                    format!(
+                        "ALTER TABLE {} DROP CONSTRAINT {index}, ADD CONSTRAINT {index} {kind} ({names});",
+                        target.sql
+                    ),
+                )
+                .into());
+        }
+        if takes_one_null && may_be_null {
+            return Err(target
+                .refusal(
+                    format!(
+                        "has the unique index {index} on the key ({names}), which takes NULL for equal to NULL (NULLS NOT \
+                         DISTINCT); an upsert makes a new row of each row with a NULL in its key"
+                    ),
+                    "make the columns of the key NOT NULL, or make the index without NULLS NOT DISTINCT",
+                )
+                .into());
+        }
+    }
+    Ok(())
 }

@@ -4,6 +4,7 @@
 //! a run begin at one moment, the start of the run in the ledger, so a resumed run uses the same one. A unique index on
 //! the key of the current versions prevents two current versions of one key, whoever writes.
 
+use inrush_destination::Step;
 use inrush_package::ScdColumns;
 use inrush_rows::column::{Column, ColumnType};
 use tokio_postgres::error::SqlState;
@@ -84,6 +85,11 @@ pub struct VersionMerge {
     /// Counts, before the merge, the rows without a current version, the changed rows, the rows that are overwritten, and the
     /// changed rows whose current version does not begin before the run.
     pub count: String,
+    /// Finds a changed row whose current version does not begin before the run: its key, when the version begins, and the
+    /// start of the run, as texts.
+    pub later: String,
+    /// Finds a row that gets a version before an ended one of its key has ended: its key, the end, and the start of the run.
+    pub overlap: String,
     /// Ends the current versions of changed rows.
     pub end: String,
     /// Overwrites columns that are not tracked in current versions; `None` if all columns are tracked.
@@ -168,6 +174,16 @@ impl VersionsPlan {
             .check_statements(session, target, loaded, key)
             .await?;
         Ok(versions)
+    }
+
+    /// The column in which a version begins.
+    pub fn valid_from(&self) -> &str {
+        &self.columns.valid_from
+    }
+
+    /// The column in which a version ends.
+    pub fn valid_to(&self) -> &str {
+        &self.columns.valid_to
     }
 
     /// Refuses a target without the unique index on the key of current versions, or with one on the key alone. The server is
@@ -289,6 +305,15 @@ impl VersionsPlan {
             .map(|name| format!("t.{0} = s.{0}", identifier(name)));
         let same_key: Vec<String> = same_key.collect();
         let is_current_of = format!("{} AND t.{valid_to} IS NULL", same_key.join(" AND "));
+        let is_ended_of: Vec<String> = key
+            .iter()
+            .map(|name| format!("e.{0} = s.{0}", identifier(name)))
+            .collect();
+        let key_texts: Vec<String> = key
+            .iter()
+            .map(|name| format!("s.{}::text", identifier(name)))
+            .collect();
+        let (key_texts, in_order) = (key_texts.join(", "), of_table("s", key));
         let differ = |names: &[String]| {
             format!(
                 "(ROW({}) IS DISTINCT FROM ROW({}))",
@@ -318,6 +343,16 @@ impl VersionsPlan {
                  count(*) FILTER (WHERE {is_known} AND {overwritten}), \
                  count(*) FILTER (WHERE {is_known} AND {changed} AND t.{valid_from} >= {moment}) \
                  FROM {staging} s LEFT JOIN {target} t ON {is_current_of}"
+            ),
+            later: format!(
+                "SELECT {key_texts}, t.{valid_from}::text, {moment}::text FROM {staging} s JOIN {target} t ON {is_current_of} \
+                 WHERE {changed} AND t.{valid_from} >= {moment} ORDER BY {in_order} LIMIT 1"
+            ),
+            overlap: format!(
+                "SELECT {key_texts}, e.{valid_to}::text, {moment}::text FROM {staging} s \
+                 JOIN {target} e ON {} AND e.{valid_to} > {moment} LEFT JOIN {target} t ON {is_current_of} \
+                 WHERE NOT {is_known} OR {changed} ORDER BY {in_order} LIMIT 1",
+                is_ended_of.join(" AND ")
             ),
             end: format!(
                 "UPDATE {target} t SET {valid_to} = {moment}{} FROM {staging} s WHERE {is_current_of} AND {changed}",
@@ -349,6 +384,13 @@ impl VersionMerge {
     pub fn changes(&self) -> impl Iterator<Item = &String> {
         let end = std::iter::once(&self.end);
         end.chain(&self.overwrite).chain([&self.add])
+    }
+
+    /// The statements as a plan prints them, with the queries that guard them.
+    pub fn planned(&self) -> impl Iterator<Item = Step> {
+        let before = [&self.count, &self.overlap].into_iter();
+        let all = before.chain(self.changes()).chain([&self.count_current]);
+        all.map(Step::sketch)
     }
 }
 

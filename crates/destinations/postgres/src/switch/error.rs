@@ -6,9 +6,21 @@ use tokio_postgres::error::SqlState;
 
 use crate::PostgresError;
 use crate::ledger::LedgerError;
+use crate::quote::identifier;
 
 /// The server function that accepts one statement, and reports several as a syntax error. It raises no other one.
 const TAKES_ONE_STATEMENT: &str = "exec_parse_message";
+
+/// A version because of which rows cannot be merged. All are texts of the server.
+#[derive(Debug, Default)]
+pub struct VersionAt {
+    /// Its key, with the names of the columns.
+    pub key: String,
+    /// When it begins or ends.
+    pub time: String,
+    /// The start of the run.
+    pub start: String,
+}
 
 /// An error of the switch.
 #[derive(Debug, thiserror::Error)]
@@ -69,14 +81,41 @@ pub enum SwitchError {
     },
     /// A version cannot end before it begins.
     #[error(
-        "{target} has {} that changed after this run began: another run or program has loaded it since; nothing was switched",
-        inrush_rows::plural::counted(*rows, "current version")
+        "{target} has {} not before the start of this run ({}), so a version would end before it began: that of {} begins at {}; \
+         nothing was switched",
+        match rows {
+            1 => "1 current version that begins".to_owned(),
+            _ => format!("{rows} current versions that begin"),
+        },
+        first.start,
+        first.key,
+        first.time
     )]
     LaterVersions {
         /// The target.
         target: String,
         /// The current versions that do not begin before the run.
         rows: u64,
+        /// One of them.
+        first: VersionAt,
+        /// The column in which versions begin.
+        column: String,
+    },
+    /// A version cannot begin inside one that ended.
+    #[error(
+        "{target} has a version of {} that ends at {}, after the start of this run ({}), so its next version would begin before \
+         that end; nothing was switched",
+        first.key,
+        first.time,
+        first.start
+    )]
+    OverlappingVersion {
+        /// The target.
+        target: String,
+        /// The version.
+        first: VersionAt,
+        /// The column in which versions end.
+        column: String,
     },
     /// A statement of the user failed.
     #[error(
@@ -208,11 +247,15 @@ impl SwitchError {
                         .to_owned(),
                 ),
             },
-            SwitchError::LaterVersions { .. } => Some(
-                "give this run up with `inrush cleanup`, and load again: a new run begins later. Is \
-                 the server's clock right?"
-                    .to_owned(),
-            ),
+            SwitchError::LaterVersions { column, .. } => Some(format!(
+                "if another run has loaded the target meanwhile, give this run up with `inrush cleanup`, and load again; if such \
+                 a version is to begin in the future, correct {}. Is the server's clock right?",
+                identifier(column)
+            )),
+            SwitchError::OverlappingVersion { column, .. } => Some(format!(
+                "correct {} of that version; or give this run up with `inrush cleanup`, and load again after that time",
+                identifier(column)
+            )),
             SwitchError::Changed { .. } => Some("the same command makes a new plan".to_owned()),
             SwitchError::NotDeleted { .. } => {
                 Some("a trigger or rule of the target keeps them: drop it for the load".to_owned())

@@ -20,7 +20,7 @@ use crate::plan::partition_names::PartitionNames;
 use crate::plan::switch_statements::{self, SwitchStep};
 use crate::plan::switch_steps::{self, FlowStep, Step};
 use crate::plan::{FlowPlan, Plan, Publish};
-use crate::quote::{literal, qualified};
+use crate::quote::literal;
 use crate::transaction::Transaction;
 use crate::{PostgresError, Session, catalog};
 
@@ -316,13 +316,7 @@ async fn publish_units(
             match step {
                 SwitchStep::Metadata(sql) => metadata(session, target.flow, &sql, &doing).await?,
                 SwitchStep::CopyRows(statement) => {
-                    let staging = qualified(staging_schema, &unit.staging_table);
-                    let count = match &flow.publish {
-                        Publish::Upsert { key, .. } => {
-                            Some(switch_statements::count_updates(&name, &staging, key))
-                        }
-                        _ => None,
-                    };
+                    let count = switch_steps::updates(flow, staging_schema, unit);
                     if let Some(count) = &count {
                         let rows = session.query(count, &[], &doing).await?;
                         updated = Some(rows[0].get::<_, i64>(0));

@@ -3,7 +3,7 @@
 use inrush_engine::report::VersionsReport;
 
 use super::careful::CarefulRows;
-use super::error::SwitchError;
+use super::error::{SwitchError, VersionAt};
 use super::row_statements::{RowStatements, VersionCounts};
 use super::search_path;
 use super::target_copy::TargetCopy;
@@ -24,9 +24,19 @@ pub(super) async fn merge(
     search_path::of_users(session, &doing).await?;
     let all = count(session, &rows.all().count, &doing).await?;
     if all.later > 0 {
+        let found = version_at(session, &rows.all().later, rows.key, &doing).await?;
         return Err(SwitchError::LaterVersions {
             target: rows.target.clone(),
             rows: all.later,
+            first: found.unwrap_or_default(),
+            column: rows.versions.valid_from().to_owned(),
+        });
+    }
+    if let Some(first) = version_at(session, &rows.all().overlap, rows.key, &doing).await? {
+        return Err(SwitchError::OverlappingVersion {
+            target: rows.target.clone(),
+            first,
+            column: rows.versions.valid_to().to_owned(),
         });
     }
     let statements = RowStatements::Versions(rows, all);
@@ -57,6 +67,32 @@ pub(super) async fn merge(
         overwritten,
         unchanged: copied.copied - new - changed - overwritten,
     })
+}
+
+/// The version that a query finds, because of which rows cannot be merged.
+async fn version_at(
+    session: &Session,
+    sql: &str,
+    key: &[String],
+    doing: &str,
+) -> Result<Option<VersionAt>, SwitchError> {
+    let rows = session.query(sql, &[], doing).await?;
+    let Some(row) = rows.first() else {
+        return Ok(None);
+    };
+    let text = |place: usize| {
+        let text: Option<String> = row.get(place);
+        text.unwrap_or_default()
+    };
+    let columns = key.iter().enumerate();
+    let columns: Vec<String> = columns
+        .map(|(place, name)| format!("{name} = {}", text(place)))
+        .collect();
+    Ok(Some(VersionAt {
+        key: columns.join(", "),
+        time: text(key.len()),
+        start: text(key.len() + 1),
+    }))
 }
 
 async fn count(session: &Session, sql: &str, doing: &str) -> Result<VersionCounts, SwitchError> {
