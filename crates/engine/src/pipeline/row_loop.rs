@@ -246,7 +246,7 @@ impl RowLoop<'_> {
             // Rejects are kept in the order of the file.
             let later = match end < row_count {
                 true => {
-                    let next = made.location(end).byte_offset;
+                    let next = made.byte_offset(end);
                     let before = |reject: &Reject| reject.location.byte_offset < next;
                     rejects.split_off(rejects.partition_point(before))
                 }

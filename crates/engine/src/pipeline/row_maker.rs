@@ -22,7 +22,6 @@ use inrush_convert::{AfterSteps, Converter, RunStamp};
 use inrush_rows::chunk::{Chunk, RowNumbers};
 use inrush_rows::column::ColumnType;
 use inrush_rows::column_policy::ColumnChanges;
-use inrush_rows::location::Location;
 use inrush_rows::reject::{Reject, RejectCode, VALUE_BYTES_MAX};
 use inrush_rows::typed_rows::{TypedColumn, TypedRows, odd_times_as_text, value_text};
 use inrush_scan::Records;
@@ -341,7 +340,7 @@ impl AfterFirst {
         }));
         if batch.num_rows() < stepped.num_rows() {
             let left = 0..batch.num_rows();
-            let number = |row| self.last.row_location(&chunk, &numbers, row).byte_offset as usize;
+            let number = |row| self.last.row_offset(&chunk, &numbers, row) as usize;
             made.origins = Some(left.map(|row| made.id(number(row))).collect());
         }
         made.batch = batch;
@@ -376,10 +375,10 @@ impl MadeRows<'_> {
         offset * self.fan_out + part
     }
 
-    /// The place of a row: that of its record.
-    pub fn location(&self, row: usize) -> Location {
+    /// The byte offset of a row's record. It is known at once; the record's line may have to be counted in the file.
+    pub fn byte_offset(&self, row: usize) -> u64 {
         let (record, _) = outcome::origin(self.origins.as_deref(), self.fan_out, row);
-        self.first.row_location(self.chunk, self.records, record)
+        self.first.row_offset(self.chunk, self.records, record)
     }
 
     /// A reject of a row, for a reason that was found after it was made.
