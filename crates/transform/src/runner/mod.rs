@@ -39,6 +39,7 @@ pub struct StepRunner {
     planned: Arc<Planned>,
     /// The schema of the columns that are handed to DuckDB.
     travelling: SchemaRef,
+    /// Runs the quick statement, which is prepared.
     quick: String,
     careful: String,
     /// The rows of the batch, for the statements. Dropped before the connection.
@@ -65,10 +66,16 @@ impl StepRunner {
         let source = Source::new(&link, nothing).map_err(engine_error)?;
         let lent = link.lend(source);
         let from = lent.call();
+        let quick = statement::quick(planned, &from);
+        // EXECUTE keeps the plan, which costs more than the rows of a batch. A statement that the C interface prepares is
+        // planned anew each time if it has a table function.
+        let prepared = format!("{RESERVED}quick");
+        link.query(&format!("PREPARE {prepared} AS {quick}"))
+            .map_err(engine_error)?;
         Ok(StepRunner {
             planned: Arc::clone(planned),
             travelling,
-            quick: statement::quick(planned, &from),
+            quick: format!("EXECUTE {prepared}"),
             careful: statement::careful(planned, &from),
             lent,
             link,
