@@ -11,7 +11,7 @@ use arrow_array::{Array, ArrayRef};
 use arrow_schema::DataType;
 use inrush_rows::column_type::ColumnType;
 
-use super::reference::heap_bytes;
+use super::index::heap_bytes;
 use crate::key::KeyClass;
 
 /// The order of rows with the same key: the first one counts.

@@ -15,7 +15,7 @@ use arrow_array::{Array, ArrayRef, PrimitiveArray};
 use arrow_schema::DataType;
 use inrush_rows::column_type::ColumnType;
 
-use super::reference::heap_bytes;
+use super::index::heap_bytes;
 use crate::error::RunError;
 use crate::key::plain_text;
 use crate::spec::InputColumn;

@@ -6,6 +6,7 @@
 
 mod disk;
 mod first;
+mod index;
 mod members;
 mod reference;
 #[cfg(test)]

@@ -1,7 +1,6 @@
 //! The reference table of a lookup: built from batches within a limit of memory, then read by all streams.
 
 use std::collections::HashMap;
-use std::collections::hash_map::Entry;
 use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
@@ -13,11 +12,9 @@ use twox_hash::XxHash3_64;
 
 use super::disk::DiskReference;
 use super::first::{First, OrderValue, order_value};
+use super::index::{Index, heap_bytes, table_bytes};
 use crate::key::{KeyClass, append_key, key_text};
 use crate::spec::InputColumn;
-
-/// Bytes of a place in the index: the address and the length of a key, its row, and a byte of the table's own.
-const PLACE_BYTES: u64 = size_of::<(Box<[u8]>, u32)>() as u64 + 1;
 
 /// A reference table in memory or, if it is larger than its memory, on disk.
 #[derive(Debug)]
@@ -34,7 +31,7 @@ pub struct Reference {
 #[derive(Debug)]
 enum Entries {
     Memory {
-        index: HashMap<Box<[u8]>, u32>,
+        index: Index,
         /// The taken columns.
         taken: Vec<ArrayRef>,
     },
@@ -97,11 +94,9 @@ pub struct ReferenceBuilder {
     orders: Vec<Option<OrderValue>>,
     /// Keys whose first row is not known so far, in words: another row has the same place in the order.
     ties: HashMap<Box<[u8]>, String>,
-    index: HashMap<Box<[u8]>, u32>,
+    index: Index,
     batches: Vec<Vec<ArrayRef>>,
     rows: u64,
-    /// Bytes of the keys.
-    key_bytes: u64,
     /// Bytes of the taken columns.
     taken_bytes: u64,
     /// Bytes of the order of the rows and of the ties.
@@ -119,10 +114,9 @@ impl ReferenceBuilder {
         ReferenceBuilder {
             keys,
             taken,
-            index: HashMap::new(),
+            index: Index::default(),
             batches: Vec::new(),
             rows: 0,
-            key_bytes: 0,
             taken_bytes: 0,
             order_bytes: 0,
             bytes_max,
@@ -147,6 +141,16 @@ impl ReferenceBuilder {
             .collect();
         if let Some(First { column, .. }) = self.first {
             let values = batch.column(column);
+            // If it is full, the orders are copied into memory of twice the size.
+            let wanted = self.orders.len() + values.len();
+            if wanted > self.orders.capacity() {
+                let grown = wanted.max(2 * self.orders.capacity());
+                let grown = (grown * size_of::<Option<OrderValue>>()) as u64;
+                if self.bytes() + grown > self.bytes_max {
+                    return Err(self.too_large(0));
+                }
+                self.orders.reserve(values.len());
+            }
             for row in 0..values.len() {
                 let value = order_value(values, row);
                 self.order_bytes += value.as_ref().map_or(0, OrderValue::heap_bytes);
@@ -163,32 +167,27 @@ impl ReferenceBuilder {
             if self.bytes_with_another() > self.bytes_max {
                 return Err(self.too_large(row));
             }
-            match self.index.entry(key.as_slice().into()) {
-                Entry::Vacant(entry) => {
-                    entry.insert(number);
-                    self.key_bytes += heap_bytes(key.len());
+            let Some(known) = self.index.enter(&key, number) else {
+                continue;
+            };
+            let first = self.first.ok_or_else(|| ReferenceFault::Duplicate {
+                key: key_text(&keys, row),
+                is_tie: false,
+            })?;
+            let own = &self.orders[number as usize];
+            let before = &self.orders[*known as usize];
+            match first.is_before(own, before) {
+                // A later row may come before both.
+                None => {
+                    let text = key_text(&keys, row);
+                    self.order_bytes += heap_bytes(key.len()) + heap_bytes(text.len());
+                    self.ties.insert(key.as_slice().into(), text);
                 }
-                Entry::Occupied(mut entry) => {
-                    let first = self.first.ok_or_else(|| ReferenceFault::Duplicate {
-                        key: key_text(&keys, row),
-                        is_tie: false,
-                    })?;
-                    let own = &self.orders[number as usize];
-                    let before = &self.orders[*entry.get() as usize];
-                    match first.is_before(own, before) {
-                        // A later row may come before both.
-                        None => {
-                            let text = key_text(&keys, row);
-                            self.order_bytes += heap_bytes(key.len()) + heap_bytes(text.len());
-                            self.ties.insert(entry.key().clone(), text);
-                        }
-                        Some(true) => {
-                            self.ties.remove(entry.key());
-                            entry.insert(number);
-                        }
-                        Some(false) => {}
-                    }
+                Some(true) => {
+                    self.ties.remove(key.as_slice());
+                    *known = number;
                 }
+                Some(false) => {}
             }
         }
         let taken: Vec<ArrayRef> = self
@@ -212,21 +211,16 @@ impl ReferenceBuilder {
     /// Bytes of memory that are held.
     fn bytes(&self) -> u64 {
         let orders = self.orders.capacity() * size_of::<Option<OrderValue>>();
-        table_bytes(self.index.capacity())
-            + self.key_bytes
+        self.index.bytes()
             + self.taken_bytes
             + self.order_bytes
-            + table_bytes(self.ties.capacity())
+            + table_bytes::<Box<[u8]>>(self.ties.capacity())
             + orders as u64
     }
 
-    /// Bytes of memory at the most while one more key is entered: a full index is copied into one of twice its size.
+    /// Bytes of memory at the most while one more key is entered.
     fn bytes_with_another(&self) -> u64 {
-        let grown = match self.index.len() == self.index.capacity() {
-            true => table_bytes(2 * self.index.capacity().max(2)),
-            false => 0,
-        };
-        self.bytes() + grown
+        self.bytes() - self.index.bytes() + self.index.bytes_with_another()
     }
 
     fn too_large(&self, row: usize) -> ReferenceFault {
@@ -260,7 +254,7 @@ impl ReferenceBuilder {
             .iter()
             .map(|array| array.get_array_memory_size() as u64);
         Ok(Reference {
-            bytes: table_bytes(self.index.capacity()) + self.key_bytes + sizes.sum::<u64>(),
+            bytes: self.index.bytes() + sizes.sum::<u64>(),
             digest: digest(&self.index, &taken),
             entries: Entries::Memory {
                 index: self.index,
@@ -323,7 +317,7 @@ impl Reference {
             Entries::Memory { index, taken } => {
                 let mut key = Vec::new();
                 let rows = (0..row_count).map(|row| match append_key(keys, row, &mut key) {
-                    true => index.get(key.as_slice()).copied(),
+                    true => index.get(&key),
                     false => None,
                 });
                 FoundRows {
@@ -339,22 +333,6 @@ impl Reference {
     }
 }
 
-/// Bytes of a hash table with this capacity: of its places, which are a power of two, at most seven eighths are filled.
-fn table_bytes(capacity: usize) -> u64 {
-    match capacity {
-        0 => 0,
-        _ => (capacity * 8 / 7).next_power_of_two() as u64 * PLACE_BYTES,
-    }
-}
-
-/// Bytes of the heap for a block of this size: the allocator adds a word, and rounds up to a multiple of 16.
-pub(super) fn heap_bytes(bytes: usize) -> u64 {
-    match bytes {
-        0 => 0,
-        _ => (bytes + size_of::<usize>()).next_multiple_of(16).max(32) as u64,
-    }
-}
-
 /// The array without the memory that its text shares with the source.
 fn compacted(array: &ArrayRef) -> Result<ArrayRef, ArrowError> {
     if let Some(texts) = array.as_string_view_opt() {
@@ -367,14 +345,14 @@ fn compacted(array: &ArrayRef) -> Result<ArrayRef, ArrowError> {
 }
 
 /// The sum of the digests of all keys with their values.
-fn digest(index: &HashMap<Box<[u8]>, u32>, taken: &[ArrayRef]) -> u128 {
+fn digest(index: &Index, taken: &[ArrayRef]) -> u128 {
     let cells: Vec<Option<Cells>> = taken
         .iter()
         .map(|values| Cells::of(values, false))
         .collect();
     let mut sum: u128 = 0;
-    for (key, row) in index {
-        add_digest(key, &cells, *row as usize, &mut sum);
+    for (key, row) in index.iter() {
+        add_digest(key, &cells, row as usize, &mut sum);
     }
     sum
 }
