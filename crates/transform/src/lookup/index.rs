@@ -12,6 +12,9 @@ use foldhash::fast::RandomState;
 /// The most bytes of a key that is kept in the table.
 const SHORT_BYTES_MAX: usize = 15;
 
+/// The keys of a block. Blocks stay in the first cache.
+const KEYS_AT_ONCE: usize = 256;
+
 /// A short key: its bytes, zeros, and its length in the last byte.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct ShortKey([u8; SHORT_BYTES_MAX + 1]);
@@ -52,12 +55,34 @@ impl Index {
         self.short.len() + self.long.len()
     }
 
-    /// The row of a key.
-    pub(super) fn get(&self, key: &[u8]) -> Option<u32> {
-        match ShortKey::of(key) {
-            Some(key) => self.short.get(&key).copied(),
-            None => self.long.get(key).copied(),
+    /// The rows of keys, in their order. `key_of` puts a key's bytes into the vector, or says that there is none.
+    ///
+    /// The keys of a block are made first and then looked up one after the other, so that the processor waits for the memory
+    /// of several keys at the same time.
+    pub(super) fn rows_of(
+        &self,
+        count: usize,
+        mut key_of: impl FnMut(usize, &mut Vec<u8>) -> bool,
+    ) -> Vec<Option<u32>> {
+        let mut rows = vec![None; count];
+        let mut key = Vec::new();
+        let mut short = Vec::with_capacity(KEYS_AT_ONCE);
+        for (number, block) in rows.chunks_mut(KEYS_AT_ONCE).enumerate() {
+            let start = number * KEYS_AT_ONCE;
+            for (at, row) in block.iter_mut().enumerate() {
+                if !key_of(start + at, &mut key) {
+                    continue;
+                }
+                match ShortKey::of(&key) {
+                    Some(key) => short.push((at, key)),
+                    None => *row = self.long.get(key.as_slice()).copied(),
+                }
+            }
+            for (at, key) in short.drain(..) {
+                block[at] = self.short.get(&key).copied();
+            }
         }
+        rows
     }
 
     /// Enters a key. If it is there already, its row is returned, and stays.
@@ -143,11 +168,24 @@ mod tests {
         }
         assert_eq!(index.len(), keys.len());
         for (row, key) in keys.iter().enumerate() {
-            assert_eq!(index.get(key), Some(row as u32), "{key:?}");
             assert_eq!(index.enter(key, 99), Some(&mut (row as u32)), "{key:?}");
         }
-        assert_eq!(index.get(&[1]), None);
-        assert_eq!(index.get(&[1; 30]), None);
+        // More than a block of keys: those that are there, two that are not, and none.
+        let asked = 10 * KEYS_AT_ONCE;
+        let rows = index.rows_of(asked, |at, key| {
+            key.clear();
+            match at % 43 {
+                40 => key.push(1),
+                41 => key.extend([1; 30]),
+                42 => return false,
+                row => key.extend_from_slice(&keys[row]),
+            }
+            true
+        });
+        for (at, row) in rows.into_iter().enumerate() {
+            let expected = Some(at % 43).filter(|row| *row < keys.len());
+            assert_eq!(row, expected.map(|row| row as u32), "{at}");
+        }
         let mut all: Vec<(&[u8], u32)> = index.iter().collect();
         all.sort_unstable();
         let expected = keys.iter().enumerate();

@@ -314,17 +314,10 @@ impl Reference {
         row_count: usize,
     ) -> Result<FoundRows, ReferenceFault> {
         Ok(match &self.entries {
-            Entries::Memory { index, taken } => {
-                let mut key = Vec::new();
-                let rows = (0..row_count).map(|row| match append_key(keys, row, &mut key) {
-                    true => index.get(&key),
-                    false => None,
-                });
-                FoundRows {
-                    rows: rows.collect(),
-                    taken: taken.clone(),
-                }
-            }
+            Entries::Memory { index, taken } => FoundRows {
+                rows: index.rows_of(row_count, |row, key| append_key(keys, row, key)),
+                taken: taken.clone(),
+            },
             Entries::Disk(disk) => {
                 let (rows, taken) = disk.find(keys, row_count)?;
                 FoundRows { rows, taken }
