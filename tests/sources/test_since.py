@@ -36,6 +36,7 @@ TABLE = (
     "CREATE TABLE orders (id bigint PRIMARY KEY, v int NOT NULL, "
     "updated_at timestamptz NOT NULL DEFAULT now())"
 )
+OLD_ENOUGH = "SELECT max(updated_at) < now() - interval '1.6 seconds' FROM orders"
 APPEND = 'mode = "append"'
 UPSERT = 'mode = "upsert"\nkey = "id"'
 
@@ -386,6 +387,71 @@ def test_a_bound_that_nobody_knows_is_refused(
     words = flow("orders", APPEND).replace('table = "orders", since', limited)
     inrush.write(feed.name, package(database, target.url, words).replace("feed", "limited"))
     inrush("run", feed).expect(USAGE, "LIMIT", "leave `since` out")
+
+
+@pytest.mark.parametrize("kind", ["column", "view"])
+def test_a_time_that_is_rounded_down_is_not_lost(
+    database: Database, target: Database, inrush: Inrush, feed: Path, kind: str
+) -> None:
+    """A column rounds now() to a time before its transaction, which is committed late."""
+    if kind == "column":
+        database.execute("ALTER TABLE orders ALTER updated_at TYPE timestamptz(0)")
+        written = "orders"
+    else:
+        database.execute(
+            "ALTER TABLE orders RENAME TO stored;"
+            "ALTER TABLE stored ALTER updated_at TYPE timestamp(0) USING updated_at AT TIME ZONE 'UTC',"
+            "  ALTER updated_at SET DEFAULT now() AT TIME ZONE 'UTC';"
+            "CREATE VIEW orders AS SELECT id, v, updated_at AT TIME ZONE 'UTC' AS updated_at FROM stored"
+        )
+        written = "stored"
+    with database.connect(autocommit=False) as writer:
+        stop = monotonic() + 30
+        while True:
+            moment = writer.execute("SELECT date_part('second', now())::numeric % 1").fetchone()
+            assert moment is not None
+            if 0.1 < moment[0] < 0.45:
+                break
+            assert monotonic() < stop
+            writer.rollback()
+        writer.execute(f"INSERT INTO {written} (id, v) VALUES (4, 4)")
+        rounded = writer.execute("SELECT updated_at < now() FROM orders WHERE id = 4").fetchone()
+        assert rounded == (True,)
+        started = writer.execute("SELECT now()::text").fetchone()
+        assert started is not None
+        wait_for(database, f"SELECT now() > '{started[0]}'::timestamptz + interval '1.1 seconds'")
+        inrush("run", feed).expect(CLEAN, "must wait for session")
+        assert ids(target) == [1, 2, 3]
+        writer.commit()
+    wait_for(database, OLD_ENOUGH)
+    inrush("run", feed).expect(CLEAN)
+    assert ids(target) == [1, 2, 3, 4]
+
+
+def test_what_comes_later_behind_a_view_is_refused(
+    database: Database, target: Database, inrush: Inrush, feed: Path
+) -> None:
+    """A materialized view behind a view, and a partition on another server, are named."""
+    database.execute(
+        "ALTER TABLE orders RENAME TO live;"
+        "CREATE MATERIALIZED VIEW kept AS SELECT * FROM live;"
+        "CREATE VIEW orders AS SELECT * FROM kept UNION ALL SELECT * FROM live"
+    )
+    inrush("run", feed).expect(USAGE, "the materialized view public.kept")
+    database.execute(
+        "DROP VIEW orders;"
+        "CREATE TABLE parts (id bigint, v int, updated_at timestamptz) PARTITION BY RANGE (id);"
+        "CREATE FOREIGN DATA WRAPPER nothing; CREATE SERVER far FOREIGN DATA WRAPPER nothing;"
+        "CREATE FOREIGN TABLE far_part PARTITION OF parts FOR VALUES FROM (1) TO (9) SERVER far;"
+        "CREATE VIEW orders AS SELECT * FROM parts"
+    )
+    for table in ("orders", "parts"):
+        text = flow("orders", APPEND).replace(
+            'table = "orders", since', f'table = "{table}", since'
+        )
+        inrush.write(feed.name, package(database, target.url, text))
+        inrush("run", feed).expect(USAGE, "the foreign table public.far_part")
+    assert ids(target) == []
 
 
 def test_words_that_contradict_are_refused(database: Database, inrush: Inrush) -> None:

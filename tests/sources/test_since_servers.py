@@ -127,6 +127,11 @@ def test_a_subscription_brings_rows_late(
         text = package(copy, target.url, words).replace('"feed"', '"own"')
         inrush("run", inrush.write("own.toml", text)).expect(CLEAN)
         assert ids(target) == [1, 2, 3, 4, 9]
+        # A view shows rows of the table that is subscribed, or not.
+        copy.execute("CREATE VIEW behind AS SELECT * FROM orders")
+        text = text.replace('table = "own", since', 'table = "behind", since')
+        behind = inrush.write("behind.toml", text.replace('"own"', '"behind"'))
+        inrush("check", behind).expect(FAILED, "a subscription brings rows")
     finally:
         copy.execute("ALTER SUBSCRIPTION feed DISABLE")
         copy.execute("ALTER SUBSCRIPTION feed SET (slot_name = NONE)")

@@ -14,6 +14,7 @@ from harness import servers
 from harness.command import CLEAN, FAILED, Inrush
 from harness.servers import Database, Server
 from harness.standby import follow
+from sources.test_postgres_tables import package
 
 # A standby that waits for no snapshot: it removes what the primary has removed.
 IMPATIENT = servers.REPLICATING | {
@@ -133,3 +134,35 @@ def test_a_standby_with_feedback_ends_nothing(
         with standby.connect() as session:
             session.execute(b"ALTER SYSTEM RESET hot_standby_feedback")
             session.execute(b"SELECT pg_reload_conf()")
+
+
+def test_a_commit_that_the_snapshot_of_a_standby_does_not_tell(
+    primary: Server, tables: Database, newest_database: Database, inrush: Inrush
+) -> None:
+    """Its text stays the same while a transaction is committed, and the new rows are loaded."""
+    on_primary = Database(primary, tables.name)
+    text = "SELECT pg_current_snapshot()::text"
+    words = package(tables, newest_database, "a", 'table = "a"', mode='"replace"')
+    inrush.write("copy.toml", words)
+    with (
+        on_primary.connect(autocommit=False) as older,
+        on_primary.connect(autocommit=False) as late,
+    ):
+        older.execute("INSERT INTO other VALUES (0)")
+        late.execute("UPDATE a SET v = 'changed' WHERE id % 2 = 0")
+        on_primary.execute("INSERT INTO other VALUES (1)")
+        replayed(primary, tables.server)
+        before = tables.value(text)
+        inrush("run", "copy.toml").expect(CLEAN, "is a standby, whose snapshot does not tell")
+        # A commit that waits for the disk; `replayed` itself would need a transaction.
+        late.execute("SET LOCAL synchronous_commit = on")
+        late.commit()
+        end = on_primary.value("SELECT pg_current_wal_flush_lsn()::text")
+        stop = monotonic() + 60
+        while not tables.value(f"SELECT pg_last_wal_replay_lsn() >= '{end}'::pg_lsn"):
+            assert monotonic() < stop, "the standby does not follow"
+        assert tables.value(text) == before
+        inrush("run", "copy.toml").expect(CLEAN)
+        older.rollback()
+    assert newest_database.value("SELECT count(*) FROM a WHERE v = 'changed'") == 10_000
+    assert newest_database.rows(SUMS.format("a")) == tables.rows(SUMS.format("a"))

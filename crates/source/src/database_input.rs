@@ -2,9 +2,23 @@
 
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use crate::error::SourceError;
 use crate::input::{Input, InputState};
+
+/// A mark that no other opening has: it never proves that rows are unchanged, so they are always read again.
+pub fn never_the_same() -> String {
+    static COUNT: AtomicU64 = AtomicU64::new(0);
+    let now = SystemTime::now().duration_since(UNIX_EPOCH);
+    format!(
+        "opened {} {} {}",
+        std::process::id(),
+        now.unwrap_or_default().as_nanos(),
+        COUNT.fetch_add(1, Ordering::Relaxed)
+    )
+}
 
 /// A table or a query, as it was when its source was opened.
 #[derive(Debug)]

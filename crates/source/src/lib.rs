@@ -36,7 +36,7 @@ pub use contract::{
     NextPart, PART_BYTES, PARTS_AHEAD, ReadSettings, ShareSettings, SharedPart, SharedSplit,
     Source, SourceStream, SplitReader,
 };
-pub use database_input::DatabaseInput;
+pub use database_input::{DatabaseInput, never_the_same};
 pub use database_rows::Rows;
 pub use error::{SourceError, input_error, unsuitable};
 pub use expected_reading::ExpectedReading;

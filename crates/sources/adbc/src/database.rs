@@ -6,9 +6,7 @@ use std::ffi::OsString;
 use std::fmt;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{SystemTime, UNIX_EPOCH};
 
 use adbc_core::error::{Error as AdbcError, Result as AdbcResult};
 use adbc_core::options::{OptionDatabase, OptionValue};
@@ -22,7 +20,7 @@ use inrush_destination::Address;
 use inrush_destination::Error as ClientError;
 use inrush_destination::address::DestinationKind;
 use inrush_rows::cancel::Stop;
-use inrush_source::SourceError;
+use inrush_source::{SourceError, never_the_same};
 
 use crate::error::{input_error, of_adbc, of_client, unsuitable};
 use crate::session::Session;
@@ -230,18 +228,6 @@ impl Database {
         }
         parts.join(" ")
     }
-}
-
-/// A text that differs for each opening, because a database without a file may have changed at any time.
-fn never_the_same() -> String {
-    static COUNT: AtomicU64 = AtomicU64::new(0);
-    let now = SystemTime::now().duration_since(UNIX_EPOCH);
-    format!(
-        "opened {} {} {}",
-        std::process::id(),
-        now.unwrap_or_default().as_nanos(),
-        COUNT.fetch_add(1, Ordering::Relaxed)
-    )
 }
 
 fn absolute(file: &Path) -> PathBuf {

@@ -92,6 +92,7 @@ pub(crate) fn look(
         (Some(asked), Some(bound)) => {
             let read = since::Read {
                 table: found.table.as_ref(),
+                relations: &found.read,
                 from: &from,
                 filter,
                 input: name,

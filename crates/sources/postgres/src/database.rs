@@ -13,6 +13,7 @@ use inrush_source::{ReadLimits, SourceError};
 
 use crate::error::{input_error, of_session, unsuitable};
 use crate::pool::Pool;
+use crate::read_relations::ReadRelations;
 use crate::relations::{self, Table};
 use crate::since::{self, Bound, BoundBy};
 use crate::snapshot::{LockedTable, Snapshot, USER_NAMES, lock_timeout, locked_by, open_keeper};
@@ -63,6 +64,10 @@ pub(crate) struct Found {
     pub bound: Option<Bound>,
     /// The table or view; none for a query.
     pub table: Option<Table>,
+    /// The relations that are read.
+    pub read: ReadRelations,
+    /// A statement that reads them.
+    statement: String,
     /// Names of the stored tables that are read, as [`inrush_pgclient::table_identity`] has them.
     pub stored: Vec<String>,
 }
@@ -125,7 +130,12 @@ impl Database {
             .collect();
         locked.sort_unstable();
         locked.dedup();
-        let snapshot = Snapshot::take(keeper, address, &locked, lock_wait_ms);
+        let statements: Vec<&str> = known
+            .iter()
+            .filter(|(found, _)| found.read.materialized.is_some())
+            .map(|(found, _)| found.statement.as_str())
+            .collect();
+        let snapshot = Snapshot::take(keeper, address, &locked, &statements, lock_wait_ms, stop);
         let snapshot = snapshot.map_err(failed)?;
         let found = snapshot.with_keeper(|keeper| {
             let doing = "asking which tables are read";
@@ -178,7 +188,12 @@ impl Database {
                 }
             };
             match &wanted.bound_by {
-                Some(by) => since::find_bound(keeper, by, table.as_ref(), input).map(drop),
+                Some(by) => {
+                    let oids = table.iter().map(|table| table.oid).collect();
+                    let read = ReadRelations::ask(keeper, oids);
+                    let read = read.map_err(|error| of_session(input, error))?;
+                    since::find_bound(keeper, by, table.as_ref(), &read, input).map(drop)
+                }
                 None => Ok(()),
             }
         })?;
@@ -246,15 +261,20 @@ fn find(
     };
     let shown = table.as_ref().map_or(&name, |table| &table.name);
     let input = Path::new(shown);
-    let locked = locked_by(keeper, &statement, input).map_err(|error| of_session(input, error))?;
+    let failed = |error| of_session(input, error);
+    let locked = locked_by(keeper, &statement, input).map_err(failed)?;
+    let oids = locked.iter().map(|table| table.oid).collect();
+    let read = ReadRelations::ask(keeper, oids).map_err(failed)?;
     let bound = match &wanted.bound_by {
-        Some(by) => Some(since::find_bound(keeper, by, table.as_ref(), input)?),
+        Some(by) => Some(since::find_bound(keeper, by, table.as_ref(), &read, input)?),
         None => None,
     };
     let found = Found {
         wanted: wanted.clone(),
         bound,
         table,
+        read,
+        statement,
         stored: Vec::new(),
     };
     Ok((found, locked))

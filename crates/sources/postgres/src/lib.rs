@@ -42,6 +42,7 @@ mod input;
 mod keys;
 mod listing;
 mod pool;
+mod read_relations;
 mod reader;
 mod relations;
 mod rows;

@@ -10,6 +10,9 @@
 //! A transaction's start time is taken a little before other sessions can see the transaction. So the bound is never later than
 //! [`UNSEEN`] before the question.
 //!
+//! A column such as `timestamptz(0)` rounds, and may so put a value before that start: the bound is lowered by half of its last
+//! digit.
+//!
 //! This holds for one server's clock, and for values of the type `timestamptz`. The docs (docs/design/incremental.md) say what
 //! is refused, and why.
 
@@ -22,11 +25,14 @@ use inrush_source::{SinceRange, SourceError};
 
 use crate::error::{input_error, of_session, of_written, unsuitable};
 use crate::explained::Explained;
+use crate::read_relations::ReadRelations;
 use crate::relations::{self, Relation, Table};
 use crate::snapshot::{CATALOG_NAMES, USER_NAMES};
 
 /// The longest time from the start of a transaction until other sessions see it, in SQL.
 const UNSEEN: &str = "interval '1 second'";
+/// The digits of a second's fraction that a timestamp has, if its type does not say fewer.
+const MICROSECOND_DIGITS: u32 = 6;
 /// The type `timestamptz`.
 const TIMESTAMPTZ_OID: u32 = 1184;
 
@@ -83,6 +89,33 @@ pub struct Bound {
     held_by: Option<String>,
 }
 
+impl Bound {
+    /// The bound for values that a column has rounded to this many digits of a second: such a value is up to half of the last
+    /// digit before the time that it was made of.
+    fn before_rounding(
+        &self,
+        session: &mut BlockingSession,
+        digits: Option<u32>,
+        input: &Path,
+    ) -> Result<Bound, SourceError> {
+        let Some(digits) = digits.filter(|digits| *digits < MICROSECOND_DIGITS) else {
+            return Ok(self.clone());
+        };
+        let microseconds = 10_u32.pow(MICROSECOND_DIGITS - digits) / 2;
+        let below = format!(
+            "{} - interval '{microseconds} microseconds'",
+            instant(&self.below)
+        );
+        let sql = format!("SELECT {}", moment(&below));
+        let found = session.query(&sql, "lowering the bound by the rounding of the column");
+        let found = found.map_err(|error| of_session(input, error))?;
+        Ok(Bound {
+            below: found.first().unwrap_or_else(|| self.below.clone()),
+            held_by: self.held_by.clone(),
+        })
+    }
+}
+
 /// A moment in the form of marks.
 fn moment(expression: &str) -> String {
     format!("to_char(({expression}) AT TIME ZONE 'UTC', 'YYYY-MM-DD\"T\"HH24:MI:SS.US\"Z\"')")
@@ -93,24 +126,25 @@ pub fn find_bound(
     session: &mut BlockingSession,
     by: &BoundBy,
     table: Option<&Table>,
+    read: &ReadRelations,
     input: &Path,
 ) -> Result<Bound, SourceError> {
     let doing = "asking which rows are committed";
     let failed = |error| of_session(input, error);
-    let later = "SELECT relkind IN ('m', 'f') FROM pg_class WHERE oid = ";
-    let is_later = match table {
-        Some(table) => {
-            let sql = format!("{later}{}", table.oid);
-            session.query(&sql, doing).map_err(failed)?.first()
+    let later = [
+        (&read.materialized, "materialized view"),
+        (&read.foreign, "foreign table"),
+    ];
+    for (name, kind) in later {
+        if let Some(name) = name {
+            return Err(unsuitable(
+                input,
+                format!(
+                    "its rows come from the {kind} {name}, which gets them later than their values say"
+                ),
+                "read the table behind it with `since`, or load all rows without it",
+            ));
         }
-        None => None,
-    };
-    if is_later.as_deref() == Some("t") {
-        return Err(unsuitable(
-            input,
-            "a materialized view or a foreign table gets its rows later than their values say",
-            "read the table behind it with `since`, or load all rows without it",
-        ));
     }
     let standby = "SELECT pg_is_in_recovery()";
     let is_standby = session.query(standby, doing).map_err(failed)?.first();
@@ -122,7 +156,7 @@ pub fn find_bound(
             "the server is a standby, which does not know the open transactions of its primary",
             "read from the primary, or set `lag` in `since`, such as lag = \"5 minutes\"",
         )),
-        BoundBy::Transactions => oldest_transaction(session, table, input),
+        BoundBy::Transactions => oldest_transaction(session, table, read, input),
     }
 }
 
@@ -165,6 +199,7 @@ fn with_lag(
 fn oldest_transaction(
     session: &mut BlockingSession,
     table: Option<&Table>,
+    read: &ReadRelations,
     input: &Path,
 ) -> Result<Bound, SourceError> {
     let doing = "asking for the oldest open transaction";
@@ -179,14 +214,14 @@ fn oldest_transaction(
         ));
     }
     // Rows from a subscription have times of another server.
-    let of_table = match table {
-        Some(table) => format!(
-            "WHERE srrelid = {oid} OR srrelid IN (SELECT relid FROM pg_partition_tree({oid}))",
-            oid = table.oid
+    // A query may also read tables by functions.
+    let subscribed = match table {
+        Some(_) => format!(
+            "{} SELECT EXISTS (SELECT FROM pg_subscription_rel JOIN tree ON tree.oid = srrelid)",
+            read.tree()
         ),
-        None => String::new(),
+        None => "SELECT EXISTS (SELECT FROM pg_subscription_rel)".to_owned(),
     };
-    let subscribed = format!("SELECT EXISTS (SELECT FROM pg_subscription_rel {of_table})");
     let is_subscribed = session.query(&subscribed, doing).map_err(failed)?.first();
     if is_subscribed.as_deref() == Some("t") {
         return Err(input_error(
@@ -252,6 +287,8 @@ fn oldest_transaction(
 pub struct Read<'a> {
     /// The table; none if it is a query.
     pub table: Option<&'a Table>,
+    /// The relations that are read.
+    pub relations: &'a ReadRelations,
     /// What follows FROM.
     pub from: &'a str,
     /// The condition of the flow.
@@ -273,6 +310,7 @@ pub fn find_range(
 ) -> Result<FoundRange, SourceError> {
     let Read {
         table,
+        relations: read_relations,
         from,
         filter,
         input,
@@ -285,8 +323,23 @@ pub fn find_range(
     session.query(USER_NAMES, doing).map_err(failed)?;
     let describe = format!("SELECT {column} FROM {from} LIMIT 0");
     let described = session.query(&describe, doing).map_err(failed)?;
-    let oid = described.fields.first().map(|field| field.type_oid);
-    refuse_type(session, &since.column, oid, input)?;
+    let field = described.fields.first();
+    refuse_type(
+        session,
+        &since.column,
+        field.map(|field| field.type_oid),
+        input,
+    )?;
+    let own_digits = field.and_then(|field| u32::try_from(field.type_modifier).ok());
+    // A view or a query may take the value from any column.
+    let digits = match table.is_some() && !read_relations.has_views {
+        true => own_digits,
+        false => own_digits
+            .into_iter()
+            .chain(read_relations.second_digits)
+            .min(),
+    };
+    let bound = &bound.before_rounding(session, digits, input)?;
     let start = match &since.from {
         Some(text) => Some(canonical(session, text, input)?),
         None => None,

@@ -6,6 +6,7 @@ use std::sync::{Mutex, PoisonError};
 use inrush_pgclient::quote::literal;
 use inrush_pgclient::{BlockingSession, ClientError, DatabaseAddress, SessionError};
 use inrush_rows::cancel::Stop;
+use inrush_source::never_the_same;
 
 use crate::snapshot_age::SnapshotAge;
 
@@ -38,8 +39,11 @@ pub fn lock_timeout(lock_wait_ms: u32) -> String {
 pub struct Snapshot {
     address: DatabaseAddressOf,
     id: String,
-    /// The transactions that it shows: `xmin:xmax:xip`, as `pg_current_snapshot` says.
+    /// The transactions that it shows: `xmin:xmax:xip`, as `pg_current_snapshot` says. The list `xip` of a standby is empty, so a
+    /// transaction that is committed later does not change the text. There it is [`never_the_same`].
     pub transactions: String,
+    /// It is a snapshot of a standby.
+    pub is_of_standby: bool,
     /// The session whose transaction it is.
     keeper: Mutex<BlockingSession>,
     /// The longest wait of a reading session for a lock, in milliseconds.
@@ -112,12 +116,28 @@ fn refuse_pooler(
 
 impl Snapshot {
     /// Locks tables, by their names in SQL, and takes the snapshot.
+    ///
+    /// LOCK refuses a materialized view, which REFRESH replaces for all snapshots. A statement that is parsed locks it, but takes
+    /// a snapshot first. So another session parses `statements` before the snapshot is taken, and keeps its locks until the keeper
+    /// has parsed them, too.
     pub fn take(
         mut keeper: BlockingSession,
         address: &DatabaseAddress,
         locked: &[String],
+        statements: &[&str],
         lock_wait_ms: u32,
+        stop: &Stop,
     ) -> Result<Snapshot, SessionError> {
+        let mut holder = match statements.is_empty() {
+            true => None,
+            false => {
+                let mut holder = BlockingSession::open(address, APPLICATION_NAME, stop)?;
+                holder.query(&lock_timeout(lock_wait_ms), "limiting the wait for locks")?;
+                holder.query("BEGIN", "locking materialized views")?;
+                parse_all(&mut holder, statements)?;
+                Some(holder)
+            }
+        };
         let doing = "beginning a transaction for a snapshot";
         keeper.query(BEGIN, doing)?;
         if !locked.is_empty() {
@@ -130,13 +150,25 @@ impl Snapshot {
         }
         // This is the first question, which takes the snapshot.
         let age = SnapshotAge::begin(&mut keeper)?;
-        let sql = "SELECT pg_catalog.pg_export_snapshot(), pg_catalog.pg_current_snapshot()::text";
+        let sql = "SELECT pg_catalog.pg_export_snapshot(), pg_catalog.pg_current_snapshot()::text, \
+                   pg_catalog.pg_is_in_recovery()";
         let exported = keeper.query(sql, "exporting a snapshot")?;
+        if let Some(holder) = &mut holder {
+            parse_all(&mut keeper, statements)?;
+            holder.close();
+        }
         let mut texts = exported.texts().into_iter();
+        let id = texts.next().unwrap_or_default();
+        let transactions = texts.next().unwrap_or_default();
+        let is_of_standby = texts.next().as_deref() == Some("t");
         Ok(Snapshot {
             address: DatabaseAddressOf(address.clone()),
-            id: texts.next().unwrap_or_default(),
-            transactions: texts.next().unwrap_or_default(),
+            id,
+            transactions: match is_of_standby {
+                true => never_the_same(),
+                false => transactions,
+            },
+            is_of_standby,
             keeper: Mutex::new(keeper),
             lock_wait_ms,
             age,
@@ -176,6 +208,16 @@ impl Snapshot {
     }
 }
 
+/// Parses statements of users, and so locks all that they read.
+fn parse_all(session: &mut BlockingSession, statements: &[&str]) -> Result<(), SessionError> {
+    let doing = "locking the materialized views that are read";
+    session.query(USER_NAMES, doing)?;
+    for statement in statements {
+        session.parse(statement, doing)?;
+    }
+    session.query(CATALOG_NAMES, doing).map(drop)
+}
+
 /// A snapshot that the server does not know any more.
 fn gone(error: SessionError) -> SessionError {
     let code = match &error {
@@ -209,7 +251,7 @@ pub struct LockedTable {
     pub can_be_locked: bool,
 }
 
-/// The tables that a statement reads, also through views: those that the server locks when it parses the statement.
+/// The tables and sequences that a statement reads, also through views: those that the server locks when it parses the statement.
 pub fn locked_by(
     keeper: &mut BlockingSession,
     statement: &str,
@@ -228,7 +270,7 @@ pub fn locked_by(
          JOIN pg_catalog.pg_namespace AS n ON n.oid = c.relnamespace \
          WHERE l.pid = pg_catalog.pg_backend_pid() AND l.locktype = 'relation' \
            AND l.database = (SELECT oid FROM pg_catalog.pg_database WHERE datname = pg_catalog.current_database()) \
-           AND c.relkind IN ('r', 'p', 'v', 'm') \
+           AND c.relkind IN ('r', 'p', 'v', 'm', 'f', 'S') \
            AND n.nspname NOT IN ('pg_catalog', 'information_schema') \
          ORDER BY 2",
         &doing,

@@ -3,15 +3,13 @@
 use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::{SystemTime, UNIX_EPOCH};
 
 use inrush_rows::cancel::Stop;
 use inrush_rows::pace::Pace;
 use inrush_rows::sql_text::without_semicolon;
 use inrush_source::{
     DatabaseInput, Input, ReadSettings, SessionSampler, Source, SourceColumn, SourceError,
-    SourceSplit, SourceStream, SplitContent, SplitReader, Steps, has_same_hashes,
+    SourceSplit, SourceStream, SplitContent, SplitReader, Steps, has_same_hashes, never_the_same,
 };
 use inrush_tdsclient::{Interrupt, Session, SessionError, SessionOptions, SessionWatch};
 
@@ -297,18 +295,6 @@ fn columns_of(session: &mut Session, statement: &str) -> Result<Vec<Column>, Ses
     let described = session.begin_query(statement)?;
     while session.next_rows()?.is_some() {}
     Ok(described.columns().iter().map(Column::new).collect())
-}
-
-/// A text that differs for each opening, because the rows may have changed at any time.
-fn never_the_same() -> String {
-    static COUNT: AtomicU64 = AtomicU64::new(0);
-    let now = SystemTime::now().duration_since(UNIX_EPOCH);
-    format!(
-        "opened {} {} {}",
-        std::process::id(),
-        now.unwrap_or_default().as_nanos(),
-        COUNT.fetch_add(1, Ordering::Relaxed)
-    )
 }
 
 impl Source for SqlServerSource {
