@@ -287,6 +287,66 @@ def test_a_killed_copy_keeps_what_an_unchanged_file_has_given(
     assert database.value("SELECT v FROM t WHERE id = 17") == 100
 
 
+UNSEEN = {
+    "view": 'table = "behind"',
+    "query": "query = \"SELECT * FROM read_csv('{file}')\"",
+    "table macro": 'query = "SELECT * FROM of_file()"',
+    "count": 'query = "SELECT count(*) AS a FROM behind"',
+}
+
+
+@pytest.mark.parametrize("words", UNSEEN.values(), ids=UNSEEN)
+def test_rows_of_other_files_are_always_read_again(
+    database: Database, inrush: Inrush, tmp_path: Path, words: str
+) -> None:
+    """The file of DuckDB is unchanged, but not the file that its view reads."""
+    file = tmp_path / "a.csv"
+    file.write_text("a\n1\n")
+    lake = made_by_duckdb(
+        tmp_path,
+        f"CREATE VIEW behind AS SELECT * FROM read_csv('{file}')",
+        f"CREATE MACRO of_file() AS TABLE SELECT * FROM read_csv('{file}')",
+    )
+    words = words.replace("{file}", str(file))
+    inrush.write("copy.toml", package(lake, database.url, "t", words, mode='"replace"'))
+    inrush("run", "copy.toml").expect(CLEAN, "always read again")
+    assert database.rows("SELECT a FROM t") == [(1,)]
+    file.write_text("a\n2\n3\n")
+    inrush("run", "copy.toml").expect(CLEAN)
+    expected = [(2,)] if "count" in words else [(2,), (3,)]
+    assert database.rows("SELECT a FROM t ORDER BY a") == expected
+
+
+TIMES = {
+    "where": 'table = "t", where = "at < now()"',
+    "keyword": 'table = "t", where = "at < current_date"',
+    "view": 'table = "dated"',
+    "macro": 'query = "SELECT id, day() AS at FROM t"',
+}
+
+
+@pytest.mark.parametrize("words", TIMES.values(), ids=TIMES)
+def test_rows_that_depend_on_the_time_are_always_read_again(
+    database: Database, inrush: Inrush, tmp_path: Path, words: str
+) -> None:
+    """Nothing was written, and the rows are loaded again; those of a plain view are not."""
+    lake = made_by_duckdb(
+        tmp_path,
+        "CREATE TABLE t AS SELECT 1 AS id, TIMESTAMP '2024-01-01' AS at",
+        "CREATE MACRO day() AS current_date",
+        "CREATE VIEW dated AS SELECT id, current_date AS at FROM t",
+        "CREATE VIEW plain AS SELECT id, count(*) AS n, year(min(at)) AS y FROM t GROUP BY id",
+    )
+    inrush.write("copy.toml", package(lake, database.url, "t", words, mode='"replace"'))
+    inrush("run", "copy.toml").expect(CLEAN, "always read again")
+    again = inrush("run", "copy.toml").expect(CLEAN)
+    assert again.report["account"]["rows_loaded"] == 1
+    plain = package(lake, database.url, "p", 'table = "plain"', mode='"replace"')
+    inrush.write("plain.toml", plain.replace('"copy"', '"plain"'))
+    assert "always read again" not in inrush("run", "plain.toml").expect(CLEAN).said
+    inrush("run", "plain.toml").expect(CLEAN, "already")
+
+
 BAD = [
     ('table = "nowhere"', ["nowhere", "name a table or view that exists"]),
     ('table = "t", columns = ["tags"]', ["INTEGER[]", "tags::text"]),

@@ -5,16 +5,16 @@
 use std::ops::Range;
 use std::path::Path;
 
-use adbc_core::error::Result as AdbcResult;
 use arrow_array::cast::AsArray;
 use arrow_array::types::Int64Type;
 use arrow_array::{Array, RecordBatch};
 use arrow_schema::DataType;
 use inrush_rows::sql_text::{identifier, in_parentheses};
-use inrush_source::{SourceError, choose_columns, chosen_rows, refuse_unknown_key};
+use inrush_source::{SourceError, choose_columns, refuse_unknown_key};
 
 use crate::arrays::plain_or_text;
 use crate::columns::{Column, literal, qualified, row_bytes, without_counterpart};
+use crate::duckdb_plan::{explained, refuse_chosen_rows, why_changes_unseen};
 use crate::error::Refused;
 use crate::keys::{self, Dialect, FoundKeys, KeyAsked};
 use crate::session::Session;
@@ -40,6 +40,7 @@ pub struct DuckDbTable {
     from: String,
     row_ids: Option<RowIds>,
     keys: Option<FoundKeys>,
+    changes_unseen: Option<String>,
 }
 
 impl DuckDbTable {
@@ -129,6 +130,10 @@ impl DuckDbTable {
             }
             None => None,
         };
+        let changes_unseen = match settings.is_stable {
+            true => None,
+            false => why_changes_unseen(session, &plain, settings, refused)?,
+        };
         let row_ids = match keys {
             Some(_) => None,
             None => row_ids(session, &settings.rows, &names, &columns),
@@ -143,124 +148,9 @@ impl DuckDbTable {
             from,
             row_ids,
             keys,
+            changes_unseen,
         })
     }
-}
-
-/// Refuses rows that may be others when they are asked for again: those of a LIMIT or a sample, and values of functions such as
-/// random(). DuckDB's plan has the operators and the conditions, but only the names of computed columns; so the functions of the
-/// query and of the views that it names are looked at, too.
-fn refuse_chosen_rows(
-    session: &mut Session,
-    input: &Path,
-    from: &str,
-    rows: &Rows,
-    refused: Refused<'_>,
-) -> Result<(), SourceError> {
-    let doing = "asking for the plan of the query";
-    let parts = explained(session, from).map_err(|error| refused(doing, &error))?;
-    let mut called = String::new();
-    for (key, text) in parts {
-        let is_operator = |word: &str| key == "name" && text.split('_').any(|own| own == word);
-        if is_operator("LIMIT") || is_operator("TOP") {
-            return Err(chosen_rows(input, "a LIMIT"));
-        }
-        if is_operator("SAMPLE") || key == "Sample Method" {
-            return Err(chosen_rows(input, "a sample"));
-        }
-        called.push_str(&text.to_lowercase());
-        called.push('\n');
-    }
-    let mut ask = |sql: &str| {
-        let rows = session.rows(sql);
-        rows.map_err(|error| refused(doing, &error))
-    };
-    let functions = ask(
-        "SELECT DISTINCT function_name, stability FROM duckdb_functions() \
-         WHERE function_type = 'scalar' AND stability <> 'CONSISTENT'",
-    )?;
-    let written = match rows {
-        Rows::Query(query) => ask(&format!(
-            "SELECT DISTINCT (value->>'$') || '(' FROM json_tree(json_serialize_sql({})) WHERE key = 'function_name'",
-            literal(query)
-        ))?,
-        Rows::Table { .. } => Vec::new(),
-    };
-    let written: Vec<String> = written.into_iter().flatten().flatten().collect();
-    let views = ask("SELECT view_name, sql FROM duckdb_views() WHERE NOT internal")?;
-    let written = with_views(rows, written.join("\n"), views);
-    for function in functions {
-        let mut function = function.into_iter().map(Option::unwrap_or_default);
-        let name = function.next().unwrap_or_default().to_lowercase();
-        let is_volatile = function.next().as_deref() == Some("VOLATILE");
-        if calls(&called, &name) || (is_volatile && calls(&written, &name)) {
-            return Err(chosen_rows(input, &format!("the function {name}()")));
-        }
-    }
-    Ok(())
-}
-
-/// The texts of the plan of a query, each with its key. Those of an operator follow those of its inputs.
-fn explained(session: &mut Session, from: &str) -> AdbcResult<Vec<(String, String)>> {
-    let plan = session.rows(&format!("EXPLAIN (FORMAT json) SELECT * FROM {from}"))?;
-    let plan: String = plan
-        .into_iter()
-        .filter_map(|row| row.into_iter().nth(1)?)
-        .collect();
-    let parts = session.rows(&format!(
-        "SELECT key, value->>'$' FROM json_tree({}) WHERE type = 'VARCHAR' ORDER BY id",
-        literal(&plan)
-    ))?;
-    let parts = parts.into_iter().map(|part| {
-        let mut part = part.into_iter().map(Option::unwrap_or_default);
-        (
-            part.next().unwrap_or_default(),
-            part.next().unwrap_or_default(),
-        )
-    });
-    Ok(parts.collect())
-}
-
-/// The functions that a query calls, and behind them the text of the views whose names stand in it or in another such view; in
-/// lower case.
-fn with_views(rows: &Rows, functions: String, views: Vec<Vec<Option<String>>>) -> String {
-    let mut views: Vec<(String, String)> = views
-        .into_iter()
-        .filter_map(|row| {
-            let mut row = row.into_iter().flatten();
-            Some((row.next()?.to_lowercase(), row.next()?.to_lowercase()))
-        })
-        .collect();
-    let mut names = match rows {
-        Rows::Table { name, .. } => name.to_lowercase(),
-        Rows::Query(query) => query.to_lowercase(),
-    };
-    let mut text = functions.to_lowercase();
-    while let Some(at) = views.iter().position(|(name, _)| has_word(&names, name)) {
-        let (_, sql) = views.swap_remove(at);
-        names.push_str(&sql);
-        text.push('\n');
-        text.push_str(&sql);
-    }
-    text
-}
-
-/// True if a text calls a function; both are in lower case.
-fn calls(text: &str, name: &str) -> bool {
-    let call = format!("{name}(");
-    let mut found = text.match_indices(&call);
-    found.any(|(at, _)| !text[..at].ends_with(is_of_word))
-}
-
-/// True if a text has a word.
-fn has_word(text: &str, word: &str) -> bool {
-    text.match_indices(word).any(|(at, _)| {
-        !text[..at].ends_with(is_of_word) && !text[at + word.len()..].starts_with(is_of_word)
-    })
-}
-
-fn is_of_word(character: char) -> bool {
-    character.is_alphanumeric() || character == '_'
 }
 
 /// The rows of one SELECT. The text is a literal, so nothing in it can end it.
@@ -384,6 +274,10 @@ impl Table for DuckDbTable {
 
     fn keys(&self) -> Option<&FoundKeys> {
         self.keys.as_ref()
+    }
+
+    fn changes_unseen(&self) -> Option<&str> {
+        self.changes_unseen.as_deref()
     }
 
     /// The estimate of the planner: the figure of the outermost operator that has one.

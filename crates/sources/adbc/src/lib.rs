@@ -35,6 +35,7 @@ mod arrays;
 mod columns;
 mod database;
 mod duckdb;
+mod duckdb_plan;
 mod error;
 mod keys;
 mod other;

@@ -9,7 +9,7 @@ use inrush_rows::plural::counted;
 use inrush_rows::sql_text::without_semicolon;
 use inrush_source::{
     DatabaseInput, Input, ReadSettings, Source, SourceColumn, SourceError, SourceSplit,
-    SourceStream, SplitContent, SplitReader, Steps, has_same_hashes,
+    SourceStream, SplitContent, SplitReader, Steps, has_same_hashes, never_the_same,
 };
 
 use crate::columns::{Column, row_bytes};
@@ -158,8 +158,14 @@ impl AdbcSource {
         let row_ids = table.row_ids();
         let mut mark = match settings.is_stable {
             true => "stable".to_owned(),
+            false if table.changes_unseen().is_some() => never_the_same(),
             false => mark,
         };
+        if let Some(why) = table.changes_unseen() {
+            notes.push(format!(
+                "{name}: {why}. So rows that were loaded before are always read again"
+            ));
+        }
         let mut size_bytes = row_ids.map_or(0, |ids| ids.end.saturating_mul(ids.row_bytes));
         let mut identity = database.identity.clone();
         identity.push(format!("{:?}", settings.rows));

@@ -28,6 +28,11 @@ pub trait Table: fmt::Debug + Send + Sync {
     /// The ranges of a key, if it is cut by them.
     fn keys(&self) -> Option<&FoundKeys>;
 
+    /// Why its rows can change although the state of the database is the same, in words; `None` if they cannot.
+    fn changes_unseen(&self) -> Option<&str> {
+        None
+    }
+
     /// The partitions of its result that the driver offers, if it is cut by them.
     fn partitions(&self) -> Option<&Partitions> {
         None
