@@ -400,9 +400,12 @@ def test_a_time_that_is_rounded_down_is_not_lost(
     else:
         database.execute(
             "ALTER TABLE orders RENAME TO stored;"
-            "ALTER TABLE stored ALTER updated_at TYPE timestamp(0) USING updated_at AT TIME ZONE 'UTC',"
-            "  ALTER updated_at SET DEFAULT now() AT TIME ZONE 'UTC';"
-            "CREATE VIEW orders AS SELECT id, v, updated_at AT TIME ZONE 'UTC' AS updated_at FROM stored"
+            "ALTER TABLE stored ALTER updated_at DROP DEFAULT;"
+            "ALTER TABLE stored ALTER updated_at TYPE timestamp(0)"
+            "  USING updated_at AT TIME ZONE 'UTC';"
+            "ALTER TABLE stored ALTER updated_at SET DEFAULT now() AT TIME ZONE 'UTC';"
+            "CREATE VIEW orders AS"
+            "  SELECT id, v, updated_at AT TIME ZONE 'UTC' AS updated_at FROM stored"
         )
         written = "stored"
     with database.connect(autocommit=False) as writer:

@@ -6,7 +6,7 @@ use std::path::Path;
 use inrush_pgclient::quote::identifier;
 use inrush_pgclient::{BlockingSession, FieldDescription};
 use inrush_rows::sql_text::{in_parentheses, without_semicolon};
-use inrush_source::{KeyRanges, SourceError, TableStructure, choose_columns};
+use inrush_source::{KeyRanges, SourceError, TableStructure, choose_columns, never_the_same};
 
 use crate::columns::{self, Column};
 use crate::database::Found;
@@ -17,6 +17,7 @@ use crate::relations::{self, ColumnFacts, Relation, Table};
 use crate::since::{self, FoundRange};
 use crate::snapshot::{CATALOG_NAMES, USER_NAMES};
 use crate::structure::{self, StructureAsked};
+use crate::unseen_changes;
 use crate::{Rows, Settings};
 
 /// The facts that the catalog has about an input.
@@ -37,6 +38,8 @@ pub(crate) struct Looked {
     pub since: Option<FoundRange>,
     /// Conditions on the rows, each safe to be joined with others by AND.
     pub conditions: Vec<String>,
+    /// Why the rows can change without a write that the snapshot tells; `None` if they cannot, or are declared stable.
+    pub changes_unseen: Option<String>,
 }
 
 /// Looks at a table or a query that was found, in the transaction of the snapshot, which shows these transactions.
@@ -88,6 +91,23 @@ pub(crate) fn look(
         _ => None,
     };
     let filter = settings.filter.as_deref();
+    let changes_unseen = match settings.is_stable {
+        true => None,
+        false => {
+            let list: Vec<String> = columns.iter().map(Column::expression).collect();
+            let conditions: Vec<String> = filter.map(in_parentheses).into_iter().collect();
+            let condition = where_clause(&conditions);
+            let select = format!("SELECT {} FROM {from}{condition}", list.join(", "));
+            let written = match &settings.rows {
+                Rows::Query(query) => Some(format!("{query} {condition}")),
+                Rows::Table { .. } => filter.map(str::to_owned),
+            };
+            unseen_changes::why(keeper, name, &found.read, &select, written.as_deref())?
+        }
+    };
+    // Nothing proves that rows are where a stopped run has seen them.
+    let unproven = changes_unseen.is_some().then(never_the_same);
+    let transactions = unproven.as_deref().unwrap_or(transactions);
     let since = match (&settings.since, &found.bound) {
         (Some(asked), Some(bound)) => {
             let read = since::Read {
@@ -123,10 +143,21 @@ pub(crate) fn look(
         notes,
         since,
         conditions,
+        changes_unseen,
     };
     let Some(column) = &settings.split_by else {
         return Ok(looked);
     };
+    if let (Some(table), false) = (&found.read.foreign, settings.is_stable) {
+        return Err(unsuitable(
+            name,
+            format!(
+                "it reads the foreign table {table}, which each session sees at another moment, and `split_by` reads it by several: \
+                 rows that change in between might be read twice or never"
+            ),
+            "leave `split_by` out; or write `stable = true` if nobody writes to it during the load",
+        ));
+    }
     let failed = |error| of_session(name, error);
     keeper
         .query(USER_NAMES, "looking for the ranges of the key")

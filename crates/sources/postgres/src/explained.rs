@@ -23,6 +23,8 @@ pub struct Explained {
     has_chosen_rows: bool,
     /// Words before a parenthesis, among them the names of all functions.
     called: Vec<String>,
+    /// The plan.
+    json: String,
 }
 
 impl Explained {
@@ -61,7 +63,28 @@ impl Explained {
             bytes: rows.saturating_mul(width.saturating_add(ROW_BYTES)),
             has_chosen_rows,
             called: words_before_parentheses(json),
+            json: json.to_owned(),
         }
+    }
+
+    /// Words before a parenthesis, among them the names of all functions, without their schemas.
+    pub fn called(&self) -> impl Iterator<Item = &str> {
+        self.called.iter().map(String::as_str)
+    }
+
+    /// True if the plan has a word.
+    pub fn has_word(&self, word: &str) -> bool {
+        let is_of_word = |c: char| c.is_alphanumeric() || c == '_';
+        self.json.match_indices(word).any(|(at, _)| {
+            !self.json[..at].ends_with(is_of_word)
+                && !self.json[at + word.len()..].starts_with(is_of_word)
+        })
+    }
+
+    /// True if partitions were left out when the plan was begun, by a condition that the plan does not show.
+    pub fn has_removed_partitions(&self) -> bool {
+        let mut removed = self.json.match_indices("\"Subplans Removed\": ");
+        removed.any(|(at, name)| !self.json[at + name.len()..].starts_with('0'))
     }
 
     /// Refuses a statement with functions that give other values when they are called again, such as random().
@@ -173,12 +196,23 @@ mod tests {
             bytes: 480,
             has_chosen_rows: false,
             called: Vec::new(),
+            json: json.to_owned(),
         };
         assert_eq!(Explained::read(json), expected);
         let outer = json.replace("InitPlan", "Outer");
         let error = Explained::read(&outer).refuse_chosen_rows(Path::new("q"), "split_by");
         assert!(error.is_err_and(|error| error.to_string().contains("LIMIT")));
         assert_eq!(Explained::read("").rows, 1);
+    }
+
+    #[test]
+    fn words_and_removed_partitions_are_found() {
+        let json =
+            r#""Filter": "(at > CURRENT_DATE)", "Subplans Removed": 0, "Subplans Removed": 12"#;
+        let explained = Explained::read(json);
+        assert!(explained.has_word("CURRENT_DATE") && !explained.has_word("CURRENT"));
+        assert!(explained.has_removed_partitions());
+        assert!(!Explained::read(r#""Subplans Removed": 0"#).has_removed_partitions());
     }
 
     #[test]

@@ -26,7 +26,8 @@
 //! # Changes since an earlier run
 //!
 //! The state of an input is the snapshot itself, which changes with every transaction of the server that writes. Where
-//! it has changed, ranges that were loaded before are read again and their hashes compared. A table that is declared
+//! it has changed, ranges that were loaded before are read again and their hashes compared. Rows that can change without such
+//! a write ([`unseen_changes`]), and those of a standby ([`snapshot`]), have another state each time. A table that is declared
 //! `stable` is not read again. An incremental load reads another range each time ([`since`]), so no rows of a stopped
 //! load are kept.
 
@@ -52,6 +53,7 @@ mod snapshot;
 mod snapshot_age;
 mod source;
 mod structure;
+mod unseen_changes;
 
 pub use columns::Column;
 pub use compare::{Comparison, Limits, Side, SplitDifference, compare};

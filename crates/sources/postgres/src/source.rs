@@ -12,7 +12,7 @@ use inrush_rows::pace::Pace;
 use inrush_source::{
     ColumnCollation, DatabaseInput, ExpectedReading, Input, ReadSettings, SessionSampler, Source,
     SourceColumn, SourceError, SourceSplit, SourceStream, SplitContent, SplitReader,
-    TableStructure, has_same_hashes,
+    TableStructure, has_same_hashes, never_the_same,
 };
 
 use crate::Settings;
@@ -41,6 +41,7 @@ pub struct PostgresSource {
     primary_key: Vec<String>,
     structure: Option<TableStructure>,
     since: Option<FoundRange>,
+    has_one_moment: bool,
     reading: Reading,
 }
 
@@ -141,11 +142,24 @@ impl PostgresSource {
         let mut mark = match (&looked.since, settings.is_stable) {
             (Some(found), _) => found.range.to_mark(),
             (None, true) => "stable".to_owned(),
+            (None, false) if looked.changes_unseen.is_some() => never_the_same(),
             (None, false) => transactions.to_owned(),
         };
         let place = &database.place;
         let mut notes = database.notes.clone();
         notes.extend(looked.notes);
+        let is_of_standby = database.pool.snapshot().is_of_standby;
+        let has_one_moment = looked.changes_unseen.is_none();
+        let unproven = looked.changes_unseen.or_else(|| {
+            (is_of_standby && !settings.is_stable)
+                .then(|| format!("{place} is a standby, whose snapshot does not tell each change"))
+        });
+        if let Some(why) = unproven.filter(|_| looked.since.is_none()) {
+            notes.push(format!(
+                "{}: {why}. So rows that were loaded before are always read again",
+                name.display()
+            ));
+        }
         let mut identity = vec![place.to_string()];
         identity.extend(looked.columns.iter().map(Column::expression));
         identity.extend(settings.filter.clone());
@@ -193,6 +207,7 @@ impl PostgresSource {
             primary_key: looked.primary_key,
             structure: looked.structure,
             since: looked.since,
+            has_one_moment,
             reading: Reading {
                 database: Arc::clone(database),
                 columns: looked.columns,
@@ -291,6 +306,11 @@ impl Source for PostgresSource {
             let range = content.start..content.end.unwrap_or(of.of.size_bytes);
             RangeReader::open(&self.reading, of, range, chunk_bytes)
         })
+    }
+
+    /// Rows of another server, or of the time, are those of the moment at which each session begins.
+    fn has_one_moment(&self) -> bool {
+        self.has_one_moment
     }
 
     fn native_forms(&self) -> Option<Vec<NativeType>> {
