@@ -318,8 +318,8 @@ def test_rows_of_other_files_are_always_read_again(
 
 
 TIMES = {
-    "where": 'table = "t", where = "at < now()"',
-    "keyword": 'table = "t", where = "at < current_date"',
+    "where": 'table = "t", where = "seen < now()"',
+    "keyword": 'table = "t", where = "seen < current_date"',
     "view": 'table = "dated"',
     "macro": 'query = "SELECT id, day() AS at FROM t"',
 }
@@ -332,10 +332,10 @@ def test_rows_that_depend_on_the_time_are_always_read_again(
     """Nothing was written, and the rows are loaded again; those of a plain view are not."""
     lake = made_by_duckdb(
         tmp_path,
-        "CREATE TABLE t AS SELECT 1 AS id, TIMESTAMP '2024-01-01' AS at",
+        "CREATE TABLE t AS SELECT 1 AS id, TIMESTAMP '2024-01-01' AS seen",
         "CREATE MACRO day() AS current_date",
         "CREATE VIEW dated AS SELECT id, current_date AS at FROM t",
-        "CREATE VIEW plain AS SELECT id, count(*) AS n, year(min(at)) AS y FROM t GROUP BY id",
+        "CREATE VIEW plain AS SELECT id, count(*) AS n, year(min(seen)) AS y FROM t GROUP BY id",
     )
     inrush.write("copy.toml", package(lake, database.url, "t", words, mode='"replace"'))
     inrush("run", "copy.toml").expect(CLEAN, "always read again")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -21,11 +22,22 @@ def target(newest_server: Server, newest_database: Database) -> Iterator[Databas
     newest_server.done_with(beside)
 
 
+_numbers = itertools.count(1)
+
+
 @pytest.fixture
-def far(shared_server: SharedServer) -> Iterator[Database]:
-    """Return a database with a foreign table `far`, on a server that has the module for files."""
+def source(shared_server: SharedServer) -> Iterator[Database]:
+    """Return a database on a server that a load does not write to, and that has `file_fdw`."""
     server = shared_server(15)
-    database = server.create_database("unseen_far")
+    database = server.create_database(f"unseen_{next(_numbers)}")
+    yield database
+    server.done_with(database)
+
+
+@pytest.fixture
+def far(source: Database) -> Database:
+    """Return a database with a foreign table `far`."""
+    database = source
     database.execute(
         "CREATE EXTENSION file_fdw; CREATE SERVER files FOREIGN DATA WRAPPER file_fdw;"
         "CREATE FOREIGN TABLE far (id int, v text) SERVER files"
@@ -35,8 +47,7 @@ def far(shared_server: SharedServer) -> Iterator[Database]:
         "CREATE FOREIGN TABLE far_part PARTITION OF parts FOR VALUES FROM (1) TO (99)"
         f"  SERVER files OPTIONS (filename '{rows_of(database)}', format 'csv')"
     )
-    yield database
-    server.done_with(database)
+    return database
 
 
 def rows_of(database: Database) -> Path:
@@ -96,17 +107,17 @@ CONDITIONS = {
 
 @pytest.mark.parametrize("words", CONDITIONS.values(), ids=CONDITIONS)
 def test_a_condition_of_the_time_is_always_asked_again(
-    database: Database, target: Database, inrush: Inrush, words: str
+    source: Database, target: Database, inrush: Inrush, words: str
 ) -> None:
     """Nothing is written, and yet a row may leave the condition: the rows are loaded again."""
-    database.execute(
+    source.execute(
         "CREATE TABLE events (id int, expires timestamptz);"
         "CREATE VIEW alive AS SELECT * FROM events WHERE expires > now();"
         "CREATE FUNCTION is_alive(timestamptz) RETURNS bool LANGUAGE plpgsql STABLE"
         "  AS $$ BEGIN RETURN $1 > now(); END $$;"
         "INSERT INTO events VALUES (1, now() + interval '1 day'), (2, now() - interval '1 day')"
     )
-    inrush.write("copy.toml", package(database, target, "t", words, mode='"replace"'))
+    inrush.write("copy.toml", package(source, target, "t", words, mode='"replace"'))
     inrush("run", "copy.toml").expect(CLEAN, "always read again")
     again = inrush("run", "copy.toml").expect(CLEAN)
     assert again.report["account"]["rows_loaded"] == 1
@@ -114,12 +125,12 @@ def test_a_condition_of_the_time_is_always_asked_again(
 
 
 def test_other_conditions_prove_that_nothing_changed(
-    database: Database, target: Database, inrush: Inrush
+    source: Database, target: Database, inrush: Inrush
 ) -> None:
     """Functions that depend on the settings of a session alone do not load the rows again."""
-    database.execute("CREATE TABLE t AS SELECT 7 AS id, now() AS at")
+    source.execute("CREATE TABLE t AS SELECT 7 AS id, now() AS at")
     words = """query = "SELECT id, to_char(at, 'YYYY') AS y, format('%s', id) AS f FROM t" """
-    inrush.write("copy.toml", package(database, target, "t", words, mode='"replace"'))
+    inrush.write("copy.toml", package(source, target, "t", words, mode='"replace"'))
     assert "always read again" not in inrush("run", "copy.toml").expect(CLEAN).said
     inrush("run", "copy.toml").expect(CLEAN, "already")
 
