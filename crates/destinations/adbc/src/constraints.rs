@@ -149,6 +149,14 @@ pub struct KeyColumn {
     pub collation: Option<String>,
 }
 
+impl KeyColumn {
+    /// True if different texts may be equal for the index.
+    pub fn folds_texts(&self) -> bool {
+        let collation = self.collation.as_deref();
+        collation.is_some_and(|name| !name.eq_ignore_ascii_case("binary"))
+    }
+}
+
 /// A column of a key in a table, as its index compares it.
 pub fn term(table: &str, column: &KeyColumn) -> String {
     let name = sql::identifier(&column.name);

@@ -183,7 +183,7 @@ fn refuse_columns(facts: &TargetFacts, members: &MembersPlan, own: &UniqueKey) -
             "compare a column that is stored as it is given",
         ));
     }
-    if let Some(column) = own.columns.iter().find(|column| column.collation.is_some()) {
+    if let Some(column) = own.columns.iter().find(|column| column.folds_texts()) {
         return Err(unsuitable(
             format!(
                 "`{}` of {sql} has a collation for which different texts are equal, and lookups compare bytes",
