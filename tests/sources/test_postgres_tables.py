@@ -362,10 +362,25 @@ def test_a_query_and_the_text_of_other_types(
     assert target.rows("SELECT id, size FROM sizes ORDER BY id") == [(10, 2), (20, None)]
 
 
+def test_a_uuid_as_text_keeps_its_dashes(
+    database: Database, target: Database, inrush: Inrush
+) -> None:
+    """It is the text that the server writes."""
+    database.execute("CREATE TABLE t (v uuid); INSERT INTO t VALUES (gen_random_uuid()), (NULL)")
+    target.execute("CREATE TABLE t (v text)")
+    text = package(database, target, "t", 'table = "t"', mode='"append"')
+    inrush.write("copy.toml", text)
+    inrush("run", "copy.toml").expect(CLEAN)
+    query = "SELECT v::text FROM t ORDER BY v NULLS LAST"
+    assert target.rows(query) == database.rows(query)
+
+
 BAD = [
     ('table = "nowhere"', FAILED, ["nowhere", "no table or view", "with its schema"]),
     ('table = "t", columns = ["nope"]', USAGE, ['no column "nope"', '"id"']),
     ('table = "t", where = "nope = 1"', USAGE, ["nope", "name a column"]),
+    ('table = "t", where = "id < 1) OR (id > 5"', USAGE, ["`where`", "syntax error"]),
+    ('table = "t", where = "id < 1 LIMIT 5"', USAGE, ["`where`", "syntax error"]),
     ('query = "SELECT 1 AS a; SELECT 2"', USAGE, ["one SELECT"]),
     ('query = "DELETE FROM t RETURNING id"', USAGE, ["the query"]),
     (

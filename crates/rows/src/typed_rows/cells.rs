@@ -253,7 +253,7 @@ impl Cells {
             Values::LargeBytes(values) => append_bytes(values.value(row), out),
             Values::BytesView(values) => append_bytes(values.value(row), out),
             Values::FixedBytes(values) => append_bytes(values.value(row), out),
-            Values::Uuid(values) => append_hex(values.value(row), out),
+            Values::Uuid(values) => append_uuid(values.value(row), out),
             Values::Date32(values) => times::append_date(values.value(row).into(), out),
             Values::Date64(values) => {
                 let count = values.value(row);
@@ -330,6 +330,16 @@ pub fn append_text(text: &[u8], out: &mut Vec<u8>) {
 fn append_bytes(bytes: &[u8], out: &mut Vec<u8>) {
     out.extend_from_slice(b"\\x");
     append_hex(bytes, out);
+}
+
+/// Appends a UUID as databases write it, with a dash after the 8th, 12th, 16th and 20th digit.
+fn append_uuid(bytes: &[u8], out: &mut Vec<u8>) {
+    for (index, byte) in bytes.iter().enumerate() {
+        if matches!(index, 4 | 6 | 8 | 10) {
+            out.push(b'-');
+        }
+        append_hex(std::slice::from_ref(byte), out);
+    }
 }
 
 fn append_hex(bytes: &[u8], out: &mut Vec<u8>) {
