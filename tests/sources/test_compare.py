@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from harness.command import CLEAN, USAGE, VERIFICATION, Inrush
+from harness.command import CLEAN, FAILED, USAGE, VERIFICATION, Inrush
 from harness.servers import Database
 
 PACKAGE = """
@@ -164,6 +164,37 @@ def test_what_cannot_be_compared_is_refused(database: Database, inrush: Inrush) 
         refused.expect(USAGE, "its steps filter or reject rows")
     inrush("verify", "--compare", "--split", "x.csv").expect(USAGE)
     inrush("verify", "x.csv").expect(USAGE, "--split")
+
+
+def test_hidden_rows_and_other_encodings_are_no_equal_rows(
+    newest_database: Database, inrush: Inrush
+) -> None:
+    """A policy of the target that hides a row, and a source with another encoding, are refused."""
+    copied(newest_database, inrush)
+    newest_database.execute(
+        "DROP ROLE IF EXISTS viewer; CREATE ROLE viewer LOGIN; INSERT INTO dw.orders VALUES (-1);"
+        "ALTER TABLE dw.orders ENABLE ROW LEVEL SECURITY;"
+        "CREATE POLICY p ON dw.orders USING (id > 0);"
+        "GRANT USAGE ON SCHEMA dw TO viewer; GRANT SELECT ON orders, dw.orders TO viewer"
+    )
+    text = PACKAGE.format(url=newest_database.url, words="")
+    user = f"{newest_database.server.user}@"
+    inrush.write("hidden.toml", text.replace(user, "viewer@"))
+    compare = ("verify", "--compare")
+    inrush(*compare, "hidden.toml").expect(FAILED, "row-level security", "BYPASSRLS")
+    newest_database.execute("DROP OWNED BY viewer; DROP ROLE viewer")
+    server = newest_database.server
+    latin = f"{newest_database.name}_latin1"
+    newest_database.execute(f"CREATE DATABASE {latin} TEMPLATE template0 ENCODING LATIN1 LOCALE C")
+    with server.connect(latin) as connection:
+        connection.execute(f"{TABLE.format('orders')}".encode())
+    other = text.replace(newest_database.url, server.url(latin), 1)
+    inrush.write("latin.toml", other)
+    inrush(*compare, "latin.toml").expect(USAGE, "LATIN1", "UTF8", "differently")
+    newest_database.execute(f"DROP DATABASE {latin}")
+    unbalanced = PACKAGE.format(url=newest_database.url, words=", where = 'id < 1) OR (id > 5'")
+    inrush.write("where.toml", unbalanced)
+    inrush(*compare, "where.toml").expect(USAGE, "`where`", "syntax error")
 
 
 def test_current_versions_are_compared(newest_database: Database, inrush: Inrush) -> None:

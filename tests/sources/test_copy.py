@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from conftest import StartServer
+from conftest import SharedServer, StartServer
 from harness import servers
 from harness.command import CLEAN, FAILED, USAGE, Inrush
 from harness.pooler import pooler
@@ -85,6 +85,9 @@ def test_a_view_is_read_in_ranges_of_a_key(
     with_nulls = saved.replace('split_by = "id"', 'split_by = "id", split_nulls = true')
     assert with_nulls != saved
     inrush.write("v.toml", with_nulls)
+    without = saved.replace(', split_by = "id"', "")
+    plan = inrush("check", inrush.write("whole.toml", without)).expect(CLEAN)
+    assert "by one stream, at one snapshot" in plan.said
     plan = inrush("check", "v.toml").expect(CLEAN)
     assert "in ranges of `id`" in plan.said
     assert "rows without it are read with the first range" in plan.said
@@ -94,6 +97,94 @@ def test_a_view_is_read_in_ranges_of_a_key(
     query = ("--query", "SELECT id, random() AS r FROM t", "--into", "drawn", "--split-by", "r")
     drawn = inrush(*words[:5], *query)
     drawn.expect(USAGE, "random, which is volatile", "leave `split_by` out")
+
+
+KEYS = "SELECT CASE WHEN n % 10 > 0 THEN n END AS id FROM generate_series(1, 5000) AS n"
+
+# Tables whose NOT NULL does not hold for all of their rows, and a version that can have them.
+NOT_ENFORCED = {
+    "not_valid": (
+        18,
+        f"CREATE TABLE t AS {KEYS}; ALTER TABLE t ADD CONSTRAINT nn NOT NULL id NOT VALID",
+    ),
+    "no_inherit": (
+        18,
+        "CREATE TABLE t (id int); ALTER TABLE t ADD CONSTRAINT nn NOT NULL id NO INHERIT;"
+        f"CREATE TABLE c () INHERITS (t); INSERT INTO c {KEYS}",
+    ),
+    "of_the_parent_only": (
+        15,
+        "CREATE TABLE t (id int); CREATE TABLE c () INHERITS (t);"
+        f"INSERT INTO c {KEYS}; ALTER TABLE ONLY t ALTER id SET NOT NULL",
+    ),
+    "foreign": (
+        18,
+        f"CREATE TABLE far AS {KEYS}; CREATE EXTENSION postgres_fdw;"
+        "CREATE SERVER me FOREIGN DATA WRAPPER postgres_fdw"
+        " OPTIONS (host '[host]', port '[port]', dbname '[name]');"
+        "CREATE USER MAPPING FOR CURRENT_USER SERVER me"
+        " OPTIONS (user '[user]', password_required 'false');"
+        "CREATE FOREIGN TABLE t (id int NOT NULL) SERVER me OPTIONS (table_name 'far')",
+    ),
+}
+
+
+@pytest.mark.parametrize("kind", NOT_ENFORCED)
+def test_not_null_is_believed_where_the_server_enforces_it(
+    shared_server: SharedServer, inrush: Inrush, kind: str
+) -> None:
+    """Else rows without a key are looked for, and with `split_nulls` they are read."""
+    version, made = NOT_ENFORCED[kind]
+    server = shared_server(version)
+    database = server.create_database(f"not_null_{kind}")
+    for word, value in {
+        "host": server.folder,
+        "port": server.port,
+        "name": database.name,
+        "user": server.user,
+    }.items():
+        made = made.replace(f"[{word}]", str(value))
+    database.execute(made)
+    words = ("copy", "--from", database.url, "--to", "x.duckdb", "--table", "t")
+    by_id = (*words, "--split-by", "id", "--save-package", "t.toml")
+    inrush(*by_id).expect(FAILED, '"id"', "NULL", "split_nulls")
+    text = (inrush.folder / "t.toml").read_text()
+    inrush.write("t.toml", text.replace('split_by = "id"', 'split_by = "id", split_nulls = true'))
+    inrush("run", "t.toml").expect(CLEAN, "5,000")
+    server.done_with(database)
+
+
+# Queries whose rows or values depend on the order in which the server meets rows.
+BY_ORDER = {
+    "DISTINCT ON": "SELECT DISTINCT ON (id % 10) id, pad FROM t",
+    "a window function": "SELECT row_number() OVER () AS id, pad FROM t",
+    "LIMIT": "SELECT id, (SELECT u.id FROM t AS u LIMIT 1) AS m FROM t",
+}
+# Others that look like them in a plan.
+STEADY = (
+    "SELECT DISTINCT id, pad FROM t",
+    "SELECT id, pad FROM t UNION SELECT id, pad FROM t",
+    "SELECT id, (SELECT min(u.id) FROM t AS u) AS least FROM t",
+    "SELECT id, count(*) AS n FROM t GROUP BY id",
+    "SELECT id, pad FROM t WHERE id IN (SELECT u.id FROM t AS u)",
+)
+
+
+def test_a_query_that_depends_on_the_order_is_not_cut(database: Database, inrush: Inrush) -> None:
+    """Each range would run it again and find other rows; what only looks so is cut."""
+    database.execute(
+        "CREATE TABLE t (id int PRIMARY KEY, pad text);"
+        "INSERT INTO t SELECT n, repeat('x', 100) FROM generate_series(1, 5000) AS n; ANALYZE t"
+    )
+    words = ("copy", "--from", database.url, "--to", "x.duckdb", "--split-by", "id")
+    for part, query in BY_ORDER.items():
+        database.execute(f"CREATE VIEW by_order AS {query}")
+        inrush(*words, "--table", "by_order").expect(
+            USAGE, f"it has {part}", "leave `split_by` out"
+        )
+        database.execute("DROP VIEW by_order")
+    for number, query in enumerate(STEADY):
+        inrush(*words, "--query", query, "--into", f"t{number}").expect(CLEAN, "5,000")
 
 
 def test_a_query_into_other_destinations(database: Database, inrush: Inrush) -> None:
@@ -197,6 +288,11 @@ def test_a_new_target_has_the_primary_key(
     )
     assert target.rows(keys) == [("t_pkey1", "PRIMARY KEY (b, a)")]
     assert target.rows("SELECT count(*), sum(v) FROM t") == [(300, 45150)]
+    database.execute("CREATE TABLE c () INHERITS (t); INSERT INTO c SELECT * FROM ONLY t LIMIT 9")
+    plan = inrush(*words, "--into", "all", "--to", target.url).expect(CLEAN)
+    assert "that of public.t does not hold for the rows of its child tables" in plan.said
+    assert target.rows(keys.replace("'t'", "'\"all\"'")) == []
+    database.execute("DROP TABLE c")
     # The key is not copied if one of its columns is left out.
     inrush(*words, "--columns", "a, v", "--into", "u", "--to", target.url).expect(CLEAN)
     assert target.rows(keys.replace("'t'", "'u'")) == []

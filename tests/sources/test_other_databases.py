@@ -247,6 +247,48 @@ def test_a_query_is_cut_by_a_key(
     assert [reject["key"] for reject in outcome.rejects()] == ["id = 5"]
 
 
+@pytest.mark.parametrize("kind", ["duckdb", "sqlite", "other"])
+def test_a_condition_must_be_whole(
+    newest_database: Database, inrush: Inrush, tmp_path: Path, kind: str
+) -> None:
+    """One that closes our parenthesis would change those that are joined to it."""
+    made = ("CREATE TABLE t (id INTEGER)", "INSERT INTO t VALUES (1), (2), (3)")
+    match kind:
+        case "duckdb":
+            lake = made_by_duckdb(tmp_path, *made)
+        case "sqlite":
+            lake = made_by_sqlite(tmp_path, *made)
+        case _:
+            newest_database.execute(";".join(made))
+            uri = newest_database.url
+            lake = f'{{ url = "adbc:postgresql", options = {{ uri = "{uri}" }} }}'
+    for condition, is_whole in (("id < 2) OR (id > 2", False), ("(id < 2) OR id > 2 -- )", True)):
+        words = f'table = "t", where = "{condition}"'
+        inrush.write("copy.toml", package(lake, f"parquet:{tmp_path}/out", "t", words))
+        outcome = inrush("run", "copy.toml")
+        if is_whole:
+            outcome.expect(CLEAN, "2")
+        else:
+            assert outcome.status != CLEAN, outcome.said
+            assert "syntax error" in outcome.said, outcome.said
+
+
+def test_times_of_sqlite_get_a_type_of_the_target(
+    newest_database: Database, inrush: Inrush, tmp_path: Path
+) -> None:
+    """DATETIME is the usual declaration; PostgreSQL has no type of this name."""
+    lake = made_by_sqlite(
+        tmp_path,
+        "CREATE TABLE t (id INTEGER PRIMARY KEY, at DATETIME, note STRING)",
+        "INSERT INTO t VALUES (1, '2024-02-29 12:34:56', 'a')",
+    )
+    inrush.write("copy.toml", package(lake, newest_database.url, "copied", 'table = "t"'))
+    inrush("run", "copy.toml").expect(CLEAN)
+    query = "SELECT id, at::text, pg_typeof(at)::text, note FROM copied"
+    expected = (1, "2024-02-29 12:34:56", "timestamp without time zone", "a")
+    assert newest_database.rows(query) == [expected]
+
+
 def test_any_driver_is_read_by_one_stream(
     database: Database, inrush: Inrush, tmp_path: Path
 ) -> None:

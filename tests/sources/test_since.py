@@ -336,7 +336,9 @@ BAD = [
     ("nullable", "", FAILED, "1 of its rows have no value"),
     ("updated_at", ', lag = "-5 minutes"', FAILED, "`lag` of `since`"),
     ("updated_at", ', lag = "soon"', USAGE, "soon"),
+    ("updated_at", ', lag = "5"', USAGE, '"5 minutes"'),
     ("updated_at", ', from = "some day"', USAGE, "some day"),
+    ("unchecked", "", FAILED, "1 of its rows have no value"),
     ("endless", "", FAILED, '3 of its rows have infinity in "endless"'),
 ]
 
@@ -359,6 +361,18 @@ def test_what_may_lose_rows_is_refused(
         "ALTER TABLE orders ADD plain timestamp, ADD nullable timestamptz, ADD endless timestamptz;"
         "UPDATE orders SET nullable = now() WHERE id > 1; UPDATE orders SET endless = 'infinity'"
     )
+    if column == "unchecked":
+        # A child whose rows need not keep the NOT NULL of its parent.
+        made = "ALTER TABLE orders ADD unchecked timestamptz; CREATE TABLE c () INHERITS (orders);"
+        database.execute(
+            made
+            + "INSERT INTO c (id, v) VALUES (9, 9); UPDATE ONLY orders SET unchecked = now();"
+            + (
+                "ALTER TABLE orders ADD CONSTRAINT nn NOT NULL unchecked NOT VALID"
+                if database.server.version >= 18
+                else "ALTER TABLE ONLY orders ALTER unchecked SET NOT NULL"
+            )
+        )
     text = flow("orders", APPEND, since=words).replace('"updated_at"', f'"{column}"')
     inrush.write(feed.name, package(database, target.url, text))
     inrush("run", feed).expect(status, part)

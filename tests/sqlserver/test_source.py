@@ -132,6 +132,11 @@ REFUSED = {
         USAGE,
         "207",
     ),
+    "a condition that closes our parenthesis": (
+        ["--table", "many", "--where", "id < 10) OR (id > 20"],
+        USAGE,
+        "syntax",
+    ),
     "changed rows": (["--table", "many", "--since", "id"], USAGE, "since"),
 }
 

@@ -298,12 +298,15 @@ fn tables_like_of(
 /// How the rows are read, for the plan.
 fn reading_notes(opened: &PostgresSource, source: &FlowSource) -> Vec<String> {
     let inputs = opened.input_count() as u64;
+    let has_no_pages = inputs == 1 && !matches!(opened.input(0).whole_because(), Ok(None));
     let mut notes = vec![format!(
         "rows are read from {}, {}, at one snapshot",
         opened.describe(),
         match (opened.key_ranges(), &source.query) {
             (Some((column, _)), _) => format!("in ranges of `{column}`"),
             (None, Some(_)) => "by one stream".to_owned(),
+            // A view or a foreign table has no pages.
+            (None, None) if has_no_pages => "by one stream".to_owned(),
             (None, None) => format!("{} in ranges of pages", counted(inputs, "table")),
         }
     )];

@@ -48,6 +48,11 @@ pub fn in_parentheses(sql: &str) -> String {
     format!("(\n{sql}\n)")
 }
 
+/// The same SQL without parentheses. A database that parses both has read one whole part: `a) OR (b` is whole only in them.
+pub fn alone(sql: &str) -> String {
+    format!("\n{sql}\n")
+}
+
 /// A query without the `;` at its end.
 pub fn without_semicolon(query: &str) -> &str {
     query.trim_end().trim_end_matches(';').trim_end()

@@ -9,7 +9,7 @@ use arrow_array::cast::AsArray;
 use arrow_array::types::Int64Type;
 use arrow_array::{Array, RecordBatch};
 use arrow_schema::DataType;
-use inrush_rows::sql_text::{identifier, in_parentheses};
+use inrush_rows::sql_text::{alone, identifier, in_parentheses};
 use inrush_source::{SourceError, choose_columns, refuse_unknown_key};
 
 use crate::arrays::plain_or_text;
@@ -56,7 +56,7 @@ impl DuckDbTable {
             Some(filter) => format!(" WHERE {}", in_parentheses(filter)),
             None => String::new(),
         };
-        let from_with = |row_id: &str| match &settings.rows {
+        let from_where = |row_id: &str, condition: &str| match &settings.rows {
             Rows::Table { schema, name } => {
                 let table = qualified(schema.as_deref(), name);
                 one_select(&format!("SELECT {row_id}* FROM {table}{condition}"))
@@ -67,6 +67,7 @@ impl DuckDbTable {
                 one_select(&format!("SELECT * FROM {query} AS q{condition}"))
             }
         };
+        let from_with = |row_id: &str| from_where(row_id, &condition);
         let plain = from_with("");
         let doing = format!("asking for the columns of {name}");
         let described = session
@@ -79,6 +80,12 @@ impl DuckDbTable {
                 Some((row.next()?, row.next()?))
             })
             .collect();
+        if let Some(filter) = &settings.filter {
+            let plain = from_where("", &format!(" WHERE {}", alone(filter)));
+            session
+                .rows(&format!("DESCRIBE SELECT * FROM {plain}"))
+                .map_err(|error| refused(&doing, &error))?;
+        }
         let names: Vec<String> = described.iter().map(|(name, _)| name.clone()).collect();
         let chosen = choose_columns(input, &names, &settings.columns)?;
         let mut expressions = Vec::with_capacity(chosen.len());

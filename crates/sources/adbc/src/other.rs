@@ -6,7 +6,7 @@ use std::path::Path;
 
 use arrow_array::RecordBatch;
 use arrow_schema::DataType;
-use inrush_rows::sql_text::{identifier, in_parentheses};
+use inrush_rows::sql_text::{alone, identifier, in_parentheses};
 use inrush_source::{SourceError, choose_columns, chosen_rows, refuse_unknown_key, unsteady_word};
 
 use crate::columns::{Column, ROWS, qualified};
@@ -35,25 +35,29 @@ impl OtherTable {
         refused: Refused<'_>,
     ) -> Result<OtherTable, SourceError> {
         let input = Path::new(name);
-        let from = match &settings.rows {
+        let whole = match &settings.rows {
             Rows::Table { schema, name } => qualified(schema.as_deref(), name),
             Rows::Query(query) => in_parentheses(query),
         };
         let from = match &settings.filter {
             Some(filter) => {
                 let condition = in_parentheses(filter);
-                format!("(SELECT f.* FROM {from} AS f WHERE {condition})")
+                format!("(SELECT f.* FROM {whole} AS f WHERE {condition})")
             }
-            None => from,
+            None => whole.clone(),
         };
         let doing = format!("asking for the columns of {name}");
-        let mut schema = |list: &str| {
-            let sql = format!("SELECT {list} FROM {from} AS {ROWS} WHERE 1 = 0");
-            session
-                .schema(&sql)
-                .map_err(|error| refused(&doing, &error))
-        };
-        let all = schema(&format!("{ROWS}.*"))?;
+        let mut describe = |sql: &str| session.schema(sql).map_err(|error| refused(&doing, &error));
+        let of_list = |list: &str| format!("SELECT {list} FROM {from} AS {ROWS} WHERE 1 = 0");
+        let all = describe(&of_list(&format!("{ROWS}.*")))?;
+        if let Some(filter) = &settings.filter {
+            // Of no rows, for a driver that runs what it describes.
+            let none = format!("(SELECT f.* FROM {whole} AS f WHERE 1 = 0)");
+            describe(&format!(
+                "SELECT f.* FROM {none} AS f WHERE {}",
+                alone(filter)
+            ))?;
+        }
         let names: Vec<String> = all
             .fields()
             .iter()
@@ -70,7 +74,7 @@ impl OtherTable {
             })
             .collect();
         let list = expressions.join(", ");
-        let chosen = schema(&list)?;
+        let chosen = describe(&of_list(&list))?;
         let mut columns = Vec::with_capacity(chosen.fields().len());
         for field in chosen.fields() {
             let column = Column::of_field(field);
@@ -101,7 +105,7 @@ impl OtherTable {
             return Err(chosen_rows(input, &format!("the word {word}")));
         }
         let key = key_of(column);
-        let of_key = schema(&key)?;
+        let of_key = describe(&of_list(&key))?;
         let of_key = of_key.fields().first().map(|field| Column::of_field(field));
         let asked = KeyAsked {
             input,

@@ -24,8 +24,8 @@ use arrow_array::types::{Float64Type, Int64Type};
 use arrow_array::{Array, ArrayRef, RecordBatch, StringArray};
 use arrow_schema::DataType;
 use inrush_rows::column_type::ColumnType;
-use inrush_rows::sql_text::{identifier, in_parentheses};
-use inrush_rows::type_name::TypeName;
+use inrush_rows::sql_text::{alone, identifier, in_parentheses};
+use inrush_rows::type_name::{self, TypeName};
 use inrush_rows::typed_rows::{Cells, RowFault};
 use inrush_source::{SourceError, choose_columns, chosen_rows, refuse_unknown_key};
 
@@ -186,9 +186,12 @@ impl SqliteTable {
             (Rows::Table { .. }, None) => Some(from.clone()),
             _ => None,
         };
-        let from = match &settings.filter {
-            Some(filter) => format!("(SELECT * FROM {from} WHERE {})", in_parentheses(filter)),
-            None => from,
+        let (from, alone) = match &settings.filter {
+            Some(filter) => (
+                format!("(SELECT * FROM {from} WHERE {})", in_parentheses(filter)),
+                Some(format!("SELECT 1 FROM {from} WHERE {}", alone(filter))),
+            ),
+            None => (from, None),
         };
         let from = format!("{from} AS {ROWS}");
         let key = settings.split_by.as_deref().map(key_of);
@@ -198,6 +201,11 @@ impl SqliteTable {
             refuse_unknown_key(input, column, &names)?;
         }
         session.schema(&statement).map_err(failed)?;
+        if let Some(alone) = &alone {
+            session
+                .schema(&format!("{alone} LIMIT 0"))
+                .map_err(failed)?;
+        }
         let keys = match (&settings.split_by, &key) {
             (Some(column), Some(key)) => {
                 refuse_chosen_rows(session, input, &from, refused)?;
@@ -341,10 +349,16 @@ fn sql_type(kind: Kind, declared: &str) -> Option<String> {
         .replace("JSON_TEXT", "JSON");
     let column_type = TypeName::parse(&known)?.column_type()?;
     let name = known.to_lowercase();
-    match (kind, column_type) {
+    match (kind, &column_type) {
         // Limits of length are not kept by SQLite.
         (Kind::Text, ColumnType::Text { .. }) => None,
-        (Kind::Text, _) | (Kind::Mixed, _) => Some(name),
+        // Bytes are no value of these columns.
+        (_, ColumnType::Binary) => None,
+        // DATETIME and STRING are names that other databases do not know.
+        (Kind::Text | Kind::Mixed, ColumnType::Timestamp { .. } | ColumnType::Text { .. }) => {
+            type_name::of_column(&column_type)
+        }
+        (Kind::Text | Kind::Mixed, _) => Some(name),
         _ => None,
     }
 }
@@ -493,6 +507,10 @@ mod tests {
             ("DECIMAL_TEXT(10,2)", Some("decimal(10,2)")),
             ("DECIMAL(10,2)", Some("decimal(10,2)")),
             ("JSON_TEXT", Some("json")),
+            ("DATETIME", Some("timestamp")),
+            ("DATETIME(3)", Some("timestamp(3)")),
+            ("STRING", Some("text")),
+            ("BINARY(16)", None),
             ("DATE", Some("date")),
             ("BOOLEAN", Some("boolean")),
             ("VARCHAR(20)", None),

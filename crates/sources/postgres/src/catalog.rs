@@ -5,7 +5,7 @@ use std::path::Path;
 
 use inrush_pgclient::quote::identifier;
 use inrush_pgclient::{BlockingSession, FieldDescription};
-use inrush_rows::sql_text::{in_parentheses, without_semicolon};
+use inrush_rows::sql_text::{alone, in_parentheses, without_semicolon};
 use inrush_source::{KeyRanges, SourceError, TableStructure, choose_columns, never_the_same};
 
 use crate::columns::{self, Column};
@@ -70,6 +70,17 @@ pub(crate) fn look(
         Some(table) => relations::primary_key(keeper, table)?,
         None => Vec::new(),
     };
+    let mut notes = notes;
+    if let Some(table) = &found.table
+        && !primary_key.is_empty()
+        && relations::has_inheritors(keeper, table)?
+    {
+        notes.push(format!(
+            "a new target gets no primary key: that of {} does not hold for the rows of its child tables",
+            table.name
+        ));
+        primary_key.clear();
+    }
     let is_read = |name: &String| {
         let column = columns.iter().find(|column| column.name == *name);
         column.is_some_and(|column| !column.is_text)
@@ -163,8 +174,8 @@ pub(crate) fn look(
         .query(USER_NAMES, "looking for the ranges of the key")
         .map_err(failed)?;
     let select = format!("SELECT * FROM {from}{}", where_clause(&looked.conditions));
-    let explained = Explained::of(keeper, name, &select)?;
-    explained.refuse_chosen_rows(name, "split_by")?;
+    let explained = Explained::of_ranges(keeper, name, &select)?;
+    explained.refuse_order(name)?;
     explained.refuse_volatile(keeper, name)?;
     let filter = (!looked.conditions.is_empty()).then(|| looked.conditions.join(" AND "));
     let asked = KeyAsked {
@@ -240,11 +251,7 @@ fn columns_of(
     // Names in the query are those of the user's own sessions. Nothing else runs in between.
     keeper.query(USER_NAMES, &doing).map_err(failed)?;
     if let Some(filter) = &settings.filter {
-        // The condition is planned alone, because as a part of a longer statement it could be anything.
-        let sql = format!("SELECT FROM {from} WHERE {}", in_parentheses(filter));
-        keeper
-            .parse(&sql, "parsing the condition `where`")
-            .map_err(failed)?;
+        parse_condition(keeper, name, from, filter)?;
     }
     let describe = |keeper: &mut BlockingSession, list: &str| {
         let sql = format!("SELECT {list} FROM {from} LIMIT 0");
@@ -281,6 +288,27 @@ fn columns_of(
         all: all.fields,
         of_table,
     })
+}
+
+/// Refuses a text that is not one condition.
+///
+/// It is parsed in parentheses, where nothing but a condition can stand, and without them, where a parenthesis that closes
+/// ours has no partner: `a) OR (b` would change the meaning of the conditions that are joined to it.
+pub fn parse_condition(
+    session: &mut BlockingSession,
+    input: &Path,
+    from: &str,
+    filter: &str,
+) -> Result<(), SourceError> {
+    for condition in [in_parentheses(filter), alone(filter)] {
+        session
+            .parse(
+                &format!("SELECT FROM {from} WHERE {condition}"),
+                "parsing the condition `where`",
+            )
+            .map_err(|error| of_session(input, error))?;
+    }
+    Ok(())
 }
 
 /// WHERE and the conditions, or nothing.

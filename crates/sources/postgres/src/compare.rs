@@ -14,8 +14,9 @@ use inrush_rows::cancel::Stop;
 use inrush_rows::sql_text::{in_parentheses, without_semicolon};
 use inrush_source::SourceError;
 
+use crate::catalog::parse_condition;
 use crate::compare_splits::Splits;
-use crate::error::{input_error, of_session};
+use crate::error::{input_error, of_session, unsuitable};
 use crate::relations::Table;
 use crate::since::instant;
 use crate::snapshot::{BEGIN, CATALOG_NAMES, USER_NAMES, open_keeper};
@@ -58,6 +59,8 @@ pub struct Side {
     session: BlockingSession,
     /// The table or query and its server, for messages.
     name: String,
+    /// The encoding in which its server hashes texts.
+    encoding: String,
     /// The table; none for a query.
     pub(crate) table: Option<Table>,
     /// What follows FROM.
@@ -154,6 +157,9 @@ impl Side {
         session.query(BEGIN, doing).map_err(failed)?;
         let (name, table, from, primary_key) = match rows {
             Rows::Table { schema, name } => {
+                // What a policy hides cannot be compared.
+                let off = "SET LOCAL row_security = off";
+                session.query(off, doing).map_err(failed)?;
                 let table = relations::find_table(&mut session, schema.as_deref(), name)?;
                 let key = relations::primary_key(&mut session, &table)?;
                 let name = format!("{} of {place}", table.name);
@@ -170,10 +176,16 @@ impl Side {
                 )
             }
         };
+        let encoding = "SELECT pg_catalog.current_setting('server_encoding')";
+        let encoding = session.query(encoding, doing).map_err(failed)?.first();
         session.query(USER_NAMES, doing).map_err(failed)?;
+        if let Some(filter) = &limits.filter {
+            parse_condition(&mut session, Path::new(&name), &from, filter)?;
+        }
         Ok(Side {
             session,
             name,
+            encoding: encoding.unwrap_or_default(),
             table,
             from,
             conditions: limits.condition(),
@@ -315,6 +327,17 @@ pub fn compare(
     columns: &[String],
     key: &[String],
 ) -> Result<Comparison, SourceError> {
+    let [source, target] = &*sides;
+    if source.encoding != target.encoding {
+        return Err(unsuitable(
+            Path::new(&source.name),
+            format!(
+                "its database has the encoding {}, that of {} has {}, so their servers hash the same text differently",
+                source.encoding, target.name, target.encoding
+            ),
+            "compare counts and sums by `inrush verify` without --compare",
+        ));
+    }
     for side in &mut *sides {
         side.key = texts(key);
         side.row = texts(columns);

@@ -12,6 +12,9 @@ use crate::error::{of_session, unsuitable};
 /// Bytes of a row besides its values, as they are sent.
 const ROW_BYTES: u64 = 10;
 
+/// What the planner is not to use, so that a plan has only what the query itself says.
+const PLANNED_OTHERWISE: [&str; 3] = ["enable_indexscan", "enable_indexonlyscan", "enable_sort"];
+
 /// The planner's expectations of a SELECT.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Explained {
@@ -21,6 +24,10 @@ pub struct Explained {
     pub bytes: u64,
     /// It keeps only some of its rows (LIMIT, TABLESAMPLE), so it may keep different rows when it is run again.
     has_chosen_rows: bool,
+    /// A part of it depends on the order of rows, so it may have other rows or values when it is run again: its name in SQL.
+    depends_on_order: Option<&'static str>,
+    /// It reads foreign tables.
+    pub has_foreign_rows: bool,
     /// Words before a parenthesis, among them the names of all functions.
     called: Vec<String>,
     /// The plan.
@@ -42,26 +49,55 @@ impl Explained {
         Ok(Explained::read(&text))
     }
 
+    /// Asks the server about a SELECT that is to be run once for each range of a key.
+    ///
+    /// The planner's own LIMIT, for a minimum, and its own way to do DISTINCT by sorting look like a LIMIT and a DISTINCT ON
+    /// of the user. Without indexes and sorts it does neither where there is another way.
+    pub fn of_ranges(
+        session: &mut BlockingSession,
+        input: &Path,
+        select: &str,
+    ) -> Result<Explained, SourceError> {
+        set_planner(session, input, "off")?;
+        let explained = Explained::of(session, input, select)?;
+        set_planner(session, input, "DEFAULT")?;
+        Ok(explained)
+    }
+
     /// The first numbers are those of the topmost node.
     fn read(json: &str) -> Explained {
         let rows = number_of(json, "\"Plan Rows\": ").max(1);
         let width = number_of(json, "\"Plan Width\": ");
         let mut lines = json.lines().map(str::trim).peekable();
         let mut has_chosen_rows = false;
+        let mut depends_on_order = None;
+        let mut has_foreign_rows = false;
         while let Some(line) = lines.next() {
-            has_chosen_rows |= match line {
-                "\"Node Type\": \"Sample Scan\"," => true,
-                // The planner itself finds a minimum by a limit of one row.
-                "\"Node Type\": \"Limit\"," => !lines.peek().is_some_and(|next| {
-                    next.contains("\"InitPlan\"") || next.contains("\"SubPlan\"")
-                }),
-                _ => false,
-            };
+            match line {
+                "\"Node Type\": \"Sample Scan\"," => has_chosen_rows = true,
+                "\"Node Type\": \"Limit\"," => {
+                    // The planner itself finds a minimum by a limit of one row.
+                    has_chosen_rows |= !lines.peek().is_some_and(|next| {
+                        next.contains("\"InitPlan\"") || next.contains("\"SubPlan\"")
+                    });
+                    depends_on_order = Some("LIMIT");
+                }
+                "\"Node Type\": \"Unique\"," => depends_on_order = Some("DISTINCT ON"),
+                "\"Node Type\": \"WindowAgg\"," => depends_on_order = Some("a window function"),
+                "\"Node Type\": \"Foreign Scan\"," => has_foreign_rows = true,
+                // A foreign server may do a part of the query itself.
+                _ if line.starts_with("\"Remote SQL\": ") && line.contains(" LIMIT ") => {
+                    depends_on_order = Some("LIMIT");
+                }
+                _ => {}
+            }
         }
         Explained {
             rows,
             bytes: rows.saturating_mul(width.saturating_add(ROW_BYTES)),
             has_chosen_rows,
+            depends_on_order,
+            has_foreign_rows,
             called: words_before_parentheses(json),
             json: json.to_owned(),
         }
@@ -118,6 +154,23 @@ impl Explained {
         }
     }
 
+    /// Refuses a statement whose rows or values depend on the order in which the server meets rows. The planner must have been
+    /// asked by [`Explained::of_ranges`].
+    pub fn refuse_order(&self, input: &Path) -> Result<(), SourceError> {
+        self.refuse_chosen_rows(input, "split_by")?;
+        match self.depends_on_order {
+            None => Ok(()),
+            Some(part) => Err(unsuitable(
+                input,
+                format!(
+                    "it has {part}, whose result may depend on the order of the rows, and `split_by` runs it once for each \
+                     range: rows might be read twice or never"
+                ),
+                "leave `split_by` out, or store the rows in a table first (CREATE TABLE AS) and read that",
+            )),
+        }
+    }
+
     /// Refuses a statement that gives other rows when it is run again, as `setting` does.
     pub fn refuse_chosen_rows(&self, input: &Path, setting: &str) -> Result<(), SourceError> {
         match self.has_chosen_rows {
@@ -134,6 +187,13 @@ impl Explained {
             )),
         }
     }
+}
+
+/// Sets what the planner may use, until the transaction ends.
+fn set_planner(session: &mut BlockingSession, input: &Path, to: &str) -> Result<(), SourceError> {
+    let set = PLANNED_OTHERWISE.map(|name| format!("SET LOCAL {name} = {to}"));
+    let done = session.query(&set.join("; "), "setting how a query is planned");
+    done.map(drop).map_err(|error| of_session(input, error))
 }
 
 /// The words of a plan that stand before a parenthesis, without their schemas, each once.
@@ -195,6 +255,8 @@ mod tests {
             rows: 12,
             bytes: 480,
             has_chosen_rows: false,
+            depends_on_order: Some("LIMIT"),
+            has_foreign_rows: false,
             called: Vec::new(),
             json: json.to_owned(),
         };

@@ -31,7 +31,7 @@ pub struct KeyAsked<'a> {
     pub filter: Option<&'a str>,
     /// All columns of the input.
     pub fields: &'a [FieldDescription],
-    /// The catalog says that the column has no NULL.
+    /// The server enforces that the column has no NULL in any row.
     pub not_null: bool,
     /// Rows whose key is NULL are wanted.
     pub takes_nulls: bool,
@@ -78,7 +78,7 @@ pub fn borders(
     ranges_max: usize,
 ) -> Result<Borders, SourceError> {
     let finder = Finder::of(session, asked)?;
-    finder.refuse_nulls(session)?;
+    finder.refuse_nulls(session, explained)?;
     let mut origin = "the server's statistics";
     let mut found = finder.of_statistics(session)?;
     if found.is_empty() {
@@ -171,15 +171,24 @@ impl<'a> Finder<'a> {
         }
     }
 
-    fn refuse_nulls(&self, session: &mut BlockingSession) -> Result<(), SourceError> {
+    fn refuse_nulls(
+        &self,
+        session: &mut BlockingSession,
+        explained: &Explained,
+    ) -> Result<(), SourceError> {
         if self.asked.not_null || self.asked.takes_nulls {
             return Ok(());
         }
         let key = &self.key;
+        // The planner believes the NOT NULL of a foreign table, and would answer without a look at the rows.
+        let shown = match explained.has_foreign_rows {
+            true => format!("{key}::text"),
+            false => key.clone(),
+        };
         let sql = format!(
             "SELECT EXISTS (SELECT FROM {} WHERE {})",
             self.asked.from,
-            self.conditions(&format!("{key} IS NULL"))
+            self.conditions(&format!("{shown} IS NULL"))
         );
         let texts = self.texts(session, &sql, "looking for NULLs in the key")?;
         match texts.first().map(String::as_str) {

@@ -84,25 +84,50 @@ pub fn find_table(
 pub struct ColumnFacts {
     /// Its name.
     pub name: String,
-    /// It has no NULL.
+    /// No row of the table has NULL in it: the server enforces this for all rows that are read.
     pub not_null: bool,
     /// Its collation, if it is not that of its type.
     pub collation: Option<ColumnCollation>,
 }
 
+/// The relations that hold the rows of a table, as a table `tree` of SQL with their OIDs: itself and all of its children.
+fn tree(table: &Table) -> String {
+    format!(
+        "WITH RECURSIVE tree AS ( \
+           SELECT {}::oid AS oid \
+           UNION \
+           SELECT i.inhrelid FROM tree JOIN pg_catalog.pg_inherits AS i ON i.inhparent = tree.oid \
+           WHERE NOT i.inhdetachpending \
+         )",
+        table.oid
+    )
+}
+
 /// The columns of a table.
+///
+/// NOT NULL says nothing of a foreign table's rows, of rows that are older than a constraint that is NOT VALID, and of
+/// children whose own column is nullable.
 pub fn columns_of(
     session: &mut BlockingSession,
     table: &Table,
 ) -> Result<Vec<ColumnFacts>, SourceError> {
     let sql = format!(
-        "SELECT a.attname, a.attnotnull, n.nspname, c.collname \
+        "{tree}, nullable AS ( \
+           SELECT own.attname FROM tree JOIN pg_catalog.pg_class AS r ON r.oid = tree.oid \
+           JOIN pg_catalog.pg_attribute AS own ON own.attrelid = r.oid \
+           WHERE r.relkind <> 'p' AND (r.relkind <> 'r' OR NOT own.attnotnull OR EXISTS ( \
+             SELECT FROM pg_catalog.pg_constraint AS k \
+             WHERE k.conrelid = r.oid AND k.contype = 'n' AND NOT k.convalidated AND own.attnum = ANY (k.conkey))) \
+         ) \
+         SELECT a.attname, a.attnotnull AND NOT EXISTS (SELECT FROM nullable AS o WHERE o.attname = a.attname), \
+                n.nspname, c.collname \
          FROM pg_catalog.pg_attribute AS a \
          JOIN pg_catalog.pg_type AS t ON t.oid = a.atttypid \
          LEFT JOIN pg_catalog.pg_collation AS c ON c.oid = a.attcollation AND a.attcollation <> t.typcollation \
          LEFT JOIN pg_catalog.pg_namespace AS n ON n.oid = c.collnamespace \
-         WHERE a.attrelid = {} AND a.attnum > 0 AND NOT a.attisdropped",
-        table.oid
+         WHERE a.attrelid = {oid} AND a.attnum > 0 AND NOT a.attisdropped",
+        tree = tree(table),
+        oid = table.oid
     );
     let found = session
         .query(&sql, "asking for the columns of the table")
@@ -142,6 +167,19 @@ pub fn primary_key(
     Ok(found.texts())
 }
 
+/// True if other tables inherit from a table, so its rows are also theirs. Partitions are no such tables: they have its keys.
+pub fn has_inheritors(session: &mut BlockingSession, table: &Table) -> Result<bool, SourceError> {
+    let sql = format!(
+        "SELECT EXISTS (SELECT FROM pg_catalog.pg_inherits AS i \
+         JOIN pg_catalog.pg_class AS c ON c.oid = i.inhparent WHERE c.oid = {} AND c.relkind <> 'p')",
+        table.oid
+    );
+    let found = session
+        .query(&sql, "looking for tables that inherit from the table")
+        .map_err(|error| of_session(Path::new(&table.name), error))?;
+    Ok(found.first().as_deref() == Some("t"))
+}
+
 /// The relations that hold a table's rows, in the order of their names, and a note if they cannot be read one by one.
 pub fn relations_of(
     session: &mut BlockingSession,
@@ -149,12 +187,7 @@ pub fn relations_of(
 ) -> Result<(Vec<Relation>, Option<String>), SourceError> {
     let input = Path::new(&table.name);
     let sql = format!(
-        "WITH RECURSIVE tree AS ( \
-           SELECT {}::oid AS oid \
-           UNION \
-           SELECT i.inhrelid FROM tree JOIN pg_catalog.pg_inherits AS i ON i.inhparent = tree.oid \
-           WHERE NOT i.inhdetachpending \
-         ) \
+        "{} \
          SELECT n.nspname, c.relname, \
                 c.relkind IN ('r', 'm') AND (SELECT amname FROM pg_catalog.pg_am WHERE oid = c.relam) = 'heap', \
                 CASE WHEN c.relkind IN ('r', 'm') THEN pg_catalog.pg_relation_size(c.oid) ELSE 0 END, \
@@ -165,7 +198,7 @@ pub fn relations_of(
          FROM tree JOIN pg_catalog.pg_class AS c ON c.oid = tree.oid \
          JOIN pg_catalog.pg_namespace AS n ON n.oid = c.relnamespace \
          WHERE c.relkind <> 'p' ORDER BY 1, 2",
-        table.oid
+        tree(table)
     );
     let found = session
         .query(&sql, "looking for the partitions of the table")

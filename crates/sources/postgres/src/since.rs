@@ -176,6 +176,13 @@ fn with_lag(
         true => "pg_last_xact_replay_timestamp() IS NOT NULL",
         false => "true",
     };
+    if lag.trim().parse::<f64>().is_ok_and(f64::is_finite) && lag.trim() != "0" {
+        return Err(unsuitable(
+            input,
+            format!("`lag = \"{lag}\"` of `since` has no unit"),
+            format!("write seconds, minutes or hours, such as lag = \"{lag} minutes\""),
+        ));
+    }
     let lag = format!("{}::interval", literal(lag));
     let sql = format!(
         "SELECT CASE WHEN {lag} >= interval '0' AND {known} THEN {} END",

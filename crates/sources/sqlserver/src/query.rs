@@ -3,7 +3,7 @@
 use std::ops::Range;
 use std::path::Path;
 
-use inrush_rows::sql_text::{identifier, in_parentheses};
+use inrush_rows::sql_text::{alone, identifier, in_parentheses};
 use inrush_source::{SourceError, choose_columns};
 
 use crate::split_by::SplitBy;
@@ -25,16 +25,29 @@ pub fn table(rows: &Rows) -> Option<String> {
 
 /// What follows FROM. `sample` is a clause that takes some of a table's rows, with a blank before it.
 pub fn rows_of(settings: &Settings, sample: &str) -> String {
-    let from = match &settings.rows {
-        Rows::Query(query) => in_parentheses(query),
-        named => table(named).unwrap_or_default(),
-    };
+    let from = unfiltered(settings);
     match &settings.filter {
         Some(filter) => {
             let condition = in_parentheses(filter);
             format!("(SELECT * FROM {from} AS f{sample} WHERE {condition}) AS {ROWS}")
         }
         None => format!("{from} AS {ROWS}{sample}"),
+    }
+}
+
+/// The statement that only finds out whether the condition is one, without the parentheses around it.
+pub fn condition_alone(settings: &Settings) -> Option<String> {
+    let condition = alone(settings.filter.as_deref()?);
+    let from = unfiltered(settings);
+    Some(format!(
+        "SELECT * FROM (SELECT * FROM {from} AS f WHERE 1 = 0) AS f WHERE {condition}"
+    ))
+}
+
+fn unfiltered(settings: &Settings) -> String {
+    match &settings.rows {
+        Rows::Query(query) => in_parentheses(query),
+        named => table(named).unwrap_or_default(),
     }
 }
 

@@ -90,6 +90,9 @@ impl SqlServerSource {
         let doing = format!("asking for the columns of {name}");
         let all = columns_of(&mut keeper, &query::describe(&from));
         let all = all.map_err(|error| failed(&doing, error))?;
+        if let Some(condition) = query::condition_alone(&settings) {
+            columns_of(&mut keeper, &condition).map_err(|error| failed(&doing, error))?;
+        }
         let names: Vec<String> = all.iter().map(|column| column.name.clone()).collect();
         let reads = Reads::of(input, &from, &names, &settings)?;
         let columns = columns_of(&mut keeper, &reads.describe());
