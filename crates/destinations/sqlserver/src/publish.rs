@@ -219,6 +219,8 @@ impl Filling<'_> {
         let has_rows = match (mode, partitioning) {
             (WriteMode::Create, _) => false,
             (WriteMode::Append | WriteMode::ReplacePartitions, Some(_)) => !filled.is_empty(),
+            // The statement that copies waits for other sessions. If their rows are missed here, an undo counts them, and is refused.
+            (WriteMode::Append, None) => catalog::has_rows(self.session, target)?,
             _ => catalog::has_rows_for_certain(self.session, target)?,
         };
         self.note_change(partitioning, &staged, has_rows)?;
