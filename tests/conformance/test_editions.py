@@ -44,6 +44,8 @@ EDITIONS = {
                 "replace partitions",
                 "keep",
                 "undo",
+                "upsert",
+                "versions",
                 "partitions",
                 "bounds",
                 "routing",
