@@ -185,7 +185,9 @@ def test_hidden_rows_and_other_encodings_are_no_equal_rows(
     newest_database.execute("DROP OWNED BY viewer; DROP ROLE viewer")
     server = newest_database.server
     latin = f"{newest_database.name}_latin1"
-    newest_database.execute(f"CREATE DATABASE {latin} TEMPLATE template0 ENCODING LATIN1 LOCALE C")
+    newest_database.execute(
+        f"CREATE DATABASE {latin} TEMPLATE template0 ENCODING LATIN1 LOCALE 'C'"
+    )
     with server.connect(latin) as connection:
         connection.execute(f"{TABLE.format('orders')}".encode())
     other = text.replace(newest_database.url, server.url(latin), 1)
