@@ -345,7 +345,7 @@ def test_nested_columns_are_told(newest_database: Database, inrush: Inrush, writ
     outcome = inrush(
         "load", path, "--to", url, "--table", "u", "--columns", "id bigint, tags text, name text"
     )
-    outcome.expect(USAGE, "`tags`", "have no text", "skip")
+    outcome.expect(USAGE, "`tags`", "without a text form", "skip")
 
 
 @pytest.mark.parametrize(
