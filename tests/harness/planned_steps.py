@@ -13,11 +13,13 @@ from dataclasses import dataclass
 END = "\x00"
 # A SELECT that locks or changes something is not a read, nor is a PRAGMA that sets a value.
 NO_READ = (
-    r" INTO |FOR SHARE|FOR UPDATE|REPEATABLEREAD|TABLOCKX|lo_unlink|lo_create\(0|advisory"
-    r"|PRAGMA [a-z_]+ ="
+    r"FOR SHARE|FOR UPDATE|REPEATABLEREAD|TABLOCKX|lo_unlink|lo_create\(0|advisory|PRAGMA [a-z_]+ ="
 )
-READ_WORDS = rf"(?!{NO_READ})(?:SELECT|WITH|VALUES|EXPLAIN|PRAGMA)"
-READ = rf"(?:{READ_WORDS}(?![^{END}]*(?:{NO_READ}))[^{END}]*{END})*"
+# The server only plans a statement that it explains.
+READ = (
+    rf"(?:(?:EXPLAIN|SELECT(?![^{END}]*(?: INTO |{NO_READ}))"
+    rf"|(?!{NO_READ})(?:WITH|VALUES|PRAGMA)(?![^{END}]*(?:{NO_READ})))[^{END}]*{END})*"
+)
 
 BEGINS = ("BEGIN", "BEGIN TRANSACTION")
 COMMITS = ("COMMIT", "COMMIT TRANSACTION")
