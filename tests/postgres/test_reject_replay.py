@@ -54,7 +54,7 @@ def test_show_and_replay(database: Database, inrush: Inrush) -> None:
     # One is corrected, one corrected wrongly, one still a duplicate, and one given up.
     rows.write_text("\n".join([lines[0], "1,2,3,", "2,3,0,", "1,1,7,"]) + "\n")
     replayed = inrush("rejects", "replay", folder.name).expect(
-        LOADED_WITH_REJECTS, "4 rows: 1 loaded now, 2 rejected again", "1 taken out"
+        LOADED_WITH_REJECTS, "4 rows: 1 loaded now, 2 rejected again", "1 removed by hand"
     )
     print(replayed.output)
     notes = " ".join(replayed.report["notes"])
