@@ -1,4 +1,4 @@
-//! What a publish has done to a target, and whether that can be undone.
+//! A [`Change`] says what a publish has done to a target, and an [`UndoCheck`] whether that can be undone.
 //!
 //! For destinations whose tables have rows of several runs. Rows of one run cannot be told from others in the same table. So a run
 //! is undone only if its target has exactly the rows that it left there, and the rows before them are kept or were none. The ledger
@@ -9,6 +9,7 @@ use inrush_rows::plural::counted;
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
+use crate::ledger_row::LedgerRow;
 
 /// What a publish has done to a target.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -53,6 +54,38 @@ impl Change {
         }
     }
 
+    /// The columns of a ledger in tables that have a change and its target, in the order of [`Change::values`] and [`Change::read`].
+    pub const COLUMNS: &str = "target, what, rows_before, kept, until_next, gone";
+
+    /// The values of these columns, separated by commas. `text` writes a text as a literal.
+    pub fn values(&self, target: &str, text: fn(&str) -> String) -> String {
+        let written = "names and numbers are written as JSON";
+        let what = serde_json::to_string(&self.what).expect(written);
+        let gone = serde_json::to_string(&self.gone).expect(written);
+        format!(
+            "{}, {}, {}, {}, {}, {}",
+            text(target),
+            text(what.trim_matches('"')),
+            self.rows_before,
+            self.kept.as_deref().map_or("NULL".to_owned(), text),
+            u8::from(self.until_next),
+            text(&gone),
+        )
+    }
+
+    /// Reads these columns from the next values of a row: the target, and its change.
+    pub fn read(row: &mut LedgerRow<'_>) -> Result<(String, Change)> {
+        let target = row.text("target")?;
+        let change = Change {
+            what: row.json_word("what")?,
+            rows_before: row.number("rows_before")?,
+            kept: row.text_or_null(),
+            until_next: row.number::<u8>("until_next")? != 0,
+            gone: row.json("gone")?,
+        };
+        Ok((target, change))
+    }
+
     /// The note that says where the replaced rows of a target are kept.
     pub fn kept_note(&self, run: &RunName, target: &str) -> Option<String> {
         let kept = self.kept.as_ref()?;
@@ -94,8 +127,24 @@ pub fn not_switched(run: &RunName) -> Error {
     )
 }
 
+/// Notes that a target has rows of a run again. `loaded` has the number of rows of the run in each of its `targets`.
+pub fn put_back(loaded: &mut [Option<u64>], targets: &[String], target: &str, rows: u64) {
+    for (loaded, name) in loaded.iter_mut().zip(targets) {
+        if name == target {
+            *loaded = Some(rows);
+        }
+    }
+}
+
+/// The change of a target, among those that the ledger has of a run.
+pub fn change_of<'a, C>(changes: &'a [(String, C)], run: &RunName, target: &str) -> Result<&'a C> {
+    let found = changes.iter().find(|(name, _)| name == target);
+    let change = found.map(|(_, change)| change);
+    change.ok_or_else(|| not_recorded(run, target))
+}
+
 /// The error of a target whose change the ledger does not have.
-pub fn not_recorded(run: &RunName, target: &str) -> Error {
+fn not_recorded(run: &RunName, target: &str) -> Error {
     impossible(
         run,
         format!(

@@ -3,12 +3,12 @@
 //! It is made by the first publish that needs it, so a ledger of an earlier version has none, and its runs cannot be
 //! undone.
 
-use inrush_destination::changes::Change;
+use inrush_destination::changes::{self, Change};
 use inrush_destination::{LedgerRow, Result};
 use inrush_rows::ids::{RunId, RunKey};
 
 use crate::catalog;
-use crate::ledger::{AdbcLedger, json};
+use crate::ledger::AdbcLedger;
 use crate::quirks::Quirks;
 use crate::session::AdbcSession;
 use crate::sql;
@@ -31,15 +31,7 @@ impl AdbcLedger {
     ) -> Result<()> {
         let doing = "cannot record a change of a target in the ledger";
         session.run(doing, &self.create_changes())?;
-        let values = format!(
-            "{run_id}, {}, {}, {}, {}, {}, {}",
-            sql::text(target),
-            sql::text(json(&change.what).trim_matches('"')),
-            change.rows_before,
-            change.kept.as_deref().map_or("NULL".to_owned(), sql::text),
-            u8::from(change.until_next),
-            sql::text(&json(&change.gone)),
-        );
+        let values = format!("{run_id}, {}", change.values(target, sql::text));
         session.run(doing, &self.enter_change_statement(&values))?;
         Ok(())
     }
@@ -56,8 +48,9 @@ impl AdbcLedger {
     /// The statement that records a change, with its values.
     pub fn enter_change_statement(&self, values: &str) -> String {
         format!(
-            "INSERT INTO {} (run_id, target, what, rows_before, kept, until_next, gone) VALUES ({values})",
-            self.change
+            "INSERT INTO {} (run_id, {}) VALUES ({values})",
+            self.change,
+            Change::COLUMNS
         )
     }
 
@@ -71,24 +64,15 @@ impl AdbcLedger {
         if !self.changes_exist(session, quirks)? {
             return Ok(Vec::new());
         }
-        let statement = format!(
-            "SELECT target, what, rows_before, kept, until_next, gone FROM {} WHERE run_id = {run_id}",
+        let question = format!(
+            "SELECT {} FROM {} WHERE run_id = {run_id}",
+            Change::COLUMNS,
             self.change
         );
-        let rows = session.rows("cannot read the ledger", &statement)?;
-        let parse = |row| {
-            let mut row = LedgerRow::new(&self.change, row);
-            let target = row.text("target")?;
-            let change = Change {
-                what: row.json_word("what")?,
-                rows_before: row.number("rows_before")?,
-                kept: row.text_or_null(),
-                until_next: row.number::<u8>("until_next")? != 0,
-                gone: row.json("gone")?,
-            };
-            Ok((target, change))
-        };
-        rows.into_iter().map(parse).collect()
+        let rows = session.rows("cannot read the ledger", &question)?;
+        let rows = rows.into_iter();
+        rows.map(|row| Change::read(&mut LedgerRow::new(&self.change, row)))
+            .collect()
     }
 
     /// Drops the tables that keep rows of a target until the same package replaces it again.
@@ -103,11 +87,9 @@ impl AdbcLedger {
             return Ok(());
         }
         let doing = "cannot drop the rows that an earlier run of this package kept";
-        let kept = self.kept_condition(run_key, target);
-        let tables = session.rows(
-            doing,
-            &format!("SELECT kept FROM {} WHERE {kept}", self.change),
-        )?;
+        let condition = self.kept_condition(run_key, target);
+        let question = format!("SELECT kept FROM {} WHERE {condition}", self.change);
+        let tables = session.rows(doing, &question)?;
         for table in tables.into_iter().flatten().flatten() {
             session.run(doing, &staging::drop_statement(&table))?;
         }
@@ -126,11 +108,8 @@ impl AdbcLedger {
 
     /// The statement that forgets the tables that [`drop_kept`](AdbcLedger::drop_kept) drops.
     pub fn forget_kept_statement(&self, run_key: &RunKey, target: &str) -> String {
-        format!(
-            "UPDATE {} SET kept = NULL WHERE {}",
-            self.change,
-            self.kept_condition(run_key, target)
-        )
+        let condition = self.kept_condition(run_key, target);
+        format!("UPDATE {} SET kept = NULL WHERE {condition}", self.change)
     }
 
     /// Marks a run as undone: earlier runs have the rows again that it had replaced.
@@ -171,13 +150,7 @@ impl AdbcLedger {
             return Ok(());
         };
         let mut loaded = stored.loaded;
-        for (place, name) in stored.record.targets.iter().enumerate() {
-            if name == target
-                && let Some(own) = loaded.get_mut(place)
-            {
-                *own = Some(rows);
-            }
-        }
+        changes::put_back(&mut loaded, &stored.record.targets, target, rows);
         self.set_loaded(session, run_id, &loaded)
     }
 }

@@ -4,7 +4,7 @@
 //! Rows of one run cannot be distinguished from others in the same table. So the undo refuses a run that added rows to
 //! others, and a run whose target was loaded or changed since: then the target does not have exactly the rows of the run.
 
-use inrush_destination::changes::{Change, UndoCheck, What, not_recorded, not_switched};
+use inrush_destination::changes::{Change, UndoCheck, What, change_of, not_switched};
 use inrush_destination::{
     Error, PublishStep, Result, RunState, TargetName, UndoRequest, UndoneRun, UndoneTarget,
 };
@@ -48,16 +48,12 @@ fn carry_out(
     let changes = ledger.changes(session, shared.quirks, record.run_id)?;
     let mut targets = Vec::with_capacity(record.targets.len());
     for (place, target) in record.targets.iter().enumerate() {
-        let found = changes.iter().find(|(name, _)| name == target);
-        let Some((_, change)) = found else {
-            return Err(not_recorded(&record.name, target));
-        };
         targets.push(TargetUndo {
             shared,
             stored: &stored,
             place,
             name: name_of(target)?,
-            change: change.clone(),
+            change: change_of(&changes, &record.name, target)?,
         });
     }
     for target in &targets {
@@ -93,7 +89,7 @@ struct TargetUndo<'a> {
     /// Its index among the targets of the run.
     place: usize,
     name: TargetName,
-    change: Change,
+    change: &'a Change,
 }
 
 impl TargetUndo<'_> {
@@ -101,7 +97,7 @@ impl TargetUndo<'_> {
         UndoCheck {
             run: &self.stored.record.name,
             target: &self.name.sql,
-            change: &self.change,
+            change: self.change,
         }
     }
 

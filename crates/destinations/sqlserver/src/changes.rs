@@ -1,7 +1,7 @@
-//! A table of the ledger that records what the switch did to each target, so that a run can be undone. Ledgers of older versions
-//! lack it until a run begins, and their runs cannot be undone.
+//! A table of the ledger records what the switch did to each target, so that a run can be undone. Ledgers of older versions lack it
+//! until a run begins, and their runs cannot be undone.
 
-use inrush_destination::changes::Change;
+use inrush_destination::changes::{self, Change};
 use inrush_destination::{LedgerRow, Result};
 use inrush_rows::ids::{RunId, RunKey};
 use serde::{Deserialize, Serialize};
@@ -61,16 +61,8 @@ impl Ledger {
         change: &TargetChange,
     ) -> Result<()> {
         let TargetChange { change, partitions } = change;
-        let values = format!(
-            "{run_id}, {}, {}, {}, {}, {}, {}, {}",
-            sql::text(target),
-            sql::text(json(&change.what).trim_matches('"')),
-            change.rows_before,
-            change.kept.as_deref().map_or("NULL".to_owned(), sql::text),
-            u8::from(change.until_next),
-            sql::text(&json(&change.gone)),
-            sql::text(&json(partitions)),
-        );
+        let values = change.values(target, sql::text);
+        let values = format!("{run_id}, {values}, {}", sql::text(&json(partitions)));
         session.run(ENTERING, &self.enter_change_statement(&values))?;
         Ok(())
     }
@@ -78,8 +70,9 @@ impl Ledger {
     /// The statement that records a change, with its values.
     pub fn enter_change_statement(&self, values: &str) -> String {
         format!(
-            "INSERT INTO {} (run_id, target, what, rows_before, kept, until_next, gone, partitions) VALUES ({values})",
-            self.change
+            "INSERT INTO {} (run_id, {}, partitions) VALUES ({values})",
+            self.change,
+            Change::COLUMNS
         )
     }
 
@@ -93,20 +86,14 @@ impl Ledger {
             return Ok(Vec::new());
         }
         let question = format!(
-            "SELECT target, what, rows_before, kept, until_next, gone, partitions FROM {} WHERE run_id = {run_id}",
+            "SELECT {}, partitions FROM {} WHERE run_id = {run_id}",
+            Change::COLUMNS,
             self.change
         );
         let rows = session.rows(READING, &question)?;
         let parse = |row| {
             let mut row = LedgerRow::new(&self.change, row);
-            let target = row.text("target")?;
-            let change = Change {
-                what: row.json_word("what")?,
-                rows_before: row.number("rows_before")?,
-                kept: row.text_or_null(),
-                until_next: row.number::<u8>("until_next")? != 0,
-                gone: row.json("gone")?,
-            };
+            let (target, change) = Change::read(&mut row)?;
             let partitions = row.json("partitions")?;
             Ok((target, TargetChange { change, partitions }))
         };
@@ -187,13 +174,7 @@ impl Ledger {
             return Ok(());
         };
         let mut loaded = stored.loaded;
-        for (place, name) in stored.record.targets.iter().enumerate() {
-            if name == target
-                && let Some(own) = loaded.get_mut(place)
-            {
-                *own = Some(rows);
-            }
-        }
+        changes::put_back(&mut loaded, &stored.record.targets, target, rows);
         self.set_loaded(session, run_id, &loaded)
     }
 }

@@ -4,7 +4,7 @@
 //! The rows of a run are those of its partitions, if these had none before; otherwise those of the whole table
 //! ([`UndoCheck`]). Each target is locked before it is checked, until the transaction ends.
 
-use inrush_destination::changes::{UndoCheck, What, not_recorded, not_switched};
+use inrush_destination::changes::{UndoCheck, What, change_of, not_switched};
 use inrush_destination::{
     Error, PublishStep, Result, RunState, UndoRequest, UndoneRun, UndoneTarget,
 };
@@ -64,9 +64,6 @@ fn carry_out(
     let changes = ledger.changes(session, record.run_id)?;
     let mut targets = Vec::with_capacity(record.targets.len());
     for (place, target) in record.targets.iter().enumerate() {
-        let Some((_, change)) = changes.iter().find(|(name, _)| name == target) else {
-            return Err(not_recorded(&record.name, target));
-        };
         targets.push(TargetUndo {
             options,
             ledger,
@@ -74,7 +71,7 @@ fn carry_out(
             place,
             target,
             names: names_of(target)?,
-            change,
+            change: change_of(&changes, &record.name, target)?,
         });
     }
     for target in &targets {
