@@ -1,4 +1,4 @@
-//! What DuckDB's plan of a query says: whether its rows are the same when they are asked for again.
+//! DuckDB's plan of a query says whether its rows are the same when they are asked for again.
 
 use std::path::Path;
 

@@ -1,4 +1,4 @@
-//! What a statement reads, also behind views and as partitions: facts on which it depends what its rows prove.
+//! The relations that a statement reads are looked up, also those behind views and partitions: what its rows prove depends on them.
 
 use inrush_pgclient::{BlockingSession, SessionError};
 

@@ -1,5 +1,5 @@
-//! How a table or a query is split, so that several sessions read it: by ranges of a key, or by its partitions. Each range or
-//! partition is a [step](inrush_source::Steps); a split is one or several of them.
+//! A table or a query is split so that several sessions read it: by ranges of a key, or by its partitions. Each range or partition
+//! is a [step](inrush_source::Steps); a split is one or several of them.
 
 use std::ops::Range;
 use std::path::Path;

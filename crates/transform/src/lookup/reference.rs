@@ -210,17 +210,20 @@ impl ReferenceBuilder {
 
     /// Bytes of memory that are held.
     fn bytes(&self) -> u64 {
-        let orders = self.orders.capacity() * size_of::<Option<OrderValue>>();
-        self.index.bytes()
-            + self.taken_bytes
-            + self.order_bytes
-            + table_bytes::<Box<[u8]>>(self.ties.capacity())
-            + orders as u64
+        self.index.bytes() + self.bytes_beside_index()
     }
 
     /// Bytes of memory at the most while one more key is entered.
     fn bytes_with_another(&self) -> u64 {
-        self.bytes() - self.index.bytes() + self.index.bytes_with_another()
+        self.index.bytes_with_another() + self.bytes_beside_index()
+    }
+
+    fn bytes_beside_index(&self) -> u64 {
+        let orders = self.orders.capacity() * size_of::<Option<OrderValue>>();
+        self.taken_bytes
+            + self.order_bytes
+            + table_bytes::<Box<[u8]>>(self.ties.capacity())
+            + orders as u64
     }
 
     fn too_large(&self, row: usize) -> ReferenceFault {

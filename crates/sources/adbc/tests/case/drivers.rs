@@ -1,4 +1,4 @@
-//! Where the drivers of DuckDB and SQLite are, for tests: the wheels of the repository's `.venv`.
+//! Tests find the drivers of DuckDB and SQLite in the wheels of the repository's `.venv`.
 //!
 //! The tests of `crates/transform` include this file as well.
 #![expect(
