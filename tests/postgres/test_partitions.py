@@ -427,7 +427,7 @@ def test_rows_that_are_not_in_the_order_of_their_parts_are_rejects(
     outcome.expect(REJECT_LIMIT, "rows.csv:10001", "must be sorted by the key")
     assert state(newest_database) == []
     inrush.write("rows.csv", "\n".join(reversed(lines)) + "\n")
-    inrush("run", "package.toml").expect(USAGE, "not in the order of its key")
+    inrush("run", "package.toml").expect(USAGE, "is not sorted by its key")
     assert state(newest_database) == []
 
 
