@@ -97,7 +97,7 @@ def stock(merging: Place, inrush: Inrush) -> Stock:
 @pytest.mark.clause("D-46")
 def test_rows_take_the_place_of_those_of_their_key(stock: Stock) -> None:
     checked = stock.inrush("check", stock.package()).expect(CLEAN, "merged into it by the key")
-    # The plan has the query that counts the rows which are updated, too.
+    # The plan also has the query that counts the rows to update.
     assert re.search(r"SELECT (count|COUNT_BIG)\(\*\)", checked.output)
     (table,) = stock.run().expect(CLEAN).report["tables"]
     assert stock.rows == in_order(MERGED)
@@ -115,7 +115,7 @@ def test_a_key_alone_and_null_in_a_key(merging: Place, inrush: Inrush) -> None:
     path = inrush.write("package.toml", merging.package(one))
     if merging.in_unique_key(None) is not None:
         for command in ("check", "run"):
-            inrush(command, path).expect(FAILED, "takes NULL for equal to NULL", "NOT NULL")
+            inrush(command, path).expect(FAILED, "treats NULL as equal to NULL", "NOT NULL")
         assert merging.rows("t", ("integer",)) == [("7",), ("9",)]
         merging.drop("t")
         merging.execute("CREATE TABLE t (id integer NOT NULL UNIQUE)")
@@ -160,7 +160,7 @@ def test_a_key_without_an_index_and_a_missing_table(stock: Stock) -> None:
     assert stock.place.tables() == set()
 
 
-# Tables that drop or replace merged rows, with rows and a file that shows it.
+# Tables that drop or replace merged rows, with rows and a file that show this.
 ALTERING = {
     AdbcSqlite: (
         "CREATE TABLE t (id text UNIQUE, n text UNIQUE ON CONFLICT REPLACE)",
@@ -411,7 +411,7 @@ def test_a_version_that_began_after_the_run_is_not_ended(merging: Place, inrush:
     before = sorted(customers.rows)
     customers.write(SECOND, "2")
     outcome = customers.run()
-    outcome.expect(FAILED, "1 current version that begins not before the start of this run")
+    outcome.expect(FAILED, "1 current version that begins at or after the start of this run")
     outcome.expect(FAILED, "no = 3, land = at begins at 2999-01-01 ", "cleanup", '"valid_from"')
     assert sorted(customers.rows) == before
 
@@ -445,7 +445,8 @@ def test_a_version_does_not_begin_inside_an_ended_one(
         "UPDATE customer SET valid_to = valid_from WHERE no = 3 AND valid_to IS NOT NULL"
     )
     (table,) = customers.run().expect(CLEAN).report["tables"]
-    # Of SECOND, 20 rows have other tracked values, 10 other values that are not, and 10 are new.
+    # In SECOND the tracked values of 20 rows differ, in 10 rows only other values, and 10 rows are
+    # new.
     changed = 19 if is_new else 20
     assert table["versions"] == {
         "new": 30 - changed, "changed": changed, "overwritten": 10, "unchanged": 0
@@ -489,7 +490,7 @@ def test_targets_that_cannot_keep_versions(merging: Place, inrush: Inrush) -> No
 
 @pytest.mark.clause("D-47")
 def test_two_current_versions_of_a_key(merging: Place, inrush: Inrush) -> None:
-    """A database without indexes of some rows cannot keep others from writing them."""
+    """Without indexes on some rows, a database cannot keep other programs from writing two."""
     if merging.partial_indexes:
         pytest.skip("its index refuses them")
     customers = Customers(merging, inrush)

@@ -166,7 +166,7 @@ def test_rows_that_nobody_counts_are_named(
 def test_a_rate_limits_reading(
     newest_database: Database, newest_target: Database, inrush: Inrush
 ) -> None:
-    """The prediction, the plan, the verdict and the report name it, and the load takes as long."""
+    """Prediction, plan, verdict and report name the rate, and the load keeps to it."""
     database, target = newest_database, newest_target
     database.execute(FILLED)
     bytes_max = 10_000_000
@@ -269,7 +269,7 @@ def test_too_few_connections_stop_the_run(
         assert "the run needs 3" in stops["what"]
         assert "CONNECTION LIMIT 3" in stops["hint"]
         assert "`max_connections` of the source" in stops["hint"]
-        # It does as the hint says.
+        # The test does what the hint says.
         limited = package(url, target.url, 'table = "t", max_connections = 2')
         assert of_weight(report_of(inrush, limited, CLEAN, "--streams", "2"), "stops") == []
         inrush.write("copy.toml", text)
@@ -316,7 +316,7 @@ def test_a_pooler_that_keeps_sessions_is_told(
 def test_a_standby_that_cancels_is_told(
     start_server: StartServer, inrush: Inrush, servers_folder: Path
 ) -> None:
-    """Only if it would cancel before the run is over."""
+    """A finding reports a standby that would cancel before the run is over."""
     server = start_server(18, servers.REPLICATING)
     database = server.create_database("crm")
     database.execute(FILLED)
@@ -331,7 +331,7 @@ def test_a_standby_that_cancels_is_told(
             return of_weight(report_of(inrush, text), "hurts")
 
         (told,) = hurts("1ms", "off")
-        assert "a standby, which cancels transactions that read" in told["what"]
+        assert "a standby, which cancels a reading transaction" in told["what"]
         assert "for 0.001 s (max_standby_streaming_delay)" in told["what"]
         assert "the run is predicted to take" in told["what"]
         assert "hot_standby_feedback = on" in told["hint"]

@@ -32,7 +32,7 @@ pub fn connection_defaults() -> Result<ConnectionDefaults, CommandError> {
     {
         return Err(CommandError::Usage {
             what: format!("PGPORT is `{text}`, which is not a port"),
-            hint: "set it to a number of 1 to 65535, or unset it".to_owned(),
+            hint: "set it to a number from 1 to 65535, or unset it".to_owned(),
         });
     }
     if let Some(password) = variable("PGPASSWORD")? {

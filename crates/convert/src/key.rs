@@ -139,7 +139,7 @@ fn check<T: KeyType>(bounds: &KeyBounds, array: &ArrayRef, faults: &mut Vec<Faul
             RejectCode::OutsidePartition,
             format!(
                 "the key {what} the partition of this file ({}); likely the row belongs to another \
-                 file, or `bounds` are not the file's",
+                 file, or `bounds` do not match the file",
                 bounds.describe
             ),
         )

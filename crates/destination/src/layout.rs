@@ -74,8 +74,8 @@ pub enum LayoutError {
         split_count: usize,
     },
     /// A split is in two units, or twice in one: its rows would be loaded twice.
-    #[error("split {} of {split_count} is in load unit {unit} and in an earlier one or twice in it, so its rows would be \
-             loaded twice", split + 1)]
+    #[error("split {} of {split_count} is in load unit {unit} twice, or also in an earlier one, so its rows would be loaded \
+             twice", split + 1)]
     Twice {
         /// Its place, from 0.
         split: usize,
@@ -269,11 +269,11 @@ mod tests {
             ),
             (
                 &[&[0, 1], &[1, 2]],
-                "split 2 of 3 is in load unit 2 and in an earlier one or twice in it, so its rows would be loaded twice",
+                "split 2 of 3 is in load unit 2 twice, or also in an earlier one, so its rows would be loaded twice",
             ),
             (
                 &[&[0, 1, 1], &[2]],
-                "split 2 of 3 is in load unit 1 and in an earlier one or twice in it, so its rows would be loaded twice",
+                "split 2 of 3 is in load unit 1 twice, or also in an earlier one, so its rows would be loaded twice",
             ),
             (
                 &[&[0, 1, 2], &[3]],

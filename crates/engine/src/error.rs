@@ -341,7 +341,7 @@ impl Error {
             ),
             Error::NotSwitched { .. } => Some(
                 "fix the files themselves, and run the same command again; for a run into another \
-                 database, name that with --connection NAME=URL"
+                 database, name that database with --connection NAME=URL"
                     .to_owned(),
             ),
             Error::Replaced { .. } => Some(

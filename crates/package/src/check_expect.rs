@@ -14,7 +14,7 @@ pub(super) fn check_expect(flow: &Flow, at: &dyn Fn(&str) -> String, faults: &mu
             faults.value(
                 &at("trailer.starts_with"),
                 "",
-                "every record begins so",
+                "every record begins with an empty text",
                 "write a text that only the trailer begins with, such as \"TRL\"",
             );
         }

@@ -142,7 +142,7 @@ fn check_dates(detail: &ColumnDetail, path: &str, faults: &mut Faults<'_>) {
             faults.value(
                 &path,
                 format,
-                "it has no letter of strftime",
+                "it contains no code of strftime, such as %Y",
                 "write it like \"%d/%m/%Y\" or \"%Y%m%d %H:%M:%S\"",
             );
         }

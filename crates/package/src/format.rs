@@ -301,7 +301,7 @@ fn short_text(setting: &'static str, text: &str) -> Result<ShortText, FormatFaul
             setting,
             text,
             match text {
-                "" => "something must stand there",
+                "" => "it is empty",
                 _ => "it is longer than eight bytes",
             },
             "write one to eight bytes, for example \"|\" or \"||\"",

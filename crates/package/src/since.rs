@@ -68,7 +68,7 @@ pub(super) fn check_since(package: &Package, index: usize, flow: &Flow, faults: 
     if !flow.atomic {
         conflict(
             "atomic",
-            "with `since` the rows and the mark are committed together, and `atomic = false` commits rows before",
+            "with `since` the rows and the mark are committed together, and `atomic = false` commits rows earlier",
             "remove `atomic`",
         );
     }

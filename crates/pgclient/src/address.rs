@@ -430,7 +430,7 @@ fn check_session_wish(settings: &UrlSettings) -> Result<(), String> {
             settings.called("target_session_attrs")
         )),
         Some(other) => Err(format!(
-            "{} `{other}` is none of any, read-write, primary",
+            "{} `{other}` is not one of any, read-write, primary",
             settings.called("target_session_attrs")
         )),
     }

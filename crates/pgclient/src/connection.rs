@@ -265,7 +265,7 @@ pub(super) fn no_statement_answered(
     no_answer(
         address,
         place,
-        "it took the connection, and answered no statement",
+        "it accepted the connection, but answered no statement",
         "is the server overloaded, or does a proxy stand before it?",
     )
 }
@@ -533,14 +533,14 @@ fn not_let_in(routine: Option<&str>) -> &'static str {
     match routine {
         Some("InitializeSessionUserId") => {
             "the server has no such user that may log in: name another one in the URL or in \
-             PGUSER; without either it is the system's user"
+             PGUSER; without either, the system's user is used"
         }
         Some("ClientAuthentication" | "auth_failed") => {
-            "the server's pg_hba.conf does not let this user in this way"
+            "the server's pg_hba.conf does not allow this login"
         }
         _ => {
-            "either the server has no such user that may log in, or its pg_hba.conf does not let \
-             it in this way"
+            "either the server has no such user that may log in, or its pg_hba.conf does not \
+             allow this login"
         }
     }
 }

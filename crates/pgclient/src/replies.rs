@@ -103,7 +103,7 @@ impl Replies {
         }
         if matches!(kind, b'G' | b'H') {
             return Err(ReplyError::Violation(
-                "began a COPY, which a call cannot be".to_owned(),
+                "began a COPY, but no call may be a COPY".to_owned(),
             ));
         }
         if kind == b'E' {

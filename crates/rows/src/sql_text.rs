@@ -48,7 +48,7 @@ pub fn in_parentheses(sql: &str) -> String {
     format!("(\n{sql}\n)")
 }
 
-/// The same SQL without parentheses. A database that parses both has read one whole part: `a) OR (b` is whole only in them.
+/// The same SQL without parentheses. Only a complete part parses both ways: `a) OR (b` parses in parentheses alone.
 pub fn alone(sql: &str) -> String {
     format!("\n{sql}\n")
 }

@@ -451,7 +451,7 @@ fn log_in(
                 return Err(fail(
                     "the server does not encrypt".to_owned(),
                     "give it a certificate. On a network that nobody listens to, write encrypt=off: then the password \
-                     crosses it readable",
+                     is sent unencrypted",
                 ));
             }
         }

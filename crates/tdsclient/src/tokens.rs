@@ -185,7 +185,7 @@ pub(crate) fn whole_bytes(bytes: &[u8]) -> Result<Option<usize>, String> {
         | token::COLUMN_INFO => reader.u16().map(usize::from),
         other => {
             return Err(format!(
-                "a part begins with 0x{other:02x}, as none of an answer to a query does"
+                "0x{other:02x} begins no part of an answer to a query"
             ));
         }
     };
@@ -255,7 +255,7 @@ fn read_change(mut reader: Reader<'_>, changes: &mut Changes) -> Result<(), Stri
             let bytes = reader
                 .take(length)?
                 .try_into()
-                .map_err(|_| "a transaction's descriptor has not 8 bytes")?;
+                .map_err(|_| "a transaction's descriptor does not have 8 bytes")?;
             changes.transaction = Some(u64::from_le_bytes(bytes));
         }
         change::COMMIT | change::ROLLBACK | change::ENDED => changes.transaction = Some(0),

@@ -174,7 +174,7 @@ pub enum StepErrorKind {
         holds_all: Option<String>,
     },
     /// Too many rows of a record.
-    #[error("a record would become {rows} rows, and {FAN_OUT_MAX} are the most")]
+    #[error("a record would become {rows} rows, but at most {FAN_OUT_MAX} are allowed")]
     UnpivotRows {
         /// The number.
         rows: u64,

@@ -104,7 +104,7 @@ impl Expression {
                 let [Value::String(name)] = names else {
                     return not_allowed(
                         "a name with a point",
-                        "write the column's name alone; a name that has a point in double quotes",
+                        "write the column's name alone, and a name that contains a point in double quotes",
                     );
                 };
                 self.columns.push(Named {
@@ -156,7 +156,7 @@ impl Expression {
             },
             "SUBQUERY" => not_allowed(
                 "a subquery",
-                "a step sees one row at a time; rows of other tables come by a lookup",
+                "a step sees one row at a time; use a lookup for rows of other tables",
             ),
             "WINDOW" => not_allowed(
                 "a window function",

@@ -462,7 +462,7 @@ impl<'a> Steps<'a> {
             let rows = rows.map_err(|error| types_fault(&error.message, text))?;
             let first = rows.into_iter().next();
             let found = first.and_then(|row| row.into_iter().nth(1)?);
-            found.ok_or_else(|| (None, engine_says("it tells no type")))
+            found.ok_or_else(|| (None, engine_says("it gave no type")))
         })?;
         Ok(Bound { sql, found, named })
     }

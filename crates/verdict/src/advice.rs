@@ -359,7 +359,7 @@ fn coordination(facts: &Facts) -> String {
     let streams = facts.streams.len();
     match &facts.tail {
         Some(tail) if tail.is_slow() && ended_s > 0.0 => format!(
-            "Look at what stream {} had last: {} at {} where the others had {}",
+            "Look at the last work of stream {}: {} at {}, where the others had {}",
             tail.stream,
             crate::line::doing(tail.cause),
             rate(tail.rate),

@@ -205,7 +205,7 @@ pub fn read_json<T: DeserializeOwned>(path: &Path) -> Result<Option<T>> {
     let text = read.doing("cannot read", path)?;
     serde_json::from_slice(&text).map(Some).map_err(|error| Error::Ledger {
         what: format!("{} is not as this version of Inrush writes it: {error}", path.display()),
-        hint: "if another program changed it, put the file of before back; if another version of Inrush wrote it, use \
+        hint: "if another program changed it, restore the earlier file; if another version of Inrush wrote it, use \
                that version"
             .to_owned(),
     })

@@ -143,7 +143,7 @@ impl Column {
             true => Ok(()),
             false => Err(Error::Refused {
                 doing: format!("writing column {:?}", self.plan.name),
-                message: "a value is NULL, and the column of the catalog takes none".to_owned(),
+                message: "a value is NULL, but the column in the catalog allows no NULL".to_owned(),
                 hint: Some("allow NULL in the catalog, or give the column a value".to_owned()),
             }),
         }

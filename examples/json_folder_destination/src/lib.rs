@@ -49,7 +49,7 @@ pub fn open(address: &Address<'_>, folder: &Path) -> Result<Box<dyn Destination>
     if folder.exists() && !folder.is_dir() {
         return Err(Error::Address {
             what: format!("{} is not a folder", folder.display()),
-            hint: "write the path of a folder, or of one that is to be made".to_owned(),
+            hint: "write the path of a folder, which need not exist yet".to_owned(),
         });
     }
     Ok(Box::new(JsonFolder::new(Layout::new(folder))))

@@ -125,7 +125,7 @@ fn check_columns(name: &str, table: &Table, target: &TargetPlan) -> Result<()> {
             return Err(refused(
                 name,
                 &what,
-                "run the same command again: it plans for the columns of now",
+                "run the same command again: it makes a plan for the new columns",
             ));
         }
     }

@@ -304,7 +304,7 @@ impl<'a> Merge<'a> {
         let (key, begins) = self.key_and_time(found.into_iter().next().unwrap_or_default());
         Err(Error::Unsuitable {
             what: format!(
-                "{} has {} not before the start of this run ({start}), so a version would end before it began: that of {key} \
+                "{} has {} at or after the start of this run ({start}), so a version would end before it began: that of {key} \
                  begins at {begins}",
                 self.plan.name.sql,
                 match later {

@@ -35,8 +35,8 @@ impl MergeObstacle {
                 names(columns)
             ),
             MergeObstacle::EqualNulls(index) => format!(
-                "{target} has the unique index {} on the key ({key}), which takes NULL for equal to NULL; an upsert makes a \
-                 new row of each row with a NULL in its key",
+                "{target} has the unique index {} on the key ({key}), which treats NULL as equal to NULL; an upsert adds \
+                 each row with a NULL in its key as a new row",
                 identifier(index)
             ),
         };

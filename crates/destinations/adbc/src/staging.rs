@@ -73,7 +73,7 @@ impl Staging {
                 carry::carried(quirks.vendor, &column.column_type).ok_or_else(|| {
                     unsuitable(
                         format!(
-                            "{table}.{}: there is no way into the type {} through this driver",
+                            "{table}.{}: values of the type {} cannot be loaded through this driver",
                             sql::identifier(&column.name),
                             column.sql
                         ),

@@ -111,9 +111,8 @@ fn take(root: &Root, stored: &StoredRun, by: &str, stop: &dyn Fn() -> bool) -> R
 fn open_run(root: &Root, record: &RunRecord) -> Result<StoredRun> {
     let shut_out = |what: String| Error::ShutOut {
         what: format!("{} {what}", in_words(root, record)),
-        hint:
-            "nothing of this unit is committed; see what has become of the run where it was begun"
-                .to_owned(),
+        hint: "nothing of this unit is committed; look at the command that began the run"
+            .to_owned(),
     };
     let Some(stored) = root.stored_run(record.run_id)? else {
         return Err(shut_out("does not exist".to_owned()));

@@ -59,7 +59,7 @@ impl Layout {
             return Err(unsuitable(
                 plan,
                 "no column is left for its files".to_owned(),
-                "leave a column out of those that make partitions",
+                "make partitions by fewer columns",
             ));
         }
         let names = plan.partition_by.iter();

@@ -135,7 +135,7 @@ impl Server {
         match self.is_babelfish {
             true => not_promised.push(
                 "Babelfish has no SWITCH and no bulk load into partitions: only plain tables are loaded, by staging tables and \
-                 INSERT ... SELECT. Rows are counted, but their values cannot be summed up. Replaced rows cannot be kept, and runs not undone."
+                 INSERT ... SELECT. Rows are counted, but their values cannot be summed up. Replaced rows cannot be kept, and runs cannot be undone."
                     .to_owned(),
             ),
             false => can.extend([

@@ -133,7 +133,7 @@ fn of_reading<P: RunPlan>(plan: &P, found: &FlowFound) -> Vec<Finding> {
     let mut told = Vec::new();
     if let Some(read) = found.source.as_ref().filter(|read| read.is_slow_to_begin()) {
         told.push(Finding::tells(format!(
-            "flow `{name}`: its first row came after {:.1} s, so its rows were not read again for the steps after reading",
+            "flow `{name}`: its first row came after {:.1} s, so its rows were not read again to measure the later steps",
             read.first_row_s
         )));
     }

@@ -54,7 +54,7 @@ pub struct BesideRows {
 }
 
 impl BesideRows {
-    /// The share of the time after the rows that the server computes; absent if its CPU was not seen.
+    /// The server's CPU time as a share of the time after the rows; absent if its CPU was not seen.
     pub fn cpu_share(&self) -> Option<f64> {
         let after_rows_s = self.measure_s + self.ready_s + self.analyze_s;
         let cpu_s = self.server_cpu_s.filter(|_| after_rows_s > 0.0)?;
@@ -84,7 +84,7 @@ impl Together {
         part_ns as f64 / 1e9 / self.stream_s.max(1e-9)
     }
 
-    /// Notes the cores of a source database.
+    /// Notes that the backends of a source database used cores, too.
     pub fn count_source(&mut self) {
         let cpu_us = self.work.of_database.cpu_us;
         self.source_cores = cpu_us.map(|cpu_us| cpu_us as f64 / 1e6 / self.took_s.max(1e-9));

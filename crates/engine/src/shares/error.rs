@@ -67,7 +67,9 @@ pub enum ShareError {
         count: usize,
     },
     /// This host makes another plan of the package.
-    #[error("this host makes another plan of the package than the host that began the run: {what}")]
+    #[error(
+        "this host's plan of the package differs from that of the host that began the run: {what}"
+    )]
     Differs {
         /// The first difference.
         what: String,
@@ -168,8 +170,8 @@ impl ShareError {
             }
             ShareError::Held { .. } => "wait until it is done, or stop it".to_owned(),
             ShareError::Silent { .. } => {
-                "run the same command again, which keeps what is committed, and give each `inrush join` while it \
-                 waits; --shares-wait SECONDS lets it wait longer"
+                "run the same command again, which keeps what is committed, and run `inrush join` for each share \
+                 while it waits; --shares-wait SECONDS lets it wait longer"
                     .to_owned()
             }
             ShareError::Pipe { .. } => {

@@ -1,6 +1,6 @@
 //! The decoder of the server extension (`extensions/postgres/decoder`) on streams of the encoder, and on damaged ones.
 //!
-//! A simple decoder, written here by the documentation of the format and of the page layout, must make the same tuples.
+//! A simple decoder here, written from the documentation of the format and the page layout, must make the same tuples.
 //! The result must not depend on how a stream is cut, or on how little memory the decoder has.
 
 use inrush_fastcopy::{Column, Decoder, Kernel, Placement, Status, Tuple};
@@ -203,7 +203,7 @@ fn plainly(columns: &[Column], stream: &[u8]) -> Vec<Vec<u8>> {
     }
 }
 
-/// A number without a declared precision, with the short header; `None` if it does not fit into that.
+/// A number without a declared precision, with the short header; `None` if the number does not fit into that header.
 fn plain_numeric(field: &[u8]) -> Option<Vec<u8>> {
     let words: Vec<u16> = field
         .chunks(2)
@@ -285,7 +285,7 @@ proptest! {
         );
     }
 
-    /// The same with senseless descriptions of columns.
+    /// The same holds for descriptions of columns that make no sense.
     #[test]
     fn any_columns_do_no_harm(
         numbers in vec((any::<u8>(), any::<u8>(), any::<u8>(), any::<i32>()), 1..4),

@@ -253,7 +253,7 @@ fn open_here(file: &Path) -> SourceError {
     input_error(
         file,
         "this process has the file open already, likely as the target of this load or by another connection of the package; \
-         DuckDB cannot read a file beside that",
+         DuckDB cannot read the file at the same time",
         "load into another file, name the file by one connection only, or close it in the program that calls Inrush",
     )
 }

@@ -108,9 +108,8 @@ impl Limits {
         is_hazard.then(|| {
             Finding::hurts(
                 format!(
-                    "{place}: a standby, which cancels transactions that read if they have held \
-                     up the changes of the primary for {delay_s} s (max_standby_streaming_delay), \
-                     and {}",
+                    "{place}: a standby, which cancels a reading transaction that has delayed the changes of \
+                     the primary for {delay_s} s (max_standby_streaming_delay), and {}",
                     expected.words()
                 ),
                 "set hot_standby_feedback = on or max_standby_streaming_delay = -1 there, or read from the primary",

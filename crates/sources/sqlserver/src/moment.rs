@@ -87,7 +87,7 @@ impl Moment {
                 format!("{name} is read as it was when it was opened (SNAPSHOT)")
             }
             (Moment::OfOpening(sessions), _) => format!(
-                "{name} is read by up to {sessions} sessions, by each as it was when it was opened (SNAPSHOT)"
+                "{name} is read by up to {sessions} sessions; each reads it as it was when it was opened (SNAPSHOT)"
             ),
             (Moment::OfOpeningByOne(reason), _) => format!(
                 "{name} is read by one session, as it was when it was opened (SNAPSHOT). Several sessions can read it only if nobody \

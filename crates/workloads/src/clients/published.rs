@@ -59,7 +59,7 @@ fn inserts() -> Vec<PublishedRun> {
         one(21_743.0, "new drivers of the network cards"),
         one(
             21_526.0,
-            "alike network cards and large frames; fewer clients were faster, 8 slower than 16; wait types were not looked at",
+            "similar network cards, and large frames; fewer clients were faster, but 8 were slower than 16; wait types were not looked at",
         ),
     ]
 }

@@ -303,7 +303,7 @@ pub fn not_measured(results: &Results) -> String {
     let mut reasons = Vec::new();
     let lacks = |of: fn(&RunResult) -> bool| results.runs.iter().any(of);
     if lacks(|run| run.cost.server_us.is_none()) {
-        reasons.push("the server's processes are not on this machine, or not to be seen");
+        reasons.push("the server's processes are not on this machine, or cannot be seen");
     }
     if lacks(|run| run.cost.packets.is_none()) {
         reasons.push("packets are those of TCP");

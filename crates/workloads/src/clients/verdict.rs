@@ -116,7 +116,7 @@ impl Facts {
         if run.looks == 0 {
             return (
                 "unknown: the server was not seen".to_owned(),
-                "Let the run take some seconds, and the role see its own sessions".to_owned(),
+                "Let the run take some seconds, and let the role see its own sessions".to_owned(),
             );
         }
         if self.machine_full >= FULL {
@@ -172,7 +172,7 @@ impl Facts {
         });
         if let Some(server_us) = run.round_trip.server_us {
             found.push(format!(
-                "a call takes {:.0} us, of which the server has it {server_us:.0} us{}",
+                "a call takes {:.0} us, of which it is at the server for {server_us:.0} us{}",
                 run.round_trip.call_us,
                 run.round_trip
                     .tcp_us
@@ -273,7 +273,7 @@ pub fn over_all(curve: &[PointResult], runs: &[RunResult], counted: &str) -> Opt
         clients => format!("{clients} clients"),
     };
     let first = format!(
-        "{clients} made the most, {} {counted}/s; what limits there is {}.",
+        "{clients} made the most, {} {counted}/s; the limit there is {}.",
         grouped(best.calls_per_s),
         verdict.limit
     );

@@ -222,7 +222,7 @@ impl Measurement<'_> {
             false => None,
         };
         anew.unwrap_or_else(|| {
-            "a row that dbgen makes never is a reject: this is a bug of Inrush or a fault of the \
+            "a row that dbgen makes is never a reject: this is a bug of Inrush or a fault of the \
              machine: please report it"
                 .to_owned()
         })

@@ -48,7 +48,8 @@ pub struct TrialRows<'a> {
 }
 
 impl TrialRows<'_> {
-    /// The rows of the trial as the target would have them, by the target's own name, which a CHECK may use.
+    /// The rows of the trial as the target would hold them. They have the target's name as alias, because a CHECK may
+    /// use it.
     fn rows(&self) -> String {
         format!(
             "(SELECT {}, {} FROM {}) AS {}",

@@ -80,7 +80,7 @@ impl PostgresRun {
                 flow.target()
             ),
             false => format!(
-                "unit {} of {} is loaded again, to keep its rejects again",
+                "unit {} of {} is loaded again, so that its rejects are written again",
                 unit.number,
                 flow.target()
             ),

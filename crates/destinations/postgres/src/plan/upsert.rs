@@ -97,8 +97,8 @@ async fn check_indexes(
             return Err(target
                 .refusal(
                     format!(
-                        "has the unique index {index} on the key ({names}), which takes NULL for equal to NULL (NULLS NOT \
-                         DISTINCT); an upsert makes a new row of each row with a NULL in its key"
+                        "has the unique index {index} on the key ({names}), which treats NULL as equal to NULL (NULLS NOT \
+                         DISTINCT); an upsert adds each row with a NULL in its key as a new row"
                     ),
                     "make the columns of the key NOT NULL, or make the index without NULLS NOT DISTINCT",
                 )

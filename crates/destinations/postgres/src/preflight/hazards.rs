@@ -192,8 +192,8 @@ pub fn of_wal(plan: &Plan, wal_bytes: f64, settings: &WalSettings) -> Vec<Findin
         };
         found.push(Finding::hurts(
             format!(
-                "the load writes about {:.1} GB to the WAL, and the server takes a checkpoint each {:.1} GB \
-                 (max_wal_size): about {:.0} while it lasts",
+                "the load writes about {:.1} GB to the WAL, and the server takes a checkpoint every {:.1} GB \
+                 (max_wal_size): about {:.0} during the load",
                 wal_bytes / 1e9,
                 between / 1e9,
                 (wal_bytes / between).floor()

@@ -140,7 +140,7 @@ impl ContractRun {
         };
         LostRejects {
             words: format!(
-                "{part}unit {} of {} is loaded again, to keep its rejects again",
+                "{part}unit {} of {} is loaded again, so that its rejects are written again",
                 unit.number, flow.reading.target
             ),
             is_forgotten: true,

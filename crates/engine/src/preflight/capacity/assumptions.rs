@@ -37,7 +37,7 @@ impl CostsFound {
                 self.stream_bytes_s / 1e6
             ),
             format!(
-                "several streams together are {:.0} % as fast as one stream times their number (or as the cores allow), like the {} here",
+                "several streams together reach {:.0} % of the speed of one stream times their number (or of what the cores allow), as the {} here did",
                 self.efficiency() * 100.0,
                 counted(self.streams as u64, "stream")
             ),

@@ -81,11 +81,11 @@ pub struct CapacityWish {
     pub size_bytes: Option<f64>,
     /// Seconds in which everything must be loaded.
     pub within_s: Option<f64>,
-    /// Resources instead of this machine's.
+    /// The resources; `None` means those of this machine.
     pub what_if: Option<Resources>,
-    /// Streams instead of as many as are useful.
+    /// The number of streams; `None` means as many as are useful.
     pub streams: Option<usize>,
-    /// Pieces of work instead of pieces as large as now.
+    /// The number of pieces of work; `None` means pieces of the same size as now.
     pub pieces: Option<f64>,
 }
 
@@ -309,7 +309,7 @@ mod tests {
                 ..CapacityWish::default()
             })
         };
-        // 1,000 pieces as in the preflight, 100 for each stream: 1,000 s of rows; for each piece 0.08 s beside them and
+        // 1,000 pieces as in the preflight, 100 for each stream: 1,000 s of rows; for each piece 0.08 s besides and
         // 10 flushes of 0.02 s at the same time, together 28 s; 0.5 s before, and a switch of 100 times the text, 50 s.
         let now = pieces(None);
         assert!((now.predicted_s - 1078.5).abs() < 1.0, "{now:?}");
@@ -347,7 +347,8 @@ mod tests {
             });
             (found.predicted_s, found.limit)
         };
-        // 20 pieces of 10 s of rows, 0.08 s beside them and flushes of 0.02 s; then of 0.2 s on a disk of a tenth.
+        // Each of 20 pieces takes 10 s for rows, 0.08 s besides and 0.02 s for the flush. A disk with a tenth of the
+        // speed flushes in 0.2 s.
         let (usual_s, limit) = with(1e9, 1, 0.02);
         assert!((usual_s - (20.0 * 10.1 + 1.5)).abs() < 0.01, "{usual_s}");
         assert_eq!(limit, "the speed of 1 stream");
@@ -376,7 +377,8 @@ mod tests {
             };
             costs.capacity(&wish).predicted_s
         };
-        // Ten times the text: 5 s after the streams if all of it grows, 0.4 s and 1 s if four fifths do not.
+        // With ten times the text, 0.5 s after the streams become 5 s if all of that time grows. If 0.4 s of it do not
+        // grow, they become 1.4 s.
         assert!((after(0.0) - after(0.4) - 3.6).abs() < 1e-6);
     }
 
@@ -428,9 +430,10 @@ mod tests {
             };
             costs.capacity(&wish).predicted_s
         };
-        // Each of two streams has ten pieces with 0.08 s beside rows, twice as long where both have one core.
+        // Each of two streams has ten pieces, and each piece takes 0.08 s besides its rows. On one shared core these
+        // take twice as long.
         assert!((predicted(1.0, None) - predicted(2.0, None) - 0.8).abs() < 1e-6);
-        // If three quarters of it are CPU, one and a half times as long.
+        // If three quarters of this time are CPU time, it takes one and a half times as long.
         let (one, two) = (predicted(1.0, Some(0.75)), predicted(2.0, Some(0.75)));
         assert!((one - two - 0.4).abs() < 1e-6);
     }

@@ -185,7 +185,7 @@ impl CostsFound {
         let first = least(self.caps(&self.here));
         let first_limit = match (streams, first) {
             (None, _) => format!(
-                "the time of one piece ({:.1} MB of text at the speed of a stream, and {:.2} s beside its rows), and the time before and after the streams: no number of streams is enough",
+                "the time of one piece ({:.1} MB of text at the speed of a stream, and {:.2} s besides its rows), and the time before and after the streams: no number of streams is enough",
                 self.piece_bytes / 1e6,
                 self.beside_s
             ),
