@@ -75,7 +75,7 @@ class Side:
     def __init__(self, folder: Path, streams: int, python: Path) -> None:
         self.folder = folder
         self.streams = streams
-        # The Python of the peers.
+        # The Python that has the other tools.
         self.python = python
 
     def missing(self, source: Database) -> str | None:  # noqa: ARG002
@@ -112,17 +112,17 @@ class Inrush(Side):
 
 
 class Pipes(Side):
-    """Pairs of psql, one for each stream, each with a range of pages, into one table."""
+    """Two psql sessions and a pipe for each stream, which copy a range of pages into one table."""
 
     name = "psql pipes"
     about = (
-        "`COPY (SELECT ...) TO STDOUT (FORMAT binary) | COPY ... FROM STDIN` for each stream, a "
-        "range of pages each, into one table that is made before; each pipe has a snapshot and a "
+        "`COPY (SELECT ...) TO STDOUT (FORMAT binary) | COPY ... FROM STDIN` for each stream: each "
+        "pipe copies a range of pages into one table that exists already, with a snapshot and a "
         "transaction of its own"
     )
 
     def commands(self, ends: Ends) -> list[Sequence[str | Path]]:
-        """Return a shell that makes the table, and then has a pipe for each stream."""
+        """Return a shell command that makes the table, and then runs a pipe for each stream."""
         made = shlex.join([*self._psql(ends.server), "--command", self._table(TABLE)])
         pipes = (self._pipe(ends, number, [self._copy(TABLE)]) for number in range(self.streams))
         started = "".join(f"({pipe}) & pipes+=($!); " for pipe in pipes)
@@ -166,7 +166,7 @@ class Pipes(Side):
 
 
 class FrozenPipes(Pipes):
-    """Pairs of psql, each into a table of its own, which COPY fills frozen and without WAL."""
+    """The same pipes, but each fills a table of its own, by COPY with FREEZE and without WAL."""
 
     name = "psql pipes, many tables"
     about = (
@@ -175,7 +175,7 @@ class FrozenPipes(Pipes):
     )
 
     def commands(self, ends: Ends) -> list[Sequence[str | Path]]:
-        """Return a shell with a pipe for each stream."""
+        """Return a shell command that runs a pipe for each stream."""
         commands: list[Sequence[str | Path]] = []
         for number in range(self.streams):
             table = f"{TABLE}_{number}"
@@ -197,14 +197,14 @@ class Dump(Side):
     about = "`pg_dump --format=directory --jobs`, uncompressed, then `pg_restore --jobs`"
 
     def missing(self, source: Database) -> str | None:
-        """Look for the program of the server's version."""
+        """Look for a pg_dump of the server's version."""
         program = source.server.programs / "pg_dump"
         if program.exists():
             return None
         return f"there is no pg_dump of version {source.server.version}"
 
     def commands(self, ends: Ends) -> list[Sequence[str | Path]]:
-        """Return a shell that dumps and then restores, because restoring needs the whole dump."""
+        """Return a shell command that dumps, then restores: restoring needs the whole dump."""
         programs, folder = ends.source.server.programs, self.folder / ends.name
         jobs = f"--jobs={self.streams}"
         dump = [str(programs / "pg_dump"), "--format=directory", "--compress=0", jobs]
@@ -215,7 +215,7 @@ class Dump(Side):
 
 
 class OfPeers(Side):
-    """A side that is a script of `benchmarks/clients`, run by the Python of the peers."""
+    """A script of `benchmarks/clients`, run by the Python that has the other tools."""
 
     script: str
     needs: tuple[str, ...]
@@ -238,7 +238,7 @@ class DuckDb(OfPeers):
     name = "DuckDB"
     about = (
         "`CREATE TABLE ... AS FROM source.lineitem`, or `COPY ... TO` with a file for each thread, "
-        "by its extension `postgres`, the order of rows not kept"
+        "by its extension `postgres`, without keeping the order of rows"
     )
     targets = ("postgres", "duckdb", "parquet")
     script = "duckdb_copy.py"
@@ -258,7 +258,7 @@ class Sling(Side):
     """sling, whose wheel has its binary."""
 
     name = "sling"
-    about = "`sling run --mode full-refresh`, by its bulk way (COPY)"
+    about = "`sling run --mode full-refresh`, which loads by COPY"
 
     def missing(self, source: Database) -> str | None:  # noqa: ARG002
         """Look for its program."""
@@ -411,9 +411,9 @@ def main() -> None:
         "--peers-python",
         type=ground.whole_path,
         default=ROOT / ".venv-bench" / "bin" / "python",
-        help="the Python of the peers",
+        help="the Python that has the other tools",
     )
-    parser.add_argument("--sides", help="only these, separated by semicolons, and Inrush")
+    parser.add_argument("--sides", help="the sides to compare with Inrush, separated by semicolons")
     options = parser.parse_args()
     wanted = None if options.sides is None else {Inrush.name, *options.sides.split(";")}
     with ground.ground(options) as (target, folder), ground.second(target, folder) as source:
@@ -439,7 +439,7 @@ def main() -> None:
                 ends = Ends(database, fresh(options, target, folder, number))
                 found[side.name].append(measure(source, target, side, ends))
                 if number == 0:
-                    # Without a digest of the source in this form, that of the first side counts.
+                    # Other kinds of targets have other digests: the first side's counts there.
                     its = digest(ends, side.relation())
                     must_be = must_be or its
                     if its != must_be:

@@ -24,7 +24,8 @@ import ground
 from ground import Measure
 from harness.checkout import MEASURED
 
-# What DuckDB's side runs: argv is what to do, the file or folder that it makes, and the sources.
+# The program of DuckDB's side. Its arguments: the task, the file or folder to make, the number of
+# threads, the columns and the source files.
 DUCKDB = """
 import json, sys, time
 import duckdb
@@ -154,7 +155,7 @@ def main() -> None:
     parser = ground.arguments((__doc__ or "").splitlines()[0])
     parser.add_argument("--scale", default="1", help="TPC-H's scale factor")
     parser.add_argument("--parts", type=int, default=4)
-    parser.add_argument("--streams", type=int, default=2, help="and threads of DuckDB")
+    parser.add_argument("--streams", type=int, default=2, help="streams, and threads of DuckDB")
     options = parser.parse_args()
     folder = Path(tempfile.mkdtemp(prefix="inrush-bench-", dir=options.folder))
     try:

@@ -1,4 +1,4 @@
-"""The files of the record workload: they take their time, so they are made once."""
+"""The files of the record workload: making them takes long, so they are made once."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return a folder with all files, as the command makes them: once, for it takes its time."""
+    """Return a folder with all files, as the command makes them: once, because this takes long."""
     folder = tmp_path_factory.mktemp("made")
     generate(Inrush(folder), "--tables", "all").expect(CLEAN)
     return folder / "data"

@@ -31,7 +31,7 @@ SMALL = ("nation", "region")
 
 
 def generate(inrush: Inrush, *words: str, to: str = "data") -> Outcome:
-    """Make the files of all parts, or those that more words ask for."""
+    """Make the files of all parts, or of those that additional arguments select."""
     scale = ("--scale", SCALE, "--parts", str(PARTS))
     return inrush("bench", "etlwr", "generate", *scale, "--to", to, *words)
 
@@ -71,7 +71,7 @@ def rows_of(database: Database, table: str) -> list[str]:
         "SELECT attname, atttypid::regtype::text FROM pg_attribute "
         f"WHERE attrelid = '{table}'::regclass AND attnum > 0 ORDER BY attnum"
     )
-    # dbgen leaves the two digits after the point of this one out.
+    # dbgen writes this column without its two digits after the point.
     fields = [
         f"{name}::bigint::text" if name == "l_quantity" else f"{name}::text" for name, _ in columns
     ]

@@ -111,7 +111,7 @@ def test_threads_stay_on_the_cpus_that_are_named(newest_database: Database, inru
 
 
 def test_a_commit_that_does_not_wait(newest_database: Database, inrush: Inrush) -> None:
-    """The table takes no rows of clients without the setting; its first row is the command's."""
+    """Without the setting the table refuses the rows of clients; its first row is the command's."""
     name = newest_database.name
     newest_database.execute(f"ALTER DATABASE {name} SET synchronous_commit = on")
     sql = inrush.folder / "table.sql"
@@ -128,7 +128,7 @@ def test_a_commit_that_does_not_wait(newest_database: Database, inrush: Inrush) 
 
 
 def test_a_statement_of_ones_own(newest_database: Database, inrush: Inrush) -> None:
-    """Its statement uses the schema and settings of the clients, and nothing of it is removed."""
+    """A user's statement sees the schema and settings of the clients; what it makes is kept."""
     newest_database.execute("CREATE TABLE mine (a int)")
     (inrush.folder / "mine.sql").write_text("INSERT INTO mine VALUES (1);\n")
     words = ("calls", "--sql", "mine.sql", "--clients", "2", "--calls", "50")

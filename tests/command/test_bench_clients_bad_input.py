@@ -30,7 +30,7 @@ def test_no_connections(database: Database, inrush: Inrush, words: tuple[str, ..
 
 
 def test_more_than_the_server_takes(database: Database, inrush: Inrush) -> None:
-    """The message comes before anything starts, and has the number."""
+    """The message comes before anything starts, and says how many connections are possible."""
     outcome = bench(inrush, database, "inserts", "--connections", "2,500", "--rows", "1000")
     outcome.expect(USAGE, "500 clients need 500 connections", "max_connections is 60")
     assert folders(inrush) == [] and left(database) == []
@@ -94,7 +94,7 @@ def test_a_client_that_is_refused(database: Database, inrush: Inrush) -> None:
 
 
 def test_a_client_that_is_cut_off(database: Database, inrush: Inrush) -> None:
-    """If a client fails, the others alone make no result."""
+    """If a client fails, there is no result of the others alone."""
     words = ("inserts", "--connections", "4", "--for", "60s")
     with inrush.start("bench", *words, "--to", database.url) as running:
         until(lambda: inserting(database, 4))
@@ -132,7 +132,7 @@ def test_a_server_that_goes_away(
 
 
 def test_a_slow_client_is_named(database: Database, inrush: Inrush) -> None:
-    """A client whose call waits for a lock of somebody else is the slowest."""
+    """A client whose call waits for another session's lock is named as the slowest."""
     database.execute("CREATE TABLE held (a int); CREATE TABLE seen (pid int)")
     database.execute(
         "CREATE FUNCTION once() RETURNS int LANGUAGE plpgsql AS $$ BEGIN "

@@ -128,7 +128,7 @@ def test_the_published_figures_are_in_the_results(
 def test_what_the_record_runs_would_take_here(
     newest_database: Database, inrush: Inrush, made: Path
 ) -> None:
-    """By the measured costs and the simulation of `inrush preflight --size --within`."""
+    """It follows from measured costs, by the simulation of `inrush preflight --size --within`."""
     copied(inrush, made)
     outcome = run(inrush, newest_database.url, "--sweep", "1,2").expect(
         CLEAN, "the record runs would need", "assumed: "
@@ -221,7 +221,7 @@ def test_a_sweep_does_not_go_on_with_a_stopped_load(
 def test_files_that_are_not_dbgens_are_found_out(
     newest_database: Database, inrush: Inrush, made: Path
 ) -> None:
-    """A file that was cut between two rows: the load itself cannot notice it."""
+    """A file that was cut between two rows is found; the load alone could not notice it."""
     copied(inrush, made, "orders")
     path = inrush.folder / "data/orders.tbl.2"
     lines = path.read_text().splitlines(keepends=True)

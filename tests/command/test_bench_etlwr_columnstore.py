@@ -35,7 +35,7 @@ def test_a_columnstore_has_the_same_rows(inrush: Inrush, made: Path, place: str)
         assert one["proof"] == {"rows_are_dbgens": True, "verified": "sums", "differences": []}
         assert {table["table"]: table["rows"] for table in one["tables"]} == rows
         assert one["stored_bytes"] > 10_000
-    # What the columnstore of 2016 would take, all of it by this process.
+    # The estimate for the columnstore of 2016, in which this process does all the work.
     assert [one["capacity"]["size_bytes"] for one in found["needs"]] == [1e12, 1.5e12]
     needs = found["needs"][0]
     assert needs["cores"] == needs["capacity"]["needs"]["loader_cores"] > 0
@@ -44,13 +44,13 @@ def test_a_columnstore_has_the_same_rows(inrush: Inrush, made: Path, place: str)
 
 
 def plain(text: str) -> str:
-    """Return a value without what its type adds: trailing blanks, zeros after the point."""
+    """Return a value without the trailing blanks or zeros that its type adds."""
     text = text.rstrip()
     return text.rstrip("0").rstrip(".") if re.fullmatch(r"-?[0-9]+\.[0-9]+", text) else text
 
 
 def assert_values(connection: duckdb.DuckDBPyConnection, table: str, folder: Path) -> None:
-    """Fail unless a table has the values of its files, each as often."""
+    """Fail unless a table has the values of its files, each the same number of times."""
     loaded = Counter(
         tuple(map(plain, row))
         for row in connection.sql(f"SELECT COLUMNS(*)::varchar FROM {table}").fetchall()
@@ -91,7 +91,7 @@ def test_a_kept_folder_of_parquet_files_has_the_values_of_the_files(
 
 
 def test_a_value_that_changes_in_a_columnstore_is_found(inrush: Inrush, made: Path) -> None:
-    """All parts are loaded when a staged file gets other values, in as many rows as before."""
+    """When all parts are loaded, a staged file gets other values in the same number of rows."""
     copied(inrush, made, "supplier")
     words = ("bench", "etlwr", "run", "--data", "data", "--to", "parquet:lake")
     with inrush.stopped_by("stop:before_switch", *words, "--tables", "supplier") as running:
@@ -134,7 +134,7 @@ def test_rows_of_a_columnstore_are_not_compared(inrush: Inrush, made: Path) -> N
 def test_an_interrupted_load_into_a_columnstore_says_what_stays(inrush: Inrush, made: Path) -> None:
     copied(inrush, made, "part")
     words = ("bench", "etlwr", "run", "--data", "data", "--to", "x.duckdb", "--tables", "part")
-    # Early, so that the signal has come long before the switch, which nothing interrupts.
+    # The signal comes early, long before the switch, which nothing interrupts.
     with inrush.stopped_by("stop_until_asked:run_entered", *words) as running:
         running.send(signal.SIGINT)
         running.resume().wait().expect(INTERRUPTED, "remove x.duckdb, and run it again")

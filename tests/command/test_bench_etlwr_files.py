@@ -1,4 +1,4 @@
-"""The record workload's files: those that dbgen makes, part for part."""
+"""The record workload's files equal those of dbgen, part for part."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def test_parts_made_alone_are_parts_of_the_whole(inrush: Inrush, whole: Path, ma
             b"".join(file.read_bytes() for file in files) == (whole / f"{table}.tbl").read_bytes()
         )
     for table in SMALL:
-        # They have one part, which comes with the first.
+        # Nation and region have one part, which is made with the first one.
         alone = list(inrush.folder.glob(f"machine-*/{table}.tbl*"))
         assert alone == [inrush.folder / f"machine-1/{table}.tbl"]
         assert alone[0].read_bytes() == (whole / f"{table}.tbl").read_bytes()
@@ -61,7 +61,7 @@ def test_what_is_there_stays_and_the_rest_is_made(inrush: Inrush, made: Path) ->
 
 @pytest.mark.parametrize("which", [signal.SIGINT, signal.SIGTERM])
 def test_an_interrupted_generate_goes_on(inrush: Inrush, which: signal.Signals) -> None:
-    """All files are far too large to be generated in this time; complete files stay."""
+    """The command is stopped long before all files are made; complete files stay."""
     words: tuple[str, ...] = ("bench", "etlwr", "generate", "--scale", "0.5", "--parts", "400")
     words += ("--tables", "lineitem", "--threads", "2")
     folder = inrush.folder / "data"
@@ -73,7 +73,7 @@ def test_an_interrupted_generate_goes_on(inrush: Inrush, which: signal.Signals) 
     there = {file: file.stat().st_mtime_ns for file in folder.glob("lineitem.tbl.*")}
     assert 0 < len(there) < 400
     assert not list(folder.glob("*.unfinished"))
-    # Those that are there and the two after them: the rest would take its time.
+    # Only the files that exist and the next two, because the rest would take long.
     last = max(int(file.suffix[1:]) for file in there)
     some = f"1-{min(last + 2, 400)}"
     inrush(*words, "--to", "data", "--part", some).expect(CLEAN, "there already")
@@ -151,7 +151,7 @@ def test_a_tenth_lies_beside_the_whole(
 
 
 def test_a_tenth_of_a_scale_is_as_it_would_be_written(inrush: Inrush) -> None:
-    """0.7 / 10 is 0.06999999999999999, with a supplier less."""
+    """A tenth of 0.7 is 0.07: the quotient 0.06999999999999999 would have one supplier less."""
     words = ("bench", "etlwr", "generate", "--parts", "2", "--tables", "supplier")
     tenth = inrush(*words, "--scale", "0.7", "--ten-percent", "--to", "whole")
     tenth.expect(CLEAN, "scale 0.07 ", "a tenth of scale 0.7)")

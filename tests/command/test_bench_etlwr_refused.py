@@ -109,7 +109,7 @@ def test_an_embedded_server_that_would_not_start_is_told_before_files_are_made(
 def test_what_a_killed_command_left_goes_with_the_next(
     newest_database: Database, inrush: Inrush
 ) -> None:
-    """The whole is far too large to be made meanwhile."""
+    """The command is killed while it makes its files, and the next one removes them."""
     temporary = inrush.folder / "temporary"
     temporary.mkdir()
     environment = {"TMPDIR": str(temporary)}

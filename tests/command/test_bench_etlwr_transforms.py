@@ -47,7 +47,7 @@ def test_each_load_is_measured_without_and_with_steps(
     summary = (made_folder / "summary.md").read_text()
     assert "With what 2009 left out" in summary and "revenue = " in summary
 
-    # The tables of the last load stay, with what the steps made of each row.
+    # The tables of the last load stay, with the results of the steps.
     nations = {row[0]: row[1] for row in lines(whole, "nation")}
     suppliers = {row[0]: row[3] for row in lines(whole, "supplier")}
     loaded = newest_database.rows(

@@ -59,7 +59,7 @@ def test_memory_stays_within_the_figure_of_the_plan(
 def test_steps_stay_within_the_figure_of_the_plan(
     newest_database: Database, inrush: Inrush
 ) -> None:
-    """Much is in memory: DuckDB, the reference of a lookup, and failing rows in every batch."""
+    """DuckDB, the reference of a lookup, and failing rows in every batch take memory."""
     numbers = range(200_000)
     inrush.write("words.csv", "no,word\n" + "".join(f"{n},word {n}\n" for n in numbers))
     for part in range(2):
@@ -83,7 +83,7 @@ def test_steps_stay_within_the_figure_of_the_plan(
 def test_long_texts_of_steps_stay_within_the_figure_of_the_plan(
     newest_database: Database, inrush: Inrush
 ) -> None:
-    """All texts together are 1.6 GB. The `where` drops most of their rows behind them."""
+    """All texts together are 1.6 GB. The `where` after the step drops most of their rows."""
     rows = 40_000
     inrush.write("rows.tbl", "".join(f"{number}|\n" for number in range(rows)))
     long = "x" * 10_000

@@ -113,7 +113,7 @@ def test_their_disk_is_looked_at_before_the_first_one(inrush: Inrush, url: str) 
 
 
 def test_those_of_files_whose_names_tell_their_form_are_replayed(inrush: Inrush, url: str) -> None:
-    """The pattern of the file names does not show it."""
+    """The replay takes the format from the names, although the pattern does not show it."""
     inrush.write("rows.tbl.1", "1|a|\nx|b|\n")
     settings: dict[str, Value] = {"columns": ["id integer", "note text"]}
     of = flow("t", "rows.tbl.*", rejects={"rows_max": 1}, **settings)

@@ -370,7 +370,7 @@ def test_a_run_that_failed(newest_database: Database, inrush: Inrush) -> None:
     assert page["badge"] == "✕ Failed"
     assert page["h1"].endswith("nothing was switched in")
     assert page["error"] == " ".join(given["error"].split())
-    # What a package can do, because `inrush run` has no --max-rejects.
+    # The limit is set in the package, because `inrush run` has no --max-rejects.
     assert page["todo"][0] == (
         "Fix the file and run the same command again, or accept more in the package: "
         "rejects = { rows_max = 100 }."
@@ -397,7 +397,7 @@ def test_a_failure_says_how_to_fix_it(newest_database: Database, inrush: Inrush)
 
 
 def test_files_instead_of_a_server(inrush: Inrush) -> None:
-    """Less is measured there, and the page works without it."""
+    """Less is measured for a destination of files, and the page works without these figures."""
     write_files(inrush, 2, 2_000)
     outcome = load(inrush, "parquet:lake", flow("loaded", "rows.tbl.*", columns=COLUMNS)).expect(
         CLEAN
@@ -467,7 +467,7 @@ BEGINS_ANEW = (
 
 @pytest.mark.parametrize("outcome", ["interrupted", "failed"])
 def test_rows_that_went_straight_into_their_target(inrush: Inrush, outcome: str) -> None:
-    """A stopped run has such rows; the page must not claim the opposite."""
+    """A stopped run has such rows; the page must not say that nothing was loaded."""
     wish = Wish(
         outcome=outcome, error="it ended", is_measured=False, flows=2, units=6, straight_flows=2
     )
@@ -507,7 +507,7 @@ def test_rows_of_which_some_were_staged(inrush: Inrush) -> None:
 
 
 def test_a_stopped_run_that_committed_nothing(inrush: Inrush) -> None:
-    """The page distinguishes rows that are nowhere from rows of a unit's committed parts."""
+    """The page distinguishes rows that are lost from rows that a unit's parts have committed."""
     given = report(Wish(outcome="interrupted", error="it ended", is_measured=False, units=2))
     for unit in given["units"]:
         unit["finished"] = False
@@ -588,7 +588,7 @@ def test_whatever_stands_in_a_report_is_text(inrush: Inrush, number: int) -> Non
     given = hostile(
         calm, lambda text: text if text in ("send_wait", "convert") else WILD[number] + text
     )
-    # Causes of streams are words of the verdict, too, in pairs.
+    # The causes of streams are also fixed words; each comes as a pair.
     given["verdict"]["streams"] = calm["verdict"]["streams"]
     page = made(inrush, "wild", given)
     seen = look(page, "screen,phone")

@@ -57,7 +57,7 @@ def objects(value: Any, at: str = "report") -> Iterator[tuple[str, dict[str, Any
 
 
 def again(read: Report, details: dict[str, Any]) -> Report:
-    """Read other details than a report's own."""
+    """Read the details of another object in place of the report's."""
     found = Report.from_details(details, read.path)
     assert found.details is details
     return found

@@ -267,7 +267,7 @@ def test_a_url_that_is_wrong_tells_no_password(inrush: Inrush, form: str) -> Non
 
 
 def test_what_a_variable_holds_is_shown_nowhere(newest_database: Database, inrush: Inrush) -> None:
-    """A variable's value is hidden whatever it is: here the files' folder and the user."""
+    """A variable's value is hidden, whatever it contains: here the files' folder and the user."""
     folder = "feed-4711.of_nobody"
     newest_database.execute(TABLE)
     role = "loader_4711"

@@ -1,4 +1,4 @@
-"""Values of files, servers and packages reach a terminal as text, and look like no line of ours."""
+"""Values of files, servers and packages are printed as text, and never look like our own lines."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def test_a_name_of_a_file_is_told_as_text(newest_database: Database, inrush: Inr
 def test_nothing_of_a_file_moves_the_cursor_of_a_terminal(
     newest_database: Database, inrush: Inrush
 ) -> None:
-    """With progress on a terminal, where only the bars have control sequences."""
+    """Only the progress bars write control sequences to a terminal."""
     inrush.write(f"{EVIL}.csv", "id\n1\nx\n")
     words = ["load", f"{EVIL}.csv", "--to", newest_database.url, "--table", "t"]
     words += ["--columns", "id int", "--max-rejects", "1"]

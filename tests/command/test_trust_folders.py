@@ -64,7 +64,7 @@ def foreign(servers_folder: Path) -> Iterator[tuple[Place, Path]]:
     reader = Place(servers_folder / f"trusts-reader-{next(numbers)}")
     witness = reader.inrush.folder / "witness"
     author("run", author.package(pre_sql=[*AT_LOGIN])).expect(CLEAN)
-    # It reads what COPY writes, because a broken pipe would make the login fail.
+    # The program reads its input to the end, because a broken pipe would make the login fail.
     command = f"cat > {witness}"
     statement = f"INSERT INTO commands VALUES ('{command}')"
     author("run", author.package(mode="append", pre_sql=[statement])).expect(CLEAN)

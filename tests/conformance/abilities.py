@@ -296,7 +296,7 @@ def _(scene: Scene) -> None:
 @shows("undo")
 def _(scene: Scene) -> None:
     scene.fill()
-    # In a table of a database, rows that a run added cannot be distinguished from others.
+    # Rows that a run added to a table of a database cannot be distinguished from other rows.
     by = "keep" if scene.place.speaks_sql else "append"
     scene.run(by, [("3", "new")])
     assert scene.rows != OLD
@@ -585,7 +585,7 @@ def _(scene: Scene) -> None:
 
 
 def no_several_hosts(scene: Scene, ability: Ability) -> None:
-    """Hold a destination that one process fills to its refusal, which changes nothing."""
+    """Fail unless a destination that only one process can fill refuses several."""
     scene.fill()
     path = scene.package("new", Asked({"mode": "append"}), [("3", "new")])
     scene.inrush("run", path, "--shares=2").expect(USAGE, ability.refusal, ability.fix)

@@ -159,7 +159,7 @@ _INTERVAL_PART = re.compile(r"([+-]?\d+) (year|month|mon|day)s?")
 _INTERVAL_TIME = re.compile(r"([+-]?)(\d+):(\d\d):(\d\d)(?:\.(\d{1,6}))?$")
 
 
-# The form in which it is stored without a type for it: its three parts.
+# The form in which destinations without the type store its three parts.
 _ISO_INTERVAL = re.compile(r"P(-?\d+)M(-?\d+)DT(-?\d+(?:\.\d+)?)S")
 
 

@@ -68,7 +68,7 @@ class Place(ABC):
     title: ClassVar[str]
     # Its exceptions: the clause, and the promise that replaces it.
     exceptions: ClassVar[dict[str, str]] = {}
-    # Its additional abilities: statements, and partitions.
+    # Whether it runs statements, and whether it has partitions.
     speaks_sql: ClassVar[bool] = True
     # A column of a table whose values the database computes, after a comma.
     computed_column: ClassVar[str] = ", twice integer GENERATED ALWAYS AS (id * 2)"
@@ -77,7 +77,7 @@ class Place(ABC):
     # Its partitions have bounds, which the loads of tests name. `bounds` has its words for those of
     # a load with the bounds 0, 5 and 10 that have rows.
     bounds: ClassVar[tuple[str, ...]] = ()
-    # An index may be one of some rows alone (`WHERE`).
+    # An index may be limited to some rows (`WHERE`).
     partial_indexes: ClassVar[bool] = True
     # How much more memory four times the rows may use: allocators keep and release memory.
     memory_growth_max: ClassVar[float] = 1.25
@@ -108,7 +108,7 @@ class Place(ABC):
         return clause not in self.exceptions
 
     def in_unique_key(self, text: str | None) -> str | None:
-        """Return a text as a unique key compares it; None conflicts with no other value."""
+        """Return a text in the form that a unique key compares; None conflicts with nothing."""
         return text
 
     @abstractmethod
@@ -540,7 +540,7 @@ class SqlServer(Place):
     }
     partitions = True
     bounds = ("from 0 to 5", "from 5 to 10")
-    # Words of the tests that are something else in T-SQL.
+    # SQL of the tests, and what T-SQL writes instead.
     _WORDS: ClassVar[dict[str, str]] = {
         "text": "nvarchar(400)",
         "timestamptz": "datetimeoffset(6)",

@@ -63,7 +63,7 @@ def test_a_record_that_does_not_add_up_is_refused(job: Job) -> None:
         with pytest.raises(psycopg.errors.CheckViolation, match="shard_account"):
             job.place.execute("UPDATE inrush.shard SET rows_read = rows_read + 1")
     else:
-        # One more row was read of each unit than went anywhere.
+        # Of each unit one row more was read than is accounted for.
         job.place.miscount('rows_read":500', 'rows_read":501')
         said = "does not add up: 501 read is not 500 loaded + 0 rejected + 0 skipped"
         job.run().expect(VERIFICATION, ".csv, bytes 0 to the end: the account", said)

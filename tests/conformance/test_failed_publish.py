@@ -40,7 +40,7 @@ def test_a_constraint_of_the_target_refuses_a_row(make_job: MakeJob) -> None:
     job = make_job(mode="append")
     before = filled(job.place, job.inrush, [record(7)])
     if not job.place.speaks_sql:
-        # It has no constraints: two rows of the same number are two rows.
+        # Without constraints, two rows may have the same number.
         job.run().expect(CLEAN)
         job.assert_done(before)
         return
@@ -55,7 +55,7 @@ def test_a_constraint_of_the_target_refuses_a_row(make_job: MakeJob) -> None:
 
 @pytest.mark.clause("D-15", "D-19")
 def test_a_table_with_rows_appears_meanwhile(job: Job) -> None:
-    """Another load makes it while this one is paused, or the test does if the file is locked."""
+    """Another load makes the table while this one is paused, or the test if the file is locked."""
     other = row(record(10_000))
     with job.stopped_at("before_switch") as running:
         if not job.place.keeps("D-29"):

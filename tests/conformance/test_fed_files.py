@@ -24,7 +24,7 @@ ROWS = 10_500
 TYPES = ("integer", "text")
 TABLE = "loaded"
 HEADER = "id,note\n"
-# After this many rows comes one whose number is not a number.
+# One of this many rows has a text in place of its number.
 BAD_EVERY = 701
 STREAMS = 3
 
@@ -40,7 +40,7 @@ class Text:
 
 
 def make(first: int = 0, seed: str = "fed") -> Text:
-    """Return a text that compresses to a half, so that its file is large enough to be fed."""
+    """Return a text that compresses only to its half: its file is large enough to be fed."""
     numbers = random.Random(seed)  # noqa: S311
     lines = [HEADER]
     rows: list[Row] = []
@@ -141,7 +141,7 @@ def fed(place: Place, inrush: Inrush, compressed: Path) -> Fed:
 
 
 def is_fed(place: Place, inrush: Inrush, package: Path) -> bool:
-    """Whether the plan feeds it, which it does not for a destination with one writer."""
+    """Whether one reader feeds it to all streams; not for a destination with one writer."""
     said = inrush("check", package).expect(CLEAN).output
     if "one writer at a time" in said:
         assert "shared by all streams" not in said
@@ -159,7 +159,7 @@ def test_all_streams_load_a_compressed_file(fed: Fed, made: Text) -> None:
     fed.assert_done(outcome, made)
     (unit,) = outcome.report["units"]
     assert unit["shared"] == shared
-    # Each stream gets one of five ranges, and the last one to ask gets the rest.
+    # Each stream gets one of five ranges, and the last stream that asks gets the rest.
     busy = [stream for stream in outcome.report["streams"] if stream["pieces"] > 0]
     assert len(busy) > 1 or not shared, outcome.report["streams"]
     # The account of the text is that of the file, whichever stream has read it.
@@ -292,7 +292,7 @@ def test_all_streams_load_what_a_pipe_brings(place: Place, inrush: Inrush, made:
     for texts in ([made], [made, made]):
         writer = threading.Thread(target=pipe.write_text, args=(made.text,))
         writer.start()
-        # A pipe never counts as loaded: the second time it counts as another one.
+        # A pipe never counts as loaded: each time it is a new input.
         outcome = fed.run(STREAMS, mode="append" if len(texts) > 1 else "create")
         writer.join()
         fed.assert_done(outcome, *texts)

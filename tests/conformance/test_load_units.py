@@ -46,7 +46,7 @@ def test_another_number_of_streams_keeps_all_units(
     job.assert_done()
 
 
-# Files of a load that merges small ones, with the rows of each: the fourth is too large for it.
+# The rows of each file of a load that puts small files together; the fourth file is too large.
 FILES = (30, 0, 70, 2_000, 1, 40)
 MERGE_BYTES = 20_000
 # The splits of each unit.
@@ -120,7 +120,7 @@ class Merged:
 def merged(
     request: pytest.FixtureRequest, make_place: MakePlace, inrush: Inrush, tmp_path: Path
 ) -> Merged:
-    """Return such a load, with and without rows that are rejected."""
+    """Return a load of small files, with and without rejected rows."""
     return Merged(make_place(Parquet, tmp_path), inrush, request.param)
 
 

@@ -136,7 +136,7 @@ def test_keys_that_the_reference_lacks_are_added_to_it(customers: Customers, mod
     found = customers.place.query("SELECT DISTINCT name FROM customers WHERE no > 5")
     assert found == [("unknown",)]
     customers.assert_nothing_left("loaded")
-    # The reference has other rows now, and the files are known all the same.
+    # The reference has changed, but the files still count as loaded.
     customers.inrush("run", path).expect(CLEAN, "already loaded")
     if mode == "append":
         for part in range(1, 4):
@@ -168,7 +168,8 @@ def test_keys_of_two_columns_in_two_flows_share_a_member(customers: Customers) -
         mode="append",
     )
     first += adding("r1", "n1", "near") + adding("r2", "n2", "far")
-    # `number` comes before `zone`, and `no` before `region`: the places of the key differ.
+    # By name, `number` sorts before `zone`, and `no` before `region`: the key's columns are at
+    # other places.
     second = flow("b", "b.csv", columns=["id int", "zone text", "number bigint"], mode="append")
     second += adding("zone", "number", "shop")
     path = inrush.write("package.toml", place.package(first, second))
@@ -226,7 +227,7 @@ def test_the_first_members_of_an_empty_reference(customers: Customers) -> None:
     outcome = customers.inrush("run", customers.package()).expect(CLEAN)
     assert members_of(outcome) == [15_000]
     customers.assert_loaded(rows)
-    # A number of a row that was there is given to nobody else.
+    # The number of an existing row is given to no other row.
     assert customers.place.query("SELECT min(customer_key) > 5 FROM customers") in (
         [(True,)],
         [(1,)],
@@ -255,7 +256,7 @@ def test_killed_and_run_again(customers: Customers, point: str) -> None:
 def test_others_add_members_before_it_is_run_again(
     customers: Customers, point: str, mode: str
 ) -> None:
-    """Kept units have the numbers of members that have another one now."""
+    """Members of kept units were added by others meanwhile, with other numbers."""
     if mode == "append":
         customers.make_target()
     rows = customers.write(4, 1_000, 60)
@@ -296,7 +297,7 @@ def test_two_runs_that_add_the_same_members_add_them_once(customers: Customers) 
 def test_rows_that_the_target_refuses_are_found_beside_replaced_numbers(
     customers: Customers,
 ) -> None:
-    """The staged rows got the numbers of others, and then the target refuses one of them."""
+    """Staged rows get the numbers of other members, and then the target refuses one of the rows."""
     customers.make_target(columns="id int PRIMARY KEY")
     customers.place.execute("INSERT INTO loaded VALUES (17, 1)")
     rows = customers.write(1, 100, 50)

@@ -1,4 +1,4 @@
-"""Several processes load one run: what they load together is what one process loads.
+"""Several processes load one run: together they load the same rows as one process.
 
 `inrush run --shares N` holds the run, and `inrush join` loads one share of it, as on another host.
 Here all of them are on one machine; what they have in common is a folder and the files alone.
@@ -42,7 +42,7 @@ TYPES = ("integer", "text")
 TABLE = "loaded"
 FILES = 6
 ROWS_OF_A_FILE = 400
-# Of each file this row has a number that is none.
+# In each file this row has a text in place of its number.
 BAD = 7
 BOTH = (1, 2)
 
@@ -125,9 +125,9 @@ def hosts(request: pytest.FixtureRequest, make_place: MakePlace, inrush: Inrush)
 
 
 def facts(outcome: Outcome) -> dict[str, Any]:
-    """Return what a report says of rows; times and names of runs differ between two runs.
+    """Return the figures of rows in a report; times and names of runs differ between two runs.
 
-    The hash of the plan does, too: it has the keys of the units, which name files by their paths.
+    The hash of the plan differs, too, because it depends on the paths of the files.
     """
     report = json.loads(json.dumps(outcome.report).replace(f"{outcome.folder}/", ""))
     units = [
@@ -199,7 +199,7 @@ def test_a_share_that_is_loaded_is_not_loaded_again(hosts: Hosts) -> None:
         hosts.join(2).expect(LOADED_WITH_REJECTS)
         ended = held.wait()
     hosts.assert_done(ended)
-    # The times of the first process are in the report, and not the empty ones of the second.
+    # The report has the times of the first process; those of the second are empty.
     streams = ended.report["streams"]
     assert sum(stream["meter"]["rows"] for stream in streams) == len(hosts.rows), again.said
 
@@ -240,7 +240,7 @@ def _published(hosts: Hosts, late: Running) -> str:
 
 
 def _taken_over(hosts: Hosts, late: Running) -> str:
-    """Let another process resume the run, and resume the late one while that waits for shares."""
+    """Let another process take over the run, and the late one continue while that one waits."""
     with hosts.inrush.start("run", hosts.package, "--shares=1") as held:
         while json.loads(hosts.plan.read_text())["run"]["epoch"] != 2:
             assert held.process.poll() is None, held.wait().said
@@ -334,7 +334,7 @@ def test_a_process_that_is_suspended_is_not_waited_for(hosts: Hosts) -> None:
 
 @pytest.mark.clause("D-40")
 def test_a_process_that_is_slow_is_waited_for(hosts: Hosts) -> None:
-    """It gives signs of life, and loads for longer than the run waits without one."""
+    """It loads for longer than the run waits without a sign of life, and gives such signs."""
     wait_s = 4
     share_bytes = sum(
         len(_line(number)) for file in range(0, FILES, 2) for number in _numbers(file)
@@ -391,7 +391,7 @@ def test_another_plan_is_refused(hosts: Hosts) -> None:
         assert not hosts.place.tables()
         held.process.kill()
         held.wait()
-    # What was refused has changed nothing.
+    # The refused commands have changed nothing.
     hosts.assert_done(hosts.inrush("run", hosts.package))
 
 

@@ -1,4 +1,4 @@
-"""The script that `inrush check --sql` prints leaves what a load without rows leaves.
+"""The script of `inrush check --sql` makes the same objects as a load without rows.
 
 The script is run by the client of the database, in an empty one of its own. PostgreSQL's own
 destination is in tests/postgres/test_sql_script.py.

@@ -236,7 +236,7 @@ def test_columns_of_the_target_decide_what_is_loaded(place: Place, inrush: Inrus
 def test_infinite_times_stay_infinite_in_a_column_of_another_type(
     place: Place, inrush: Inrush
 ) -> None:
-    """Their numbers in batches would be other days and moments to a reader of Arrow."""
+    """In a batch, infinity is a number that a reader of Arrow would take for another day."""
     inrush.write("before.csv", "id,day_text,time_text\n0,x,y\n")
     words = ("--table", TABLE, "--columns", "id integer, day_text text, time_text text")
     inrush("load", "before.csv", *place.words, *words).expect(CLEAN)

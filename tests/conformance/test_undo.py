@@ -28,9 +28,9 @@ from harness.packages import Value, flow
 UNDOING = [
     kind for kind in PLACES if "undo" in claims()[kind.title] and not issubclass(kind, PostgreSql)
 ]
-# Each file has the rows of one run, so these can be told from others.
+# Each file has the rows of one run, so the rows of a run can be found.
 BY_FILES = [kind for kind in UNDOING if not kind.speaks_sql]
-# Rows of a table cannot be told apart by their runs. Replaced rows can be kept.
+# In a table, the rows of a run cannot be found. Replaced rows can be kept.
 BY_TABLES = [kind for kind in UNDOING if kind.speaks_sql]
 # Of these, the ones that merge rows by a key.
 MERGING = [kind for kind in BY_TABLES if "upsert" in claims()[kind.title]]
@@ -126,7 +126,7 @@ def test_appended_rows_go_and_all_others_stay(files: Loads, settings: dict[str, 
     loads.run("later", 300, "append", **settings)
     loads.undo(run).expect(CLEAN)
     loads.assert_rows(("old", 100), ("later", 300))
-    # The same files can be loaded again, and the run is told from the next one.
+    # The same files can be loaded again, as a run of their own.
     second = loads.run("new", 200, "append", **settings)
     loads.assert_rows(("old", 100), ("later", 300), ("new", 200))
     loads.undo(second, "--drop").expect(CLEAN, "removed and dropped")

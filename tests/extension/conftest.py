@@ -14,7 +14,7 @@ from harness import extension, servers
 from harness.servers import Database, Server
 
 _numbers = itertools.count(1)
-# What the log of a server says when a process of it has died.
+# The words of a server's log when one of its processes has died.
 DEATHS = ("terminated by signal", "exited with exit code", "PANIC", "TRAP", "was not terminated")
 
 

@@ -36,7 +36,7 @@ TYPES_OF_KERNEL: dict[int, tuple[str, ...]] = {
     12: ("bpchar",),
     13: ("numeric",),
 }
-# Any other number stands for the receive function alone: every type has one.
+# All other numbers mean a type without a kernel: only its receive function reads it.
 RECEIVED = tuple(VALUES)
 # Where COPY found an error.
 PLACE = re.compile(r"^W?COPY \w+, line (\d+)(?:, column (\w+))?", re.MULTILINE)

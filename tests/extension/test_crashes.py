@@ -126,7 +126,7 @@ def test_the_same_command_goes_on_after_a_crash(
 def test_what_a_database_does_with_its_tables_later(
     way: str, durable_server: Server, servers_folder: Path, inrush: Inrush
 ) -> None:
-    """A crash after the load, indexes, VACUUM, rows that are changed, a dump and its copy."""
+    """Tables survive a crash, indexes, VACUUM and changed rows, and a dump of them is complete."""
     database = prepared(durable_server, servers_folder, inrush, f"later_{way}", way)
     outcome = inrush("run", "package.toml").expect(CLEAN)
     assert {unit["server_copy"]["way"] for unit in outcome.report["units"]} == {way}

@@ -1,4 +1,4 @@
-"""Damaged streams and messages, and cancels: the server ends each as it ends COPY, and lives."""
+"""Damaged streams and messages, and cancels: the server ends each as it ends COPY, and runs on."""
 
 from __future__ import annotations
 

@@ -131,7 +131,7 @@ def wrong(value: bytes) -> Iterator[bytes]:
 
 
 def test_wrong_bytes_of_every_type(fast_database: Database) -> None:
-    """Each type's own refusals, and values that it takes although no server sends them."""
+    """Each type's own errors are the same, and so are odd values that it accepts."""
     fast_database.execute(f"{PRELUDE} CREATE SCHEMA a; CREATE SCHEMA b")
     ways = [way for way in ways_of(fast_database.server.version) if way != "pages"]
     told = set()
@@ -158,7 +158,7 @@ def test_wrong_bytes_of_every_type(fast_database: Database) -> None:
 
 @pytest.mark.parametrize("encoding", ["LATIN1", "EUC_JP", "SQL_ASCII"])
 def test_other_encodings(fast_server: Server, session_folder: Path, encoding: str) -> None:
-    """Texts of a client whose encoding is the database's, valid there or not."""
+    """Texts in the database's own encoding, valid or not, give the same rows or errors."""
     name = f"in_{encoding}".lower()
     with fast_server.connect() as connection:
         connection.execute(

@@ -1,4 +1,4 @@
-"""Tables that need the executor (PostgreSQL 18): triggers, defaults, routing, indexes."""
+"""Tables whose triggers, defaults, partitions or indexes need the executor (PostgreSQL 18)."""
 
 from __future__ import annotations
 

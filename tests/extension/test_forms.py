@@ -82,7 +82,7 @@ def test_every_type(fast_database: Database, *, is_in_order: bool) -> None:
 
 
 def test_every_modifier(fast_database: Database) -> None:
-    """Each value is sent as its type without the modifier; both ways store the same or refuse."""
+    """Each value is sent as if its type had no modifier; both ways store the same, or refuse it."""
     fast_database.execute("CREATE SCHEMA a; CREATE SCHEMA b")
     ways = [way for way in ways_of(fast_database.server.version) if way != "pages"]
     refused = stored = 0

@@ -177,7 +177,7 @@ def test_no_function_copies(table: Database, call: str) -> None:
     "text", ["SELECT 1; {}; SELECT count(*) FROM t", "{0}; {0}; SELECT 1/0", "TRUNCATE t; {}"]
 )
 def test_one_of_several_statements(table: Database, text: str) -> None:
-    """All of a string are one transaction, as with COPY BINARY."""
+    """The statements of one string are one transaction, as with COPY BINARY."""
     told, stored = [], []
     for form in ("binary", "inrush"):
         table.execute("TRUNCATE t")
@@ -245,7 +245,7 @@ def test_last_load_tells_what_was_loaded(table: Database) -> None:
 
 
 def test_last_load_tells_of_a_load_that_was_rolled_back(table: Database) -> None:
-    """It has nothing of a load that failed: then it still describes the load before it."""
+    """After a failed load, it still describes the load before that."""
     query = "SELECT rows FROM inrush_fastcopy.last_load()"
     with table.connect(autocommit=False) as connection:
         connection.execute("SELECT inrush_fastcopy.open()")

@@ -240,7 +240,7 @@ def test_the_server_does_not_read_the_rows_again(fast_database: Database, inrush
 
 
 def test_keys_in_order_are_held_by_a_check(fast_database: Database, inrush: Inrush) -> None:
-    """The file's first and last row show the keys, until a row is outside; then two COPYs tell."""
+    """The file's first and last row show its keys. If a row is outside, two COPYs are needed."""
     last = 40_000
     lines = [f"{n}|1|2024-01-01|{'x' * 40}|\n" for n in range(last)]
     lines[last // 2] = f"{last + 5}|1|2024-01-01|outside|\n"
@@ -333,7 +333,7 @@ def test_the_grants_in_the_report_make_the_extension_usable(
 def test_a_failed_run_tells_the_way_of_units_that_it_began(
     fast_database: Database, inrush: Inrush
 ) -> None:
-    """One stream takes the largest file first, and its bad row ends the run."""
+    """The bad row of the largest file, which is loaded first, ends the run."""
     url = harm(fast_database, "not granted")
     inrush.write("rows.0.tbl", rows_of(0, 100) + "bad|1|2024-01-01|no number|\n")
     inrush.write("rows.1.tbl", rows_of(200, 10))
@@ -369,7 +369,7 @@ def test_a_table_that_is_refused_late(
     servers_folder: Path,
     inrush: Inrush,
 ) -> None:
-    """The catalog does not show it: the extension refuses the table once it is created."""
+    """The catalog does not show the reason: the extension refuses the table only when it exists."""
     server = fast_server_of(16)
     database = server.create_database("refused_late")
     extension.install(database, extension.built(16, servers_folder))

@@ -137,7 +137,7 @@ def test_a_killed_backend_leaves_nothing(crashing_server: Server, session_folder
 
 @pytest.mark.parametrize("seed", range(2_000_000, 2_000_010))
 def test_appended_rows_are_stored_as_copy_stores_them(fast_database: Database, seed: int) -> None:
-    """Into tables that already have rows, some of them deleted."""
+    """Rows are appended to tables that already have rows, some of them deleted."""
     fast_database.execute(PRELUDE)
     table = random_table(seed, fast_database.server.version)
     stream = binary_of(fast_database, table.rows)

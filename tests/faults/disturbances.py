@@ -249,7 +249,7 @@ def _commits(scene: Scene) -> int:
 
 @_kind(needs_proxy=True)
 def network_cut(scene: Scene) -> Struck:
-    """Cut its connections: at a byte, or at a COMMIT before or after the server has it."""
+    """Cut its connections at a byte, or at a COMMIT before or after the server gets it."""
     assert scene.proxy is not None
     assert scene.reference is not None
     trouble = Trouble(

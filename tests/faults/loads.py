@@ -333,7 +333,7 @@ def _stepped_rows() -> list[Row]:
 
 
 def files_for_distinct() -> dict[str, bytes]:
-    """Return files of which each repeats the keys of the one before, with another note."""
+    """Return files, each of which repeats the keys of the file before it with other notes."""
     files = {}
     for part in range(3):
         again = [(number, key, "again") for number, key, _ in part_rows(max(part - 1, 0))]
@@ -342,9 +342,9 @@ def files_for_distinct() -> dict[str, bytes]:
 
 
 def files_for_unpivot() -> dict[str, bytes]:
-    """Return files of which each record has the keys of two rows, the second one twice.
+    """Return files whose records have the keys of two rows; the second key occurs twice.
 
-    Five records of each have a first key that is none. Their second keys are loaded.
+    In five records of each file the first key is invalid. Their second keys are loaded.
     """
     files = {}
     for part in range(3):

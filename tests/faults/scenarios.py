@@ -170,7 +170,7 @@ def _play(scene: Scene, chosen: Scenario, result: Result) -> None:
 
 
 def _between(scene: Scene) -> None:
-    """Show the leftovers, or remove them, or neither."""
+    """List the leftovers of a stopped run, remove them, or do neither."""
     if scene.numbers.random() < 0.4:
         scene.check_status()
     if scene.numbers.random() < 0.25:

@@ -1,4 +1,4 @@
-"""The leftovers of the build of commit e68f33c with this build: ledgers, run folders, half a load.
+"""Resumes what the build of commit e68f33c left: ledgers, run folders, half a load.
 
 A unit whose key another version has computed differently cannot be resumed: it is loaded again from
 the beginning, and a note says so. `first_edition/` has the fixtures.
@@ -147,7 +147,7 @@ def test_it_can_be_given_up(found: Found) -> None:
     before = {target: found.rows(target) for target in found.left.full}
     if found.left.straight_rows:
         left_alone = found.inrush("cleanup", PACKAGE).expect(CLEAN, "left alone", found.run)
-        # Its own command would be refused, so the hint is that of the refusal.
+        # The run's own command would be refused, too, so the hint is that of the refusal.
         assert "loads the rest" not in left_alone.said
         hint = "resume it with the version that began it; or delete these rows and give the run up"
         assert f"{hint}: inrush cleanup --run {found.run}" in left_alone.said
@@ -190,7 +190,7 @@ def test_what_it_loaded_is_not_loaded_again(found: Found) -> None:
 
 @pytest.mark.parametrize("found", CASES, ids=_named, indirect=True)
 def test_its_rejects_are_read(found: Found) -> None:
-    """Also those of a stopped run, as far as it came."""
+    """The rejects of a stopped run are read, too, up to the place where it stopped."""
     shown = found.inrush("rejects", "show", found.run, "--json").expect(CLEAN)
     told = json.loads(shown.output)
     # A run that was stopped after its first unit found one of them.

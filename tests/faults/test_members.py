@@ -92,7 +92,7 @@ def test_killed_and_run_again(newest_database: Database, inrush: Inrush, point: 
 def test_others_add_members_before_it_is_run_again(
     newest_database: Database, inrush: Inrush, point: str
 ) -> None:
-    """Kept units have the reserved numbers of members that have another one now."""
+    """Members of kept units were added by others meanwhile, with other numbers."""
     job = Job(newest_database, inrush)
     died = inrush("run", job.package, environment={"INRUSH_FAULT": point})
     assert died.status == -signal.SIGKILL, died.said

@@ -132,7 +132,7 @@ def test_the_same_command_after_success_loads_nothing(database: Database, inrush
 def test_files_that_changed_after_a_stop_are_refused(
     newest_database: Database, inrush: Inrush
 ) -> None:
-    """A mixture of the file's old and new text would be neither of them."""
+    """Otherwise the table would have a mixture of the old and the new file."""
     job = Job(newest_database, inrush)
     inrush("run", job.package, environment={"INRUSH_FAULT": "before_switch_commit"})
     path = inrush.folder / "rows.tbl.0"
@@ -172,7 +172,7 @@ def test_other_text_of_the_same_size_and_time_is_refused(
 def test_a_file_that_was_only_touched_is_the_same(
     newest_database: Database, inrush: Inrush
 ) -> None:
-    """Also one that was copied to its old place; afterwards the ledger has its new time."""
+    """So is one that was copied back to its old place; afterwards the ledger has its new time."""
     job = Job(newest_database, inrush)
     inrush("run", job.package, environment={"INRUSH_FAULT": "before_switch_commit"})
     for number in range(2):
@@ -204,7 +204,7 @@ def test_the_text_of_a_part_of_a_file(
     large: tuple[str, dict[str, Value], Callable[[str], bytes]],
     atomic: bool,
 ) -> None:
-    """A part of a file is loaded: the run resumes if only the file's time has changed."""
+    """If part of a file is loaded, the run resumes as long as only the file's time has changed."""
     name, form, encode = large
     count = 75_000
     database = newest_database
@@ -237,7 +237,7 @@ def test_the_text_of_a_part_of_a_file(
 def test_a_file_that_gets_other_text_while_it_is_loaded(
     newest_database: Database, inrush: Inrush
 ) -> None:
-    """With the same size and the old time: only its text differs."""
+    """The file keeps its size and its time; only its text differs."""
     job = Job(newest_database, inrush)
     for old, new, ends in (("note 7|", "NOTE 7|", FAILED), ("", "", CLEAN)):
         with inrush.stopped_by("stop:before_switch", "run", job.package) as running:
@@ -251,7 +251,7 @@ def test_a_file_that_gets_other_text_while_it_is_loaded(
 
 
 def test_the_holder_of_the_lock_is_named(newest_database: Database, inrush: Inrush) -> None:
-    """But not a finished run, whose process is gone."""
+    """A finished run, whose process is gone, is not named."""
     job = Job(newest_database, inrush)
     done = inrush("run", job.package).expect(CLEAN).report["run"]
     key = newest_database.value("SELECT run_key FROM inrush.run")
@@ -389,7 +389,7 @@ def test_a_run_that_was_taken_over_changes_nothing_more(
     with job.watcher, inrush.start("run", job.package) as first:
         with pauses.closed_gate(newest_database):
             pauses.wait_until_held(newest_database)
-            # It is stopped, and its sessions end: for the server it is dead.
+            # The process is suspended, and its sessions end: for the server it is dead.
             first.send(signal.SIGSTOP)
             newest_database.execute(
                 "SELECT pg_terminate_backend(pid, 10000) FROM pg_stat_activity "

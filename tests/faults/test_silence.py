@@ -56,7 +56,7 @@ def test_a_backend_that_ended_without_a_word(held: Database, proxy: Proxy, inrus
 
 
 def test_a_backend_that_is_at_work_is_waited_for(held: Database, inrush: Inrush) -> None:
-    """A slow statement is not given up, however often it is checked."""
+    """A slow statement is not given up, however often the backend is checked."""
     sessions = "SELECT sessions FROM pg_stat_database WHERE datname = current_database()"
     with inrush.start("run", "package.toml") as running:
         with pauses.closed_gate(held):

@@ -14,7 +14,7 @@ from harness.command import INTERRUPTED, Inrush
 from harness.packages import flow, package
 from harness.processes import wait_for_no_process
 
-# They take the place of PostgreSQL's programs: `initdb` never ends.
+# These scripts take the place of PostgreSQL's programs: `initdb` never ends.
 POSTGRES = "#!/bin/sh\necho 'postgres (PostgreSQL) 18.0'\n"
 INITDB = """#!/bin/sh
 case "$1" in --version) echo 'initdb (PostgreSQL) 18.0'; exit;; esac

@@ -31,7 +31,7 @@ def programs(folder: Path, version: int) -> Path:
     return found
 
 
-# The last one of this many consecutive scenarios reads a database; the others read files.
+# Of this many consecutive scenarios, the last one reads a database; the others read files.
 DATABASES_EVERY = 4
 # The number of scenarios, of ten in a row, that disturb loads into files.
 FILES_OF_TEN = 4

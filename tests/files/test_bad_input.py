@@ -364,7 +364,7 @@ def test_usage(inrush: Inrush, words: tuple[str, ...], said: tuple[str, ...]) ->
 def test_another_header_is_seen_before_anything_is_loaded(
     newest_database: Database, inrush: Inrush
 ) -> None:
-    """Rows that are written directly to the target would stay there."""
+    """Otherwise rows that are written directly to the target would stay there."""
     newest_database.execute("CREATE TABLE people (id int, name text)")
     inrush.write("rows.1.csv", "id,name\n1,Ann\n")
     inrush.write("rows.2.csv", "")

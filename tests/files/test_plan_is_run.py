@@ -77,7 +77,7 @@ def seen(steps: list[tuple[str, ...]]) -> list[str]:
             and str(Path(step[1]).parent) != "_inrush/staging"
             and (step[1].startswith("_inrush/staging/"))
         ):
-            # It goes with its folder.
+            # This file is removed together with its folder.
             continue
         else:
             words.append(" ".join(step))
@@ -120,7 +120,7 @@ def test_a_run_performs_its_plan(inrush: Inrush, lake: Path, mode: str) -> None:
     if mode not in ("create", "partitions"):
         first = {key: settings[key] for key in settings if key == "partition_by"}
         for more in ("", "3,2024-02-01\n"):
-            # The second one puts the generation of the first one away.
+            # The second load retires the generation of the first one.
             (inrush.folder / "rows.csv").write_text(HEADER + "9,2024-01-01\n" + more)
             write_package(inrush, mode="append" if more else "create", **first)
             inrush("run", "package.toml").expect(CLEAN)
@@ -187,7 +187,7 @@ def begun(steps: list[str], lake: Path) -> None:
         elif not times:
             assert len(matching) == 1, (step, found)
             made.add(matching[0])
-    # Nothing else is there than the table and earlier runs.
+    # There is nothing except the table and earlier runs.
     own = {"_inrush", "_inrush/locks", "_inrush/runs", "_inrush/staging", "_inrush/retired"}
     new = {str(path.relative_to(lake)) for path in lake.rglob("*") if "_inrush" in path.parts}
     staging = {str(Path(one).parent) for one in made if one.startswith("_inrush/staging/")}

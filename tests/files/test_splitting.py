@@ -168,7 +168,7 @@ def test_a_pipe_by_several_streams(newest_database: Database, inrush: Inrush) ->
         writer.start()
         load(newest_database, inrush, kind, pipe.name, mode="append" if time == 2 else "create")
         writer.join()
-        # A pipe is never recognised as loaded: the second time it counts as another one.
+        # A pipe is never recognised as loaded: each time it is a new input.
         assert loaded(newest_database) == sorted(expected(kind, rows) * time)
 
 
@@ -258,7 +258,7 @@ def test_rejects_are_loaded_again_by_the_same_package(
         "loaded.KEY.rejects",
     ]
     for file in kept:
-        # Unchanged, they are the same rejects again.
+        # Unchanged rows are rejected again.
         inrush.write(f"again/{file.name}.csv", file.read_bytes())
     again = load_from("again/*.csv").expect(LOADED_WITH_REJECTS)
     assert sorted(reject["code"] for reject in again.rejects()) == sorted(codes)

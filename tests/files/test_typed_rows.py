@@ -1,4 +1,4 @@
-"""Files of typed rows (Parquet, Arrow IPC): each value unchanged, with the promises for all files.
+"""Files of typed rows (Parquet, Arrow IPC): no value changes, and the promises for files hold.
 
 The expected tables are filled by INSERT, with the values that pyarrow itself reads.
 """
@@ -310,7 +310,7 @@ def test_a_killed_load_goes_on(database: Database, inrush: Inrush, write: Write)
     text = package(database.url, flow("t", str(path)), streams=2)
     p = inrush.write("p.toml", text)
     inrush("run", p, environment={"INRUSH_FAULT": "after_unit_commit:3"}).expect(-9)
-    # Its time has changed, its rows have not.
+    # The time of the file has changed, but its rows are the same.
     os.utime(path)
     outcome = inrush("run", p)
     outcome.expect(CLEAN)

@@ -32,7 +32,7 @@ def node(packages: Path) -> str:
     if program is None or shutil.which("npm") is None:
         _missing("Node.js and npm are not installed (on Debian: apt-get install nodejs npm)")
     if not (packages / "node_modules").is_dir():
-        _missing(f"npm ci --prefix {packages} --ignore-scripts installs what its lock says")
+        _missing(f"npm ci --prefix {packages} --ignore-scripts installs the packages it locks")
     assert program is not None
     return program
 
@@ -108,6 +108,6 @@ def assert_readable(seen: dict[str, Any]) -> None:
     assert all(one["name"] and one["outlined"] for one in order), order
     names = [one["name"] for one in order]
     assert len(set(names)) == len(names)
-    # As in the system's setting (light here), light, dark, and back.
+    # The page with the system's setting (light here), then light, dark, and the setting again.
     light, same, dark, back = seen["grounds"]
     assert light == same == back != dark

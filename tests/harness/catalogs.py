@@ -1,4 +1,4 @@
-"""What a database of PostgreSQL has, by `pg_dump`, and scripts that `psql` runs in it."""
+"""Lists the objects of a PostgreSQL database by `pg_dump`, and runs scripts in it by `psql`."""
 
 from __future__ import annotations
 

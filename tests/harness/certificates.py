@@ -106,7 +106,7 @@ def self_signed(folder: Path, name: str, subject: str, *more: str) -> Path:
 
 
 def authority_of_version_1(folder: Path, name: str) -> Authority:
-    """Make an authority as `openssl x509 -req -signkey` did: without any extensions."""
+    """Make an authority without any extensions, as `openssl x509 -req -signkey` did."""
     found = Authority(folder, name)
     request = folder / f"{name}.csr"
     openssl(

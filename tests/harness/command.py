@@ -72,7 +72,7 @@ class Outcome:
         for path in sorted((self.run_folders()[-1] / "rejects").glob("*.rejects.jsonl")):
             lines = [json.loads(line) for line in path.read_text().splitlines()]
             for line in lines:
-                # After the first thousand lines, a line refers to the earlier line that has its
+                # After the first thousand lines, a line names the earlier line that has its
                 # reason.
                 line.setdefault("reason", lines[line.get("reason_line", 1) - 1].get("reason"))
             found += lines
@@ -91,7 +91,7 @@ class StillRunning(subprocess.TimeoutExpired):
         )
 
     def __str__(self) -> str:
-        """Tell all of it."""
+        """Return all of it as one text."""
         printed = "".join(_text(part) for part in (self.output, self.stderr))
         return f"{super().__str__()}\n{self.threads}\n{printed}"
 

@@ -105,7 +105,7 @@ class NastyFile:
 
 
 def nasty_files(numbers: random.Random, count: int, *, end_markers: bool) -> list[NastyFile]:
-    r"""Return files; `end_markers` where COPY takes a line of `\.` as a value."""
+    r"""Return files, with `end_markers` if COPY reads a line of `\.` as a value."""
     files: list[NastyFile] = []
     while len(files) < count:
         file = _nasty_file(numbers, len(files))
@@ -171,7 +171,7 @@ class Writer:
         self.numbers = numbers
         self.dialect = dialect
         self.fault_share = fault_share
-        # Only few kinds in a file, because with many COPY would refuse nearly every file.
+        # A file has few kinds of faults: with many, COPY would refuse nearly every file.
         self.faults = numbers.choices(_faults(dialect), k=numbers.choice([1, 1, 2, 10]))
         self.ragged_share = fault_share / 2 if numbers.random() < 0.3 else 0.0
         self.words = [
@@ -269,7 +269,7 @@ def _damaged(numbers: random.Random, dialect: Dialect, text: bytes) -> bytes:
 
 
 def mended(file: NastyFile, text: bytes) -> tuple[bytes, set[str]]:
-    """Return a text without what Inrush accepts and COPY does not, and the names of that.
+    """Return a text without the parts that only Inrush accepts, and the names of these parts.
 
     For texts without a byte order mark and without a record that Inrush rejects. Quotes are
     counted as COPY counts them.
@@ -325,7 +325,7 @@ def mended(file: NastyFile, text: bytes) -> tuple[bytes, set[str]]:
 
 
 def record_end(dialect: Dialect, text: bytes, start: int) -> int:
-    """Return where a record of Inrush ends, without its line end: at the first one outside quotes.
+    """Return where a record of Inrush ends: before the first line end outside of quotes.
 
     A quote opens a field only as its first byte, whatever is wrong with the record.
     """

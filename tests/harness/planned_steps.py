@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 END = "\x00"
-# A SELECT that locks or changes something is not a read, nor is a PRAGMA that sets a value.
+# A SELECT that locks or changes something is not a read. Neither is a PRAGMA that sets a value.
 NO_READ = (
     r"FOR SHARE|FOR UPDATE|REPEATABLEREAD|TABLOCKX|lo_unlink|lo_create\(0|advisory|PRAGMA [a-z_]+ ="
 )
@@ -24,7 +24,7 @@ READ = (
 BEGINS = ("BEGIN", "BEGIN TRANSACTION")
 COMMITS = ("COMMIT", "COMMIT TRANSACTION")
 
-# Lines that are no statements: they stand for one, or describe how often some are run.
+# Lines that stand for a statement, or that say how often statements are run.
 COMMENTS = ("-- for each ", "-- send the rows to ")
 
 

@@ -46,7 +46,7 @@ class Trouble:
     healed: threading.Event = field(default_factory=threading.Event)
 
     def __str__(self) -> str:
-        """Say what goes wrong and when."""
+        """Return the fault and its moment in words."""
         if self.after_answer_bytes is not None:
             place = f"after {self.after_answer_bytes} bytes of answers"
         elif self.at_commit is None:

@@ -20,7 +20,7 @@ CREATE EVENT TRIGGER watch ON ddl_command_end WHEN TAG IN ('CREATE TABLE')
     EXECUTE FUNCTION public.watch();
 """
 
-# A row whose `id` is a multiple of ten is not inserted, and the COPY does not count it.
+# A row whose `id` is a multiple of ten is not inserted, and COPY does not count it.
 DROPS_ROWS = "RETURN CASE WHEN new.id % 10 = 0 THEN NULL ELSE new END;"
 KEEPS_ROWS = "RETURN new;"
 # Rows are removed after the COPY has counted them.

@@ -53,7 +53,7 @@ class Wish:
     error: str | None = None
     is_measured: bool = True
     is_predicted: bool = False
-    # This many flows, from the first on, have `atomic = false`.
+    # The first so many flows have `atomic = false`.
     straight_flows: int = 0
     # Per unit: rows that a condition removed, and rows that a step added.
     filtered: int = 0

@@ -96,7 +96,7 @@ def test_older_pages_are_removed(folder: Path, capsys: pytest.CaptureFixture[str
     [
         ("-suite-a-cpu-2-cores.md", "-suite-a-cpu-2-cores.md is missing: its result is the newest"),
         ("-suite-tls-b-cpu-8-cores-ratios.svg", "-cores-ratios.svg is missing: its result is the"),
-        # Then the page of the day before is expected, and the other files belong to no result.
+        # Now the page of the day before is expected, and all other files belong to no result.
         ("-suite-a-cpu-2-cores.json", "2026-11-22-suite-a-cpu-2-cores.md is missing"),
     ],
 )

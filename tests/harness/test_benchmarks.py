@@ -85,7 +85,7 @@ def test_files_are_made_once(data: Path) -> None:
 def test_every_side_ends_with_what_copy_makes(
     name: str, data: Path, tmp_path: Path, newest_server: Server
 ) -> None:
-    """Inrush, psql and the server alone: the tests do not install the other peers."""
+    """The sides are Inrush, psql and the server alone: the tests install no other peers."""
     tmp_path.chmod(0o755)
     job = workloads.ALL[name].make(SCALE, PARTS, data)
     must_be = same_rows.expected(newest_server, job, SCALE, PARTS, data)
@@ -328,7 +328,7 @@ def test_a_side_that_never_ends_is_stopped(
         must_be: dict[str, same_rows.Rows] | None,
         limit_s: float,
     ) -> Measure:
-        """Leave the other limits as they are, because a busy machine may need the time."""
+        """Change no other limit, because a busy machine may need the time."""
         assert limit_s > suite.STOP_S
         limit_s = 1 if side.name == "endless" else limit_s
         return measure(database, job, side, streams, folder, must_be, limit_s)
@@ -337,7 +337,7 @@ def test_a_side_that_never_ends_is_stopped(
     before = databases(newest_server)
     run.run(workloads.ALL["narrow"])
     assert databases(newest_server) == before
-    # It is in the workload once, for any number of streams.
+    # The file is in the workload once, for any number of streams.
     (stop,) = run.stopped
     assert stop.pop("after_s") >= 1
     assert stop == {"workload": "narrow", "streams": 1, "round": 1, "side": "endless"}

@@ -25,7 +25,7 @@ FOLDERS = (
 MADE = {"node_modules", "target", "decoder-target", "__pycache__"}
 # A word in capitals stands for anything: `tests/FOLDER/test_NAME.py`.
 PLACEHOLDER = re.compile(r"(?<![a-z])[A-Z]{3,}(?![a-z])")
-# Names from elsewhere: a type of Arrow, a message of PostgreSQL's protocol, the callers' crate.
+# Names from elsewhere, such as a type of Arrow or a message of PostgreSQL's protocol.
 FOREIGN = {"MonthDayNano", "BackendKeyData", "inrush"}
 PATH = re.compile(r"[\w.*{},/-]+")
 SOURCE = (".rs", ".py", ".mjs", ".js", ".sh")

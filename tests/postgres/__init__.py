@@ -1,1 +1,1 @@
-"""What only PostgreSQL can do: partitions, routing, refused rows, the switch, TLS, guests."""
+"""Tests of abilities that only PostgreSQL has: partitions, routing, refused rows, switch, TLS."""

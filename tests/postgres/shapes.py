@@ -1,4 +1,4 @@
-"""Ways to partition a table, and tables partitioned in these ways."""
+"""Makes tables that are partitioned in various ways."""
 
 from __future__ import annotations
 

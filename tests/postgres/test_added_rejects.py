@@ -34,7 +34,7 @@ ROWS = 400
 
 
 class Job(SerialJob):
-    """Files for partitions that have rows and for those that are added."""
+    """Files whose rows go to existing partitions and to added ones."""
 
     def __init__(
         self,
@@ -74,7 +74,7 @@ class Job(SerialJob):
             case 0:
                 fields[0] = "5"
             case 1 | 2 if self.orphans == "anywhere" or (self.orphans and key % 5 < 3):
-                # A row with two faults could be rejected for either of them.
+                # Either fault could be the reason for the reject of a row with two faults.
                 fields[1:3] = [str(100_000 + len(self.orphan_keys)), "51"]
                 self.orphan_keys.append(fields[:2])
             case 3:

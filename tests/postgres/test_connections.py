@@ -120,7 +120,7 @@ def test_a_user_service_file_in_the_home_folder(primary: Server, inrush: Inrush)
         ("keepalives=0&tcp_user_timeout=0", CLEAN),
         ("gssencmode=disable&client_encoding=utf8&application_name=x", CLEAN),
         ("options=-c%20statement_timeout%3D1", CLEAN),
-        # The wheel's server has no TLS, and without TLS there is nothing to bind to.
+        # The wheel's server has no TLS, and channel binding needs TLS.
         ("channel_binding=require", FAILED),
         ("sslmode=require", FAILED),
         ("keepalives_idle=soon", USAGE),

@@ -56,7 +56,7 @@ class Job(SerialJob):
         chance = random.Random(seed)  # noqa: S311
         database.execute(PARENTS_AND_GUARD)
         database.execute(TABLES.format(name="", later=LATER))
-        # In the serial load a deferred trigger has no savepoint.
+        # In the serial load, a deferred trigger would fire after the savepoints.
         database.execute(TABLES.format(name="expected_", later="DEFERRABLE"))
         self.files: dict[str, Files] = {
             "heads": {

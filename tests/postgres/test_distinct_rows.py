@@ -48,7 +48,7 @@ def ids(database: Database, table: str = "loaded") -> list[int]:
 def test_any_number_of_streams_keeps_the_same_rows(
     inrush: Inrush, newest_database: Database, form: str
 ) -> None:
-    """A large file is cut, also if records have several lines; streams share a compressed one."""
+    """Large files are cut, even if records have several lines; streams share compressed files."""
     rows = random_rows(300_000, 20_000)
     text = text_of(rows)
     if form == "quoted":
@@ -99,7 +99,7 @@ def test_an_earlier_step_and_a_second_key_decide_what_is_compared(
 def test_rows_that_the_target_refuses_stay_the_first(
     inrush: Inrush, newest_database: Database
 ) -> None:
-    """A careful load passes the rows of a unit a second time."""
+    """A careful load passes the rows of a unit through the step a second time."""
     newest_database.execute(
         "CREATE TABLE loaded (id int PRIMARY KEY, k int, word text CHECK (word <> 'bad'))"
     )
@@ -117,7 +117,7 @@ def test_rows_that_the_target_refuses_stay_the_first(
 def test_units_that_were_loaded_beside_other_files_are_not_kept(
     inrush: Inrush, newest_database: Database
 ) -> None:
-    """The second file is loaded first, without the row whose key the first file has."""
+    """The second file is loaded first, and loses the row whose key the first file now has."""
     inrush.write("a.csv", text_of([(1, 7, "x")]))
     inrush.write("b.csv", text_of([(n, n % 50, "y") for n in range(2, 1_000)]))
     one = flow("loaded", ["a.csv", "b.csv"], columns=COLUMNS, partition_by="id")
@@ -163,7 +163,7 @@ def test_rows_of_a_table_are_in_the_order_of_its_pages(
         "CREATE TABLE orders_b PARTITION OF orders FOR VALUES FROM (20000) TO (60000);"
         "INSERT INTO orders SELECT n, hashint4(n) % 900, repeat('w', n % 3) "
         "FROM generate_series(0, 59999) n;"
-        # Some rows move to the end of their table.
+        # An UPDATE moves some rows to the end of their table.
         "UPDATE orders SET word = word WHERE id % 11 = 0"
     )
     one = source_flow("loaded", {"connection": "target", "table": "orders"})

@@ -1,4 +1,4 @@
-"""A load beside other work: it yields locks, keeps to a rate, and spares standbys and disks."""
+"""A load beside other work: it yields locks, keeps to a rate, waits for standbys."""
 
 from __future__ import annotations
 
@@ -270,7 +270,7 @@ def test_run_folders_are_for_their_owner_alone(newest_database: Database, inrush
 def test_what_is_loaded_outlives_a_crash_whatever_the_role_does_without(
     start_server: StartServer, inrush: Inrush
 ) -> None:
-    """With synchronous_commit = off the server answers a COMMIT before it is on the disk."""
+    """A role's synchronous_commit = off, with which a COMMIT may be lost, has no effect."""
     server = start_server(18, servers.DURABLE | {"wal_writer_delay": "10s"})
     database = server.create_database("crash")
     database.execute("ALTER DATABASE crash SET synchronous_commit = off")
@@ -286,7 +286,7 @@ def test_what_is_loaded_outlives_a_crash_whatever_the_role_does_without(
 def test_foreign_keys_are_checked_whatever_the_role_says(
     database: Database, inrush: Inrush
 ) -> None:
-    """With session_replication_role = replica the server checks no keys and fires no trigger."""
+    """A role's session_replication_role = replica would switch off keys and triggers."""
     role = f"replica_{database.name}"
     database.execute(
         "CREATE TABLE parents (id int PRIMARY KEY); INSERT INTO parents VALUES (0), (1);"
@@ -305,7 +305,7 @@ def test_foreign_keys_are_checked_whatever_the_role_says(
     url = database.url.replace("tester@", f"{role}@")
     load(url).expect(FAILED, "session_replication_role = replica", f"ALTER ROLE {role} RESET")
     assert database.value("SELECT count(*) FROM loaded") == 0
-    # A superuser may set it back, and the load does so.
+    # A superuser may set it back, so the load of a superuser does.
     outcome = load(database.url).expect(LOADED_WITH_REJECTS)
     assert [one["code"] for one in outcome.rejects()] == ["foreign_key_missing"]
     assert database.rows("SELECT id FROM loaded ORDER BY id") == [(0,), (1,)]

@@ -1,4 +1,4 @@
-"""What else may be at the other end: a pooler, a standby, a publication, no server at all."""
+"""The other end may be a pooler, a standby, a published table, or no server at all."""
 
 from __future__ import annotations
 

@@ -10,7 +10,7 @@ from harness.hostile_server import Client, HostileServer, Script, message
 from harness.servers import free_port
 
 SECRET = "long-and-secret"  # noqa: S105
-# The memory that a load may use beyond that of a load which finds no server.
+# A load may use this much more memory than a load that finds no server.
 MORE_KIB = 24 << 10
 
 

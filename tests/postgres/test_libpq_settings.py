@@ -276,7 +276,7 @@ def test_chains_with_certificates_of_version_1(tls: TlsServer, inrush: Inrush, k
 def test_a_certificate_of_version_1_is_not_looked_up_in_lists(
     tls: TlsServer, inrush: Inrush
 ) -> None:
-    """What libpq looks up, Inrush refuses, and says what to do instead."""
+    """Inrush refuses a certificate that libpq looks up, and says what to do instead."""
     presented = tls.root.sign("old-and-listed", "/CN=localhost", version=1)
     tls.present(presented)
     lists = tls.root.revoke("list-for-old")
@@ -448,7 +448,7 @@ def test_the_peer_of_a_socket(shared_server: SharedServer, inrush: Inrush) -> No
 
 def test_password_files(start_server: StartServer, inrush: Inrush) -> None:
     server = start_server(18, password="a:b")  # noqa: S106
-    # By TCP, because a socket's address is another line.
+    # The connection is by TCP: the address of a socket is printed on another line.
     file = inrush.write("mine", f"*:*:*:{server.user}:a\\:b\n")
     file.chmod(0o600)
     assert assert_alike(inrush, server.url() + f"&passfile={file}")
@@ -490,7 +490,7 @@ def test_every_keyword_of_libpq_is_known(inrush: Inrush) -> None:
 
 
 def test_no_variable_of_libpq_is_passed_over(tls: TlsServer, inrush: Inrush) -> None:
-    """An invalid value that keeps libpq from connecting keeps Inrush from it."""
+    """If an invalid value keeps libpq from connecting, it keeps Inrush from connecting, too."""
     tls.present(tls.root.sign("variables", "/CN=localhost", "subjectAltName=DNS:localhost"))
     url = tls.url("localhost", f"sslmode=verify-full&sslrootcert={tls.root.certificate}")
     heeded = set()

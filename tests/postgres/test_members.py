@@ -101,7 +101,7 @@ def test_keys_that_the_reference_lacks_are_added_to_it(
     assert len(lookup["unmatched_keys"]) == 10
     name = database.value("SELECT DISTINCT name FROM customers WHERE no > 5")
     assert name == "unknown"
-    # The reference has other rows now, and the files are known all the same.
+    # The reference has changed, but the files still count as loaded.
     inrush("run", path).expect(CLEAN, "already loaded")
     assert_loaded(database, rows)
 
@@ -109,7 +109,7 @@ def test_keys_that_the_reference_lacks_are_added_to_it(
 def test_two_columns_and_two_flows_share_a_member(
     inrush: Inrush, newest_database: Database
 ) -> None:
-    """Keys of two columns, in another order than their names; the same shop in three columns."""
+    """The columns of a key are not in the order of their names, and three columns name one shop."""
     newest_database.execute(
         "CREATE TABLE shops (region varchar(5), no numeric(8,1), key bigserial NOT NULL UNIQUE, "
         "UNIQUE (no, region))"
@@ -126,7 +126,8 @@ def test_two_columns_and_two_flows_share_a_member(
     )
     far = step(lookup=shops, on={"r2": "region", "n2": "no"}, take={"far": "key"}, unmatched="add")
     first = flow("a", "a.csv", columns=columns, mode="append") + near + far
-    # `number` comes before `zone`, and `no` before `region`: the places of the key differ.
+    # By name, `number` sorts before `zone`, and `no` before `region`: the key's columns are at
+    # other places.
     second = flow(
         "b", "b.csv", columns=["id int", "zone text", "number numeric(4,1)"], mode="append"
     )
@@ -341,7 +342,7 @@ def test_a_reference_is_no_target_of_the_same_run(
 
 
 def test_a_reference_elsewhere_is_refused(inrush: Inrush, newest_database: Database) -> None:
-    """A file, another database, and a reference beside a target in DuckDB get no members."""
+    """Files, other databases, and references outside of the target's DuckDB file get no members."""
     newest_database.execute(CUSTOMERS)
     newest_database.execute(TARGET)
     write_rows(inrush, 1, 10, 10)
@@ -444,7 +445,7 @@ def test_runs_at_the_same_time_add_each_member_once(
 def test_rows_that_the_target_refuses_are_found_beside_replaced_numbers(
     inrush: Inrush, newest_database: Database
 ) -> None:
-    """Staged rows got the numbers of other members, and then the target refuses one of them."""
+    """Staged rows get the numbers of other members, and then the target refuses one of the rows."""
     newest_database.execute(CUSTOMERS)
     newest_database.execute(TARGET.replace("id int NOT NULL", "id int PRIMARY KEY"))
     newest_database.execute("INSERT INTO loaded VALUES (17, 1)")
@@ -489,7 +490,7 @@ def test_a_sequence_behind_its_table_gives_no_number_of_another_member(
 ) -> None:
     newest_database.execute(CUSTOMERS.replace("ALWAYS", "BY DEFAULT"))
     newest_database.execute(TARGET)
-    # The sequence is behind, as after rows that were added with numbers of their own.
+    # The sequence is behind, as it is after rows were added with explicit numbers.
     newest_database.execute("SELECT setval('customers_customer_key_seq', 2)")
     inrush.write("rows.csv", "id,customer\n1,3\n2,900\n3,901\n")
     text = flow("loaded", "rows.csv", columns=COLUMNS, mode="append") + adding()

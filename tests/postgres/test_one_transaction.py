@@ -225,7 +225,7 @@ def test_rows_that_the_server_refuses_are_rejects(
     database.execute("INSERT INTO events VALUES (1700, 1, 'before')")
     bad = [(3, 99, "refused"), (1700, 99, "refused")]
     if "UNIQUE" in refusal:
-        # Of a key that is in the target and a key that occurs twice, one row each is in the table.
+        # One key is already in the target and one occurs twice: the table has one row of each.
         expected = [row for row in rows if row[0] != 1700]
         refused = 3
     else:

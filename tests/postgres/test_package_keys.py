@@ -1,4 +1,4 @@
-"""Rows that refer to tables of the same package, some of them to rows that do not exist.
+"""Rows refer to tables of the same package; some refer to rows that do not exist.
 
 The alphabetical order of the tables' names is never the right order for loading.
 """
@@ -330,7 +330,7 @@ KEYS_THAT_COME_WITH_THE_SWITCH: dict[str, tuple[str, dict[str, Value]]] = {
 
 @pytest.mark.parametrize("how", KEYS_THAT_COME_WITH_THE_SWITCH)
 def test_keys_that_only_the_switch_makes(database: Database, inrush: Inrush, how: str) -> None:
-    """Rows with keys that no earlier table has are not rejects: the whole load fails."""
+    """A row that refers to a key which only the switch makes is no reject: the whole load fails."""
     before, settings = KEYS_THAT_COME_WITH_THE_SWITCH[how]
     database.execute("CREATE TABLE parents (code text PRIMARY KEY)")
     database.execute(CODED + before)

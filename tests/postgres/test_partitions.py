@@ -66,7 +66,7 @@ KEYS = [
     Key("smallint", (("-32768",), ("32767",))),
     Key("date", (("2023-12-31", "2023-01-01"), ("2024-02-29", "2024-01-01"))),
     Key("timestamp", (("2024-01-01 00:00:00", "2024-01-01 23:59:59.999999"), ("2024-01-02",))),
-    # Microseconds since 1970 end at 04:00:54, with the first of these two.
+    # 64 bits of microseconds since 1970 end between these two, at 04:00:54.
     Key(
         "timestamp",
         (
@@ -250,7 +250,7 @@ def test_bounds_of_timestamps_past_64_bits(
 def test_a_row_outside_its_partition_is_told_what_helps(
     newest_database: Database, inrush: Inrush
 ) -> None:
-    """With a larger limit the row would be left out, although wider bounds would admit it."""
+    """The message suggests wider bounds: a larger limit of rejects would leave the row out."""
     write_parts(inrush, "rows", [["1", "50"]])
     text = package(newest_database.url, flow("loaded", "rows.tbl.*", **declared([0, 10])))
     outcome = inrush("run", inrush.write("package.toml", text)).expect(REJECT_LIMIT)

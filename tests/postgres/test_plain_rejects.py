@@ -137,7 +137,7 @@ def a_refused_row(database: Database, inrush: Inrush, file: str = "rows.csv", **
 def test_the_right_row_is_rejected_after_a_stop(
     database: Database, inrush: Inrush, change: str, cause: str
 ) -> None:
-    """The rows refused before are found again under any name of the file and any kept units."""
+    """Rows that were refused before the stop are found again, whichever units are kept."""
     database.execute(
         "CREATE TABLE t (id int PRIMARY KEY CHECK (id > 0), note text);"
         "INSERT INTO t VALUES (50, 'already')"
@@ -166,7 +166,7 @@ def test_the_right_row_is_rejected_after_a_stop(
 
 
 def test_a_refused_row_is_held_against_the_files(newest_database: Database, inrush: Inrush) -> None:
-    """If staging is no longer in file order, a row's position there does not tell its line."""
+    """If staging is no longer in file order, the line of a refused row cannot be found there."""
     database = newest_database
     database.execute(
         "CREATE TABLE t (id int PRIMARY KEY, note text); INSERT INTO t VALUES (50, 'already')"

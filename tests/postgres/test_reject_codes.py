@@ -120,7 +120,7 @@ def test_each_cause_is_told(database: Database, inrush: Inrush, cause: Cause) ->
 
 @dataclass(frozen=True)
 class Form:
-    """A row after a good one, with a fault that is found before it is sent, and its report."""
+    """A second row whose fault is found before the row is sent, and its report."""
 
     code: str
     columns: tuple[Any, ...]

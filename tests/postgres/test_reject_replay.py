@@ -51,7 +51,7 @@ def test_show_and_replay(database: Database, inrush: Inrush) -> None:
 
     (rows,) = (folder / "rejects").glob("*.rejects")
     assert rows.read_text().splitlines()[1:] == lines[2:6]
-    # One is corrected, one corrected wrongly, one still a duplicate, and one given up.
+    # One row is corrected, one is still wrong, one is still a duplicate, and one is left out.
     rows.write_text("\n".join([lines[0], "1,2,3,", "2,3,0,", "1,1,7,"]) + "\n")
     replayed = inrush("rejects", "replay", folder.name).expect(
         LOADED_WITH_REJECTS, "4 rows: 1 loaded now, 2 rejected again", "1 removed by hand"
@@ -89,7 +89,7 @@ def test_replay_with_nothing_to_do(newest_database: Database, inrush: Inrush) ->
     inrush.write("rows.csv", "n\n1\nx\n")
     words = ("load", "rows.csv", "--to", newest_database.url, "--table", "t")
     outcome = inrush(*words).expect(REJECT_LIMIT)
-    # Nothing was switched in, so more than its rejects is missing.
+    # Nothing was switched in, so not only its rejects are missing.
     inrush("rejects", "replay", outcome.run_folders()[-1].name).expect(
         2, "has not been switched in", "run the same command again"
     )

@@ -116,7 +116,7 @@ def test_undo_puts_back_exactly_what_was_there(database: Database, inrush: Inrus
     assert tidy_state(database) == before
     assert loaded(database, "sales_old_a") == rows((0, 100, "old"))
     undo(inrush, name).expect(CLEAN, "undone before")
-    # The same files are loaded again, and this load is undone without a trace.
+    # The same files are loaded again, and this load is undone completely.
     run(inrush).expect(CLEAN, "loaded")
     assert loaded(database) == rows((50, 150, "new"), (500, 600, "new"))
     undo(inrush, newest_run(inrush), "--drop").expect(CLEAN, "dropped")
@@ -155,7 +155,7 @@ def test_a_partition_that_is_covered_in_part_is_refused(
     outcome = run(inrush).expect(FAILED, '"public"."sales_old_b"', "only in part", "bounds")
     assert "sales_old_c" not in outcome.said
     assert tidy_state(database) == before
-    # Instead, the whole table can be replaced, which uses the staged units.
+    # Instead, the whole table can be replaced, with the units that are staged already.
     write_package(inrush, database, {"scope": "table"}, **more)
     run(inrush).expect(CLEAN)
     assert loaded(database) == rows((120, 200, "new"))
@@ -398,7 +398,7 @@ def test_keys_of_a_text_with_a_collation(newest_database: Database, inrush: Inru
         bounds=["A", "M"],
         columns=["id", "k"],
     )
-    # It covers `low` only from A on.
+    # The new partition covers only the part of `low` from A on.
     run(inrush).expect(FAILED, '"public"."low"', "only in part")
     database.execute(
         "ALTER TABLE sales DETACH PARTITION low;"

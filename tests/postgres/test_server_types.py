@@ -1,4 +1,4 @@
-r"""Types that only PostgreSQL has, whose values it truncates or rounds without a message.
+r"""Types that only PostgreSQL has, and whose values it truncates or rounds silently.
 
 Values that fit are read back as psql's `\copy` of the same text gives them; those that would be
 changed are rejects with code and line. If only the server reads a type, plan and run say so.
@@ -21,7 +21,7 @@ NULL = "\\N"
 
 @dataclass(frozen=True)
 class Kind:
-    """A type, values that fit it, and rejects with their code and a part of their reason."""
+    """A type with values that fit it, and with rejects: their code and a part of their reason."""
 
     type_name: str
     fits: tuple[str, ...]
@@ -455,7 +455,7 @@ def test_types_that_the_server_keeps_are_not_warned_of(
 def test_what_the_server_refuses_is_a_reject(
     database: Database, inrush: Inrush, type_name: str, value: str
 ) -> None:
-    """Proof that these types need no check by Inrush."""
+    """So these types need no check by Inrush."""
     database.execute(f"CREATE TABLE loaded (c1 {type_name})")
     inrush.write("rows.tsv", f"{value}\n")
     words = ("load", "rows.tsv", "--to", database.url, "--table", "loaded", "--max-rejects", "1")

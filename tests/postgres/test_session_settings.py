@@ -86,7 +86,7 @@ HOSTILE = {
     "client_encoding": "LATIN1",
     "default_text_search_config": "pg_catalog.german",
     "extra_float_digits": "-15",
-    # A tenth of this could end any client's session before its first statement.
+    # Even a tenth of this value could end a session before its first statement.
     "statement_timeout": "1000",
     "lock_timeout": "1000",
     "idle_in_transaction_session_timeout": "1000",
@@ -198,7 +198,7 @@ def hostile(server: Server, *, contexts: tuple[str, ...]) -> dict[str, str]:
 
 
 def test_every_setting_is_decided(server: Server) -> None:
-    """A person must read a new version's new setting before it counts as harmless."""
+    """A new setting of a new version counts as harmless only after a person has read about it."""
     with server.connect() as connection:
         names = [row[0] for row in connection.execute(SETTABLE.encode())]
     patterns = decided()
@@ -210,7 +210,7 @@ def test_every_setting_is_decided(server: Server) -> None:
 
 
 def test_what_is_set_is_what_the_page_says(inrush: Inrush, newest_database: Database) -> None:
-    """Read, by a trigger in Inrush's session, each setting that is set."""
+    """A trigger in Inrush's session reads the settings, which equal those of the page."""
     wanted = [name for name, decision in decided().items() if decision.startswith("set: ")]
     values = ", ".join(f"('{name}')" for name in wanted)
     newest_database.execute(f"""

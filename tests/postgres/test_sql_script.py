@@ -1,4 +1,4 @@
-"""The script of `inrush check --sql`, run by `psql`, leaves what a load without rows leaves."""
+"""`psql` with the script of `inrush check --sql` makes the objects of a load without rows."""
 
 from __future__ import annotations
 

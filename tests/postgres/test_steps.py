@@ -189,7 +189,7 @@ def test_rows_of_a_database_pass_steps_and_lookups(
 def test_rows_of_a_database_are_replayed_through_the_steps(
     inrush: Inrush, newest_database: Database
 ) -> None:
-    """The run's package has the types of columns that only steps use."""
+    """The saved package of the run also has the types of columns that only steps use."""
     newest_database.execute("CREATE TABLE orders (id int, text text)")
     newest_database.execute("INSERT INTO orders VALUES (1, '7'), (2, 'x'), (3, '9')")
     newest_database.execute("CREATE TABLE loaded (id int, number int)")
@@ -275,7 +275,7 @@ def test_of_rows_with_the_same_key_the_first_counts(
         found = newest_database.rows(f"SELECT id, price::int FROM loaded_{price} ORDER BY id")
         assert found == [(10, price), (20, 7)]
     newest_database.execute("INSERT INTO prices VALUES (1, '2024-03-01', 4)")
-    # Neither of the two rows that come first is before the other one.
+    # Two rows share the first place, so the order does not decide between them.
     text = package(
         newest_database.url, rows.replace("loaded_1", "new").replace("since", "since desc")
     )
@@ -345,7 +345,7 @@ def test_another_reference_is_another_load(inrush: Inrush, newest_database: Data
 def test_a_digit_that_changes_in_all_rows_of_a_reference_is_noticed(
     inrush: Inrush, newest_database: Database
 ) -> None:
-    """The digests of the rows are added up; with a weak hash they would cancel each other."""
+    """The sum of the rows' digests changes, too: the changes do not cancel each other out."""
     letters = "abcdefghijklmnopqrstuvwxyz"
     for part in range(2):
         inrush.write(f"rows.{part}.csv", "k\n" + "".join(f"{one}\n" for one in letters))

@@ -254,7 +254,7 @@ OTHER_TABLES = {
 def test_a_target_that_is_another_table_after_a_stop_is_refused(
     database: Database, inrush: Inrush, away: str
 ) -> None:
-    """Rows of the first attempt are not in the table that now has the name."""
+    """The table that now has the name does not have the rows of the first attempt."""
     rows = write_rows(inrush)
     database.execute(f"CREATE TABLE events ({COLUMNS})")
     write_package(inrush, database.url)

@@ -240,7 +240,7 @@ def test_files_that_wait_for_each_other(newest_database: Database, inrush: Inrus
         CREATE TRIGGER gate BEFORE INSERT ON loaded FOR EACH ROW EXECUTE FUNCTION pass_gate()
         """
     )
-    # The last row of each has the key of the other's first row.
+    # The last row of each file has the key of the other file's first row.
     job.files = {
         "rows.0.csv": [["1", "1", "1", "a"], ["101", "1", "1", "gate"], ["2", "1", "1", "b"]],
         "rows.1.csv": [["2", "1", "1", "c"], ["102", "1", "1", "gate"], ["1", "1", "1", "d"]],

@@ -71,7 +71,7 @@ def test_any_number_of_streams_makes_the_same_rows(
 def test_single_rows_of_a_record_are_refused(
     inrush: Inrush, newest_database: Database, mode: str
 ) -> None:
-    """The careful load refuses a row, and the merge another one: the record's other rows stay."""
+    """The careful load rejects one row, the merge another; the record's other rows are loaded."""
     newest_database.execute(
         "CREATE TABLE loaded (id int, quarter text, amount int CHECK (amount <> 12), "
         "PRIMARY KEY (id, quarter))"
@@ -255,7 +255,7 @@ def test_members_are_added_for_the_rows_of_a_record(
     assert newest_database.rows(
         "SELECT l.id, l.quarter, a.no FROM loaded l JOIN amounts a USING (key) ORDER BY 1, 2"
     ) == rows_of(100)
-    # The number of a member is certain only when the rows are switched in: it cannot become a row.
+    # The number of a member is certain only in the switch, so it cannot become a row.
     late = step(unpivot={"columns": ["key", "amount"], "name": "what", "value": "number"})
     one = flow("late", "rows.csv", columns=COLUMNS) + QUARTERS + adding + late
     path = inrush.write("late.toml", package(newest_database.url, one))
@@ -325,7 +325,7 @@ LACK_A_TYPE = {"numeric", "interval", "jsonb", "inet", "int4range", "text[]"}
 def test_values_of_every_type_become_rows(
     inrush: Inrush, newest_database: Database, type_: str, is_new: bool
 ) -> None:
-    """Of both, and NULL."""
+    """All values of all types, and NULL, are unpivoted unchanged."""
     first, second = TYPES[type_]
     rows = [(1, first, second), (2, second, None), (3, None, first)]
 

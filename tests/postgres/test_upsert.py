@@ -121,13 +121,13 @@ UNFIT = {
 def test_unique_indexes_that_the_merge_cannot_use_are_refused_by_the_plan(
     newest_database: Database, inrush: Inrush, constraint: str
 ) -> None:
-    """Each of them once failed the load, in the switch."""
+    """Before this check, each of them failed the load in the switch."""
     newest_database.execute(f"CREATE TABLE stock (id int, k int, {constraint})")
     write_package(inrush, newest_database, key="id", columns=["id", "k"])
     inrush.write("rows.tbl", "1|1|\n|2|\n|3|\n")
     for command in ("check", "run"):
         inrush(command, "package.toml").expect(FAILED, *UNFIT[constraint])
-    # A second index, which the server could use, does not help: it looks at all of them.
+    # A second, usable index does not help: the server looks at all unique indexes.
     newest_database.execute("CREATE UNIQUE INDEX ON stock (id)")
     inrush("check", "package.toml").expect(FAILED, *UNFIT[constraint])
 

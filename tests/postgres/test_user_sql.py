@@ -12,7 +12,7 @@ COLUMNS = ["id int", "day date"]
 
 
 def write_package(inrush: Inrush, database: Database, **more: Value) -> None:
-    # Once, because a stopped run resumes with the unchanged file.
+    # The file is written only once, because a stopped run resumes with the unchanged file.
     if not (inrush.folder / "rows.tbl").exists():
         inrush.write("rows.tbl", "1|2024-01-01|\n2|2024-01-01|\n")
     settings: dict[str, Value] = {"mode": "append", "columns": COLUMNS, **more}

@@ -88,7 +88,7 @@ HARM = {"batch_lost": "count", "row_doubled": "sums", "values_exchanged": "rows"
 def test_harm_on_the_way_is_found(
     database: Database, inrush: Inrush, harm: str, level: str, streams: int
 ) -> None:
-    """Each level finds the damage that it promises to find, and that of the lower levels."""
+    """Each level finds the damage that it promises to find, and all that lower levels find."""
     if streams == 1:
         file_of(inrush)
     else:
@@ -392,7 +392,7 @@ def test_another_table_of_a_units_name_is_not_taken_for_it(
 def test_a_unit_that_is_emptied_before_the_switch_is_found(
     newest_database: Database, inrush: Inrush
 ) -> None:
-    """A session that empties a table of this very attempt gives it other files."""
+    """Emptying a table gives it another file, also a table of this attempt."""
     words = parts(inrush, newest_database, "count")
     with inrush.stopped_by("stop:before_switch", *words) as running:
         newest_database.execute(f"TRUNCATE {staging(newest_database)}")

@@ -81,7 +81,7 @@ class FlightSql(flight.FlightServerBase):  # type: ignore[misc]
             result = self.database.sql(statement).to_arrow_table()
             self._results.append(result)
             number = len(self._results) - 1
-        # A statement whose condition is never true only asks for the columns.
+        # A statement with a condition that is never true only asks for the columns.
         cuts = self.cuts if "1 = 0" not in statement else ()
         bounds = itertools.pairwise((0, *cuts, result.num_rows))
         endpoints = [

@@ -52,7 +52,7 @@ def test_all_streams_read_the_partitions(
         lake.read.clear()
         inrush("run", "copy.toml").expect(CLEAN)
         assert database.rows(FOUND) == EXPECTED
-        # The result of the plan is read, and each partition once.
+        # Each partition of the plan's result is read once.
         assert sorted(at for at, _ in lake.read) == [0, 1, 2, 3]
         # Nobody has written since.
         inrush("run", "copy.toml").expect(CLEAN, "already loaded")

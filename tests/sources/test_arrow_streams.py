@@ -1,4 +1,4 @@
-"""Rows of a Python program, handed over as an Arrow stream."""
+"""Rows that a Python program passes as an Arrow stream."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ def test_rows_come_as_a_program_makes_them(tmp_path: Path) -> None:
 
 
 def test_a_relation_of_duckdb_and_no_rows(tmp_path: Path) -> None:
-    """A relation is a stream, and a stream without rows makes an empty table."""
+    """A relation of DuckDB is read as a stream; a stream without rows makes an empty table."""
     relation: Any = duckdb.sql("SELECT range AS id, 'x' || range AS note FROM range(5000)")
     folder = f"parquet:{tmp_path}/out"
     assert (
@@ -181,7 +181,7 @@ def test_capsules_as_other_libraries_make_them(database: Database, tmp_path: Pat
 
 
 def test_a_reject_names_the_number_of_its_row(database: Database, tmp_path: Path) -> None:
-    """Rows are numbered from 1 in the order of the stream, whoever of the load took them."""
+    """Rows are numbered from 1 in the order of the stream, whichever thread takes them."""
     values = [str(number) for number in range(3_000)]
     values[2_500] = "no number"
     rows = pa.table({"id": values})

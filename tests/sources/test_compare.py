@@ -127,7 +127,7 @@ def test_texts_are_cut_by_their_bytes(database: Database, inrush: Inrush) -> Non
 
 
 def test_rows_without_a_key_are_counted(database: Database, inrush: Inrush) -> None:
-    """A row that is there twice is not equal to one."""
+    """A row that occurs twice differs from a single one."""
     copied(database, inrush, words=', where = "id < 100"')
     inrush("verify", "--compare", "copy.toml").expect(CLEAN, "99 rows", "are equal")
     database.execute("INSERT INTO dw.orders SELECT * FROM dw.orders WHERE id = 3")
@@ -152,7 +152,7 @@ def test_steps_that_only_add_columns_are_no_hindrance(database: Database, inrush
 
 
 def test_what_cannot_be_compared_is_refused(database: Database, inrush: Inrush) -> None:
-    """Files and other destinations have no server that hashes."""
+    """Files and other destinations have no server that can hash rows."""
     text = PACKAGE.format(url=database.url, words="")
     inrush.write(
         "lake.toml", text.replace(f'dw = {{ url = "{database.url}"', 'dw = { url = "parquet:x"')
@@ -169,7 +169,7 @@ def test_what_cannot_be_compared_is_refused(database: Database, inrush: Inrush) 
 def test_hidden_rows_and_other_encodings_are_no_equal_rows(
     newest_database: Database, inrush: Inrush
 ) -> None:
-    """A policy of the target that hides a row, and a source with another encoding, are refused."""
+    """A target whose policy hides a row is refused, and so is a source with another encoding."""
     copied(newest_database, inrush)
     newest_database.execute(
         "DROP ROLE IF EXISTS viewer; CREATE ROLE viewer LOGIN; INSERT INTO dw.orders VALUES (-1);"

@@ -39,7 +39,7 @@ SALES = (
 def test_a_schema_is_copied_by_a_pattern(
     database: Database, target: Database, inrush: Inrush
 ) -> None:
-    """Tables come with their partitions, and views do not; a package is saved."""
+    """The pattern copies tables, partitioned ones too, but no views; the package is saved."""
     database.execute(SALES)
     target.execute("CREATE SCHEMA sales")
     words = ("copy", "--from", database.url, "--to", target.url, "--table", "Sales.*")
@@ -54,7 +54,7 @@ def test_a_schema_is_copied_by_a_pattern(
 
 
 def test_all_tables_are_of_one_moment(database: Database, target: Database, inrush: Inrush) -> None:
-    """What is written after the plan began is in none of the copies."""
+    """Rows that are written after the plan began are in none of the copies."""
     database.execute("CREATE TABLE a (n int); CREATE TABLE b (n int); INSERT INTO a VALUES (1)")
     words = ("copy", "--from", database.url, "--to", target.url, "--table", "a", "--table", "b")
     with inrush.stopped_by("stop:before_switch", *words, "--streams", "2") as running:
@@ -130,7 +130,7 @@ NOT_ENFORCED = {
 def test_not_null_is_believed_where_the_server_enforces_it(
     shared_server: SharedServer, inrush: Inrush, kind: str
 ) -> None:
-    """Else rows without a key are looked for, and with `split_nulls` they are read."""
+    """Elsewhere, rows without a key are searched for, and are read with `split_nulls`."""
     version, made = NOT_ENFORCED[kind]
     server = shared_server(version)
     database = server.create_database(f"not_null_{kind}")
@@ -165,7 +165,7 @@ STEADY = (
 
 
 def test_a_query_that_depends_on_the_order_is_not_cut(database: Database, inrush: Inrush) -> None:
-    """Each range would run it again and find other rows; what only looks so is cut."""
+    """Each range would run it again and find other rows. Queries that only look similar are cut."""
     database.execute(
         "CREATE TABLE t (id int PRIMARY KEY, pad text);"
         "INSERT INTO t SELECT n, repeat('x', 100) FROM generate_series(1, 5000) AS n; ANALYZE t"
@@ -182,7 +182,7 @@ def test_a_query_that_depends_on_the_order_is_not_cut(database: Database, inrush
 
 
 def test_a_query_into_other_destinations(database: Database, inrush: Inrush) -> None:
-    """Parquet and DuckDB take the same rows; several tables cannot share what is for one."""
+    """Parquet and DuckDB get the same rows; settings for one table are refused for several."""
     database.execute(SALES)
     words = ("copy", "--from", database.url, "--query", "SELECT id FROM sales.orders")
     inrush(*words, "--into", "ids", "--to", "x.duckdb").expect(CLEAN, "500")
@@ -213,7 +213,7 @@ def addresses(database: Database) -> list[str]:
 def test_a_source_that_is_its_own_target_is_refused(
     start_server: StartServer, inrush: Inrush, servers_folder: Path
 ) -> None:
-    """Also by another address, and through a view, query, partition, pooler or standby."""
+    """So is one by another address, or through a view, query, partition, pooler or standby."""
     server = start_server(18, servers.REPLICATING)
     server.move_to_tcp()
     database = server.create_database("own")

@@ -38,7 +38,7 @@ PARTITIONS = (
 
 
 def words(source: Database, target: Database, *more: str) -> list[str]:
-    """Return a copy of tables between two databases."""
+    """Return the command that copies tables from one database to the other."""
     return ["copy", "--from", source.url, "--to", target.url, *more]
 
 
@@ -70,7 +70,7 @@ def test_a_new_table_has_the_indexes(database: Database, target: Database, inrus
     plan = inrush("check", "copy.toml", "--again").expect(CLEAN).said
     build, switch = plan.index("USING brin (day)"), plan.rindex("BEGIN;")
     assert build < switch < plan.index('RENAME TO "ranges"'), plan
-    # The target that exists keeps what it has.
+    # A target that exists keeps its indexes and partitions.
     target.execute('CREATE TABLE t (id int, a int, "odd ""; name" text, day date)')
     inrush("run", "copy.toml", "--again").expect(CLEAN, "keeps its own indexes and partitions")
     assert target.rows(INDEXES.format(True)) == []
@@ -113,7 +113,7 @@ def test_a_new_table_has_the_collations(
     assert target.rows(indexes) == database.rows(indexes)
     assert target.rows(PARTITIONS.format("t")) == database.rows(PARTITIONS.format("t"))
     assert rows(target, "t") == rows(database, "t")
-    # A key by which the flow partitions has its collation, too; a column cast to text has none.
+    # A column that the flow partitions by keeps its collation; a column cast to text has none.
     target.execute("DROP TABLE t")
     by = ("--partition-by", "a", "--bounds", "A, Z, zz", "--routing")
     inrush(*words(database, target, "--table", "t", *by)).expect(CLEAN)
@@ -126,7 +126,7 @@ def test_a_new_table_has_the_collations(
 def test_what_a_target_cannot_have_is_named(
     database: Database, target: Database, inrush: Inrush
 ) -> None:
-    """Code and objects of the source, exclusion constraints, columns that are not copied."""
+    """A note names each index that needs an object or a column that the target does not have."""
     database.execute(
         "CREATE SCHEMA app; CREATE FUNCTION app.norm(text) RETURNS text IMMUTABLE LANGUAGE sql"
         " AS 'SELECT upper($1)';"
@@ -159,7 +159,7 @@ def test_what_a_target_cannot_have_is_named(
 
 
 def test_an_operator_class_of_an_extension(shared_server: SharedServer, inrush: Inrush) -> None:
-    """An index that needs an extension is taken over if the target has it."""
+    """An index that needs an extension is copied if the target has the extension."""
     server = shared_server(15)
     source, there, without = (server.create_database(name) for name in ("trgm", "trgm2", "trgm3"))
     try:
@@ -203,19 +203,20 @@ TREE = (
 def test_a_new_table_has_the_partitions(
     database: Database, target: Database, inrush: Inrush
 ) -> None:
-    """All levels with their bounds and names, and the row of each partition is in the same one."""
+    """All levels have the same bounds and names, and each row is in the same partition."""
     database.execute(TREE)
     copy = words(database, target, "--table", "t", "--with-partitions", "--streams", "2")
     plan = inrush(*copy, "--with-indexes", "--save-package", "copy.toml").expect(CLEAN)
     assert target.rows(PARTITIONS.format("t")) == database.rows(PARTITIONS.format("t"))
     assert rows(target, "t") == rows(database, "t")
-    # Also the names that the server has chosen for the indexes of the partitions.
+    # The indexes of the partitions also keep the names that the server had chosen.
     for query in (INDEXES, CONSTRAINTS):
         assert target.rows(query.format(True)) == database.rows(query.format(True))
     assert target.value("SELECT bool_and(indisvalid) FROM pg_index")
     # The same command finds them loaded.
     inrush("run", "copy.toml").expect(CLEAN, "already loaded")
-    # Without the option the table is plain, and an index of a partition alone is named.
+    # Without `--with-partitions` the table is plain. The output names an index that only a
+    # partition has.
     target.execute("DROP TABLE t")
     plain = inrush(*words(database, target, "--table", "t", "--with-indexes", "--into", "u"))
     plain.expect(CLEAN, "index of_one: only a partition has it")
@@ -228,7 +229,7 @@ def test_a_new_table_has_the_partitions(
 def test_indexes_of_partitions_have_the_names_that_the_server_chooses(
     database: Database, target: Database, inrush: Inrush
 ) -> None:
-    """Names are cut and numbered as the server does it, also if other relations have them."""
+    """Long and taken names of indexes are cut and numbered as the server does it."""
     partition, column = "größe_" + "p" * 40, "ä" * 25
     database.execute(
         f'CREATE TABLE t (id int, "{column}" text, v int, "w w" int, PRIMARY KEY (id),'
@@ -255,7 +256,7 @@ def test_indexes_of_partitions_have_the_names_that_the_server_chooses(
 def test_partitions_by_the_flow_get_the_indexes(
     database: Database, target: Database, inrush: Inrush
 ) -> None:
-    """Units that are attached have them already; unique ones need the column of the partitions."""
+    """Attached units have their indexes already; unique indexes need the partition column."""
     database.execute(
         "CREATE TABLE t (id int PRIMARY KEY, day date, UNIQUE (day, id));"
         "CREATE INDEX by_day ON t (day);"
@@ -304,7 +305,7 @@ def test_a_row_that_an_index_refuses_is_a_reject(
 def test_a_killed_copy_is_resumed_with_its_indexes(
     database: Database, target: Database, inrush: Inrush
 ) -> None:
-    """What was loaded is kept, and the names are given by the switch that ends it."""
+    """The loaded rows are kept, and the switch of the resumed run gives the indexes their names."""
     database.execute(TREE)
     copy = words(database, target, "--table", "t", "--with-partitions", "--with-indexes")
     killed = inrush(*copy, environment={"INRUSH_FAULT": "before_switch"})
@@ -338,7 +339,7 @@ def test_what_cannot_be_had_is_refused(
     status: int,
     parts: list[str],
 ) -> None:
-    """The message has the reason, and nothing is made."""
+    """The message gives the reason, and no table is created."""
     database.execute(
         TREE + ";CREATE SCHEMA app; CREATE FUNCTION app.bucket(int) RETURNS int IMMUTABLE"
         " LANGUAGE sql AS 'SELECT $1 % 7';"

@@ -13,7 +13,7 @@ import pytest
 from harness.command import CLEAN, FAILED, LOADED_WITH_REJECTS, REJECT_LIMIT, USAGE, Inrush
 from harness.servers import Database
 
-# The name of a column, its type in DuckDB, its type in PostgreSQL, and values of its ends.
+# The name of a column, its types in DuckDB and PostgreSQL, and extreme values.
 TYPES = [
     ("b", "BOOLEAN", "boolean", ["true", "false"]),
     ("i1", "TINYINT", "smallint", ["-128"]),
@@ -107,7 +107,7 @@ def test_every_type_of_duckdb_is_equal_at_the_other_end(
 
 
 def test_the_largest_integers_of_duckdb(database: Database, inrush: Inrush, tmp_path: Path) -> None:
-    """A HUGEINT of 39 digits is exact where the target has room for it, and a reject where not."""
+    """A HUGEINT of 39 digits is loaded exactly if the target can hold it, and rejected if not."""
     ends = ["170141183460469231731687303715884105727", "-170141183460469231731687303715884105728"]
     values = ", ".join(f"({number}, {end})" for number, end in enumerate([*ends, "7"]))
     lake = made_by_duckdb(
@@ -251,7 +251,7 @@ def test_a_query_is_cut_by_a_key(
 def test_a_condition_must_be_whole(
     newest_database: Database, inrush: Inrush, tmp_path: Path, kind: str
 ) -> None:
-    """One that closes our parenthesis would change those that are joined to it."""
+    """A condition that closes our parenthesis would change the conditions that are joined to it."""
     made = ("CREATE TABLE t (id INTEGER)", "INSERT INTO t VALUES (1), (2), (3)")
     match kind:
         case "duckdb":
@@ -313,7 +313,7 @@ def test_any_driver_is_read_by_one_stream(
 def test_a_killed_copy_keeps_what_an_unchanged_file_has_given(
     database: Database, inrush: Inrush, tmp_path: Path
 ) -> None:
-    """The same command gives each row once; after a write the rows are compared first."""
+    """The same command loads each row once; after a write it compares the rows first."""
     lake = made_by_duckdb(
         tmp_path, "CREATE TABLE t AS SELECT range AS id, range % 7 AS v FROM range(30000)"
     )
@@ -371,7 +371,7 @@ TIMES = {
 def test_rows_that_depend_on_the_time_are_always_read_again(
     database: Database, inrush: Inrush, tmp_path: Path, words: str
 ) -> None:
-    """Nothing was written, and the rows are loaded again; those of a plain view are not."""
+    """The rows are loaded again although nothing was written; rows of a plain view are not."""
     lake = made_by_duckdb(
         tmp_path,
         "CREATE TABLE t AS SELECT 1 AS id, TIMESTAMP '2024-01-01' AS seen",

@@ -13,7 +13,7 @@ from conftest import SharedServer
 from harness.command import CLEAN, FAILED, USAGE, Inrush
 from harness.servers import Database, Server
 
-# The name of a column, its type, and values of its ends.
+# The name of a column, its type, and extreme values.
 TYPES = [
     ("b", "boolean", ["true", "false"]),
     ("i2", "smallint", ["-32768", "32767"]),
@@ -175,7 +175,7 @@ def test_only_equal_types_pass_unchanged(
 
 
 def test_values_pass_between_versions(shared_server: SharedServer, inrush: Inrush) -> None:
-    """The forms are the same, but an older server would make a number of an infinite interval."""
+    """The forms are equal, but an older server would read an infinite interval as a number."""
     old, new = (
         shared_server(version).create_database(f"between_{version}") for version in (15, 18)
     )
@@ -236,7 +236,7 @@ def test_a_partitioned_table_is_read_by_all_streams(
 def test_a_copy_under_writers_is_the_snapshot(
     database: Database, target: Database, inrush: Inrush
 ) -> None:
-    """Rows that change between the plan and the switch are those of the moment before."""
+    """The copy has the old values of rows that change between the plan and the switch."""
     database.execute(
         "CREATE TABLE accounts (id int NOT NULL, amount int);"
         "INSERT INTO accounts SELECT n, 100 FROM generate_series(1, 20000) AS n"
@@ -251,7 +251,7 @@ def test_a_copy_under_writers_is_the_snapshot(
 
 
 def kill_before_the_switch(database: Database, inrush: Inrush, package: str) -> None:
-    """Make a table, and kill the copy of it when all of its rows are staged."""
+    """Make a table, and kill its copy when all rows are staged."""
     database.execute(
         "CREATE TABLE t (id int NOT NULL, v int);"
         "INSERT INTO t SELECT n, n FROM generate_series(1, 30000) AS n"
@@ -310,7 +310,7 @@ def test_a_copy_that_was_killed_after_its_switch_is_not_repeated(
 def test_a_table_is_loaded_if_its_rows_are(
     database: Database, target: Database, inrush: Inrush
 ) -> None:
-    """A table without a write, or with the same rows; one that has changed is not loaded twice."""
+    """A table counts as loaded if it has the same rows, or was not written to."""
     made = "CREATE TABLE t (id int NOT NULL, v int)"
     database.execute(f"{made}; INSERT INTO t SELECT n, n FROM generate_series(1, 3000) AS n")
     target.execute(made)

@@ -69,7 +69,7 @@ class Copy:
 def test_only_the_replaced_table_is_loaded_again(
     database: Database, target: Database, inrush: Inrush, to: str
 ) -> None:
-    """The others have the rows of the same moment, because theirs have not changed since."""
+    """The other tables show the same moment, because their rows have not changed since."""
     copy = Copy(database, to, target, inrush)
     inrush("run", "copy.toml").expect(CLEAN)
     database.execute("UPDATE newest SET v = 2 WHERE id <= 100")
@@ -91,7 +91,7 @@ def test_only_the_replaced_table_is_loaded_again(
     saved = (again.run_folders()[-1] / "package.toml").read_text()
     assert saved.count("[[flow]]") == 1
     assert "newest" in saved
-    # A stop changes nothing of that.
+    # A stopped run behaves in the same way.
     database.execute("UPDATE newest SET v = 3 WHERE id <= 100")
     for fault, published in (("before_switch", 200), ("after_switch_commit", 300)):
         killed = inrush("run", "copy.toml", environment={"INRUSH_FAULT": fault})
@@ -99,7 +99,7 @@ def test_only_the_replaced_table_is_loaded_again(
         assert copy.sums("newest") == (500, 500, published)
     inrush("run", "copy.toml").expect(CLEAN)
     assert copy.sums("newest") == (500, 500, 300)
-    # One moment of all tables is not given any more, so somebody has to decide.
+    # The tables cannot show one moment any more, so the user has to decide.
     database.execute("INSERT INTO kept VALUES (501, 7)")
     inrush("run", "copy.toml").expect(FAILED, "kept has other rows now", "--again")
     assert copy.sums("kept") == copy.sums("added") == (500, 500, 0)

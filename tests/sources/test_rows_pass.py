@@ -60,7 +60,7 @@ WAYS = {
 def test_every_value_passes(
     database: Database, target: Database, inrush: Inrush, words: str
 ) -> None:
-    """Each type, each way to cut a table; also an infinite date, which no batch holds."""
+    """Values of each type pass, however the table is cut; even dates that no batch can hold."""
     fill(database)
     inrush.write("copy.toml", package(database, target, "ends", words))
     assert PASSES in inrush("check", "copy.toml").expect(CLEAN).said
@@ -79,7 +79,7 @@ CONVERTED = {
 
 
 def test_where_they_are_converted(database: Database, target: Database, inrush: Inrush) -> None:
-    """A value that would change, or that is looked at, is converted; the rows are the same."""
+    """Values that would change, or that the load has to look at, are converted."""
     database.execute(
         "CREATE TABLE t (id int, v varchar(9), n numeric(8,2));"
         "INSERT INTO t SELECT n, 'v' || n, n / 7.0 FROM generate_series(1, 1000) AS n"
@@ -101,7 +101,7 @@ def test_where_they_are_converted(database: Database, target: Database, inrush: 
     assert target.rows(shown) == database.rows(shown)
 
 
-# A step, and the rows that it lets through. The columns are loaded as they are.
+# A step, and the rows that it keeps. The step changes no column.
 STEPS = {
     "a condition": (step(where_="id % 2 = 0"), "id % 2 = 0"),
     "a check": (step(check="id > 0", else_="warn"), "true"),

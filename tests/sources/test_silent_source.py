@@ -89,7 +89,7 @@ def test_a_stop_is_obeyed_while_the_source_is_silent(source: Database, inrush: I
 
 
 def test_a_session_whose_first_statement_is_not_answered(inrush: Inrush) -> None:
-    """Nobody can be asked for its backend yet, so the time for connecting is the limit."""
+    """Its backend is not known yet and cannot be checked, so the connection timeout ends it."""
     with HostileServer(after_login(Client.wait)) as server:
         url = server.url("sslmode=disable&connect_timeout=2")
         outcome = inrush("copy", "--from", url, "--table", "t", "--to", "parquet:lake")

@@ -82,7 +82,7 @@ def feed(database: Database, target: Database, inrush: Inrush) -> Path:
     database.execute(
         f"{TABLE}; INSERT INTO orders SELECT n, n, {old(60)} FROM generate_series(1, 3) AS n"
     )
-    # Without a key: a row that is there twice is seen.
+    # The target has no key, so a row that is loaded twice is found.
     target.execute(TABLE.replace(" PRIMARY KEY", ""))
     return inrush.write("feed.toml", package(database, target.url, flow("orders", APPEND)))
 
@@ -167,7 +167,7 @@ def test_a_session_that_hides_its_transaction_is_not_overlooked(
 def test_a_killed_run_skips_and_doubles_nothing(
     database: Database, target: Database, inrush: Inrush, feed: Path, fault: str, is_switched: bool
 ) -> None:
-    """The mark moves with the rows: the same command loads the rest, or the next rows."""
+    """The mark commits with the rows, so the same command loads the rest, or the next rows."""
     killed(inrush, feed, fault)
     assert ids(target) == ([1, 2, 3] if is_switched else [])
     database.execute(f"INSERT INTO orders VALUES (4, 4, {old(50)})" if not is_switched else "")
@@ -248,7 +248,7 @@ def test_a_program_says_where_a_run_begins(
 def test_a_value_that_is_given_is_the_mark(
     database: Database, target: Database, inrush: Inrush, feed: Path
 ) -> None:
-    """`--from` loads from there on; killed after the switch, the same command loads nothing."""
+    """`--from` loads from this value on; if the switch was done, the same command loads nothing."""
     inrush("run", feed).expect(CLEAN)
     moment = database.value(f"SELECT {old(90)}").isoformat()
     killed(inrush, feed, "after_switch_commit", "--from", moment)
@@ -407,7 +407,7 @@ def test_a_bound_that_nobody_knows_is_refused(
 def test_a_time_that_is_rounded_down_is_not_lost(
     database: Database, target: Database, inrush: Inrush, feed: Path, kind: str
 ) -> None:
-    """A column rounds now() to a time before its transaction, which is committed late."""
+    """A column may round now() to a time before the transaction began; it is committed late."""
     if kind == "column":
         database.execute("ALTER TABLE orders ALTER updated_at TYPE timestamptz(0)")
         written = "orders"
@@ -540,7 +540,7 @@ def test_rows_of_late_writers_are_neither_lost_nor_doubled(
     """
     tables = f"{TABLE}; {TABLE.replace('orders', 'log')}"
     database.execute(tables)
-    # Without a key: a row that is there twice is seen.
+    # The target has no key, so a row that is loaded twice is found.
     target.execute(f"{TABLE}; {TABLE.replace('orders', 'log').replace(' PRIMARY KEY', '')}")
     flows = flow("log", APPEND), flow("orders", UPSERT)
     feed = inrush.write("feed.toml", package(database, target.url, *flows))

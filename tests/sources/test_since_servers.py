@@ -42,7 +42,7 @@ def crm(primary: Server) -> Iterator[Database]:
 
 @pytest.fixture
 def target(newest_database: Database) -> Database:
-    """Return a database with the table and without a key: a row that is there twice is seen."""
+    """Return a database with the table, without a key: so a row that is loaded twice is found."""
     newest_database.execute(TABLE.replace(" PRIMARY KEY", ""))
     return newest_database
 

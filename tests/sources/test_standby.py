@@ -81,7 +81,7 @@ SUMS = "SELECT count(*), sum(id), min(v), max(v) FROM {}"
 
 
 def copy(source: Database, target: Database) -> list[str]:
-    """Return a copy of both tables, one after the other."""
+    """Return the command that copies both tables, one after the other."""
     both = ["copy", "--from", source.url, "--to", target.url, "--table", "a", "--table", "b"]
     return [*both, "--streams", "1"]
 
@@ -139,7 +139,7 @@ def test_a_standby_with_feedback_ends_nothing(
 def test_a_commit_that_the_snapshot_of_a_standby_does_not_tell(
     primary: Server, tables: Database, newest_database: Database, inrush: Inrush
 ) -> None:
-    """Its text stays the same while a transaction is committed, and the new rows are loaded."""
+    """The snapshot's text stays the same after a commit, and yet the new rows are loaded."""
     on_primary = Database(primary, tables.name)
     text = "SELECT pg_current_snapshot()::text"
     words = package(tables, newest_database, "a", 'table = "a"', mode='"replace"')

@@ -85,7 +85,7 @@ def test_a_foreign_table_is_always_read_again(
 def test_ranges_of_a_foreign_table_are_refused(
     far: Database, target: Database, inrush: Inrush
 ) -> None:
-    """Each session sees its server at another moment; `stable` declares that this is the same."""
+    """Each session sees the foreign server at another moment, unless `stable` is declared."""
     rows_of(far).write_text("1,a\n2,b\n")
     words = 'table = "behind", split_by = "id"'
     inrush.write("copy.toml", package(far, target, "t", words))
@@ -109,7 +109,7 @@ CONDITIONS = {
 def test_a_condition_of_the_time_is_always_asked_again(
     source: Database, target: Database, inrush: Inrush, words: str
 ) -> None:
-    """Nothing is written, and yet a row may leave the condition: the rows are loaded again."""
+    """A row may stop meeting the condition without a write, so the rows are loaded again."""
     source.execute(
         "CREATE TABLE events (id int, expires timestamptz);"
         "CREATE VIEW alive AS SELECT * FROM events WHERE expires > now();"

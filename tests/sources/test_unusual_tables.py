@@ -33,7 +33,7 @@ def newest_target(newest_server: Server, newest_database: Database) -> Iterator[
 
 
 def copy(source: Database, to: str, *more: str) -> list[str]:
-    """Return a copy of tables."""
+    """Return the command that copies tables."""
     return ["copy", "--from", source.url, "--to", to, *more]
 
 
@@ -114,7 +114,7 @@ def test_a_table_of_1600_columns_into_duckdb(newest_database: Database, inrush: 
         assert file.execute("FROM main.wide ORDER BY c0").fetchall() == there
 
 
-# Each has a letter, a quote, a blank or a character that has a meaning in SQL or in a URL.
+# Each name has a character with a meaning in SQL or in a URL, or an unusual letter.
 ODD_NAMES = [
     "select",
     "Upper Case",

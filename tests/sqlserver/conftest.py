@@ -22,5 +22,5 @@ def double() -> Iterator[Double]:
 
 @pytest.fixture
 def loads(inrush: Inrush, double: Double) -> Loads:
-    """Return what loads into the double."""
+    """Return an object that loads into the double."""
     return Loads(inrush, double)

@@ -1,4 +1,4 @@
-"""Clustered columnstores: rows get into them in full rowgroups. All on the double."""
+"""Clustered columnstores: loads fill them with full rowgroups. All tests use the double."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def test_a_new_table_is_a_columnstore_if_that_is_asked_for(loads: Loads, kind: s
 
 
 def test_rows_that_are_copied_and_wait_are_told(loads: Loads) -> None:
-    """A table with rows gets more: the report names those that are not compressed, and the fix."""
+    """If a table with rows gets more, the report counts the uncompressed ones and names the fix."""
     loads.make(PLAIN, INDEX, "INSERT INTO t VALUES (100, '2024-01-01', NULL)")
     loads.files(*FILES)
     outcome = loads(mode="append").expect(CLEAN)

@@ -17,7 +17,7 @@ BEGUN = "'2020-01-01 00:00:00 +00:00', NULL"
 
 
 def test_texts_that_differ_in_case_or_in_blanks_are_changed(loads: Loads) -> None:
-    """The server's `=` takes them for equal."""
+    """Such texts are changed although they are equal for the server's `=`."""
     loads.make(*VERSIONS)
     for number, note in ((1, "n1"), (2, "N2"), (3, "n3 "), (4, None)):
         text = "NULL" if note is None else f"'{note}'"

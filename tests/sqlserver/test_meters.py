@@ -132,7 +132,7 @@ def copied(double: Double, *words: str) -> tuple[str, ...]:
     return (*there, "--streams", "1", *words)
 
 
-# What the reading session waits for, the cause of the verdict, and what its evidence names.
+# The wait of the reading session, the cause of the verdict, and the words of its evidence.
 OF_SOURCE = {
     "PAGEIOLATCH_SH": ("source_database_disk", "Buffer IO:PAGEIOLATCH_SH"),
     "SOS_WORK_DISPATCHER": ("source_read", "SOS_WORK_DISPATCHER"),

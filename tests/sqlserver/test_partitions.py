@@ -242,7 +242,7 @@ def test_switch_may_be_turned_off(loads: Loads) -> None:
 
 
 def test_a_target_that_is_changed_meanwhile(loads: Loads) -> None:
-    """Its new index is not on the staging table, so that the rows are copied."""
+    """The staging table lacks the target's new index, so the rows are copied."""
     loads.months()
     loads.files("1,2024-01-01 2,2024-02-02")
     change = "CREATE INDEX late ON t (id) ON by_month(day)"
@@ -289,7 +289,7 @@ def of_notes(loads: Loads, side: str) -> None:
 
 
 def test_bounds_of_a_table_that_exists_are_its_own(loads: Loads) -> None:
-    """No text is the last one before another, so RANGE LEFT cannot get bounds of texts."""
+    """RANGE LEFT cannot get bounds of texts, because no text is the last one before another."""
     of_notes(loads, "LEFT")
     loads.files("1,2024-01-01")
     for command, said in (("check", "`bounds` is for a new table"), ("run", "")):

@@ -19,7 +19,7 @@ from sqlserver.double.server import (
     NO_ENCRYPTION,
 )
 
-# Loads rows into the server on a port; more words become parts of the URL, or the environment.
+# Loads rows into the server on a port, with additional parts of the URL or of the environment.
 Load = Callable[..., Outcome]
 Answer = Callable[[socket.socket], object]
 
@@ -286,7 +286,7 @@ def test_a_server_that_says_nothing(load: Load, hostile: Callable[[Answer], int]
 
 @pytest.mark.parametrize("early", [False, True], ids=["after_the_last_packet", "at_once"])
 def test_a_refusal_in_the_middle_of_a_load(load: Load, early: bool) -> None:
-    """A server that is full: at once means that the connection is closed in the middle."""
+    """A full server refuses rows; if it refuses at once, it closes the connection in the middle."""
     with Double(refuses_early=early, rows_max=ROWS // 2) as double:
         outcome = load(double.port, "encrypt=off")
         outcome.expect(FAILED, "1105", "make room on the server")
@@ -322,7 +322,7 @@ LOST: dict[str, tuple[str, str, list[int]]] = {
 
 @pytest.mark.parametrize("step", LOST)
 def test_an_answer_is_lost(inrush: Inrush, step: str) -> None:
-    """The server has done it, and the client cannot know: no row is loaded twice."""
+    """The server has executed a batch, but its answer is lost: no row is loaded twice."""
     point, batch, statuses = LOST[step]
     write_rows(inrush)
     with Double() as double:

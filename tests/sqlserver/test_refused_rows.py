@@ -18,7 +18,7 @@ def rejected(loads: Loads, **settings: Any) -> list[tuple[int, str, str | None]]
 
 
 def test_rows_that_are_accepted_are_switched(loads: Loads) -> None:
-    """The indexes of the careful load are gone: those of staging are the target's."""
+    """After a careful load the staging table has only the target's indexes."""
     loads.months()
     loads.make(
         "CREATE UNIQUE INDEX u ON t (id, day) ON by_month(day)",

@@ -14,7 +14,7 @@ from harness.servers import Database
 from sqlserver.double import Double
 from sqlserver.double.server import Client
 
-# The name of a column, its type, its type in PostgreSQL, and values that a load writes into it.
+# The name of a column, its type, its type in PostgreSQL, and the values to load.
 TYPES = [
     ("b", "bit", "boolean", ["true", "false"]),
     ("i1", "tinyint", "smallint", ["0", "255"]),

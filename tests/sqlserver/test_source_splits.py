@@ -1,4 +1,4 @@
-"""Tables of SQL Server that several sessions read, on the double: their splits and their moment."""
+"""Tables of SQL Server that several sessions read: splits, and the moment that is read."""
 
 from __future__ import annotations
 

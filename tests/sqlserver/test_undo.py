@@ -200,7 +200,7 @@ def test_rows_of_other_tables_are_not_deleted(loads: Loads) -> None:
 
 
 def test_a_run_of_an_older_ledger(loads: Loads) -> None:
-    """A ledger without the table of changes is used, and its runs cannot be undone."""
+    """A ledger without the table of changes can be used, but its runs cannot be undone."""
     loads.make(PLAIN)
     old = run(loads, JANUARY, mode="append")
     loads.make('DROP TABLE "inrush"."change"')
@@ -224,7 +224,7 @@ def test_killed_while_partitions_come_back(loads: Loads, point: str) -> None:
 
 
 def test_kept_partitions_of_a_split_function_come_back(loads: Loads) -> None:
-    """The table with kept rows has the same function, so a later split is one of both."""
+    """The table with kept rows has the same partition function, so a later split affects both."""
     loads.make(FUNCTION.format(side="RIGHT"), SCHEME, TABLE.format(more=""), OLD)
     name = run(loads, JANUARY, **KEEP_PARTITIONS)
     bounds = ["2024-04-30", "2024-05-31"]

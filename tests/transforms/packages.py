@@ -154,7 +154,7 @@ class RandomPackage:
             else:
                 otherwise = chance.choice(["reject", "warn"])
                 self.steps.append(self._filter(kind, maker, otherwise))
-        # They can be used after they have become rows, and are not loaded.
+        # Later steps may use these columns, but they are not loaded.
         self.types = {name: type_ for name, type_ in known.items() if name not in self.unpivoted()}
         self._known = known
 
@@ -173,7 +173,7 @@ class RandomPackage:
         return [name for own in self.steps for name in own.unpivoted]
 
     def _unpivot(self, at: int, known: dict[str, str]) -> None:
-        """Add a step that makes rows of columns of one type, unless these are too many."""
+        """Add a step that makes columns of one type into rows, unless the rows are too many."""
         type_ = self._chance.choice(list(known.values()))
         names = [name for name, own in known.items() if own == type_]
         names = self._chance.sample(names, self._chance.randint(1, min(3, len(names))))
@@ -184,7 +184,7 @@ class RandomPackage:
         known |= dict(zip(made, (TEXT, type_), strict=True))
 
     def _filter(self, kind: str, maker: Maker, otherwise: str) -> Step:
-        """Return a step that leaves rows for the next ones, if one of a few conditions does."""
+        """Return a condition that keeps some rows for the next steps, if one of a few does."""
         before = len(self.ends().rows)
         for _ in range(8):
             own = Step(kind, {}, maker.condition(2), otherwise)

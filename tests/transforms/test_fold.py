@@ -36,7 +36,7 @@ def folded(text: str, words: list[str]) -> str:
         parts = unicodedata.normalize("NFD", text)
         text = "".join(letter for letter in parts if not "\u0300" <= letter <= "\u036f")
     if "case" in words:
-        # Letter by letter: at the end of a word, Python makes another small sigma.
+        # Letter by letter, because Python makes another small sigma at the end of a word.
         text = "".join(small for letter in text.upper() for small in letter.lower())
     return text
 

@@ -67,7 +67,7 @@ class Column:
     before: str = ""
 
     def setting(self, name: str, default: Any = None) -> Any:
-        """Return its settings in the package."""
+        """Return one of its settings in the package, or the default."""
         return self.settings.get(name, default)
 
     def with_money(self, digits: int) -> Column:

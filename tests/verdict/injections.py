@@ -212,7 +212,7 @@ PAIRS: dict[tuple[str, str], Ground] = {
 CPUS = frozenset({"client_cpu", "destination_cpu"})
 NATURAL: dict[str, frozenset[str]] = {
     "fast": CPUS,
-    # Its delay is 20 ms.
+    # The delay of the tunnel is 20 ms.
     "tun": frozenset({"network_latency"}),
     "durable": CPUS | {"destination_disk"},
     # The process that writes into the pipe runs on the same machine.

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-# The injection's share of the run's time from which the verdict must put it first.
+# If the injection's share of the run's time is at least this, the verdict must put it first.
 MOST = 0.5
-# The share from which the verdict must name it.
+# If the share is at least this, the verdict must name it.
 MUCH = 0.25
 # The causes that the line names after the first one.
 NAMED_SHARE = 0.15

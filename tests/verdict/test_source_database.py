@@ -188,14 +188,14 @@ def test_a_sampler_that_is_refused(database: Database, target: Database, inrush:
 def test_a_network_that_is_slower(
     start_server: StartServer, inrush: Inrush, link: Network, tmp_path: Path
 ) -> None:
-    """Rows that the source has sent are under way: both ends wait."""
+    """While rows of the source are under way, both ends wait."""
     server = start_server(18)
     server.configure(server.settings, addresses=link.server_address)
     with (server.data / "pg_hba.conf").open("a") as access:
         access.write(f"host all all {link.server_address}/24 trust\n")
     server.restart("fast")
     database = server.create_database("crm")
-    # Compressed values would be shorter on the disk than on their way.
+    # Compressed values would be shorter on disk than on the network.
     database.execute(f"CREATE TABLE t AS {LARGE}")
     url = f"postgresql://{server.user}@{link.server_address}:{server.port}/crm"
     copied = ("copy", "--from", url, "--table", "t", "--to", f"parquet:{tmp_path}/lake")

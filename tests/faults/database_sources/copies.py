@@ -37,7 +37,7 @@ class CopiedFlow:
 
     @property
     def view(self) -> View:
-        """What it shows of a row."""
+        """Return the part of a row that the copy has."""
         places = [at for at, name in enumerate(self.table.columns) if name in self.columns]
 
         def shown(key: int, row: Row) -> Row | None:

@@ -179,7 +179,7 @@ def statements_cancelled(scene: CopyScene) -> Struck:
     with scene.server.database.connect() as canceller, scene.start() as running:
         seen = 0
         while running.process.poll() is None:
-            # The first statements are left alone, so that it is not always the same one.
+            # Some statements pass first, so that a different one is cancelled each time.
             asked = cancel if seen >= passed else cancel.replace("pg_cancel_backend(pid)", "true")
             if canceller.execute(asked.encode()).fetchone():
                 seen += 1

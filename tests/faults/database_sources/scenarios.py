@@ -160,7 +160,7 @@ def play(chosen: CopyScenario, site: Site, folder: Path) -> Result:
 
 
 def _between(scene: CopyScene) -> None:
-    """Show the leftovers, remove them, or do neither."""
+    """List the leftovers of a stopped run, remove them, or do neither."""
     if scene.numbers.random() < 0.3:
         scene.check_status()
     if scene.numbers.random() < 0.2:

@@ -20,7 +20,7 @@ from faults.database_sources.history import Change, History, Rows
 from faults.database_sources.tables import SourceTable
 from harness.servers import Database
 
-# The writers. The last one is the test itself, which writes while the others are at work or not.
+# The number of writers. The last one is the test itself, which also writes while the others pause.
 WRITERS = 3
 TEST = WRITERS - 1
 # The advisory lock that orders the commits.

@@ -118,7 +118,7 @@ def play(chosen: FileScenario, references: FileReferences, folder: Path) -> Resu
 
 
 def _between(scene: FileScene, *, is_loaded: bool) -> None:
-    """Show the leftovers, or remove them, or neither."""
+    """List the leftovers of a stopped run, remove them, or do neither."""
     if scene.numbers.random() < 0.4:
         scene.check_status({0} if is_loaded else {0, 1})
     if scene.numbers.random() < 0.25:

@@ -177,7 +177,7 @@ class FileScene:
         return outcome.expect(self.load.status)
 
     def check_status(self, stopped: set[int]) -> None:
-        """Fail unless `inrush status` lists one of these numbers of runs, none of them as held."""
+        """Fail unless `inrush status` lists one of these numbers of runs, and none as held."""
         outcome = self.inrush("status", *self.place.words, "--json").expect(CLEAN)
         told = json.loads(outcome.output)
         assert len(told) in stopped, f"not {stopped}: {outcome.said}"
@@ -188,7 +188,7 @@ class FileScene:
         before = self.now()
         self.inrush("cleanup", *self.place.words).expect(CLEAN)
         after = self.now()
-        # A run that is in one of its tables is finished instead.
+        # A run that has published one of its tables is completed instead.
         assert after == before or (self.publishes_each and after == self.full), "a target changed"
         self.check_nothing_staged()
 

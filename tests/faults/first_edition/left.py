@@ -110,7 +110,7 @@ _JOURNAL = (
 )
 _REJECTS: dict[str, Value] = {
     "columns": COLUMNS,
-    # That build did not save a format that only the files' names implied, so it replayed no
+    # That build did not save a format which only the names of files implied, so it replayed no
     # rejects.
     "format": {"preset": "tbl"},
     "rejects": {"rows_max": 5},
@@ -212,7 +212,7 @@ LEFT = [
         rejected_rows=2,
         units=5,
     ),
-    # One table has its rows, and the other has not.
+    # One table has its new rows, and the other does not.
     Left(
         "parquet_half_published",
         "parquet",

@@ -66,7 +66,7 @@ def canonical(kind: str, text: str) -> str | None:
     if kind == "uniqueidentifier":
         return text.lower()
     if kind in ("date", "time", "datetime", "datetime2", "smalldatetime"):
-        # Its years have no zeros in front.
+        # The client writes years without leading zeros.
         moment = datetime.datetime.fromisoformat(text.zfill(len("0001-01-01 00:00:00.000")))
         parts = {"date": moment.date(), "time": moment.time()}
         return text_of(parts.get(kind, moment))

@@ -23,7 +23,7 @@ def error_tokens(error: SqlError) -> bytes:
 
 
 def without_more(tokens: bytes) -> bytes:
-    """Take the mark for more results from the last DONE, whose 13 bytes are the last ones."""
+    """Clear the flag for more results in the last DONE, which is the last 13 bytes."""
     status = struct.unpack_from("<H", tokens, len(tokens) - 12)[0] & ~DONE_MORE
     return tokens[:-12] + struct.pack("<H", status) + tokens[-10:]
 

@@ -1,4 +1,4 @@
-"""The catalog of the double: the views of `sys` that are asked for, as rows."""
+"""The catalog of the double: the rows of the views of `sys` that queries ask for."""
 
 from __future__ import annotations
 

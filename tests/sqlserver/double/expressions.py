@@ -36,7 +36,7 @@ AGGREGATES = ("COUNT_BIG", "COUNT", "MAX", "MIN", "SUM")
 
 
 class Scope:
-    """The columns of the row of each source, by its alias; of a subquery, those around it too."""
+    """The columns of each source's row, by alias; in a subquery also those of the outer query."""
 
     def __init__(self, outer: Scope | None = None) -> None:
         self.sources: list[tuple[str, list[Column], list[Any]]] = []
@@ -57,7 +57,7 @@ class Scope:
 
 
 def aggregates(node: Any) -> bool:
-    """Return whether an expression has a function of all rows."""
+    """Return whether an expression has an aggregate function."""
     if not isinstance(node, (tuple, list)):
         return False
     if isinstance(node, tuple) and node and node[0] == "call" and node[1] in AGGREGATES:
@@ -72,11 +72,11 @@ class Evaluator:
 
     def __init__(self, session: Queries) -> None:
         self._session = session
-        # The values of functions of windows: by the function, then by the row.
+        # The values of window functions, by function and row.
         self._windows: dict[int, dict[int, Any]] = {}
 
     def look_through_windows(self, nodes: list[Node], scopes: list[Scope]) -> None:
-        """Evaluate the functions of windows for all rows of a query."""
+        """Evaluate the window functions for all rows of a query."""
         for node in nodes:
             if node[0] == "row_number":
                 self._windows[id(node)] = self._numbers(node[1], scopes)

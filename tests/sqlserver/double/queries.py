@@ -31,7 +31,7 @@ class Queries(SessionBase):
     def __init__(self, database: Database, look: Callable[[], None] = lambda: None) -> None:
         super().__init__(database, look)
         self._evaluator = Evaluator(self)
-        # The keys of subqueries of the statement that runs; None of one that has no key.
+        # The keys of the running statement's subqueries; None for a subquery without a key.
         self.keys: dict[int, tuple[list[Equality], set[Any]] | None] = {}
 
     def query_rows(self, query: Select, outer: Scope | None = None) -> list[list[Any]]:
@@ -176,7 +176,7 @@ class Queries(SessionBase):
         except SqlError as error:
             if error.number != 207:
                 raise
-            # A condition is about the row around it.
+            # A condition is about the row of the outer query.
             return None
         return equalities, {self._evaluator.key(inner, scope) for scope in scopes}
 
@@ -237,7 +237,7 @@ class Queries(SessionBase):
 
     def _joined(self, sources: list[Source], before: Scope, where: Node | None) -> Iterator[Scope]:
         source, rest = sources[0], sources[1:]
-        # Views of the catalog that are joined are all about the object that is asked for.
+        # All joined views of the catalog describe the requested object.
         is_system = (source.name.schema or "").lower() == "sys"
         known = where if is_system or len(sources) == 1 else None
         columns, found = self._source_rows(source, known)
@@ -324,7 +324,7 @@ class Queries(SessionBase):
             yield row
 
     def _sought(self, table: Table, where: Node | None) -> tuple[int | None, Any]:
-        """Return the key that a condition asks for: other rows of the index are not looked at."""
+        """Return the key that a condition asks for; only its rows are looked at."""
         if where is None:
             return None, None
         if where[0] == "and":

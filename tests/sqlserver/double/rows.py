@@ -262,7 +262,7 @@ class Rows(Queries):
         """Return the row of a table with each of the rows that it is joined with."""
         assert own is not None
         assert len(others) == 1
-        # `ON` is about both, whichever comes first.
+        # `ON` compares both, whichever comes first.
         on = own.on or others[0].on
         joined = Source(others[0].name, others[0].alias, others[0].hints, None, on)
         for found in self._joined([joined], scope, None):

@@ -30,7 +30,7 @@ def conditions(where: Node | None) -> Iterator[Node]:
 
 
 def equality(node: Node, alias: str) -> Equality | None:
-    """Return the equality that a condition is, if it is one with a column of another alias."""
+    """Return a condition as an equality, if it compares with a column of another alias."""
     if node[:2] == ("compare", "=") and node[2][0] == node[3][0] == "column":
         inner, outer = node[2], node[3]
         if inner[1] == alias and outer[1] not in (None, alias):

@@ -172,9 +172,10 @@ class Database:
         self.objects: dict[tuple[str, str], Table | View] = {}
         self.reads_snapshots = False
         self.allows_snapshots = False
-        # Pages that each row takes at least, as the catalog tells: tables of tests are small.
+        # The catalog reports at least this many pages for each row, because tables of tests are
+        # small.
         self.pages_of_a_row = 0
-        # How many rows the catalog counts for each row: those of tests are few.
+        # The catalog counts each row this many times, because tests have few rows.
         self.counted_rows_of_a_row = 1
         # Rows of a full rowgroup, and the fewest rows of a batch that are compressed; why builds of
         # columnstores end their last rowgroups, if it is not that no rows are left; whether the

@@ -1,4 +1,4 @@
-"""SWITCH and TRUNCATE of partitions: which rows move, and why they may not."""
+"""SWITCH and TRUNCATE of partitions: which rows move, and which rules forbid it."""
 
 from __future__ import annotations
 
