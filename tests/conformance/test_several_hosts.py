@@ -1,7 +1,7 @@
 """Several processes load one run: together they load the same rows as one process.
 
 `inrush run --shares N` holds the run, and `inrush join` loads one share of it, as on another host.
-Here all of them are on one machine; what they have in common is a folder and the files alone.
+Here all processes are on one machine, but they share only a folder and the files.
 """
 
 from __future__ import annotations
@@ -264,7 +264,7 @@ def _discarded(hosts: Hosts, late: Running) -> str:
 def test_a_late_process_commits_nothing(
     hosts: Hosts, end: Callable[[Hosts, Running], str], point: str
 ) -> None:
-    """A process that was suspended while the run continued without it."""
+    """A process was suspended, and the run continued without it: its later COMMIT fails."""
     with hosts.begin() as held:
         words = ("join", hosts.package, hosts.plan, "--share=1", "--streams=1")
         with hosts.inrush.stopped_by(f"stop:{point}", *words) as late:
@@ -362,7 +362,7 @@ def test_another_plan_is_refused(hosts: Hosts) -> None:
         written = hosts.plan.read_text()
         version = json.loads(written)["inrush_version"]
         for form in (0, 2):
-            # An older and a newer one, of which nothing else is known.
+            # An older and a newer form of the plan; nothing else is known of them.
             hosts.plan.write_text(json.dumps({"plan_version": form, "inrush_version": "0.0.7"}))
             hosts.join(1).expect(USAGE, f"is a plan in form {form}", "reads form 1", "Inrush 0.0.7")
         hosts.plan.write_text(written)
@@ -374,7 +374,7 @@ def test_another_plan_is_refused(hosts: Hosts) -> None:
 
         hosts.join(3).expect(USAGE, "there is no share 3", "the shares 1 to 2")
         other = hosts.write("other.toml", rows_max=99)
-        hosts.join(1, package=other).expect(USAGE, "makes another plan", "the package")
+        hosts.join(1, package=other).expect(USAGE, "plan of the package differs", "the package")
         copy = hosts.inrush.write("plan.json", written)
         moved = hosts.inrush("join", hosts.package, copy, "--share=1")
         moved.expect(USAGE, "is not in that run's folder")
@@ -384,9 +384,9 @@ def test_another_plan_is_refused(hosts: Hosts) -> None:
         part = hosts.inrush.folder / "part.3.csv"
         text = part.read_text()
         part.write_text(text + "1,more\n")
-        hosts.join(1).expect(USAGE, "makes another plan", "part.3.csv")
+        hosts.join(1).expect(USAGE, "plan of the package differs", "part.3.csv")
         part.unlink()
-        hosts.join(1).expect(USAGE, "makes another plan", "5 units here, but 6 there")
+        hosts.join(1).expect(USAGE, "plan of the package differs", "5 units here, but 6 there")
         part.write_text(text)
         assert not hosts.place.tables()
         held.process.kill()

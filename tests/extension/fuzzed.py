@@ -168,9 +168,9 @@ class FuzzedLoad:
     def without(self, error: Reply) -> FuzzedLoad | None:
         """Return the load without the bytes or the constraint that caused the error.
 
-        One refused field would hide all fields that follow it, so the rest is tried again: rows
-        without what follows them, if that is not a row; NULL for a field whose value was refused; a
-        table without NOT NULL. None if nothing is left to try.
+        One refused field would hide all fields that follow it, so the rest is tried again: only the
+        rows, if something else follows them; NULL for a field whose value was refused; a table
+        without NOT NULL. None if nothing is left to try.
         """
         rows = self.rows()
         sound = self.with_rows(rows)

@@ -106,7 +106,7 @@ class RawSession:
         self._socket.close()
 
     def cancel(self) -> None:
-        """Ask the server to cancel what this session does; the answer is only that it was read."""
+        """Ask the server to cancel this session's statement; the answer only says that it was read."""
         with self._connected() as other:
             other.sendall(struct.pack(">ii", 8 + len(self._key), CANCEL) + self._key)
             with contextlib.suppress(ConnectionResetError):

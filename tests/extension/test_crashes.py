@@ -21,7 +21,7 @@ from harness.servers import Database, Server
 WAYS = {"tuples": "require", "pages": "pages", "executor": "require"}
 COLUMNS = ["id int not null", "amount numeric(15,2)", "note text"]
 ROWS = 3_000
-# The extension goes its way "executor" into a table that has partitions.
+# The extension uses its way "executor" for a table that has partitions.
 PARTITIONED = (
     "CREATE TABLE t (id int NOT NULL, amount numeric(15,2), note text) PARTITION BY RANGE (id);"
     f"CREATE TABLE t_old PARTITION OF t FOR VALUES FROM (0) TO ({ROWS // 2});"

@@ -50,7 +50,7 @@ def load(chosen: Round, inrush: Inrush) -> Loaded:
     for group in chosen.groups:
         write_file(group, inrush)
     for group in chosen.groups:
-        # One refused column refuses its package, and a start without a server is cheap.
+        # A package for each group, because one refused column makes its whole package fail.
         text = package({"url": "values.duckdb"}, flow_of(group), name=table(group))
         outcome = inrush("run", inrush.write("package.toml", text))
         if outcome.status in (CLEAN, LOADED_WITH_REJECTS):

@@ -24,7 +24,7 @@ impl<N> Float<N> {
 pub(super) trait Native: Copy + Default + FromStr + PartialEq {
     /// Its name in SQL and its limits.
     const RANGE: &'static str;
-    /// Neither an infinity nor `NaN`.
+    /// True if it is neither an infinity nor `NaN`.
     fn is_finite(self) -> bool;
     /// Zero of either sign.
     fn is_zero(self) -> bool;

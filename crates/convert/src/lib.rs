@@ -9,8 +9,8 @@
 //! byte is set aside. Then one loop per column type runs a [`kernel`]: a quick path for the shape that nearly all
 //! values have, and then an exact path that accepts every legal form and words the error. The quick path never accepts
 //! a value that the exact one rejects; tests compare them. Text is not copied: its array has views into the chunk.
-//! [`simd`] does the same work with the vector instructions of the machine; its results, including faults, equal those
-//! of the portable code.
+//! [`simd`] does the same work with the vector instructions of the machine; its results, including faults, equal the
+//! results of the portable code.
 //!
 //! A column with policies ([`policies`]) is gathered differently, one field after the other. A column that takes no
 //! field ([`provenance`]) is made from facts about its rows.

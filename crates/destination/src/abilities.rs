@@ -1,8 +1,8 @@
 //! The abilities of a destination. The plan refuses a package that needs one which the destination lacks, and lists the
 //! promises that it does not make.
 //!
-//! The macro below has the one table: each ability with its name, the setting that asks for it, what a destination with
-//! it can do, and the fix. The text of a refusal is built from this table, and so is the table in
+//! The macro below has the table of all abilities: each with its name, the setting that asks for it, what a destination
+//! with it can do, and the fix. The text of a refusal is built from this table, and so is the table in
 //! docs/specs/destination.md.
 
 use std::collections::BTreeSet;
@@ -60,7 +60,7 @@ pub enum PublishedTogether {
 /// Memory that a destination's library uses in this process.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum OwnMemory {
-    /// None that is not counted elsewhere.
+    /// No memory that is not counted elsewhere.
     None,
     /// Unknown: a foreign driver may use any amount.
     Unknown,

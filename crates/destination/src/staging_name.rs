@@ -10,8 +10,8 @@ use crate::target::TargetPlan;
 /// The beginning of the names.
 pub const PREFIX: &str = "inrush_staging_";
 
-/// The name of a target's staging table in the run with this number. Another run, another shape of the rows or other
-/// bounds have another table.
+/// The name of a target's staging table in the run with this number. The table differs if the run, the shape of the
+/// rows or the bounds differ.
 pub fn of_run(run_key: &RunKey, run_id: RunId, plan: &TargetPlan) -> String {
     let run_id = run_id.to_string();
     let mut described = vec![run_key.as_str(), &run_id, &plan.name.sql, &plan.shape];

@@ -21,7 +21,7 @@ use crate::server_user::OsAccount;
 use crate::settings::{self, ServerPaths, Setting};
 use crate::single_user::{self, Tools};
 
-/// The port names the socket's file; the folder is private, so it may be the usual one.
+/// The usual port. It is part of the socket's name, and the socket's folder is private, so no other server has it.
 const PORT: u16 = 5432;
 
 /// A running server. Dropping it stops it; [`EmbeddedServer::stop`] also says how that went.

@@ -34,7 +34,7 @@ pub(crate) const WAIT_LIMITS: WaitLimits = WaitLimits {
     dying: Duration::from_secs(120),
 };
 
-/// Takes the lock when no server runs on the folder. One that is stopping is waited for.
+/// Takes the lock when no server runs on the folder. A server that is stopping is waited for.
 pub(crate) fn wait_until_free(
     path: &Path,
     lock: &File,

@@ -373,7 +373,7 @@ on_each_version! {
         EmbeddedServer::start(options.clone()).unwrap().stop().unwrap();
         assert!(!home.join("partial").exists());
 
-        // One that others may have written to is not run.
+        // An installation that others may have written to is not run.
         std::fs::set_permissions(&home, PermissionsExt::from_mode(0o777)).unwrap();
         assert_says(&refused(options.clone()), &["inrush-postgresql-", "its mode is 777"]);
         std::fs::set_permissions(&home, PermissionsExt::from_mode(0o755)).unwrap();

@@ -82,7 +82,7 @@ pub enum PackageFaultKind {
         /// The text to write instead.
         mend: Option<String>,
     },
-    /// A word that is none of the setting's.
+    /// A word that the setting does not have.
     #[error("`{setting}` cannot be `{word}`")]
     UnknownWord {
         /// The setting.

@@ -77,8 +77,8 @@ impl PackageOrigin {
         }
     }
 
-    /// The same places for flows that were made of outputs: for each flow now, the index of the flow that it was made of, and of
-    /// its output.
+    /// The same places after outputs became flows. `flows` has, for each new flow, the index of the original flow and
+    /// of its output.
     pub(super) fn with_outputs(&self, flows: &[(usize, Option<usize>)]) -> PackageOrigin {
         if flows.iter().all(|(_, output)| output.is_none()) {
             return self.clone();

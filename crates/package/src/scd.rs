@@ -31,13 +31,13 @@ pub struct Scd {
 /// The columns of [`Scd`], unquoted.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ScdColumns {
-    /// Those whose change makes a new version; `None`: all that are not in the key.
+    /// The columns whose change makes a new version; `None`: all columns that are not in the key.
     pub track: Option<Vec<String>>,
     /// The start of a version.
     pub valid_from: String,
     /// The end of a version.
     pub valid_to: String,
-    /// True in the current version alone.
+    /// The boolean column that is true in the current version only.
     pub current: Option<String>,
 }
 

@@ -1,10 +1,11 @@
 //! The binary form of a type, as a text that is the same for two types if their values have the same bytes.
 //!
-//! The server sends and takes each value of COPY in binary form. For most types the bytes mean the same to every server:
-//! ranges, bit strings, network addresses. Those of arrays and composites also have the OIDs of their elements and
-//! attributes, which differ from database to database for types that users have made: a [shape](NativeShape) says where, and
-//! they are replaced. The bytes of other types are an OID that names an object of the database (`regclass`), or depend on a
-//! setting (`money`) or the server's version (`interval`). The text tells all of these apart.
+//! The server sends and takes each value of COPY in binary form. For most types the bytes mean the same to every
+//! server: ranges, bit strings, network addresses. The bytes of arrays and composites also have the OIDs of their
+//! elements and attributes, which differ from database to database for types that users have made: a
+//! [shape](NativeShape) says where, and they are replaced. The bytes of other types are an OID that names an object of
+//! the database (`regclass`), or depend on a setting (`money`) or the server's version (`interval`). The text differs
+//! in all of these cases.
 
 use std::collections::BTreeMap;
 

@@ -17,7 +17,7 @@ pub enum AuthMethod {
     Scram,
     /// A token of OAuth.
     Oauth,
-    /// One that no server sends any more.
+    /// A method that no server uses any more.
     Obsolete,
 }
 

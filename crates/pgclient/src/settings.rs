@@ -87,7 +87,7 @@ const REFUSED: &[(&str, &str)] = &[
 #[derive(Default)]
 pub struct UrlSettings {
     values: BTreeMap<String, String>,
-    /// Names of those that the environment gave.
+    /// The names of settings that come from the environment.
     of_environment: BTreeSet<String>,
 }
 

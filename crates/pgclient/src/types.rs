@@ -136,7 +136,7 @@ pub async fn resolve(
     })
 }
 
-/// An array of what is checked here; one of other types is as they are.
+/// The type of an array, from that of its elements.
 fn array(element: ColumnType) -> ColumnType {
     let element = match element {
         ColumnType::Opaque => return ColumnType::Opaque,

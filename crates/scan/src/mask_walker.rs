@@ -77,7 +77,7 @@ pub(crate) enum Form {
     Plain,
     /// Quotes, doubled inside of quotes.
     DoubledQuotes,
-    /// Quotes, with an escape byte inside of them or none at all.
+    /// Quotes. Inside of quotes an escape byte works, or nothing is escaped.
     Quotes { quote: u8 },
     /// No quotes, but an escape byte.
     Escapes,

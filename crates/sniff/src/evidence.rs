@@ -37,7 +37,7 @@ pub(super) struct Evidence {
     pub comments: u64,
     /// The first comment line.
     pub first_comment: Option<FilePlace>,
-    /// Records before the first good one of a file.
+    /// Records before the first good record of a file.
     pub title_records: u64,
     /// The texts of the title lines of the first file.
     pub titles: Vec<String>,

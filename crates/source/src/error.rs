@@ -144,7 +144,7 @@ pub enum SourceError {
         /// The path.
         path: PathBuf,
     },
-    /// Ranges that were loaded are not those of the file.
+    /// The ranges that were loaded do not match the file.
     #[error("{}: bytes {} to {} were loaded by an earlier run, but the file is cut at other places \
         now, because settings have changed: load it again with --again", path.display(), range.start, range.end)]
     RangesDiffer {

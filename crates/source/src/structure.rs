@@ -48,7 +48,7 @@ pub struct TableIndex {
 pub struct NeededObject {
     /// Its kind, as PostgreSQL's `pg_identify_object` calls it: `operator class`.
     pub kind: String,
-    /// Its identity, likewise: `public.gin_trgm_ops USING gin`.
+    /// Its identity, from the same function: `public.gin_trgm_ops USING gin`.
     pub identity: String,
     /// The extension that it belongs to.
     pub extension: Option<String>,

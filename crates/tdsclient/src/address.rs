@@ -80,7 +80,7 @@ pub enum Encryption {
 pub enum Trust {
     /// The certificate authorities of this machine.
     System,
-    /// Those in a file (PEM).
+    /// The authorities in a file (PEM).
     File(PathBuf),
     /// Any certificate: an attacker on the way can read everything.
     Anybody,

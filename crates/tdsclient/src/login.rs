@@ -75,7 +75,7 @@ impl Login<'_> {
         }
         // A client's address, which nothing reads.
         fixed.extend_from_slice(&[0; 6]);
-        // SSPI, a database file to attach, a new password: none.
+        // There is no SSPI, no database file to attach, and no new password.
         for _ in 0..3 {
             place(&mut fixed, &[], 0);
         }

@@ -10,12 +10,12 @@ use crate::tokens::{self, Message, token};
 /// The longest row. Servers send longer values only of types `(max)`, and a peer that never ends a row must not fill the memory.
 const ROW_BYTES_MAX: usize = 256 << 20;
 
-/// What cannot be read of an answer.
+/// The reason why an answer cannot be read.
 #[derive(Debug)]
 pub(crate) enum Fault {
-    /// The description of the columns: of a type that is not read, for example.
+    /// The description of the columns cannot be read: a type is not supported, for example.
     Columns(MetadataError),
-    /// Anything else, in words.
+    /// Any other reason, in words.
     Garbage(String),
 }
 

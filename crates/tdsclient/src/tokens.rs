@@ -85,7 +85,7 @@ pub(crate) fn read(bytes: &[u8]) -> Result<Message, String> {
         let token = reader.byte()?;
         match token {
             token::COLUMNS => {
-                // No description: the one before is meant, or there is none.
+                // There is no description here: the previous one applies, if there was one.
                 if reader.rest().starts_with(&[0xff, 0xff]) {
                     reader.skip(2)?;
                     continue;

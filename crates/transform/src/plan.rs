@@ -42,7 +42,7 @@ pub struct Planned {
     pub first: usize,
     /// The columns of the flow before the first step.
     pub columns: Vec<InputColumn>,
-    /// Indexes of those that are handed to DuckDB, ascending.
+    /// The indexes of the columns that are passed to DuckDB, ascending.
     pub travelling: Vec<usize>,
     /// The derived columns, in the order of their steps.
     pub derived: Vec<InputColumn>,
@@ -96,7 +96,7 @@ pub struct PlannedOutput {
 }
 
 impl PlannedOutput {
-    /// The condition of the output whose rows are kept, with those before it that are false.
+    /// The condition of the output whose rows are kept, and the conditions before it, which must be false.
     pub fn text(&self) -> String {
         let OutputSpec {
             conditions,
@@ -358,7 +358,7 @@ impl<'a> Steps<'a> {
         }
     }
 
-    /// A derived column, and the indexes of the columns that it uses. `made` are the earlier ones of the same step.
+    /// A derived column, and the indexes of the columns that it uses. `made` has the earlier columns of the same step.
     fn derive(
         &self,
         one: &Derivation,

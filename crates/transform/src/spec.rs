@@ -37,13 +37,13 @@ pub enum StepSpec {
 /// The outputs of a flow, and the one whose rows are kept.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OutputSpec {
-    /// Their conditions, at most 63; `None` takes all rows.
+    /// The conditions of the outputs, at most 63; `None` takes all rows.
     pub conditions: Vec<Option<String>>,
-    /// The index of the one whose rows are kept.
+    /// The index of the output whose rows are kept.
     pub kept: usize,
     /// Its target, for people.
     pub target: String,
-    /// A row goes to each output whose condition is true; else to the first of them.
+    /// A row goes to every output whose condition is true; if this is false, only to the first of these outputs.
     pub each: bool,
     /// True if rows that no output takes are rejected; otherwise they are filtered.
     pub rejects: bool,

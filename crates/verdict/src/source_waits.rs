@@ -1,10 +1,11 @@
 //! Divides a stream's waits for the rows of a source database by their cause.
 //!
-//! The arithmetic is that of `waits`, the other way round: here the backend sends, and the stream receives. If both wait for
-//! each other, the network between them holds the rows. By chance some pairs of samples show both waiting although they
-//! never waited at the same time, so the same bounds hold: both wait for at least C - A seconds, and for at most the smaller
-//! of W and C, where W are the seconds that the stream reads, A those that it does something else, and C those that the
-//! backend waits for us. A part of the reading is the loader's own work: it takes over bytes that have arrived.
+//! The arithmetic is that of `waits`, the other way round: here the backend sends, and the stream receives. If both
+//! wait for each other, the network between them holds the rows. By chance some pairs of samples show both waiting
+//! although they never waited at the same time, so the same bounds hold: both wait for at least C - A seconds, and for
+//! at most the smaller of W and C, where W is the time in which the stream reads, A the time in which it does something
+//! else, and C the time for which the backend waits for us. A part of the reading is the loader's own work: it takes
+//! over bytes that have arrived.
 
 use crate::backend_time::{BackendTime, Process, awake_s, share_of_workers};
 use crate::measurements::{BackendState, Measurements, Phase, StreamSeries};

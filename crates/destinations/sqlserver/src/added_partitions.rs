@@ -5,8 +5,9 @@
 //! transaction in which the run begins is committed. It comes before the staging table is made, which has the same function
 //! (https://learn.microsoft.com/sql/t-sql/statements/alter-partition-function-transact-sql).
 //!
-//! Bounds of a package are the first values of partitions, as RANGE RIGHT has them. With RANGE LEFT a bound is the last value of a
-//! partition: the largest value before that of the package ([`last_before`]). Texts have none, so only RANGE RIGHT takes them.
+//! Bounds of a package are the first values of partitions, as RANGE RIGHT has them. With RANGE LEFT a bound is the last
+//! value of a partition: the largest value before that of the package ([`last_before`]). A text has no largest text
+//! before it, so only RANGE RIGHT accepts bounds of texts.
 
 use inrush_destination::{Error, Result, TargetColumn, TargetPlan};
 use inrush_rows::column_type::ColumnType;

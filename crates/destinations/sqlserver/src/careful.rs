@@ -294,7 +294,7 @@ impl TrialRows<'_> {
         }
     }
 
-    /// Finds the rows whose key another row has: one of the target, of a unit staged before, or of the batch.
+    /// Finds the rows whose key another row has, in the target, in a unit that was staged before, or in the batch.
     /// Rows are merged by the key if `is_of_merge`.
     fn of_key(
         &self,

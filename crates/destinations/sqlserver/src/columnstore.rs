@@ -127,7 +127,7 @@ impl RowGroups {
         self.state == "OPEN" || self.state == "CLOSED"
     }
 
-    /// Why the build closed them before they were full, and the fix. The last ones of a build are no hazard.
+    /// Why the build closed them before they were full, and the fix. The last rowgroups of a build are no hazard.
     fn hint_if_cut(&self) -> Option<String> {
         let fix = match self.trim_reason.as_str() {
             "MEMORY_LIMITATION" => {

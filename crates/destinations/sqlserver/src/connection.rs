@@ -31,12 +31,12 @@ pub mod number {
     pub const NO_RIGHTS: [i32; 5] = [229, 230, 262, 297, 1088];
 }
 
-/// What a session is for: how long it waits for locks.
+/// The purpose of a session, which decides how long it waits for locks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Purpose {
     /// Planning, status, cleanup.
     Planning,
-    /// A run, or a stream of it.
+    /// The control of a run, or one of its streams.
     Run,
 }
 

@@ -293,7 +293,7 @@ fn grows_at_once(session: &mut SqlSession) -> Result<bool> {
     )?;
     let is_of_engine = |row: &&Vec<Option<String>>| {
         let name = row.first().and_then(Option::as_deref);
-        // Others are the agent, full-text search and the launchpad.
+        // Other services are the agent, full-text search and the launchpad.
         name.is_some_and(|name| name.starts_with("SQL Server ("))
     };
     let engine = rows.iter().find(is_of_engine);

@@ -14,7 +14,7 @@ const OF_LOAD: [&str; 4] = ["columnstore", "filegroups", "switch", "table_lock"]
 /// All options.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// Those of the session.
+    /// The options of the session.
     pub session: SessionOptions,
     /// Bulk loads take the lock of the whole staging table, which bulk loads into the same heap share: extents are
     /// allocated at once, and the log is minimal where the database's recovery model allows it.

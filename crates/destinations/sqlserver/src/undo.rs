@@ -1,7 +1,7 @@
 //! Undoes a run, in one transaction: tables that it made go, tables and partitions that it filled are empty again, and rows that it
 //! replaced and kept are put back.
 //!
-//! The rows of a run are those of its partitions, if these had none before; otherwise those of the whole table
+//! If the partitions that a run filled had no rows before, only they are undone; otherwise the whole table is
 //! ([`UndoCheck`]). Each target is locked before it is checked, until the transaction ends.
 
 use inrush_destination::changes::{UndoCheck, What, change_of, not_switched};

@@ -18,7 +18,7 @@ pub fn is_wished(fault: Option<&Fault>) -> bool {
     .any(|point| fault::is_for(fault, point))
 }
 
-/// The batches that are sent instead of this batch, if the fault asks for damage; otherwise `None`.
+/// The batches to send in place of this batch, if the fault asks for damage; otherwise `None`.
 pub fn harmed(fault: Option<&Fault>, batch: &RecordBatch) -> Option<Vec<RecordBatch>> {
     if fault.is_none() || batch.num_rows() < 2 {
         return None;

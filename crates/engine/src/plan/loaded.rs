@@ -49,9 +49,9 @@ impl WantedFiles<'_> {
 /// The part of a plan's files that earlier runs have loaded in their present state.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Loaded {
-    /// All of them. The newest of the runs.
+    /// All files; the newest of the runs.
     All(RunId),
-    /// Those of these flows, by their indices. All others are to be loaded.
+    /// All files of these flows, by the flows' indices. The files of the other flows are to be loaded.
     Flows(Vec<usize>),
 }
 
@@ -85,9 +85,9 @@ struct FoundFile {
     loaded_by: Option<RunId>,
     /// The last run seen that has loaded the file, and whether it has loaded all of it as it is now.
     seen_last: Option<(RunId, bool)>,
-    /// The newest run that has loaded it as a table in another state, and whose rows of it still exist.
+    /// The newest run that has loaded the file, a table, in another state, if its rows still exist.
     loaded_before_by: Option<RunId>,
-    /// It is a table, and its rows differ from those of that run.
+    /// The file is a table, and its rows differ from the rows that this run loaded.
     is_changed: bool,
 }
 

@@ -277,7 +277,8 @@ mod tests {
         Some((found.expect("no error")?, split))
     }
 
-    /// 1,000 bytes of text in 10 rows, of which 800 and 8 are those of 400 stored bytes that were read to their end.
+    /// 1,000 bytes of text in 10 rows. Of these, 800 bytes in 8 rows come from 400 stored bytes that were read to their
+    /// end.
     fn decoded() -> Decoded {
         Decoded {
             work: SampleWork {

@@ -47,7 +47,7 @@ pub use self::result::{
 
 /// For each of the measurements of reading: with one thread and with all, from the cache and from the disk.
 const READ_TIME: Duration = Duration::from_millis(600);
-/// Options of a preflight beside those of a run.
+/// Options of a preflight in addition to those of a run.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct PreflightOptions {
     /// Remove the sample from the page cache before it is read, so that the disk is measured.

@@ -30,7 +30,7 @@ pub(super) fn load_numbers(values: &[i128; 8]) -> (__m512i, __m512i) {
     unsafe { (_mm512_loadu_si512(start), _mm512_loadu_si512(start.add(1))) }
 }
 
-/// Eight slots, two in each vector: of each the three words of the field, and then its length.
+/// Eight slots, two in each vector. A slot is the three words of the field, followed by its length.
 #[inline]
 #[target_feature(enable = "avx512f")]
 pub(super) fn store_slots(vectors: [__m512i; 4], slots: &mut [Slot; 8]) {

@@ -117,7 +117,7 @@ fn what_reads_in_several_ways_is_refused() {
         ("a.csv", "name;town\nAnn;Graz;1\nBob;Linz;2\n"),
         // All columns are text, and nothing is quoted.
         ("a.csv", "name,town\nr1,Ann,Graz\nr2,Bob,Linz\nr3,Cy,Wien\n"),
-        // The same if the first row lacks a field.
+        // The result is the same if the first row lacks a field.
         (
             "a.csv",
             "\"Ann\",\"Graz\"\n\"Bob\",\"Linz\",\"x\"\n\"Cy\",\"Wien\",\"y\"\n",

@@ -133,7 +133,7 @@ pub fn refuse_chosen_rows(
     Ok(())
 }
 
-/// The texts of the plan of a query, each with its key. Those of an operator follow those of its inputs.
+/// The texts of the plan of a query, each with its key. The texts of an operator come after the texts of its inputs.
 pub fn explained(session: &mut Session, from: &str) -> AdbcResult<Vec<(String, String)>> {
     let plan = plan_of(session, from)?;
     let parts = session.rows(&format!(

@@ -88,7 +88,8 @@ impl Session {
         }
     }
 
-    /// Runs a query whose result any connection reads, in the partitions that the driver offers. `None` if it offers none.
+    /// Runs a query whose result any connection reads, in the partitions that the driver offers. `None` if it offers no
+    /// partitions.
     pub fn partitions(&mut self, sql: &str) -> AdbcResult<Option<PartitionedResult>> {
         let Session::Driver(connection) = self else {
             return Ok(None);

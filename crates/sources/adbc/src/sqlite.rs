@@ -1,8 +1,8 @@
 //! Tables, views and queries of SQLite.
 //!
-//! In SQLite a value has a type, and a column only has a declaration that values need not keep. The driver takes the types of the
-//! first rows for those of all. So each column is read as what its declaration means (its affinity), and a row with a value of
-//! another type becomes a reject:
+//! In SQLite a value has a type, and a column only has a declaration that values need not keep. The driver assumes that
+//! all rows have the types of the first rows. So each column is read as what its declaration means (its affinity), and
+//! a row with a value of another type becomes a reject:
 //!
 //! | declaration | values | others |
 //! |---|---|---|

@@ -6,7 +6,7 @@ use inrush_rows::location::Location;
 use inrush_scan::{Dialect, FaultKind, Records, decode_field};
 use inrush_source::SourceError;
 
-/// The names in the first record of `records`. `encoding` is the one that the text was translated from.
+/// The names in the first record of `records`. `encoding` is the encoding that the text was translated from.
 pub(super) fn parse(
     text: &[u8],
     records: &Records,

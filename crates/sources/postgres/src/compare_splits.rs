@@ -30,9 +30,9 @@ const PARTITIONS_MAX: usize = 200;
 /// An order of values on which two servers agree.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum KeyOrder {
-    /// That of the type.
+    /// The order of the type.
     Own,
-    /// That of the bytes of the text.
+    /// The order of the bytes of the text.
     Bytes,
 }
 

@@ -5,7 +5,7 @@ use inrush_pgclient::{BlockingSession, SessionError};
 /// The relations that a statement reads.
 #[derive(Clone, Debug, Default)]
 pub struct ReadRelations {
-    /// Those that the statement and its views name.
+    /// The relations that the statement and its views name.
     oids: Vec<u32>,
     /// One of them is a view.
     pub has_views: bool,

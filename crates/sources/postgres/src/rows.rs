@@ -56,7 +56,7 @@ pub enum RowPlace {
 }
 
 impl RowPlace {
-    /// The number of columns before those of the row.
+    /// The number of columns before the columns of the row.
     pub fn columns(&self) -> usize {
         match self {
             RowPlace::Page | RowPlace::Key(..) => 1,

@@ -60,8 +60,8 @@ pub fn find(
     Ok(structure)
 }
 
-/// The partitions of a table; `None` if it has none. `indexes` are those of partitions alone, by the OID of the partition;
-/// they are moved to it.
+/// The partitions of a table; `None` if it has none. `indexes` are the indexes that only partitions have, by the OID of
+/// the partition; they are moved into the result.
 pub fn partitions_of(
     session: &mut BlockingSession,
     table: &Table,
@@ -270,7 +270,7 @@ impl Catalog<'_> {
     /// What indexes depend on, by their OID.
     fn depends(&mut self, chosen: &str) -> Result<BTreeMap<String, Depends>, SourceError> {
         let mut all: BTreeMap<String, Depends> = BTreeMap::new();
-        // Columns of a constraint are those of its index, and others are in expressions.
+        // An index needs its key columns (`indkey`) and the columns of its expressions (`pg_depend`).
         let sql = format!(
             "SELECT DISTINCT i.indexrelid, a.attname \
              FROM pg_catalog.pg_index AS i JOIN pg_catalog.pg_attribute AS a ON a.attrelid = i.indrelid \

@@ -1,5 +1,5 @@
-//! Finds out whether rows can change without a write that the server's snapshot tells: those of another server, and those that
-//! depend on the time. The state of such an input proves nothing.
+//! Finds out whether rows can change without a write that the server's snapshot shows, because they are another
+//! server's rows, or depend on the time. The state of such an input proves nothing.
 
 use std::path::Path;
 

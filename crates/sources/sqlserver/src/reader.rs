@@ -199,7 +199,7 @@ impl Drop for RowReader<'_> {
     }
 }
 
-/// The number of columns before those of the row.
+/// The number of columns before the columns of the row.
 fn places_of(reading: &Reading) -> usize {
     usize::from(reading.split_by.is_some())
 }

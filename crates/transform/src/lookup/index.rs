@@ -161,7 +161,7 @@ mod tests {
     #[test]
     fn keys_of_all_lengths_are_different_keys() {
         let mut index = Index::default();
-        // Also those that differ by zeros at their end alone.
+        // These keys differ only by zeros at their end.
         let keys: Vec<Vec<u8>> = (0..40).map(|length| vec![0; length]).collect();
         for (row, key) in keys.iter().enumerate() {
             assert_eq!(index.enter(key, row as u32), None, "{key:?}");
@@ -170,7 +170,7 @@ mod tests {
         for (row, key) in keys.iter().enumerate() {
             assert_eq!(index.enter(key, 99), Some(&mut (row as u32)), "{key:?}");
         }
-        // More than a block of keys: those that are there, two that are not, and none.
+        // More than a block of keys: keys of the index, two other keys, and an empty one.
         let asked = 10 * KEYS_AT_ONCE;
         let rows = index.rows_of(asked, |at, key| {
             key.clear();

@@ -59,7 +59,8 @@ pub struct Results {
     pub transforms: Option<TransformsResult>,
     /// What the accounts of the record runs say.
     pub published: Vec<PublishedFigures>,
-    /// What the workloads of 2009 and 2016 would take, by the measured costs; empty if the meters measured nothing.
+    /// The time that the workloads of 2009 and 2016 would take, by the measured costs; empty if the meters measured
+    /// nothing.
     pub needs: Vec<RecordNeeds>,
     /// What a reader should know.
     pub notes: Vec<String>,

@@ -88,7 +88,7 @@ impl TrialRows<'_> {
         }
     }
 
-    /// Finds the rows whose key another row has: one of the target, of a unit staged before, or of the batch.
+    /// Finds the rows whose key another row has, in the target, in a unit that was staged before, or in the batch.
     pub fn of_key(&self, key: &UniqueKey) -> Vec<Test> {
         let staging = self.staging;
         let number = sql::identifier(self.number);

@@ -46,7 +46,7 @@ struct State {
 #[derive(Default)]
 struct Known {
     numbers: HashMap<Vec<String>, i64>,
-    /// Those that no transaction is known to have committed, by their numbers.
+    /// The members that no transaction is known to have committed, by their numbers.
     pending: BTreeMap<i64, Vec<String>>,
     /// The next number in SQLite; none if no unit is open.
     next: Option<i64>,

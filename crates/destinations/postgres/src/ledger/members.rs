@@ -1,9 +1,9 @@
 //! The numbers of members that the lookups of a run add to their references.
 //!
-//! A number is reserved in a transaction of its own before a row with it is loaded, so each key has one number for all streams,
-//! hosts and attempts of a run. A number of the sequence stands for that key alone. Its table is made by the first run that
-//! needs it, and is not part of the ledger's version: programs that do not know it ignore it. The switch removes the members of
-//! its run, and so does the end of a run that is given up.
+//! A number is reserved in a transaction of its own before a row with it is loaded, so each key has one number for all
+//! streams, hosts and attempts of a run. No other key gets this number of the sequence. The table of the numbers is
+//! made by the first run that needs it, and is not part of the ledger's version: programs that do not know it ignore
+//! it. The switch removes the members of its run, and so does the end of a run that is given up.
 
 use inrush_rows::ids::RunId;
 
@@ -40,8 +40,9 @@ impl Ledger {
         self.table("inferred_member")
     }
 
-    /// The numbers of members with these keys, which are sorted and different. Keys without a number get the next ones of the
-    /// sequence. A key whose number would be that of another row of the reference gets none, so fewer numbers come back.
+    /// The numbers of members with these keys, which are sorted and different. Keys without a number get the next ones
+    /// of the sequence. A key gets no number if another row of the reference has that number already; then fewer
+    /// numbers are returned.
     pub async fn reserve_members(
         &self,
         session: &Session,

@@ -232,7 +232,7 @@ pub fn lock_timeout(plan: &Plan) -> String {
     format!("SET LOCAL lock_timeout = {}", plan.settings.lock_timeout_ms)
 }
 
-/// The statement that locks the staging tables; `None` if there are none.
+/// The statement that locks the staging tables; `None` if there are no staging tables.
 fn lock_staging(plan: &Plan) -> Option<Shown> {
     let staged = plan.flows.iter().filter(|flow| !flow.is_straight());
     let units: Vec<_> = staged.flat_map(|flow| &flow.units).collect();

@@ -83,8 +83,9 @@ fn messages_of(bytes_max: usize) -> usize {
 }
 
 /// The speed at the end of the measurement. Each mark is the time at which one more transaction of this size was
-/// flushed. The last marks are taken in groups with one of each connection, and the median of their speeds counts: all
-/// of them may take no more than a tenth of a second, and one pause of the disk in it is no speed.
+/// flushed. The last marks are put into groups of as many marks as there are connections, and the median of the groups'
+/// speeds counts. The reason: the last marks may lie within a tenth of a second, and one pause of the disk in it would
+/// change a mean.
 fn speed(marks: &mut [f64], transaction_bytes: usize, connections: usize) -> f64 {
     marks.sort_by(f64::total_cmp);
     let counted = (marks.len() as f64 * COUNTED_SHARE).ceil() as usize;
@@ -175,7 +176,7 @@ mod tests {
 
     #[test]
     fn a_pause_of_the_disk_is_no_speed() {
-        // One each second, and one of them waits for ten.
+        // One transaction is flushed each second, except one that takes ten seconds.
         let mut marks = [1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 16.0, 17.0];
         assert_eq!(speed(&mut marks, 8000, 1), 8000.0);
     }

@@ -114,9 +114,9 @@ async fn set_immediate(
     session.execute(&sql, doing).await
 }
 
-/// The deferrable constraints of a flow's target and of its partitions. Left out are those that need the rows of
-/// `later` flows, and those with the name of one of these, because SQL tells constraints apart by their names and not
-/// by their tables.
+/// The deferrable constraints of a flow's target and of its partitions. Constraints that need the rows of `later` flows
+/// are left out, and so are constraints that share a name with one of them, because SQL distinguishes constraints by
+/// their names and not by their tables.
 async fn names(
     session: &Session,
     plan: &Plan,

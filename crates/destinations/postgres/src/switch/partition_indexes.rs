@@ -16,7 +16,7 @@ struct PartitionIndex {
     kind: IndexKind,
     /// The names of its own columns.
     columns: Vec<String>,
-    /// The names of the partition's constraints, of which none may be that of the index.
+    /// The names of the partition's constraints; the index may not have one of these names.
     constraints: Vec<String>,
 }
 

@@ -228,7 +228,7 @@ fn damage_is_found() {
         ("a.bz2", bzip2(&text)),
         ("a.xz", xz(&text)),
     ] {
-        // Damage in gzip's checksum at the end, in the middle of both, and data after the end.
+        // The checksum at the end of gzip is damaged, then the middle of both files; then data follows the end.
         let mut middle = whole.clone();
         let at = whole.len() / 2;
         middle[at..at + 8].iter_mut().for_each(|byte| *byte ^= 0xff);

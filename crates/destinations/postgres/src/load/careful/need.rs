@@ -15,7 +15,7 @@ pub struct Need {
     has_numbers: bool,
     /// The foreign keys that ATTACH checks for all rows of a partition.
     keys: Vec<ForeignKey>,
-    /// Those that refer to tables which the package itself loads.
+    /// The foreign keys that refer to tables which the package itself loads.
     package_keys: Vec<PackageKey>,
 }
 
