@@ -106,7 +106,7 @@ class RawSession:
         self._socket.close()
 
     def cancel(self) -> None:
-        """Ask the server to cancel this session's statement; the answer only says that it was read."""
+        """Ask the server to cancel the session's statement; the reply says only that it is read."""
         with self._connected() as other:
             other.sendall(struct.pack(">ii", 8 + len(self._key), CANCEL) + self._key)
             with contextlib.suppress(ConnectionResetError):
