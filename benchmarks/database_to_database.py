@@ -225,7 +225,7 @@ class OfPeers(Side):
         return missing_of(self.python, self.needs)
 
     def commands(self, ends: Ends) -> list[Sequence[str | Path]]:
-        """Return one process."""
+        """Return one command."""
         target = ends.target.url if isinstance(ends.target, Database) else str(ends.target)
         script = CLIENTS / self.script
         words = [ends.source.url, target, TABLE, str(self.streams)]
@@ -270,7 +270,7 @@ class Sling(Side):
         return next(found, None)
 
     def commands(self, ends: Ends) -> list[Sequence[str | Path]]:
-        """Return one process."""
+        """Return one command."""
         settings = {
             "SLING_HOME_DIR": str(self.folder / "sling"),
             "SLING_DISABLE_TELEMETRY": "true",

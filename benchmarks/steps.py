@@ -83,7 +83,7 @@ class Side:
         self.folder = folder
         self.inputs = inputs
         self.streams = streams
-        # The Python of the peers.
+        # The Python that has the other tools.
         self.python = python
 
     def missing(self) -> str | None:
@@ -199,7 +199,7 @@ class Psql(ManyTables):
     )
 
     def commands(self, database: Database) -> list[Sequence[str | Path]]:
-        """Return a psql for each stream."""
+        """Return a psql command for each stream."""
         psql = [str(database.server.programs / "psql"), "--no-psqlrc", "--quiet"]
         psql += ["--set=ON_ERROR_STOP=1", "--dbname", database.url]
         commands: list[Sequence[str | Path]] = []
@@ -239,7 +239,7 @@ class DuckDb(ManyTables):
         return missing_of(self.python, ("duckdb", "duckdb-extension-postgres-scanner"))
 
     def commands(self, database: Database) -> list[Sequence[str | Path]]:
-        """Return a Python for each stream."""
+        """Return a Python command for each stream."""
         columns = {
             name: declared.split(" ", 1)[1].removesuffix(" not null")
             for name, declared in zip(names(), ground.LINEITEM, strict=True)

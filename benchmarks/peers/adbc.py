@@ -31,6 +31,6 @@ class Adbc(Peer):
         return None
 
     def commands(self, database: Database, job: Job, streams: int) -> list[Command]:
-        """Return a process for each stream."""
+        """Return a command for each stream."""
         processes = 1 if job.at_once else streams
         return python.commands(self, "adbc_ingest.py", database, job, streams, processes)

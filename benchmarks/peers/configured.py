@@ -53,7 +53,7 @@ class Configured(Peer):
         make_parts(database, job)
 
     def commands(self, database: Database, job: Job, streams: int) -> list[Command]:
-        """Return a shell for each stream."""
+        """Return a shell command for each stream."""
         shell = shutil.which("sh")
         assert shell is not None
         found: list[Command] = []

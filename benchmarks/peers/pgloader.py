@@ -71,7 +71,7 @@ class Pgloader(Peer):
         make_parts(database, job)
 
     def commands(self, database: Database, job: Job, streams: int) -> list[Command]:
-        """Return a pgloader for each stream."""
+        """Return a pgloader command for each stream."""
         program = shutil.which("pgloader")
         assert program is not None
         commands: list[Command] = []

@@ -54,7 +54,7 @@ class Psql(Peer):
         return None
 
     def commands(self, database: Database, job: Job, streams: int) -> list[Command]:
-        """Return a psql for each stream."""
+        """Return a psql command for each stream."""
         shares = job.shares(1 if job.at_once else streams)
         commands: list[Command] = []
         for share in shares:

@@ -34,7 +34,7 @@ def missing_of(python: Path, packages: Sequence[str]) -> str | None:
 def commands(
     peer: Peer, script: str, database: Database, job: Job, streams: int, processes: int
 ) -> list[Command]:
-    """Return a Python command for each process; a file has its task."""
+    """Return a Python command for each process, each with its task in a file."""
     found: list[Command] = []
     for number, share in enumerate(job.shares(processes)):
         loads = [

@@ -75,7 +75,7 @@ class ServerAlone(Peer):
         return path, least, most
 
     def commands(self, database: Database, job: Job, streams: int) -> list[Command]:
-        """Return a psql for each stream."""
+        """Return a psql command for each stream."""
         commands: list[Command] = []
         for share in job.shares(1 if job.at_once else streams):
             command: list[str | Path] = [

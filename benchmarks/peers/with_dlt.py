@@ -37,5 +37,5 @@ class Dlt(Peer):
         make_parts(database, job)
 
     def commands(self, database: Database, job: Job, streams: int) -> list[Command]:
-        """Return one process."""
+        """Return one command."""
         return python.commands(self, "dlt_pipeline.py", database, job, streams, 1)

@@ -31,6 +31,6 @@ class DuckDb(Peer):
         return "it loads only" if job.analyze else None
 
     def commands(self, database: Database, job: Job, streams: int) -> list[Command]:
-        """Return a process for each stream."""
+        """Return a command for each stream."""
         processes = 1 if job.at_once else streams
         return python.commands(self, "duckdb_postgres.py", database, job, streams, processes)
