@@ -128,7 +128,7 @@ def test_the_published_figures_are_in_the_results(
 def test_what_the_record_runs_would_take_here(
     newest_database: Database, inrush: Inrush, made: Path
 ) -> None:
-    """It follows from measured costs, by the simulation of `inrush preflight --size --within`."""
+    """The need follows from measured costs, by the simulation of `inrush preflight --size`."""
     copied(inrush, made)
     outcome = run(inrush, newest_database.url, "--sweep", "1,2").expect(
         CLEAN, "the record runs would need", "assumed: "

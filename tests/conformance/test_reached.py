@@ -79,7 +79,7 @@ def test_a_package_and_the_command_line_mean_the_same(job: Job) -> None:
 
 @pytest.mark.clause("D-4", "D-5")
 def test_a_plan_changes_nothing(job: Job) -> None:
-    """It also lists missing promises, if the destination declares some."""
+    """The plan also lists missing promises, if the destination declares some."""
     job.inrush("check", job.package).expect(CLEAN, "loaded", "Destination")
     assert job.place.tables() == set()
     job.run().expect(CLEAN)
@@ -112,7 +112,7 @@ def texts_below(folder: Path) -> str:
 def test_a_secret_is_told_to_nobody(
     make_place: MakePlace, inrush: Inrush, tmp_path: Path, by: str, ends: str
 ) -> None:
-    """It comes from the environment. Files need no password, so this is about servers."""
+    """A password from the environment is printed nowhere; only servers need one."""
     kind = PostgreSql18 if by == "own_protocol" else AdbcPostgreSql
     place = make_place(kind, tmp_path)
     assert isinstance(place, PostgreSql)

@@ -256,7 +256,7 @@ def test_keys_in_order_are_held_by_a_check(fast_database: Database, inrush: Inru
 
 
 def test_a_row_that_the_server_refuses(fast_database: Database, inrush: Inrush) -> None:
-    """It becomes a reject as with COPY, which loads its unit again."""
+    """The row becomes a reject, because its unit is loaded again by COPY."""
     fast_database.execute(f"CREATE TABLE t {TABLE}; ALTER TABLE t ADD CHECK (id <> 77)")
     inrush.write("rows.tbl", rows_of(0, 1_000))
     one = flow("t", "rows.tbl", mode="append", rejects={"rows_max": 1})

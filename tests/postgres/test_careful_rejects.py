@@ -110,7 +110,7 @@ def told(inrush: Inrush, event: str) -> bool:
 def test_a_refusal_while_another_stream_is_in_the_middle_of_a_block(
     newest_database: Database, inrush: Inrush
 ) -> None:
-    """Its COPY ends between two messages, so that its session can be used again."""
+    """The COPY of the other stream ends between two messages: its session can be used again."""
     database = newest_database
     database.execute(pauses.HELD_DOMAIN)
     for table in ("loaded", "expected"):

@@ -218,7 +218,7 @@ def test_bounds_as_a_list(newest_database: Database, inrush: Inrush) -> None:
 def test_bounds_of_timestamps_past_64_bits(
     newest_database: Database, inrush: Inrush, routing: bool
 ) -> None:
-    """They sort after all others, although microseconds since 1970 wrap around at them."""
+    """Such bounds sort after all others, although their microseconds since 1970 wrap around."""
     inside = [
         "2024-01-01 00:00:00",
         "294247-01-10 04:00:54.775807",

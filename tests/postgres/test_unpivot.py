@@ -128,7 +128,7 @@ def test_the_share_of_rejects_is_of_the_rows_that_are_made(
 def test_a_column_of_the_target_of_which_rows_are_made(
     inrush: Inrush, newest_database: Database
 ) -> None:
-    """It gets no value, and the plan says so."""
+    """A target's column with the name of an unpivoted one gets no value, and the plan says so."""
     inrush.write("rows.csv", text_of(3))
     one = flow("loaded", "rows.csv", columns=COLUMNS, mode="append") + QUARTERS
     path = inrush.write("package.toml", package(newest_database.url, one))

@@ -199,7 +199,7 @@ def test_a_reject_names_the_number_of_its_row(database: Database, tmp_path: Path
 
 
 def test_bad_input_is_a_sentence(tmp_path: Path) -> None:
-    """What cannot be loaded is refused with a fix, and the program's own error is told."""
+    """Rows that cannot be loaded are refused with a fix; an error of the program is printed."""
     folder = f"parquet:{tmp_path}/out"
     with pytest.raises(TypeError, match="a list has no __arrow_c_stream__"):
         inrush.load([1, 2], to=folder, table="t")  # type: ignore[arg-type]

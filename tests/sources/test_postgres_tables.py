@@ -365,7 +365,7 @@ def test_a_query_and_the_text_of_other_types(
 def test_a_uuid_as_text_keeps_its_dashes(
     database: Database, target: Database, inrush: Inrush
 ) -> None:
-    """It is the text that the server writes."""
+    """The text is the one that the server writes."""
     database.execute("CREATE TABLE t (v uuid); INSERT INTO t VALUES (gen_random_uuid()), (NULL)")
     target.execute("CREATE TABLE t (v text)")
     text = package(database, target, "t", 'table = "t"', mode='"append"')

@@ -281,7 +281,7 @@ def test_too_few_connections_stop_the_run(
 
 
 def test_row_security_stops_the_run(database: Database, target: Database, inrush: Inrush) -> None:
-    """It is reported before anything is read."""
+    """The policy is reported before anything is read."""
     database.execute(FILLED + "; ALTER TABLE t ENABLE ROW LEVEL SECURITY")
     database.execute("DROP ROLE IF EXISTS reader; CREATE ROLE reader LOGIN")
     database.execute("GRANT SELECT ON t TO reader")

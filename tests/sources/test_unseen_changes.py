@@ -67,7 +67,7 @@ READS = {
 def test_a_foreign_table_is_always_read_again(
     far: Database, target: Database, inrush: Inrush, words: str
 ) -> None:
-    """Its new rows are loaded, also behind a view; `stable` declares that there are none."""
+    """New rows of the table are loaded, also behind a view, unless `stable` is declared."""
     rows_of(far).write_text("1,old\n2,old\n")
     inrush.write("copy.toml", package(far, target, "t", words, mode='"replace"'))
     inrush("run", "copy.toml").expect(CLEAN, "the foreign table public.far", "always read again")

@@ -368,7 +368,7 @@ def test_an_interrupt_ends_a_statement_that_waits(load: Load, inrush: Inrush) ->
 
 
 def test_the_variables_of_sqlcmd_complete_a_url(inrush: Inrush) -> None:
-    """What the URL gives comes first, and the password is in no file of the run."""
+    """Parts of the URL come first, and the password is in no file of the run."""
     write_rows(inrush)
     with Double(passwords={"etl": SECRET, "other": SECRET}) as double:
         environment = {

@@ -82,7 +82,7 @@ def test_a_folder_that_cannot_be_written_is_told(tmp_path: Path, inrush: Inrush)
 
 
 def test_a_pipe_is_refused(tmp_path: Path, inrush: Inrush) -> None:
-    """It cannot be read a second time."""
+    """A pipe cannot be read a second time."""
     os.mkfifo(inrush.folder / "pipe.csv")
     place = DuckDb(tmp_path / "results.duckdb")
     words = package(inrush, place, "pipe.csv", memory_bytes_max=1_000)

@@ -1,4 +1,4 @@
-"""Decodes values from PostgreSQL's binary form, which no setting of a session changes."""
+"""Decodes values from PostgreSQL's binary form, which settings of a session do not change."""
 
 from __future__ import annotations
 

@@ -261,7 +261,7 @@ FAMILIES = [
         ),
         version_min=17,
     ),
-    # Values whose place infinity took.
+    # Values that newer versions of PostgreSQL use for infinity.
     Family(
         "finite_interval",
         ("interval",),

@@ -139,7 +139,7 @@ def _timestamp(moment: Moment, column: Column) -> Meaning:
 def offset_at(local: int, zone: str) -> int | None:
     """Return how far a zone's clocks are ahead, in seconds, at a local time that occurs once."""
     # Python's years are 1 to 9999. A zone's rules without an end repeat every 400 years, and before
-    # its first change a zone has its first time.
+    # its first change a zone has its first offset.
     over = max(local - FOUR_CENTURIES * 15, 0)
     local -= -(-over // FOUR_CENTURIES) * FOUR_CENTURIES
     local = max(local, -FOUR_CENTURIES * 4)

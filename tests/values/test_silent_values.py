@@ -278,7 +278,7 @@ def write_documents(inrush: Inrush) -> None:
 
 
 def expect_documents(name: str, found: list[tuple[int, str]]) -> None:
-    """Expect those that the database takes as they were written, and the others as rejects."""
+    """Expect the values that the database stores unchanged, and the others as rejects."""
     documents = list(DOCUMENTS)
     good = [document for document in documents if name not in DOCUMENTS[document]]
     assert [documents[number] for number, _ in found] == good
