@@ -334,7 +334,7 @@ def test_a_reference_that_cannot_get_members_is_refused_at_plan_time(customers: 
     numbers = "AUTOINCREMENT" if isinstance(place, AdbcSqlite) else "sequence"
     for table, said in (
         ("a", "has no unique index on `no` alone"),
-        ("b", "wants values for `city`"),
+        ("b", "needs values for `city`"),
         ("c", numbers),
         ("d", "is not a table of the database"),
     ):

@@ -205,7 +205,7 @@ fn refuse_columns(facts: &TargetFacts, members: &MembersPlan, own: &UniqueKey) -
         true => Ok(()),
         false => Err(unsuitable(
             format!(
-                "a member has only its key and its number, and {sql} wants values for {}, which are NOT NULL without a default",
+                "a member has only its key and its number, but {sql} needs values for {}, which are NOT NULL without a default",
                 listed(required.into_iter())
             ),
             "give these columns defaults, or allow NULL in them",

@@ -60,7 +60,7 @@ impl SwitchMembers<'_> {
                  AND EXISTS (SELECT FROM {table} s WHERE s.{column} = m.number)"
             )
         };
-        self.staged.iter().map(statement).collect()
+        without_loops(self.staged.iter().map(statement))
     }
 
     /// The statement that adds the marked members. It waits for a transaction that adds one of them.
@@ -87,13 +87,13 @@ impl SwitchMembers<'_> {
     pub fn replace(&self, reserved: &str, run: &str) -> Vec<String> {
         let own = self.reference.of_run(run);
         let mut statements = vec![self.reference.find_existing(reserved, run)];
-        let staged = self.staged.iter();
-        statements.extend(staged.map(|StagedNumbers { table, column }| {
+        let statement = |StagedNumbers { table, column }: &StagedNumbers| {
             format!(
                 "UPDATE {table} s SET {column} = m.existing FROM {reserved} m \
                  WHERE {own} AND m.existing IS NOT NULL AND s.{column} = m.number"
             )
-        }));
+        };
+        statements.extend(without_loops(self.staged.iter().map(statement)));
         statements
     }
 
@@ -109,4 +109,12 @@ impl SwitchMembers<'_> {
             identifier(&reference.number)
         )
     }
+}
+
+/// Statements that join reserved members with staged rows, and the setting that they need. The server has no statistics of the
+/// reserved members and takes them for a few, so it would read all staged rows once for each of them.
+fn without_loops(statements: impl Iterator<Item = String>) -> Vec<String> {
+    let setting = |value: &str| std::iter::once(format!("SET LOCAL enable_nestloop = {value}"));
+    let steps = setting("off").chain(statements).chain(setting("DEFAULT"));
+    steps.collect()
 }
