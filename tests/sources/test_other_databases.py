@@ -452,14 +452,15 @@ def test_options_of_the_database_that_is_read(
     loaded.expect(USAGE, "write adbc:sqlite", "--option uri=FILE")
 
 
-def test_an_incremental_load_needs_postgresql(inrush: Inrush, tmp_path: Path) -> None:
-    lake = made_by_duckdb(tmp_path, "CREATE TABLE t (seen TIMESTAMPTZ)")
+def test_an_incremental_load_needs_to_know_the_database(database: Database, inrush: Inrush) -> None:
+    """Nothing says when another database commits its rows."""
+    database.execute("CREATE TABLE t (seen timestamptz); CREATE TABLE u (seen timestamptz)")
+    lake = f'{{ url = "adbc:postgresql", options = {{ uri = "{database.url}" }} }}'
     words = 'table = "t", since = { column = "seen" }'
-    text = package(lake, f"parquet:{tmp_path}/out", "copied", words)
-    inrush.write("since.toml", text.replace("[[flow]]", '[[flow]]\nmode = "append"'))
-    inrush("run", "since.toml").expect(
-        USAGE, "`since` needs a source in PostgreSQL", "write the condition as `where`"
-    )
+    text = package(lake, database.url, "u", words, mode='"append"')
+    inrush.write("since.toml", text)
+    refused = inrush("run", "since.toml")
+    refused.expect(USAGE, "`since` is not available for PostgreSQL", "the condition as `where`")
 
 
 def test_places_that_cannot_be_read(inrush: Inrush, tmp_path: Path) -> None:

@@ -14,6 +14,7 @@ use inrush_sniff::tables::type_name;
 use inrush_source::Source;
 use inrush_source_adbc::{AdbcSource, Column, Databases, Settings, file_of};
 
+use crate::flow_since::{self, Beginning};
 use crate::flow_source::{Paces, STABLE_NOTE, rate_note, rows_of, typed_inputs};
 
 /// The tables and queries of all flows of a run. Each is opened once: all plans of a run see the same rows.
@@ -23,9 +24,13 @@ pub struct FlowDatabases {
     stop: Stop,
     databases: Databases,
     paces: Paces,
-    /// The sources by the names of their flows.
-    opened: Mutex<BTreeMap<String, Arc<AdbcSource>>>,
+    /// The sources by the names of their flows, with the value at which each begins: another run may have moved its mark since
+    /// the last plan.
+    opened: Mutex<BTreeMap<String, OpenedSource>>,
 }
+
+/// A source, and the value at which it begins, if it is read incrementally.
+type OpenedSource = (Option<String>, Arc<AdbcSource>);
 
 impl FlowDatabases {
     /// Tables whose reads end when the run is asked to stop. Drivers are looked for in this folder of Python packages.
@@ -46,21 +51,23 @@ impl FlowDatabases {
         source: &FlowSource,
         connection: &Connection,
     ) -> Result<Arc<AdbcSource>, PlanError> {
+        Ok(self.open_range(asked, source, connection)?.0)
+    }
+
+    /// The source of a flow, and the beginning of its range.
+    fn open_range(
+        &self,
+        asked: &FlowAsked<'_>,
+        source: &FlowSource,
+        connection: &Connection,
+    ) -> Result<(Arc<AdbcSource>, Option<Beginning>), PlanError> {
         let mut opened = self.opened.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(known) = opened.get(asked.name) {
-            return Ok(Arc::clone(known));
+        if source.since.is_none()
+            && let Some((_, known)) = opened.get(asked.name)
+        {
+            return Ok((Arc::clone(known), None));
         }
         refuse_what_needs_postgresql(asked, source)?;
-        let settings = Settings {
-            rows: rows_of(asked.name, source)?,
-            columns: source.columns.clone(),
-            filter: source.filter.clone(),
-            split_by: source.split_by.clone(),
-            split_nulls: source.split_nulls,
-            max_connections: source.max_connections.map(usize::from),
-            pace: self.paces.of(asked.package, &source.connection),
-            is_stable: source.stable,
-        };
         let address = self.address(asked, connection);
         let target = asked.flow.connection.as_ref();
         let target = target.and_then(|name| asked.package.connections.get(name));
@@ -76,12 +83,31 @@ impl FlowDatabases {
             });
         }
         let database = self.databases.open(&address, &self.stop)?;
+        let beginning = flow_since::beginning(asked, source, &database.identity.join(" "))?;
+        let since = beginning.as_ref().map(|beginning| beginning.range.clone());
+        let from = since.as_ref().and_then(|since| since.from.clone());
+        if let Some((before, known)) = opened.get(asked.name)
+            && *before == from
+        {
+            return Ok((Arc::clone(known), beginning));
+        }
+        let settings = Settings {
+            rows: rows_of(asked.name, source)?,
+            columns: source.columns.clone(),
+            filter: source.filter.clone(),
+            split_by: source.split_by.clone(),
+            split_nulls: source.split_nulls,
+            max_connections: source.max_connections.map(usize::from),
+            pace: self.paces.of(asked.package, &source.connection),
+            is_stable: source.stable,
+            since,
+        };
         let source = Arc::new(AdbcSource::open(&database, &settings, &self.stop)?);
         // A reference in the target's file is closed after it was read: its transaction would keep the load from writing.
         if own_file.is_none() {
-            opened.insert(asked.name.to_owned(), Arc::clone(&source));
+            opened.insert(asked.name.to_owned(), (from, Arc::clone(&source)));
         }
-        Ok(source)
+        Ok((source, beginning))
     }
 
     fn address<'a>(&'a self, asked: &FlowAsked<'a>, connection: &'a Connection) -> Address<'a> {
@@ -102,10 +128,18 @@ impl FlowDatabases {
         connection: &Connection,
         notes: &mut Vec<String>,
     ) -> Result<FlowInputs, PlanError> {
-        let opened = self.open(asked, source, connection)?;
+        let (opened, beginning) = self.open_range(asked, source, connection)?;
         notes.extend(reading_notes(&opened, source));
+        let (mut nothing_new, range) = (None, opened.since());
+        if let (Some(beginning), Some(since), Some(found)) = (&beginning, &source.since, range) {
+            notes.extend(flow_since::range_notes(asked, since, beginning, found));
+            nothing_new = flow_since::nothing_new(asked, beginning, found);
+        }
         let columns = opened.source_columns().iter().map(of_new_target).collect();
-        typed_inputs(asked, opened, columns)
+        Ok(FlowInputs {
+            nothing_new,
+            ..typed_inputs(asked, opened, columns)?
+        })
     }
 }
 
@@ -114,9 +148,7 @@ fn refuse_what_needs_postgresql(
     asked: &FlowAsked<'_>,
     source: &FlowSource,
 ) -> Result<(), PlanError> {
-    let (word, hint) = if source.since.is_some() {
-        ("since", "write the condition as `where` of the source")
-    } else if source.indexes {
+    let (word, hint) = if source.indexes {
         ("indexes", "remove it, and create the indexes yourself")
     } else if source.partitions {
         (
@@ -143,13 +175,14 @@ fn reading_notes(opened: &AdbcSource, source: &FlowSource) -> Vec<String> {
     let mut notes = vec![format!("rows are read from {}, {by}", opened.describe())];
     notes.extend(rate_note(opened));
     notes.extend(opened.notes());
-    notes.push(match source.stable {
-        true => STABLE_NOTE.to_owned(),
-        false => {
-            "a resumed run first compares the loaded rows with the source, unless the file is \
-             unchanged; if they differ, it needs --again"
-                .to_owned()
-        }
+    notes.extend(match (&source.since, source.stable) {
+        (Some(_), _) => None,
+        (None, true) => Some(STABLE_NOTE.to_owned()),
+        (None, false) => Some(
+            "a resumed run first compares the loaded rows with the source, unless the file is unchanged; if they differ, it needs \
+             --again"
+                .to_owned(),
+        ),
     });
     notes
 }

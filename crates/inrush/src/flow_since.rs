@@ -5,7 +5,7 @@ use inrush_engine::plan::flow_inputs::FlowAsked;
 use inrush_engine::plan::since::{NothingNew, SinceAsked, SinceMark, SinceStart};
 use inrush_package::{FlowSource, Mode, Since, SinceNulls};
 use inrush_rows::plural::counted;
-use inrush_source_postgres::{BoundBy, FoundRange, Since as Range};
+use inrush_source::{BoundBy, FoundRange, Since as Range};
 
 /// The beginning of a flow's range.
 pub struct Beginning {
@@ -83,7 +83,7 @@ pub fn name_of_read(source: &FlowSource, server: &str) -> String {
 pub fn bound_by(since: &Since) -> BoundBy {
     match &since.lag {
         Some(lag) => BoundBy::Lag(lag.clone()),
-        None => BoundBy::Transactions,
+        None => BoundBy::Committed,
     }
 }
 
@@ -111,10 +111,13 @@ pub fn range_notes(
             counted(found.by_index as u64, "table")
         ));
     }
-    if let Some(held_by) = &found.held_by {
+    if let Some(because) = &found.is_safe_because {
         notes.push(format!(
-            "{name}: later rows must wait for {held_by}; it is the oldest transaction, and may write such rows"
+            "{name}: {because}, if the times are those of the transactions that write them"
         ));
+    }
+    if let Some(held_by) = &found.held_by {
+        notes.push(format!("{name}: later rows must wait for {held_by}"));
     }
     if let Some(lag) = &since.lag {
         notes.push(format!(
@@ -139,12 +142,13 @@ pub fn range_notes(
     });
     notes.push(match found.is_resumed {
         true => format!(
-            "{name}: nothing was written to the server of the source since the stopped run, so its bound stays, and what it has \
-             loaded is kept"
+            "{name}: nothing was written to {} since the stopped run, so its bound stays, and what it has loaded is kept",
+            found.written_to
         ),
         false => format!(
-            "{name}: a run that is stopped keeps what it has loaded, if nothing is written to the server of the source \
-             meanwhile; otherwise it loads its rows again from the same mark, up to a new bound"
+            "{name}: a run that is stopped keeps what it has loaded, if nothing is written to {} meanwhile; otherwise it loads its \
+             rows again from the same mark, up to a new bound",
+            found.written_to
         ),
     });
     notes

@@ -34,14 +34,14 @@ pub fn null_key(input: &Path, column: &str) -> SourceError {
     )
 }
 
-/// The refusal of a query that may give other rows for each range.
-pub fn chosen_rows(input: &Path, what: &str) -> SourceError {
+/// The refusal of a query that may give other rows for each range. `setting` is the one that needs the same rows.
+pub fn chosen_rows(input: &Path, what: &str, setting: &str) -> SourceError {
     input_error(
         input,
         format!(
-            "it has {what}; `split_by` runs it once for each range, and each run could return other rows"
+            "it has {what}; `{setting}` runs it once for each range, and each run could return other rows"
         ),
-        "leave `split_by` out, or write the limit as a condition (WHERE id < ...)",
+        format!("leave `{setting}` out, or write the limit as a condition (WHERE id < ...)"),
     )
 }
 

@@ -207,6 +207,11 @@ impl Database {
         self.secrets.without(message)
     }
 
+    /// True if no program can write to the database while it is open here: DuckDB locks the file that it reads.
+    pub fn keeps_writers_out(&self) -> bool {
+        self.vendor == Vendor::DuckDb && matches!(self.opened, Opened::Driver(_))
+    }
+
     /// A text that differs after the database was written to. It is taken before the rows are looked at.
     pub fn mark(&self) -> String {
         let Some(file) = &self.file else {

@@ -44,17 +44,20 @@ pub struct DuckDbTable {
 }
 
 impl DuckDbTable {
-    /// Looks at a table, a view or a query.
+    /// Looks at a table, a view or a query. `range` is the condition of an incremental load.
     pub fn open(
         session: &mut Session,
         name: &str,
         settings: &Settings,
+        range: Option<&str>,
         refused: Refused<'_>,
     ) -> Result<DuckDbTable, SourceError> {
         let input = Path::new(name);
-        let condition = match &settings.filter {
-            Some(filter) => format!(" WHERE {}", in_parentheses(filter)),
-            None => String::new(),
+        let filter = settings.filter.as_deref().map(in_parentheses);
+        let conditions: Vec<String> = filter.into_iter().chain(range.map(str::to_owned)).collect();
+        let condition = match conditions.is_empty() {
+            true => String::new(),
+            false => format!(" WHERE {}", conditions.join(" AND ")),
         };
         let from_where = |row_id: &str, condition: &str| match &settings.rows {
             Rows::Table { schema, name } => {
@@ -123,7 +126,7 @@ impl DuckDbTable {
         let keys = match &settings.split_by {
             Some(column) => {
                 refuse_unknown_key(input, column, &names)?;
-                refuse_chosen_rows(session, input, &plain, &settings.rows, refused)?;
+                refuse_chosen_rows(session, input, &plain, &settings.rows, "split_by", refused)?;
                 let kind = described.iter().find(|(name, _)| name == column);
                 let asked = KeyAsked {
                     input,
@@ -141,6 +144,10 @@ impl DuckDbTable {
             true => None,
             false => why_changes_unseen(session, &plain, settings, refused)?,
         };
+        if range.is_some() {
+            // Rows that a limit leaves out would be below the next mark, and would never be loaded.
+            refuse_chosen_rows(session, input, &plain, &settings.rows, "since", refused)?;
+        }
         let row_ids = match keys {
             Some(_) => None,
             None => row_ids(session, &settings.rows, &names, &columns),
@@ -269,6 +276,10 @@ fn sql_type(kind: &str) -> Option<String> {
 impl Table for DuckDbTable {
     fn columns(&self) -> &[Column] {
         &self.columns
+    }
+
+    fn all_rows(&self) -> &str {
+        &self.from
     }
 
     fn row_ids(&self) -> Option<RowIds> {

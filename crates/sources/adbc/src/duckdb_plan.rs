@@ -82,12 +82,13 @@ pub fn why_changes_unseen(
 
 /// Refuses rows that may be others when they are asked for again: those of a LIMIT or a sample, and values of functions such as
 /// random(). DuckDB's plan has the operators and the conditions, but only the names of computed columns; so the functions of the
-/// query and of the views that it names are looked at, too.
+/// query and of the views that it names are looked at, too. `setting` is the one that needs the same rows.
 pub fn refuse_chosen_rows(
     session: &mut Session,
     input: &Path,
     from: &str,
     rows: &Rows,
+    setting: &str,
     refused: Refused<'_>,
 ) -> Result<(), SourceError> {
     let doing = "asking for the plan of the query";
@@ -96,10 +97,10 @@ pub fn refuse_chosen_rows(
     for (key, text) in parts {
         let is_operator = |word: &str| key == "name" && text.split('_').any(|own| own == word);
         if is_operator("LIMIT") || is_operator("TOP") {
-            return Err(chosen_rows(input, "a LIMIT"));
+            return Err(chosen_rows(input, "a LIMIT", setting));
         }
         if is_operator("SAMPLE") || key == "Sample Method" {
-            return Err(chosen_rows(input, "a sample"));
+            return Err(chosen_rows(input, "a sample", setting));
         }
         called.push_str(&text.to_lowercase());
         called.push('\n');
@@ -127,7 +128,8 @@ pub fn refuse_chosen_rows(
         let name = function.next().unwrap_or_default().to_lowercase();
         let is_volatile = function.next().as_deref() == Some("VOLATILE");
         if calls(&called, &name) || (is_volatile && calls(&written, &name)) {
-            return Err(chosen_rows(input, &format!("the function {name}()")));
+            let what = format!("the function {name}()");
+            return Err(chosen_rows(input, &what, setting));
         }
     }
     Ok(())

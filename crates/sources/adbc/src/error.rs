@@ -57,7 +57,12 @@ fn fix_of(message: &str) -> (&'static str, bool) {
             "write one SELECT without `;`, and a condition as in SQL",
             true,
         )
-    } else if says(&["no such column", "referenced column", "not found in from"]) {
+    } else if says(&[
+        "no such column",
+        "referenced column",
+        "not found in from",
+        "not have a column named",
+    ]) {
         ("name a column that the table has", true)
     } else if says(&["no such table", "does not exist", "catalog error"]) {
         ("name a table or view that exists, with its schema", false)

@@ -29,7 +29,8 @@
 //! # Changes since an earlier run
 //!
 //! The state of an input is that of its file: inode, size and times, also of the write-ahead log. For a database
-//! without a file it differs each time, so the loaded rows are read again and compared.
+//! without a file it differs each time, so the loaded rows are read again and compared. An incremental load reads another range
+//! each time ([`since`]).
 
 mod arrays;
 mod columns;
@@ -43,6 +44,7 @@ mod pool;
 mod reader;
 mod row_stream;
 mod session;
+mod since;
 mod source;
 mod sqlite;
 mod stopping;
@@ -54,7 +56,7 @@ use inrush_rows::pace::Pace;
 
 pub use columns::Column;
 pub use database::{Database, Databases, file_of};
-pub use inrush_source::Rows;
+pub use inrush_source::{Rows, Since};
 pub use row_stream::RowStream;
 pub use source::AdbcSource;
 
@@ -77,4 +79,6 @@ pub struct Settings {
     pub pace: Arc<Pace>,
     /// The rows are declared not to change between runs.
     pub is_stable: bool,
+    /// Only the rows of a range are read.
+    pub since: Option<Since>,
 }

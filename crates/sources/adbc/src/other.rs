@@ -21,6 +21,7 @@ use crate::{Rows, Settings};
 pub struct OtherTable {
     columns: Vec<Column>,
     statement: String,
+    all_rows: String,
     keys: Option<FoundKeys>,
     partitions: Option<Partitions>,
 }
@@ -81,6 +82,7 @@ impl OtherTable {
             column.check(input)?;
             columns.push(column);
         }
+        let all_rows = from.clone();
         let from = format!("{from} AS {ROWS}");
         let Some(column) = &settings.split_by else {
             let statement = format!("SELECT {list} FROM {from}");
@@ -92,6 +94,7 @@ impl OtherTable {
             return Ok(OtherTable {
                 columns,
                 statement,
+                all_rows,
                 keys: None,
                 partitions,
             });
@@ -102,7 +105,7 @@ impl OtherTable {
             Rows::Table { .. } => "",
         };
         if let Some(word) = unsteady_word(query) {
-            return Err(chosen_rows(input, &format!("the word {word}")));
+            return Err(chosen_rows(input, &format!("the word {word}"), "split_by"));
         }
         let key = key_of(column);
         let of_key = describe(&of_list(&key))?;
@@ -122,6 +125,7 @@ impl OtherTable {
         Ok(OtherTable {
             columns,
             statement: format!("SELECT {key}, {list} FROM {from}"),
+            all_rows,
             keys: Some(keys::find(session, &asked, refused)?),
             partitions: None,
         })
@@ -152,6 +156,10 @@ fn key_of(column: &str) -> String {
 impl Table for OtherTable {
     fn columns(&self) -> &[Column] {
         &self.columns
+    }
+
+    fn all_rows(&self) -> &str {
+        &self.all_rows
     }
 
     fn keys(&self) -> Option<&FoundKeys> {

@@ -8,18 +8,20 @@ use inrush_rows::pace::Pace;
 use inrush_rows::plural::counted;
 use inrush_rows::sql_text::without_semicolon;
 use inrush_source::{
-    DatabaseInput, Input, ReadSettings, Source, SourceColumn, SourceError, SourceSplit,
+    DatabaseInput, FoundRange, Input, ReadSettings, Source, SourceColumn, SourceError, SourceSplit,
     SourceStream, SplitContent, SplitReader, Steps, has_same_hashes, never_the_same,
 };
 
 use crate::columns::{Column, row_bytes};
 use crate::database::{Database, Vendor};
 use crate::duckdb::DuckDbTable;
-use crate::error::input_error;
+use crate::error::{Refused, input_error, unsuitable};
 use crate::keys::FoundKeys;
 use crate::other::OtherTable;
 use crate::pool::{Opening, Pool};
 use crate::reader::RangeReader;
+use crate::session::Session;
+use crate::since;
 use crate::sqlite::{SqliteTable, view_of};
 use crate::stopping::Stopping;
 use crate::table::{Partitions, Table};
@@ -37,6 +39,7 @@ pub struct AdbcSource {
     description: String,
     input: Arc<DatabaseInput>,
     notes: Vec<String>,
+    since: Option<FoundRange>,
     reading: Reading,
 }
 
@@ -83,6 +86,12 @@ impl AdbcSource {
         let mut opening = Opening::default();
         // The connection is the moment.
         let mut sessions_max = 1;
+        let asked = Asked {
+            database,
+            input,
+            mark: &mark,
+        };
+        let mut since = None;
         let table: Box<dyn Table> = match database.vendor {
             Vendor::DuckDb => {
                 sessions_max = settings.max_connections.unwrap_or(CONNECTIONS_MAX);
@@ -94,7 +103,11 @@ impl AdbcSource {
                          the connection limits it"
                     ));
                 }
-                Box::new(DuckDbTable::open(&mut session, &name, &settings, &refused)?)
+                let open = |session: &mut Session, settings: &Settings, range: Option<&str>| {
+                    DuckDbTable::open(session, &name, settings, range, &refused)
+                };
+                since = range_of(&mut session, &settings, &asked, &open, &refused)?;
+                Box::new(open(&mut session, &settings, condition_of(&since))?)
             }
             Vendor::Sqlite => {
                 let doing = "beginning a transaction";
@@ -122,9 +135,23 @@ impl AdbcSource {
                     opening.statements = vec![SQLITE_LOOK.to_owned()];
                     opening.statements.extend(view_of(&settings.rows));
                 }
-                Box::new(SqliteTable::open(&mut session, &name, &settings, &refused)?)
+                let open = |session: &mut Session, settings: &Settings, range: Option<&str>| {
+                    SqliteTable::open(session, &name, settings, range, &refused)
+                };
+                since = range_of(&mut session, &settings, &asked, &open, &refused)?;
+                Box::new(open(&mut session, &settings, condition_of(&since))?)
             }
             Vendor::Other => {
+                if settings.since.is_some() {
+                    return Err(unsuitable(
+                        input,
+                        format!(
+                            "`since` is not available for {}: Inrush does not know its times",
+                            database.described
+                        ),
+                        "write the condition as `where` of the source",
+                    ));
+                }
                 // A driver without transactions reads all the same.
                 let _ = session.begin();
                 if settings.split_by.is_some() {
@@ -156,10 +183,11 @@ impl AdbcSource {
             }
         };
         let row_ids = table.row_ids();
-        let mut mark = match settings.is_stable {
-            true => "stable".to_owned(),
-            false if table.changes_unseen().is_some() => never_the_same(),
-            false => mark,
+        let mut mark = match (&since, settings.is_stable) {
+            (Some(found), _) => found.range.to_mark(),
+            (None, true) => "stable".to_owned(),
+            (None, false) if table.changes_unseen().is_some() => never_the_same(),
+            (None, false) => mark,
         };
         if let Some(why) = table.changes_unseen() {
             notes.push(format!(
@@ -171,6 +199,11 @@ impl AdbcSource {
         identity.push(format!("{:?}", settings.rows));
         identity.extend(settings.columns.iter().cloned());
         identity.extend(settings.filter.clone());
+        if let Some(found) = &since {
+            identity.push(found.condition.clone());
+            // Other rows may be in the same range after a write, so nothing that a stopped run has loaded of it is kept then.
+            identity.extend(found.range.snapshot.clone());
+        }
         if let Some(FoundKeys { ranges, rows }) = table.keys() {
             let bytes = rows.saturating_mul(row_bytes(table.columns()));
             // A range has a byte or more.
@@ -178,7 +211,11 @@ impl AdbcSource {
             notes.push(ranges.note(&name));
             identity.push(format!("split by {}", ranges.column));
             // With other borders, the same range of bytes has other rows.
-            mark = format!("{mark} {}", ranges.digest());
+            match &since {
+                // Its mark is the range alone, which the next run reads.
+                Some(_) => identity.push(ranges.digest()),
+                None => mark = format!("{mark} {}", ranges.digest()),
+            }
         }
         if let Some(partitions) = table.partitions() {
             let bytes = partitions
@@ -214,6 +251,7 @@ impl AdbcSource {
                 },
             }),
             notes,
+            since,
             reading: Reading {
                 pool: Pool::new(session, opening, sessions_max),
                 stopping,
@@ -228,6 +266,11 @@ impl AdbcSource {
     /// Its columns, with what a new target needs to know of them.
     pub fn source_columns(&self) -> &[Column] {
         self.reading.table.columns()
+    }
+
+    /// The range of an incremental load.
+    pub fn since(&self) -> Option<&FoundRange> {
+        self.since.as_ref()
     }
 
     /// True if it is cut by the numbers of its rows.
@@ -282,6 +325,54 @@ impl AdbcSource {
         };
         RangeReader::open(&self.reading, &self.input, range, chunk_bytes)
     }
+}
+
+/// The database that is asked for a range.
+struct Asked<'a> {
+    database: &'a Database,
+    input: &'a Path,
+    /// A text that differs after the database was written to.
+    mark: &'a str,
+}
+
+/// Opens a table with settings and the condition of a range.
+type OpenTable<'a, T> = &'a dyn Fn(&mut Session, &Settings, Option<&str>) -> Result<T, SourceError>;
+
+/// The range of an incremental load. The table is first looked at as a whole, so that its own faults are reported as always.
+fn range_of<T: Table>(
+    session: &mut Session,
+    settings: &Settings,
+    asked: &Asked<'_>,
+    open: OpenTable<'_, T>,
+    refused: Refused<'_>,
+) -> Result<Option<FoundRange>, SourceError> {
+    let Some(since) = &settings.since else {
+        return Ok(None);
+    };
+    let whole = Settings {
+        split_by: None,
+        ..settings.clone()
+    };
+    let table = open(session, &whole, None)?;
+    if let Some(why) = table.changes_unseen() {
+        return Err(unsuitable(
+            asked.input,
+            format!("{why}, so rows may appear later than their values say"),
+            "read the table behind it with `since`, or load all rows without it",
+        ));
+    }
+    let read = since::Read {
+        vendor: asked.database.vendor,
+        from: table.all_rows(),
+        input: asked.input,
+        keeps_writers_out: asked.database.keeps_writers_out(),
+        snapshot: asked.mark,
+    };
+    since::find_range(session, since, &read, refused).map(Some)
+}
+
+fn condition_of(since: &Option<FoundRange>) -> Option<&str> {
+    since.as_ref().map(|found| found.condition.as_str())
 }
 
 /// The number of ranges of a key, or of the driver's partitions, into which a table is cut.

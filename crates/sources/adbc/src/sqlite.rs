@@ -53,6 +53,8 @@ pub struct SqliteTable {
     keys: Option<FoundKeys>,
     /// The table, if all of its rows are read.
     whole: Option<String>,
+    /// What follows FROM, without the name of the rows.
+    all_rows: String,
 }
 
 /// What the values of a column must be.
@@ -130,11 +132,13 @@ impl Kind {
 }
 
 impl SqliteTable {
-    /// Looks at a table, a view or a query. The session has begun the transaction that shows one moment.
+    /// Looks at a table, a view or a query. The session has begun the transaction that shows one moment. `range` is the condition
+    /// of an incremental load.
     pub fn open(
         session: &mut Session,
         name: &str,
         settings: &Settings,
+        range: Option<&str>,
         refused: Refused<'_>,
     ) -> Result<SqliteTable, SourceError> {
         let input = Path::new(name);
@@ -182,8 +186,8 @@ impl SqliteTable {
             });
             kinds.push(kind);
         }
-        let whole = match (&settings.rows, &settings.filter) {
-            (Rows::Table { .. }, None) => Some(from.clone()),
+        let whole = match (&settings.rows, &settings.filter, range) {
+            (Rows::Table { .. }, None, None) => Some(from.clone()),
             _ => None,
         };
         let (from, alone) = match &settings.filter {
@@ -193,6 +197,11 @@ impl SqliteTable {
             ),
             None => (from, None),
         };
+        let from = match range {
+            Some(range) => format!("(SELECT * FROM {from} AS {ROWS} WHERE {range})"),
+            None => from,
+        };
+        let all_rows = from.clone();
         let from = format!("{from} AS {ROWS}");
         let key = settings.split_by.as_deref().map(key_of);
         let statement = statement(&columns, &kinds, &from, key.as_deref());
@@ -206,9 +215,13 @@ impl SqliteTable {
                 .schema(&format!("{alone} LIMIT 0"))
                 .map_err(failed)?;
         }
+        if range.is_some() {
+            // Rows that a limit leaves out would be below the next mark, and would never be loaded.
+            refuse_chosen_rows(session, input, &from, "since", refused)?;
+        }
         let keys = match (&settings.split_by, &key) {
             (Some(column), Some(key)) => {
-                refuse_chosen_rows(session, input, &from, refused)?;
+                refuse_chosen_rows(session, input, &from, "split_by", refused)?;
                 let asked = KeyAsked {
                     input,
                     column,
@@ -227,6 +240,7 @@ impl SqliteTable {
             statement,
             keys,
             whole,
+            all_rows,
         })
     }
 }
@@ -237,7 +251,7 @@ pub fn view_of(rows: &Rows) -> Option<String> {
         return None;
     };
     let select = format!("SELECT {ROWS}.* FROM {} AS {ROWS}", in_parentheses(query));
-    Some(format!("CREATE TEMP VIEW {VIEW} AS {select}"))
+    Some(format!("CREATE TEMP VIEW IF NOT EXISTS {VIEW} AS {select}"))
 }
 
 /// The column of a key in SQL.
@@ -245,11 +259,13 @@ fn key_of(column: &str) -> String {
     format!("{ROWS}.{}", identifier(column))
 }
 
-/// Refuses rows that may be others when they are asked for again: those of a LIMIT, and values of random().
+/// Refuses rows that may be others when they are asked for again: those of a LIMIT, and values of random(). `setting` is the one
+/// that needs the same rows.
 fn refuse_chosen_rows(
     session: &mut Session,
     input: &Path,
     from: &str,
+    setting: &str,
     refused: Refused<'_>,
 ) -> Result<(), SourceError> {
     let doing = "asking for the program of the query";
@@ -263,10 +279,10 @@ fn refuse_chosen_rows(
         );
         // It ends a loop after a number of rows.
         if code == "DecrJumpZero" {
-            return Err(chosen_rows(input, "a LIMIT"));
+            return Err(chosen_rows(input, "a LIMIT", setting));
         }
         if code.ends_with("Function") && text.starts_with("random") {
-            return Err(chosen_rows(input, "the function random()"));
+            return Err(chosen_rows(input, "the function random()", setting));
         }
     }
     Ok(())
@@ -366,6 +382,10 @@ fn sql_type(kind: Kind, declared: &str) -> Option<String> {
 impl Table for SqliteTable {
     fn columns(&self) -> &[Column] {
         &self.columns
+    }
+
+    fn all_rows(&self) -> &str {
+        &self.all_rows
     }
 
     fn keys(&self) -> Option<&FoundKeys> {

@@ -15,6 +15,9 @@ pub trait Table: fmt::Debug + Send + Sync {
     /// The columns that are read.
     fn columns(&self) -> &[Column];
 
+    /// What follows FROM in a question about all of its rows.
+    fn all_rows(&self) -> &str;
+
     /// The numbers of its rows, if it is cut by them.
     fn row_ids(&self) -> Option<RowIds> {
         None

@@ -6,7 +6,9 @@ use std::path::Path;
 use inrush_pgclient::quote::identifier;
 use inrush_pgclient::{BlockingSession, FieldDescription};
 use inrush_rows::sql_text::{alone, in_parentheses, without_semicolon};
-use inrush_source::{KeyRanges, SourceError, TableStructure, choose_columns, never_the_same};
+use inrush_source::{
+    FoundRange, KeyRanges, SourceError, TableStructure, choose_columns, never_the_same,
+};
 
 use crate::columns::{self, Column};
 use crate::database::Found;
@@ -14,7 +16,7 @@ use crate::error::{of_session, unsuitable};
 use crate::explained::Explained;
 use crate::keys::{self, KeyAsked};
 use crate::relations::{self, ColumnFacts, Relation, Table};
-use crate::since::{self, FoundRange};
+use crate::since;
 use crate::snapshot::{CATALOG_NAMES, USER_NAMES};
 use crate::structure::{self, StructureAsked};
 use crate::unseen_changes;

@@ -9,13 +9,13 @@ use inrush_rows::cancel::Stop;
 use inrush_rows::pace::Pace;
 use inrush_rows::plural::counted;
 use inrush_rows::sql_text::without_semicolon;
-use inrush_source::{ReadLimits, SourceError};
+use inrush_source::{BoundBy, ReadLimits, SourceError};
 
 use crate::error::{input_error, of_session, unsuitable};
 use crate::pool::Pool;
 use crate::read_relations::ReadRelations;
 use crate::relations::{self, Table};
-use crate::since::{self, Bound, BoundBy};
+use crate::since::{self, Bound};
 use crate::snapshot::{LockedTable, Snapshot, USER_NAMES, lock_timeout, locked_by, open_keeper};
 use crate::{Rows, Settings};
 

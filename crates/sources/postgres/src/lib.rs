@@ -59,9 +59,8 @@ pub use columns::Column;
 pub use compare::{Comparison, Limits, Side, SplitDifference, compare};
 pub use database::{Database, Wanted};
 pub use inrush_pgclient::DatabaseAddress;
-pub use inrush_source::{ReadLimits, Rows};
+pub use inrush_source::{ReadLimits, Rows, Since};
 pub use listing::{TablePattern, tables_like};
-pub use since::{BoundBy, FoundRange, Since};
 pub use source::PostgresSource;
 pub use structure::StructureAsked;
 

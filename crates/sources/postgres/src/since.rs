@@ -21,7 +21,7 @@ use std::path::Path;
 use inrush_pgclient::BlockingSession;
 use inrush_pgclient::quote::{identifier, literal};
 use inrush_rows::sql_text::in_parentheses;
-use inrush_source::{SinceRange, SourceError};
+use inrush_source::{BoundBy, ColumnOfSince, FoundRange, Since, SourceError};
 
 use crate::error::{input_error, of_session, of_written, unsuitable};
 use crate::explained::Explained;
@@ -35,52 +35,6 @@ const UNSEEN: &str = "interval '1 second'";
 const MICROSECOND_DIGITS: u32 = 6;
 /// The type `timestamptz`.
 const TIMESTAMPTZ_OID: u32 = 1184;
-
-/// The settings of an incremental load.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Since {
-    /// The column.
-    pub column: String,
-    /// The smallest value that is loaded, as a person or an earlier run has written it; `None` to load from the first row.
-    pub from: Option<String>,
-    /// How the bound is found.
-    pub bound_by: BoundBy,
-    /// Rows without a value are not loaded. Without this they are refused.
-    pub skips_nulls: bool,
-    /// The table or query and its server, in words, for the range that the ledger keeps.
-    pub of: String,
-    /// The text of `from`, if the command gave it.
-    pub given: Option<String>,
-    /// The ranges from which a stopped run has loaded rows.
-    pub stopped: Vec<SinceRange>,
-}
-
-/// The range that is loaded, and facts about it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct FoundRange {
-    /// The range.
-    pub range: SinceRange,
-    /// The condition on the rows, as in WHERE.
-    pub condition: String,
-    /// The range has at least one row.
-    pub has_rows: bool,
-    /// The number of tables whose new rows are found by an index: each of them is read by one stream.
-    pub by_index: usize,
-    /// The transaction whose start is the bound, in words.
-    pub held_by: Option<String>,
-    /// It is the range of a stopped run, and nothing was written since, so the rows that that run has loaded can be
-    /// kept.
-    pub is_resumed: bool,
-}
-
-/// How the bound is found.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum BoundBy {
-    /// The server is asked for its transactions.
-    Transactions,
-    /// The longest time from a value to the commit of its row, as an interval in SQL.
-    Lag(String),
-}
 
 /// The bound below which all rows are committed.
 #[derive(Clone, Debug)]
@@ -151,12 +105,12 @@ pub fn find_bound(
     let is_standby = is_standby.as_deref() == Some("t");
     match by {
         BoundBy::Lag(lag) => with_lag(session, lag, is_standby, input),
-        BoundBy::Transactions if is_standby => Err(input_error(
+        BoundBy::Committed if is_standby => Err(input_error(
             input,
             "the server is a standby, which does not know the open transactions of its primary",
             "read from the primary, or set `lag` in `since`, such as lag = \"5 minutes\"",
         )),
-        BoundBy::Transactions => oldest_transaction(session, table, read, input),
+        BoundBy::Committed => oldest_transaction(session, table, read, input),
     }
 }
 
@@ -176,13 +130,7 @@ fn with_lag(
         true => "pg_last_xact_replay_timestamp() IS NOT NULL",
         false => "true",
     };
-    if lag.trim().parse::<f64>().is_ok_and(f64::is_finite) && lag.trim() != "0" {
-        return Err(unsuitable(
-            input,
-            format!("`lag = \"{lag}\"` of `since` has no unit"),
-            format!("write seconds, minutes or hours, such as lag = \"{lag} minutes\""),
-        ));
-    }
+    Since::refuse_bare_number(lag, input)?;
     let lag = format!("{}::interval", literal(lag));
     let sql = format!(
         "SELECT CASE WHEN {lag} >= interval '0' AND {known} THEN {} END",
@@ -242,7 +190,7 @@ fn oldest_transaction(
     let sql = format!(
         "SELECT {}, held.words FROM (VALUES (statement_timestamp() - {UNSEEN})) AS seen (at) \
          LEFT JOIN LATERAL ( \
-           SELECT began, format('session %s of %s (%s), in a transaction since %s', pid, usename, \
+           SELECT began, format('session %s of %s (%s), in a transaction since %s; it is the oldest transaction, and may write such rows', pid, usename, \
                   coalesce(nullif(application_name, ''), backend_type), {}) AS words \
            FROM pg_stat_activity, LATERAL (SELECT coalesce(xact_start, CASE WHEN state = 'active' AND \
                   backend_type = 'client backend' THEN query_start END)) AS span (began) \
@@ -331,12 +279,7 @@ pub fn find_range(
     let describe = format!("SELECT {column} FROM {from} LIMIT 0");
     let described = session.query(&describe, doing).map_err(failed)?;
     let field = described.fields.first();
-    refuse_type(
-        session,
-        &since.column,
-        field.map(|field| field.type_oid),
-        input,
-    )?;
+    refuse_type(session, since, field.map(|field| field.type_oid), input)?;
     let own_digits = field.and_then(|field| u32::try_from(field.type_modifier).ok());
     // A view or a query may take the value from any column.
     let digits = match table.is_some() && !read_relations.has_views {
@@ -351,38 +294,9 @@ pub fn find_range(
         Some(text) => Some(canonical(session, text, input)?),
         None => None,
     };
-    // Both are in the form of marks, which sorts by time. The next run begins at the bound, so rows between the mark and
-    // the bound would never be loaded.
-    if let (Some(start), Some(given)) = (&start, &since.given)
-        && *start > bound.below
-    {
-        return Err(unsuitable(
-            input,
-            format!(
-                "--from `{given}` is after {}, up to which this run may load",
-                bound.below
-            ),
-            "give an earlier time, or leave out --from to load from the mark on",
-        ));
-    }
-    // A bound may be earlier than the last one, as with a longer `lag`. The mark never goes back: rows would be loaded twice.
-    let below = match &start {
-        Some(start) if *start > bound.below => start.clone(),
-        _ => bound.below.clone(),
-    };
-    // Nothing was written, so the rows below both bounds are the same, and each is where it was.
-    let resumed = since.stopped.iter().find(|range| {
-        range.of == since.of
-            && range.column == since.column
-            && range.from == start
-            && range.given == since.given
-            && range.snapshot.as_deref() == Some(transactions)
-            && range.below <= below
-    });
-    let is_resumed = resumed.is_some();
-    let below = resumed.map_or(below, |range| range.below.clone());
-    let mut conditions = vec![format!("{column} < {}", instant(&below))];
-    if let Some(start) = &start {
+    let (range, is_resumed) = since.range(start, &bound.below, transactions, input)?;
+    let mut conditions = vec![format!("{column} < {}", instant(&range.below))];
+    if let Some(start) = &range.from {
         conditions.insert(0, format!("{column} >= {}", instant(start)));
     }
     let condition = conditions.join(" AND ");
@@ -416,13 +330,7 @@ pub fn find_range(
     let mut counted = counted.into_iter().flatten();
     let (nulls, endless) = (counted.next().flatten(), counted.next().flatten());
     if let Some(count) = nulls {
-        return Err(input_error(
-            input,
-            format!(
-                "{count} of its rows have no value in {column}, so they are never above a mark"
-            ),
-            "give them a value (and the column NOT NULL), or leave them out by nulls = \"skip\" in `since`",
-        ));
+        return Err(Since::without_value(input, &column, &count));
     }
     if let Some(count) = endless {
         return Err(input_error(
@@ -440,7 +348,7 @@ pub fn find_range(
     let cut = relations
         .iter_mut()
         .filter(|relation| relation.pages.is_some());
-    for relation in cut.filter(|_| start.is_some()) {
+    for relation in cut.filter(|_| range.from.is_some()) {
         let explained = format!("EXPLAIN {}", among(&relation.from, &condition));
         let plan = session.query(&explained, doing).map_err(failed)?;
         if is_by_index(plan.rows.iter().flatten().flatten()) {
@@ -451,17 +359,12 @@ pub fn find_range(
     }
     session.query(CATALOG_NAMES, doing).map_err(failed)?;
     Ok(FoundRange {
-        range: SinceRange {
-            of: since.of.clone(),
-            column: since.column.clone(),
-            from: start,
-            below,
-            given: since.given.clone(),
-            snapshot: Some(transactions.to_owned()),
-        },
+        range,
         condition,
         has_rows: has_rows.as_deref() == Some("t"),
+        is_safe_because: None,
         held_by: bound.held_by.clone(),
+        written_to: "the server of the source",
         is_resumed,
         by_index,
     })
@@ -496,18 +399,14 @@ fn canonical(
     let found = session.query(&sql, &format!("reading the value `{text}` of `since`"));
     match found.map_err(|error| of_written(input, error))?.first() {
         Some(start) => Ok(start),
-        None => Err(unsuitable(
-            input,
-            format!("`since` cannot begin at `{text}`"),
-            "write a time of the years 1 to 9999, such as \"2026-01-01\", or leave `from` out to load all rows",
-        )),
+        None => Err(Since::no_start(input, text)),
     }
 }
 
 /// Refuses columns whose values do not say when their rows are committed.
 fn refuse_type(
     session: &mut BlockingSession,
-    column: &str,
+    since: &Since,
     oid: Option<u32>,
     input: &Path,
 ) -> Result<(), SourceError> {
@@ -521,27 +420,12 @@ fn refuse_type(
         .map_err(|error| of_session(input, error))?
         .first()
         .unwrap_or_default();
-    let (reason, fix) = match oid {
+    let kind = match oid {
         // timestamp, date
-        1114 | 1082 => (
-            "whose moment depends on the time zone of the session that wrote it",
-            format!(
-                "read a query that says the zone: SELECT *, {column} AT TIME ZONE 'UTC' AS changed FROM ..., and name that column"
-            ),
-        ),
+        1114 | 1082 => ColumnOfSince::TimeWithoutZone,
         // The integers, and numeric.
-        20 | 21 | 23 | 1700 => (
-            "and numbers of a sequence are committed in any order: a smaller one may come later",
-            "name a column with the time of the last change, filled by now()".to_owned(),
-        ),
-        _ => (
-            "which does not say when a row was written",
-            "name a column with the time of the last change, filled by now()".to_owned(),
-        ),
+        20 | 21 | 23 | 1700 => ColumnOfSince::Number,
+        _ => ColumnOfSince::Other,
     };
-    Err(unsuitable(
-        input,
-        format!("{} is of type {name}, {reason}", identifier(column)),
-        format!("{fix}; `since` needs a column of type timestamptz"),
-    ))
+    Err(since.unsuitable_column(input, &name, kind))
 }

@@ -10,9 +10,9 @@ use inrush_rows::finding::Finding;
 use inrush_rows::native_type::NativeType;
 use inrush_rows::pace::Pace;
 use inrush_source::{
-    ColumnCollation, DatabaseInput, ExpectedReading, Input, ReadSettings, SessionSampler, Source,
-    SourceColumn, SourceError, SourceSplit, SourceStream, SplitContent, SplitReader,
-    TableStructure, has_same_hashes, never_the_same,
+    ColumnCollation, DatabaseInput, ExpectedReading, FoundRange, Input, ReadSettings,
+    SessionSampler, Source, SourceColumn, SourceError, SourceSplit, SourceStream, SplitContent,
+    SplitReader, TableStructure, has_same_hashes, never_the_same,
 };
 
 use crate::Settings;
@@ -28,7 +28,6 @@ use crate::pool::Pool;
 use crate::reader::RangeReader;
 use crate::rows::RowPlace;
 use crate::sampler::Sampler;
-use crate::since::FoundRange;
 use crate::snapshot::USER_NAMES;
 
 /// A table or a query, at one snapshot.

@@ -150,7 +150,8 @@ pub fn find(session: &mut Session, asked: &Asked<'_>) -> Result<Found, SourceErr
         if let Rows::Query(text) = &asked.settings.rows
             && let Some(word) = unsteady_word(text)
         {
-            return Err(chosen_rows(asked.input, &format!("the word {word}")));
+            let what = format!("the word {word}");
+            return Err(chosen_rows(asked.input, &what, "split_by"));
         }
         return by_key(session, asked, column);
     }

@@ -135,6 +135,7 @@ fn settings(rows: Rows) -> Settings {
         max_connections: Some(4),
         pace: Arc::default(),
         is_stable: false,
+        since: None,
     }
 }
 
