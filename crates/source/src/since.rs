@@ -189,7 +189,7 @@ impl Since {
             ColumnOfSince::TimeWithoutZone => (
                 "whose moment depends on the time zone of the session that wrote it",
                 format!(
-                    "read a query that says the zone: SELECT *, {column} AT TIME ZONE 'UTC' AS changed FROM ..., and name that column"
+                    "read a query that says the zone by a column {column} AT TIME ZONE 'UTC' AS changed, and name that column"
                 ),
             ),
             ColumnOfSince::Number => (
