@@ -233,6 +233,27 @@ def test_a_partitioned_table_is_read_by_all_streams(
     assert target.value("SELECT count(*) FROM orders") == 90_000
 
 
+def test_both_streams_read_one_huge_partition(newest_database: Database, inrush: Inrush) -> None:
+    """A partition with nearly all rows is cut into ranges of pages, which both streams take."""
+    database = newest_database
+    database.execute(
+        "CREATE TABLE orders (id bigint NOT NULL, note text) PARTITION BY RANGE (id);"
+        "CREATE TABLE small PARTITION OF orders FOR VALUES FROM (0) TO (10);"
+        "CREATE TABLE huge PARTITION OF orders FOR VALUES FROM (10) TO (100000);"
+        "INSERT INTO orders SELECT n, repeat(md5(n::text), 12) FROM generate_series(0, 99999) AS n;"
+        "CREATE SCHEMA dw"
+    )
+    # The rate makes the load take a second, so the other stream has begun before all is read.
+    words = 'table = "orders", rate_bytes_max = 40_000_000'
+    inrush.write("copy.toml", package(database, database, "dw.copied", words))
+    report = inrush("run", "copy.toml").expect(CLEAN).report
+    # One of the pieces is the small partition.
+    pieces = [stream["pieces"] for stream in report["streams"]]
+    assert len(pieces) == 2 and min(pieces) >= 2, pieces
+    query = "SELECT count(*), sum(id), sum(hashtextextended(note, 0)) FROM"
+    assert database.rows(f"{query} dw.copied") == database.rows(f"{query} orders")
+
+
 def test_a_copy_under_writers_is_the_snapshot(
     database: Database, target: Database, inrush: Inrush
 ) -> None:

@@ -93,6 +93,7 @@ def test_each_run_loads_what_is_new(
     """A second run finds nothing, a third the new rows; `status` says where the next begins."""
     inrush("run", feed).expect(CLEAN, "the next run begins there")
     assert ids(target) == [1, 2, 3]
+    inrush("status", feed).expect(CLEAN, "no stopped runs", "`updated_at` is before 20")
     inrush("run", feed).expect(CLEAN, "orders: nothing new since 20")
     inrush("check", feed).expect(CLEAN, "nothing new since", "nothing to do")
     mark = json.loads(inrush("status", feed, "--marks", "--json").expect(CLEAN).output)[0]

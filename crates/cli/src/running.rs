@@ -292,10 +292,13 @@ fn hint_for(error: &inrush::Error, reached: &Reached, reads_a_pipe: bool) -> Opt
         {
             None
         }
-        inrush::Error::RejectLimit { limit, .. } if reached.package.origin.file().is_some() => {
+        inrush::Error::RejectLimit { limit, inputs, .. }
+            if reached.package.origin.file().is_some() =>
+        {
             Some(format!(
-                "fix the file and run the same command again, or accept more in the package: \
-                 rejects = {{ rows_max = {} }}",
+                "{} and run the same command again, or accept more in the package: rejects = \
+                 {{ rows_max = {} }}",
+                inputs.fix_row(),
                 (limit + 1).max(100)
             ))
         }

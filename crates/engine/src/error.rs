@@ -6,7 +6,7 @@ use inrush_rows::exit_status::ExitStatus;
 use inrush_rows::ids::RunName;
 use inrush_rows::plural::counted_do;
 use inrush_rows::reject::{Reject, RejectCode};
-use inrush_source::SourceError;
+use inrush_source::{InputKind, SourceError};
 
 use crate::driver_error::DriverError;
 use crate::ledger::LedgerRunState;
@@ -71,6 +71,8 @@ pub enum Error {
         flow: String,
         /// The most rows that may be rejected.
         limit: u64,
+        /// The kind of the flow's inputs.
+        inputs: InputKind,
         /// A reject beyond the limit. Streams read the files at the same time, so it need not be the first in file
         /// order.
         reject: Box<Reject>,
@@ -95,6 +97,8 @@ pub enum Error {
         at_end: bool,
         /// The share that is accepted.
         share_max: f64,
+        /// The kind of the flow's inputs.
+        inputs: InputKind,
         /// The reject that exceeded the limit, if a single reject did.
         reject: Option<Box<Reject>>,
     },
@@ -131,6 +135,8 @@ pub enum Error {
         flow: String,
         /// Bytes accepted at most.
         bytes_max: u64,
+        /// The kind of the flow's inputs.
+        inputs: InputKind,
         /// Rows rejected so far, in all streams.
         rejected: u64,
         /// The reject that exceeded the limit.
@@ -314,8 +320,9 @@ impl Error {
                         .to_owned(),
                 )
             }
-            Error::RejectLimit { limit, .. } => Some(format!(
-                "fix the file and run the same command again, or accept more: --max-rejects {}",
+            Error::RejectLimit { limit, inputs, .. } => Some(format!(
+                "{} and run the same command again, or accept more: --max-rejects {}",
+                inputs.fix_row(),
                 (limit + 1).max(100)
             )),
             Error::CheckFailed { .. } => Some(
@@ -323,15 +330,18 @@ impl Error {
                     .to_owned(),
             ),
             Error::Steps { source, .. } => Some(source.hint()),
-            Error::RejectShare { .. } => Some(
-                "`inrush rejects show` shows why; fix the files and run the same command again, or \
-                 accept more with a larger share_max"
-                    .to_owned(),
-            ),
-            Error::RejectBytes { bytes_max, .. } => Some(format!(
-                "`inrush rejects show` shows why they are rejected: fix the files or the flow's \
-                 format and columns, or accept larger files in the package: rejects = {{ ..., \
-                 bytes_max = {} }}",
+            Error::RejectShare { inputs, .. } => Some(format!(
+                "`inrush rejects show` shows why; {} and run the same command again, or accept \
+                 more with a larger share_max",
+                inputs.fix_rows()
+            )),
+            Error::RejectBytes {
+                bytes_max, inputs, ..
+            } => Some(format!(
+                "`inrush rejects show` shows why they are rejected: {} or {}, or accept larger \
+                 files in the package: rejects = {{ ..., bytes_max = {} }}",
+                inputs.fix_rows(),
+                inputs.settings(),
                 bytes_max.saturating_mul(2)
             )),
             Error::Verification { .. } => Some(
@@ -340,7 +350,7 @@ impl Error {
                     .to_owned(),
             ),
             Error::NotSwitched { .. } => Some(
-                "fix the files themselves, and run the same command again; for a run into another \
+                "fix the rows in their source, and run the same command again; for a run into another \
                  database, name that database with --connection NAME=URL"
                     .to_owned(),
             ),
@@ -439,6 +449,7 @@ mod tests {
         ] {
             let error = Error::RejectLimit {
                 flow: "people".to_owned(),
+                inputs: InputKind::File,
                 limit,
                 reject: Box::new(Reject {
                     location: Location {

@@ -7,6 +7,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use crate::error::SourceError;
 use crate::input::{Input, InputState};
+use crate::input_kind::InputKind;
 
 /// A mark that no other opening has: it never proves that rows are unchanged, so they are always read again.
 pub fn never_the_same() -> String {
@@ -25,6 +26,8 @@ pub fn never_the_same() -> String {
 pub struct DatabaseInput {
     /// Its place among the inputs of the source.
     pub index: usize,
+    /// A table or a query.
+    pub kind: InputKind,
     /// Its name in messages.
     pub name: Arc<Path>,
     /// Its bytes, as far as the database tells them or they are estimated; 0 if unknown.
@@ -50,6 +53,10 @@ impl Input for DatabaseInput {
 
     fn name(&self) -> &Arc<Path> {
         &self.name
+    }
+
+    fn kind(&self) -> InputKind {
+        self.kind
     }
 
     fn size_bytes(&self) -> u64 {

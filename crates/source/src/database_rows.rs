@@ -1,5 +1,7 @@
 //! The rows of a database that a flow reads: a table, or a query (`table` and `query` of a `source`).
 
+use crate::input_kind::InputKind;
+
 /// What is read of a database.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Rows {
@@ -15,6 +17,14 @@ pub enum Rows {
 }
 
 impl Rows {
+    /// The kind of the inputs that have these rows.
+    pub fn kind(&self) -> InputKind {
+        match self {
+            Rows::Table { .. } => InputKind::Table,
+            Rows::Query(_) => InputKind::Query,
+        }
+    }
+
     /// What it is called in messages.
     pub fn name(&self) -> String {
         match self {

@@ -10,6 +10,7 @@ use inrush_rows::location::Location;
 use inrush_rows::native_type::NativeType;
 
 use crate::error::SourceError;
+use crate::input_kind::InputKind;
 
 /// A file, a table or a query whose rows a source reads. Splits are pieces of it.
 ///
@@ -22,6 +23,11 @@ pub trait Input: fmt::Debug + Send + Sync {
     /// Its name in messages and [places](Location): the path as the user wrote it, or the name of a
     /// table. It holds no secret.
     fn name(&self) -> &Arc<Path>;
+
+    /// What it is to its user.
+    fn kind(&self) -> InputKind {
+        InputKind::File
+    }
 
     /// The stored size in bytes; 0 if unknown. Inputs of different sizes are not the same.
     fn size_bytes(&self) -> u64;
@@ -173,4 +179,6 @@ pub struct SourceColumn {
     pub is_uuid: bool,
     /// The form of its values, if they are bytes in the source's own binary form: their type is then `Binary`.
     pub native: Option<NativeType>,
+    /// Its type as the database declares it, for the plan: `numeric(10,2)`, the name of a domain. `None` if nothing declares one.
+    pub declared: Option<String>,
 }

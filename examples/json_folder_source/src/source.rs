@@ -96,6 +96,7 @@ impl Source for JsonFiles {
                 data_type: Some(data_type.clone()),
                 is_uuid: false,
                 native: None,
+                declared: None,
             });
         Ok(columns.collect())
     }

@@ -9,7 +9,8 @@ use super::common::LedgerArguments;
 #[command(
     long_about = "\
 Shows the runs that were stopped before their switch, and the runs in progress: the package, the
-committed units, and the staged rows with their size in bytes. Nothing is changed.",
+committed units, and the staged rows with their size in bytes. For incremental loads (`since`) it
+also shows where the next run begins. Nothing is changed.",
     after_long_help = STATUS_HELP
 )]
 pub struct StatusArguments {
@@ -17,7 +18,7 @@ pub struct StatusArguments {
     #[command(flatten)]
     pub ledger: LedgerArguments,
 
-    /// Show the marks of incremental loads (`since`), in place of stopped runs
+    /// Show only the marks of incremental loads (`since`), as a table; with --json for programs
     #[arg(long)]
     pub marks: bool,
 }
@@ -30,8 +31,8 @@ Examples:
   All stopped runs of a database:
       inrush status --to postgresql://etl@dw/tpch
 
-  Where the next run of an incremental load begins:
-      inrush status orders.toml --marks
+  Where the next run of an incremental load begins, for a program:
+      inrush status orders.toml --marks --json
 
 Exit status: 0 done, even if there are no runs; 1 the server cannot be used; 2 a mistake in the
 arguments.";

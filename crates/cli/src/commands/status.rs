@@ -1,11 +1,12 @@
 //! `inrush status`.
 
 use inrush::ExitStatus;
+use inrush::package::Flow;
 use inrush::printable::line;
 use inrush::upkeep::{MarkOfTarget, StoppedRun};
 use serde_json::{Value, json};
 
-use super::destination::find;
+use super::destination::{LedgerDestination, find};
 use crate::arguments::StatusArguments;
 use crate::errors::CommandError;
 use crate::names::readable;
@@ -13,7 +14,7 @@ use crate::numbers::{bytes, count};
 use crate::run_summary::columns;
 use crate::{Surroundings, output, signals};
 
-/// Shows what stopped runs left.
+/// Shows what stopped runs left, and where incremental loads begin.
 pub fn status(
     arguments: &StatusArguments,
     surroundings: &Surroundings,
@@ -29,17 +30,43 @@ pub fn status(
         }
     } else if arguments.ledger.json {
         let _ = output::json(&json(&runs));
-    } else if runs.is_empty() {
-        output::say("no stopped runs\n");
     } else {
-        output::say(&table(&runs));
-        output::say(
-            "\nRun the command of a stopped run again: it keeps the finished units and loads the \
-             rest. `inrush cleanup` removes the staging tables of stopped runs.\n",
-        );
+        match runs.is_empty() {
+            true => output::say("no stopped runs\n"),
+            false => {
+                output::say(&table(&runs));
+                output::say(
+                    "\nRun the command of a stopped run again: it keeps the finished units and \
+                     loads the rest. `inrush cleanup` removes the staging tables of stopped runs.\n",
+                );
+            }
+        }
+        if may_have_marks(&destination) {
+            let marks = destination.ledger.marks(&destination.which)?;
+            marks.iter().for_each(|mark| output::say(&mark_line(mark)));
+        }
     }
     destination.reached.stop()?;
     Ok(ExitStatus::Clean)
+}
+
+/// True unless a package says that none of its flows is incremental. The runs of large ledgers are then not searched.
+fn may_have_marks(destination: &LedgerDestination) -> bool {
+    let mut flows = destination.reached.package.flows.iter();
+    let is_since = |flow: &Flow| flow.source.as_ref().is_some_and(|it| it.since.is_some());
+    destination.which.package.is_none() || flows.any(is_since)
+}
+
+/// Where the next run begins that loads what is new in a target.
+fn mark_line(mark: &MarkOfTarget) -> String {
+    line(&format!(
+        "{}: rows whose `{}` is before {} are loaded (run {} of package `{}`); the next run begins there",
+        readable(&mark.target),
+        mark.range.column,
+        mark.range.below,
+        mark.run,
+        mark.package
+    ))
 }
 
 /// Runs as a table, and their targets below it.

@@ -39,8 +39,25 @@ fn named(vendor: Vendor, type_name: &str) -> Option<ColumnType> {
     let column_type = name.column_type()?;
     Some(match vendor {
         Vendor::Postgres if name.base == "jsonb" => ColumnType::Special(SpecialType::Jsonb),
+        Vendor::DuckDb | Vendor::Other => within_precision(column_type),
         _ => column_type,
     })
+}
+
+/// A decimal that holds all values of PostgreSQL's `numeric(3,5)` and `numeric(3,-2)`: other databases know only scales from
+/// zero to the precision.
+fn within_precision(column_type: ColumnType) -> ColumnType {
+    match column_type {
+        ColumnType::DecimalText {
+            limit: Some((precision, scale @ ..0)),
+        } => ColumnType::numeric(precision.saturating_add(scale.unsigned_abs()), 0),
+        ColumnType::DecimalText {
+            limit: Some((precision, scale)),
+        } if i32::from(scale) > i32::from(precision) => {
+            ColumnType::numeric(scale.unsigned_abs(), scale)
+        }
+        other => other,
+    }
 }
 
 fn no_way(vendor: Vendor, product: &str, type_name: &str, column_type: &ColumnType) -> Error {
@@ -332,6 +349,10 @@ mod tests {
             (DuckDb, "numeric(15, 2)", Some("DECIMAL(15,2)")),
             (DuckDb, "numeric", None),
             (DuckDb, "numeric(39,2)", None),
+            (DuckDb, "numeric(3,5)", Some("DECIMAL(5,5)")),
+            (DuckDb, "numeric(3,-2)", Some("DECIMAL(5,0)")),
+            (DuckDb, "numeric(38,-2)", None),
+            (DuckDb, "numeric(3,39)", None),
             (DuckDb, "text; drop table x", None),
             (Sqlite, "numeric(15,2)", Some("DECIMAL_TEXT(15,2)")),
             (Sqlite, "numeric", Some("DECIMAL_TEXT")),

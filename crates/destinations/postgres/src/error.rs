@@ -102,7 +102,7 @@ fn mend(code: &SqlState) -> Option<&'static str> {
         || *code == SqlState::NOT_NULL_VIOLATION
         || *code == SqlState::EXCLUSION_VIOLATION
     {
-        Some("the row breaks a constraint of the target: fix the file or the constraint")
+        Some("the row breaks a constraint of the target: fix the row or the constraint")
     } else {
         None
     }

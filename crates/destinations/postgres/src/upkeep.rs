@@ -14,8 +14,8 @@ use super::{DatabaseAddress, Session, undo};
 use crate::quote::qualified;
 use crate::transaction::Transaction;
 
-/// The longest wait for another session's lock on a staging table: a session that reads it, or holds it in the middle
-/// of a switch, may hang.
+/// The longest wait for another session's lock on a staging table or the ledger: a session that reads it, or holds it in the
+/// middle of a switch, may hang.
 const PATIENCE: &str = "SET lock_timeout = '5s'";
 
 /// A server with a ledger.
@@ -40,6 +40,7 @@ impl PastRuns for LedgerOfServer {
     fn marks(&self, which: &Which) -> Result<Vec<MarkOfTarget>, Error> {
         runtime()?.block_on(async {
             let session = Session::open(&self.address, "inrush status").await?;
+            session.execute(PATIENCE, "looking for marks").await?;
             let found = match ledger::exists(&session, &which.ledger_schema).await? {
                 true => {
                     let book = Ledger::new(&which.ledger_schema);

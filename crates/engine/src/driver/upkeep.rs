@@ -38,24 +38,24 @@ impl PastRuns for LedgerOfDestination {
         let is_switched = |run: &&PastRun| run.record.state == RunState::Switched;
         for run in runs.iter().rev().filter(is_switched) {
             let record = &run.record;
-            for target in &record.targets {
-                let place = (record.run_key.clone(), target.clone());
-                if seen.contains(&place) {
-                    continue;
-                }
-                let marks = since_marks_of(destination, run, target)?;
-                if !marks.is_empty() {
-                    seen.insert(place);
-                }
-                found.extend(marks.into_iter().map(|mark| MarkOfTarget {
+            let place = |target: &str| (record.run_key.clone(), target.to_owned());
+            let targets = record.targets.iter().map(String::as_str);
+            let left: Vec<&str> = targets
+                .filter(|target| !seen.contains(&place(target)))
+                .collect();
+            if left.is_empty() || !which.is_asked(&record.package, &record.name) {
+                continue;
+            }
+            for (target, mark) in since_marks_of(destination, run, &left)? {
+                seen.insert(place(&target));
+                found.push(MarkOfTarget {
                     package: record.package.clone(),
-                    target: target.clone(),
+                    target,
                     run: mark.run,
                     range: mark.range,
-                }));
+                });
             }
         }
-        found.retain(|mark| which.is_asked(&mark.package, &mark.run));
         found.sort_by(|one, other| {
             (&one.package, &one.target).cmp(&(&other.package, &other.target))
         });

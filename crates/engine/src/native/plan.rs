@@ -64,8 +64,8 @@ pub mod partition_keys {
 /// The parts of a printed plan that all destinations have.
 pub mod plan_text {
     pub use crate::plan::plan_text::{
-        TARGET_LOADED, dialect_words, fmt_memory, fmt_notes, fmt_order, fmt_package, fmt_reading,
-        kept_words, reject_limit, size_words, split_words,
+        TARGET_LOADED, fmt_memory, fmt_notes, fmt_order, fmt_package, fmt_reading,
+        fmt_type_changes, inputs_words, kept_words, reject_limit, size_words, split_words,
     };
 }
 

@@ -5,7 +5,7 @@ use std::sync::{Mutex, PoisonError};
 use inrush_package::RejectLimit;
 use inrush_rows::reject::Reject;
 use inrush_scan::MissingFields;
-use inrush_source::Split;
+use inrush_source::{InputKind, Split};
 
 use crate::error::Error;
 use crate::ledger::Account;
@@ -53,6 +53,8 @@ impl From<Account> for RowTally {
 pub struct RejectCount {
     tally: Mutex<RowTally>,
     limit: RejectLimit,
+    /// The kind of the flow's inputs, for hints.
+    inputs: InputKind,
     /// Bytes of text in all of the flow's files, if that is known before they are read.
     bytes_total: Option<u64>,
     /// The smallest size of a record.
@@ -73,6 +75,7 @@ impl RejectCount {
         RejectCount {
             tally: Mutex::new(kept),
             limit: flow.reject_limit,
+            inputs: flow.input_kind(),
             bytes_total: bytes_total(splits),
             record_bytes_min: record_bytes_min(flow),
             fan_out: flow.fan_out(),
@@ -133,6 +136,7 @@ impl RejectCount {
             return Err(Error::RejectLimit {
                 flow: flow.to_owned(),
                 limit: rows_max,
+                inputs: self.inputs,
                 types: self.hint.clone().filter(|_| reject.column.is_some()),
                 reject: Box::new(reject.clone()),
             });
@@ -142,6 +146,7 @@ impl RejectCount {
             return Err(Error::RejectBytes {
                 flow: flow.to_owned(),
                 bytes_max,
+                inputs: self.inputs,
                 rejected: tally.rejects,
                 reject: Box::new(last.clone()),
             });
@@ -154,6 +159,7 @@ impl RejectCount {
                     rows: rows.max(tally.rejects),
                     at_end: false,
                     share_max,
+                    inputs: self.inputs,
                     reject: Some(Box::new(last.clone())),
                 })
             }
@@ -176,6 +182,7 @@ impl RejectCount {
                 rows,
                 at_end: true,
                 share_max,
+                inputs: self.inputs,
                 reject: None,
             }),
             _ => Ok(()),
@@ -236,6 +243,7 @@ mod tests {
         RejectCount {
             tally: Mutex::default(),
             limit,
+            inputs: InputKind::File,
             bytes_total,
             record_bytes_min: 2,
             fan_out: 1,

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use inrush_rows::ids::{FileKey, RunName, UnitKey};
-use inrush_source::{Input, Source};
+use inrush_source::{Input, InputKind, Source};
 
 use super::contents::Contents;
 use super::error::PlanError;
@@ -193,10 +193,12 @@ pub fn refuse(run: &RunName, changed: &[ChangedFile]) -> Result<(), PlanError> {
     } = first;
     let others = match changed.len() {
         1 => String::new(),
-        count => format!(", and {} more files changed", count - 1),
+        count => format!(", and so did {} more", file.kind().counted(count - 1)),
     };
     let was = *before;
+    let is_file = file.kind() == InputKind::File;
     let how = match was == (file.size_bytes(), file.modified_ns()) {
+        _ if !is_file => "its rows differ from those that were loaded".to_owned(),
         true => format!(
             "it has the same size and time as before ({} bytes of {}), but its text changed",
             was.0,
@@ -217,9 +219,17 @@ pub fn refuse(run: &RunName, changed: &[ChangedFile]) -> Result<(), PlanError> {
             run,
             file.name().display(),
         ),
-        hint: "restore the file; or load the changed files again and keep the rest with --again; \
-               or start from the beginning after `inrush cleanup`"
-            .to_owned(),
+        hint: match is_file {
+            true => {
+                "restore the file; or load the changed files again and keep the rest with --again; \
+                 or start from the beginning after `inrush cleanup`"
+            }
+            false => {
+                "load the rows as they are now with --again, or start from the beginning after \
+                 `inrush cleanup`"
+            }
+        }
+        .to_owned(),
     })
 }
 

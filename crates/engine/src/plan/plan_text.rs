@@ -7,8 +7,9 @@ use inrush_package::{LoadOrder, RejectLimit};
 use inrush_rows::plural::counted;
 use inrush_rows::quantity::bytes;
 use inrush_rows::told;
+use inrush_rows::type_name::TypeName;
 use inrush_scan::{DialectTrim, ExtraFields, MissingFields, PositionUnit, Terminator};
-use inrush_source::Split;
+use inrush_source::{InputKind, Split};
 
 use super::abilities::lacking_names;
 use super::memory::MemoryBound;
@@ -98,6 +99,42 @@ pub fn fmt_reading(f: &mut fmt::Formatter<'_>, reading: &Reading) -> fmt::Result
     Ok(())
 }
 
+/// The columns whose types differ between a database that is read and the target. `target_types` are those of the target's
+/// columns, in the order of `flow.columns`. With steps, a column of the target need not be one of the source.
+pub fn fmt_type_changes<'a>(
+    f: &mut fmt::Formatter<'_>,
+    flow: &Reading,
+    target_types: impl Iterator<Item = &'a String>,
+) -> fmt::Result {
+    let fields = match (&flow.steps, flow.source.columns()) {
+        (None, Ok(fields)) => fields,
+        _ => return Ok(()),
+    };
+    let columns = flow.columns.iter().zip(target_types);
+    let changes: Vec<String> = columns
+        .filter_map(|(column, target)| {
+            let field = fields.get(column.source.field_index()?)?;
+            let declared = field.declared.as_ref()?;
+            let is_other = !is_same_type(declared, target);
+            is_other.then(|| format!("{} {declared} -> {target}", column.name))
+        })
+        .collect();
+    match changes.is_empty() {
+        true => Ok(()),
+        false => told!(
+            f,
+            "    types of the source -> of the target, where they differ: {}",
+            changes.join(", ")
+        ),
+    }
+}
+
+/// True if two databases write the same type so.
+fn is_same_type(one: &str, other: &str) -> bool {
+    let meaning = |text: &str| TypeName::parse(text)?.column_type();
+    one.eq_ignore_ascii_case(other) || meaning(one).is_some_and(|one| Some(one) == meaning(other))
+}
+
 /// The notes for the user.
 pub fn fmt_notes(f: &mut fmt::Formatter<'_>, notes: &[String]) -> fmt::Result {
     if notes.is_empty() {
@@ -132,8 +169,21 @@ pub fn size_words(count: u64, has_pipe: bool) -> String {
     }
 }
 
+/// The number of a flow's inputs or units, their size, and how their text is written. Rows of a database have no text, and
+/// not every database tells the size of its tables.
+pub fn inputs_words(flow: &Reading, counted: &str, size_bytes: u64, has_pipe: bool) -> String {
+    let mut words = vec![counted.to_owned()];
+    if has_pipe || size_bytes > 0 || flow.input_kind() == InputKind::File {
+        words.push(size_words(size_bytes, has_pipe));
+    }
+    if flow.source.input_count() == 0 || !flow.source.input(0).is_typed() {
+        words.push(dialect_words(flow));
+    }
+    words.join(", ")
+}
+
 /// The dialect of a flow's files, in words.
-pub fn dialect_words(flow: &Reading) -> String {
+fn dialect_words(flow: &Reading) -> String {
     let dialect = &flow.dialect;
     let mut text = match &dialect.fixed {
         None => format!("delimiter {}", dialect.delimiter),
@@ -232,7 +282,25 @@ pub fn reject_limit(limit: &RejectLimit) -> String {
 
 #[cfg(test)]
 mod tests {
-    use crate::plan::plan_text::size_words;
+    use crate::plan::plan_text::{is_same_type, size_words};
+
+    #[test]
+    fn databases_write_a_type_in_their_own_words() {
+        for (one, other) in [
+            ("character varying(10)", "VARCHAR(10)"),
+            ("timestamp with time zone", "timestamptz"),
+            ("mood", "mood"),
+        ] {
+            assert!(is_same_type(one, other), "{one} {other}");
+        }
+        for (one, other) in [
+            ("mood", "text"),
+            ("char(5)", "VARCHAR"),
+            ("UHUGEINT", "BIT"),
+        ] {
+            assert!(!is_same_type(one, other), "{one} {other}");
+        }
+    }
 
     #[test]
     fn a_pipe_has_no_size() {

@@ -6,7 +6,7 @@ use inrush_convert::{ConvertError, Converter, RunStamp};
 use inrush_package::{Format, RejectLimit};
 use inrush_rows::column::Column;
 use inrush_scan::Dialect;
-use inrush_source::Source;
+use inrush_source::{InputKind, Source};
 
 use super::expect::ExpectPlan;
 use super::steps::StepPlan;
@@ -46,6 +46,14 @@ pub struct Reading {
 }
 
 impl Reading {
+    /// The kind of its inputs.
+    pub fn input_kind(&self) -> InputKind {
+        match self.source.input_count() {
+            0 => InputKind::File,
+            _ => self.source.input(0).kind(),
+        }
+    }
+
     /// The columns that are read from the source: with steps, those before the first step.
     pub fn read_columns(&self) -> &[Column] {
         match &self.steps {

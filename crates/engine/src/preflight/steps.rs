@@ -288,6 +288,10 @@ pub fn rejected(reading: &Reading, decoded: Option<&Decoded>) -> Option<Finding>
                 false => "",
             }
         ),
-        hint: Some("fix the files or the flow's columns, or accept rejects (`rejects`)".to_owned()),
+        hint: Some(format!(
+            "{} or {}, or accept rejects (`rejects`)",
+            reading.input_kind().fix_rows(),
+            reading.input_kind().settings()
+        )),
     })
 }

@@ -225,6 +225,7 @@ impl Source for JsonFolder {
             data_type: Some(arrow_schema::DataType::Utf8),
             is_uuid: false,
             native: None,
+            declared: None,
         };
         Ok(names.map(column).collect())
     }

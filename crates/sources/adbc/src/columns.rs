@@ -21,6 +21,8 @@ pub struct Column {
     pub is_uuid: bool,
     /// Its type in SQL, for a new target, if the type of its values does not say all: `json`, `uuid`.
     pub sql_type: Option<String>,
+    /// Its type as the database declares it; `None` if that is not known.
+    pub declared: Option<String>,
     /// It has no NULL.
     pub not_null: bool,
 }
@@ -45,6 +47,7 @@ impl Column {
                 && data_type == DataType::FixedSizeBinary(16),
             data_type,
             sql_type: None,
+            declared: None,
             not_null: false,
         }
     }
@@ -56,6 +59,7 @@ impl Column {
             data_type: Some(self.data_type.clone()),
             is_uuid: self.is_uuid,
             native: None,
+            declared: self.declared.clone(),
         }
     }
 

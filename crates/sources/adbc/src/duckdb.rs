@@ -117,6 +117,7 @@ impl DuckDbTable {
                     Some((_, kind)) if !*is_text => sql_type(kind),
                     _ => None,
                 },
+                declared: kind.map(|(_, kind)| kind.clone()),
                 not_null: not_null.contains(name),
                 ..Column::of_field(field)
             };

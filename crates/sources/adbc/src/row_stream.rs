@@ -17,9 +17,9 @@ use inrush_rows::chunk::{Chunk, NumberedRows, Places};
 use inrush_rows::typed_rows::{TypedColumn, TypedRows};
 use inrush_scan::Records;
 use inrush_source::{
-    Chunks, Input, InputState, NextPart, PART_BYTES, ReadSettings, RowsHash, ShareSettings,
-    SharedPart, SharedSplit, Source, SourceColumn, SourceError, SourceMeter, SourceSplit,
-    SourceStream, SplitContent, SplitEnd, SplitReader, nanoseconds_since,
+    Chunks, Input, InputKind, InputState, NextPart, PART_BYTES, ReadSettings, RowsHash,
+    ShareSettings, SharedPart, SharedSplit, Source, SourceColumn, SourceError, SourceMeter,
+    SourceSplit, SourceStream, SplitContent, SplitEnd, SplitReader, nanoseconds_since,
 };
 
 use crate::arrays::{values_bytes, with_valid_texts};
@@ -243,6 +243,10 @@ impl Input for StreamInput {
 
     fn name(&self) -> &Arc<Path> {
         &self.name
+    }
+
+    fn kind(&self) -> InputKind {
+        InputKind::Stream
     }
 
     fn size_bytes(&self) -> u64 {

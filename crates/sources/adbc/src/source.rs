@@ -182,6 +182,7 @@ impl AdbcSource {
                 Box::new(table)
             }
         };
+        notes.extend_from_slice(table.notes());
         let row_ids = table.row_ids();
         let mut mark = match (&since, settings.is_stable) {
             (Some(found), _) => found.range.to_mark(),
@@ -237,6 +238,7 @@ impl AdbcSource {
             description: format!("{name} of {}", database.described),
             input: Arc::new(DatabaseInput {
                 index: 0,
+                kind: settings.rows.kind(),
                 name: Arc::from(input),
                 size_bytes,
                 mark,

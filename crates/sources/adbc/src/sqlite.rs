@@ -55,6 +55,8 @@ pub struct SqliteTable {
     whole: Option<String>,
     /// What follows FROM, without the name of the rows.
     all_rows: String,
+    /// Notes for the user about its columns.
+    notes: Vec<String>,
 }
 
 /// What the values of a column must be.
@@ -167,6 +169,8 @@ impl SqliteTable {
         let chosen = choose_columns(input, &names, &settings.columns)?;
         let mut columns = Vec::with_capacity(chosen.len());
         let mut kinds = Vec::with_capacity(chosen.len());
+        let mut notes = Vec::new();
+        let name_of_rows = name;
         for (name, is_text) in &chosen {
             let own = declared.iter().find(|own| own.name == *name);
             let kind_name = own.map_or("", |own| own.kind.as_str());
@@ -182,8 +186,18 @@ impl SqliteTable {
                     true => None,
                     false => sql_type(kind, kind_name),
                 },
+                declared: own
+                    .map(|own| own.kind.clone())
+                    .filter(|kind| !kind.is_empty()),
                 not_null: own.is_some_and(|own| own.not_null),
             });
+            if !is_text && kind == Kind::Mixed && is_unknown(kind_name) {
+                notes.push(format!(
+                    "the column {} of {name_of_rows} declares the type {kind_name}, which SQLite does not know: its values \
+                     are loaded as they are, numbers and text",
+                    identifier(name)
+                ));
+            }
             kinds.push(kind);
         }
         let whole = match (&settings.rows, &settings.filter, range) {
@@ -241,6 +255,7 @@ impl SqliteTable {
             keys,
             whole,
             all_rows,
+            notes,
         })
     }
 }
@@ -356,6 +371,16 @@ fn statement(columns: &[Column], kinds: &[Kind], from: &str, key: Option<&str>) 
     )
 }
 
+/// True if a declaration is the name of no type.
+fn is_unknown(declared: &str) -> bool {
+    let known = TypeName::parse(declared).and_then(|name| name.column_type());
+    let is_numeric = declared.to_uppercase().starts_with("NUM");
+    !declared.is_empty()
+        && !is_numeric
+        && known.is_none()
+        && sql_type(Kind::Mixed, declared).is_none()
+}
+
 /// The type for a new target, if the declaration names one and the values may be of it.
 fn sql_type(kind: Kind, declared: &str) -> Option<String> {
     // Names that the destination gives mean their type again.
@@ -390,6 +415,10 @@ impl Table for SqliteTable {
 
     fn keys(&self) -> Option<&FoundKeys> {
         self.keys.as_ref()
+    }
+
+    fn notes(&self) -> &[String] {
+        &self.notes
     }
 
     /// Computed from the numbers of its first and last row, which SQLite looks up. Rows between them may have been deleted. A

@@ -36,6 +36,11 @@ pub trait Table: fmt::Debug + Send + Sync {
         None
     }
 
+    /// Notes for the user about its columns.
+    fn notes(&self) -> &[String] {
+        &[]
+    }
+
     /// The partitions of its result that the driver offers, if it is cut by them.
     fn partitions(&self) -> Option<&Partitions> {
         None

@@ -132,6 +132,7 @@ impl Source for FileSource {
             data_type: None,
             is_uuid: false,
             native: None,
+            declared: None,
         };
         let Some(table) = self.files[0].table() else {
             return Ok(self.header_names()?.into_iter().map(text).collect());
@@ -141,6 +142,7 @@ impl Source for FileSource {
             data_type: Some(field.data_type.clone()),
             is_uuid: field.is_uuid,
             native: None,
+            declared: None,
         });
         Ok(fields.collect())
     }

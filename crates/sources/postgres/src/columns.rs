@@ -39,6 +39,8 @@ pub struct Column {
     pub form: Option<NativeType>,
     /// Its values keep that form, because Arrow has no type for them.
     pub is_native: bool,
+    /// Its type as the table declares it; for a query as the server describes its rows.
+    pub declared: String,
     /// It has no NULL.
     pub not_null: bool,
     /// Its collation, if it is a column of a table and has another one than its type.
@@ -53,6 +55,7 @@ impl Column {
             data_type: Some(self.data_type.clone()),
             is_uuid: self.is_uuid(),
             native: self.form.clone().filter(|_| self.is_native),
+            declared: Some(self.declared.clone()),
         }
     }
 
@@ -127,6 +130,7 @@ pub fn resolve(
                 instead,
             }),
             is_native,
+            declared: known.map_or_else(|| sql.clone(), |known| known.declared.clone()),
             not_null: known.is_some_and(|known| known.not_null),
             collation: known
                 .and_then(|known| known.collation.clone())

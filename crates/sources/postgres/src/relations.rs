@@ -79,7 +79,7 @@ pub fn find_table(
     }
 }
 
-/// What the catalog says of a column of a table, besides its type.
+/// What the catalog says of a column of a table.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ColumnFacts {
     /// Its name.
@@ -88,6 +88,8 @@ pub struct ColumnFacts {
     pub not_null: bool,
     /// Its collation, if it is not that of its type.
     pub collation: Option<ColumnCollation>,
+    /// Its type as it is declared: the name of a domain, where the server describes rows with the domain's base type.
+    pub declared: String,
 }
 
 /// The relations that hold the rows of a table, as a table `tree` of SQL with their OIDs: itself and all of its children.
@@ -120,7 +122,7 @@ pub fn columns_of(
              WHERE k.conrelid = r.oid AND k.contype = 'n' AND NOT k.convalidated AND own.attnum = ANY (k.conkey))) \
          ) \
          SELECT a.attname, a.attnotnull AND NOT EXISTS (SELECT FROM nullable AS o WHERE o.attname = a.attname), \
-                n.nspname, c.collname \
+                n.nspname, c.collname, pg_catalog.format_type(a.atttypid, a.atttypmod) \
          FROM pg_catalog.pg_attribute AS a \
          JOIN pg_catalog.pg_type AS t ON t.oid = a.atttypid \
          LEFT JOIN pg_catalog.pg_collation AS c ON c.oid = a.attcollation AND a.attcollation <> t.typcollation \
@@ -133,7 +135,7 @@ pub fn columns_of(
         .query(&sql, "asking for the columns of the table")
         .map_err(|error| of_session(Path::new(&table.name), error))?;
     let facts = |row: Vec<Option<String>>| {
-        let [column, not_null, schema, collation] = <[_; 4]>::try_from(row).ok()?;
+        let [column, not_null, schema, collation, declared] = <[_; 5]>::try_from(row).ok()?;
         let column = column?;
         let collation = schema.zip(collation).map(|(schema, name)| ColumnCollation {
             column: column.clone(),
@@ -144,6 +146,7 @@ pub fn columns_of(
             name: column,
             not_null: not_null.as_deref() == Some("t"),
             collation,
+            declared: declared.unwrap_or_default(),
         })
     };
     Ok(found.rows.into_iter().filter_map(facts).collect())

@@ -180,6 +180,7 @@ impl PostgresSource {
             Arc::new(TableInput {
                 of: Arc::new(DatabaseInput {
                     index,
+                    kind: settings.rows.kind(),
                     name: Arc::from(Path::new(&relation.name)),
                     size_bytes: relation.size_bytes,
                     mark: mark.clone(),

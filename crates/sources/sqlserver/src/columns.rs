@@ -50,6 +50,7 @@ impl Column {
             data_type: Some(self.data_type.clone()),
             is_uuid: self.is_uuid,
             native: None,
+            declared: Some(self.sql.clone()),
         }
     }
 }

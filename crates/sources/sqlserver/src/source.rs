@@ -183,6 +183,7 @@ impl SqlServerSource {
             description,
             input: Arc::new(DatabaseInput {
                 index: 0,
+                kind: settings.rows.kind(),
                 name: Arc::from(input),
                 size_bytes,
                 mark,

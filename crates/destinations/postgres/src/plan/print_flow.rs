@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use inrush_engine::native::plan::PlannedFlow;
 use inrush_engine::native::plan::plan_text::{
-    TARGET_LOADED, dialect_words, fmt_reading, reject_limit, size_words, split_words,
+    TARGET_LOADED, fmt_reading, fmt_type_changes, inputs_words, reject_limit, size_words,
+    split_words,
 };
 use inrush_rows::plural::counted;
 use inrush_rows::told;
@@ -57,10 +58,13 @@ fn fmt_files(
     told!(f, "\nFlow {} -> {}", flow.name, flow.target())?;
     told!(
         f,
-        "  {}, {}, {}",
-        counted(files.len() as u64, "file"),
-        size_words(total, files.iter().any(|file| file.is_read_once())),
-        dialect_words(flow)
+        "  {}",
+        inputs_words(
+            flow,
+            &flow.input_kind().counted(files.len()),
+            total,
+            files.iter().any(|file| file.is_read_once())
+        )
     )
 }
 
@@ -188,7 +192,8 @@ fn fmt_columns(f: &mut fmt::Formatter<'_>, flow: &FlowPlan) -> fmt::Result {
         columns.insert_str(at, &format!("{} ", identifier(&column.name)));
     }
     told!(f, "  columns: {columns}")?;
-    fmt_reading(f, flow)
+    fmt_reading(f, flow)?;
+    fmt_type_changes(f, flow, flow.column_types.iter())
 }
 
 fn fmt_unit(

@@ -211,9 +211,10 @@ impl ServerFound {
                 _ => Weight::Hurts,
             },
             what: format!("{begin}: {message}"),
-            hint: Some(
-                "fix the files, or accept rejects (`rejects`): then the unit is loaded again, row by row where needed".to_owned(),
-            ),
+            hint: Some(format!(
+                "{}, or accept rejects (`rejects`): then the unit is loaded again, row by row where needed",
+                flow.input_kind().fix_rows()
+            )),
         });
     }
 }

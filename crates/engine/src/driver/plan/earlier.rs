@@ -133,7 +133,7 @@ pub fn since_marks(
 ) -> inrush_destination::Result<Vec<SinceMark>> {
     let runs = destination.runs(Some(run_key))?;
     for run in runs.iter().rev().filter(|run| is_switched(run)) {
-        let found = since_marks_of(destination, run, target)?;
+        let found = since_marks_in(destination, run, target)?;
         if !found.is_empty() {
             return Ok(found);
         }
@@ -154,25 +154,39 @@ pub fn since_stopped(
     let Some(run) = stopped else {
         return Ok(Vec::new());
     };
-    let marks = since_marks_of(destination, run, target)?;
+    let marks = since_marks_in(destination, run, target)?;
     Ok(marks.into_iter().map(|mark| mark.range).collect())
 }
 
 /// The marks of the rows that a run has loaded into a target.
-pub fn since_marks_of(
+fn since_marks_in(
     destination: &dyn Destination,
     run: &PastRun,
     target: &str,
 ) -> inrush_destination::Result<Vec<SinceMark>> {
-    let mut marks = since::Marks::default();
+    let marks = since_marks_of(destination, run, &[target])?;
+    Ok(marks.into_iter().map(|(_, mark)| mark).collect())
+}
+
+/// The marks of the rows that a run has loaded into some targets, each with its target. The records of the run are read once.
+pub fn since_marks_of(
+    destination: &dyn Destination,
+    run: &PastRun,
+    targets: &[&str],
+) -> inrush_destination::Result<Vec<(String, SinceMark)>> {
+    let mut marks: Vec<since::Marks> = targets.iter().map(|_| since::Marks::default()).collect();
     each_record(destination, &run.record, &mut |record| {
-        if record.target == target {
+        if let Some(at) = targets.iter().position(|target| record.target == *target) {
             let states = record.splits.iter().map(|split| &split.file_state);
-            states.for_each(|state| marks.see(state));
+            states.for_each(|state| marks[at].see(state));
         }
     })?;
-    let is_gone = run.gone.iter().any(|gone| gone == target);
-    Ok(marks.of(&run.record.name, is_gone))
+    let of_targets = targets.iter().zip(marks).flat_map(|(target, marks)| {
+        let is_gone = run.gone.iter().any(|gone| gone == target);
+        let marks = marks.of(&run.record.name, is_gone).into_iter();
+        marks.map(|mark| ((*target).to_owned(), mark))
+    });
+    Ok(of_targets.collect())
 }
 
 /// The runs of the package, the oldest first.

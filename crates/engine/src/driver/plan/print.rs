@@ -12,8 +12,8 @@ use inrush_rows::told;
 use super::{ContractEarlier, ContractFlow, ContractPlan, RangeUnit};
 use crate::plan::Reading;
 use crate::plan::plan_text::{
-    TARGET_LOADED, dialect_words, fmt_memory, fmt_notes, fmt_order, fmt_package, fmt_reading,
-    kept_words, reject_limit, size_words, split_words,
+    TARGET_LOADED, fmt_memory, fmt_notes, fmt_order, fmt_package, fmt_reading, fmt_type_changes,
+    inputs_words, kept_words, reject_limit, size_words, split_words,
 };
 use crate::plan::script::{self, ScriptPart};
 
@@ -218,10 +218,13 @@ fn fmt_flow(f: &mut fmt::Formatter<'_>, flow: &ContractFlow, is_loaded: bool) ->
     told!(f, "\nFlow {} -> {}", reading.name, reading.target)?;
     told!(
         f,
-        "  {}, {}, {}",
-        counted(flow.units.len() as u64, "unit"),
-        size_words(total, has_pipe),
-        dialect_words(reading)
+        "  {}",
+        inputs_words(
+            reading,
+            &counted(flow.units.len() as u64, "unit"),
+            total,
+            has_pipe
+        )
     )?;
     match is_loaded {
         true => told!(f, "  {TARGET_LOADED}")?,
@@ -256,6 +259,8 @@ fn fmt_flow(f: &mut fmt::Formatter<'_>, flow: &ContractFlow, is_loaded: bool) ->
         .collect();
     told!(f, "  columns: {}", columns.join(", "))?;
     fmt_reading(f, reading)?;
+    let types = flow.target.columns.iter().map(|column| &column.sql);
+    fmt_type_changes(f, reading, types)?;
     for unit in flow.units.iter().take(UNITS_SHOWN) {
         fmt_unit(f, unit)?;
     }

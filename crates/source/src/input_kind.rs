@@ -1,0 +1,69 @@
+//! The kinds of inputs, in the words of messages and plans.
+
+use inrush_rows::plural::counted;
+
+/// What an input is to its user.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum InputKind {
+    /// A file or a pipe.
+    #[default]
+    File,
+    /// A table or a view of a database, or a partition of one.
+    Table,
+    /// The rows of a SELECT.
+    Query,
+    /// The rows of a Python program.
+    Stream,
+}
+
+impl InputKind {
+    /// `1 file`, `2 tables`.
+    pub fn counted(self, count: usize) -> String {
+        let one = match self {
+            InputKind::File => "file",
+            InputKind::Table => "table",
+            InputKind::Query => return "a query".to_owned(),
+            InputKind::Stream => return "an Arrow stream".to_owned(),
+        };
+        counted(count as u64, one)
+    }
+
+    /// How a user corrects one row, as the beginning of a hint: `fix the file`.
+    pub fn fix_row(self) -> &'static str {
+        match self {
+            InputKind::File => "fix the file",
+            InputKind::Table | InputKind::Query => "fix the row in the source",
+            InputKind::Stream => "fix the row in the program",
+        }
+    }
+
+    /// How a user corrects several rows: `fix the files`.
+    pub fn fix_rows(self) -> &'static str {
+        match self {
+            InputKind::File => "fix the files",
+            InputKind::Table | InputKind::Query => "fix the rows in the source",
+            InputKind::Stream => "fix the rows in the program",
+        }
+    }
+
+    /// The settings that say how its rows are read: `the flow's columns`.
+    pub fn settings(self) -> &'static str {
+        match self {
+            InputKind::File => "the flow's format and columns",
+            InputKind::Query => "the query",
+            InputKind::Table | InputKind::Stream => "the flow's columns",
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_files_and_tables_are_counted() {
+        assert_eq!(InputKind::File.counted(2), "2 files");
+        assert_eq!(InputKind::Table.counted(1), "1 table");
+        assert_eq!(InputKind::Query.counted(1), "a query");
+    }
+}
