@@ -1,7 +1,7 @@
 //! The engine of Inrush: the work that is the same for every source and destination.
 //!
 //! [`plan`] resolves a package against real files. `run` has the sequence of a run. [`pipeline`] runs streams, meters
-//! them and accounts for their rows. [`verify`] compares sums. [`preflight`] predicts a run. [`report`] is the report
+//! them and accounts for their rows. [`verify`] compares sums, and [`compare`] the rows of two sources. [`preflight`] predicts a run. [`report`] is the report
 //! of a run. [`reject_replay`] loads corrected rejects. [`upkeep`] and [`undo`] are for runs that stopped or are over.
 //!
 //! [`shares`] lets several processes load one run. `load` writes the rows of a plan to a destination, transaction by transaction.
@@ -13,6 +13,7 @@
 //! implements the contract of `inrush_destination`. The engine names no destination and no source: its caller passes
 //! them in. It never prints and never reads the environment.
 
+pub mod compare;
 pub mod driver;
 pub mod driver_error;
 pub mod driver_trait;

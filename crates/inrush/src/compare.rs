@@ -1,7 +1,9 @@
-//! Compares the rows of a source with those of its target, where both are PostgreSQL (`inrush verify --compare`).
+//! Compares the rows of a source with those of its target (`inrush verify --compare`): by hashes that their servers make, if both are
+//! PostgreSQL, and else by reading both sides.
 
 use std::path::Path;
 
+use inrush_destination::address::DestinationKind;
 use inrush_engine::error::Error;
 use inrush_engine::plan::PlanError;
 use inrush_engine::upkeep::{LedgerOptions, MarkOfTarget, Which};
@@ -10,16 +12,17 @@ use inrush_package::{
 };
 use inrush_rows::cancel::Stop;
 use inrush_rows::sql_text;
-use inrush_source::AS_TEXT;
-pub use inrush_source_postgres::SplitDifference;
-use inrush_source_postgres::{Comparison, DatabaseAddress, Limits, Rows, Side};
+use inrush_source::{AS_TEXT, Comparison};
+pub use inrush_source::{SplitDifference, UnfitRows};
+use inrush_source_postgres::{Limits, Rows, Side};
 
 use crate::ConnectionDefaults;
+use crate::compare_read::{BothRead, ReadCompared, is_compared};
 use crate::flow_since::name_of_read;
 use crate::flow_source::{rows_of, table_name};
 use crate::flow_tables::address_of;
 use crate::operations::ledger_of;
-use crate::registry::is_server_of_source;
+use crate::registry::{is_server_of_source, open_sources};
 
 /// What a comparison of a flow has found.
 #[derive(Clone, Debug)]
@@ -34,30 +37,36 @@ pub struct FlowCompared {
     pub key: Vec<String>,
     /// Columns that only one side has, and that were not compared.
     pub left_out: Vec<String>,
+    /// Columns that were not compared, because the two databases have no form of their values in common.
+    pub without_form: Vec<String>,
     /// What limits the rows of the comparison, in words.
     pub limit: Option<String>,
     /// The result.
     pub comparison: Comparison,
 }
 
-/// Compares the source and the target of each flow of a package, by the columns whose names both have.
+/// Compares the source and the target of each flow of a package, by the columns whose names both have. Drivers are looked for in
+/// `site_packages`.
 pub fn compare(
     package: &Package,
     defaults: &ConnectionDefaults,
     folder: &Path,
+    site_packages: Option<&Path>,
     stop: &Stop,
 ) -> Result<Vec<FlowCompared>, Error> {
     package.check()?;
-    let marks = marks(package, defaults, folder)?;
+    let marks = marks(package, defaults, folder, site_packages)?;
     let compared = package.flows.iter().map(|flow| {
         let one = OneFlow {
             package,
             flow,
             name: flow.shown_name(),
             defaults,
+            folder,
+            site_packages,
             marks: &marks,
         };
-        one.compare(stop).map_err(Error::from)
+        one.compare(stop)
     });
     compared.collect()
 }
@@ -67,6 +76,7 @@ fn marks(
     package: &Package,
     defaults: &ConnectionDefaults,
     folder: &Path,
+    site_packages: Option<&Path>,
 ) -> Result<Vec<MarkOfTarget>, Error> {
     let mut sources = package.flows.iter().filter_map(|flow| flow.source.as_ref());
     if !sources.any(|source| source.since.is_some()) {
@@ -75,7 +85,7 @@ fn marks(
     let ledger_schema = package.run.ledger_schema.as_str();
     let options = LedgerOptions {
         folder,
-        site_packages: None,
+        site_packages,
         ledger_schema,
     };
     let ledger = ledger_of(package.single_connection()?, &options, defaults)?;
@@ -91,6 +101,8 @@ struct OneFlow<'a> {
     flow: &'a Flow,
     name: &'a str,
     defaults: &'a ConnectionDefaults,
+    folder: &'a Path,
+    site_packages: Option<&'a Path>,
     marks: &'a [MarkOfTarget],
 }
 
@@ -103,19 +115,34 @@ impl OneFlow<'_> {
         }
     }
 
-    fn address(&self, connection: &str) -> Result<DatabaseAddress, PlanError> {
+    /// The URL of a connection whose tables can be compared.
+    fn url(&self, connection: &str) -> Result<&str, PlanError> {
         let url = self.package.connections.get(connection);
         let url = url.map_or("", |connection| connection.address());
-        if !is_server_of_source(url) {
-            let what = format!(
-                "`{connection}` is not PostgreSQL, and only PostgreSQL computes the hashes that are compared"
-            );
-            return Err(self.refused(&what, "compare flows from PostgreSQL into PostgreSQL"));
+        match is_compared(url) {
+            true => Ok(url),
+            false => Err(self.refused(
+                &format!(
+                    "`{connection}` cannot be compared: it is not PostgreSQL, DuckDB, SQLite or another database with an ADBC driver (Parquet and SQL Server are not)"
+                ),
+                "`inrush verify` without --compare counts the rows of files, and the report of the load has the sums of `verify`",
+            )),
         }
-        Ok(address_of(connection, url, self.defaults)?)
     }
 
-    fn compare(&self, stop: &Stop) -> Result<FlowCompared, PlanError> {
+    fn compare(&self, stop: &Stop) -> Result<FlowCompared, Error> {
+        let source = self.comparable()?;
+        let into = self.package.connection_of(self.flow);
+        let into = into.map_err(|fault| self.refused(&fault.to_string(), "name a connection"))?;
+        let urls = [self.url(&source.connection)?, self.url(into)?];
+        match urls.iter().all(|url| is_server_of_source(url)) {
+            true => Ok(self.compare_by_servers(source, into, urls, stop)?),
+            false => self.compare_by_reading(source, into, urls, stop),
+        }
+    }
+
+    /// The source of a flow whose target must have the same rows.
+    fn comparable(&self) -> Result<&FlowSource, PlanError> {
         let flow = self.flow;
         let Some(source) = &flow.source else {
             return Err(self.refused(
@@ -141,22 +168,125 @@ impl OneFlow<'_> {
                 "compare flows whose steps only derive columns, warn, or look up keys without rejects",
             ));
         }
-        let into = self.package.connection_of(flow);
-        let into = into.map_err(|fault| self.refused(&fault.to_string(), "name a connection"))?;
-        let into = self.address(into)?;
-        let from = self.address(&source.connection)?;
+        Ok(source)
+    }
+
+    /// The condition on the rows of a target that are in its source: rows of ended versions are no longer there.
+    fn of_versions(&self) -> Result<Option<String>, PlanError> {
+        let scd = self.flow.scd_columns()?;
+        Ok(scd.map(|scd| format!("{} IS NULL", sql_text::identifier(&scd.valid_to))))
+    }
+
+    /// Reads the rows of both sides, and compares the hashes that the engine makes.
+    fn compare_by_reading(
+        &self,
+        source: &FlowSource,
+        into: &str,
+        urls: [&str; 2],
+        stop: &Stop,
+    ) -> Result<FlowCompared, Error> {
+        let (range, limit) = match &source.since {
+            None => (None, None),
+            Some(_) => self.range_in_sql(source, urls)?,
+        };
+        let with_range = |filter: Option<String>| {
+            let both = [filter, range.clone()].into_iter().flatten();
+            let both: Vec<String> = both.map(|one| sql_text::in_parentheses(&one)).collect();
+            (!both.is_empty()).then(|| both.join(" AND "))
+        };
+        let read = FlowSource {
+            filter: with_range(source.filter.clone()),
+            since: None,
+            indexes: false,
+            partitions: false,
+            ..source.clone()
+        };
+        let stored = FlowSource {
+            connection: into.to_owned(),
+            table: Some(self.flow.table.clone()),
+            filter: with_range(self.of_versions()?),
+            ..FlowSource::default()
+        };
+        let both = BothRead {
+            package: self.package,
+            flow: self.flow,
+            name: self.name,
+            into,
+            folder: self.folder,
+            open_sources: &open_sources(self.defaults, self.site_packages),
+        };
+        let own_key = match self.flow.mode {
+            Mode::Upsert => self.flow.key_columns().map_err(PlanError::from)?,
+            _ => Vec::new(),
+        };
+        let ReadCompared {
+            names: [source, target],
+            key,
+            left_out,
+            without_form,
+            comparison,
+        } = both.compare(read, stored, own_key, stop)?;
+        Ok(FlowCompared {
+            flow: self.name.to_owned(),
+            source,
+            target,
+            key,
+            left_out,
+            without_form,
+            limit,
+            comparison,
+        })
+    }
+
+    /// The rows below the mark of an incremental flow, as a condition that PostgreSQL and DuckDB understand, and in words.
+    fn range_in_sql(
+        &self,
+        source: &FlowSource,
+        [from, into]: [&str; 2],
+    ) -> Result<(Option<String>, Option<String>), PlanError> {
+        let knows = |url: &str| {
+            let kind = DestinationKind::of(url);
+            is_server_of_source(url) || matches!(kind, Some(DestinationKind::DuckDb(_)))
+        };
+        if !knows(from) || !knows(into) {
+            return Err(self.refused(
+                "it loads only new rows (`since`), and only PostgreSQL and DuckDB are asked for the rows below its mark",
+                "compare flows without `since`, or into PostgreSQL or DuckDB",
+            ));
+        }
+        let server = address_of(&source.connection, from, self.defaults)?;
+        let (limits, words) = self.range(source, &server.describe_database())?;
+        let range = limits.range.map(|(column, from, below)| {
+            let column = sql_text::identifier(&column);
+            let instant = |text: &str| format!("TIMESTAMPTZ '{}'", text.replace('\'', "''"));
+            let mut range = format!("{column} < {}", instant(&below));
+            if let Some(from) = from {
+                range.push_str(&format!(" AND {column} >= {}", instant(&from)));
+            }
+            range
+        });
+        Ok((range, words))
+    }
+
+    /// Compares the hashes that two servers of PostgreSQL make.
+    fn compare_by_servers(
+        &self,
+        source: &FlowSource,
+        into: &str,
+        [from_url, into_url]: [&str; 2],
+        stop: &Stop,
+    ) -> Result<FlowCompared, PlanError> {
+        let flow = self.flow;
+        let from = address_of(&source.connection, from_url, self.defaults)?;
+        let into = address_of(into, into_url, self.defaults)?;
         let (of_target, limit) = self.range(source, &from.describe_database())?;
         let of_source = Limits {
             filter: source.filter.clone(),
             ..of_target.clone()
         };
-        let of_target = match flow.scd_columns()? {
-            // Rows of ended versions are no longer in the source.
-            Some(scd) => Limits {
-                filter: Some(format!("{} IS NULL", sql_text::identifier(&scd.valid_to))),
-                ..of_target
-            },
-            None => of_target,
+        let of_target = Limits {
+            filter: self.of_versions()?,
+            ..of_target
         };
         let hint = "correct `table` of the flow";
         let TableName { schema, name } = table_name(self.name, &flow.table, hint)?;
@@ -210,6 +340,7 @@ impl OneFlow<'_> {
             target: sides[1].name().to_owned(),
             key,
             left_out,
+            without_form: Vec::new(),
             limit,
             comparison,
         })

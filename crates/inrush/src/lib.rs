@@ -7,6 +7,7 @@
 
 pub mod clients;
 mod compare;
+mod compare_read;
 mod flow_databases;
 mod flow_files;
 mod flow_since;
@@ -18,7 +19,7 @@ mod flow_tables;
 mod operations;
 mod registry;
 
-pub use compare::{FlowCompared, SplitDifference, compare};
+pub use compare::{FlowCompared, SplitDifference, UnfitRows, compare};
 pub use flow_files::of_sniff;
 pub use flow_tables::tables_like;
 pub use inrush_convert as convert;

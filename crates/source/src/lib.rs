@@ -7,6 +7,7 @@
 
 mod chosen_columns;
 mod chunks;
+mod comparison;
 mod content;
 mod contract;
 mod database_input;
@@ -32,6 +33,7 @@ mod wait;
 
 pub use chosen_columns::{AS_TEXT, choose_columns};
 pub use chunks::{Chunks, NativeRows};
+pub use comparison::{Comparison, SplitDifference, UnfitRows};
 pub use content::{ContentHash, SplitContent, SplitEnd};
 pub use contract::{
     NextPart, PART_BYTES, PARTS_AHEAD, ReadSettings, ShareSettings, SharedPart, SharedSplit,

@@ -15,9 +15,9 @@ with its fields, its byte offset and its line. Nothing is loaded, and no databas
 If a package (NAME.toml) is given, the files of its flows are read in the formats that it
 declares. This way you can check fixed width and other formats that --format cannot express.
 
-With --compare, both PostgreSQL servers hash the rows of each flow of a package, by partitions of
-the source or by ranges of the key. Each part that differs is printed with its rows and sums on
-both sides, and up to ten keys. Nothing is changed.",
+With --compare, the rows of each flow of a package are hashed on both sides, and compared part by
+part: if both are PostgreSQL, by their servers; else Inrush reads all rows of both. Each part that
+differs is printed with its rows and sums on both sides, and up to ten keys. Nothing is changed.",
     after_long_help = VERIFY_HELP
 )]
 pub struct VerifyArguments {
@@ -25,7 +25,7 @@ pub struct VerifyArguments {
     #[arg(long, required_unless_present = "compare")]
     pub split: bool,
 
-    /// Compare the rows of a package's tables and queries with those of their targets, by hashes that the servers make
+    /// Compare the rows of a package's tables and queries with those of their targets, by hashes
     #[arg(long, conflicts_with_all = ["split", "format", "range_bytes", "streams"])]
     pub compare: bool,
 

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use inrush::cancel::Stop;
 use inrush::printable::line;
-use inrush::{ExitStatus, FlowCompared, SplitDifference};
+use inrush::{ExitStatus, FlowCompared, SplitDifference, UnfitRows};
 
 use crate::arguments::VerifyArguments;
 use crate::errors::CommandError;
@@ -38,7 +38,9 @@ pub fn compare(
     let folder = ready.folder.clone();
     let reached = embedded::reach_to_look(ready.package, &folder, ready.data_trust, surroundings)?;
     let defaults = credentials::connection_defaults()?;
-    let compared = inrush::compare(&reached.package, &defaults, &folder, &Stop::default())?;
+    let site_packages = reached.site_packages.as_deref();
+    let stop = Stop::default();
+    let compared = inrush::compare(&reached.package, &defaults, &folder, site_packages, &stop)?;
     for flow in &compared {
         for found in result_lines(flow) {
             output::say(&line(&found));
@@ -74,7 +76,24 @@ fn split_lines(split: &SplitDifference) -> Vec<String> {
     if more > 0 {
         lines.push(format!("    ... and {} more", count(more)));
     }
+    if split.unseen > 0 {
+        lines.push(format!(
+            "    {} of both sides beside them were not compared one by one",
+            counted(split.unseen, "row")
+        ));
+    }
     lines
+}
+
+/// Rows that have no counterpart, because a value does not fit the target's type.
+fn unfit_line(side: &str, unfit: &UnfitRows) -> Option<String> {
+    let example = unfit.example.as_deref().unwrap_or_default();
+    (unfit.count > 0).then(|| {
+        format!(
+            "  {} of the {side} with a value that does not fit its column in the target, such as {example}",
+            counted(unfit.count, "row")
+        )
+    })
 }
 
 /// The result of a flow, line by line.
@@ -94,11 +113,15 @@ fn result_lines(flow: &FlowCompared) -> Vec<String> {
         false => {
             let [only_here, only_there] = found.only();
             lines.push(format!(
-                "{name}: {} of {} and {} of {}{limit} differ: {} only in the source, {} only in the target, {} with other values",
+                "{name}: {} of {} and {} of {}{limit} differ: {}{} only in the source, {} only in the target, {} with other values",
                 counted(here, "row"),
                 flow.source,
                 count(there),
                 flow.target,
+                match found.unseen() {
+                    0 => "",
+                    _ => "at least ",
+                },
                 count(only_here),
                 count(only_there),
                 count(found.changed()),
@@ -110,12 +133,20 @@ fn result_lines(flow: &FlowCompared) -> Vec<String> {
                 flow.key.join(", ")
             ));
             lines.extend(found.splits.iter().flat_map(split_lines));
+            lines.extend(unfit_line("source", &found.unfit[0]));
+            lines.extend(unfit_line("target", &found.unfit[1]));
         }
     }
     if !flow.left_out.is_empty() {
         let left_out = flow.left_out.join(", ");
         lines.push(format!(
             "  not compared, because only one side has them: {left_out}"
+        ));
+    }
+    if !flow.without_form.is_empty() {
+        let without_form = flow.without_form.join(", ");
+        lines.push(format!(
+            "  not compared, because the two databases have no form of their values in common: {without_form}"
         ));
     }
     lines

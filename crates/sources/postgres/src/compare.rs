@@ -12,7 +12,7 @@ use inrush_pgclient::quote::identifier;
 use inrush_pgclient::{BlockingSession, DatabaseAddress, FieldDescription, ResultRows};
 use inrush_rows::cancel::Stop;
 use inrush_rows::sql_text::{in_parentheses, without_semicolon};
-use inrush_source::SourceError;
+use inrush_source::{Comparison, SourceError, SplitDifference};
 
 use crate::catalog::parse_condition;
 use crate::compare_splits::Splits;
@@ -26,8 +26,6 @@ use crate::{Rows, relations};
 const PARTS: u64 = 64;
 /// A part with at most this number of rows, of both sides together, is compared row by row.
 const ROWS_FETCHED_MAX: u64 = 20_000;
-/// The most keys of a split that a result names.
-const KEYS_MAX: usize = 10;
 
 /// The condition on the rows of a side that are compared.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -73,52 +71,6 @@ pub struct Side {
     row: String,
     /// The columns of its primary key, if it is a table with one.
     primary_key: Vec<String>,
-}
-
-/// The result of a comparison.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Comparison {
-    /// The number of rows of each side.
-    pub rows: [u64; 2],
-    /// The number of splits into which the rows were cut.
-    pub splits_all: usize,
-    /// The splits in which the sides differ.
-    pub splits: Vec<SplitDifference>,
-}
-
-/// A split in which the sides differ.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct SplitDifference {
-    /// Its name: a partition or a range of the key.
-    pub name: String,
-    /// The number of its rows on each side.
-    pub rows: [u64; 2],
-    /// The sum of the hashes of its rows on each side.
-    pub sums: [String; 2],
-    /// The number of rows that only the one or only the other side has, by their keys.
-    pub only: [u64; 2],
-    /// The number of keys whose rows have other values.
-    pub changed: u64,
-    /// Some of these keys, with what differs, in words.
-    pub keys: Vec<String>,
-}
-
-impl Comparison {
-    /// Both sides have the same rows.
-    pub fn is_equal(&self) -> bool {
-        self.splits.is_empty()
-    }
-
-    /// The number of rows that only the one or only the other side has, by their keys.
-    pub fn only(&self) -> [u64; 2] {
-        let sum = |side: usize| self.splits.iter().map(|split| split.only[side]).sum();
-        [sum(0), sum(1)]
-    }
-
-    /// The number of keys whose rows have other values.
-    pub fn changed(&self) -> u64 {
-        self.splits.iter().map(|split| split.changed).sum()
-    }
 }
 
 /// The number of rows of a part, and the sum of their hashes.
@@ -353,7 +305,7 @@ pub fn compare(
     let mut found = Comparison {
         rows: [count(&sums[0]), count(&sums[1])],
         splits_all: splits.count(),
-        splits: Vec::new(),
+        ..Comparison::default()
     };
     for (number, [here, there]) in differences(&sums) {
         let mut difference = SplitDifference {
@@ -422,43 +374,6 @@ fn compare_rows(
     let [one, other] = &mut *sides;
     let (here, there) = (one.rows(part)?, other.rows(part)?);
     let names = [one.name.clone(), other.name.clone()];
-    let mut tell = |key: &str, what: String| {
-        if found.keys.len() < KEYS_MAX {
-            found.keys.push(format!("{key} {what}"));
-        }
-    };
-    let mut only = [0, 0];
-    let mut changed = 0;
-    for (key, hashes) in &here {
-        match there.get(key) {
-            None => {
-                only[0] += hashes.len() as u64;
-                tell(key, format!("is only in {}", names[0]));
-            }
-            Some(others) if others.len() != hashes.len() => {
-                let (mine, theirs) = (hashes.len() as u64, others.len() as u64);
-                only[0] += mine.saturating_sub(theirs);
-                only[1] += theirs.saturating_sub(mine);
-                tell(
-                    key,
-                    format!("has {mine} rows in the source and {theirs} in the target"),
-                );
-            }
-            Some(others) if others != hashes => {
-                changed += 1;
-                tell(key, "has other values".to_owned());
-            }
-            Some(_) => {}
-        }
-    }
-    for (key, hashes) in &there {
-        if !here.contains_key(key) {
-            only[1] += hashes.len() as u64;
-            tell(key, format!("is only in {}", names[1]));
-        }
-    }
-    found.only[0] += only[0];
-    found.only[1] += only[1];
-    found.changed += changed;
+    found.compare_rows([&here, &there], [&names[0], &names[1]]);
     Ok(())
 }

@@ -56,7 +56,7 @@ mod structure;
 mod unseen_changes;
 
 pub use columns::Column;
-pub use compare::{Comparison, Limits, Side, SplitDifference, compare};
+pub use compare::{Limits, Side, compare};
 pub use database::{Database, Wanted};
 pub use inrush_pgclient::DatabaseAddress;
 pub use inrush_source::{ReadLimits, Rows, Since};
