@@ -6,7 +6,7 @@ import itertools
 import os
 import shutil
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import pytest
@@ -22,6 +22,27 @@ SharedServer = Callable[[int], Server]
 
 _database_numbers = itertools.count(1)
 _file_numbers = itertools.count(1)
+_FILES = pytest.StashKey[Path]()
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_configure(config: pytest.Config) -> None:
+    """Put the files of tests beside the servers; a failed test's stay until the next session."""
+    is_worker = hasattr(config, "workerinput")
+    if not is_worker and config.option.basetemp is None and not config.option.collectonly:
+        lock = ExitStack()
+        folder = lock.enter_context(servers.locked_folder())
+        config.option.basetemp = folder / "files"
+        config.stash[_FILES] = folder
+        config.add_cleanup(lock.close)
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
+    """Remove the files of tests if none has failed."""
+    folder = session.config.stash.get(_FILES, None)
+    if folder is not None and exitstatus == pytest.ExitCode.OK:
+        shutil.rmtree(folder)
 
 
 def pytest_make_parametrize_id(val: object) -> str | None:

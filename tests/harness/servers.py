@@ -77,10 +77,11 @@ def programs_with_modules() -> Path | None:
 
 
 def place() -> Path | None:
-    """Return the folder for the folders of servers: in memory if there is room, else None.
+    """Return the folder for servers and for the files of tests: in memory if there is room.
 
     A database is 300 files. Making and removing them on a disk took a third of the CPU time of all
-    tests. Servers are killed, machines are not, so crashes need no disk.
+    tests, and loads into files mostly waited for the disk. Servers and loads are killed, machines
+    are not, so crashes need no disk.
     """
     try:
         room = min(shutil.disk_usage(MEMORY).free, _available_memory())
@@ -91,7 +92,15 @@ def place() -> Path | None:
 
 @contextmanager
 def session_folder() -> Iterator[Path]:
-    """Make a folder for the servers of a session of tests, and remove it at the end.
+    """Make a folder for the servers of a session of tests, and remove it at the end."""
+    with locked_folder() as folder:
+        yield folder
+        shutil.rmtree(folder)
+
+
+@contextmanager
+def locked_folder() -> Iterator[Path]:
+    """Make a folder that stays until another session begins after this one has ended.
 
     A session that was killed leaves its servers running and its folder in memory. So each session
     holds a lock in its folder, and takes away the folders whose locks are free.
@@ -106,7 +115,6 @@ def session_folder() -> Iterator[Path]:
         fcntl.flock(lock, fcntl.LOCK_EX)
         Path(lock.name).rename(folder / LOCK)
         yield folder
-    shutil.rmtree(folder)
 
 
 def remove_if_left(folder: Path) -> None:
