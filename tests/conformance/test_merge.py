@@ -142,7 +142,7 @@ def test_an_index_in_which_null_is_equal_to_null(merging: Place, inrush: Inrush)
     one = flow("t", "rows.tbl", mode="upsert", key="id", columns=["id", "n"])
     path = inrush.write("package.toml", merging.package(one))
     for command in ("check", "run"):
-        inrush(command, path).expect(FAILED, "NULL for equal to NULL", "NULLS NOT DISTINCT")
+        inrush(command, path).expect(FAILED, "NULL as equal to NULL", "NULLS NOT DISTINCT")
     merging.execute("DELETE FROM t")
     merging.execute("ALTER TABLE t ALTER id SET NOT NULL")
     inrush.write("rows.tbl", "7|1|\n")
