@@ -1,7 +1,7 @@
 """The script of `inrush check --sql` makes the same objects as a load without rows.
 
-The script is run by the client of the database, in an empty one of its own. PostgreSQL's own
-destination is in tests/postgres/test_sql_script.py.
+The database's own client runs the script, in an empty database. PostgreSQL's own destination is in
+tests/postgres/test_sql_script.py.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ LOADS: dict[str, tuple[list[str], list[dict[str, Any]]]] = {
 
 
 def catalog(place: Place) -> list[str]:
-    """Return the statements that make what a database has."""
+    """Return the statements that create the objects of a database."""
     if isinstance(place, AdbcPostgreSql):
         # The server names a constraint after the staging table.
         staging = re.compile(r'"?inrush_staging_(?:<\d>|[0-9a-f]{16})(\w*)"?')

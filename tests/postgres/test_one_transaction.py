@@ -446,7 +446,7 @@ def test_preflight_predicts_it_with_one_stream(newest_database: Database, inrush
 def test_what_is_said_of_a_load_that_failed_is_true(
     newest_database: Database, inrush: Inrush
 ) -> None:
-    """None of its rows are in the target, whatever its ledger said before the rollback."""
+    """The message is true: no row is in the target, whatever the ledger said before."""
     database = newest_database
     rows = write_rows(inrush)
     database.execute(

@@ -61,7 +61,7 @@ def prepare(database: Database, statement: str, name: str) -> None:
 def test_a_prepared_transaction_may_have_written_rows(
     crm: Database, target: Database, inrush: Inrush
 ) -> None:
-    """It is named, and its rows are loaded after its commit; one of another database is ignored."""
+    """The transaction is named, and its rows are loaded after its commit; others do not count."""
     prepare(crm, "INSERT INTO orders (id, v) VALUES (4, 4)", "late one")
     plain = feed(inrush, crm, target)
     inrush("run", plain).expect(FAILED, "the prepared transaction 'late one'", "lag = ")

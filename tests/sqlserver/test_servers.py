@@ -9,8 +9,8 @@ import pytest
 from harness.command import CLEAN, FAILED, USAGE
 from sqlserver.loads import Loads
 
-# Properties of SERVERPROPERTY by the documentation of Microsoft and of Babelfish, and the words
-# of the plan.
+# Values of SERVERPROPERTY from the documentation of Microsoft and of Babelfish, and words that the
+# plan must have.
 LOADED: dict[str, tuple[dict[str, Any], str]] = {
     "2016": ({"PRODUCTVERSION": "13.0.1601.5"}, "SQL Server 13.0.1601.5"),
     "2025": ({"PRODUCTVERSION": "17.0.1000.7"}, "SQL Server 17.0.1000.7"),

@@ -52,7 +52,7 @@ pub(super) struct NumberFacts {
     pub has_point: bool,
     /// The number of values that consist of digits and at most signs, points, commas and an exponent.
     pub number_like: u64,
-    /// The number of those values that have no dot, or a dot before each three digits.
+    /// The number of those values that have no dot, or a dot before every group of three digits.
     pub dot_grouped: u64,
     /// The number of values with other separators of thousands; `number_like` does not include them.
     pub other_grouped: u64,

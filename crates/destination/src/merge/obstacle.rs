@@ -12,7 +12,7 @@ pub enum MergeObstacle {
     NoIndex,
     /// A unique index on these columns of the key allows one version of a row only.
     OneVersion(Vec<String>),
-    /// A unique index takes NULL for equal to NULL, and NULLs may come.
+    /// A unique index treats NULL as equal to NULL, and the key may be NULL.
     EqualNulls(String),
 }
 

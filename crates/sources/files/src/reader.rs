@@ -238,7 +238,7 @@ impl TextReader {
         }
     }
 
-    /// The encoding that only the text shows, if it is not UTF-8.
+    /// The encoding of the text, if only the text itself shows it and it is not UTF-8.
     pub fn encoding_found(&self) -> Option<TextEncoding> {
         self.window.text.encoding_found()
     }
@@ -259,8 +259,9 @@ impl TextReader {
         meter
     }
 
-    /// The bytes of the chunks that were handed out, and their cost, without what was read ahead. For a compressed file
-    /// this reads until the decompressor has returned all text of the bytes that it has taken.
+    /// The bytes of the chunks that were handed out, and their cost, without bytes that were read ahead. In a
+    /// compressed file, this function reads on until the decompressor has returned the text of all bytes that it has
+    /// consumed.
     pub fn meter_of_chunks(&mut self) -> SourceMeter {
         let mut meter = self.meter();
         if self.end.is_none() {

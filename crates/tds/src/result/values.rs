@@ -76,7 +76,7 @@ pub(super) enum Values {
     Uuid(FixedSizeBinaryBuilder),
 }
 
-/// Calls a method of whichever builder it is.
+/// Calls a method that all builders have.
 macro_rules! each {
     ($values:expr, $builder:ident => $call:expr) => {
         match $values {
@@ -129,7 +129,7 @@ impl Values {
         each!(self, builder => Arc::new(builder.finish()))
     }
 
-    /// Appends a value. A flaw means that NULL was appended; `Err` that these bytes are no value of the type.
+    /// Appends a value. If it returns a flaw, NULL was appended. `Err` means that these bytes are no value of the type.
     pub(super) fn append(
         &mut self,
         type_info: &TypeInfo,
@@ -272,7 +272,7 @@ fn moment(sql_type: &SqlType, bytes: &[u8]) -> Option<Result<i64, Vec<u8>>> {
             Some(time(of_day, scale)?.map(|of_day| days * DAY_MICROSECONDS + of_day))
         }
         SqlType::DateTimeOffset(scale) => {
-            // The moment is that of UTC; the offset only tells how it was written.
+            // The date and the time are in UTC; the offset only says in which zone the value was written.
             let (moment, _offset) = bytes.split_last_chunk::<2>()?;
             self::moment(&SqlType::DateTime2(scale), moment)
         }
@@ -324,7 +324,8 @@ fn narrow(collation: Collation, bytes: &[u8]) -> Result<TextOf<'_>, &'static str
         Some(TextEncoding::Utf8) => str::from_utf8(bytes)
             .map(TextOf::Borrowed)
             .map_err(|_| NOT_UTF8),
-        // All code pages have ASCII, but for two characters of code page 932 that Windows takes as ASCII as well.
+        // All code pages contain ASCII. Two of its characters differ in code page 932, but Windows reads them as ASCII,
+        // too.
         _ if bytes.is_ascii() => str::from_utf8(bytes)
             .map(TextOf::Borrowed)
             .map_err(|_| NOT_UTF8),

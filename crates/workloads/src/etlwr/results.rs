@@ -337,13 +337,13 @@ pub struct Begun<'a> {
     pub command: &'a str,
     /// The database is a columnstore.
     pub columnstore: bool,
-    /// What is loaded.
+    /// The data to load.
     pub data: DataResult,
-    /// How.
+    /// The settings of the load, for the results.
     pub settings: SettingsResult,
     /// Cores of all machines that take part.
     pub cores_in_all: Option<u32>,
-    /// Making the files.
+    /// The generation of the files, if this command made them.
     pub generated: Option<GeneratedResult>,
     /// The steps of each table; empty if rows go through none.
     pub transforms: Vec<TableSteps>,
@@ -351,7 +351,7 @@ pub struct Begun<'a> {
     pub notes: Vec<String>,
 }
 
-/// The points with steps, each compared with the plain one of as many streams.
+/// The points with steps, each compared with the point without steps that has the same number of streams.
 fn beside_plain(with_steps: &[PointResult], plain: &[PointResult]) -> Vec<StepsCost> {
     let costs = with_steps.iter().filter_map(|point| {
         let mut plain = plain.iter();

@@ -116,7 +116,7 @@ async fn count(
     Ok(rows[0].get::<_, i64>(0) as u64)
 }
 
-/// The only value of a bound's end as an SQL expression; `None` within if it is unbounded.
+/// One end of a bound that has a single value, as an SQL expression. The inner `None` means that this end is unbounded.
 fn end(values: Vec<String>) -> Option<Option<String>> {
     let [value] = <[String; 1]>::try_from(values).ok()?;
     let is_bounded = !matches!(value.as_str(), "MINVALUE" | "MAXVALUE");

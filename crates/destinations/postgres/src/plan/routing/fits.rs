@@ -36,7 +36,7 @@ pub async fn key_set(
     let Some(column_index) = columns.iter().position(|column| column.name == name) else {
         return Ok(None);
     };
-    // Another collation or operator class than the column's own would follow its name.
+    // A key with another collation or operator class than the column has it after the name, and equals none of these.
     let word = if strategy == 'l' { "LIST" } else { "RANGE" };
     let plain = [
         format!("{word} ({name})"),
