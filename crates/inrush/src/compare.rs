@@ -3,7 +3,6 @@
 
 use std::path::Path;
 
-use inrush_destination::address::DestinationKind;
 use inrush_engine::error::Error;
 use inrush_engine::plan::PlanError;
 use inrush_engine::upkeep::{LedgerOptions, MarkOfTarget, Which};
@@ -17,12 +16,12 @@ pub use inrush_source::{SplitDifference, UnfitRows};
 use inrush_source_postgres::{Limits, Rows, Side};
 
 use crate::ConnectionDefaults;
-use crate::compare_read::{BothRead, ReadCompared, is_compared};
+use crate::compare_read::{BothRead, ReadCompared};
 use crate::flow_since::name_of_read;
 use crate::flow_source::{rows_of, table_name};
 use crate::flow_tables::address_of;
 use crate::operations::ledger_of;
-use crate::registry::{is_server_of_source, open_sources};
+use crate::registry::{is_compared, is_server_of_source, knows_instants, open_sources};
 
 /// What a comparison of a flow has found.
 #[derive(Clone, Debug)]
@@ -244,11 +243,7 @@ impl OneFlow<'_> {
         source: &FlowSource,
         [from, into]: [&str; 2],
     ) -> Result<(Option<String>, Option<String>), PlanError> {
-        let knows = |url: &str| {
-            let kind = DestinationKind::of(url);
-            is_server_of_source(url) || matches!(kind, Some(DestinationKind::DuckDb(_)))
-        };
-        if !knows(from) || !knows(into) {
+        if !knows_instants(from) || !knows_instants(into) {
             return Err(self.refused(
                 "it loads only new rows (`since`), and only PostgreSQL and DuckDB are asked for the rows below its mark",
                 "compare flows without `since`, or into PostgreSQL or DuckDB",

@@ -4,7 +4,6 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use inrush_destination::address::DestinationKind;
 use inrush_engine::compare::{CompareOptions, ComparedSide, compare};
 use inrush_engine::error::Error;
 use inrush_engine::plan::PlanError;
@@ -16,17 +15,6 @@ use inrush_rows::column_type::ColumnType;
 use inrush_rows::type_name::TypeName;
 use inrush_source::Comparison;
 use inrush_system::threads::cores;
-
-use crate::registry::is_server_of_source;
-
-/// True if the tables of a connection can be read and compared. Those of SQL Server are not, because that has not been tried.
-pub fn is_compared(url: &str) -> bool {
-    let is_other = matches!(
-        DestinationKind::of(url),
-        Some(DestinationKind::DuckDb(_) | DestinationKind::Adbc(_))
-    );
-    is_other || is_server_of_source(url)
-}
 
 /// A flow whose two sides are read.
 pub struct BothRead<'a> {
@@ -246,15 +234,5 @@ mod tests {
         assert_eq!(common(Some("json"), Some("jsonb")), None);
         assert_eq!(common(Some("text"), None), None, "a form of its own");
         assert_eq!(common(Some("text"), Some("inet")), None);
-    }
-
-    #[test]
-    fn databases_with_tables_are_compared() {
-        for url in ["postgresql://h/d", "lake.duckdb", "adbc:sqlite"] {
-            assert!(is_compared(url), "{url}");
-        }
-        for url in ["parquet:lake", "mssql://u@h/d"] {
-            assert!(!is_compared(url), "{url}");
-        }
     }
 }

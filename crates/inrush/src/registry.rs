@@ -127,6 +127,21 @@ pub fn is_server_of_source(url: &str) -> bool {
     inrush_postgres::is_meant(url)
 }
 
+/// True if Inrush can read the tables of a connection to compare them. It does not read those of SQL Server, because that has not
+/// been tried.
+pub fn is_compared(url: &str) -> bool {
+    let is_other = matches!(
+        DestinationKind::of(url),
+        Some(DestinationKind::DuckDb(_) | DestinationKind::Adbc(_))
+    );
+    is_other || is_server_of_source(url)
+}
+
+/// True if the database of a URL understands SQL's `TIMESTAMPTZ '...'`.
+pub fn knows_instants(url: &str) -> bool {
+    is_server_of_source(url) || matches!(DestinationKind::of(url), Some(DestinationKind::DuckDb(_)))
+}
+
 /// Nothing loads into the destination of this URL.
 #[derive(Debug, thiserror::Error)]
 #[error("the connection URL {url} cannot be used: it is not the URL of a destination: {URLS}")]
@@ -232,6 +247,15 @@ mod tests {
             "mssql://sa@h/d",
         ] {
             assert_eq!(unknown(url), None, "{url}");
+        }
+    }
+    #[test]
+    fn databases_with_tables_are_compared() {
+        for url in ["postgresql://h/d", "lake.duckdb", "adbc:sqlite"] {
+            assert!(is_compared(url), "{url}");
+        }
+        for url in ["parquet:lake", "mssql://u@h/d"] {
+            assert!(!is_compared(url), "{url}");
         }
     }
 }

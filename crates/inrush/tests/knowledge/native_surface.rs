@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 
 /// The public modules of the engine for its callers: the façade, the command, and tests of the contract.
 const FOR_CALLERS: &[&str] = &[
+    "compare",
     "driver",
     "driver_error",
     "driver_trait",
