@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import json
+import re
+from typing import Any
+
 import pytest
 
 from conformance.conftest import MakeJob
-from conformance.job import Job
-from harness.command import CLEAN, FAILED
+from conformance.job import TABLE, Job
+from harness.command import CLEAN, FAILED, Outcome
 
 
 @pytest.mark.clause("D-28")
@@ -25,6 +29,32 @@ def test_cleanup_leaves_a_run_at_work_alone(job: Job) -> None:
     with job.stopped_at("before_switch") as running:
         job.inrush("cleanup", *job.place.words)
         running.resume().wait().expect(CLEAN)
+    job.assert_done()
+
+
+@pytest.mark.clause("D-28")
+def test_status_asks_the_lock_and_names_the_staging_tables(job: Job) -> None:
+    def status() -> Outcome:
+        return job.inrush("status", *job.place.words, "--json")
+
+    def runs(outcome: Outcome) -> list[dict[str, Any]]:
+        found: list[dict[str, Any]] = json.loads(outcome.expect(CLEAN).output)
+        return found
+
+    with job.stopped_at("before_switch") as running:
+        asked = status()
+        if asked.status == CLEAN:
+            assert [run["held"] for run in runs(asked)] == [True]
+        else:
+            asked.expect(FAILED, str(running.process.pid))
+        running.process.kill()
+        running.wait()
+    (stopped,) = runs(status())
+    assert not stopped["held"]
+    # A folder has files for staging, and no tables.
+    left = {name for name in job.place.tables() - {TABLE} if "/" not in name}
+    assert {re.findall(r"\w+", name)[-1] for name in stopped["staging_tables"]} == left
+    job.run().expect(CLEAN)
     job.assert_done()
 
 

@@ -540,7 +540,10 @@ def test_an_application_lock_dies_with_its_session(open_session: OpenSession) ->
     # It belongs to the session and not to its transaction.
     one.execute("BEGIN TRANSACTION; ROLLBACK")
     assert status(other) == -1
+    question = "SELECT APPLOCK_TEST(N'public', N'r', N'Exclusive', N'Session')"
+    assert [session.rows(question) for session in (one, other)] == [[[1]], [[0]]]
     one.close()
+    assert other.rows(question) == [[1]]
     assert status(other) == 0
 
 

@@ -7,6 +7,7 @@
 //!   steps                  what the run will do, for the plan
 //!   hazards                what a preflight tells of the destination
 //!   runs, units            what earlier runs of the package did
+//!   is_held                whether a process has the lock of a run
 //!   undo                   the rows of a published run are taken out again
 //!   begin -> OpenRun       the run's lock is held, the run is in the ledger, staging stands
 //!   join -> OpenRun        another process holds the lock; this one loads some of the units
@@ -131,6 +132,11 @@ pub trait Destination: Send + Sync {
     /// staging as they were committed.
     fn units(&self, run: &RunRecord, see: &mut dyn FnMut(UnitRecord)) -> Result<()>;
 
+    /// True if a process, on whichever host, holds the lock of the run's key to load this run. `None` if the destination
+    /// has no such lock, so that nothing shows whether the run's last holder is alive. Nothing is changed, and no other
+    /// process is kept from the lock.
+    fn is_held(&self, run: &RunRecord) -> Result<Option<bool>>;
+
     /// The text of [`NewRun::lineage`] with which the run was begun, or resumed last. `None` if it was not kept: the destination
     /// keeps none, or an older version of Inrush has begun the run.
     fn lineage(&self, _run: &RunRecord) -> Result<Option<String>> {
@@ -196,6 +202,11 @@ pub trait Destination: Send + Sync {
     /// ([`Ability::StagedBytes`](crate::Ability::StagedBytes)).
     fn staged_bytes(&self, _run: &RunRecord) -> Result<Option<u64>> {
         Ok(None)
+    }
+
+    /// The staging tables of a stopped run, as SQL names them; none if its staging is not tables.
+    fn staging_tables(&self, _run: &RunRecord) -> Result<Vec<String>> {
+        Ok(Vec::new())
     }
 
     /// The form in which it sums up each column of a target, in the order of the columns: the form of the column's type

@@ -13,8 +13,8 @@ use crate::lineage::{FlowLineage, RunLineage};
 pub struct StoppedRun {
     /// The run.
     pub run: LedgerRun,
-    /// A living process holds it.
-    pub held: bool,
+    /// True if a process holds its lock; `None` if the destination has no lock that could tell.
+    pub held: Option<bool>,
     /// Units that are committed.
     pub units_finished: usize,
     /// Units that several streams had begun to fill.

@@ -121,6 +121,17 @@ impl Destination for JsonFolder {
         ledger::units(&self.layout, run.run_id, see)
     }
 
+    fn is_held(&self, run: &RunRecord) -> Result<Option<bool>> {
+        let path = self.layout.run_lock(&run.run_key);
+        let holder = lock_file::held_by(&path).doing("cannot ask for the lock", &path)?;
+        Ok(Some(holder.is_some()))
+    }
+
+    fn lineage(&self, run: &RunRecord) -> Result<Option<String>> {
+        let file = RunFile::read(&self.layout, run.run_id)?;
+        Ok(file.and_then(|file| file.lineage))
+    }
+
     fn begin(&self, run: &NewRun, targets: &[TargetPlan]) -> Result<Box<dyn OpenRun>> {
         let lock = self.lock(&run.run_key, &run.holder)?;
         Catalog::tidy(&self.layout)?;

@@ -70,7 +70,7 @@ impl Scene {
             holder: "process 1 of host".to_owned(),
             started_at_microseconds: 1,
             takes_over,
-            lineage: String::new(),
+            lineage: format!("takes over {takes_over:?}"),
         };
         self.destination.begin(&run, targets)
     }
@@ -185,6 +185,16 @@ fn a_resumed_run_has_its_committed_units_and_nothing_else() {
     load(&*first, 0, "one", &[1, 2]);
     load(&*first, 0, "two", &[3]);
     let run = first.record().run_id;
+    let lineage_and_lock = || {
+        let past = scene.destination.runs(None).expect("they are read");
+        let record = &past[0].record;
+        (
+            scene.destination.lineage(record).expect("it is read"),
+            scene.destination.is_held(record).expect("it is asked"),
+        )
+    };
+    let text = |takes_over: Option<RunId>| Some(format!("takes over {takes_over:?}"));
+    assert_eq!(lineage_and_lock(), (text(None), Some(true)));
     // A crash between both renames, and one before them.
     let json = scene.folder.path().join("json");
     fs::remove_file(json.join(format!(".inrush/runs/{run}/units/1/two.json"))).expect("the record");
@@ -194,8 +204,10 @@ fn a_resumed_run_has_its_committed_units_and_nothing_else() {
     )
     .expect("a file");
     drop(first);
+    assert_eq!(lineage_and_lock(), (text(None), Some(false)));
 
     let again = scene.begin(Some(run), &targets).expect("it is resumed");
+    assert_eq!(lineage_and_lock(), (text(Some(run)), Some(true)));
     assert_eq!((again.record().run_id, again.record().epoch), (run, 2));
     assert_eq!(
         units(&*scene.destination, again.record()),

@@ -370,6 +370,12 @@ class Queries(SessionBase):
         assert right.endswith(" STATE"), right
         return int(self.database.shows_server_state)
 
+    def _is_granted(self, principal: str, resource: str, mode: str, owner: str) -> int:
+        """Return APPLOCK_TEST: 1 if the session would get the lock at once, without taking it."""
+        if (principal, mode, owner) != ("public", "Exclusive", "Session"):
+            raise NotInDoubleError(f"APPLOCK_TEST {principal} {mode} {owner}")
+        return int(not self.database.locks.blockers(self, ("application", resource), "X"))
+
     def _used_pages(self, name: str, file_property: str) -> int | None:
         if file_property != "SpaceUsed":
             raise NotInDoubleError(f"FILEPROPERTY {file_property}")
@@ -383,6 +389,7 @@ class Queries(SessionBase):
             return None if found is None else found.object_id
         simple: dict[str, Callable[[], Any]] = {
             "SCHEMA_NAME": lambda: "dbo",
+            "APPLOCK_TEST": lambda: self._is_granted(*values),
             "DB_NAME": lambda: self.database.name,
             "TYPE_NAME": lambda: values[0],
             "HAS_PERMS_BY_NAME": lambda: self._has_right(values[2]),

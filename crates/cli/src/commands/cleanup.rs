@@ -75,14 +75,19 @@ pub fn cleanup(
                 counted(run.rows_straight, "row")
             )));
         }
-        for run in left.iter().filter(|run| !run.held && run.rows_straight > 0) {
-            output::say(&line(&left_alone(run)));
-        }
-        for run in left.iter().filter(|run| run.held) {
-            output::say(&line(&format!(
-                "left alone: run {} is in progress ({})",
-                run.run.name, run.run.holder
-            )));
+        for run in &left {
+            output::say(&line(&match run.held {
+                Some(true) => format!(
+                    "left alone: run {} is in progress ({})",
+                    run.run.name, run.run.holder
+                ),
+                _ if run.rows_straight > 0 => left_alone(run),
+                _ => format!(
+                    "left alone: run {}: another process has the lock, for this run or for another one; run `inrush \
+                     cleanup` again once it is done",
+                    run.run.name
+                ),
+            }));
         }
     }
     output::notes(destination.reached.stop_after_commit());

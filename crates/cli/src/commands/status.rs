@@ -77,8 +77,9 @@ pub fn table(runs: &[StoppedRun]) -> String {
             [
                 stopped.run.name.to_string(),
                 match stopped.held {
-                    true => "at work".to_owned(),
-                    false => "stopped".to_owned(),
+                    Some(true) => "at work".to_owned(),
+                    Some(false) => "stopped".to_owned(),
+                    None => "not known".to_owned(),
                 },
                 stopped.run.started_at(),
                 count(stopped.units_finished as u64),

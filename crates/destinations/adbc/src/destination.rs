@@ -1,7 +1,7 @@
 //! A database that is reached through an ADBC driver or DuckDB's C functions, as a destination.
 
-use std::collections::{BTreeSet, HashSet};
-use std::path::Path;
+use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use adbc_driver_manager::ManagedDriver;
@@ -111,6 +111,21 @@ fn duckdb_way(library: &Path) -> Result<DuckDbWay> {
     }
 }
 
+/// The folder of a database of SQLite, if it does not exist. SQLite itself only says that it has no memory.
+fn missing_folder(driver: &str, options: &BTreeMap<String, String>) -> Option<PathBuf> {
+    if !driver.to_lowercase().contains("sqlite") {
+        return None;
+    }
+    let uri = options.get("uri")?;
+    let path = match uri.strip_prefix("file:") {
+        Some(rest) => rest.split('?').next().unwrap_or_default(),
+        None => uri,
+    };
+    let folder = Path::new(path).parent()?;
+    let is_named = !folder.as_os_str().is_empty();
+    (is_named && !folder.exists()).then(|| folder.to_owned())
+}
+
 /// Opens a database through a driver.
 pub fn open_driver(address: &Address<'_>, name: &str) -> Result<Box<dyn Destination>> {
     let mut options = address.options.clone();
@@ -127,10 +142,18 @@ pub fn open_driver(address: &Address<'_>, name: &str) -> Result<Box<dyn Destinat
         true => options.get("path").map(Path::new),
         false => None,
     };
-    let refused = |error: adbc_core::error::Error| match duckdb_file {
-        Some(file) if duckdb_file::is_locked(&error.message) => {
+    let missing_folder = missing_folder(name, address.options);
+    let refused = |error: adbc_core::error::Error| match (duckdb_file, &missing_folder) {
+        (Some(file), _) if duckdb_file::is_locked(&error.message) => {
             duckdb_file::cannot_open(file, &error.message)
         }
+        (_, Some(folder)) => Error::Address {
+            what: format!(
+                "the ADBC driver {name} cannot open a database: the folder {} does not exist",
+                folder.display()
+            ),
+            hint: "make the folder, or correct the path in the option uri".to_owned(),
+        },
         _ => Error::Address {
             what: format!(
                 "the ADBC driver {name} cannot open a database: {}",
@@ -483,6 +506,18 @@ impl Destination for AdbcDestination {
             made.keep();
         }
         Ok(Box::new(AdbcRun::begin(&self.shared, run, targets)?))
+    }
+
+    fn staging_tables(&self, run: &RunRecord) -> Result<Vec<String>> {
+        let stored = self.shared.ledger.run(&mut self.control(), run.run_id)?;
+        let tables = stored.into_iter().flat_map(|stored| stored.staging);
+        let quoted =
+            |(schema, table): (Option<String>, String)| staging::quoted(schema.as_deref(), &table);
+        Ok(tables.map(quoted).collect())
+    }
+
+    fn is_held(&self, run: &RunRecord) -> Result<Option<bool>> {
+        self.shared.is_held(&mut self.control(), run)
     }
 
     fn discard(&self, run: &PastRun) -> Result<()> {

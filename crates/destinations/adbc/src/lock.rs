@@ -25,6 +25,7 @@ pub enum Held {
     },
 }
 
+const ASKING: &str = "cannot ask for the run's lock";
 const HINT: &str = "wait until it is done, or stop it, then run the same command again";
 
 /// Takes the lock of a run, or fails with the name of its holder.
@@ -63,17 +64,18 @@ pub struct LockFile {
 }
 
 impl LockFile {
-    fn take(database: &Path, holder: &str) -> Result<LockFile> {
+    /// The path of the file for a database.
+    fn path(database: &Path) -> PathBuf {
         let mut name = database.as_os_str().to_owned();
         name.push(".inrush-lock");
-        let path = PathBuf::from(name);
-        let failed = |source| Error::File {
-            doing: "cannot lock",
-            path: path.display().to_string(),
-            source,
-        };
+        PathBuf::from(name)
+    }
+
+    fn take(database: &Path, holder: &str) -> Result<LockFile> {
+        let path = LockFile::path(database);
+        let failed = failed("cannot lock", &path);
         loop {
-            let file = match lock_file::try_take(&path, holder).map_err(failed)? {
+            let file = match lock_file::try_take(&path, holder).map_err(&failed)? {
                 LockAttempt::Ours(file) => file,
                 LockAttempt::Others(other) => {
                     return Err(Error::Held {
@@ -83,7 +85,7 @@ impl LockFile {
                 }
             };
             // The former holder removes the file before it releases the lock, so the lock of a removed file is void.
-            let locked = file.metadata().map_err(failed)?.ino();
+            let locked = file.metadata().map_err(&failed)?.ino();
             if std::fs::metadata(&path).is_ok_and(|there| there.ino() == locked) {
                 return Ok(LockFile { path, _file: file });
             }
@@ -98,19 +100,51 @@ impl Drop for LockFile {
     }
 }
 
+fn failed(doing: &'static str, path: &Path) -> impl Fn(std::io::Error) -> Error + use<> {
+    let path = path.display().to_string();
+    move |source| Error::File {
+        doing,
+        path: path.clone(),
+        source,
+    }
+}
+
 /// The query that takes the lock in PostgreSQL.
 pub fn advisory_statement(key: impl Display) -> String {
     format!("SELECT pg_try_advisory_lock({key})")
 }
 
+/// True if another process holds the lock of a run that `holder` has begun or resumed last; `None` if nothing shows it.
+pub fn is_held(
+    session: &mut AdbcSession,
+    quirks: &Quirks,
+    run_key: &RunKey,
+    holder: &str,
+) -> Result<Option<bool>> {
+    match quirks.run_lock {
+        // This process has opened the file, so that no other one has.
+        RunLock::DatabaseFile => Ok(Some(false)),
+        RunLock::LedgerOnly => Ok(None),
+        RunLock::LockFile => {
+            let Some(database) = database_file(session)? else {
+                return Ok(Some(false));
+            };
+            // Runs of all packages share the file of the lock; it has the name of its holder.
+            let path = LockFile::path(&database);
+            let held_by = lock_file::held_by(&path).map_err(failed("cannot ask for", &path))?;
+            Ok(Some(held_by.as_deref() == Some(holder)))
+        }
+        RunLock::Advisory => Ok(Some(
+            advisory_holder(session, advisory_key(run_key))?.is_some(),
+        )),
+    }
+}
+
 /// For PostgreSQL: the session has the lock, so the lock ends with its process.
 fn advisory(session: &mut AdbcSession, run_key: &RunKey) -> Result<Held> {
-    let digest = Sha256::digest(format!("inrush adbc run {run_key}").as_bytes());
-    let (head, _) = digest.split_first_chunk::<8>().expect("32 bytes");
-    let key = i64::from_be_bytes(*head);
-    let doing = "cannot ask for the run's lock";
-    let rows = session.rows(doing, &advisory_statement(key))?;
-    if rows
+    let key = advisory_key(run_key);
+    if session
+        .rows(ASKING, &advisory_statement(key))?
         .into_iter()
         .flatten()
         .flatten()
@@ -118,31 +152,42 @@ fn advisory(session: &mut AdbcSession, run_key: &RunKey) -> Result<Held> {
     {
         return Ok(Held::Elsewhere);
     }
-    let (class, object) = ((key >> 32) as u32, key as u32);
-    let who = session.rows(
-        doing,
-        &format!(
-            "SELECT a.pid, a.usename::text, coalesce(host(a.client_addr), 'this server') \
-             FROM pg_catalog.pg_locks l JOIN pg_catalog.pg_stat_activity a ON a.pid = l.pid \
-             WHERE l.locktype = 'advisory' AND l.granted AND l.objsubid = 1 \
-             AND l.classid = {class} AND l.objid = {object}"
-        ),
-    )?;
-    let words: Vec<String> = who
-        .into_iter()
-        .flatten()
-        .map(Option::unwrap_or_default)
-        .collect();
-    let who = match words.as_slice() {
-        [process, user, host, ..] => {
-            format!("the session of user {user} from {host} (server process {process})")
-        }
-        _ => "another session".to_owned(),
-    };
+    let holder = advisory_holder(session, key)?;
+    let who = holder.unwrap_or_else(|| "another session".to_owned());
     Err(Error::Held {
         what: format!("this package is being loaded by {who}"),
         hint: HINT.to_owned(),
     })
+}
+
+fn advisory_key(run_key: &RunKey) -> i64 {
+    let digest = Sha256::digest(format!("inrush adbc run {run_key}").as_bytes());
+    let (head, _) = digest.split_first_chunk::<8>().expect("32 bytes");
+    i64::from_be_bytes(*head)
+}
+
+/// The session that holds an advisory lock, in words; `None` if no session holds it.
+fn advisory_holder(session: &mut AdbcSession, key: i64) -> Result<Option<String>> {
+    let (class, object) = ((key >> 32) as u32, key as u32);
+    let who = session.rows(
+        ASKING,
+        &format!(
+            "SELECT a.pid, a.usename::text, coalesce(host(a.client_addr), 'this server') \
+             FROM pg_catalog.pg_locks l JOIN pg_catalog.pg_stat_activity a ON a.pid = l.pid \
+             WHERE l.locktype = 'advisory' AND l.granted AND l.objsubid = 1 \
+             AND l.classid = {class} AND l.objid = {object} \
+             AND l.database = (SELECT oid FROM pg_catalog.pg_database WHERE datname = current_database())"
+        ),
+    )?;
+    Ok(who.into_iter().next().map(|words| {
+        let words: Vec<String> = words.into_iter().map(Option::unwrap_or_default).collect();
+        match words.as_slice() {
+            [process, user, host] => {
+                format!("the session of user {user} from {host} (server process {process})")
+            }
+            _ => "another session".to_owned(),
+        }
+    }))
 }
 
 #[cfg(test)]
@@ -154,6 +199,8 @@ mod tests {
         let folder = tempfile::tempdir().expect("a folder");
         let database = folder.path().join("x.sqlite");
         let first = LockFile::take(&database, "host a, process 7").expect("taken");
+        let held_by = || lock_file::held_by(&LockFile::path(&database)).expect("asked");
+        assert_eq!(held_by().as_deref(), Some("host a, process 7"));
         let second = LockFile::take(&database, "host b").expect_err("held");
         assert!(
             second
@@ -161,6 +208,7 @@ mod tests {
                 .ends_with("is being loaded by host a, process 7")
         );
         drop(first);
+        assert_eq!(held_by(), None);
         drop(LockFile::take(&database, "host b").expect("free again"));
         let left = std::fs::read_dir(folder.path()).expect("read").count();
         assert_eq!(left, 0);

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use inrush_destination::{Error, Result, RunState};
+use inrush_destination::{Error, Result, RunRecord, RunState};
 use inrush_rows::ids::RunKey;
 
 use crate::connection::AdbcDatabase;
@@ -68,6 +68,16 @@ impl SharedDatabase {
             },
             hint,
         })
+    }
+
+    /// True if a process holds the lock of a run; `None` if nothing shows it.
+    pub fn is_held(&self, session: &mut AdbcSession, run: &RunRecord) -> Result<Option<bool>> {
+        let own = self.held.lock().unwrap_or_else(PoisonError::into_inner);
+        if own.contains(&run.run_key) {
+            return Ok(Some(true));
+        }
+        drop(own);
+        lock::is_held(session, self.quirks, &run.run_key, &run.holder)
     }
 
     /// Allows statements to use all threads again.

@@ -276,7 +276,8 @@ pub fn drop_statement(table: &str) -> String {
     format!("DROP TABLE IF EXISTS {table}")
 }
 
-fn quoted(schema: Option<&str>, table: &str) -> String {
+/// The name of a staging table in SQL.
+pub fn quoted(schema: Option<&str>, table: &str) -> String {
     match schema {
         Some(schema) => format!("{}.{}", sql::identifier(schema), sql::identifier(table)),
         None => sql::identifier(table),

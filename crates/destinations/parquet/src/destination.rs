@@ -121,6 +121,10 @@ impl Destination for ParquetFolder {
         self.root.units(run.run_id, see)
     }
 
+    fn is_held(&self, run: &RunRecord) -> Result<Option<bool>> {
+        Lock::is_held(&self.root.run_lock(&run.run_key)).map(Some)
+    }
+
     fn lineage(&self, run: &RunRecord) -> Result<Option<String>> {
         let stored = self.root.stored_run(run.run_id)?;
         Ok(stored.and_then(|stored| stored.lineage))

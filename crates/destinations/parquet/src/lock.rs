@@ -59,6 +59,12 @@ impl Lock {
         }
     }
 
+    /// True if a process holds the lock.
+    pub(super) fn is_held(path: &Path) -> Result<bool> {
+        let holder = lock_file::held_by(path).map_err(failed("cannot ask for the lock", path))?;
+        Ok(holder.is_some())
+    }
+
     fn try_take(path: &Path, holder: &str) -> Result<std::result::Result<Lock, String>> {
         files::make_folder(path.parent().unwrap_or(Path::new(".")))?;
         match lock_file::try_take(path, holder).map_err(failed("cannot lock", path))? {

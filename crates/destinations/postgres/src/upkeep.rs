@@ -1,5 +1,7 @@
 //! The remains of stopped runs in a PostgreSQL server, shown and removed; and the undoing of finished runs.
 
+use std::collections::HashSet;
+
 use inrush_engine::driver_trait::PastRuns;
 use inrush_engine::error::Error;
 use inrush_engine::ledger::Account;
@@ -8,8 +10,9 @@ use inrush_engine::native::plan::identity;
 use inrush_engine::native::run::runtime;
 use inrush_engine::undo::{UndoOptions, Undone};
 use inrush_engine::upkeep::{MarkOfTarget, RemovedRuns, RunOfTarget, StoppedRun, Which};
+use inrush_rows::ids::UnitKey;
 
-use super::ledger::{self, Ledger, LedgerError, RunWithLineage, UnitRow};
+use super::ledger::{self, Ledger, LedgerError, RunWithLineage};
 use super::{DatabaseAddress, Session, undo};
 use crate::quote::qualified;
 use crate::transaction::Transaction;
@@ -101,7 +104,8 @@ impl PastRuns for LedgerOfServer {
             for stopped in find(&session, which).await? {
                 // If a cleanup removed such a run, its rows would be loaded twice. So it is removed only if it is
                 // named.
-                if stopped.held || (stopped.rows_straight > 0 && which.run.is_none()) {
+                if stopped.held == Some(true) || (stopped.rows_straight > 0 && which.run.is_none())
+                {
                     continue;
                 }
                 let done = remove(&session, which, &stopped).await;
@@ -130,11 +134,16 @@ async fn find(session: &Session, which: &Which) -> Result<Vec<StoppedRun>, Ledge
         let units = book.units(session, run.run_id).await?;
         let mut account = Account::default();
         let mut rows_straight = 0;
-        for split in book.splits(session, run.run_id).await? {
-            account.add(&split.account);
-            let is_unit = |unit: &&UnitRow| unit.unit_key == split.unit_key;
-            if units.iter().find(is_unit).is_some_and(|unit| unit.straight) {
-                rows_straight += split.account.rows_loaded;
+        let straight: HashSet<&UnitKey> = units
+            .iter()
+            .filter(|unit| unit.straight)
+            .map(|unit| &unit.unit_key)
+            .collect();
+        // The server adds up the splits of each unit: there may be a hundred thousand.
+        for (unit_key, of_unit) in &book.accounts(session, run.run_id).await?.units {
+            account.add(of_unit);
+            if straight.contains(unit_key) {
+                rows_straight += of_unit.rows_loaded;
             }
         }
         let staging_tables: Vec<String> = units
@@ -154,7 +163,7 @@ async fn find(session: &Session, which: &Which) -> Result<Vec<StoppedRun>, Ledge
             )
             .await?;
         found.push(StoppedRun {
-            held: book.is_held(session, run.run_id).await?,
+            held: Some(book.is_held(session, run.run_id).await?),
             units_finished: units.iter().filter(|unit| unit.finished).count(),
             units_begun: units.iter().filter(|unit| !unit.finished).count(),
             account,

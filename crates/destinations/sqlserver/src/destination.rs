@@ -217,6 +217,20 @@ impl Destination for SqlServer {
         self.asking(|session| self.ledger.units(session, run.run_id, see))
     }
 
+    fn staging_tables(&self, run: &RunRecord) -> Result<Vec<String>> {
+        self.asking(|session| {
+            let stored = self.ledger.run(session, run.run_id)?;
+            let tables = stored.into_iter().flat_map(|stored| stored.staging);
+            Ok(tables
+                .map(|(schema, name)| sql::table(&schema, &name))
+                .collect())
+        })
+    }
+
+    fn is_held(&self, run: &RunRecord) -> Result<Option<bool>> {
+        self.asking(|session| lock::is_held(session, &run.run_key).map(Some))
+    }
+
     fn lineage(&self, run: &RunRecord) -> Result<Option<String>> {
         self.asking(|session| self.ledger.lineage(session, run.run_id))
     }

@@ -12,12 +12,21 @@ const RUN_LOCK_MILLISECONDS: u32 = 3_000;
 /// The longest wait for the lock under which runs are entered into the ledger.
 const LEDGER_LOCK_MILLISECONDS: u32 = 60_000;
 
+const ASKING: &str = "cannot ask for the run's lock";
+
 /// Takes the lock of a run, or fails with the name of its holder.
 pub fn take(session: &mut SqlSession, ledger: &Ledger, run_key: &RunKey) -> Result<()> {
     if is_granted(session, &run_statement(run_key))? {
         return Ok(());
     }
     Err(held(session, ledger, Some(run_key)))
+}
+
+/// True if another session holds the lock of a run. Nothing is locked.
+pub fn is_held(session: &mut SqlSession, run_key: &RunKey) -> Result<bool> {
+    let resource = sql::text(&resource(run_key));
+    let question = format!("SELECT APPLOCK_TEST(N'public', {resource}, N'Exclusive', N'Session')");
+    Ok(session.number(ASKING, &question)? == Some(0))
 }
 
 /// Takes the lock under which runs are entered, until the transaction ends.
@@ -48,8 +57,11 @@ pub fn held(session: &mut SqlSession, ledger: &Ledger, run_key: Option<&RunKey>)
 
 /// The statement that takes the lock of a run.
 pub fn run_statement(run_key: &RunKey) -> String {
-    let resource = format!("inrush run {run_key}");
-    statement(&resource, "Session", RUN_LOCK_MILLISECONDS)
+    statement(&resource(run_key), "Session", RUN_LOCK_MILLISECONDS)
+}
+
+fn resource(run_key: &RunKey) -> String {
+    format!("inrush run {run_key}")
 }
 
 /// The statement that takes the lock under which runs are entered.
@@ -67,13 +79,13 @@ fn statement(resource: &str, owner: &str, timeout_milliseconds: u32) -> String {
 }
 
 fn is_granted(session: &mut SqlSession, statement: &str) -> Result<bool> {
-    let answer = session.run("cannot ask for the run's lock", statement)?;
+    let answer = session.run(ASKING, statement)?;
     // 0 and 1: granted, at once or after a wait. -1: not in time.
     match answer.return_status {
         Some(status) if status >= 0 => Ok(true),
         Some(-1) => Ok(false),
         other => Err(Error::Refused {
-            doing: "cannot ask for the run's lock".to_owned(),
+            doing: ASKING.to_owned(),
             message: match other {
                 Some(status) => format!("sp_getapplock returned {status}"),
                 None => "sp_getapplock returned nothing".to_owned(),

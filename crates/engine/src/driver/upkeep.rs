@@ -1,7 +1,6 @@
 //! The remains of stopped runs in a destination of the contract, shown and removed; and the undo of a published run.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::Path;
 use std::time::Duration;
 
 use inrush_destination::{Ability, Destination, PastRun, RunRecord, RunState, UndoRequest};
@@ -176,18 +175,6 @@ fn stopped(destination: &dyn Destination, which: &Which) -> Result<Vec<PastRun>,
     Ok(runs)
 }
 
-/// True if the last holder of a run is a living process on this machine. Only the run's lock, which `cleanup` takes, is
-/// certain.
-fn holder_lives(holder: &str) -> bool {
-    let Some(rest) = holder.strip_prefix("process ") else {
-        return false;
-    };
-    let own = naming::holder();
-    let host = |text: &str| text.split_once(" on ").map(|(_, host)| host.to_owned());
-    let process = rest.split(' ').next().unwrap_or_default();
-    host(holder) == host(&own) && Path::new("/proc").join(process).exists()
-}
-
 fn not_undone(what: String, hint: &str) -> Error {
     let hint = hint.to_owned();
     inrush_destination::Error::Unsuitable { what, hint }.into()
@@ -237,11 +224,11 @@ fn describe(
     })?;
     Ok(StoppedRun {
         run: ledger_run(record),
-        held: holder_lives(&record.holder),
+        held: destination.is_held(record)?,
         units_finished,
         units_begun: begun.len(),
         account,
-        staging_tables: Vec::new(),
+        staging_tables: destination.staging_tables(record)?,
         rows_straight: 0,
         is_of_another_version,
         staging_bytes: destination.staged_bytes(record)?,

@@ -143,6 +143,10 @@ impl Destination for LaidOut {
         self.inner.units(run, see)
     }
 
+    fn is_held(&self, run: &RunRecord) -> Result<Option<bool>> {
+        self.inner.is_held(run)
+    }
+
     fn unknown_run(
         &self,
         run_key: &RunKey,

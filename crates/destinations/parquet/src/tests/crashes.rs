@@ -24,8 +24,10 @@ fn a_stopped_run_keeps_its_units() {
             .unwrap();
         stream.write(&numbers(0..20_000)).unwrap();
     }
-    // Another process finds the run locked.
+    // Another process finds the run locked, although no process with this name is on this machine.
     let other = lake.open();
+    let seen = other.runs(None).unwrap();
+    assert_eq!(other.is_held(&seen[0].record).unwrap(), Some(true));
     let refused = other
         .begin(&new_run("key", None), std::slice::from_ref(&plan))
         .err()
@@ -41,6 +43,7 @@ fn a_stopped_run_keeps_its_units() {
 
     let stopped = destination.runs(Some(&RunKey::new("key"))).unwrap();
     assert_eq!(stopped[0].record.state, RunState::Loading);
+    assert_eq!(other.is_held(&stopped[0].record).unwrap(), Some(false));
     assert_eq!(units(destination.as_ref(), &stopped[0].record).len(), 2);
     let id = stopped[0].record.run_id;
     let run = destination
