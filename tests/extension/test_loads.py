@@ -22,6 +22,7 @@ from harness.command import (
 )
 from harness.contents import assert_same_rows
 from harness.packages import Value, flow, package
+from harness.planned_steps import hold_to_plan
 from harness.servers import Database, Server
 
 COLUMNS = ["id int not null", "amount numeric(15,2)", "day date", "note text"]
@@ -172,6 +173,16 @@ def test_the_rows_are_those_of_copy(kind: str, fast_database: Database, inrush: 
     way = way_from_18 if fast_database.server.version >= 18 else way_before_18
     assert ways_of(outcome) == {way}
     assert_same_rows(fast_database, "by_copy", "by_extension", "id, note")
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_run_executes_its_plan(kind: str, fast_database: Database, inrush: Inrush) -> None:
+    made, settings, run, *_ = KINDS[kind]
+    for part in range(2):
+        inrush.write(f"rows.{part}.tbl", rows_of(part * 1_000, 1_000))
+    fast_database.execute(made.replace("{}", "t"))
+    one = flow("t", ["rows.0.tbl", "rows.1.tbl"], **settings)
+    hold_to_plan(inrush, fast_database, package(fast_database.url, one, **run))
 
 
 @pytest.mark.parametrize("is_fed", [False, True], ids=["ranges", "fed"])

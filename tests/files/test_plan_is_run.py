@@ -18,7 +18,12 @@ MODES: dict[str, dict[str, Any]] = {
     "create": {},
     "append": {"mode": "append"},
     "replace": {"mode": "replace"},
+    "create with sums": {"verify": "sums"},
+    "append with sums": {"mode": "append", "verify": "sums"},
     "partitions": {"partition_by": "day"},
+    "routed": {"partition_by": "day", "routing": True},
+    "append routed": {"mode": "append", "partition_by": "day", "routing": True},
+    "partitions with sums": {"partition_by": "day", "verify": "sums"},
     "replace partitions": {
         "mode": "replace",
         "partition_by": "day",
@@ -117,7 +122,7 @@ def write_package(inrush: Inrush, **settings: Any) -> None:
 def test_a_run_performs_its_plan(inrush: Inrush, lake: Path, mode: str) -> None:
     settings = MODES[mode]
     runs = 1
-    if mode not in ("create", "partitions"):
+    if settings.get("mode", "create") != "create":
         first = {key: settings[key] for key in settings if key == "partition_by"}
         for more in ("", "3,2024-02-01\n"):
             # The second load retires the generation of the first one.

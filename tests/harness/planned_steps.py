@@ -10,6 +10,9 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from harness.command import CLEAN, Inrush
+from harness.servers import Database
+
 END = "\x00"
 # A SELECT that locks or changes something is not a read. Neither is a PRAGMA that sets a value.
 NO_READ = (
@@ -149,3 +152,37 @@ def compare(plan: list[Transaction], sessions: list[list[str]]) -> None:
 def left(plan: list[Transaction]) -> str:
     """Return the transactions of a plan that were not run."""
     return "\n\n".join("\n".join(one.lines) for one in plan if not (one.is_used or one.is_optional))
+
+
+def logged(database: Database, log: str) -> list[list[str]]:
+    """Return the statements that the sessions of a run have executed."""
+    sessions: dict[str, list[str]] = {}
+    statements: list[str] | None = None
+    for line in log.splitlines():
+        if line.startswith("\t") and statements is not None:
+            statements[-1] += "\n" + line[1:]
+            continue
+        statements = None
+        head = rf"{re.escape(database.name)} (inrush .*?) LOG:  (?:statement|execute [^:]*): (.*)"
+        found = re.fullmatch(head, line)
+        # The reference of a lookup is read as any source is.
+        if found and found[1] != "inrush source":
+            # The control session has another name until it knows its run. Streams and the meter run
+            # beside it.
+            is_beside = "stream" in found[1] or found[1].endswith(" meter")
+            name = found[1] if is_beside else "control"
+            statements = sessions.setdefault(name, [])
+            statements.append(found[2])
+    return list(sessions.values())
+
+
+def hold_to_plan(inrush: Inrush, database: Database, text: str) -> None:
+    """Load a package, and compare the log with its plan."""
+    inrush.write("package.toml", text)
+    plan = planned(inrush("check", "package.toml").expect(CLEAN).output)
+    database.execute(f"ALTER DATABASE {database.name} SET log_statement = 'all'")
+    before = database.server.log.stat().st_size
+    inrush("run", "package.toml").expect(CLEAN)
+    with database.server.log.open() as log:
+        log.seek(before)
+        compare(plan, logged(database, log.read()))

@@ -3,51 +3,15 @@
 from __future__ import annotations
 
 import gzip
-import re
 from typing import Any
 
 import pytest
 
-from harness.command import CLEAN, Inrush
+from harness.command import Inrush
 from harness.old_ledger import make_version_4
-from harness.packages import Value, flow, package, step
-from harness.planned_steps import compare, planned
+from harness.packages import Value, flow, package, settings, step
+from harness.planned_steps import hold_to_plan
 from harness.servers import Database
-
-
-def logged(database: Database, log: str) -> list[list[str]]:
-    """Return the statements that the sessions of a run have executed."""
-    sessions: dict[str, list[str]] = {}
-    statements: list[str] | None = None
-    for line in log.splitlines():
-        if line.startswith("\t") and statements is not None:
-            statements[-1] += "\n" + line[1:]
-            continue
-        statements = None
-        head = rf"{re.escape(database.name)} (inrush .*?) LOG:  (?:statement|execute [^:]*): (.*)"
-        found = re.fullmatch(head, line)
-        # The reference of a lookup is read as any source is.
-        if found and found[1] != "inrush source":
-            # The control session has another name until it knows its run. Streams and the meter run
-            # beside it.
-            is_beside = "stream" in found[1] or found[1].endswith(" meter")
-            name = found[1] if is_beside else "control"
-            statements = sessions.setdefault(name, [])
-            statements.append(found[2])
-    return list(sessions.values())
-
-
-def hold(inrush: Inrush, database: Database, text: str) -> None:
-    """Load a package, and compare the log with its plan."""
-    inrush.write("package.toml", text)
-    plan = planned(inrush("check", "package.toml").expect(CLEAN).output)
-    database.execute(f"ALTER DATABASE {database.name} SET log_statement = 'all'")
-    before = database.server.log.stat().st_size
-    inrush("run", "package.toml").expect(CLEAN)
-    with database.server.log.open() as log:
-        log.seek(before)
-        compare(plan, logged(database, log.read()))
-
 
 ROWS = "id,day\n1,2024-01-01\n2,2024-01-31\n"
 PARTITIONED = "CREATE TABLE parts (id int, day date NOT NULL) PARTITION BY RANGE (day)"
@@ -72,6 +36,27 @@ MODES: dict[str, tuple[str, dict[str, Value], dict[str, Any]]] = {
         {},
     ),
     "append": ("CREATE TABLE parts (id int, day date)", {"mode": "append"}, {}),
+    # The second partition gets no rows, and no file.
+    "create with bounds": (
+        "",
+        {
+            "mode": "create",
+            "columns": [{"name": "id", "type": "int"}, {"name": "day", "type": "date"}],
+            "partition_by": "id",
+            "bounds": [0, 5, 10],
+        },
+        {},
+    ),
+    "create with a number of partitions": (
+        "",
+        {
+            "mode": "create",
+            "columns": [{"name": "id", "type": "int"}, {"name": "day", "type": "date"}],
+            "partition_by": "id",
+            "bounds": {"parts": 2},
+        },
+        {},
+    ),
     "attach": (PARTITIONED, {"mode": "append"}, {}),
     "attach with an index": (
         PARTITIONED + "; CREATE INDEX ON parts (id)",
@@ -100,6 +85,39 @@ MODES: dict[str, tuple[str, dict[str, Value], dict[str, Any]]] = {
         "CREATE TABLE parts (id int, day date)",
         {"mode": "replace", "replace": {"keep": True}},
         {},
+    ),
+    "replace and keep by name": (
+        "CREATE TABLE parts (id int, day date)",
+        {"mode": "replace", "replace": {"keep": "before"}},
+        {},
+    ),
+    "replace partitions and keep": (
+        PARTITIONED
+        + "; CREATE TABLE old PARTITION OF parts FOR VALUES FROM ('2024-01-01') TO ('2024-02-01')",
+        {"mode": "replace", "replace": {"scope": "partitions", "keep": True}},
+        {},
+    ),
+    "indexes built again": (
+        "CREATE TABLE parts (id int, day date); CREATE INDEX ON parts (id); "
+        "INSERT INTO parts VALUES (9, '2024-01-09')",
+        {"mode": "append", "indexes": "rebuild"},
+        {},
+    ),
+    "triggers skipped": (
+        PARTITIONED
+        + "; CREATE FUNCTION f() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NULL; END'; "
+        "CREATE TRIGGER t AFTER INSERT ON parts EXECUTE FUNCTION f()",
+        {"mode": "append", "triggers": "skip"},
+        {},
+    ),
+    "at a rate": (
+        "CREATE TABLE parts (id int, day date)",
+        {"mode": "append"},
+        {
+            "rate_bytes_max": 100_000,
+            "slot_bytes_max": 1_000_000_000,
+            "replica_lag_bytes_max": 1_000_000_000,
+        },
     ),
     "upsert": (
         "CREATE TABLE parts (id int PRIMARY KEY, day date)",
@@ -135,6 +153,28 @@ MODES: dict[str, tuple[str, dict[str, Value], dict[str, Any]]] = {
         {"mode": "append", "routing": True},
         {},
     ),
+    "create routed": (
+        "",
+        {
+            "mode": "create",
+            "columns": [{"name": "id", "type": "int"}, {"name": "day", "type": "date"}],
+            "partition_by": "day",
+            "bounds": {"every": "1 month"},
+            "routing": True,
+        },
+        {},
+    ),
+    "routed, with new partitions": (
+        PARTITIONED
+        + "; CREATE TABLE old PARTITION OF parts FOR VALUES FROM ('2023-12-01') TO ('2024-01-01')",
+        {
+            "mode": "append",
+            "partition_by": "day",
+            "bounds": {"every": "1 month"},
+            "routing": True,
+        },
+        {},
+    ),
     "statements of the user": (
         "CREATE TABLE parts (id int, day date)",
         {
@@ -154,11 +194,15 @@ MODES: dict[str, tuple[str, dict[str, Value], dict[str, Any]]] = {
 
 @pytest.mark.parametrize("mode", MODES)
 def test_a_run_executes_its_plan(mode: str, database: Database, inrush: Inrush) -> None:
-    made, settings, run = MODES[mode]
+    made, settings_of_flow, run = MODES[mode]
     if made:
         database.execute(made)
     inrush.write("rows.csv", ROWS)
-    hold(inrush, database, package(database.url, flow("parts", "rows.csv", **settings), **run))
+    hold_to_plan(
+        inrush,
+        database,
+        package(database.url, flow("parts", "rows.csv", **settings_of_flow), **run),
+    )
 
 
 @pytest.mark.parametrize(
@@ -175,11 +219,36 @@ def test_units_of_all_kinds(name: str, newest_database: Database, inrush: Inrush
     if name == "a file that is fed":
         (inrush.folder / "rows.csv.gz").write_bytes(gzip.compress(ROWS.encode()))
         files = ["rows.csv.gz"]
-    hold(
+    hold_to_plan(
         inrush,
         newest_database,
         package(newest_database.url, flow("parts", files, mode="append"), **run),
     )
+
+
+@pytest.mark.parametrize("is_partitioned", [False, True])
+def test_a_copy_with_the_indexes_and_partitions_of_its_source(
+    newest_database: Database, inrush: Inrush, is_partitioned: bool
+) -> None:
+    parts = "PARTITION BY RANGE (id)" if is_partitioned else ""
+    newest_database.execute(f"CREATE TABLE origin (id int PRIMARY KEY, day date) {parts}")
+    newest_database.execute("CREATE INDEX ON origin (day)")
+    if is_partitioned:
+        newest_database.execute("CREATE TABLE low PARTITION OF origin FOR VALUES FROM (0) TO (5)")
+        newest_database.execute("CREATE TABLE high PARTITION OF origin FOR VALUES FROM (5) TO (9)")
+    newest_database.execute("INSERT INTO origin VALUES (1, '2024-01-01'), (2, '2024-01-31')")
+    newest_database.execute("CREATE SCHEMA copied")
+    source: dict[str, Value] = {
+        "connection": "source",
+        "table": "origin",
+        "indexes": True,
+        "partitions": True,
+    }
+    copied = "\n[[flow]]\n" + settings({"table": "copied.origin", "source": source})
+    text = package(newest_database.url, copied + '\nconnection = "target"\n')
+    text += "\n[connections.source]\n" + settings({"url": newest_database.url})
+    hold_to_plan(inrush, newest_database, text)
+    assert newest_database.value("SELECT count(*) FROM copied.origin") == 2
 
 
 def test_several_flows_that_refer_to_each_other(newest_database: Database, inrush: Inrush) -> None:
@@ -187,7 +256,7 @@ def test_several_flows_that_refer_to_each_other(newest_database: Database, inrus
     newest_database.execute("CREATE TABLE b (id int REFERENCES a, day date)")
     inrush.write("rows.csv", ROWS)
     flows = [flow(table, "rows.csv", mode="append") for table in ("a", "b")]
-    hold(inrush, newest_database, package(newest_database.url, *flows))
+    hold_to_plan(inrush, newest_database, package(newest_database.url, *flows))
 
 
 @pytest.mark.parametrize("is_partitioned", [False, True])
@@ -210,7 +279,7 @@ def test_a_lookup_that_adds_members(
         first = 1 if file == "rows.1.csv" else 11
         inrush.write(file, f"id,day\n{first},2024-01-01\n{first + 1},2024-01-31\n")
     rows = flow("parts", "rows.*.csv", columns=["id int not null", "day text"], mode="append")
-    hold(inrush, newest_database, package(newest_database.url, rows + adding))
+    hold_to_plan(inrush, newest_database, package(newest_database.url, rows + adding))
     assert newest_database.value("SELECT count(*) FROM days JOIN parts ON key = day_key") == 4
 
 
@@ -221,6 +290,6 @@ def test_a_ledger_of_the_version_before_is_altered(
     columns: list[Value] = ["id int", "day date"]
     for table in ("before", "after"):
         text = package(newest_database.url, flow(table, "rows.csv", columns=columns), name=table)
-        hold(inrush, newest_database, text)
+        hold_to_plan(inrush, newest_database, text)
         if table == "before":
             make_version_4(newest_database)

@@ -121,7 +121,8 @@ pub fn private<'a>(
     // Nobody else sees the table before its COMMIT, so it has as many rows as the COPYs counted.
     steps.push(Step::TakeCounts);
     steps.extend(finish(plan, flow, unit, &unit.ready));
-    steps.extend([Step::RecordSplits(last(splits)), Step::Commit]);
+    steps.extend(record_last(splits));
+    steps.push(Step::Commit);
     steps
 }
 
@@ -200,12 +201,9 @@ fn begin_part<'a>(plan: &Plan) -> Vec<Step<'a>> {
 /// The steps for the rows of a flow in a load in one transaction.
 fn part_rows<'a>(splits: usize) -> Vec<Step<'a>> {
     let mut steps = copies(splits);
-    steps.extend([
-        Step::RecordUnit { is_finished: true },
-        Step::RecordSplits(last(splits)),
-        Step::CheckConstraints,
-        Step::EndPart,
-    ]);
+    steps.push(Step::RecordUnit { is_finished: true });
+    steps.extend(record_last(splits));
+    steps.extend([Step::CheckConstraints, Step::EndPart]);
     steps
 }
 
@@ -244,7 +242,8 @@ pub fn careful<'a>(
     steps.extend(additions.after_rows.iter().map(run));
     steps.push(Step::Measure);
     steps.extend(finish(plan, flow, unit, &[]));
-    steps.extend([Step::RecordSplits(last(splits)), Step::Commit]);
+    steps.extend(record_last(splits));
+    steps.push(Step::Commit);
     steps
 }
 
@@ -279,10 +278,11 @@ fn open_server_copy<'a>(flow: &FlowPlan) -> Option<Step<'a>> {
     matches!(flow.server_copy, FlowCopy::Extension { .. }).then_some(Step::OpenServerCopy)
 }
 
-/// The steps that copy splits. If there are many, their rows in the ledger are written in groups, in between.
+/// The steps that copy splits; none for a unit without splits. If there are many, their rows in the ledger are written in
+/// groups, in between.
 fn copies<'a>(splits: usize) -> Vec<Step<'a>> {
     let mut steps = Vec::new();
-    for start in (0..splits.max(1)).step_by(SPLITS_AT_A_TIME) {
+    for start in (0..splits).step_by(SPLITS_AT_A_TIME) {
         if start > 0 {
             if start == SPLITS_AT_A_TIME {
                 // The ledger accepts a split only of a unit that it has; the unit's row is written again once its rows
@@ -296,12 +296,14 @@ fn copies<'a>(splits: usize) -> Vec<Step<'a>> {
     steps
 }
 
-/// The number of splits that are written to the ledger at the end of the transaction; the others are in it by then.
-fn last(splits: usize) -> usize {
-    match splits % SPLITS_AT_A_TIME {
+/// The step that writes the splits to the ledger which are not in it by the end of the transaction. `None` for a unit
+/// without splits: a partition of a new table that gets no rows.
+fn record_last<'a>(splits: usize) -> Option<Step<'a>> {
+    let left = match splits % SPLITS_AT_A_TIME {
         0 => splits.min(SPLITS_AT_A_TIME),
         left => left,
-    }
+    };
+    (left > 0).then_some(Step::RecordSplits(left))
 }
 
 /// The steps that prepare a filled staging table so that the switch needs no scan: the CHECK of its keys, indexes,
@@ -335,8 +337,10 @@ impl UnitTransaction<'_> {
         unit: &UnitPlan,
         see: &mut dyn FnMut(Shown),
     ) {
-        if self.times > 1 {
-            see(Shown::other(format!("for each of {} splits:", self.times)));
+        match self.times {
+            0 => return,
+            1 => {}
+            _ => see(Shown::other(format!("for each of {} splits:", self.times))),
         }
         for step in &self.steps {
             step.each_step(plan, flow, unit, see);
@@ -428,7 +432,7 @@ impl Step<'_> {
 /// A statement that only the run can perform, this number of times.
 fn often(sql: impl Into<String>, times: usize) -> Shown {
     match times {
-        0 | 1 => Shown::sketch(sql),
+        1 => Shown::sketch(sql),
         times => Shown::sketch(sql).repeated(format!("{times} times")),
     }
 }
