@@ -11,6 +11,7 @@ import sqlite3
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import duckdb
 import pyarrow.parquet as pq
@@ -55,6 +56,40 @@ def test_who_looks_takes_no_file_from_a_load(inrush: Inrush) -> None:
         (1, "n1"),
         (2, "n2"),
     ]
+
+
+@pytest.mark.parametrize(
+    ("settings", "run"),
+    [({"atomic": False}, {}), ({}, {"staging": False})],
+    ids=["atomic", "staging"],
+)
+def test_direct_writes_are_refused_before_what_they_need(
+    inrush: Inrush, settings: dict[str, Value], run: dict[str, Any]
+) -> None:
+    """A hint to add `mode = "append"` would only lead to this refusal."""
+    write(inrush, "a.csv", 1)
+    text = package("x.duckdb", flow("t", "a.csv", columns=COLUMNS, **settings), **run)
+    outcome = inrush("check", inrush.write("p.toml", text)).expect(USAGE, "this destination cannot")
+    assert "mode" not in outcome.said
+
+
+def test_names_that_postgresql_reserves_are_free_elsewhere(inrush: Inrush) -> None:
+    write(inrush, "a.csv", 1)
+    one = flow("t", "a.csv", columns=COLUMNS)
+    schemas = {"ledger_schema": "pg_ledger", "staging_schema": "pg_staging"}
+    path = inrush.write("p.toml", package("x.duckdb", one, **schemas))
+    inrush("run", path).expect(CLEAN)
+    path = inrush.write("p.toml", package("postgresql://nobody@127.0.0.1:1/x", one, **schemas))
+    inrush("check", path).expect(USAGE, "`pg_ledger`", "reserved by PostgreSQL")
+
+
+def test_a_place_that_cannot_be_made_is_refused_with_the_fix(inrush: Inrush) -> None:
+    write(inrush, "a.csv", 1)
+    words = ("load", "a.csv", "--table", "t", *LISTED)
+    outcome = inrush(*words, "--to", "adbc:sqlite", "--option", "uri=no/such/x.sqlite")
+    outcome.expect(USAGE, "the folder no/such does not exist", "hint: make the folder")
+    outcome = inrush(*words, "--to", "parquet:/proc/lake")
+    outcome.expect(FAILED, "/proc/lake", "hint: check that the path is right")
 
 
 @pytest.mark.parametrize("url", ["x.duckdb", "adbc:sqlite"])

@@ -113,8 +113,8 @@ pub(super) fn not_a_number(text: &[u8], expected: &str) -> String {
     ) {
         "it looks like a null marker: set `null` in the format to it"
     } else {
-        "likely the columns are not in the file's order, or the first record is a header \
-         (header = true)"
+        "likely the value belongs to another column, or the record is not a row of data: a title, a \
+         total, or a header that is not declared (header = true)"
     };
     format!("not {expected}; {cause}")
 }

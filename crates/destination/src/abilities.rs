@@ -235,7 +235,7 @@ abilities! {
     /// A hash of every row is compared.
     VerifyRows {
         "verify rows", "verify = \"rows\"", "hash the values of its rows",
-        "use verify = \"count\": the destination counts the rows of each unit, and all rows"
+        "use verify = \"sums\"; or verify = \"count\", which counts the rows of each unit, if the destination lacks sums, too"
     }
     /// Streams send no more bytes in a second than the package allows.
     RateLimit {

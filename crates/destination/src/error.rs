@@ -1,5 +1,7 @@
 //! Errors of a destination.
 
+use std::io::ErrorKind;
+
 /// An error of a destination.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
@@ -104,7 +106,27 @@ impl Error {
             | Error::Unsuitable { hint, .. }
             | Error::Ledger { hint, .. } => Some(hint),
             Error::Refused { hint, .. } | Error::RowsRefused { hint, .. } => hint.as_deref(),
-            Error::File { .. } | Error::Count { .. } | Error::Interrupted => None,
+            Error::File { source, .. } => fix_of_file(source.kind()),
+            Error::Count { .. } | Error::Interrupted => None,
         }
+    }
+}
+
+/// How to fix what the system says of a file.
+fn fix_of_file(kind: ErrorKind) -> Option<&'static str> {
+    match kind {
+        ErrorKind::NotFound => Some(
+            "check that the path is right, and that files can be made there: in /proc, for example, they cannot",
+        ),
+        ErrorKind::PermissionDenied => Some(
+            "the user of this process may not do this there: name another path, or grant the right",
+        ),
+        ErrorKind::ReadOnlyFilesystem => {
+            Some("the file system is mounted for reading only: name another path")
+        }
+        ErrorKind::StorageFull | ErrorKind::QuotaExceeded => {
+            Some("free space there, then run the same command again: it resumes the load")
+        }
+        _ => None,
     }
 }

@@ -6,8 +6,8 @@ use std::path::Path;
 use inrush_destination::address::DestinationKind;
 use inrush_rows::suggest::suggestion;
 
+use super::check_direct_writes::check_direct_writes;
 use super::check_flow::check_flow;
-use super::check_staging::check_staging;
 use super::error::{PackageError, PackageFaultKind};
 use super::faults::Faults;
 use super::flow_source::check_flow_source;
@@ -43,7 +43,9 @@ impl Package {
             check_flow_source(self, index, flow, &mut faults);
             check_lookup_connections(self, index, flow, &mut faults);
         }
-        check_staging(self, &mut faults);
+        if self.loads_into_postgres() {
+            check_direct_writes(self, &mut faults);
+        }
         check_flow_connections(self, &mut faults);
         check_flow_names(self, &mut faults);
         check_flow_tables(self, &mut faults);
@@ -246,11 +248,11 @@ fn check_run(package: &Package, faults: &mut Faults<'_>) {
     ] {
         if let Err(NameFault { cause, mend }) = valid(schema) {
             faults.value(path, schema, &cause, &mend);
-        } else if schema.starts_with("pg_") {
+        } else if schema.starts_with("pg_") && package.loads_into_postgres() {
             faults.value(
                 path,
                 schema,
-                "names that start with pg_ are reserved by the server",
+                "names that start with pg_ are reserved by PostgreSQL",
                 "take another name",
             );
         }

@@ -39,28 +39,6 @@ pub(super) fn check_mode(flow: &Flow, at: &dyn Fn(&str) -> String, faults: &mut 
     check_key(flow, at, faults);
     check_scd(flow, at, faults);
     check_sql(flow, at, faults);
-    if !flow.atomic && flow.mode != Mode::Append {
-        faults.add(
-            &at("atomic"),
-            PackageFaultKind::Conflict {
-                conflict:
-                    "`atomic = false` appends rows directly to the target, but this flow has \
-                           another mode"
-                        .to_owned(),
-                mend: "add `mode = \"append\"`, or remove `atomic`".to_owned(),
-            },
-        );
-    }
-    if !flow.atomic && flow.partition_by.is_some() {
-        faults.add(
-            &at("partition_by"),
-            PackageFaultKind::Conflict {
-                conflict: "with `atomic = false` the server chooses the partition of each row"
-                    .to_owned(),
-                mend: "remove `partition_by` and `bounds`".to_owned(),
-            },
-        );
-    }
     if let Keep::Name(name) = &flow.replace.keep
         && let Err(NameFault { cause, mend }) = valid(name)
     {

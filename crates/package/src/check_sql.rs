@@ -1,6 +1,5 @@
 //! Checks of `pre_sql` and `post_sql`: each is a statement that does not end the transaction of the switch.
 
-use super::error::PackageFaultKind;
 use super::faults::Faults;
 use super::{Flow, OneOrMany};
 
@@ -50,17 +49,6 @@ pub(super) fn check_sql(flow: &Flow, at: &dyn Fn(&str) -> String, faults: &mut F
                 );
             }
         }
-    }
-    if flow.pre_sql.is_some() && !flow.atomic {
-        faults.add(
-            &at("pre_sql"),
-            PackageFaultKind::Conflict {
-                conflict: "`pre_sql` runs in the transaction of the switch, and with `atomic = \
-                    false` rows are written to the target before the switch"
-                    .to_owned(),
-                mend: "run the statement by hand before the load, or remove `atomic`".to_owned(),
-            },
-        );
     }
 }
 

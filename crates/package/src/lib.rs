@@ -7,11 +7,11 @@
 mod bounds;
 mod braces;
 mod check;
+mod check_direct_writes;
 mod check_expect;
 mod check_flow;
 mod check_modes;
 mod check_sql;
-mod check_staging;
 mod column_check;
 mod columns;
 mod connection;

@@ -7,11 +7,12 @@ use inrush_destination::sums::ColumnForm;
 use inrush_engine::native::plan::columns::{KnownColumns, Match, TargetColumns, column};
 use inrush_engine::native::plan::steps::{BoundSteps, DerivedTarget, StepPlan};
 use inrush_engine::plan::PlanError;
-use inrush_pgclient::native_types;
+use inrush_pgclient::{ClientError, native_types};
 use inrush_pgcopy::{NativeShape, PgType};
 use inrush_rows::column::{Column, ColumnType, SpecialType};
 use inrush_rows::native_type::NativeType;
 use inrush_source::Source;
+use tokio_postgres::error::SqlState;
 
 use super::WireForm;
 use crate::catalog::{CatalogColumn, TableFacts};
@@ -251,6 +252,11 @@ struct NewTypes<'a> {
     named: BTreeMap<String, PostgresType>,
 }
 
+/// True if the server refused the words of a statement, or a value in them: `numeric(0)` is neither known nor right.
+fn is_of_words(code: &SqlState) -> bool {
+    code.code().starts_with("42") || code.code().starts_with("22")
+}
+
 impl NewTypes<'_> {
     async fn resolve(
         &mut self,
@@ -262,9 +268,29 @@ impl NewTypes<'_> {
         }
         let resolved = types::resolve_name(self.session, type_name, column)
             .await
-            .map_err(PostgresError::from)?;
+            .map_err(|error| self.refused(error, type_name, column))?;
         self.named.insert(type_name.to_owned(), resolved.clone());
         Ok(resolved)
+    }
+
+    /// The failure of a type. If the server knows no such type, the package is wrong, and the message names its flow.
+    fn refused(&self, error: ClientError, type_name: &str, column: &str) -> PlanFailure {
+        match error {
+            ClientError::Refused {
+                code,
+                message,
+                hint,
+                ..
+            } if is_of_words(&code) => {
+                let what = format!(
+                    "column `{column}`: {type_name:?} is not a type for a new table: the server says: {message}"
+                );
+                let own = "name a type that the database has (`\\dT` of psql lists its own ones)";
+                let known = self.known.mismatch(what, hint.as_deref().unwrap_or(own));
+                known.into()
+            }
+            error => PostgresError::from(error).into(),
+        }
     }
 
     async fn derived(&mut self, derived: &DerivedTarget) -> Result<PostgresType, PlanFailure> {

@@ -48,6 +48,7 @@ impl ContractFlowPlanner<'_> {
             .clone()
             .unwrap_or_else(|| self.name.name.clone());
         abilities::require_of_flow(&name, self.flow, &self.package.run, self.abilities)?;
+        self.package.check_direct_writes()?;
         let mode = refuse::write_mode(self.flow);
         let folds_names = self.abilities.folds_names;
         let merge = AskedMerge::of(self.flow, &name, self.name, folds_names)?;

@@ -132,7 +132,7 @@ impl MeasuredDestination for ContractPreflight<'_> {
         vec![
             StepFound::not_measured(
                 PreflightStep::Network,
-                "only the network to PostgreSQL is measured",
+                "the network to this destination is not measured",
             ),
             steps::destination(flows, self.plan.streams, why_not),
             steps::together(flows, why_not),
