@@ -28,8 +28,8 @@
 //! The state of an input is the snapshot itself, which changes with every transaction of the server that writes. Where
 //! it has changed, ranges that were loaded before are read again and their hashes compared. Rows that can change without such
 //! a write ([`unseen_changes`]), and those of a standby ([`snapshot`]), have another state each time. A table that is declared
-//! `stable` is not read again. An incremental load reads another range each time ([`since`]), so no rows of a stopped
-//! load are kept.
+//! `stable` is not read again. An incremental load keeps rows of a stopped run if nothing was written to the server since
+//! ([`since`]): then it reads the same range.
 
 mod catalog;
 mod columns;

@@ -166,10 +166,11 @@ impl PostgresSource {
         if let Some(keys) = &looked.keys {
             notes.push(keys.note(&name.display().to_string()));
             identity.push(format!("split by {}", keys.column));
-            // With other borders, the same range of bytes has other rows. Rows of a stopped incremental load are never
-            // kept.
-            if looked.since.is_none() {
-                mark = format!("{mark} {}", keys.digest());
+            // With other borders, the same range of bytes has other rows.
+            match &looked.since {
+                // The mark is the range alone, which the next run reads.
+                Some(_) => identity.push(keys.digest()),
+                None => mark = format!("{mark} {}", keys.digest()),
             }
         }
         let inputs = looked.relations.into_iter().enumerate();

@@ -4,8 +4,8 @@ mod case;
 
 use case::{on_each_version, refused, rows, rows_of};
 use inrush_rows::cancel::Stop;
-use inrush_source::Source;
-use inrush_source_postgres::{PostgresSource, Settings};
+use inrush_source::{BoundBy, Source};
+use inrush_source_postgres::{PostgresSource, Settings, Since};
 
 /// Keys that are unlike numbers from 1: the type of the column, and an expression of a number `n` from 1 to 1,000.
 const KEYS: &[(&str, &str)] = &[
@@ -183,5 +183,45 @@ fn other_borders_are_another_state() {
         assert_eq!(first.input(0).identity(), second.input(0).identity());
         database.run("INSERT INTO t SELECT n FROM generate_series(1, 3000) AS n; ANALYZE t");
         assert_ne!(first.input(0).state().mark, open().input(0).state().mark);
+    });
+}
+
+/// A range of a key is known by the number of its first step, which other rows have if the borders are others.
+#[test]
+fn other_borders_make_another_input() {
+    on_each_version(|database| {
+        database.run("CREATE TABLE t (k int NOT NULL, at timestamptz NOT NULL)");
+        let since = |lag: &str| Since {
+            column: "at".to_owned(),
+            from: None,
+            bound_by: BoundBy::Lag(lag.to_owned()),
+            skips_nulls: false,
+            of: "t".to_owned(),
+            given: None,
+            stopped: Vec::new(),
+        };
+        let look = |since: Option<Since>| {
+            let settings = Settings {
+                since,
+                ..by_key(database.table("t"))
+            };
+            let source = PostgresSource::open(&settings, &Stop::default()).expect("it opens");
+            let input = source.input(0);
+            let mut identity = input.identity();
+            // The bound is another one each time.
+            identity.retain(|part| !part.contains("\"at\" <"));
+            (identity, input.mark())
+        };
+        for (first, last) in [(1, 500), (100_001, 101_000)] {
+            let fill = format!(
+                "INSERT INTO t SELECT n, '2020-01-01' FROM generate_series({first}, {last}) AS n; ANALYZE t"
+            );
+            let before = [look(None), look(Some(since("1 day")))];
+            database.run(&fill);
+            let after = [look(None), look(Some(since("1 day")))];
+            assert_ne!(before[0].1, after[0].1, "the mark");
+            assert_ne!(before[1].0, after[1].0, "the identity");
+            assert_eq!(look(Some(since("1 day"))).0, after[1].0, "the same borders");
+        }
     });
 }
