@@ -93,27 +93,6 @@ impl DriverError {
     pub fn own<E: StdError + 'static>(&self) -> Option<&E> {
         self.error.downcast_ref()
     }
-
-    /// Takes the typed error inside; returns this error unchanged if the one inside has another type.
-    pub fn into_own<E: StdError + 'static>(self) -> Result<E, DriverError> {
-        let DriverError {
-            error,
-            hint,
-            exit_status,
-            is_lost,
-            retry,
-        } = self;
-        match error.downcast() {
-            Ok(own) => Ok(*own),
-            Err(error) => Err(DriverError {
-                error,
-                hint,
-                exit_status,
-                is_lost,
-                retry,
-            }),
-        }
-    }
 }
 
 impl fmt::Display for DriverError {

@@ -42,6 +42,8 @@ pub struct Scene {
     pub begun: Mutex<Vec<Begun>>,
     /// The records that were committed.
     pub committed: Mutex<Vec<UnitKey>>,
+    /// Transactions that were begun, and neither committed nor rolled back.
+    pub open: AtomicUsize,
     /// Calls until it fails to finish a unit.
     pub finishes_left: AtomicUsize,
     /// What happened to units, in its order.
@@ -267,6 +269,7 @@ impl UnitStream for LaidOutStream<'_> {
             publishes_into: unit.publishes_into.clone(),
             method,
         });
+        self.scene.open.fetch_add(1, Ordering::SeqCst);
         self.inner.begin(unit, method)
     }
 
@@ -284,6 +287,7 @@ impl UnitStream for LaidOutStream<'_> {
             return Ok(record.rows_loaded);
         }
         let rows = self.inner.commit(record)?;
+        self.scene.open.fetch_sub(1, Ordering::SeqCst);
         let mut committed = self.scene.committed.lock().expect("no stream has panicked");
         committed.push(record.key.clone());
         self.scene.note(UnitStep::Committed(record.key.clone()));
@@ -297,6 +301,7 @@ impl UnitStream for LaidOutStream<'_> {
     }
 
     fn abort(&mut self) -> Result<()> {
+        self.scene.open.fetch_sub(1, Ordering::SeqCst);
         self.inner.abort()
     }
 }

@@ -170,6 +170,7 @@ fn scene(lay_out: impl Fn(&[SplitFacts<'_>]) -> Layout + Send + Sync + 'static) 
         changes_a_value: AtomicBool::new(false),
         begun: Mutex::default(),
         committed: Mutex::default(),
+        open: AtomicUsize::default(),
         finishes_left: AtomicUsize::new(usize::MAX),
         steps: Mutex::default(),
         meanwhile: Mutex::default(),
@@ -340,6 +341,17 @@ fn what_is_committed_is_kept_by_any_number_of_streams() {
         }
     }
     assert!(stopped > 2 * LAYOUTS.len(), "{stopped} loads were stopped");
+}
+
+#[test]
+fn a_run_that_fails_leaves_no_transaction_open() {
+    let files = Files::new(true);
+    let scene = laid_out::set(files.path(), scene(one_stream_each_pair));
+    scene.commits_left.store(1, Ordering::SeqCst);
+    files.run(1).expect_err("the second commit fails");
+    let (begun, committed) = seen(&scene);
+    assert_eq!((begun.len(), committed.len()), (2, 1));
+    assert_eq!(scene.open.load(Ordering::SeqCst), 0);
 }
 
 #[test]

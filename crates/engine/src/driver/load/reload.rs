@@ -76,11 +76,7 @@ impl Reload<'_> {
             let loader = Loader::new(&load_run, &target, 0, &item);
             let account = committed.get(place).unwrap_or_default();
             let loading = loader.reload(account, None, result);
-            if let Err(error) = row_loop::blocking(loading) {
-                // The first error is reported; an error of the rollback adds nothing to it.
-                let _ = stream.abort();
-                return Err(error);
-            }
+            row_loop::blocking(loading)?;
         }
         Ok(())
     }

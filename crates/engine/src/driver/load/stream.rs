@@ -82,6 +82,7 @@ impl<'a> Transactions for ContractStream<'a> {
                 Method::Quick => LoadMethod::Quick,
                 Method::Careful(_) => LoadMethod::Careful,
             },
+            is_open: false,
         }
     }
 
@@ -94,6 +95,10 @@ impl<'a> Transactions for ContractStream<'a> {
         let unit = &self.context.run.plan.flows[place.0].units[place.1];
         let waiting = self.gauge.enter(Phase::ServerWait);
         let finished = self.stream.borrow_mut().finish(place.0, &unit.key);
+        if finished.is_err() {
+            // The first error is reported; an error of the rollback adds nothing to it.
+            let _ = self.stream.borrow_mut().abort();
+        }
         finished.map_err(not_of_rows)?;
         drop(waiting);
         self.context.run.finished(place);
@@ -134,6 +139,26 @@ pub struct RecordTransaction<'t, 'a> {
     part: Part,
     key: UnitKey,
     method: LoadMethod,
+    /// It was begun, and is neither committed nor rolled back.
+    is_open: bool,
+}
+
+impl RecordTransaction<'_, '_> {
+    fn abort(&mut self) -> Result<(), inrush_destination::Error> {
+        self.is_open = false;
+        self.target.stream.borrow_mut().abort()
+    }
+}
+
+/// A run that ends by an error, or by a panic, leaves no transaction open: its locks would last as long as its stream.
+impl Drop for RecordTransaction<'_, '_> {
+    fn drop(&mut self) {
+        // A call that has panicked may not have given the stream back.
+        if self.is_open && self.target.stream.try_borrow_mut().is_ok() {
+            // The error that ended the transaction says more.
+            let _ = self.abort();
+        }
+    }
 }
 
 impl UnitTransaction for RecordTransaction<'_, '_> {
@@ -157,6 +182,7 @@ impl UnitTransaction for RecordTransaction<'_, '_> {
             unit_key: &unit.key,
             publishes_into: &unit.publishes_into,
         };
+        self.is_open = true;
         stream.borrow_mut().begin(&part, self.method)?;
         // A stream that was rolled back may have another session.
         target.note_session();
@@ -192,6 +218,7 @@ impl UnitTransaction for RecordTransaction<'_, '_> {
         fault::reach(context.fault, FaultPoint::BeforeUnitCommit);
         let waiting = gauge.enter(Phase::ServerWait);
         stream.borrow_mut().commit(&record)?;
+        self.is_open = false;
         drop(waiting);
         if self.part == Part::Whole {
             context.run.finished(self.place);
@@ -201,7 +228,7 @@ impl UnitTransaction for RecordTransaction<'_, '_> {
     }
 
     async fn roll_back(&mut self) -> Result<(), Error> {
-        let aborted = self.target.stream.borrow_mut().abort();
+        let aborted = self.abort();
         members::forget(&self.target.context.run.plan.flows);
         Ok(aborted?)
     }

@@ -60,12 +60,7 @@ pub fn finish_units(context: &ContractContext<'_>, gathering: &mut Gathering) ->
             stream: RefCell::new(stream.as_mut()),
         };
         let finishing = load_run.finish_units(&target, &unfinished, &mut result);
-        let finished = row_loop::blocking(finishing);
-        if finished.is_err() {
-            // The first error is reported; an error of the rollback adds nothing to it.
-            let _ = stream.abort();
-        }
-        finished
+        row_loop::blocking(finishing)
     })?;
     gathering.loaded.add_all(result.loaded);
     gathering.rejected(result.rejects);
@@ -90,10 +85,5 @@ fn work_off(
         stream: RefCell::new(stream.as_mut()),
     };
     target.note_session();
-    let loaded = row_loop::blocking(load_run.work_off(&target, number, first, queue, result));
-    if loaded.is_err() {
-        // The first error is reported; an error of the rollback adds nothing to it.
-        let _ = stream.abort();
-    }
-    loaded
+    row_loop::blocking(load_run.work_off(&target, number, first, queue, result))
 }
