@@ -367,3 +367,14 @@ def test_a_preflight_passes_the_steps(inrush: Inrush, newest_database: Database)
     inrush("preflight", path).expect(CLEAN)
     run(inrush, newest_database, rows)
     assert newest_database.value("SELECT count(*) FROM loaded") == 100
+
+
+def test_a_lookup_takes_no_name_twice(newest_database: Database, inrush: Inrush) -> None:
+    """Names differ by more than their case."""
+    inrush.write("rows.csv", "id\n1\n")
+    inrush.write("names.csv", "no,name\n1,Ada\n")
+    rows = flow("loaded", "rows.csv", columns=["id int"], format={"header": True})
+    rows += step(lookup={"files": "names.csv"}, on={"id": "no"}, take={"who": "name", "Who": "no"})
+    path = inrush.write("p.toml", package(newest_database.url, rows))
+    for command in ("check", "run"):
+        inrush(command, path).expect(USAGE, "step 1: the flow has a column `who` already", "take =")

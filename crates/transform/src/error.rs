@@ -129,6 +129,14 @@ pub enum StepErrorKind {
         /// The name.
         name: String,
     },
+    /// A column of the flow with a name that statements need for themselves.
+    #[error(
+        "the column `{name}` cannot be used in an expression, because Inrush has columns of its own with such names"
+    )]
+    ReservedColumn {
+        /// The name.
+        name: String,
+    },
     /// A derived column without a name, or with a name that is reserved.
     #[error("a derived column cannot be called `{name}`")]
     Name {
@@ -262,6 +270,9 @@ impl StepErrorKind {
             }
             StepErrorKind::NotBoolean { .. } => "compare it, as in `a > 0` or `a = 'x'`".to_owned(),
             StepErrorKind::HidesColumn { .. } => "give the derived column another name".to_owned(),
+            StepErrorKind::ReservedColumn { .. } => {
+                "give it a name that does not begin with inrush_step_, in `columns` or in the `query` of the source".to_owned()
+            }
             StepErrorKind::Name { .. } => {
                 "a name has at least one character, and does not begin with inrush_step_".to_owned()
             }

@@ -20,6 +20,11 @@ use crate::types::{Carried, carried, sql_type};
 /// The prefix of names that the statements use themselves.
 pub(crate) const RESERVED: &str = "inrush_step_";
 
+/// True if a statement may need this name for itself.
+pub(crate) fn is_reserved(name: &str) -> bool {
+    name.to_ascii_lowercase().starts_with(RESERVED)
+}
+
 /// Words that SQL reads as functions without parentheses.
 const CLOCK_WORDS: [&str; 5] = [
     "current_date",
@@ -367,8 +372,7 @@ impl<'a> Steps<'a> {
         made: &[DerivedColumn],
     ) -> Result<(DerivedColumn, Vec<usize>), Fault> {
         let name = one.name.clone();
-        let is_reserved = name.to_ascii_lowercase().starts_with(RESERVED);
-        if name.is_empty() || name.contains('\0') || is_reserved {
+        if name.is_empty() || name.contains('\0') || is_reserved(&name) {
             return Err((None, StepErrorKind::Name { name }));
         }
         let others = visible.iter().map(|column| &column.name);
@@ -430,22 +434,28 @@ impl<'a> Steps<'a> {
                 return Err((function.range.clone(), fault));
             }
         }
+        let place_of = |name: &str| {
+            let used = expression.columns.iter();
+            let mut used = used.filter(|used| used.name.eq_ignore_ascii_case(name));
+            used.next().and_then(|used| used.range.clone())
+        };
         let mut values = Vec::with_capacity(named.len());
         for at in &named {
             let Visible {
                 name, column_type, ..
             } = &visible[*at];
+            if is_reserved(name) {
+                let kind = StepErrorKind::ReservedColumn { name: name.clone() };
+                return Err((place_of(name), kind));
+            }
             let travels = sql_type(column_type);
             let sql = travels.map_err(|(type_name, instead)| {
-                let used = expression.columns.iter();
-                let mut used = used.filter(|used| used.name.eq_ignore_ascii_case(name));
-                let range = used.next().and_then(|used| used.range.clone());
                 let kind = StepErrorKind::ColumnCannotTravel {
                     name: name.clone(),
                     type_name,
                     instead,
                 };
-                (range, kind)
+                (place_of(name), kind)
             })?;
             values.push(format!("CAST(NULL AS {sql}) AS {}", identifier(name)));
         }

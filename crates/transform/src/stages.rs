@@ -19,7 +19,7 @@ use crate::fold::Folds;
 use crate::key::KeyClass;
 use crate::lookup::{Found, Lookup, MEMBERS_BYTES, Members, Reference, Unmatched};
 use crate::outcome::{self, FaultKind, RowFault, StepCount, Stepped};
-use crate::plan::{Planned, PlannedStep, RESERVED, StepAction, Steps};
+use crate::plan::{Planned, PlannedStep, StepAction, Steps, is_reserved};
 use crate::runner::StepRunner;
 use crate::spec::{InputColumn, StepSpec};
 use crate::types::sql_name;
@@ -436,12 +436,13 @@ fn planned_lookup(
         }
         named.push(name.clone());
     }
-    for column in &spec.take {
+    for (at, column) in spec.take.iter().enumerate() {
         let name = column.name.clone();
-        let is_there = |other: &InputColumn| other.name.eq_ignore_ascii_case(&name);
-        let kind = if name.to_ascii_lowercase().starts_with(RESERVED) {
+        let taken = spec.take[..at].iter().map(|earlier| &earlier.name);
+        let mut others = visible.iter().map(|other| &other.name).chain(taken);
+        let kind = if is_reserved(&name) {
             StepErrorKind::Name { name: name.clone() }
-        } else if visible.iter().any(is_there) {
+        } else if others.any(|other| other.eq_ignore_ascii_case(&name)) {
             StepErrorKind::HidesColumn { name: name.clone() }
         } else {
             continue;

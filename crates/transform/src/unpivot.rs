@@ -13,7 +13,7 @@ use inrush_rows::suggest::suggestion;
 
 use crate::error::{StepError, StepErrorKind};
 use crate::outcome::{StepCount, Stepped, with_columns};
-use crate::plan::RESERVED;
+use crate::plan::is_reserved;
 use crate::spec::InputColumn;
 use crate::types::{sql_name, type_that_holds};
 
@@ -99,7 +99,7 @@ impl PlannedUnpivot {
         for (setting, name) in [("name", &spec.name), ("value", &spec.value)] {
             let is_there = |other: &InputColumn| other.name.eq_ignore_ascii_case(name);
             let name = name.clone();
-            if name.to_ascii_lowercase().starts_with(RESERVED) {
+            if is_reserved(&name) {
                 fault(setting, &spec.name, StepErrorKind::Name { name });
             } else if visible.iter().any(is_there) {
                 fault(setting, &spec.name, StepErrorKind::HidesColumn { name });

@@ -4,7 +4,8 @@ mod case;
 
 use case::{check, columns, derive, evaluator, keep, plan};
 use inrush_rows::column_type::ColumnType;
-use inrush_transform::spec::{Otherwise, StepSpec};
+use inrush_transform::plan::Steps;
+use inrush_transform::spec::{InputColumn, Otherwise, StepSpec};
 
 #[test]
 fn results_have_the_types_that_duckdb_finds() {
@@ -253,6 +254,28 @@ fn derived_columns_that_cannot_be_made_are_refused() {
             "{message}\n--- expected\n{expected}"
         );
     }
+}
+
+/// Such a column would take the place of a condition's result.
+#[test]
+fn a_column_of_the_flow_with_a_reserved_name_is_in_no_expression() {
+    let Some(evaluator) = evaluator() else { return };
+    let steps = Steps::new(evaluator).expect("a connection");
+    let mut visible = columns();
+    visible.push(InputColumn {
+        name: "Inrush_step_value_0".to_owned(),
+        column_type: ColumnType::Bool,
+    });
+    let planned = steps.plan(&visible, &[keep("id > 2")]);
+    planned.expect("it is not named");
+    let condition = "id > 2 AND inrush_step_value_0 IS NOT NULL";
+    let faults = steps.plan(&visible, &[keep(condition)]);
+    let fault = faults.expect_err("it is named").remove(0).to_string();
+    assert!(
+        fault.contains("the column `Inrush_step_value_0` cannot be used in an expression"),
+        "{fault}"
+    );
+    assert!(fault.contains("\n             ^"), "{fault}");
 }
 
 #[test]
