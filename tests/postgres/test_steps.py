@@ -378,3 +378,21 @@ def test_a_lookup_takes_no_name_twice(newest_database: Database, inrush: Inrush)
     path = inrush.write("p.toml", package(newest_database.url, rows))
     for command in ("check", "run"):
         inrush(command, path).expect(USAGE, "step 1: the flow has a column `who` already", "take =")
+
+
+def test_a_date_that_nothing_holds_rejects_its_row(
+    newest_database: Database, inrush: Inrush
+) -> None:
+    """DuckDB has dates before the first one of PostgreSQL."""
+    inrush.write("rows.csv", "id,n\n1,10\n2,3000000\n3,20\n")
+    rows = flow("loaded", "rows.csv", columns=["id int", "n int"], rejects={"rows_max": 1})
+    rows += step(derive={"d": "DATE '2000-01-01' - n"})
+    path = inrush.write("p.toml", package(newest_database.url, rows))
+    outcome = inrush("run", path).expect(LOADED_WITH_REJECTS)
+    (reject,) = outcome.rejects()
+    assert (reject["line"], reject["column"]) == (3, "d")
+    assert "before 4714-11-24 BC" in reject["reason"]
+    assert newest_database.rows("SELECT id, d::text FROM loaded ORDER BY 1") == [
+        (1, "1999-12-22"),
+        (3, "1999-12-12"),
+    ]

@@ -7,7 +7,8 @@
 //! ```
 //!
 //! Timestamps of batches after 294247-01-10 do not fit into DuckDB's, and those of DuckDB before 4714 BC do not fit into
-//! batches ([`inrush_rows::timestamp`]). Such a value rejects its row.
+//! batches ([`inrush_rows::timestamp`]). Results that are dates outside of PostgreSQL's do not fit, either
+//! ([`inrush_rows::calendar`]). Such a value rejects its row.
 
 use std::sync::Arc;
 
@@ -15,6 +16,7 @@ use arrow_array::cast::AsArray;
 use arrow_array::types::{ArrowPrimitiveType, Date32Type, TimestampMicrosecondType};
 use arrow_array::{Array, ArrayRef, BinaryViewArray, PrimitiveArray, StringViewArray};
 use arrow_schema::{DataType, TimeUnit};
+use inrush_rows::calendar::{DAYS_MAX, DAYS_MIN};
 use inrush_rows::timestamp;
 
 /// An array on the other side, and the rows whose values do not exist there, which are NULL in it.
@@ -49,11 +51,12 @@ pub fn into_duckdb(array: &ArrayRef) -> Crossed {
 /// The values of a result of DuckDB for batches, in the type that batches have.
 pub fn out_of_duckdb(array: &ArrayRef) -> Crossed {
     match array.data_type() {
-        DataType::Date32 => crossed(array, array.as_primitive::<Date32Type>(), |day| {
-            match day == -i32::MAX {
-                true => Some(i32::MIN),
-                false => Some(day),
-            }
+        DataType::Date32 => crossed(array, array.as_primitive::<Date32Type>(), |day| match day {
+            i32::MAX => Some(i32::MAX),
+            day if day == -i32::MAX => Some(i32::MIN),
+            day => (DAYS_MIN..=DAYS_MAX)
+                .contains(&i64::from(day))
+                .then_some(day),
         }),
         DataType::Timestamp(TimeUnit::Microsecond, _) => {
             let own = array.as_primitive::<TimestampMicrosecondType>();
@@ -188,6 +191,10 @@ mod tests {
         let times: ArrayRef =
             Arc::new(TimestampMicrosecondArray::from(vec![0, timestamp::MIN - 1]));
         assert_eq!(out_of_duckdb(&times).lost, [1]);
+        let (first, last) = (DAYS_MIN as i32, DAYS_MAX as i32);
+        let days = vec![first - 1, first, last, last + 1, i32::MAX];
+        let days: ArrayRef = Arc::new(Date32Array::from(days));
+        assert_eq!(out_of_duckdb(&days).lost, [0, 3]);
     }
 
     #[test]

@@ -62,19 +62,22 @@ pub fn reject_overflows(shown: &Shown<'_>, made: &ArrayRef, rows: &mut Rows) {
 /// A derived column in the form of batches. Rows whose values batches cannot have are dropped.
 pub fn taken(shown: &Shown<'_>, array: &ArrayRef, rows: &mut Rows) -> ArrayRef {
     let crossed = travel::out_of_duckdb(array);
-    let is_text = crossed.array.data_type() == &DataType::Utf8View;
+    let (kind, reason) = match crossed.array.data_type() {
+        DataType::Utf8View => (
+            FaultKind::NulByte,
+            "the result has a NUL byte, which text in a database cannot hold; remove it with replace(...)",
+        ),
+        DataType::Date32 => (
+            FaultKind::OutOfRange,
+            "the result is before 4714-11-24 BC or after 5874897-12-31, and no such date can be loaded",
+        ),
+        _ => (
+            FaultKind::OutOfRange,
+            "the result is before 4714 BC, where no timestamp can be loaded",
+        ),
+    };
     for row in crossed.lost {
         if rows.drop(row) {
-            let (kind, reason) = match is_text {
-                true => (
-                    FaultKind::NulByte,
-                    "the result has a NUL byte, which text in a database cannot hold; remove it with replace(...)",
-                ),
-                false => (
-                    FaultKind::OutOfRange,
-                    "the result is before 4714 BC, where no timestamp can be loaded",
-                ),
-            };
             rows.faults.push(shown.fault(row, kind, reason.to_owned()));
         }
     }
