@@ -123,7 +123,9 @@ def test_too_little_room_is_refused_with_the_figures(inrush: Inrush) -> None:
         FAILED, "not enough space", "for the files", "free", "--no-disk-check"
     )
     assert re.search(r"1\d\d\.\d TB for the files", refused.errors), refused.errors
-    done = inrush("bench", "etlwr", *huge, "--data", "data").expect(
+    # The database is on the disk of the files.
+    environment = {"TMPDIR": str(inrush.folder.parent)}
+    done = inrush("bench", "etlwr", *huge, "--data", "data", environment=environment).expect(
         FAILED, "for the files and", "for the database"
     )
     assert not list(done.folder.iterdir())
