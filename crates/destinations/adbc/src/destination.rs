@@ -142,19 +142,22 @@ pub fn open_driver(address: &Address<'_>, name: &str) -> Result<Box<dyn Destinat
         true => options.get("path").map(Path::new),
         false => None,
     };
-    let missing_folder = missing_folder(name, address.options);
-    let refused = |error: adbc_core::error::Error| match (duckdb_file, &missing_folder) {
-        (Some(file), _) if duckdb_file::is_locked(&error.message) => {
-            duckdb_file::cannot_open(file, &error.message)
+    let refused = |error: adbc_core::error::Error| {
+        if let Some(file) = duckdb_file
+            && duckdb_file::is_locked(&error.message)
+        {
+            return duckdb_file::cannot_open(file, &error.message);
         }
-        (_, Some(folder)) => Error::Address {
-            what: format!(
-                "the ADBC driver {name} cannot open a database: the folder {} does not exist",
-                folder.display()
-            ),
-            hint: "make the folder, or correct the path in the option uri".to_owned(),
-        },
-        _ => Error::Address {
+        if let Some(folder) = missing_folder(name, address.options) {
+            return Error::Address {
+                what: format!(
+                    "the ADBC driver {name} cannot open a database: the folder {} does not exist",
+                    folder.display()
+                ),
+                hint: "make the folder, or correct the path in the option uri".to_owned(),
+            };
+        }
+        Error::Address {
             what: format!(
                 "the ADBC driver {name} cannot open a database: {}",
                 error.message.trim()
@@ -162,7 +165,7 @@ pub fn open_driver(address: &Address<'_>, name: &str) -> Result<Box<dyn Destinat
             hint: "the connection's options, such as uri, are passed to the driver unchanged: \
                    correct them as its message says"
                 .to_owned(),
-        },
+        }
     };
     let opening = match duckdb_file {
         Some(file) => {
