@@ -1,6 +1,7 @@
 //! Errors of a destination.
 
-use std::io::ErrorKind;
+use std::io::{self, ErrorKind};
+use std::path::Path;
 
 /// An error of a destination.
 #[derive(Debug, thiserror::Error)]
@@ -97,6 +98,16 @@ pub enum Error {
 pub type Result<T> = std::result::Result<T, Error>;
 
 impl Error {
+    /// Makes the error of a file or folder. `doing` is what failed: `cannot read`.
+    pub fn file(doing: &'static str, path: &Path) -> impl Fn(io::Error) -> Error + use<> {
+        let path = path.display().to_string();
+        move |source| Error::File {
+            doing,
+            path: path.clone(),
+            source,
+        }
+    }
+
     /// How to fix it, if that is known and not in the text.
     pub fn hint(&self) -> Option<&str> {
         match self {

@@ -73,7 +73,7 @@ impl LockFile {
 
     fn take(database: &Path, holder: &str) -> Result<LockFile> {
         let path = LockFile::path(database);
-        let failed = failed("cannot lock", &path);
+        let failed = Error::file("cannot lock", &path);
         loop {
             let file = match lock_file::try_take(&path, holder).map_err(&failed)? {
                 LockAttempt::Ours(file) => file,
@@ -100,15 +100,6 @@ impl Drop for LockFile {
     }
 }
 
-fn failed(doing: &'static str, path: &Path) -> impl Fn(std::io::Error) -> Error + use<> {
-    let path = path.display().to_string();
-    move |source| Error::File {
-        doing,
-        path: path.clone(),
-        source,
-    }
-}
-
 /// The query that takes the lock in PostgreSQL.
 pub fn advisory_statement(key: impl Display) -> String {
     format!("SELECT pg_try_advisory_lock({key})")
@@ -131,7 +122,8 @@ pub fn is_held(
             };
             // Runs of all packages share the file of the lock; it has the name of its holder.
             let path = LockFile::path(&database);
-            let held_by = lock_file::held_by(&path).map_err(failed("cannot ask for", &path))?;
+            let held_by =
+                lock_file::held_by(&path).map_err(Error::file("cannot ask for", &path))?;
             Ok(Some(held_by.as_deref() == Some(holder)))
         }
         RunLock::Advisory => Ok(Some(

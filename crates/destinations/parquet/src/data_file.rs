@@ -14,7 +14,6 @@ use parquet::file::properties::{WriterProperties, WriterPropertiesBuilder};
 use parquet::schema::types::ColumnPath;
 
 use crate::encoding::{self, DICTIONARY_BYTES_MAX};
-use crate::files::failed;
 use crate::layout::Layout;
 use crate::options::Options;
 use crate::table;
@@ -35,7 +34,7 @@ impl DataFile {
         sample: &[RecordBatch],
         rows: usize,
     ) -> Result<DataFile> {
-        let sink = Sink::create(&path).map_err(failed("cannot write", &path))?;
+        let sink = Sink::create(&path).map_err(Error::file("cannot write", &path))?;
         let properties = properties(layout, options, sample, rows);
         let writer = ArrowWriter::try_new_with_options(
             sink,
@@ -77,7 +76,7 @@ impl DataFile {
             .map_err(|error| refused(&self.path, error))?;
         File::open(&self.path)
             .and_then(|file| file.sync_all())
-            .map_err(failed("cannot make lasting", &self.path))?;
+            .map_err(Error::file("cannot make lasting", &self.path))?;
         measure(&self.path)
     }
 
@@ -85,7 +84,7 @@ impl DataFile {
     pub(super) fn discard(self) -> Result<()> {
         let DataFile { writer, path } = self;
         drop(writer);
-        fs::remove_file(&path).map_err(failed("cannot remove", &path))
+        fs::remove_file(&path).map_err(Error::file("cannot remove", &path))
     }
 }
 
@@ -143,7 +142,7 @@ impl Write for Sink {
 /// The number of rows by the footer of a file, and its bytes.
 pub(super) fn measure(path: &Path) -> Result<(u64, u64)> {
     let rows = table::row_count(&table::footer(path)?);
-    let metadata = fs::metadata(path).map_err(failed("cannot look at", path))?;
+    let metadata = fs::metadata(path).map_err(Error::file("cannot look at", path))?;
     Ok((rows, metadata.len()))
 }
 
@@ -151,7 +150,7 @@ pub(super) fn measure(path: &Path) -> Result<(u64, u64)> {
 fn refused(path: &Path, error: ParquetError) -> Error {
     match error {
         ParquetError::External(source) => match source.downcast::<std::io::Error>() {
-            Ok(source) => failed("cannot write", path)(*source),
+            Ok(source) => Error::file("cannot write", path)(*source),
             Err(source) => told(path, source.to_string()),
         },
         other => told(path, other.to_string()),

@@ -17,16 +17,6 @@ const RECORD: SmallFile = SmallFile {
     may_be_pipe: false,
 };
 
-/// An error of the system, with the action and the path.
-pub(super) fn failed(doing: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Error {
-    let path = path.display().to_string();
-    move |source| Error::File {
-        doing,
-        path,
-        source,
-    }
-}
-
 /// Creates a folder and its parents, and flushes them to the disk.
 pub(super) fn make_folder(path: &Path) -> Result<()> {
     if path.is_dir() {
@@ -41,7 +31,7 @@ pub(super) fn make_folder(path: &Path) -> Result<()> {
     match fs::create_dir(path) {
         Ok(()) => {}
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists && path.is_dir() => {}
-        Err(error) => return Err(failed("cannot make the folder", path)(error)),
+        Err(error) => return Err(Error::file("cannot make the folder", path)(error)),
     }
     sync_folder(parent.unwrap_or(Path::new(".")))
 }
@@ -50,7 +40,7 @@ pub(super) fn make_folder(path: &Path) -> Result<()> {
 pub(super) fn sync_folder(path: &Path) -> Result<()> {
     File::open(path)
         .and_then(|folder| folder.sync_all())
-        .map_err(failed("cannot sync the folder", path))
+        .map_err(Error::file("cannot sync the folder", path))
 }
 
 /// Writes a value as JSON into a file. After a crash the file has its old or its new contents completely.
@@ -59,7 +49,7 @@ pub(super) fn write_whole<T: Serialize>(path: &Path, value: &T) -> Result<()> {
         serde_json::to_writer_pretty(&mut *out, value)
             .map_err(io::Error::from)
             .and_then(|()| out.write_all(b"\n"))
-            .map_err(failed("cannot write", path))
+            .map_err(Error::file("cannot write", path))
     })
 }
 
@@ -71,14 +61,14 @@ pub(super) fn write_whole_by(
     let mut name = path.file_name().unwrap_or_default().to_owned();
     name.push(".tmp");
     let temporary = path.with_file_name(name);
-    let file = File::create(&temporary).map_err(failed("cannot write", &temporary))?;
+    let file = File::create(&temporary).map_err(Error::file("cannot write", &temporary))?;
     let mut out = BufWriter::new(file);
     content(&mut out)?;
     out.into_inner()
         .map_err(io::IntoInnerError::into_error)
         .and_then(|file| file.sync_all())
-        .map_err(failed("cannot write", &temporary))?;
-    fs::rename(&temporary, path).map_err(failed("cannot write", path))?;
+        .map_err(Error::file("cannot write", &temporary))?;
+    fs::rename(&temporary, path).map_err(Error::file("cannot write", path))?;
     sync_folder(path.parent().unwrap_or(Path::new(".")))
 }
 
@@ -91,7 +81,7 @@ pub(super) fn write_line<T: Serialize>(
     serde_json::to_writer(&mut *out, value)
         .map_err(io::Error::from)
         .and_then(|()| out.write_all(b"\n"))
-        .map_err(failed("cannot write", path))
+        .map_err(Error::file("cannot write", path))
 }
 
 /// Reads a file that [`write_whole`] wrote; `None` if there is no such file.
@@ -99,7 +89,7 @@ pub(super) fn read_whole<T: DeserializeOwned>(path: &Path) -> Result<Option<T>> 
     let text = match RECORD.read(path) {
         Ok(text) => text,
         Err(error) if is_absent(&error) => return Ok(None),
-        Err(error) => return Err(failed("cannot read", path)(error)),
+        Err(error) => return Err(Error::file("cannot read", path)(error)),
     };
     serde_json::from_slice(&text)
         .map(Some)
@@ -108,9 +98,9 @@ pub(super) fn read_whole<T: DeserializeOwned>(path: &Path) -> Result<Option<T>> 
 
 /// Passes each line of a file that [`write_line`] wrote to `see`.
 pub(super) fn each_line<T: DeserializeOwned>(path: &Path, see: &mut dyn FnMut(T)) -> Result<()> {
-    let file = File::open(path).map_err(failed("cannot read", path))?;
+    let file = File::open(path).map_err(Error::file("cannot read", path))?;
     for line in BufReader::new(file).lines() {
-        let line = line.map_err(failed("cannot read", path))?;
+        let line = line.map_err(Error::file("cannot read", path))?;
         see(serde_json::from_str(&line).map_err(|error| not_ours(path, &error))?);
     }
     Ok(())
@@ -139,7 +129,7 @@ fn is_absent(error: &io::Error) -> bool {
 /// Removes a file that may be gone already.
 pub(super) fn remove_file(path: &Path) -> Result<()> {
     match fs::remove_file(path) {
-        Err(error) if !is_absent(&error) => Err(failed("cannot remove", path)(error)),
+        Err(error) if !is_absent(&error) => Err(Error::file("cannot remove", path)(error)),
         _ => Ok(()),
     }
 }
@@ -147,7 +137,7 @@ pub(super) fn remove_file(path: &Path) -> Result<()> {
 /// Removes a folder with its contents, if it exists.
 pub(super) fn remove_folder(path: &Path) -> Result<()> {
     match fs::remove_dir_all(path) {
-        Err(error) if !is_absent(&error) => Err(failed("cannot remove", path)(error)),
+        Err(error) if !is_absent(&error) => Err(Error::file("cannot remove", path)(error)),
         _ => Ok(()),
     }
 }
@@ -169,10 +159,10 @@ pub(super) fn each(path: &Path, see: &mut dyn FnMut(PathBuf) -> Result<()>) -> R
     let entries = match fs::read_dir(path) {
         Ok(entries) => entries,
         Err(error) if is_absent(&error) => return Ok(()),
-        Err(error) => return Err(failed("cannot list", path)(error)),
+        Err(error) => return Err(Error::file("cannot list", path)(error)),
     };
     for entry in entries {
-        see(entry.map_err(failed("cannot list", path))?.path())?;
+        see(entry.map_err(Error::file("cannot list", path))?.path())?;
     }
     Ok(())
 }
@@ -191,7 +181,7 @@ pub(super) fn bytes_below(folder: &Path) -> Result<u64> {
             Ok(metadata) => metadata,
             // A running load may remove files meanwhile.
             Err(error) if is_absent(&error) => continue,
-            Err(error) => return Err(failed("cannot look at", &path)(error)),
+            Err(error) => return Err(Error::file("cannot look at", &path)(error)),
         };
         bytes += match metadata.is_dir() {
             true => bytes_below(&path)?,
@@ -226,7 +216,7 @@ pub(super) fn check_file_system(scratch: &Path) -> Result<()> {
     make_folder(&left)?;
     make_folder(&right)?;
     let file = left.join("file");
-    File::create(&file).map_err(failed("cannot write", &file))?;
+    File::create(&file).map_err(Error::file("cannot write", &file))?;
     let unable = |what: &str, error: io::Error| Error::Unsuitable {
         what: format!(
             "the file system of {} cannot {what} ({error}), so readers could see half of a table",

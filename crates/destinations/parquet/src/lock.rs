@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use inrush_destination::{Error, Result};
 use inrush_system::lock_file::{self, LockAttempt};
 
-use crate::files::{self, failed};
+use crate::files;
 
 /// A lock that is held until it is dropped. The file stays: if it were removed, two processes could hold the
 /// lock.
@@ -61,13 +61,14 @@ impl Lock {
 
     /// True if a process holds the lock.
     pub(super) fn is_held(path: &Path) -> Result<bool> {
-        let holder = lock_file::held_by(path).map_err(failed("cannot ask for the lock", path))?;
+        let holder =
+            lock_file::held_by(path).map_err(Error::file("cannot ask for the lock", path))?;
         Ok(holder.is_some())
     }
 
     fn try_take(path: &Path, holder: &str) -> Result<std::result::Result<Lock, String>> {
         files::make_folder(path.parent().unwrap_or(Path::new(".")))?;
-        match lock_file::try_take(path, holder).map_err(failed("cannot lock", path))? {
+        match lock_file::try_take(path, holder).map_err(Error::file("cannot lock", path))? {
             LockAttempt::Ours(_file) => Ok(Ok(Lock { _file })),
             LockAttempt::Others(other) => Ok(Err(other)),
         }

@@ -11,7 +11,7 @@ use inrush_destination::{Error, Result};
 use inrush_rows::ids::RunId;
 
 use crate::data_file::DataFile;
-use crate::files::{self, Swap, failed};
+use crate::files::{self, Swap};
 use crate::layout::Layout;
 use crate::ledger::{GENERATION, Generation, Root};
 use crate::names;
@@ -44,14 +44,14 @@ impl Building {
         if let Some(parent) = path.parent()
             && !parent.is_dir()
         {
-            fs::create_dir_all(parent).map_err(failed("cannot make the folder", parent))?;
+            fs::create_dir_all(parent).map_err(Error::file("cannot make the folder", parent))?;
         }
         Ok(path)
     }
 
     pub(super) fn link(&mut self, from: &Path, name: &Path) -> Result<()> {
         let path = self.make_place(name)?;
-        fs::hard_link(from, &path).map_err(failed("cannot link", from))
+        fs::hard_link(from, &path).map_err(Error::file("cannot link", from))
     }
 
     /// Adds a file without rows and with this name, so that a table without rows still has its columns.
@@ -129,7 +129,7 @@ pub(super) fn retire(root: &Root, run_id: RunId, old: &Path) -> Result<()> {
     files::make_folder(&root.retired())?;
     let place = retired(root, run_id, old);
     files::remove_folder(&place)?;
-    fs::rename(old, &place).map_err(failed("cannot put away", old))?;
+    fs::rename(old, &place).map_err(Error::file("cannot put away", old))?;
     remove_alone(&place)
 }
 

@@ -14,7 +14,6 @@ use inrush_system::threads::on_threads;
 use parquet::arrow::arrow_reader::{ArrowReaderOptions, ParquetRecordBatchReaderBuilder};
 
 use crate::cancel::Cancelled;
-use crate::files::failed;
 use crate::ledger::{StagedFile, each_staged};
 use crate::names::NULL_PARTITION;
 use crate::run_target::RunTarget;
@@ -66,7 +65,10 @@ pub(super) fn staged(
         };
         let listing = std::thread::Builder::new()
             .spawn_scoped(scope, list)
-            .map_err(failed("cannot start a thread to list", &target.staging))?;
+            .map_err(Error::file(
+                "cannot start a thread to list",
+                &target.staging,
+            ))?;
         let threads = streams.clamp(1, cores);
         let read = on_threads(threads, &|| reading.files(&files));
         let listed = listing
@@ -114,7 +116,7 @@ impl Reading<'_> {
     fn file(&self, file: &StagedFile, sums: &mut StagedSums) -> Result<()> {
         let layout = &self.target.layout;
         let path = self.target.staging.join(&file.name);
-        let opened = File::open(&path).map_err(failed("cannot open", &path))?;
+        let opened = File::open(&path).map_err(Error::file("cannot open", &path))?;
         // With the types of the batches, so that the values are those of the engine's sums.
         let options = ArrowReaderOptions::new().with_schema(Arc::clone(&layout.arrow));
         let reader = ParquetRecordBatchReaderBuilder::try_new_with_options(opened, options)

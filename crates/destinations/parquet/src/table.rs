@@ -9,7 +9,7 @@ use parquet::basic::Repetition;
 use parquet::file::metadata::{ParquetMetaData, ParquetMetaDataReader};
 use parquet::schema::types::Type;
 
-use crate::files::{self, failed};
+use crate::files;
 use crate::ledger::{GENERATION, Generation, Root};
 use crate::{names, types};
 
@@ -54,7 +54,7 @@ impl Table {
         let metadata = match std::fs::symlink_metadata(&folder) {
             Ok(metadata) => metadata,
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
-            Err(error) => return Err(failed("cannot look at", &folder)(error)),
+            Err(error) => return Err(Error::file("cannot look at", &folder)(error)),
         };
         let mut table = Table {
             generation: None,
@@ -273,7 +273,7 @@ fn difference(left: &[TableColumn], right: &[TableColumn]) -> String {
 
 /// The footer of a file.
 pub(super) fn footer(path: &Path) -> Result<ParquetMetaData> {
-    let file = File::open(path).map_err(failed("cannot open", path))?;
+    let file = File::open(path).map_err(Error::file("cannot open", path))?;
     ParquetMetaDataReader::new()
         .parse_and_finish(&file)
         .map_err(|error| Error::Refused {

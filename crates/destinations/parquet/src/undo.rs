@@ -20,7 +20,7 @@ use inrush_destination::{
 };
 use inrush_rows::plural::counted;
 
-use crate::files::{self, Swap, failed};
+use crate::files::{self, Swap};
 use crate::layout::Layout;
 use crate::ledger::{FORMAT, Generation, GenerationRun, Root, StoredRun, StoredTarget};
 use crate::lock::Lock;
@@ -300,7 +300,8 @@ impl TakeOut<'_> {
             return exchange(root, Path::new(&self.target.path), self.name, next);
         }
         let place = self.folder(root);
-        files::swap(&place, next, Swap::New).map_err(failed("cannot remove the table", &place))?;
+        files::swap(&place, next, Swap::New)
+            .map_err(Error::file("cannot remove the table", &place))?;
         files::sync_folder(place.parent().unwrap_or(Path::new(".")))
     }
 }
