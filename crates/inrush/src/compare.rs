@@ -11,7 +11,7 @@ use inrush_package::{
 };
 use inrush_rows::cancel::Stop;
 use inrush_rows::sql_text;
-use inrush_source::{AS_TEXT, Comparison};
+use inrush_source::{AS_TEXT, Comparison, range_condition};
 pub use inrush_source::{SplitDifference, UnfitRows};
 use inrush_source_postgres::{Limits, Rows, Side};
 
@@ -253,12 +253,12 @@ impl OneFlow<'_> {
         let (limits, words) = self.range(source, &server.describe_database())?;
         let range = limits.range.map(|(column, from, below)| {
             let column = sql_text::identifier(&column);
-            let instant = |text: &str| format!("TIMESTAMPTZ '{}'", text.replace('\'', "''"));
-            let mut range = format!("{column} < {}", instant(&below));
-            if let Some(from) = from {
-                range.push_str(&format!(" AND {column} >= {}", instant(&from)));
-            }
-            range
+            range_condition(from.as_deref(), &below, |operator, mark| {
+                format!(
+                    "{column} {operator} TIMESTAMPTZ {}",
+                    sql_text::literal(mark)
+                )
+            })
         });
         Ok((range, words))
     }

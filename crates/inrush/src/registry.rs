@@ -249,6 +249,7 @@ mod tests {
             assert_eq!(unknown(url), None, "{url}");
         }
     }
+
     #[test]
     fn databases_with_tables_are_compared() {
         for url in ["postgresql://h/d", "lake.duckdb", "adbc:sqlite"] {

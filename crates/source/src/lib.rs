@@ -54,7 +54,7 @@ pub use reread::has_same_hashes;
 pub use row_places::KeyPlaces;
 pub use rows_hash::RowsHash;
 pub use sampling::{ReadingSession, SessionSampler};
-pub use since::{BoundBy, ColumnOfSince, FoundRange, Since, SinceRange};
+pub use since::{BoundBy, ColumnOfSince, FoundRange, Since, SinceRange, range_condition};
 pub use split::{RecordStart, SourceSplit, Split};
 pub use split_key::{chosen_rows, null_key, refuse_unknown_key, unsteady_word};
 pub use steps::Steps;

@@ -47,6 +47,18 @@ impl SinceRange {
     }
 }
 
+/// The condition, as in WHERE, that a time is not before `from` and before `below`. `compared` writes a comparison with an operator
+/// and a mark.
+pub fn range_condition(
+    from: Option<&str>,
+    below: &str,
+    compared: impl Fn(&str, &str) -> String,
+) -> String {
+    let from = from.map(|from| compared(">=", from));
+    let conditions = from.into_iter().chain([compared("<", below)]);
+    conditions.collect::<Vec<_>>().join(" AND ")
+}
+
 /// The settings of an incremental load.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Since {

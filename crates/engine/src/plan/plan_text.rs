@@ -106,9 +106,12 @@ pub fn fmt_type_changes<'a>(
     flow: &Reading,
     target_types: impl Iterator<Item = &'a String>,
 ) -> fmt::Result {
-    let fields = match (&flow.steps, flow.source.columns()) {
-        (None, Ok(fields)) => fields,
-        _ => return Ok(()),
+    // A file declares no types, and would be opened again to say so.
+    if flow.steps.is_some() || flow.input_kind() == InputKind::File {
+        return Ok(());
+    }
+    let Ok(fields) = flow.source.columns() else {
+        return Ok(());
     };
     let columns = flow.columns.iter().zip(target_types);
     let changes: Vec<String> = columns

@@ -22,7 +22,9 @@ use std::path::Path;
 use arrow_schema::{DataType, TimeUnit};
 use inrush_rows::plural::counted;
 use inrush_rows::sql_text::identifier;
-use inrush_source::{BoundBy, FoundRange, Since, SourceError, input_error, unsuitable};
+use inrush_source::{
+    BoundBy, FoundRange, Since, SourceError, input_error, range_condition, unsuitable,
+};
 
 use crate::columns::{Column, ROWS, literal};
 use crate::database::Vendor;
@@ -163,11 +165,9 @@ pub fn find_range(
     let (range, is_resumed) = since.range(start, &bound, read.snapshot, input)?;
     let own = identifier(&since.column);
     let condition_on = |column: &str| {
-        let mut conditions = vec![(words.compared)(column, "<", &range.below)];
-        if let Some(start) = &range.from {
-            conditions.insert(0, (words.compared)(column, ">=", start));
-        }
-        conditions.join(" AND ")
+        range_condition(range.from.as_deref(), &range.below, |operator, mark| {
+            (words.compared)(column, operator, mark)
+        })
     };
     let exists = format!(
         "SELECT count(*) FROM (SELECT 1 FROM {from} WHERE {} LIMIT 1) AS q",

@@ -12,7 +12,7 @@ use inrush_pgclient::quote::identifier;
 use inrush_pgclient::{BlockingSession, DatabaseAddress, FieldDescription, ResultRows};
 use inrush_rows::cancel::Stop;
 use inrush_rows::sql_text::{in_parentheses, without_semicolon};
-use inrush_source::{Comparison, SourceError, SplitDifference};
+use inrush_source::{Comparison, SourceError, SplitDifference, range_condition};
 
 use crate::catalog::parse_condition;
 use crate::compare_splits::Splits;
@@ -42,11 +42,10 @@ impl Limits {
         conditions.extend(self.filter.as_deref().map(in_parentheses));
         if let Some((column, from, below)) = &self.range {
             let column = identifier(column);
-            conditions.push(format!("{column} < {}", instant(below)));
-            let from = from
-                .iter()
-                .map(|from| format!("{column} >= {}", instant(from)));
-            conditions.extend(from);
+            let range = range_condition(from.as_deref(), below, |operator, mark| {
+                format!("{column} {operator} {}", instant(mark))
+            });
+            conditions.push(range);
         }
         conditions.join(" AND ")
     }

@@ -21,7 +21,7 @@ use std::path::Path;
 use inrush_pgclient::BlockingSession;
 use inrush_pgclient::quote::{identifier, literal};
 use inrush_rows::sql_text::in_parentheses;
-use inrush_source::{BoundBy, ColumnOfSince, FoundRange, Since, SourceError};
+use inrush_source::{BoundBy, ColumnOfSince, FoundRange, Since, SourceError, range_condition};
 
 use crate::error::{input_error, of_session, of_written, unsuitable};
 use crate::explained::Explained;
@@ -295,11 +295,9 @@ pub fn find_range(
         None => None,
     };
     let (range, is_resumed) = since.range(start, &bound.below, transactions, input)?;
-    let mut conditions = vec![format!("{column} < {}", instant(&range.below))];
-    if let Some(start) = &range.from {
-        conditions.insert(0, format!("{column} >= {}", instant(start)));
-    }
-    let condition = conditions.join(" AND ");
+    let condition = range_condition(range.from.as_deref(), &range.below, |operator, mark| {
+        format!("{column} {operator} {}", instant(mark))
+    });
     let rows_where = |from: &str, condition: &str| match filter {
         Some(filter) => {
             let filter = in_parentheses(filter);
