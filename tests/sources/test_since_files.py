@@ -16,7 +16,7 @@ from pathlib import Path
 import duckdb
 import pytest
 
-from harness.command import CLEAN, FAILED, USAGE, Inrush
+from harness.command import CLEAN, FAILED, USAGE, VERIFICATION, Inrush
 from harness.servers import Database
 from sources.test_since import APPEND, UPSERT, ids, killed
 
@@ -351,6 +351,19 @@ def test_a_query_that_leaves_rows_out_is_refused(
     text = lake.package(target.url, APPEND, words=f'query = "{query}", split_by = "id"')
     inrush("run", inrush.write("feed.toml", text)).expect(CLEAN)
     assert ids(target) == loaded(lake, 1, 3)
+
+
+def test_a_comparison_by_the_mark_is_refused(lake: Lake, inrush: Inrush, feed: Path) -> None:
+    """Only marks of PostgreSQL are known to a comparison; without `since` all rows are compared."""
+    inrush("run", feed).expect(CLEAN)
+    refused = inrush("verify", "--compare", feed).expect(USAGE, "loads only new rows (`since`)")
+    assert "compared only from PostgreSQL" in refused.said
+    feed.write_text(feed.read_text().replace(', since = { column = "updated_at" }', ""))
+    shown = inrush("verify", "--compare", feed)
+    if lake.kind == "duckdb":
+        shown.expect(CLEAN, "3 rows", "are equal")
+    else:
+        shown.expect(VERIFICATION, "1 only in the source")
 
 
 # Rounds of the test below: each is a run beside the writer, a third of them killed at a step.

@@ -243,10 +243,11 @@ impl OneFlow<'_> {
         source: &FlowSource,
         [from, into]: [&str; 2],
     ) -> Result<(Option<String>, Option<String>), PlanError> {
-        if !knows_instants(from) || !knows_instants(into) {
+        // The mark names its source by the server.
+        if !is_server_of_source(from) || !knows_instants(into) {
             return Err(self.refused(
-                "it loads only new rows (`since`), and only PostgreSQL and DuckDB are asked for the rows below its mark",
-                "compare flows without `since`, or into PostgreSQL or DuckDB",
+                "it loads only new rows (`since`), and such flows are compared only from PostgreSQL into PostgreSQL or DuckDB",
+                "compare by a package that is the same without `since`: then all rows of both sides are compared",
             ));
         }
         let server = address_of(&source.connection, from, self.defaults)?;
