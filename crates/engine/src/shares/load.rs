@@ -18,12 +18,13 @@ use crate::fault::{self, FaultPoint};
 use crate::ledger::Account;
 use crate::pipeline::naming::holder;
 use crate::pipeline::work_items::WorkItem;
-use crate::pipeline::{RunOptions, require_address_space, runtime, stream_threads};
+use crate::pipeline::{RunOptions, runtime, stream_threads};
 use crate::plan::{PlannedFlow, PlannedUnit, UnitPlace, identity};
 use crate::report::RunFolder;
 use crate::run::context::RunContext;
 use crate::run::gathering::Gathering;
 use crate::run::plan::RunPlan;
+use crate::run::prepare::ready;
 use crate::run::prepared::{DriverRun, begin_share};
 use crate::run::steps::LoadSteps;
 
@@ -70,11 +71,8 @@ pub fn load_share<S: LoadSteps>(
     let mut work = items.to_vec();
     work.retain(|item| !is_kept(&run, item.unit_place()));
     begin_share(&mut run, &work, options)?;
-    steps.ready(&runtime, &mut run)?;
-    let facts = run.plan.facts();
-    gathering.planned(&facts.notes);
-    let streams = facts.streams.min(work.len());
-    require_address_space(streams, facts.memory.total())?;
+    let streams = run.plan.facts().streams.min(work.len());
+    ready(steps, &runtime, &mut run, streams, &mut gathering)?;
     if !work.is_empty() {
         let gauges = stream_threads::gauges(streams);
         let context = RunContext::new(&run, &runtime, options);

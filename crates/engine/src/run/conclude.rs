@@ -1,0 +1,123 @@
+//! The last part of a run: the account is verified, the rows become visible in their targets, and the report is written.
+
+use std::collections::BTreeMap;
+use std::time::Instant;
+
+use inrush_rows::cancel::StopReason;
+
+use super::account::Verified;
+use super::context::RunContext;
+use super::gathering::Gathering;
+use super::plan::RunPlan;
+use super::steps::{LoadSteps, SwitchedTarget};
+use super::{ending, publish, report};
+use crate::error::Error;
+use crate::event::Event;
+use crate::fault::{self, FaultPoint};
+use crate::pipeline::{Failure, RunOptions, Success};
+use crate::plan::PlannedFlow;
+use crate::shares::coordinate;
+
+/// How far a run has come.
+pub struct Concluded<C> {
+    /// The ledger's facts about its units, if they were verified.
+    committed: Option<C>,
+    /// The targets that have their rows, by the indexes of their flows.
+    switched: BTreeMap<usize, SwitchedTarget>,
+    error: Option<Error>,
+}
+
+impl<C> Concluded<C> {
+    /// A run whose units are not all loaded.
+    pub fn failed(error: Error) -> Concluded<C> {
+        Concluded {
+            committed: None,
+            switched: BTreeMap::new(),
+            error: Some(error),
+        }
+    }
+}
+
+/// Verifies the account of a run whose units are loaded, publishes it, and analyzes its targets.
+pub fn conclude<S: LoadSteps>(
+    steps: &S,
+    context: &RunContext<'_, S::Run>,
+    options: &RunOptions<'_>,
+    gathering: &mut Gathering,
+) -> Concluded<S::Committed> {
+    fault::reach(context.fault, FaultPoint::BeforeSwitch);
+    let switching = Instant::now();
+    let mut verified = None;
+    let published = publish(steps, context, options, &mut verified, gathering);
+    gathering.phases.switch_s = switching.elapsed().as_secs_f64();
+    if published.is_ok() && steps.analyzes() {
+        let analyzing = Instant::now();
+        steps.analyze(context, gathering);
+        gathering.phases.analyze_s = analyzing.elapsed().as_secs_f64();
+    }
+    let committed = verified.map(|verified| verified.committed);
+    match published {
+        Ok(switched) => Concluded {
+            committed,
+            switched,
+            error: None,
+        },
+        Err(error) => Concluded {
+            committed,
+            ..Concluded::failed(error)
+        },
+    }
+}
+
+/// Checks the whole account, then makes the rows visible in their targets.
+fn publish<'a, S: LoadSteps>(
+    steps: &'a S,
+    context: &RunContext<'a, S::Run>,
+    options: &RunOptions<'_>,
+    verified: &mut Option<Verified<'a, S>>,
+    gathering: &mut Gathering,
+) -> Result<BTreeMap<usize, SwitchedTarget>, Error> {
+    let verified = verified.insert(Verified::of(steps, *context)?);
+    if options.shares.is_some() {
+        coordinate::judge_rejects(context.run, &verified.committed)?;
+    }
+    if context.stop.asked() == Some(StopReason::Interrupted) {
+        return Err(Error::Interrupted);
+    }
+    let flows = context.run.plan.flows().iter();
+    let targets: Vec<String> = flows.map(|flow| flow.reading().target.clone()).collect();
+    // From here on a folder without a report means that the process was killed.
+    context.run.folder.remove_report()?;
+    context.notice(&Event::Switching {
+        targets: targets.clone(),
+    });
+    let switched = publish::publish(steps, context, verified, gathering)?;
+    context.notice(&Event::Switched { targets });
+    Ok(switched)
+}
+
+/// Writes the report of a run, and returns it, or the error that ended the run.
+pub fn end<S: LoadSteps>(
+    steps: &S,
+    context: &RunContext<'_, S::Run>,
+    Concluded {
+        committed,
+        switched,
+        error,
+    }: Concluded<S::Committed>,
+    options: &RunOptions<'_>,
+    mut gathering: Gathering,
+) -> Result<Success, Failure> {
+    let error = error.map(|error| steps.undo(context, error));
+    fault::reach(context.fault, FaultPoint::BeforeReport);
+    let committed = steps.at_end(context, committed, &mut gathering, error.as_ref());
+    let report = report::of_run::<S>(
+        context,
+        &committed,
+        switched,
+        &mut gathering,
+        options,
+        error.as_ref(),
+    );
+    ending::end(context.event_sink(), report, error)
+}

@@ -1,0 +1,80 @@
+//! The first part of a run: the plan, the run in the ledger, and everything that the streams need before they load.
+
+use inrush_package::Package;
+use tokio::runtime::Runtime;
+
+use super::gathering::{Gathering, finished};
+use super::plan::RunPlan;
+use super::prepared::begin;
+use super::steps::{AlreadyLoaded, LoadSteps, Preparation};
+use super::{ending, lost_rejects, report};
+use crate::error::Error;
+use crate::event::Event;
+use crate::fault::{self, FaultPoint};
+use crate::pipeline::{Failure, RunOptions, Success, require_address_space};
+
+/// The result of [`prepare`].
+pub enum Prepared<R> {
+    /// Nothing is left to do.
+    NothingLeft(Box<Success>),
+    /// The run holds its lock, and its units can be loaded.
+    Run(Box<R>),
+}
+
+/// Plans the package and enters the run into the ledger. Kept units whose rejects are lost are forgotten.
+pub fn prepare<S: LoadSteps>(
+    steps: &S,
+    runtime: &Runtime,
+    package: &Package,
+    options: &RunOptions<'_>,
+    gathering: &mut Gathering,
+) -> Result<Prepared<S::Run>, Failure> {
+    let mut run = match steps.prepare(runtime)? {
+        Preparation::AlreadyLoaded(loaded) => {
+            let success = nothing_left(&loaded, options, gathering);
+            return Ok(Prepared::NothingLeft(Box::new(success)));
+        }
+        Preparation::Run(run) => run,
+    };
+    fault::reach(options.fault.as_ref(), FaultPoint::RunEntered);
+    if run.resumed {
+        lost_rejects::forget(steps, runtime, &mut run, options)?;
+    }
+    begin(&mut *run, package, options)?;
+    let streams = run.plan.facts().streams;
+    ready(steps, runtime, &mut *run, streams, gathering)?;
+    Ok(Prepared::Run(run))
+}
+
+/// Prepares the destination and this process for as many streams.
+pub fn ready<S: LoadSteps>(
+    steps: &S,
+    runtime: &Runtime,
+    run: &mut S::Run,
+    streams: usize,
+    gathering: &mut Gathering,
+) -> Result<(), Error> {
+    steps.ready(runtime, run)?;
+    let facts = run.plan.facts();
+    gathering.planned(&facts.notes);
+    require_address_space(streams, facts.memory.total())
+}
+
+/// Reports that all files are loaded already.
+fn nothing_left<P: RunPlan>(
+    loaded: &AlreadyLoaded<P>,
+    options: &RunOptions<'_>,
+    gathering: &Gathering,
+) -> Success {
+    let mut report = report::of_loaded(loaded, gathering, options);
+    ending::write_missing_report(&mut report, options);
+    report::say_nothing_new(&mut report, loaded);
+    for text in report.notes.iter().cloned() {
+        options.observer.notice(&Event::Note { text });
+    }
+    options.observer.notice(&finished(&report, None));
+    Success {
+        report,
+        report_path: None,
+    }
+}
