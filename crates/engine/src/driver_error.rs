@@ -88,11 +88,6 @@ impl DriverError {
     pub fn is_lost(&self) -> bool {
         self.is_lost
     }
-
-    /// The error inside, for the driver that made it.
-    pub fn own<E: StdError + 'static>(&self) -> Option<&E> {
-        self.error.downcast_ref()
-    }
 }
 
 impl fmt::Display for DriverError {

@@ -30,8 +30,12 @@ impl From<PostgresError> for DriverError {
     }
 }
 
+/// The server's own error is told as such: whether the connection is lost, and whether another way may succeed.
 impl From<LedgerError> for DriverError {
     fn from(error: LedgerError) -> DriverError {
+        if let LedgerError::Destination(error) = error {
+            return error.into();
+        }
         let hint = error.hint();
         DriverError::new(error, hint)
     }
@@ -39,6 +43,11 @@ impl From<LedgerError> for DriverError {
 
 impl From<SwitchError> for DriverError {
     fn from(error: SwitchError) -> DriverError {
+        let error = match error {
+            SwitchError::Destination(error) => return error.into(),
+            SwitchError::Ledger(error) => return error.into(),
+            error => error,
+        };
         let hint = error.hint();
         let exit_status = match &error {
             SwitchError::Verify(VerifyError::TargetReplaced { .. }) => ExitStatus::Failed,

@@ -14,8 +14,8 @@ use super::careful::{Need, RefusedStaged, SwitchRows};
 use super::context::{Context, INTERRUPT_TIMEOUT};
 use super::ledger_units::LedgerUnits;
 use super::reload::load_in_file_order;
-use super::{count_again, files};
-use crate::ledger::UnitRow;
+use super::{count_again, files, one_transaction};
+use crate::ledger::{LedgerError, UnitRow};
 use crate::plan::{FlowPlan, statistics};
 use crate::switch::{self, LoadedUnit, SwitchError, SwitchTask, TargetTask};
 use crate::transaction::Transaction;
@@ -113,7 +113,11 @@ pub fn publish(
             return Err(*error);
         }
         Err(error) => {
-            runtime.block_on(settle(context, error))?;
+            let settled = runtime.block_on(settle(context, error));
+            settled.map_err(|error| match run.plan.is_one_transaction() {
+                true => Error::Driver(one_transaction::switch_failed(error)),
+                false => error.into(),
+            })?;
             targets.clone()
         }
     };
@@ -242,37 +246,34 @@ async fn interrupted_in_time(
     match is_switched {
         Some(true) => Ok(Ok(targets.to_vec())),
         Some(false) => Err(Error::Interrupted),
-        None => Err(SwitchError::Unknown {
+        None => Ok(Err(SwitchError::Unknown {
             reason: format!(
                 "stopped as asked in the middle of the switch, and {}",
                 reason.unwrap_or_else(|| "the server does not answer".to_owned())
             ),
-        }
-        .into()),
+        })),
     }
 }
 
 /// Rolls the switch's transaction back, unless its COMMIT was already sent. The ledger shows which was the case.
-async fn interrupted(context: &Context<'_>, control: &Session) -> Result<bool, Error> {
+async fn interrupted(context: &Context<'_>, control: &Session) -> Result<bool, LedgerError> {
     // A statement that copies rows may need minutes to end.
     control.cancel(context.address).await?;
     control.execute("ROLLBACK", "undoing the switch").await?;
     let ledger = &context.run.ledger;
-    Ok(ledger
-        .is_switched(control, context.run.fence.run_id)
-        .await?)
+    ledger.is_switched(control, context.run.fence.run_id).await
 }
 
 /// After a lost connection it is unknown whether the COMMIT took place. The ledger shows it once the server answers
 /// again. Until then nothing is reported.
-async fn settle(context: &Context<'_>, error: SwitchError) -> Result<(), Error> {
+async fn settle(context: &Context<'_>, error: SwitchError) -> Result<(), SwitchError> {
     if !error.destination().is_some_and(PostgresError::is_lost) {
-        return Err(error.into());
+        return Err(error);
     }
     for _ in 0..SETTLE_TRIES {
         match tokio::time::timeout(SETTLE_TIMEOUT, was_switched(context)).await {
             Ok(Ok(true)) => return Ok(()),
-            Ok(Ok(false)) => return Err(error.into()),
+            Ok(Ok(false)) => return Err(error),
             // The server is not up yet, went away again, or something blocks the run's row: try once more.
             Ok(Err(_)) | Err(_) => {}
         }
@@ -283,20 +284,19 @@ async fn settle(context: &Context<'_>, error: SwitchError) -> Result<(), Error> 
     }
     Err(SwitchError::Unknown {
         reason: error.to_string(),
-    }
-    .into())
+    })
 }
 
 /// Reads the ledger over a new connection. The backend of the lost connection may still be committing, or hold the
 /// run's row without noticing the lost connection: it gets some time, and is then ended.
-async fn was_switched(context: &Context<'_>) -> Result<bool, Error> {
+async fn was_switched(context: &Context<'_>) -> Result<bool, LedgerError> {
     let session = Session::open(context.address, "inrush settle").await?;
     let switched = ask_ledger(context, &session).await;
     session.close().await;
     switched
 }
 
-async fn ask_ledger(context: &Context<'_>, session: &Session) -> Result<bool, Error> {
+async fn ask_ledger(context: &Context<'_>, session: &Session) -> Result<bool, LedgerError> {
     let run = context.run;
     let patience = format!("SET lock_timeout = {}", SETTLE_PATIENCE.as_millis());
     session
@@ -307,7 +307,7 @@ async fn ask_ledger(context: &Context<'_>, session: &Session) -> Result<bool, Er
         return Ok(switched);
     }
     run.ledger.end_backends(session, &run.record.name).await?;
-    Ok(run.ledger.is_switched(session, run.fence.run_id).await?)
+    run.ledger.is_switched(session, run.fence.run_id).await
 }
 
 /// The rows are committed, so an error of ANALYZE changes nothing.

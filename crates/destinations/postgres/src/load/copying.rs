@@ -12,8 +12,8 @@ use crate::Session;
 use crate::block_socket::BLOCK_BYTES;
 use crate::copy::{BlockPool, CopyWriter};
 use crate::fast_copy::{self, KeyEnds};
+use crate::load_error::LoadError;
 use crate::plan::FlowPlan;
-use crate::rows_error::RowsError;
 
 /// A COPY under way, with the block that is being filled.
 pub struct Copying<'a> {
@@ -51,7 +51,7 @@ impl<'a> Copying<'a> {
         pool: BlockPool,
         stop: Stop,
         doing: String,
-    ) -> Result<Copying<'a>, RowsError> {
+    ) -> Result<Copying<'a>, LoadError> {
         let encoder = Encoder::new(flow);
         encoder.check(flow)?;
         let (writer, block) = open(session, &statement, &encoder, &pool, &stop, &doing).await?;
@@ -77,7 +77,7 @@ impl<'a> Copying<'a> {
     }
 
     /// Sends the rows of a batch.
-    pub async fn send(&mut self, batch: &RecordBatch) -> Result<(), RowsError> {
+    pub async fn send(&mut self, batch: &RecordBatch) -> Result<(), LoadError> {
         let encoding = self.session.gauge.enter(Phase::Encode);
         self.encoder.encode(batch, &mut self.block)?;
         drop(encoding);
@@ -90,7 +90,7 @@ impl<'a> Copying<'a> {
     }
 
     /// Counts rows that were appended to the block, and sends it if it is full.
-    pub async fn appended(&mut self, rows: u64) -> Result<(), RowsError> {
+    pub async fn appended(&mut self, rows: u64) -> Result<(), LoadError> {
         self.sent += rows;
         if self.block.len() >= BLOCK_BYTES {
             let block = std::mem::take(&mut self.block);
@@ -103,7 +103,7 @@ impl<'a> Copying<'a> {
     }
 
     /// Ends the COPY, runs a statement, and sends further rows by another COPY.
-    pub async fn interrupt(&mut self, statement: &str) -> Result<(), RowsError> {
+    pub async fn interrupt(&mut self, statement: &str) -> Result<(), LoadError> {
         self.end_one().await?;
         let _waiting = self.session.gauge.enter(Phase::ServerWait);
         self.session.execute(statement, &self.doing).await?;
@@ -122,7 +122,7 @@ impl<'a> Copying<'a> {
     }
 
     /// Ends the COPY. Fails if the server's count differs from the number of rows sent.
-    pub async fn end(mut self) -> Result<Copied, RowsError> {
+    pub async fn end(mut self) -> Result<Copied, LoadError> {
         self.end_one().await?;
         if self.counted != self.sent {
             let error = Error::Verification {
@@ -139,7 +139,7 @@ impl<'a> Copying<'a> {
     }
 
     /// Ends the COPY that is under way, and adds up the server's count of its rows.
-    async fn end_one(&mut self) -> Result<(), RowsError> {
+    async fn end_one(&mut self) -> Result<(), LoadError> {
         if let Some(writer) = self.writer.take() {
             let block = std::mem::take(&mut self.block);
             let counted = end(writer, &self.encoder, block).await?;
@@ -170,7 +170,7 @@ async fn open<'a>(
     pool: &BlockPool,
     stop: &Stop,
     doing: &str,
-) -> Result<(CopyWriter<'a>, Vec<u8>), RowsError> {
+) -> Result<(CopyWriter<'a>, Vec<u8>), LoadError> {
     let (pool_of_writer, stop) = (pool.clone(), stop.clone());
     let writer =
         CopyWriter::begin(session, statement, pool_of_writer, stop, doing.to_owned()).await?;
@@ -183,7 +183,7 @@ async fn end(
     mut writer: CopyWriter<'_>,
     encoder: &Encoder,
     mut block: Vec<u8>,
-) -> Result<u64, RowsError> {
+) -> Result<u64, LoadError> {
     encoder.end(&mut block);
     if !block.is_empty() {
         writer.send(block).await?;

@@ -114,5 +114,5 @@ async fn check(context: &Context<'_>, session: &Session, unit: &Unit<'_>) -> Res
         return Ok(());
     }
     let (sums, _) = verifying::sums_in_ledger(session, context.run, flow, plan, |_| false).await?;
-    verifying::check(session, &context.run.plan, flow, plan, sums.as_deref()).await
+    Ok(verifying::check(session, &context.run.plan, flow, plan, sums.as_deref()).await?)
 }

@@ -6,6 +6,7 @@
 
 use std::sync::Arc;
 
+use inrush_engine::driver_error::{DriverError, Retry};
 use inrush_engine::error::Error;
 use inrush_engine::native::load::{Gauge, LoadRun, Loader};
 use inrush_engine::native::run::StreamResult;
@@ -85,30 +86,31 @@ async fn load_flows(
     Ok(())
 }
 
-/// Gives an error of such a load a hint that is true for it: other hints say that loaded units are kept.
+/// Gives a lost connection, or a lock that was not granted, a hint that is true for such a load: their own hints say that
+/// loaded units are kept.
 pub fn told(error: Error) -> Error {
-    let Error::Driver(engine) = error else {
-        return error;
-    };
-    let switch = engine.own::<SwitchError>();
-    let refused = switch
-        .and_then(SwitchError::destination)
-        .or_else(|| engine.own::<PostgresError>());
-    let hint = match switch {
-        // The ledger shows it once the server answers, as the hint says.
-        Some(SwitchError::Unknown { .. }) => None,
-        Some(SwitchError::Refused { .. }) => Some(LATE_REFUSAL.to_owned()),
-        Some(SwitchError::Statement { .. }) => Some(format!("fix the statement: {NOTHING_KEPT}")),
-        Some(SwitchError::Blocked { .. }) => Some(NOTHING_KEPT.to_owned()),
-        _ if engine.is_lost() || refused.is_some_and(PostgresError::is_blocked) => {
-            Some(NOTHING_KEPT.to_owned())
+    match error {
+        Error::Driver(error) if error.is_lost() || error.retry() == Retry::Alone => {
+            Error::Driver(error.with_hint(NOTHING_KEPT.to_owned()))
         }
+        other => other,
+    }
+}
+
+/// The error of the switch that ends such a load, with a hint that is true for it.
+pub fn switch_failed(error: SwitchError) -> DriverError {
+    let hint = match &error {
+        SwitchError::Refused { .. } => Some(LATE_REFUSAL.to_owned()),
+        SwitchError::Statement { .. } => Some(format!("fix the statement: {NOTHING_KEPT}")),
+        SwitchError::Blocked { .. } => Some(NOTHING_KEPT.to_owned()),
+        // For `Unknown`, the ledger shows it once the server answers, as its own hint says.
         _ => None,
     };
-    Error::Driver(match hint {
-        Some(hint) => engine.with_hint(hint),
-        None => engine,
-    })
+    let error = DriverError::from(error);
+    match hint {
+        Some(hint) => error.with_hint(hint),
+        None => error,
+    }
 }
 
 async fn flows_in_order(plan: &Plan, session: &Session) -> Result<Vec<usize>, PostgresError> {

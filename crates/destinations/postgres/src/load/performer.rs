@@ -10,6 +10,7 @@ use super::prepared::PostgresRun;
 use super::ready::{check_keys, record};
 use super::{one_transaction, verifying};
 use crate::Session;
+use crate::load_error::LoadError;
 use crate::plan::unit_steps::Step;
 use crate::plan::{FlowPlan, UnitPlan};
 use crate::transaction::Transaction;
@@ -67,7 +68,7 @@ impl<'a> Performer<'a> {
     }
 
     /// Rolls the transaction back, if one is open, and waits until that is done.
-    pub async fn roll_back(&mut self) -> Result<(), Error> {
+    pub async fn roll_back(&mut self) -> Result<(), LoadError> {
         if let Some(transaction) = self.transaction.take() {
             transaction.roll_back(&self.doing).await?;
         }
@@ -75,7 +76,7 @@ impl<'a> Performer<'a> {
     }
 
     /// Performs steps one after the other.
-    pub async fn perform_all(&mut self, steps: &[Step<'_>]) -> Result<(), Error> {
+    pub async fn perform_all(&mut self, steps: &[Step<'_>]) -> Result<(), LoadError> {
         for step in steps {
             self.perform(step).await?;
         }
@@ -83,7 +84,7 @@ impl<'a> Performer<'a> {
     }
 
     /// Performs a step.
-    pub async fn perform(&mut self, step: &Step<'_>) -> Result<(), Error> {
+    pub async fn perform(&mut self, step: &Step<'_>) -> Result<(), LoadError> {
         let Performer {
             run, session, unit, ..
         } = *self;
@@ -138,9 +139,9 @@ impl<'a> Performer<'a> {
 
     /// Takes the server's count of the rows. Fails if it is not the number of rows sent. `is_checked` is true if the
     /// CHECK of the keys exists already.
-    pub fn measured(&mut self, measured: UnitMeasure, is_checked: bool) -> Result<(), Error> {
+    pub fn measured(&mut self, measured: UnitMeasure, is_checked: bool) -> Result<(), LoadError> {
         if measured.rows != self.rows_sent {
-            return Err(Error::Verification {
+            return Err(LoadError::Engine(Error::Verification {
                 what: format!(
                     "staging table of unit {} of {}",
                     self.unit.number,
@@ -148,14 +149,14 @@ impl<'a> Performer<'a> {
                 ),
                 counted: measured.rows,
                 sent: self.rows_sent,
-            });
+            }));
         }
         self.measured = Some(measured);
         self.is_checked = is_checked;
         Ok(())
     }
 
-    async fn record_unit(&self, is_finished: bool) -> Result<(), Error> {
+    async fn record_unit(&self, is_finished: bool) -> Result<(), LoadError> {
         let run = self.run;
         let as_sent = || UnitMeasure::as_sent(self.rows_sent);
         let measured = is_finished.then(|| self.measured.clone().unwrap_or_else(as_sent));
@@ -176,7 +177,7 @@ impl<'a> Performer<'a> {
     /// Fails if the rows that were written directly to a target are not all in the same table: the target was renamed or
     /// dropped meanwhile, and another table has its name now. COPY has locked the table, so it cannot be replaced before
     /// COMMIT.
-    async fn refuse_other_target(&self) -> Result<(), Error> {
+    async fn refuse_other_target(&self) -> Result<(), LoadError> {
         let run = self.run;
         let stands = run
             .ledger

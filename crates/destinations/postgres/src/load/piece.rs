@@ -9,6 +9,7 @@ use inrush_verdict::Phase;
 use super::context::Context;
 use super::performer::Performer;
 use super::rows::CopyRows;
+use crate::ledger::LedgerError;
 use crate::plan::additions::Additions;
 use crate::plan::unit_steps::{self, Step};
 use crate::{Session, unit_transaction};
@@ -92,7 +93,7 @@ impl UnitTransaction for Piece<'_> {
 
     async fn roll_back(&mut self) -> Result<(), Error> {
         self.table.give_up();
-        self.performer.roll_back().await
+        Ok(self.performer.roll_back().await?)
     }
 }
 
@@ -116,7 +117,7 @@ async fn record(
     context: &Context<'_>,
     session: &Session,
     gathered: &mut Gathered,
-) -> Result<(), Error> {
+) -> Result<(), LedgerError> {
     let run = context.run;
     let _waiting = session.gauge.enter(Phase::ServerWait);
     for record in gathered.take_records() {

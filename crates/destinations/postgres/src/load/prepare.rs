@@ -113,7 +113,7 @@ pub async fn ready(run: &mut PostgresRun) -> Result<(), Error> {
         );
         run.plan.add_note(note);
     }
-    shared_unit::create_missing(run).await
+    Ok(shared_unit::create_missing(run).await?)
 }
 
 /// Removes units whose rejects are not in the run's folder any more.

@@ -20,6 +20,7 @@ use super::copying::{Copied, Copying};
 use super::expected_keys::ExpectedKeys;
 use super::performer::Performer;
 use crate::copy::BlockPool;
+use crate::load_error::LoadError;
 use crate::plan::additions::Additions;
 use crate::plan::unit_steps::Step;
 use crate::plan::{FlowPlan, UnitPlan};
@@ -88,7 +89,7 @@ impl<'a> CopyRows<'a> {
     }
 
     /// Adds the CHECK of the expected keys, so that the server checks each row as it arrives.
-    pub async fn expect_keys(&mut self) -> Result<(), Error> {
+    pub async fn expect_keys(&mut self) -> Result<(), PostgresError> {
         self.expected = ExpectedKeys::guess(self.flow, self.unit);
         if let Some(expected) = &self.expected {
             let schema = &self.context.run.plan.settings.staging_schema;
@@ -110,7 +111,7 @@ impl<'a> CopyRows<'a> {
 
     /// Opens the server extension, and asks how it can store the table. A table that it refuses is loaded by COPY,
     /// unless the package requires the extension.
-    pub async fn open_server_copy(&mut self, place: UnitPlace) -> Result<(), Error> {
+    pub async fn open_server_copy(&mut self, place: UnitPlace) -> Result<(), PostgresError> {
         let run = self.context.run;
         let Some(fast) = self.flow.fast_copy(&run.plan.settings, self.unit) else {
             return Ok(());
@@ -135,8 +136,7 @@ impl<'a> CopyRows<'a> {
                         self.flow.target()
                     ),
                     hint: "use `server_copy = \"auto\"`: then this unit goes by COPY".to_owned(),
-                }
-                .into());
+                });
             }
             Err(reason) if is_first_refusal => self.context.notice(&Event::Note {
                 text: format!(
@@ -152,7 +152,7 @@ impl<'a> CopyRows<'a> {
 
     /// Passes on the unit's row count from the COPYs, and its smallest and largest key if the CHECK of the expected
     /// keys is exact or the extension reports them. Otherwise the server must scan the table.
-    pub async fn take_counts(&self, performer: &mut Performer<'_>) -> Result<(), Error> {
+    pub async fn take_counts(&self, performer: &mut Performer<'_>) -> Result<(), LoadError> {
         let schema = &self.context.run.plan.settings.staging_schema;
         let waiting = self.session.gauge.enter(Phase::ServerWait);
         let is_exact = self.expected.as_ref().is_some_and(ExpectedKeys::is_exact);

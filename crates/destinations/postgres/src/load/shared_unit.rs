@@ -4,7 +4,6 @@
 use std::collections::BTreeSet;
 
 use inrush_destination::sums::ExactSum;
-use inrush_engine::error::Error;
 use inrush_engine::fault::{self, FaultPoint};
 use inrush_engine::native::ledger::SplitRecord;
 use inrush_engine::native::plan::{UnitPlace, identity};
@@ -16,10 +15,11 @@ use super::performer::Performer;
 use super::prepared::PostgresRun;
 use super::{ledger_coverage, verifying};
 use crate::Session;
+use crate::load_error::LoadError;
 use crate::plan::unit_steps::{self, Step};
 
 /// Creates the tables of shared units that do not exist yet.
-pub async fn create_missing(run: &PostgresRun) -> Result<(), Error> {
+pub async fn create_missing(run: &PostgresRun) -> Result<(), LoadError> {
     for (flow_index, flow) in run.plan.flows.iter().enumerate() {
         for (unit_index, unit) in flow.units.iter().enumerate() {
             if !unit.shared || run.units_kept.contains_key(&unit.key) {
@@ -41,7 +41,7 @@ pub async fn finish(
     context: &Context<'_>,
     session: &Session,
     place: UnitPlace,
-) -> Result<(), Error> {
+) -> Result<(), LoadError> {
     let run = context.run;
     let doing = format!(
         "finishing the shared unit of {}",
@@ -62,7 +62,7 @@ async fn perform_end(
     session: &Session,
     (flow_index, unit_index): (usize, usize),
     performer: &mut Performer<'_>,
-) -> Result<(), Error> {
+) -> Result<(), LoadError> {
     let run = context.run;
     let (flow, unit) = run.unit(flow_index, unit_index);
     for step in &unit_steps::shared_end(&run.plan, flow, unit) {
@@ -86,7 +86,7 @@ async fn sent(
     session: &Session,
     flow_index: usize,
     unit_index: usize,
-) -> Result<(u64, Option<Vec<ExactSum>>), Error> {
+) -> Result<(u64, Option<Vec<ExactSum>>), LoadError> {
     let run = context.run;
     let (flow, unit) = run.unit(flow_index, unit_index);
     let _waiting = session.gauge.enter(Phase::ServerWait);

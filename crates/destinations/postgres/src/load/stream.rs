@@ -47,7 +47,7 @@ impl Transactions for SessionStream<'_> {
     }
 
     async fn finish_shared(&self, unit: UnitPlace) -> Result<(), Error> {
-        shared_unit::finish(self.context, self.session, unit).await
+        Ok(shared_unit::finish(self.context, self.session, unit).await?)
     }
 
     async fn wait<T>(

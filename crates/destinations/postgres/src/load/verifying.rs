@@ -1,17 +1,17 @@
 //! Before the COMMIT of a unit: compares the database's sums over its rows with those of the loader.
 
 use inrush_destination::sums::ExactSum;
-use inrush_engine::error::Error;
 use inrush_engine::native::ledger::SplitRecord;
 use inrush_engine::verify::VerifyError;
 use inrush_package::Verify;
 use inrush_verdict::Phase;
 
 use super::prepared::PostgresRun;
-use crate::ledger::SplitChoice;
+use crate::ledger::{LedgerError, SplitChoice};
+use crate::load_error::LoadError;
 use crate::plan::{FlowPlan, Plan, UnitPlan};
 use crate::quote::qualified;
-use crate::{Session, verify};
+use crate::{PostgresError, Session, verify};
 
 /// Compares a unit whose rows are all loaded. `sent` are the sums of all rows that were sent; `None` if a file range
 /// has none.
@@ -21,7 +21,7 @@ pub async fn check(
     flow: &FlowPlan,
     unit: &UnitPlan,
     sent: Option<&[ExactSum]>,
-) -> Result<(), Error> {
+) -> Result<(), LoadError> {
     let Some(statement) = &unit.verify else {
         return Ok(());
     };
@@ -62,7 +62,7 @@ pub async fn sums_in_ledger(
     flow: &FlowPlan,
     unit: &UnitPlan,
     is_kept: impl Fn(&SplitRecord) -> bool,
-) -> Result<(Option<Vec<ExactSum>>, Vec<SplitRecord>), Error> {
+) -> Result<(Option<Vec<ExactSum>>, Vec<SplitRecord>), LedgerError> {
     let choice = SplitChoice {
         unit_key: Some(&unit.key),
         ..SplitChoice::default()
@@ -83,7 +83,11 @@ pub async fn sums_in_ledger(
     Ok((sums, kept))
 }
 
-async fn ask(session: &Session, statement: &str, doing: &str) -> Result<Vec<String>, Error> {
+async fn ask(
+    session: &Session,
+    statement: &str,
+    doing: &str,
+) -> Result<Vec<String>, PostgresError> {
     let rows = session.query(statement, &[], doing).await?;
     Ok(rows[0].get(0))
 }

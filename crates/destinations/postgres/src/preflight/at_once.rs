@@ -12,8 +12,8 @@ use tokio::runtime::Runtime;
 use tokio_postgres::config::Host;
 
 use super::trial::{Ground, Trial};
+use crate::load_error::LoadError;
 use crate::plan::Plan;
-use crate::rows_error::RowsError;
 use crate::{DatabaseAddress, PostgresError, Session};
 
 /// The server, and the settings of its measurement.
@@ -77,8 +77,8 @@ impl TrialServer<'_> {
     pub fn run<T: Send>(
         &self,
         opened: Opened,
-        work: &(impl Fn(usize, &Session, &Trial) -> Result<T, RowsError> + Sync),
-    ) -> Result<Vec<T>, RowsError> {
+        work: &(impl Fn(usize, &Session, &Trial) -> Result<T, LoadError> + Sync),
+    ) -> Result<Vec<T>, LoadError> {
         let streams = opened.streams.iter().enumerate();
         let results = on_a_thread_each(streams, &|(number, (session, trial))| {
             work(number, session, trial)

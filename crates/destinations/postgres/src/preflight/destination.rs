@@ -10,7 +10,7 @@ use super::trial::Trial;
 use crate::Session;
 use crate::copy::{BlockPool, CopyWriter};
 use crate::load::encoder::Encoder;
-use crate::rows_error::RowsError;
+use crate::load_error::LoadError;
 
 /// Sends rows by this number of connections at once.
 pub fn measure(
@@ -18,7 +18,7 @@ pub fn measure(
     flow: usize,
     encoded: &Encoded,
     streams: usize,
-) -> Result<Throughput, RowsError> {
+) -> Result<Throughput, LoadError> {
     let units = server.plan.flows[flow].units.len();
     let opened = server.open(streams, flow, &|number| number % units)?;
     let send = |number: usize, session: &Session, trial: &Trial| {
@@ -34,7 +34,7 @@ async fn send(
     trial: &Trial,
     encoded: &Encoded,
     number: usize,
-) -> Result<Throughput, RowsError> {
+) -> Result<Throughput, LoadError> {
     let encoder = Encoder::new(&trial.flow);
     let pool = BlockPool::default();
     let doing = "sending rows of the sample".to_owned();

@@ -10,7 +10,7 @@ use inrush_engine::native::preflight::on_a_thread_each;
 use super::at_once::TrialServer;
 use crate::block_socket::BLOCK_BYTES;
 use crate::copy::{BlockPool, CopyWriter};
-use crate::rows_error::RowsError;
+use crate::load_error::LoadError;
 use crate::{PostgresError, Session};
 
 /// The number of round trips that are measured.
@@ -50,7 +50,7 @@ pub async fn round_trip(session: &Session) -> Result<f64, PostgresError> {
 }
 
 /// Sends bytes by one connection, and by all at once.
-pub fn measure(server: &TrialServer<'_>, streams: usize) -> Result<Network, RowsError> {
+pub fn measure(server: &TrialServer<'_>, streams: usize) -> Result<Network, LoadError> {
     let begun = Instant::now();
     let mut found = Network::default();
     let one = send_all(server, 1)?;
@@ -67,7 +67,7 @@ pub fn measure(server: &TrialServer<'_>, streams: usize) -> Result<Network, Rows
 
 /// Bytes per second over this number of connections, each with its own thread like the streams of a run, and the number
 /// of bytes.
-fn send_all(server: &TrialServer<'_>, streams: usize) -> Result<(f64, u64), RowsError> {
+fn send_all(server: &TrialServer<'_>, streams: usize) -> Result<(f64, u64), LoadError> {
     let sessions = server.runtime.block_on(open(server, streams))?;
     let sent = on_a_thread_each(sessions.iter(), &|session| {
         server.runtime.block_on(send(server, session))
@@ -102,7 +102,7 @@ async fn open(server: &TrialServer<'_>, connections: usize) -> Result<Vec<Sessio
     Ok(sessions)
 }
 
-async fn send(server: &TrialServer<'_>, session: &Session) -> Result<(f64, u64), RowsError> {
+async fn send(server: &TrialServer<'_>, session: &Session) -> Result<(f64, u64), LoadError> {
     let mut row = Vec::with_capacity(ROW_BYTES);
     // One field of this number of bytes.
     row.extend_from_slice(&1_i16.to_be_bytes());

@@ -16,8 +16,8 @@ use super::together::{self, TrialWork};
 use super::trial::Ground;
 use super::wal::{self, Wal};
 use crate::Session;
+use crate::load_error::LoadError;
 use crate::plan::{FlowPlan, Publish};
-use crate::rows_error::RowsError;
 
 /// The longest time for writing to the server's WAL.
 const WAL_PATIENCE: Duration = Duration::from_millis(1500);
@@ -46,7 +46,7 @@ impl ServerFound {
         preflight: &Preflight<'_>,
         flows: &mut [FlowFound],
         measuring_time: MeasuringTime,
-    ) -> Result<ServerFound, RowsError> {
+    ) -> Result<ServerFound, LoadError> {
         let Preflight {
             runtime,
             session,
@@ -101,7 +101,7 @@ impl ServerFound {
         Ok(found)
     }
 
-    fn network(&mut self, at: &TrialServer<'_>) -> Result<(), RowsError> {
+    fn network(&mut self, at: &TrialServer<'_>) -> Result<(), LoadError> {
         let at = TrialServer {
             measuring_time: STEP_TIME / 2,
             ..*at
@@ -112,7 +112,7 @@ impl ServerFound {
     }
 
     /// Measures the speed at which the server takes a flow's rows, by one connection and by all.
-    fn rows_alone(&mut self, at: &TrialServer<'_>, flow: &mut FlowFound) -> Result<(), RowsError> {
+    fn rows_alone(&mut self, at: &TrialServer<'_>, flow: &mut FlowFound) -> Result<(), LoadError> {
         let (planned, streams) = (&at.plan.flows[flow.index], at.plan.streams);
         let Some(decoded) = &flow.decoded else {
             return Ok(());
@@ -138,7 +138,7 @@ impl ServerFound {
         at: &TrialServer<'_>,
         session: &Session,
         flow: &mut FlowFound,
-    ) -> Result<(), RowsError> {
+    ) -> Result<(), LoadError> {
         let (planned, streams) = (&at.plan.flows[flow.index], at.plan.streams);
         let works = works(planned, flow);
         if works.is_empty() {
@@ -172,14 +172,14 @@ impl ServerFound {
     /// Reports a step that could not be measured; a trial that the server refuses does not fail the preflight.
     fn told<T>(
         &mut self,
-        result: Result<T, RowsError>,
+        result: Result<T, LoadError>,
         step: PreflightStep,
         flow: Option<&FlowPlan>,
-    ) -> Result<Option<T>, RowsError> {
+    ) -> Result<Option<T>, LoadError> {
         let error = match result {
             Ok(found) => return Ok(Some(found)),
-            Err(RowsError::Server(error)) => error,
-            Err(error @ RowsError::Engine(_)) => return Err(error),
+            Err(LoadError::Server(error)) => error,
+            Err(error) => return Err(error),
         };
         if !matches!(
             error.client(),

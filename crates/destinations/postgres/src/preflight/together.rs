@@ -25,9 +25,9 @@ use crate::load::copying::Copying;
 use crate::load::expected_keys::ExpectedKeys;
 use crate::load::ready::check_keys;
 use crate::load::rows;
+use crate::load_error::LoadError;
 use crate::plan::{statistics, switch_statements};
 use crate::quote::qualified;
-use crate::rows_error::RowsError;
 use crate::{PostgresError, Session, staging, unit_transaction};
 
 /// A piece of work that is measured.
@@ -58,7 +58,7 @@ pub fn measure(
     works: &[TrialWork],
     streams: usize,
     copies: bool,
-) -> Result<Together, RowsError> {
+) -> Result<Together, LoadError> {
     let (plan, flow) = (server.plan, found.index);
     let reading = &plan.flows[flow].reading;
     let making = Making {
@@ -165,7 +165,7 @@ async fn stream(
     trial: &Trial,
     making: &Making<'_>,
     source: &Source,
-) -> Result<Ran, RowsError> {
+) -> Result<Ran, LoadError> {
     let mut maker = rows::row_maker(&trial.flow, &trial.unit, sample_batches::stamp())?;
     let mut sending = Sending::begin(server, session, trial).await?;
     let cpu_before = server.backend_cpu_s(session);
@@ -230,7 +230,7 @@ impl<'a> Sending<'a> {
         server: &'a TrialServer<'a>,
         session: &'a Session,
         trial: &'a Trial,
-    ) -> Result<Sending<'a>, RowsError> {
+    ) -> Result<Sending<'a>, LoadError> {
         let before = session.gauge.meter();
         let mut expected = None;
         if trial.is_faithful && !trial.unit.shared {
@@ -267,7 +267,7 @@ impl<'a> Sending<'a> {
     async fn all_of(
         mut self,
         mut batches: SampleBatches<'_>,
-    ) -> Result<(Sending<'a>, SampleWork), RowsError> {
+    ) -> Result<(Sending<'a>, SampleWork), LoadError> {
         while let Some(batch) = batches.next_batch()? {
             if self.server.stop.asked().is_some() {
                 return Err(Error::Interrupted.into());
@@ -291,7 +291,7 @@ impl<'a> Sending<'a> {
     }
 
     /// The meter of sending; the time for making the rows is in the batches' meter.
-    async fn end(self) -> Result<Meter, RowsError> {
+    async fn end(self) -> Result<Meter, LoadError> {
         self.copying.end().await?;
         Ok(Meter {
             busy_ns: 0,

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use futures_util::future::join_all;
 
 use super::at_once::TrialServer;
-use crate::rows_error::RowsError;
+use crate::load_error::LoadError;
 use crate::{PostgresError, Session};
 
 /// The number of COMMITs that are timed.
@@ -48,7 +48,7 @@ pub fn measure(
     server: &TrialServer<'_>,
     streams: usize,
     measuring_time: Duration,
-) -> Result<Wal, RowsError> {
+) -> Result<Wal, LoadError> {
     server.runtime.block_on(async {
         let begun = Instant::now();
         let mut sessions = Vec::with_capacity(streams);

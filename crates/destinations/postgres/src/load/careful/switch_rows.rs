@@ -21,9 +21,9 @@ use super::source_rows::{self, RefusedStagingRow};
 use super::staged_row_order::Order;
 use crate::load::context::Context;
 use crate::load::{rows, unit_reject_files};
+use crate::load_error::LoadError;
 use crate::plan::{FlowPlan, UnitPlan};
 use crate::quote::{literal, qualified};
-use crate::rows_error::RowsError;
 use crate::switch::{CarefulRows, CopiedRows, RowStatements, SwitchError};
 use crate::verify::Comparison;
 use crate::{PostgresError, Session, row_numbers, verify};
@@ -88,7 +88,7 @@ impl<'a> SwitchRows<'a> {
         flow_index: usize,
         staging_table: &str,
         statements: RowStatements<'_>,
-    ) -> Result<CopiedRows, RowsError> {
+    ) -> Result<CopiedRows, LoadError> {
         let run = self.context.run;
         let flow = &run.plan.flows[flow_index];
         let is_unit = |unit: &&UnitPlan| unit.staging_table == staging_table;
@@ -142,7 +142,7 @@ impl<'a> SwitchRows<'a> {
             Some(_) => are_same(session, &rows, &staging, order, &copied.refused, tally).await?,
         };
         let Some(found) = found.filter(|_| is_same) else {
-            return Err(RowsError::Engine(Error::from(VerifyError::RefusedRows {
+            return Err(LoadError::Engine(Error::from(VerifyError::RefusedRows {
                 target: flow.target(),
                 rows: refused.len() as u64,
                 table: staging,
@@ -182,8 +182,8 @@ impl CarefulRows for SwitchRows<'_> {
             .await;
         copied.map_err(|error| match error {
             // For example, a lock was not granted: the switch tries again.
-            RowsError::Server(error) => SwitchError::Destination(error),
-            RowsError::Engine(error) => SwitchError::Careful(Box::new(error)),
+            LoadError::Server(error) => SwitchError::Destination(error),
+            error => SwitchError::Careful(Box::new(error.into())),
         })
     }
 }
@@ -302,7 +302,7 @@ async fn copy_windows(
     statements: RowStatements<'_>,
     doing: &str,
     refused_max: u64,
-) -> Result<Copied, RowsError> {
+) -> Result<Copied, LoadError> {
     let mut windows = Windows::new(session, order, staging, doing).await?;
     let mut copied = Copied {
         rows: 0,
@@ -355,9 +355,9 @@ struct Window<'a> {
 }
 
 impl RowSink for Window<'_> {
-    type Error = RowsError;
+    type Error = LoadError;
 
-    async fn load(&mut self, rows: Range<usize>) -> Result<Result<(), RowRefusal>, RowsError> {
+    async fn load(&mut self, rows: Range<usize>) -> Result<Result<(), RowRefusal>, LoadError> {
         self.savepoint.set(self.session, self.doing).await?;
         let count = rows.len() as u64;
         let (first, last) = (&self.places[rows.start], &self.places[rows.end - 1]);
@@ -366,7 +366,7 @@ impl RowSink for Window<'_> {
         let error = match counted {
             Ok(counted) if counted == count => return Ok(Ok(())),
             Ok(counted) => {
-                return Err(RowsError::Engine(Error::Verification {
+                return Err(LoadError::Engine(Error::Verification {
                     what: self.doing.to_owned(),
                     counted,
                     sent: count,
