@@ -22,6 +22,7 @@ pub mod merge;
 pub mod rows_not_taken;
 pub mod sampling;
 pub mod sharers;
+pub mod sql_ledger;
 pub mod staging_name;
 pub mod steps;
 pub mod sums;

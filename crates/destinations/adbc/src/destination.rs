@@ -457,7 +457,7 @@ impl Destination for AdbcDestination {
             return Ok(Vec::new());
         }
         let mut past = Vec::new();
-        for stored in ledger.runs(&mut session, run_key)? {
+        for stored in ledger.runs(&mut *session, run_key)? {
             past.push(PastRun {
                 gone: self.gone(&mut session, &stored)?,
                 record: stored.record,
@@ -468,7 +468,7 @@ impl Destination for AdbcDestination {
 
     fn units(&self, run: &RunRecord, see: &mut dyn FnMut(UnitRecord)) -> Result<()> {
         let ledger = &self.shared.ledger;
-        ledger.units(&mut self.control(), run.run_id, see)
+        ledger.units(&mut *self.control(), run.run_id, see)
     }
 
     fn lineage(&self, run: &RunRecord) -> Result<Option<String>> {
@@ -479,7 +479,7 @@ impl Destination for AdbcDestination {
     fn staged_bytes(&self, run: &RunRecord) -> Result<Option<u64>> {
         let mut session = self.control();
         let quirks = self.shared.quirks;
-        let Some(stored) = self.shared.ledger.run(&mut session, run.run_id)? else {
+        let Some(stored) = self.shared.ledger.run(&mut *session, run.run_id)? else {
             return Ok(None);
         };
         let mut all = 0;
@@ -512,7 +512,7 @@ impl Destination for AdbcDestination {
     }
 
     fn staging_tables(&self, run: &RunRecord) -> Result<Vec<String>> {
-        let stored = self.shared.ledger.run(&mut self.control(), run.run_id)?;
+        let stored = self.shared.ledger.run(&mut *self.control(), run.run_id)?;
         let tables = stored.into_iter().flat_map(|stored| stored.staging);
         let quoted =
             |(schema, table): (Option<String>, String)| staging::quoted(schema.as_deref(), &table);
@@ -524,7 +524,7 @@ impl Destination for AdbcDestination {
     }
 
     fn discard(&self, run: &PastRun) -> Result<()> {
-        let (quirks, ledger) = (self.shared.quirks, &self.shared.ledger);
+        let ledger = &self.shared.ledger;
         let run = &run.record;
         let _claim = Claim::take(&self.shared, &run.run_key)?;
         let mut session = self.shared.session(&Arc::new(Interrupt::default()))?;
@@ -532,7 +532,7 @@ impl Destination for AdbcDestination {
         let _held = self.shared.hold(&mut session, &run.run_key, &holder)?;
         session.begin()?;
         // Dropping a session rolls its open transaction back.
-        ledger.fence(&mut session, quirks, run)?;
+        ledger.fence(&mut session, run)?;
         if let Some(stored) = ledger.run(&mut session, run.run_id)? {
             for (schema, table) in &stored.staging {
                 staging::remove(&mut session, schema.as_deref(), table)?;

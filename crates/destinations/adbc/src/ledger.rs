@@ -1,74 +1,81 @@
-//! The ledger: one table of runs and one of units.
+//! The tables of the ledger in this database: their names, and the statements that make them. What is in them is the same for
+//! all databases ([`SqlLedger`]).
 
 use std::fmt::Display;
+use std::ops::Deref;
 
-use inrush_destination::{Error, LedgerRow, NewRun, Result, RunRecord, RunState, UnitRecord};
-use inrush_rows::ids::{RunId, RunKey, UnitKey};
+use inrush_destination::Result;
+use inrush_destination::changes::Change;
+use inrush_destination::sql_ledger::{self, LedgerDialect, LedgerSession, SqlLedger};
+use inrush_rows::ids::{RunId, RunKey};
 
 use crate::catalog;
 use crate::quirks::Quirks;
 use crate::session::AdbcSession;
 use crate::sql;
 
-/// The version of the ledger's format, stored in each run.
-const VERSION: u64 = 1;
-/// Units that are read at a time: all units of a run may not fit into memory.
-const UNITS_AT_A_TIME: usize = 2_000;
+/// A row of the table of runs. Staging tables have a schema and a name.
+pub type StoredRun = sql_ledger::StoredRun<<AdbcSession as LedgerSession>::StagingName>;
 
-/// The names of the ledger's tables.
+/// The ledger.
 #[derive(Clone, Debug)]
 pub struct AdbcLedger {
     schema: Option<String>,
-    run_name: String,
-    /// The table of runs, quoted.
-    pub run: String,
-    /// The table of units, quoted.
-    pub unit: String,
-    /// The table of changes of targets, quoted.
-    pub change: String,
     prefix: &'static str,
+    tables: SqlLedger,
 }
 
-/// A row of the table of runs.
-#[derive(Clone, Debug)]
-pub struct StoredRun {
-    /// The part that all destinations have.
-    pub record: RunRecord,
-    /// Its staging tables: schema and name.
-    pub staging: Vec<(Option<String>, String)>,
-    /// The number of rows that a switched run has loaded into each target; `None` if other rows have replaced them.
-    pub loaded: Vec<Option<u64>>,
+impl Deref for AdbcLedger {
+    type Target = SqlLedger;
+
+    fn deref(&self) -> &SqlLedger {
+        &self.tables
+    }
 }
 
-const RUN_COLUMNS: &str = "run_id, version, name, run_key, package, package_hash, holder, epoch, state, \
-                           started_at, switched_at, targets, staging, loaded";
+impl LedgerSession for AdbcSession {
+    type StagingName = (Option<String>, String);
+
+    fn run(&mut self, doing: &str, statement: &str) -> Result<()> {
+        AdbcSession::run(self, doing, statement).map(|_| ())
+    }
+
+    fn rows(&mut self, doing: &str, query: &str) -> Result<Vec<Vec<Option<String>>>> {
+        AdbcSession::rows(self, doing, query)
+    }
+}
 
 impl AdbcLedger {
     /// The ledger in this schema, if the database has schemas.
     pub fn new(quirks: &Quirks, schema: &str) -> AdbcLedger {
         let prefix = quirks.ledger_prefix;
         let schema = quirks.has_schemas().then(|| schema.to_owned());
-        let mut ledger = AdbcLedger {
-            run: String::new(),
-            unit: String::new(),
-            change: String::new(),
-            run_name: format!("{prefix}run"),
+        let table = |name: &str| quoted(schema.as_deref(), prefix, name);
+        AdbcLedger {
+            tables: SqlLedger {
+                run: table("run"),
+                unit: table("unit"),
+                change: table("change"),
+                lineage: table("lineage"),
+                dialect: LedgerDialect {
+                    text: sql::text,
+                    passes_locked: "",
+                    reads_uncommitted: "",
+                    holds_row: "",
+                    holds_row_at_end: quirks.hold_row,
+                    has_top: false,
+                    switch_ends_staging: false,
+                    own_change_columns: "",
+                },
+            },
             prefix,
             schema,
-        };
-        ledger.run = ledger.table("run");
-        ledger.unit = ledger.table("unit");
-        ledger.change = ledger.table("change");
-        ledger
+        }
     }
 
     /// The quoted name of a table beside those of the ledger.
     pub fn table(&self, name: &str) -> String {
-        let name = sql::identifier(&format!("{}{name}", self.prefix));
-        match &self.schema {
-            Some(schema) => format!("{}.{name}", sql::identifier(schema)),
-            None => name,
-        }
+        quoted(self.schema.as_deref(), self.prefix, name)
     }
 
     /// Schema and name of a table beside those of the ledger.
@@ -76,10 +83,14 @@ impl AdbcLedger {
         (self.schema.as_deref(), format!("{}{name}", self.prefix))
     }
 
+    fn has_table(&self, session: &mut AdbcSession, quirks: &Quirks, name: &str) -> Result<bool> {
+        let (schema, name) = self.name_of(name);
+        Ok(catalog::kind(session, quirks, schema, &name)?.is_some())
+    }
+
     /// True if it exists.
     pub fn exists(&self, session: &mut AdbcSession, quirks: &Quirks) -> Result<bool> {
-        let schema = self.schema.as_deref();
-        Ok(catalog::kind(session, quirks, schema, &self.run_name)?.is_some())
+        self.has_table(session, quirks, "run")
     }
 
     /// Creates it if it does not exist.
@@ -139,360 +150,99 @@ impl AdbcLedger {
         self.table(&format!("kept_{run_id}_{}", place + 1))
     }
 
-    /// The runs of a package, or of all, the oldest first.
-    pub fn runs(
-        &self,
-        session: &mut AdbcSession,
-        run_key: Option<&RunKey>,
-    ) -> Result<Vec<StoredRun>> {
-        let condition = match run_key {
-            Some(key) => format!("WHERE run_key = {}", sql::text(key.as_str())),
-            None => String::new(),
-        };
-        self.select(session, &condition)
-    }
-
-    /// The run with this number.
-    pub fn run(&self, session: &mut AdbcSession, run_id: RunId) -> Result<Option<StoredRun>> {
-        let found = self.select(session, &format!("WHERE run_id = {run_id}"))?;
-        Ok(found.into_iter().next())
-    }
-
-    fn select(&self, session: &mut AdbcSession, condition: &str) -> Result<Vec<StoredRun>> {
-        let statement = format!(
-            "SELECT {RUN_COLUMNS} FROM {} {condition} ORDER BY run_id",
-            self.run
-        );
-        let rows = session.rows("cannot read the ledger", &statement)?;
-        rows.into_iter().map(|row| self.parse(row)).collect()
-    }
-
-    fn parse(&self, row: Vec<Option<String>>) -> Result<StoredRun> {
-        let mut row = LedgerRow::new(&self.run, row);
-        Ok(StoredRun {
-            record: row.run_record(VERSION)?,
-            staging: row.json("staging")?,
-            loaded: row.json("loaded")?,
-        })
-    }
-
-    /// Passes each unit of a run to `see`, in the order of their keys.
-    pub fn units(
-        &self,
-        session: &mut AdbcSession,
-        run_id: RunId,
-        see: &mut dyn FnMut(UnitRecord),
-    ) -> Result<()> {
-        let mut after = String::new();
-        loop {
-            let statement = format!(
-                "SELECT unit_key, target, rows_loaded, detail FROM {} \
-                 WHERE run_id = {run_id} AND unit_key > {} ORDER BY unit_key LIMIT {UNITS_AT_A_TIME}",
-                self.unit,
-                sql::text(&after)
-            );
-            let rows = session.rows("cannot read the ledger", &statement)?;
-            let is_last = rows.len() < UNITS_AT_A_TIME;
-            for row in rows {
-                let unit = self.parse_unit(row)?;
-                unit.key.as_str().clone_into(&mut after);
-                see(unit);
-            }
-            if is_last {
-                return Ok(());
-            }
-        }
-    }
-
-    fn parse_unit(&self, row: Vec<Option<String>>) -> Result<UnitRecord> {
-        let mut row = LedgerRow::new(&self.unit, row);
-        Ok(UnitRecord {
-            key: UnitKey::new(row.text("unit_key")?),
-            target: row.text("target")?,
-            rows_loaded: row.number("rows_loaded")?,
-            detail: row.text("detail")?,
-        })
-    }
-
-    /// Enters a new run with the next number.
-    pub fn enter(
-        &self,
-        session: &mut AdbcSession,
-        run: &NewRun,
-        run_id: RunId,
-        targets: Vec<String>,
-        staging: &[(Option<String>, String)],
-    ) -> Result<RunRecord> {
-        let record = RunRecord {
-            run_id,
-            name: run.name.clone(),
-            run_key: run.run_key.clone(),
-            package: run.package.clone(),
-            package_hash: run.package_hash.clone(),
-            holder: run.holder.clone(),
-            epoch: 1,
-            state: RunState::Loading,
-            started_at_microseconds: run.started_at_microseconds,
-            switched_at_microseconds: None,
-            targets,
-        };
-        let values = format!(
-            "{run_id}, {VERSION}, {}, {}, {}, {}, {}, 1, 'loading', {}, NULL, {}, {}, '[]'",
-            sql::text(record.name.as_str()),
-            sql::text(record.run_key.as_str()),
-            sql::text(&record.package),
-            sql::text(&record.package_hash),
-            sql::text(&record.holder),
-            record.started_at_microseconds,
-            sql::text(&json(&record.targets)),
-            sql::text(&json(&staging)),
-        );
-        let statement = self.enter_statement(&values);
-        session.run("cannot enter the run into the ledger", &statement)?;
-        Ok(record)
-    }
-
-    /// The statement that enters a run, with its values.
-    pub fn enter_statement(&self, values: &str) -> String {
-        format!("INSERT INTO {} ({RUN_COLUMNS}) VALUES ({values})", self.run)
-    }
-
-    /// The next number of a run.
-    pub fn next_id(&self, session: &mut AdbcSession) -> Result<RunId> {
-        let statement = format!("SELECT coalesce(max(run_id), 0) + 1 FROM {}", self.run);
-        let next = session.number("cannot read the ledger", &statement)?;
-        let next = next.and_then(|next| i64::try_from(next).ok());
-        Ok(next.map_or(RunId::FIRST, RunId::new))
-    }
-
-    /// Takes over a stopped run: raises its epoch, so that its former holder cannot write any more.
-    pub fn take_over(
-        &self,
-        session: &mut AdbcSession,
-        stored: &StoredRun,
-        run: &NewRun,
-        targets: Vec<String>,
-        staging: &[(Option<String>, String)],
-    ) -> Result<RunRecord> {
-        let mut record = stored.record.clone();
-        record.epoch += 1;
-        record.holder = run.holder.clone();
-        record.package_hash = run.package_hash.clone();
-        record.targets = targets;
-        let values = format!(
-            "epoch = {}, holder = {}, package_hash = {}, targets = {}, staging = {}",
-            record.epoch,
-            sql::text(&record.holder),
-            sql::text(&record.package_hash),
-            sql::text(&json(&record.targets)),
-            sql::text(&json(&staging)),
-        );
-        let statement = self.take_over_statement(record.run_id, &values);
-        session.run("cannot take the run over in the ledger", &statement)?;
-        Ok(record)
-    }
-
-    /// The statement that takes a run over, with the new values.
-    pub fn take_over_statement(&self, run_id: impl Display, values: &str) -> String {
-        format!("UPDATE {} SET {values} WHERE run_id = {run_id}", self.run)
-    }
-
-    /// Locks the run's row, and fails if another process has taken over or ended the run.
-    pub fn fence(
-        &self,
-        session: &mut AdbcSession,
-        quirks: &Quirks,
-        record: &RunRecord,
-    ) -> Result<()> {
-        let statement = self.fence_statement(quirks, record.run_id);
-        let rows = session.rows("cannot read the ledger", &statement)?;
-        let row: Vec<String> = rows
-            .into_iter()
-            .flatten()
-            .map(Option::unwrap_or_default)
-            .collect();
-        match row.as_slice() {
-            [epoch, state, _] if *epoch == record.epoch.to_string() && state == "loading" => Ok(()),
-            [_, state, holder] => Err(Error::Held {
-                what: format!(
-                    "run {} is no longer held by this process: it is {state}, and {holder} holds it",
-                    record.name
-                ),
-                hint: "let the other process load, and end this one".to_owned(),
-            }),
-            _ => Err(Error::Ledger {
-                what: format!(
-                    "run {} is no longer in the ledger {}",
-                    record.name, self.run
-                ),
-                hint: "somebody removed it: run the same command again".to_owned(),
-            }),
-        }
-    }
-
-    /// The query that locks the run's row, if the database can lock rows.
-    pub fn fence_statement(&self, quirks: &Quirks, run_id: impl Display) -> String {
+    /// The statement that makes the table of changes. The first publish that needs it makes it.
+    pub fn create_changes(&self) -> String {
         format!(
-            "SELECT epoch, state, holder FROM {} WHERE run_id = {run_id}{}",
-            self.run, quirks.hold_row
+            "CREATE TABLE IF NOT EXISTS {} (run_id BIGINT NOT NULL, target TEXT NOT NULL, what TEXT NOT NULL, \
+             rows_before BIGINT NOT NULL, kept TEXT, until_next BIGINT NOT NULL, gone TEXT NOT NULL)",
+            self.change
         )
     }
 
-    /// Enters a unit.
-    pub fn enter_unit(
-        &self,
-        session: &mut AdbcSession,
-        run_id: RunId,
-        unit: &UnitRecord,
-    ) -> Result<()> {
-        let values = format!(
-            "{run_id}, {}, {}, {}, {}",
-            sql::text(unit.key.as_str()),
-            sql::text(&unit.target),
-            unit.rows_loaded,
-            sql::text(&unit.detail),
-        );
-        let statement = self.enter_unit_statement(&values);
-        session.run("cannot enter a unit into the ledger", &statement)?;
-        Ok(())
-    }
-
-    /// The statement that enters a unit, with its values.
-    pub fn enter_unit_statement(&self, values: &str) -> String {
-        format!(
-            "INSERT INTO {} (run_id, unit_key, target, rows_loaded, detail) VALUES ({values})",
-            self.unit
-        )
-    }
-
-    /// Deletes the units of a target.
-    pub fn forget_target(
+    /// Records the change of a target, in the transaction of the publish.
+    pub fn enter_change(
         &self,
         session: &mut AdbcSession,
         run_id: RunId,
         target: &str,
+        change: &Change,
     ) -> Result<()> {
-        let statement = self.forget_statement(run_id, target);
-        session.run("cannot remove units from the ledger", &statement)?;
-        Ok(())
+        session.run(sql_ledger::changes::ENTERING, &self.create_changes())?;
+        self.tables
+            .enter_change(session, run_id, target, change, "")
     }
 
-    /// The statement that deletes the units of a target.
-    pub fn forget_statement(&self, run_id: impl Display, target: &str) -> String {
-        format!(
-            "DELETE FROM {} WHERE run_id = {run_id} AND target = {}",
-            self.unit,
-            sql::text(target)
-        )
-    }
-
-    /// Marks a run as switched.
-    pub fn mark_switched(
+    /// The changes of a run, each with its target.
+    pub fn changes(
         &self,
         session: &mut AdbcSession,
+        quirks: &Quirks,
         run_id: RunId,
-        at_microseconds: i64,
-        loaded: &[u64],
-    ) -> Result<()> {
-        let loaded = sql::text(&json(&loaded));
-        let statement = self.switched_statement(run_id, at_microseconds, &loaded);
-        session.run("cannot mark the run as switched", &statement)?;
-        Ok(())
-    }
-
-    /// The statement that marks a run as switched.
-    pub fn switched_statement(
-        &self,
-        run_id: impl Display,
-        at_microseconds: impl Display,
-        loaded: &str,
-    ) -> String {
-        format!(
-            "UPDATE {} SET state = 'switched', switched_at = {at_microseconds}, loaded = {loaded} \
-             WHERE run_id = {run_id}",
-            self.run,
-        )
-    }
-
-    /// Notes that a target has no rows of earlier runs any more. Returns these runs, and the rows that they had there.
-    pub fn mark_gone(&self, session: &mut AdbcSession, target: &str) -> Result<Vec<(RunId, u64)>> {
-        let mut gone = Vec::new();
-        for stored in self.select(session, "WHERE state = 'switched'")? {
-            let mut loaded = stored.loaded;
-            let places = stored.record.targets.iter().enumerate();
-            let own: Vec<usize> = places
-                .filter(|(place, name)| {
-                    *name == target && loaded.get(*place).is_some_and(Option::is_some)
-                })
-                .map(|(place, _)| place)
-                .collect();
-            if own.is_empty() {
-                continue;
-            }
-            for place in own {
-                gone.extend(
-                    loaded[place]
-                        .take()
-                        .map(|rows| (stored.record.run_id, rows)),
-                );
-            }
-            self.set_loaded(session, stored.record.run_id, &loaded)?;
+    ) -> Result<Vec<(String, Change)>> {
+        match self.has_table(session, quirks, "change")? {
+            true => self.tables.changes(session, run_id, Change::read),
+            false => Ok(Vec::new()),
         }
-        Ok(gone)
     }
 
-    /// Records the rows that a run has in each of its targets.
-    pub(crate) fn set_loaded(
+    /// Drops the tables that keep rows of a target until the same package replaces it again.
+    pub fn drop_kept(
         &self,
         session: &mut AdbcSession,
-        run_id: RunId,
-        loaded: &[Option<u64>],
+        quirks: &Quirks,
+        run_key: &RunKey,
+        target: &str,
     ) -> Result<()> {
-        let statement = self.loaded_statement(run_id, &sql::text(&json(&loaded)));
-        session.run("cannot record the replaced rows in the ledger", &statement)?;
-        Ok(())
+        match self.has_table(session, quirks, "change")? {
+            true => self.tables.drop_kept(session, run_key, target),
+            false => Ok(()),
+        }
     }
 
-    /// The statement that records the rows that a run has in each of its targets.
-    pub fn loaded_statement(&self, run_id: impl Display, loaded: &str) -> String {
+    /// True if the table of lineage exists.
+    pub fn lineage_exists(&self, session: &mut AdbcSession, quirks: &Quirks) -> Result<bool> {
+        self.has_table(session, quirks, "lineage")
+    }
+
+    /// The statement that makes the table of lineage.
+    pub fn create_lineage(&self) -> String {
         format!(
-            "UPDATE {} SET loaded = {loaded} WHERE run_id = {run_id}",
-            self.run
+            "CREATE TABLE IF NOT EXISTS {} (run_id BIGINT NOT NULL, lineage TEXT NOT NULL)",
+            self.lineage
         )
     }
 
-    /// Notes that the staging tables of a run are removed.
-    pub fn clear_staging(&self, session: &mut AdbcSession, run_id: RunId) -> Result<()> {
-        session.run(
-            "cannot record in the ledger that staging was removed",
-            &self.clear_statement(run_id),
-        )?;
-        Ok(())
+    /// Keeps the lineage of a run in place of an earlier attempt's, in the transaction that enters the run.
+    pub fn enter_lineage(
+        &self,
+        session: &mut AdbcSession,
+        quirks: &Quirks,
+        run_id: RunId,
+        lineage: &str,
+    ) -> Result<()> {
+        let is_missing = !self.lineage_exists(session, quirks)?;
+        let create = is_missing.then(|| self.create_lineage());
+        self.tables.enter_lineage(session, run_id, lineage, create)
     }
 
-    /// The statement that notes that the staging tables of a run are removed.
-    pub fn clear_statement(&self, run_id: impl Display) -> String {
-        format!(
-            "UPDATE {} SET staging = '[]' WHERE run_id = {run_id}",
-            self.run
-        )
-    }
-
-    /// Marks a run as discarded.
-    pub fn mark_discarded(&self, session: &mut AdbcSession, run_id: RunId) -> Result<()> {
-        let doing = "cannot mark the run as given up";
-        let units = format!("DELETE FROM {} WHERE run_id = {run_id}", self.unit);
-        let run = format!(
-            "UPDATE {} SET state = 'discarded', staging = '[]' WHERE run_id = {run_id}",
-            self.run
-        );
-        session.run(doing, &units)?;
-        session.run(doing, &run)?;
-        Ok(())
+    /// The lineage of a run, if it was kept.
+    pub fn lineage(
+        &self,
+        session: &mut AdbcSession,
+        quirks: &Quirks,
+        run_id: RunId,
+    ) -> Result<Option<String>> {
+        match self.lineage_exists(session, quirks)? {
+            true => self.tables.lineage(session, run_id),
+            false => Ok(None),
+        }
     }
 }
 
-/// A value of the ledger as JSON.
-pub(crate) fn json(value: &impl serde::Serialize) -> String {
-    serde_json::to_string(value).expect("names and numbers are written as JSON")
+fn quoted(schema: Option<&str>, prefix: &str, name: &str) -> String {
+    let name = sql::identifier(&format!("{prefix}{name}"));
+    match schema {
+        Some(schema) => format!("{}.{name}", sql::identifier(schema)),
+        None => name,
+    }
 }

@@ -70,7 +70,7 @@ impl Switch<'_> {
                 })
             }
             SwitchStep::Begin => session.begin(),
-            SwitchStep::HoldFence => shared.ledger.fence(session, shared.quirks, record),
+            SwitchStep::HoldFence => shared.ledger.fence(session, record),
             SwitchStep::AddMembers => {
                 if !run.members.is_empty() {
                     self.published.members = run.members.add(session, &run.stagings)?;

@@ -312,13 +312,13 @@ impl OpenRun for AdbcRun {
         let mut session = self.session();
         let asked: HashSet<&str> = keys.iter().map(UnitKey::as_str).collect();
         let mut gone_names: HashSet<String> = HashSet::new();
-        ledger.units(&mut session, run_id, &mut |unit| {
+        ledger.units(&mut *session, run_id, &mut |unit| {
             if asked.contains(unit.key.as_str()) {
                 gone_names.insert(unit.target);
             }
         })?;
         let mut gone = Vec::new();
-        ledger.units(&mut session, run_id, &mut |unit| {
+        ledger.units(&mut *session, run_id, &mut |unit| {
             if gone_names.contains(&unit.target) {
                 gone.push(unit.key);
             }
@@ -329,7 +329,7 @@ impl OpenRun for AdbcRun {
             .collect();
         session.begin()?;
         let emptied = gone_targets.iter().try_for_each(|staging| {
-            ledger.fence(&mut session, quirks, &self.record)?;
+            ledger.fence(&mut *session, &self.record)?;
             if quirks.transactional_ddl {
                 staging.remove(&mut session)?;
                 staging.create(&mut session)?;
@@ -337,7 +337,7 @@ impl OpenRun for AdbcRun {
                 let statement = format!("DELETE FROM {}", staging.sql);
                 session.run("cannot empty a staging table", &statement)?;
             }
-            ledger.forget_target(&mut session, run_id, &staging.plan.name.sql)
+            ledger.forget_target(&mut *session, run_id, &staging.plan.name.sql)
         });
         match emptied {
             Ok(()) => {

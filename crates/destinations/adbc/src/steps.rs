@@ -422,9 +422,7 @@ impl PlannedSteps<'_> {
         let step = |step| match step {
             UnitStep::Begin => vec![Step::statement("BEGIN")],
             UnitStep::HoldFence => {
-                vec![Step::sketch(
-                    ledger.fence_statement(self.shared.quirks, RUN),
-                )]
+                vec![Step::sketch(ledger.fence_statement(RUN))]
             }
             UnitStep::NumberMembers => {
                 let locks = self.members.iter();
@@ -453,7 +451,7 @@ impl PlannedSteps<'_> {
                 .map(|(staging, _)| Step::statement(staging.create_target_statement()))
                 .collect(),
             SwitchStep::Begin => vec![Step::statement("BEGIN")],
-            SwitchStep::HoldFence => vec![Step::sketch(ledger.fence_statement(quirks, RUN))],
+            SwitchStep::HoldFence => vec![Step::sketch(ledger.fence_statement(RUN))],
             SwitchStep::AddMembers => {
                 let members = self.members.iter();
                 members.flat_map(|it| self.of_added(it)).collect()

@@ -95,7 +95,7 @@ impl<'a> Stream<'a> {
         let (ledger, session) = (&shared.ledger, &mut self.session);
         match step {
             UnitStep::Begin => session.begin(),
-            UnitStep::HoldFence => ledger.fence(session, shared.quirks, run),
+            UnitStep::HoldFence => ledger.fence(session, run),
             UnitStep::NumberMembers => self.run.members.begin_unit(session),
             UnitStep::KeepMembers => {
                 self.kept = self.run.members.keep(session)?;

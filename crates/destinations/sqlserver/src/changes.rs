@@ -1,18 +1,18 @@
 //! A table of the ledger records what the switch did to each target, so that a run can be undone. Ledgers of older versions lack it
 //! until a run begins, and their runs cannot be undone.
 
-use inrush_destination::changes::{self, Change};
-use inrush_destination::{LedgerRow, Result};
-use inrush_rows::ids::{RunId, RunKey};
+use inrush_destination::Result;
+use inrush_destination::changes::Change;
+use inrush_destination::sql_ledger::{SqlLedger, json};
+use inrush_rows::ids::RunId;
 use serde::{Deserialize, Serialize};
 
 use crate::connection::SqlSession;
-use crate::ledger::{COLLATION, Ledger, READING, json};
+use crate::ledger::{COLLATION, Ledger};
 use crate::sql;
 
 /// The name of the table.
 pub const CHANGE: &str = "change";
-const ENTERING: &str = "cannot record a change of a target in the ledger";
 
 /// The change of a target.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -61,19 +61,8 @@ impl Ledger {
         change: &TargetChange,
     ) -> Result<()> {
         let TargetChange { change, partitions } = change;
-        let values = change.values(target, sql::text);
-        let values = format!("{run_id}, {values}, {}", sql::text(&json(partitions)));
-        session.run(ENTERING, &self.enter_change_statement(&values))?;
-        Ok(())
-    }
-
-    /// The statement that records a change, with its values.
-    pub fn enter_change_statement(&self, values: &str) -> String {
-        format!(
-            "INSERT INTO {} (run_id, {}, partitions) VALUES ({values})",
-            self.change,
-            Change::COLUMNS
-        )
+        let own = format!(", {}", sql::text(&json(partitions)));
+        SqlLedger::enter_change(self, session, run_id, target, change, &own)
     }
 
     /// The changes of a run, each with its target.
@@ -85,103 +74,12 @@ impl Ledger {
         if !self.has_table(session, CHANGE)? {
             return Ok(Vec::new());
         }
-        let question = format!(
-            "SELECT {}, partitions FROM {} WHERE run_id = {run_id}",
-            Change::COLUMNS,
-            self.change
-        );
-        let rows = session.rows(READING, &question)?;
-        let parse = |row| {
-            let mut row = LedgerRow::new(&self.change, row);
-            let (target, change) = Change::read(&mut row)?;
+        SqlLedger::changes(self, session, run_id, |row| {
+            let (target, change) = Change::read(row)?;
             let partitions = row.json("partitions")?;
             Ok((target, TargetChange { change, partitions }))
-        };
-        rows.into_iter().map(parse).collect()
+        })
     }
-
-    /// Drops the tables that keep rows of a target until the same package replaces it again.
-    pub fn drop_kept(
-        &self,
-        session: &mut SqlSession,
-        run_key: &RunKey,
-        target: &str,
-    ) -> Result<()> {
-        let doing = "cannot drop the rows that an earlier run of this package kept";
-        let condition = self.kept_condition(run_key, target);
-        let question = format!("SELECT kept FROM {} WHERE {condition}", self.change);
-        let tables = session.rows(doing, &question)?;
-        let tables: Vec<String> = tables.into_iter().flatten().flatten().collect();
-        if tables.is_empty() {
-            return Ok(());
-        }
-        for table in tables {
-            session.run(doing, &drop_kept_statement(&table))?;
-        }
-        session.run(doing, &self.forget_kept_statement(run_key, target))?;
-        Ok(())
-    }
-
-    fn kept_condition(&self, run_key: &RunKey, target: &str) -> String {
-        format!(
-            "kept IS NOT NULL AND until_next = 1 AND target = {} AND run_id IN (SELECT run_id FROM {} WHERE run_key = {})",
-            sql::text(target),
-            self.run,
-            sql::text(run_key.as_str())
-        )
-    }
-
-    /// The statement that forgets the tables that [`drop_kept`](Ledger::drop_kept) drops.
-    pub fn forget_kept_statement(&self, run_key: &RunKey, target: &str) -> String {
-        let condition = self.kept_condition(run_key, target);
-        format!("UPDATE {} SET kept = NULL WHERE {condition}", self.change)
-    }
-
-    /// Marks a run as undone: earlier runs have the rows again that it had replaced.
-    pub fn mark_undone(
-        &self,
-        session: &mut SqlSession,
-        run_id: RunId,
-        changes: &[(String, TargetChange)],
-    ) -> Result<()> {
-        for (target, TargetChange { change, .. }) in changes {
-            for (earlier, rows) in &change.gone {
-                self.mark_back(session, *earlier, target, *rows)?;
-            }
-        }
-        for statement in [
-            format!("DELETE FROM {} WHERE run_id = {run_id}", self.change),
-            format!("DELETE FROM {} WHERE run_id = {run_id}", self.unit),
-            format!(
-                "UPDATE {} SET state = N'undone' WHERE run_id = {run_id}",
-                self.run
-            ),
-        ] {
-            session.run("cannot mark the run as undone", &statement)?;
-        }
-        Ok(())
-    }
-
-    /// Notes that a target has the rows of an earlier run again.
-    fn mark_back(
-        &self,
-        session: &mut SqlSession,
-        run_id: RunId,
-        target: &str,
-        rows: u64,
-    ) -> Result<()> {
-        let Some(stored) = self.run(session, run_id)? else {
-            return Ok(());
-        };
-        let mut loaded = stored.loaded;
-        changes::put_back(&mut loaded, &stored.record.targets, target, rows);
-        self.set_loaded(session, run_id, &loaded)
-    }
-}
-
-/// The statement that drops a table with kept rows.
-pub fn drop_kept_statement(kept: &str) -> String {
-    format!("DROP TABLE IF EXISTS {kept}")
 }
 
 #[cfg(test)]

@@ -1,69 +1,80 @@
-//! The ledger: a table of runs and one of units, in a schema of their own.
+//! The tables of the ledger in SQL Server, in a schema of their own. What is in them is the same for all databases
+//! ([`SqlLedger`]).
 //!
 //! Texts have a binary collation: keys that differ in case or in blanks are different keys. Each table has a clustered
 //! primary key, so that a session locks the row of its run and no other.
 
 use std::fmt::Display;
+use std::ops::Deref;
 
-use inrush_destination::{Error, LedgerRow, NewRun, Result, RunRecord, RunState, UnitRecord};
-use inrush_rows::ids::{RunId, RunKey, UnitKey};
+use inrush_destination::Result;
+use inrush_destination::sql_ledger::{self, LedgerDialect, LedgerSession, READING, SqlLedger};
+use inrush_rows::ids::{RunId, RunKey};
 
 use crate::catalog;
 use crate::changes::CHANGE;
 use crate::connection::SqlSession;
 use crate::sql;
 
-/// The version of the ledger's format, stored in each run.
-const VERSION: u64 = 1;
-/// Units that are read at a time: all units of a run may not fit into memory.
-const UNITS_AT_A_TIME: usize = 2_000;
 /// Bytes are compared, not words of a language.
 pub const COLLATION: &str = "COLLATE Latin1_General_BIN2";
-/// Leaves out rows that another session is changing. Without READCOMMITTEDLOCK it is refused (error 650) where the
-/// database has READ_COMMITTED_SNAPSHOT on.
-const PASSES_LOCKED: &str = "WITH (READCOMMITTEDLOCK, READPAST)";
-/// The step of all questions to the ledger.
-pub const READING: &str = "cannot read the ledger";
-
-/// The names of the ledger's tables.
-#[derive(Clone, Debug)]
-pub struct Ledger {
-    schema: String,
-    /// The table of runs, quoted.
-    pub run: String,
-    /// The table of units, quoted.
-    pub unit: String,
-    /// The table of what runs did to their targets, quoted.
-    pub change: String,
-    /// The table of the runs' lineage, quoted.
-    lineage: String,
-}
-
-/// A row of the table of runs.
-#[derive(Clone, Debug)]
-pub struct StoredRun {
-    /// The part that all destinations have.
-    pub record: RunRecord,
-    /// Its staging tables: schema and name.
-    pub staging: Vec<(String, String)>,
-    /// The rows that a switched run has loaded into each target; `None` if other rows have replaced them.
-    pub loaded: Vec<Option<u64>>,
-}
-
+/// Leaves out rows that another session is changing: waiting for one could last as long as that session. Without
+/// READCOMMITTEDLOCK it is refused (error 650) where the database has READ_COMMITTED_SNAPSHOT on.
+const PASSES_LOCKED: &str = " WITH (READCOMMITTEDLOCK, READPAST)";
 /// The name of the table of lineage.
 const LINEAGE: &str = "lineage";
 
-const RUN_COLUMNS: &str = "run_id, version, name, run_key, package, package_hash, holder, epoch, state, started_at, \
-                           switched_at, targets, staging, loaded";
+/// A row of the table of runs. Staging tables have a schema and a name.
+pub type StoredRun = sql_ledger::StoredRun<<SqlSession as LedgerSession>::StagingName>;
+
+/// The ledger.
+#[derive(Clone, Debug)]
+pub struct Ledger {
+    schema: String,
+    tables: SqlLedger,
+}
+
+impl Deref for Ledger {
+    type Target = SqlLedger;
+
+    fn deref(&self) -> &SqlLedger {
+        &self.tables
+    }
+}
+
+impl LedgerSession for SqlSession {
+    type StagingName = (String, String);
+
+    fn run(&mut self, doing: &str, statement: &str) -> Result<()> {
+        SqlSession::run(self, doing, statement).map(|_| ())
+    }
+
+    fn rows(&mut self, doing: &str, query: &str) -> Result<Vec<Vec<Option<String>>>> {
+        SqlSession::rows(self, doing, query)
+    }
+}
 
 impl Ledger {
     /// The ledger in this schema.
     pub fn new(schema: &str) -> Ledger {
         Ledger {
-            run: sql::table(schema, "run"),
-            unit: sql::table(schema, "unit"),
-            change: sql::table(schema, CHANGE),
-            lineage: sql::table(schema, LINEAGE),
+            tables: SqlLedger {
+                run: sql::table(schema, "run"),
+                unit: sql::table(schema, "unit"),
+                change: sql::table(schema, CHANGE),
+                lineage: sql::table(schema, LINEAGE),
+                dialect: LedgerDialect {
+                    text: sql::text,
+                    passes_locked: PASSES_LOCKED,
+                    reads_uncommitted: " WITH (NOLOCK)",
+                    // Streams share the row; a process that takes the run over waits for their transactions.
+                    holds_row: " WITH (REPEATABLEREAD)",
+                    holds_row_at_end: "",
+                    has_top: true,
+                    switch_ends_staging: true,
+                    own_change_columns: ", partitions",
+                },
+            },
             schema: schema.to_owned(),
         }
     }
@@ -139,26 +150,6 @@ impl Ledger {
         Ok(statements)
     }
 
-    /// The runs of a package, or of all, the oldest first. A run whose row another session is changing is left out:
-    /// waiting for it could last as long as that session.
-    pub fn runs(
-        &self,
-        session: &mut SqlSession,
-        run_key: Option<&RunKey>,
-    ) -> Result<Vec<StoredRun>> {
-        let condition = match run_key {
-            Some(key) => format!("WHERE run_key = {}", sql::text(key.as_str())),
-            None => String::new(),
-        };
-        self.select(session, PASSES_LOCKED, &condition)
-    }
-
-    /// The run with this number.
-    pub fn run(&self, session: &mut SqlSession, run_id: RunId) -> Result<Option<StoredRun>> {
-        let found = self.select(session, "", &format!("WHERE run_id = {run_id}"))?;
-        Ok(found.into_iter().next())
-    }
-
     /// The holders of runs that are loading, or whose rows another session is changing now; of one package or of all.
     /// Uncommitted rows are read, so that this never waits.
     pub fn holders(
@@ -171,172 +162,11 @@ impl Ledger {
             None => String::new(),
         };
         let question = format!(
-            "SELECT holder FROM {} WITH (NOLOCK) WHERE {of_key}(state = N'loading' OR run_id NOT IN (SELECT run_id FROM {} \
-             {PASSES_LOCKED})) ORDER BY run_id DESC",
+            "SELECT holder FROM {} WITH (NOLOCK) WHERE {of_key}(state = N'loading' OR run_id NOT IN (SELECT run_id FROM {}{PASSES_LOCKED})) ORDER BY run_id DESC",
             self.run, self.run
         );
         let rows = session.rows(READING, &question)?;
         Ok(rows.into_iter().flatten().flatten().collect())
-    }
-
-    fn select(
-        &self,
-        session: &mut SqlSession,
-        hint: &str,
-        condition: &str,
-    ) -> Result<Vec<StoredRun>> {
-        let question = format!(
-            "SELECT {RUN_COLUMNS} FROM {} {hint} {condition} ORDER BY run_id",
-            self.run
-        );
-        let rows = session.rows(READING, &question)?;
-        rows.into_iter().map(|row| self.parse(row)).collect()
-    }
-
-    fn parse(&self, row: Vec<Option<String>>) -> Result<StoredRun> {
-        let mut row = LedgerRow::new(&self.run, row);
-        Ok(StoredRun {
-            record: row.run_record(VERSION)?,
-            staging: row.json("staging")?,
-            loaded: row.json("loaded")?,
-        })
-    }
-
-    /// Passes each unit of a run to `see`, in the order of their keys.
-    pub fn units(
-        &self,
-        session: &mut SqlSession,
-        run_id: RunId,
-        see: &mut dyn FnMut(UnitRecord),
-    ) -> Result<()> {
-        let mut after = String::new();
-        loop {
-            let question = format!(
-                "SELECT TOP ({UNITS_AT_A_TIME}) unit_key, target, rows_loaded, detail FROM {} WHERE run_id = {run_id} AND \
-                 unit_key > {} ORDER BY unit_key",
-                self.unit,
-                sql::text(&after)
-            );
-            let rows = session.rows(READING, &question)?;
-            let is_last = rows.len() < UNITS_AT_A_TIME;
-            for row in rows {
-                let mut row = LedgerRow::new(&self.unit, row);
-                let unit = UnitRecord {
-                    key: UnitKey::new(row.text("unit_key")?),
-                    target: row.text("target")?,
-                    rows_loaded: row.number("rows_loaded")?,
-                    detail: row.text("detail")?,
-                };
-                unit.key.as_str().clone_into(&mut after);
-                see(unit);
-            }
-            if is_last {
-                return Ok(());
-            }
-        }
-    }
-
-    /// The next number of a run.
-    pub fn next_id(&self, session: &mut SqlSession) -> Result<RunId> {
-        let next = session.number(
-            READING,
-            &format!("SELECT MAX(run_id) FROM {} WITH (NOLOCK)", self.run),
-        )?;
-        Ok(next.map_or(RunId::FIRST, |last| RunId::new(last).next()))
-    }
-
-    /// Enters a new run with this number.
-    pub fn enter(
-        &self,
-        session: &mut SqlSession,
-        run: &NewRun,
-        run_id: RunId,
-        targets: Vec<String>,
-        staging: &[(String, String)],
-    ) -> Result<RunRecord> {
-        let record = RunRecord {
-            run_id,
-            name: run.name.clone(),
-            run_key: run.run_key.clone(),
-            package: run.package.clone(),
-            package_hash: run.package_hash.clone(),
-            holder: run.holder.clone(),
-            epoch: 1,
-            state: RunState::Loading,
-            started_at_microseconds: run.started_at_microseconds,
-            switched_at_microseconds: None,
-            targets,
-        };
-        let values = format!(
-            "{run_id}, {VERSION}, {}, {}, {}, {}, {}, 1, N'loading', {}, NULL, {}, {}, N'[]'",
-            sql::text(record.name.as_str()),
-            sql::text(record.run_key.as_str()),
-            sql::text(&record.package),
-            sql::text(&record.package_hash),
-            sql::text(&record.holder),
-            record.started_at_microseconds,
-            sql::text(&json(&record.targets)),
-            sql::text(&json(&staging)),
-        );
-        let statement = self.enter_statement(&values);
-        session.run("cannot enter the run into the ledger", &statement)?;
-        Ok(record)
-    }
-
-    /// The statement that enters a run, with its values.
-    pub fn enter_statement(&self, values: &str) -> String {
-        format!("INSERT INTO {} ({RUN_COLUMNS}) VALUES ({values})", self.run)
-    }
-
-    /// Takes over a stopped run: raises its epoch, so that its former holder cannot write any more.
-    pub fn take_over(
-        &self,
-        session: &mut SqlSession,
-        stored: &StoredRun,
-        run: &NewRun,
-        targets: Vec<String>,
-        staging: &[(String, String)],
-    ) -> Result<RunRecord> {
-        let mut record = stored.record.clone();
-        record.epoch += 1;
-        record.holder = run.holder.clone();
-        record.package_hash = run.package_hash.clone();
-        record.targets = targets;
-        let values = format!(
-            "epoch = {}, holder = {}, package_hash = {}, targets = {}, staging = {}",
-            record.epoch,
-            sql::text(&record.holder),
-            sql::text(&record.package_hash),
-            sql::text(&json(&record.targets)),
-            sql::text(&json(&staging)),
-        );
-        let statement = self.take_over_statement(record.run_id, &values);
-        session.run("cannot take the run over in the ledger", &statement)?;
-        Ok(record)
-    }
-
-    /// The statement that takes a run over, with the new values.
-    pub fn take_over_statement(&self, run_id: impl Display, values: &str) -> String {
-        format!("UPDATE {} SET {values} WHERE run_id = {run_id}", self.run)
-    }
-
-    /// Keeps the lineage of a run in place of an earlier attempt's, in the transaction that enters the run. Ledgers of older
-    /// versions lack its table.
-    pub fn enter_lineage(
-        &self,
-        session: &mut SqlSession,
-        run_id: RunId,
-        lineage: &str,
-    ) -> Result<()> {
-        let create = self.create_lineage_statement(session)?;
-        let keep = self.lineage_statements(run_id, &sql::text(lineage));
-        for statement in create.into_iter().chain(keep) {
-            session.run(
-                "cannot enter the lineage of the run into the ledger",
-                &statement,
-            )?;
-        }
-        Ok(())
     }
 
     /// The statement that creates the table of lineage, if it does not exist.
@@ -347,182 +177,22 @@ impl Ledger {
         self.create_table_statement(session, LINEAGE, &columns)
     }
 
-    /// The statements that keep the lineage of a run. `lineage` is a literal.
-    pub fn lineage_statements(&self, run_id: impl Display, lineage: &str) -> [String; 2] {
-        let table = &self.lineage;
-        [
-            format!("DELETE FROM {table} WHERE run_id = {run_id}"),
-            format!("INSERT INTO {table} (run_id, lineage) VALUES ({run_id}, {lineage})"),
-        ]
+    /// Keeps the lineage of a run in place of an earlier attempt's, in the transaction that enters the run.
+    pub fn enter_lineage(
+        &self,
+        session: &mut SqlSession,
+        run_id: RunId,
+        lineage: &str,
+    ) -> Result<()> {
+        let create = self.create_lineage_statement(session)?;
+        self.tables.enter_lineage(session, run_id, lineage, create)
     }
 
     /// The lineage of a run, if it was kept.
     pub fn lineage(&self, session: &mut SqlSession, run_id: RunId) -> Result<Option<String>> {
-        if !self.has_table(session, LINEAGE)? {
-            return Ok(None);
-        }
-        let question = format!(
-            "SELECT lineage FROM {} WHERE run_id = {run_id}",
-            self.lineage
-        );
-        let rows = session.rows(READING, &question)?;
-        Ok(rows.into_iter().flatten().next().flatten())
-    }
-
-    /// Holds the run's row until the transaction ends, and fails if another process has taken over or ended the run.
-    /// Streams share the row; a process that takes the run over waits for their transactions.
-    pub fn fence(&self, session: &mut SqlSession, record: &RunRecord) -> Result<()> {
-        let rows = session.rows(READING, &self.fence_statement(record.run_id))?;
-        let row: Vec<String> = rows
-            .into_iter()
-            .flatten()
-            .map(Option::unwrap_or_default)
-            .collect();
-        match row.as_slice() {
-            [epoch, state, _] if *epoch == record.epoch.to_string() && state == "loading" => Ok(()),
-            [_, state, holder] => Err(Error::Held {
-                what: format!(
-                    "run {} is no longer held by this process: it is {state}, and {holder} holds it",
-                    record.name
-                ),
-                hint: "let the other process load, and end this one".to_owned(),
-            }),
-            _ => Err(Error::Ledger {
-                what: format!(
-                    "run {} is no longer in the ledger {}",
-                    record.name, self.run
-                ),
-                hint: "somebody removed it: run the same command again".to_owned(),
-            }),
+        match self.has_table(session, LINEAGE)? {
+            true => self.tables.lineage(session, run_id),
+            false => Ok(None),
         }
     }
-
-    /// The query that holds the row of a run.
-    pub fn fence_statement(&self, run_id: impl Display) -> String {
-        format!(
-            "SELECT epoch, state, holder FROM {} WITH (REPEATABLEREAD) WHERE run_id = {run_id}",
-            self.run
-        )
-    }
-
-    /// The statement that enters a unit.
-    pub fn unit_statement(&self, run_id: RunId, unit: &UnitRecord) -> String {
-        self.enter_unit_statement(&format!(
-            "{run_id}, {}, {}, {}, {}",
-            sql::text(unit.key.as_str()),
-            sql::text(&unit.target),
-            unit.rows_loaded,
-            sql::text(&unit.detail),
-        ))
-    }
-
-    /// The statement that enters a unit, with its values.
-    pub fn enter_unit_statement(&self, values: &str) -> String {
-        format!(
-            "INSERT INTO {} (run_id, unit_key, target, rows_loaded, detail) VALUES ({values})",
-            self.unit
-        )
-    }
-
-    /// Deletes the units of a target.
-    pub fn forget_target(
-        &self,
-        session: &mut SqlSession,
-        run_id: RunId,
-        target: &str,
-    ) -> Result<()> {
-        let statement = self.forget_statement(run_id, target);
-        session.run("cannot remove units from the ledger", &statement)?;
-        Ok(())
-    }
-
-    /// The statement that deletes the units of a target.
-    pub fn forget_statement(&self, run_id: impl Display, target: &str) -> String {
-        format!(
-            "DELETE FROM {} WHERE run_id = {run_id} AND target = {}",
-            self.unit,
-            sql::text(target)
-        )
-    }
-
-    /// Marks a run as switched. Its staging tables are gone.
-    pub fn mark_switched(
-        &self,
-        session: &mut SqlSession,
-        run_id: RunId,
-        at_microseconds: i64,
-        loaded: &[u64],
-    ) -> Result<()> {
-        let loaded = sql::text(&json(&loaded));
-        let statement = self.switched_statement(run_id, at_microseconds, &loaded);
-        session.run("cannot mark the run as switched", &statement)?;
-        Ok(())
-    }
-
-    /// The statement that marks a run as switched. `loaded` is a literal.
-    pub fn switched_statement(
-        &self,
-        run_id: impl Display,
-        at_microseconds: impl Display,
-        loaded: &str,
-    ) -> String {
-        format!(
-            "UPDATE {} SET state = N'switched', switched_at = {at_microseconds}, loaded = {loaded}, staging = N'[]' WHERE \
-             run_id = {run_id}",
-            self.run
-        )
-    }
-
-    /// Notes that a target has no rows of earlier runs any more. Returns these runs, each with the rows that it had there.
-    pub fn mark_gone(&self, session: &mut SqlSession, target: &str) -> Result<Vec<(RunId, u64)>> {
-        let mut gone = Vec::new();
-        for stored in self.select(session, PASSES_LOCKED, "WHERE state = N'switched'")? {
-            let run_id = stored.record.run_id;
-            let mut loaded = stored.loaded;
-            let before = gone.len();
-            for (place, name) in stored.record.targets.iter().enumerate() {
-                let own = loaded.get_mut(place).filter(|_| name == target);
-                let rows = own.and_then(Option::take);
-                gone.extend(rows.map(|rows| (run_id, rows)));
-            }
-            if gone.len() > before {
-                self.set_loaded(session, run_id, &loaded)?;
-            }
-        }
-        Ok(gone)
-    }
-
-    /// Records the rows that a run has in each of its targets.
-    pub fn set_loaded(
-        &self,
-        session: &mut SqlSession,
-        run_id: RunId,
-        loaded: &[Option<u64>],
-    ) -> Result<()> {
-        let statement = self.loaded_statement(run_id, &sql::text(&json(&loaded)));
-        session.run("cannot record the replaced rows in the ledger", &statement)?;
-        Ok(())
-    }
-
-    /// The statement that records the rows that a run has in each of its targets. `loaded` is a literal.
-    pub fn loaded_statement(&self, run_id: impl Display, loaded: &str) -> String {
-        format!(
-            "UPDATE {} SET loaded = {loaded} WHERE run_id = {run_id}",
-            self.run
-        )
-    }
-
-    /// Marks a run as discarded.
-    pub fn mark_discarded(&self, session: &mut SqlSession, run_id: RunId) -> Result<()> {
-        let statement = format!(
-            "DELETE FROM {} WHERE run_id = {run_id}; UPDATE {} SET state = N'discarded', staging = N'[]' WHERE run_id = {run_id}",
-            self.unit, self.run
-        );
-        session.run("cannot mark the run as given up", &statement)?;
-        Ok(())
-    }
-}
-
-pub fn json(value: &impl serde::Serialize) -> String {
-    serde_json::to_string(value).expect("names and numbers are written as JSON")
 }

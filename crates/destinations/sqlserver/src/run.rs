@@ -219,13 +219,13 @@ impl OpenRun for SqlRun {
         let mut session = self.control();
         let asked: HashSet<&str> = keys.iter().map(UnitKey::as_str).collect();
         let mut targets: HashSet<String> = HashSet::new();
-        ledger.units(&mut session, run_id, &mut |unit| {
+        ledger.units(&mut *session, run_id, &mut |unit| {
             if asked.contains(unit.key.as_str()) {
                 targets.insert(unit.target);
             }
         })?;
         let mut gone = Vec::new();
-        ledger.units(&mut session, run_id, &mut |unit| {
+        ledger.units(&mut *session, run_id, &mut |unit| {
             if targets.contains(&unit.target) {
                 gone.push(unit.key);
             }

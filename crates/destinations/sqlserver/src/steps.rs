@@ -6,16 +6,15 @@
 //! the facts of the plan, and the run with those of its moment. If the target refuses a row, the transactions of a careful load follow,
 //! which the plan does not print.
 
+use inrush_destination::sql_ledger::changes::drop_kept_statement;
 use inrush_destination::steps::RUN;
 use inrush_destination::{
     ReplacedRows, Result, RunSteps, StatementEnd, Step, StepsRequest, StepsTarget, WriteMode,
 };
-
 use inrush_rows::ids::RunKey;
 
 use crate::added_partitions::AddedPartitions;
 use crate::bulk_target;
-use crate::changes;
 use crate::columnstore;
 use crate::connection::{
     self, BEGIN, COMMIT, POLITE_LOCK_MILLISECONDS, Purpose, RUN_LOCK_MILLISECONDS, SqlSession,
@@ -354,7 +353,7 @@ impl PlannedSteps<'_> {
             ReplacedRows::Removed => return Ok(()),
             ReplacedRows::KeptUntilNext => {
                 const KEPT: &str = "an earlier run of the package kept rows";
-                let drop = changes::drop_kept_statement("<the kept rows>");
+                let drop = drop_kept_statement("<the kept rows>");
                 let forget = ledger.forget_kept_statement(run_key, target);
                 steps.push(Step::sketch(drop).only_if(KEPT));
                 steps.push(Step::statement(forget).only_if(KEPT));

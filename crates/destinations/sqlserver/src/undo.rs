@@ -84,7 +84,10 @@ fn carry_out(
             reached(PublishStep::Under);
         }
     }
-    ledger.mark_undone(session, record.run_id, &changes)?;
+    let undone_changes = changes
+        .iter()
+        .map(|(target, change)| (target.as_str(), &change.change));
+    ledger.mark_undone(session, record.run_id, undone_changes)?;
     Ok(undone)
 }
 
