@@ -104,6 +104,28 @@ def test_long_texts_of_steps_stay_within_the_figure_of_the_plan(
     assert found == [(len(ids), sum(ids), 10_003, last)]
 
 
+def test_texts_that_grow_inside_of_expressions_stay_within_the_figure_of_the_plan(
+    newest_database: Database, inrush: Inrush
+) -> None:
+    """Each tenth row would need 50 MB, and is a reject. The others need 100 kB, which no column has."""
+    rows = 2_000
+    inrush.write("rows.tbl", "".join(f"{number}|\n" for number in range(rows)))
+    made = (
+        "replace(long, 'a', CASE WHEN id % 10 = 0 THEN lpad('z', 5000, 'z') ELSE 'zzzzzzzzzz' END)"
+    )
+    steps = step(derive={"long": "lpad('', 10000, 'a')"}, load=False) + step(
+        derive={"size": f"length({made})"}
+    )
+    target = flow("loaded", "rows.tbl", columns=["id int not null"], rejects={"rows_max": rows})
+    path = inrush.write("texts.toml", package(newest_database.url, target + steps, streams=1))
+    promised = promised_kib(inrush("check", path).expect(0).said)
+    assert promised < 700_000, promised
+    peak = inrush.peak_kib("run", path, status=3, says=["200 rejected"])
+    assert peak <= promised + larger_code_kib(inrush), (peak, promised)
+    found = newest_database.rows("SELECT count(*), min(id % 10), min(size), max(size) FROM loaded")
+    assert found == [(rows * 9 // 10, 1, 100_000, 100_000)]
+
+
 def test_a_resumed_run_stays_within_the_figure_of_the_plan(
     newest_database: Database, inrush: Inrush
 ) -> None:

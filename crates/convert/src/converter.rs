@@ -273,6 +273,14 @@ impl Converter {
             .map(|column| (&*column.name, column.changes))
     }
 
+    /// The last records will be converted once more, so their changes do not count.
+    pub fn forget_last_changes(&mut self) {
+        for column in &mut self.columns {
+            column.changes.take_away(&column.changes_of_batch);
+            column.changes_of_batch = ColumnChanges::default();
+        }
+    }
+
     /// Rows whose key lies outside of `bounds` become rejects from now on.
     ///
     /// # Panics

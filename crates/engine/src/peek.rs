@@ -11,12 +11,14 @@ use inrush_rows::typed_rows::value_text;
 use inrush_scan::Records;
 use inrush_source::{ReadSettings, SourceSplit};
 use inrush_transform::distinct::RowPlace;
+use inrush_transform::error::RunError;
 use inrush_transform::outcome;
 use inrush_transform::stages::StagedRunner;
 use inrush_transform::types::sql_name;
 
 use crate::error::Error;
 use crate::pipeline::row_maker::{reject_of_step, steps_error};
+use crate::pipeline::rows_at_once::RowsAtOnce;
 use crate::pipeline::step_tally::StepTally;
 use crate::plan::Reading;
 
@@ -93,6 +95,7 @@ pub fn peek(
         chunk_bytes: CHUNK_BYTES,
     })?;
     let mut records = Records::default();
+    let mut rows_at_once = RowsAtOnce::new(reading.fan_out());
     for input in 0..source.input_count() {
         for split in source.splits(input, u64::MAX)? {
             let whole = SourceSplit {
@@ -104,52 +107,63 @@ pub fn peek(
                 if stop.asked().is_some() {
                     return Err(Error::Interrupted);
                 }
-                let mut rejects = Vec::new();
-                let all = 0..records.len();
-                let batch = converter.convert(&chunk, &records, all, &mut rejects);
-                peeked.rows_read += records.len() as u64;
-                let (batch, origins, fan_out) = match &mut runner {
-                    None => (batch, None, 1),
-                    Some(runner) => {
-                        let place = |row: usize| RowPlace {
-                            input: input as u32,
-                            offset: converter.row_offset(&chunk, &records, row),
-                            part: 0,
+                let mut at = 0;
+                while at < records.len() {
+                    let end = records.len().min(at + rows_at_once.get());
+                    let mut rejects = Vec::new();
+                    let batch = converter.convert(&chunk, &records, at..end, &mut rejects);
+                    let (batch, origins, fan_out) =
+                        match &mut runner {
+                            None => (batch, None, 1),
+                            Some(runner) => {
+                                let place = |row: usize| RowPlace {
+                                    input: input as u32,
+                                    offset: converter.row_offset(&chunk, &records, row),
+                                    part: 0,
+                                };
+                                let stepped = match runner.run(&batch, &place) {
+                                    Err(RunError::TooManyRows { .. }) => {
+                                        rows_at_once.lower(end - at);
+                                        continue;
+                                    }
+                                    stepped => stepped
+                                        .map_err(|error| steps_error(&reading.name, error))?,
+                                };
+                                rows_at_once.note(batch.num_rows(), stepped.added_bytes);
+                                peeked.tally.add_batch(&stepped);
+                                let faults = stepped.faults.into_iter();
+                                rejects.extend(faults.map(|fault| {
+                                    reject_of_step(&converter, &chunk, &records, fault)
+                                }));
+                                (stepped.batch, stepped.origins, stepped.fan_out)
+                            }
                         };
-                        let stepped = runner.run(&batch, &place);
-                        let stepped = stepped.map_err(|error| steps_error(&reading.name, error))?;
-                        peeked.tally.add_batch(&stepped);
-                        let faults = stepped.faults.into_iter();
-                        rejects.extend(
-                            faults.map(|fault| reject_of_step(&converter, &chunk, &records, fault)),
-                        );
-                        (stepped.batch, stepped.origins, stepped.fan_out)
+                    peeked.rows_read += (end - at) as u64;
+                    at = end;
+                    let left = row_count - peeked.rows.len();
+                    let left = left.min(batch.num_rows());
+                    let places = (0..left).map(|row| {
+                        let (row, _) = outcome::origin(origins.as_deref(), fan_out, row);
+                        converter.row_location(&chunk, &records, row)
+                    });
+                    let texts = texts(&batch, left);
+                    peeked.rows.extend(places.zip(texts));
+                    // Only rows up to the last one that is shown count.
+                    if let Some((last, _)) = peeked
+                        .rows
+                        .last()
+                        .filter(|_| peeked.rows.len() == row_count)
+                    {
+                        rejects.retain(|reject| reject.location.byte_offset < last.byte_offset);
                     }
-                };
-                let left = row_count - peeked.rows.len();
-                let left = left.min(batch.num_rows());
-                let places = (0..left).map(|row| {
-                    let (row, _) = outcome::origin(origins.as_deref(), fan_out, row);
-                    converter.row_location(&chunk, &records, row)
-                });
-                let texts = texts(&batch, left);
-                peeked.rows.extend(places.zip(texts));
-                // Only rows up to the last one that is shown count.
-                if let Some((last, _)) = peeked
-                    .rows
-                    .last()
-                    .filter(|_| peeked.rows.len() == row_count)
-                {
-                    rejects.retain(|reject| reject.location.byte_offset < last.byte_offset);
+                    rejects.sort_by_key(|reject| reject.location.byte_offset);
+                    peeked.rejects.extend(rejects);
+                    let more = peeked.rejects.len().saturating_sub(REJECTS_SHOWN);
+                    peeked.rejects.drain(..more);
+                    if peeked.rows.len() == row_count {
+                        return Ok(peeked);
+                    }
                 }
-                rejects.sort_by_key(|reject| reject.location.byte_offset);
-                peeked.rejects.extend(rejects);
-                let more = peeked.rejects.len().saturating_sub(REJECTS_SHOWN);
-                peeked.rejects.drain(..more);
-                if peeked.rows.len() == row_count {
-                    return Ok(peeked);
-                }
-                drop(batch);
                 reader.recycle(chunk);
             }
         }

@@ -240,6 +240,14 @@ impl ColumnChanges {
         self.defaulted += other.defaulted;
         self.nulled += other.nulled;
     }
+
+    /// Takes away some that were added.
+    pub fn take_away(&mut self, added: &ColumnChanges) {
+        self.truncated -= added.truncated;
+        self.rounded -= added.rounded;
+        self.defaulted -= added.defaulted;
+        self.nulled -= added.nulled;
+    }
 }
 
 /// True if a character can stand between digits without being taken for a part of the number.

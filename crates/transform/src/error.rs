@@ -353,6 +353,13 @@ pub enum RunError {
         /// The rows of the result.
         returned: usize,
     },
+    /// The texts of these rows need more memory than there is for the rows that pass together. No row of the batch is used:
+    /// fewer rows must pass together.
+    #[error("the texts that steps make for {rows} rows need too much memory")]
+    TooManyRows {
+        /// The rows of the batch, at least two.
+        rows: usize,
+    },
     /// The destination gives no numbers to members that a lookup adds to its reference.
     #[error("members cannot be added to the reference of a lookup: {message}")]
     Members {
@@ -399,7 +406,10 @@ impl RunError {
                 "correct what the message names, and run the same command again: loaded units are kept"
                     .to_owned()
             }
-            RunError::Interrupted | RunError::Engine { .. } | RunError::RowCount { .. } => {
+            RunError::Interrupted
+            | RunError::Engine { .. }
+            | RunError::RowCount { .. }
+            | RunError::TooManyRows { .. } => {
                 "run the same command again; if it fails again, remove the steps one by one to find the one that \
                  fails, and report it"
                     .to_owned()

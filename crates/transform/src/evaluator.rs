@@ -13,9 +13,10 @@ use inrush_adbcclient::duckdb::functions::{self, Functions};
 
 use crate::answers::Answers;
 use crate::lookup::Reference;
+use crate::room;
 
-/// The most bytes of DuckDB's buffers for all streams together. Texts that functions make are not covered by it, so the
-/// [list](crate::functions) has no function that makes a text of any length.
+/// The most bytes of DuckDB's buffers for all streams together. Texts that functions make are not covered by it: they have a
+/// [room](crate::room) of their own.
 pub const BUFFER_BYTES_MAX: u64 = 256 << 20;
 
 /// Bytes of DuckDB's library in memory, with what it keeps for each database. Measured.
@@ -112,6 +113,7 @@ impl Evaluator {
         for (name, value) in SETTINGS {
             link.query(&format!("SET GLOBAL {name} = {value}"))?;
         }
+        room::add_checks(&link)?;
         link.query("SET GLOBAL lock_configuration = true")?;
         Ok(evaluator)
     }

@@ -26,6 +26,7 @@ pub mod lookup;
 pub mod outcome;
 pub mod plan;
 mod reasons;
+pub mod room;
 pub mod runner;
 pub mod spec;
 pub mod stages;

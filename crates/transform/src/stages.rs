@@ -502,7 +502,7 @@ impl StagedRunner {
     }
 
     /// Passes a batch through all steps. Its columns are those of the plan, in their order. `place` returns the place of a
-    /// row of the batch in its source.
+    /// row of the batch in its source. The error [`RunError::TooManyRows`] asks for the same rows in smaller batches.
     pub fn run(
         &mut self,
         batch: &RecordBatch,
@@ -523,7 +523,9 @@ impl StagedRunner {
             let (origins, fan_out) = (whole.origins.take(), whole.fan_out);
             let origin = |row: usize| outcome::origin(origins.as_deref(), fan_out, row);
             let stepped = match stage {
-                StageRunner::Expressions(runner) => runner.run(&whole.batch)?,
+                StageRunner::Expressions(runner) => {
+                    runner.run(&whole.batch, batch.num_rows() > 1)?
+                }
                 StageRunner::Lookup(lookup) => looked_up(lookup, &whole.batch)?,
                 StageRunner::Distinct(runner) => runner.run(&whole.batch, &|row| {
                     let (row, part) = origin(row);

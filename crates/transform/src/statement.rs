@@ -15,7 +15,8 @@
 
 use inrush_rows::sql_text::identifier;
 
-use crate::plan::{Planned, RESERVED, StepAction};
+use crate::plan::{DerivedColumn, Planned, RESERVED, StepAction};
+use crate::room;
 use crate::spec::Otherwise;
 
 /// All values by one expression each; fails as a whole if an expression fails for a row.
@@ -30,18 +31,26 @@ pub fn careful(planned: &Planned, from: &str) -> String {
 
 /// The value of one expression alone, for a row that has passed the steps before it. Fails with its reason.
 pub fn only(planned: &Planned, from: &str, expression: usize) -> String {
-    let (sql, rows) = alone(planned, from, expression);
+    let (sql, column, rows) = alone(planned, from, expression);
+    let sql = match column {
+        Some(column) => room::counted(sql, &column.column_type),
+        None => sql.to_owned(),
+    };
     format!("SELECT {sql} FROM ({rows})")
 }
 
 /// NULL, in the type of an expression.
 pub fn null_of(planned: &Planned, from: &str, expression: usize) -> String {
-    let (sql, rows) = alone(planned, from, expression);
+    let (sql, _, rows) = alone(planned, from, expression);
     format!("SELECT CASE WHEN false THEN {sql} END FROM ({rows})")
 }
 
-/// An expression, and the statement of the rows with the columns that it may name.
-fn alone<'a>(planned: &'a Planned, from: &str, expression: usize) -> (&'a str, String) {
+/// An expression, the column that it derives, and the statement of the rows with the columns that it may name.
+fn alone<'a>(
+    planned: &'a Planned,
+    from: &str,
+    expression: usize,
+) -> (&'a str, Option<&'a DerivedColumn>, String) {
     let mut builder = Builder::new(from);
     let mut first = 0;
     for step in &planned.steps {
@@ -50,23 +59,49 @@ fn alone<'a>(planned: &'a Planned, from: &str, expression: usize) -> (&'a str, S
             StepAction::Where { .. } | StepAction::Check { .. } | StepAction::Output(_) => 1,
         };
         if expression < first + count {
-            let sql = match &step.action {
-                StepAction::Derive(columns) => &columns[expression - first].sql,
-                StepAction::Where { sql, .. } | StepAction::Check { sql, .. } => sql,
-                StepAction::Output(output) => &output.sql,
+            let (sql, column) = match &step.action {
+                StepAction::Derive(columns) => {
+                    let column = &columns[expression - first];
+                    (&column.sql, Some(column))
+                }
+                StepAction::Where { sql, .. } | StepAction::Check { sql, .. } => (sql, None),
+                StepAction::Output(output) => (&output.sql, None),
             };
-            return (sql, builder.sql);
+            return (sql, column, builder.sql);
         }
         // Conditions of these steps hold, so only their columns are needed.
         if let StepAction::Derive(columns) = &step.action {
-            let made = columns
-                .iter()
-                .map(|one| format!("{} AS {}", one.sql, identifier(&one.name)));
+            let made = columns.iter().map(|one| {
+                format!(
+                    "{} AS {}",
+                    room::counted(&one.sql, &one.column_type),
+                    identifier(&one.name)
+                )
+            });
             builder.add(made.collect());
         }
         first += count;
     }
     unreachable!("the expression is one of the plan")
+}
+
+/// An expression of a step.
+struct Part<'a> {
+    /// The name of its value.
+    name: String,
+    sql: &'a str,
+    /// The column that it derives.
+    column: Option<&'a DerivedColumn>,
+}
+
+impl Part<'_> {
+    /// Its value as a part of a statement, with the bytes of its texts counted.
+    fn counted(&self, value: &str) -> String {
+        match self.column {
+            Some(column) => room::counted(value, &column.column_type),
+            None => value.to_owned(),
+        }
+    }
 }
 
 struct Builder {
@@ -92,20 +127,27 @@ impl Builder {
 
     fn all(mut self, planned: &Planned, is_careful: bool) -> String {
         for step in &planned.steps {
-            let named: Vec<(String, String)> = match &step.action {
+            let of_condition = |sql| {
+                vec![Part {
+                    name: format!("{RESERVED}value_{}", self.next),
+                    sql,
+                    column: None,
+                }]
+            };
+            let parts: Vec<Part<'_>> = match &step.action {
                 StepAction::Derive(columns) => columns
                     .iter()
-                    .map(|one| (identifier(&one.name), one.sql.clone()))
+                    .map(|one| Part {
+                        name: identifier(&one.name),
+                        sql: &one.sql,
+                        column: Some(one),
+                    })
                     .collect(),
-                StepAction::Where { sql, .. } | StepAction::Check { sql, .. } => {
-                    vec![(format!("{RESERVED}value_{}", self.next), sql.clone())]
-                }
+                StepAction::Where { sql, .. } | StepAction::Check { sql, .. } => of_condition(sql),
                 // No step follows, so no condition for rows that are left is needed.
-                StepAction::Output(output) => {
-                    vec![(format!("{RESERVED}value_{}", self.next), output.sql.clone())]
-                }
+                StepAction::Output(output) => of_condition(&output.sql),
             };
-            let values = self.values(&named, is_careful);
+            let values = self.values(&parts, is_careful);
             match (&step.action, values.first()) {
                 (StepAction::Where { .. }, Some(value)) => {
                     self.alive.push(format!("{value} IS TRUE"));
@@ -126,49 +168,51 @@ impl Builder {
     }
 
     /// Adds the expressions of a step, and returns the names of their values.
-    fn values(&mut self, named: &[(String, String)], is_careful: bool) -> Vec<String> {
+    fn values(&mut self, parts: &[Part<'_>], is_careful: bool) -> Vec<String> {
         let alive = self.alive.join(" AND ");
         let gated = |sql: &str| match alive.is_empty() {
             true => sql.to_owned(),
             false => format!("CASE WHEN {alive} THEN {sql} END"),
         };
         let first = self.next;
-        self.next += named.len();
+        self.next += parts.len();
         if !is_careful {
-            let made = named
+            let made = parts
                 .iter()
-                .map(|(name, sql)| format!("{} AS {name}", gated(sql)));
+                .map(|part| format!("{} AS {}", part.counted(&gated(part.sql)), part.name));
             self.add(made.collect());
         } else {
             let tried = |at: usize| format!("{RESERVED}tried_{}", first + at);
             let failed = |at: usize| format!("{RESERVED}failed_{}", first + at);
-            let made = named.iter().enumerate().map(|(at, (_, sql))| {
-                let sql = gated(&format!("TRY(list_value({sql}))"));
+            let made = parts.iter().enumerate().map(|(at, part)| {
+                let sql = gated(&format!("TRY(list_value({}))", part.sql));
                 format!("{sql} AS {}", tried(at))
             });
             self.add(made.collect());
-            let mut taken = Vec::with_capacity(2 * named.len());
-            for (at, (name, _)) in named.iter().enumerate() {
+            let mut taken = Vec::with_capacity(2 * parts.len());
+            for (at, part) in parts.iter().enumerate() {
                 let own = tried(at);
                 let is_failed = match alive.is_empty() {
                     true => format!("{own} IS NULL"),
                     false => format!("({alive}) AND {own} IS NULL"),
                 };
-                taken.push(format!("list_extract({own}, 1) AS {name}"));
+                // TRY allows no function that is called for each row.
+                let value = part.counted(&format!("list_extract({own}, 1)"));
+                taken.push(format!("{value} AS {}", part.name));
                 taken.push(format!("{is_failed} AS {}", failed(at)));
             }
             self.add(taken);
             self.alive
-                .extend((0..named.len()).map(|at| format!("NOT {}", failed(at))));
+                .extend((0..parts.len()).map(|at| format!("NOT {}", failed(at))));
         }
-        for (at, (name, _)) in named.iter().enumerate() {
-            self.results.push(name.clone());
+        for (at, part) in parts.iter().enumerate() {
+            self.results.push(part.name.clone());
             if is_careful {
                 self.results
                     .push(format!("{RESERVED}failed_{}", first + at));
             }
         }
-        named.iter().map(|(name, _)| name.clone()).collect()
+        parts.iter().map(|part| part.name.clone()).collect()
     }
 
     fn add(&mut self, values: Vec<String>) {

@@ -268,7 +268,7 @@ fn any_cut_of_the_rows_gives_the_same_result() {
     let planned = Arc::new(plan(evaluator, &steps).expect("a plan"));
     let whole = StepRunner::new(evaluator, &planned)
         .expect("a runner")
-        .run(&rows(0, ROWS))
+        .run(&rows(0, ROWS), true)
         .expect("a result");
     std::thread::scope(|scope| {
         for size in [1, 7, 1_024, 2_048, 2_049, ROWS] {
@@ -282,7 +282,7 @@ fn any_cut_of_the_rows_gives_the_same_result() {
                 let end = ROWS.min(300 * size);
                 for first in (0..end).step_by(size) {
                     let part = runner
-                        .run(&all.slice(first, size.min(end - first)))
+                        .run(&all.slice(first, size.min(end - first)), true)
                         .expect("a result");
                     found.extend(ids(&part.batch));
                     faults.extend(part.faults.into_iter().map(|mut fault| {
@@ -526,7 +526,7 @@ fn a_batch_that_is_interrupted_says_so() {
                 std::thread::yield_now();
             }
         });
-        let found = runner.run(&rows(0, 20_000));
+        let found = runner.run(&rows(0, 20_000), false);
         is_done.store(true, Ordering::Relaxed);
         found
     });
@@ -535,4 +535,74 @@ fn a_batch_that_is_interrupted_says_so() {
         found.expect_err("it was interrupted"),
         RunError::Interrupted
     );
+}
+
+/// The second step makes 50 MB of the text of one row.
+#[test]
+fn texts_that_need_too_much_memory_are_not_made() {
+    let Some(evaluator) = evaluator() else { return };
+    let long =
+        "length(CASE WHEN id = 1 THEN replace(long, 'a', lpad('z', 5000, 'z')) ELSE long END)";
+    let steps = [
+        derive(&[("long", "lpad('', 10000, 'a')")]),
+        derive(&[("size", long)]),
+    ];
+    let planned = Arc::new(plan(evaluator, &steps).expect("steps that can be planned"));
+    let runner = StepRunner::new(evaluator, &planned).expect("a runner");
+    let asked = runner.run(&rows(0, 3), true).map(|_| "rows");
+    assert_eq!(asked, Err(RunError::TooManyRows { rows: 3 }));
+    for batch in [rows(0, 3), rows(1, 1)] {
+        let stepped = runner.run(&batch, false).expect("a result");
+        let left: Vec<i32> = ids(&batch).into_iter().filter(|id| *id != 1).collect();
+        assert_eq!(ids(&stepped.batch), left);
+        let [fault] = stepped.faults.as_slice() else {
+            panic!("one fault: {:?}", stepped.faults);
+        };
+        assert_eq!(batch.num_rows() == 1, fault.row == 0);
+        assert_eq!((fault.step, fault.column.as_deref()), (1, Some("size")));
+        let reason = "the expression of step 2 failed: the texts that it makes for this row need more than 16.8 MB of memory";
+        assert!(fault.reason.starts_with(reason), "{}", fault.reason);
+    }
+}
+
+/// A constant text takes memory for each row, and a text inside of an expression while it is evaluated.
+#[test]
+fn the_bytes_of_texts_that_are_not_results_count() {
+    let Some(evaluator) = evaluator() else { return };
+    let batch = rows(0, 100);
+    for (expression, bytes) in [
+        ("lpad('a', 10000, 'x')", 1_000_000),
+        (
+            "length(replace('aaaaaaaaaa' || id, 'a', '0123456789'))",
+            10_000,
+        ),
+        (
+            "length(regexp_replace('aaaaaaaaaa' || id, 'a', '0123456789'))",
+            10_000,
+        ),
+        (
+            "length(regexp_replace('aaaaaaaaaa' || id, 'a', '0123456789', 'g'))",
+            10_000,
+        ),
+        ("length(rpad(CAST(id AS VARCHAR), 100, 'x'))", 10_000),
+        ("encode(lpad(CAST(id AS VARCHAR), 100, 'x'))", 10_000),
+    ] {
+        let stepped = run(evaluator, &[derive(&[("made", expression)])], &batch);
+        assert_eq!(stepped.batch.num_rows(), 100);
+        assert!(
+            stepped.added_bytes >= bytes,
+            "{expression}: {}",
+            stepped.added_bytes
+        );
+    }
+    let specs = [derive(&[(
+        "made",
+        "damerau_levenshtein(lpad('a', 5000, 'x'), 'b')",
+    )])];
+    assert_eq!(run(evaluator, &specs, &batch).batch.num_rows(), 100);
+    let specs = [derive(&[(
+        "made",
+        "damerau_levenshtein(lpad('a', 5000, word), lpad('b', 5000, word))",
+    )])];
+    assert_eq!(run(evaluator, &specs, &rows(0, 1)).faults.len(), 1);
 }

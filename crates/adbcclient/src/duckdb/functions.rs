@@ -38,6 +38,12 @@ pub(super) const ERROR_OUT_OF_MEMORY: i32 = 33;
 /// `DUCKDB_TYPE_BIGINT`.
 pub(super) const BIGINT: i32 = 5;
 
+/// `DUCKDB_TYPE_VARCHAR`.
+pub(super) const VARCHAR: i32 = 17;
+
+/// `DUCKDB_TYPE_BLOB`.
+pub(super) const BLOB: i32 = 18;
+
 /// `duckdb_result`.
 #[repr(C)]
 #[derive(Clone, Copy)]
@@ -113,10 +119,13 @@ functions! {
     destroy_error_data(*mut Opaque);
 
     data_chunk_set_size(Opaque, u64);
+    data_chunk_get_size(Opaque) -> u64;
     data_chunk_get_vector(Opaque, u64) -> Opaque;
     destroy_data_chunk(*mut Opaque);
     vector_size() -> u64;
     vector_get_column_type(Opaque) -> Opaque;
+    vector_get_data(Opaque) -> *mut c_void;
+    vector_get_validity(Opaque) -> *mut u64;
     vector_reference_vector(Opaque, Opaque);
 
     result_get_arrow_options(*mut QueryResult) -> Opaque;
@@ -144,6 +153,19 @@ functions! {
     init_set_max_threads(Opaque, u64);
     function_get_bind_data(Opaque) -> *mut c_void;
     function_set_error(Opaque, *const c_char);
+
+    create_scalar_function() -> Opaque;
+    destroy_scalar_function(*mut Opaque);
+    scalar_function_set_name(Opaque, *const c_char);
+    scalar_function_add_parameter(Opaque, Opaque);
+    scalar_function_set_return_type(Opaque, Opaque);
+    scalar_function_set_special_handling(Opaque);
+    scalar_function_set_volatile(Opaque);
+    scalar_function_set_extra_info(Opaque, *mut c_void, unsafe extern "C" fn(*mut c_void));
+    scalar_function_set_function(Opaque, unsafe extern "C" fn(Opaque, Opaque, Opaque));
+    register_scalar_function(Opaque, Opaque) -> State;
+    scalar_function_get_extra_info(Opaque) -> *mut c_void;
+    scalar_function_set_error(Opaque, *const c_char);
 }
 
 static LOADED: OnceLock<(PathBuf, Functions)> = OnceLock::new();

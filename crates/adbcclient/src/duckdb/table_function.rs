@@ -331,11 +331,11 @@ unsafe extern "C" fn fill(info: Opaque, out: Opaque) {
 }
 
 /// Runs a callback; an error or a panic becomes a message for DuckDB.
-fn guarded(work: impl FnOnce() -> AdbcResult<()>) -> Result<(), CString> {
+pub(super) fn guarded(work: impl FnOnce() -> AdbcResult<()>) -> Result<(), CString> {
     let message = match catch_unwind(AssertUnwindSafe(work)) {
         Ok(Ok(())) => return Ok(()),
         Ok(Err(error)) => error.message,
-        Err(_) => "the thread that sends rows panicked".to_owned(),
+        Err(_) => "a callback of Inrush panicked".to_owned(),
     };
-    Err(CString::new(message).unwrap_or_else(|_| c"the thread that sends rows panicked".to_owned()))
+    Err(CString::new(message).unwrap_or_else(|_| c"a callback of Inrush panicked".to_owned()))
 }

@@ -169,7 +169,7 @@ impl RowLoop<'_> {
                 account.rows_added += made.rows_added;
                 self.write_all(&made, writer, &mut rejects, &mut account)
                     .await?;
-                at = end;
+                at = made.end;
             }
             let stored_bytes = source.meter().stored_bytes;
             self.progress(records.len() as u64, stored_bytes - stored_before);

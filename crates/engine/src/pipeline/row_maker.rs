@@ -27,7 +27,7 @@ use inrush_rows::typed_rows::{TypedColumn, TypedRows, odd_times_as_text, value_t
 use inrush_scan::Records;
 use inrush_transform::distinct::RowPlace;
 use inrush_transform::error::RunError;
-use inrush_transform::outcome::{self, FaultKind, RowFault};
+use inrush_transform::outcome::{self, FaultKind, RowFault, Stepped};
 use inrush_transform::stages::StagedRunner;
 use inrush_transform::unpivot::Groups;
 use inrush_verdict::Phase;
@@ -75,6 +75,8 @@ struct AfterFirst {
 pub struct MadeRows<'a> {
     /// The rows.
     pub batch: RecordBatch,
+    /// The end of the records of which they were made.
+    pub end: usize,
     /// Rows that the steps have filtered.
     pub rows_filtered: u64,
     /// Rows that the steps have made in addition to the records.
@@ -139,8 +141,9 @@ impl RowMaker {
         record_count.min(at + rows.map_or(batch_rows, |after| after.rows_at_once.get()))
     }
 
-    /// Makes rows of the records `range`. Those that do not become rows are counted, or appended to `rejects` in the order of
-    /// their records. The gauge gets the time of converting and of the steps.
+    /// Makes rows of the records `range`, or of the first of them if the texts that steps make are long
+    /// ([`MadeRows::end`]). Those that do not become rows are counted, or appended to `rejects` in the order of their
+    /// records. The gauge gets the time of converting and of the steps.
     pub fn make<'m>(
         &'m mut self,
         chunk: &'m Chunk,
@@ -151,7 +154,30 @@ impl RowMaker {
     ) -> Result<MadeRows<'m>, Error> {
         let _converting = gauge.enter(Phase::Convert);
         let known = rejects.len();
-        let batch = self.first.convert(chunk, records, range, rejects);
+        let mut range = range;
+        let (batch, stepped) = loop {
+            let batch = self.first.convert(chunk, records, range.clone(), rejects);
+            let Some(after) = &mut self.after else {
+                break (batch, None);
+            };
+            let place = |row: usize| RowPlace {
+                input: after.input,
+                offset: self.first.row_offset(chunk, records, row),
+                part: 0,
+            };
+            let stepping = gauge.enter(Phase::Transform);
+            let stepped = after.runner.run(&batch, &place);
+            drop(stepping);
+            match stepped {
+                Err(RunError::TooManyRows { .. }) => {
+                    range.end = range.start + after.rows_at_once.lower(range.len());
+                    self.first.forget_last_changes();
+                    rejects.truncate(known);
+                }
+                Ok(stepped) => break (batch, Some(stepped)),
+                Err(error) => return Err(steps_error(&self.flow, error)),
+            }
+        };
         let mut rows_filtered = 0;
         let output = self.after.as_ref().and_then(|after| after.output);
         if output.is_some_and(|output| !output.reports) {
@@ -166,6 +192,7 @@ impl RowMaker {
         }
         let mut made = MadeRows {
             batch,
+            end: range.end,
             rows_filtered,
             rows_added: 0,
             first: &self.first,
@@ -179,8 +206,8 @@ impl RowMaker {
                 .as_ref()
                 .map_or_else(Arc::default, |after| Arc::clone(&after.groups)),
         };
-        if let Some(after) = &mut self.after {
-            after.pass(&self.flow, &mut made, rejects, gauge)?;
+        if let (Some(after), Some(stepped)) = (&mut self.after, stepped) {
+            after.take(stepped, &self.flow, &mut made, rejects)?;
         }
         Ok(made)
     }
@@ -233,24 +260,14 @@ impl AfterFirst {
         })
     }
 
-    /// Passes the rows through the steps and the last converter.
-    fn pass(
+    /// Takes the rows that have passed the steps through the last converter.
+    fn take(
         &mut self,
+        mut stepped: Stepped,
         flow: &str,
         made: &mut MadeRows<'_>,
         rejects: &mut Vec<Reject>,
-        gauge: &Gauge,
     ) -> Result<(), Error> {
-        let stepping = gauge.enter(Phase::Transform);
-        let input = self.input;
-        let place = |row: usize| RowPlace {
-            input,
-            offset: made.first.row_offset(made.chunk, made.records, row),
-            part: 0,
-        };
-        let stepped = self.runner.run(&made.batch, &place);
-        drop(stepping);
-        let mut stepped = stepped.map_err(|error| steps_error(flow, error))?;
         if self.output.is_some_and(|output| !output.reports) {
             let is_fatal = |fault: &RowFault| fault.kind == FaultKind::FatalCheck;
             stepped.faults.retain(is_fatal);

@@ -1,12 +1,12 @@
 //! The number of rows that pass the steps of a flow together, so that the columns which steps add take little memory.
 //!
 //! A statement of DuckDB costs as much as a hundred rows, so a few thousand rows pass together. If each row gets long texts,
-//! fewer do: the number follows the bytes that the rows before got.
+//! fewer do: the number follows the bytes that the rows before got. Rows that are too many nevertheless pass in halves.
 
 /// The most rows that pass together.
 pub const ROWS_MAX: usize = 8_192;
 /// The bytes of added columns at which fewer rows pass together.
-pub const ADDED_BYTES: usize = 8 << 20;
+const ADDED_BYTES: usize = 8 << 20;
 /// The number of the first rows, whose added columns are of unknown size.
 const FIRST_ROWS: usize = 512;
 /// The most times that the number grows at once, because the next rows may get longer texts than those before.
@@ -44,6 +44,12 @@ impl RowsAtOnce {
             _ => ADDED_BYTES.saturating_mul(rows) / added_bytes,
         };
         self.next = fitting.clamp(1, self.max.min(self.next * GROWTH_MAX));
+    }
+
+    /// The rows were too many. Returns the number for the same rows, which are at least two.
+    pub fn lower(&mut self, rows: usize) -> usize {
+        self.next = (rows / 2).max(1);
+        self.next
     }
 }
 
@@ -84,6 +90,17 @@ mod tests {
         // The rest of a chunk may be no rows at all.
         rows.note(0, 0);
         assert_eq!(rows.get(), 32);
+    }
+
+    #[test]
+    fn rows_that_were_too_many_pass_in_halves() {
+        let mut rows = RowsAtOnce::new(1);
+        assert_eq!(
+            [512, 256, 3, 2].map(|count| rows.lower(count)),
+            [256, 128, 1, 1]
+        );
+        rows.note(1, 100);
+        assert_eq!(rows.get(), 4);
     }
 
     #[test]

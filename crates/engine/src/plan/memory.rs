@@ -4,11 +4,12 @@ use inrush_rows::plural::counted;
 use inrush_rows::quantity::bytes;
 use inrush_source::{PART_BYTES, PARTS_AHEAD, Split};
 use inrush_transform::evaluator::{BUFFER_BYTES_MAX, LIBRARY_BYTES};
+use inrush_transform::room::{OWN_TEXT_COPIES, ROOM_BYTES};
 
 use super::long_units::work_bytes;
 use super::planned::PlannedFlow;
 use super::reading::Reading;
-use crate::pipeline::rows_at_once::{ADDED_BYTES, ROWS_MAX};
+use crate::pipeline::rows_at_once::ROWS_MAX;
 
 /// The resident memory of the program, Python's interpreter and all libraries, and of everything that every load has:
 /// tables of time zones, threads, the evaluator of the ledger, and the ledger rows that are read at a time. Measured: 26
@@ -138,8 +139,11 @@ impl MemoryBound {
                 false => 0,
             },
             // Up to four copies of the record: its text, the tail that is carried into the next chunk, its value, and
-            // the bytes that are sent.
-            long_record_bytes: 4 * record_bytes_max.max().unwrap_or(0) as u64,
+            // the bytes that are sent. Steps may make longer texts of it.
+            long_record_bytes: match has_steps {
+                true => 4 + STEP_TEXT_COPIES * OWN_TEXT_COPIES as u64,
+                false => 4,
+            } * record_bytes_max.max().unwrap_or(0) as u64,
             ..MemoryBound::of_files(splits(), load.streams, cost)
         }
     }
@@ -250,7 +254,7 @@ fn stepped_bytes(reading: &Reading, chunk_bytes: u64) -> u64 {
     // Columns that `unpivot` turns into rows have one value for each record.
     let unused = steps.planned.unused().len();
     let values = rows * (columns - unused) as u64 + rows.div_ceil(fan_out) * unused as u64;
-    2 * values * 17 + STEP_TEXT_COPIES * ADDED_BYTES as u64
+    2 * values * 17 + STEP_TEXT_COPIES * ROOM_BYTES as u64
 }
 
 /// The memory of the text that is read ahead for the streams: one file is fed at a time.

@@ -245,7 +245,7 @@ impl<'a> SampleBatches<'a> {
         let made = self
             .maker
             .make(chunk, &self.records, rows, &mut self.rejects, &self.gauge)?;
-        let made = made.batch;
+        let (made, end) = (made.batch, made.end);
         self.work.rows_rejected += self.rejects.len() as u64;
         if self.work.first_reject.is_none() {
             self.work.first_reject = self.rejects.drain(..).next();

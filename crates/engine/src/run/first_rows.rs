@@ -15,6 +15,7 @@ use inrush_scan::Records;
 use inrush_source::{ReadSettings, SourceSplit, SourceStream};
 use inrush_system::threads::on_threads;
 use inrush_transform::distinct::{FirstRowsBuilder, PlannedDistinct, RowPlace};
+use inrush_transform::error::RunError;
 use inrush_transform::stages::{Staged, StagedRunner};
 
 use super::gathering::Gathering;
@@ -164,7 +165,13 @@ impl Pass<'_> {
                     offset: converter.row_offset(&chunk, &records, row),
                     part: 0,
                 };
-                let stepped = runner.run(&batch, &place).map_err(of_steps)?;
+                let stepped = match runner.run(&batch, &place) {
+                    Err(RunError::TooManyRows { .. }) => {
+                        rows_at_once.lower(end - at);
+                        continue;
+                    }
+                    stepped => stepped.map_err(of_steps)?,
+                };
                 rows_at_once.note(batch.num_rows(), stepped.added_bytes);
                 let reached = stepped.batch.num_rows();
                 self.rows.fetch_add(reached as u64, Ordering::Relaxed);

@@ -31,6 +31,7 @@ use crate::isolate;
 use crate::outcome::{self, FaultKind, RowFault, StepCount, Stepped, origins_of};
 use crate::plan::{Planned, RESERVED, StepAction, message_without_place};
 use crate::reasons::Reasons;
+use crate::room;
 use crate::statement;
 use crate::travel;
 
@@ -51,6 +52,7 @@ impl StepRunner {
     /// Opens a connection for the steps.
     pub fn new(evaluator: &Evaluator, planned: &Arc<Planned>) -> Result<StepRunner, RunError> {
         let link = evaluator.connect().map_err(engine_error)?;
+        room::use_checks(&link).map_err(engine_error)?;
         let mut fields: Vec<Field> = planned
             .travelling
             .iter()
@@ -87,12 +89,13 @@ impl StepRunner {
         self.link.cancel_handle()
     }
 
-    /// Passes a batch through the steps. Its columns are those of the plan, in their order.
+    /// Passes a batch through the steps. Its columns are those of the plan, in their order. If its texts need too much memory,
+    /// the error asks for fewer rows (`may_ask_for_fewer`), or the rows that have no more room are rejected.
     ///
     /// # Panics
     ///
     /// If the batch has other columns than the plan.
-    pub fn run(&self, batch: &RecordBatch) -> Result<Stepped, RunError> {
+    pub fn run(&self, batch: &RecordBatch, may_ask_for_fewer: bool) -> Result<Stepped, RunError> {
         let own = self.planned.columns.len();
         assert_eq!(
             batch.num_columns(),
@@ -107,10 +110,12 @@ impl StepRunner {
         };
         let mut counts = vec![StepCount::default(); self.planned.steps.len()];
         let travelling = self.travelling(batch, &mut rows)?;
+        room::begin(batch);
         let values = match row_count {
             0 => self.no_values(),
-            _ => self.evaluate(&travelling)?,
+            _ => self.evaluate(&travelling, may_ask_for_fewer)?,
         };
+        let room_used = room::used();
         let mut derived: Vec<ArrayRef> = Vec::with_capacity(self.planned.derived.len());
         let mut next = 0;
         for (index, step) in self.planned.steps.iter().enumerate() {
@@ -178,7 +183,10 @@ impl StepRunner {
             }
             counts[index].rejected = before - rows.alive_count - counts[index].filtered;
         }
-        self.finish(batch, derived, rows, counts)
+        let mut stepped = self.finish(batch, derived, rows, counts)?;
+        // Texts inside of expressions take memory, too.
+        stepped.added_bytes = stepped.added_bytes.max(room_used);
+        Ok(stepped)
     }
 
     /// The columns for DuckDB, with NULL for values that DuckDB does not have: their rows are dropped.
@@ -213,7 +221,12 @@ impl StepRunner {
     }
 
     /// The values of all expressions. A row that fails is found by the careful statement.
-    fn evaluate(&self, travelling: &RecordBatch) -> Result<Vec<Values>, RunError> {
+    fn evaluate(
+        &self,
+        travelling: &RecordBatch,
+        may_ask_for_fewer: bool,
+    ) -> Result<Vec<Values>, RunError> {
+        let used = room::used();
         match self.ask(&self.quick, travelling).map_err(engine_error) {
             Ok(batches) => {
                 let values = whole(batches?)?.into_iter();
@@ -228,29 +241,68 @@ impl StepRunner {
             // Likely a row; if not, the careful statement fails as well.
             Err(_) => {}
         }
-        self.evaluate_carefully(travelling)
+        let was_too_small = room::was_too_small();
+        room::again(used);
+        match was_too_small {
+            true => self.evaluate_fewer(travelling, may_ask_for_fewer),
+            false => self.evaluate_carefully(travelling, may_ask_for_fewer),
+        }
+    }
+
+    /// The values for rows whose texts have no room together.
+    fn evaluate_fewer(
+        &self,
+        travelling: &RecordBatch,
+        may_ask_for_fewer: bool,
+    ) -> Result<Vec<Values>, RunError> {
+        match travelling.num_rows() {
+            0 | 1 => self.evaluate_carefully(travelling, false),
+            rows if may_ask_for_fewer => Err(RunError::TooManyRows { rows }),
+            rows => {
+                let half = rows / 2;
+                let first = self.evaluate_carefully(&travelling.slice(0, half), false)?;
+                let rest = travelling.slice(half, rows - half);
+                isolate::joined(first, self.evaluate_carefully(&rest, false)?)
+            }
+        }
     }
 
     /// The values of all expressions, and whether each failed. TRY does not catch all errors of DuckDB: an unknown time zone ends
     /// the statement, for example. Then the rows are halved until the failing row is alone.
-    fn evaluate_carefully(&self, travelling: &RecordBatch) -> Result<Vec<Values>, RunError> {
+    fn evaluate_carefully(
+        &self,
+        travelling: &RecordBatch,
+        may_ask_for_fewer: bool,
+    ) -> Result<Vec<Values>, RunError> {
         let row_count = travelling.num_rows();
-        match self.ask(&self.careful, travelling) {
+        let used = room::used();
+        let asked = self.ask(&self.careful, travelling);
+        if room::was_too_small() && row_count > 1 {
+            // TRY takes this for a failure of one row, but the rows before it have taken the room.
+            room::again(used);
+            return self.evaluate_fewer(travelling, may_ask_for_fewer);
+        }
+        match asked {
             Ok(batches) => Ok(with_failures(whole(batches?)?)),
             Err(error) if !may_be_of_a_row(&error) => Err(engine_error(error)),
             Err(_) if row_count <= 1 => {
-                let evaluate = |sql: &str| match self.ask(sql, travelling) {
-                    Ok(batches) => Ok(whole(batches?)?.pop()),
-                    Err(error) if may_be_of_a_row(&error) => Ok(None),
-                    Err(error) => Err(engine_error(error)),
+                let evaluate = |sql: &str| {
+                    room::again(used);
+                    match self.ask(sql, travelling) {
+                        Ok(batches) => Ok(whole(batches?)?.pop()),
+                        Err(error) if may_be_of_a_row(&error) => Ok(None),
+                        Err(error) => Err(engine_error(error)),
+                    }
                 };
                 isolate::alone(&self.planned, &self.lent.call(), &evaluate)
             }
             Err(_) => {
                 let half = row_count / 2;
-                let first = self.evaluate_carefully(&travelling.slice(0, half))?;
+                let first = travelling.slice(0, half);
+                let first = self.evaluate_carefully(&first, may_ask_for_fewer)?;
                 let rest = travelling.slice(half, row_count - half);
-                isolate::joined(first, self.evaluate_carefully(&rest)?)
+                let rest = self.evaluate_carefully(&rest, may_ask_for_fewer)?;
+                isolate::joined(first, rest)
             }
         }
     }
@@ -317,10 +369,13 @@ impl StepRunner {
             let reason = reasons.of(shown.values(row), || {
                 let only = || statement::only(&self.planned, &self.lent.call(), expression);
                 let sql = sql.get_or_insert_with(only);
+                room::again(0);
                 match self.ask(sql, &travelling.slice(row, 1)) {
-                    Ok(_) => {
-                        Ok("it fails for a batch of rows, but not for this row alone".to_owned())
-                    }
+                    Ok(_) => Ok(
+                        "it fails for the rows of a record together, but not for this row alone: their texts need too much \
+                         memory; unpivot fewer columns, or make shorter texts"
+                            .to_owned(),
+                    ),
                     // Too little memory or an interruption would be reported for all equal rows.
                     Err(error) if !may_be_of_a_row(&error) => Err(engine_error(error)),
                     Err(error) => Ok(message_without_place(&error.message)),

@@ -132,5 +132,5 @@ pub fn plan(evaluator: &Evaluator, specs: &[StepSpec]) -> Result<Planned, Vec<St
 pub fn run(evaluator: &Evaluator, specs: &[StepSpec], batch: &RecordBatch) -> Stepped {
     let planned = Arc::new(plan(evaluator, specs).expect("steps that can be planned"));
     let runner = StepRunner::new(evaluator, &planned).expect("a runner");
-    runner.run(batch).expect("a result")
+    runner.run(batch, false).expect("a result")
 }

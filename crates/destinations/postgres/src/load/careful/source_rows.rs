@@ -96,7 +96,7 @@ pub fn find(
                     }
                     number += 1;
                 }
-                at = end;
+                at = made.end;
             }
             reader.recycle(chunk);
         }
