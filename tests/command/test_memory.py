@@ -107,7 +107,7 @@ def test_long_texts_of_steps_stay_within_the_figure_of_the_plan(
 def test_texts_that_grow_inside_of_expressions_stay_within_the_figure_of_the_plan(
     newest_database: Database, inrush: Inrush
 ) -> None:
-    """Each tenth row would need 50 MB, and is a reject. The others need 100 kB, which no column has."""
+    """Each tenth row would need 50 MB, and is a reject. The others need 100 kB of memory."""
     rows = 2_000
     inrush.write("rows.tbl", "".join(f"{number}|\n" for number in range(rows)))
     made = (

@@ -141,8 +141,8 @@ pub struct DerivedColumn {
     pub sql: String,
     /// Columns that the expression names, by their names.
     pub named: Vec<String>,
-    /// An infinite result may be intended by the expression, and is not taken for an overflow.
-    pub may_be_infinite: bool,
+    /// A result that is infinite or NaN may be intended by the expression, and is not taken for a failure.
+    pub may_be_special: bool,
 }
 
 impl Planned {
@@ -387,7 +387,7 @@ impl<'a> Steps<'a> {
             None => bound.sql,
         };
         let named = bound.named.iter().map(|at| &visible[*at]);
-        let may_be_infinite = names_infinity(&one.expression);
+        let may_be_special = names_special_number(&one.expression);
         let column = DerivedColumn {
             name,
             column_type,
@@ -395,7 +395,7 @@ impl<'a> Steps<'a> {
             text: one.expression.trim().to_owned(),
             sql,
             named: named.map(|column| column.name.clone()).collect(),
-            may_be_infinite,
+            may_be_special,
         };
         Ok((column, bound.named))
     }
@@ -596,10 +596,11 @@ fn carets(message: &str, text: &str) -> Option<Range<usize>> {
     Some(start + at(column)..start + at(column + width))
 }
 
-/// True if a text has a word that a cast turns into an infinite number.
-pub(crate) fn names_infinity(text: &str) -> bool {
+/// True if a text has a word that a cast turns into an infinite number or into NaN.
+pub(crate) fn names_special_number(text: &str) -> bool {
     let mut words = text.split(|one: char| !one.is_ascii_alphanumeric() && one != '_');
-    words.any(|word| word.eq_ignore_ascii_case("inf") || word.eq_ignore_ascii_case("infinity"))
+    let special = ["inf", "infinity", "nan"];
+    words.any(|word| special.iter().any(|own| word.eq_ignore_ascii_case(own)))
 }
 
 #[cfg(test)]

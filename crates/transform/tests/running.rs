@@ -400,6 +400,34 @@ fn an_infinite_result_of_finite_values_rejects_its_row() {
     assert_eq!(stepped.batch.num_rows(), 18);
 }
 
+#[test]
+fn a_result_that_is_no_number_rejects_its_row_unless_an_argument_is_none() {
+    let Some(evaluator) = evaluator() else { return };
+    let words = ["NaN", "b", "c", "-inf"];
+    let steps = [derive(&[
+        ("root", "pow(1.0 - id, 0.5)"),
+        ("power", "CAST(1 - id AS FLOAT) ** 0.5"),
+        ("asked", "CASE WHEN id = 0 THEN CAST(word AS DOUBLE) END"),
+    ])];
+    let stepped = run(evaluator, &steps, &rows_with_words(&words));
+    let lost: Vec<(usize, Option<&str>)> = stepped
+        .faults
+        .iter()
+        .map(|fault| (fault.row, fault.column.as_deref()))
+        .collect();
+    assert_eq!(lost, [(2, Some("root")), (3, Some("root"))]);
+    let reason = &stepped.faults[0].reason;
+    assert!(reason.contains("step 1 is not a number (NaN)"), "{reason}");
+    // Arguments that are special numbers have such results.
+    let steps = [
+        derive(&[("number", "CAST(word AS DOUBLE)")]),
+        derive(&[("double", "number * 2"), ("none", "number - number")]),
+    ];
+    let words = ["NaN", "inf", "-inf"];
+    let stepped = run(evaluator, &steps, &rows_with_words(&words));
+    assert!(stepped.faults.is_empty(), "{:?}", stepped.faults);
+}
+
 /// [`rows`] with these words.
 fn rows_with_words(words: &[&str]) -> RecordBatch {
     let batch = rows(0, words.len());

@@ -23,7 +23,7 @@ use inrush_rows::typed_rows;
 
 pub(crate) use self::results::Values;
 use self::results::{engine_error, may_be_of_a_row, one_batch, whole, with_failures};
-use self::rows::{Rows, check, give, reject_overflows, taken};
+use self::rows::{Rows, check, give, reject_special_numbers, taken};
 use self::shown::Shown;
 use crate::error::RunError;
 use crate::evaluator::Evaluator;
@@ -137,8 +137,8 @@ impl StepRunner {
                         };
                         self.reject_failed(next + at, &shown, value, &travelling, &mut rows)?;
                         let made = taken(&shown, &value.array, &mut rows);
-                        if !column.may_be_infinite {
-                            reject_overflows(&shown, &made, &mut rows);
+                        if !column.may_be_special {
+                            reject_special_numbers(&shown, &made, &mut rows);
                         }
                         derived.push(made);
                     }

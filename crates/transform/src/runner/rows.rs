@@ -29,31 +29,37 @@ impl Rows {
     }
 }
 
-/// Drops rows whose result is infinite although none of their arguments is: an overflow, which DuckDB does not report.
-pub fn reject_overflows(shown: &Shown<'_>, made: &ArrayRef, rows: &mut Rows) {
-    let is_infinite: Box<dyn Fn(usize) -> bool> = match made.data_type() {
+/// Drops rows whose result is infinite or NaN although none of their arguments is: an overflow, or a root of a negative number
+/// by `pow`. DuckDB reports neither.
+pub fn reject_special_numbers(shown: &Shown<'_>, made: &ArrayRef, rows: &mut Rows) {
+    let value: Box<dyn Fn(usize) -> f64> = match made.data_type() {
         DataType::Float32 => {
             let values = made.as_primitive::<Float32Type>();
-            Box::new(move |row| values.is_valid(row) && values.value(row).is_infinite())
+            Box::new(move |row| f64::from(values.value(row)))
         }
         DataType::Float64 => {
             let values = made.as_primitive::<Float64Type>();
-            Box::new(move |row| values.is_valid(row) && values.value(row).is_infinite())
+            Box::new(move |row| values.value(row))
         }
         _ => return,
     };
     for row in 0..made.len() {
-        if !is_infinite(row) || !rows.alive[row] {
+        if made.is_null(row) || value(row).is_finite() || !rows.alive[row] {
             continue;
         }
-        if shown.sees_infinity(row) {
+        if shown.sees_special_number(row) {
             continue;
         }
         rows.drop(row);
-        let reason = format!(
-            "the result of step {} is outside the range of its type, DOUBLE or FLOAT",
-            shown.number()
-        );
+        let number = shown.number();
+        let reason = match value(row).is_nan() {
+            true => format!(
+                "the result of step {number} is not a number (NaN): pow has no result for a negative number and a fraction"
+            ),
+            false => format!(
+                "the result of step {number} is outside the range of its type, DOUBLE or FLOAT"
+            ),
+        };
         rows.faults
             .push(shown.fault(row, FaultKind::Expression, reason));
     }

@@ -5,7 +5,7 @@ use arrow_schema::DataType;
 use inrush_rows::typed_rows;
 
 use crate::outcome::{FaultKind, RowFault};
-use crate::plan::{Planned, names_infinity};
+use crate::plan::{Planned, names_special_number};
 use crate::spec::InputColumn;
 
 /// The facts about an expression that a fault reports.
@@ -95,8 +95,8 @@ impl<'a> Shown<'a> {
         (!values.is_empty()).then(|| values.join(", "))
     }
 
-    /// True if a value that the expression saw is infinite, or a text that names an infinite number.
-    pub fn sees_infinity(&self, row: usize) -> bool {
+    /// True if a value that the expression saw is infinite or NaN, or a text that names such a number.
+    pub fn sees_special_number(&self, row: usize) -> bool {
         let arrays = self.named.iter().filter_map(|name| self.array(name));
         arrays.into_iter().any(|array| {
             let text = match array.data_type() {
@@ -107,7 +107,7 @@ impl<'a> Shown<'a> {
                 | DataType::Utf8View => typed_rows::value_text(array, row, false),
                 _ => None,
             };
-            text.is_some_and(|text| names_infinity(&text))
+            text.is_some_and(|text| names_special_number(&text))
         })
     }
 }
