@@ -208,6 +208,32 @@ def test_rows_of_a_database_are_replayed_through_the_steps(
     assert newest_database.rows("SELECT * FROM loaded ORDER BY id") == [(1, 7), (2, 8), (3, 9)]
 
 
+def test_rejects_are_replayed_through_a_lookup_in_a_relative_file(
+    inrush: Inrush, newest_database: Database
+) -> None:
+    """The run's folder is not that of the package, whose name looks like a pattern."""
+    newest_database.execute("CREATE TABLE loaded (id int, number int, name text)")
+    inrush.write("jobs [1]/rows.csv", "id,number\n1,7\n2,x\n3,9\n")
+    inrush.write("jobs [1]/rows.ctl", "3\n")
+    inrush.write("jobs [1]/names.1.csv", "no,name\n1,one\n2,two\n")
+    inrush.write("jobs [1]/names.2.csv", "no,name\n3,three\n")
+    rows = flow(
+        "loaded",
+        "rows.csv",
+        columns=["id int", "number int"],
+        mode="append",
+        rejects={"rows_max": 1},
+        control_file={"path": "rows.ctl", "rows_field": 1},
+    ) + step(lookup={"files": "names.*.csv"}, on={"id": "no"}, take={"name": "name"})
+    path = inrush.write("jobs [1]/package.toml", package(newest_database.url, rows))
+    inrush("run", path).expect(LOADED_WITH_REJECTS)
+    (kept,) = inrush.folder.glob("**/rejects/*.rejects")
+    kept.write_text(kept.read_text().replace("2,x", "2,8"))
+    inrush("rejects", "replay", kept.parent.parent).expect(CLEAN)
+    found = newest_database.rows("SELECT * FROM loaded ORDER BY id")
+    assert found == [(1, 7, "one"), (2, 8, "two"), (3, 9, "three")]
+
+
 BAD_REFERENCES: dict[str, tuple[str, dict[str, Any], str]] = {
     "twice": ("INSERT INTO customers VALUES (1, 2, 'x')", {}, "the key 1 is there twice"),
     "empty": ("DELETE FROM customers", {}, "no row with a key"),

@@ -66,6 +66,11 @@ pub fn to_save<'a>(
         if flow.columns.is_empty() {
             flow.columns = columns_for_steps(planned);
         }
+        for step in &mut flow.steps {
+            if let Some(lookup) = &mut step.lookup {
+                make_absolute(&mut lookup.files, folder);
+            }
+        }
         // People read these fields, and replay does not use them: values of variables are not shown.
         each_text(&mut flow.files);
         for texts in [&mut flow.pre_sql, &mut flow.post_sql] {
@@ -84,6 +89,23 @@ pub fn to_save<'a>(
     }
     package.escape();
     package.to_toml()
+}
+
+/// Makes relative paths of files absolute. They may be patterns, so the folder's own letters are escaped.
+fn make_absolute(files: &mut OneOrMany, folder: &Path) {
+    let folder = std::path::absolute(folder).unwrap_or_else(|_| folder.to_owned());
+    let folder = glob::Pattern::escape(&folder.to_string_lossy());
+    let absolute = |file: &mut String| {
+        *file = Path::new(&folder)
+            .join(&*file)
+            .to_string_lossy()
+            .into_owned();
+    };
+    match files {
+        OneOrMany::One(file) if file.is_empty() => {}
+        OneOrMany::One(file) => absolute(file),
+        OneOrMany::Many(files) => files.iter_mut().for_each(absolute),
+    }
 }
 
 /// The columns that the steps of a flow read, if it lists none: the target does not have the columns that only steps
@@ -193,6 +215,10 @@ fn mended(flow: &Flow, files: &[PathBuf]) -> Flow {
     // Statements that prepared the target for all rows must not run again for a few.
     flow.pre_sql = None;
     flow.post_sql = None;
+    // What was promised about the original files does not hold for a few of their rows.
+    flow.expect = None;
+    flow.trailer = None;
+    flow.control_file = None;
     flow.partition_by = None;
     flow.bounds = Bounds::default();
     flow
