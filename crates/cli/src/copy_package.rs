@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use inrush::package::{
-    Connection, Flow, FlowSource, OneOrMany, Package, PackageOrigin, TableName, escape_braces,
-    quoted_where_needed,
+    Connection, Flow, FlowSource, OneOrMany, Package, PackageOrigin, TableName, UnchangedBy,
+    escape_braces, quoted_where_needed,
 };
 
 use crate::arguments::CopyArguments;
@@ -105,6 +105,7 @@ fn sources(
         max_connections: arguments.limits.source_connections,
         rate_bytes_max: arguments.limits.source_max_rate,
         stable: arguments.stable,
+        unchanged_by: arguments.unchanged_by_sums.then_some(UnchangedBy::Sums),
         indexes: arguments.with_indexes,
         partitions: arguments.with_partitions,
         ..FlowSource::default()

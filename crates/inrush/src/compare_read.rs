@@ -140,7 +140,11 @@ impl BothRead<'_> {
     /// Opens a side, as the source of a flow of its own.
     fn look(&self, source: FlowSource, is_target: bool, stop: &Stop) -> Result<Side, Error> {
         let flow = Flow {
-            source: Some(source),
+            source: Some(FlowSource {
+                // Rows that are only compared need no proof.
+                unchanged_by: None,
+                ..source
+            }),
             connection: Some(self.into.to_owned()),
             files: OneOrMany::default(),
             steps: Vec::new(),
@@ -158,6 +162,7 @@ impl BothRead<'_> {
             package: &package,
             filled: None,
             since: None,
+            ranges: &[],
             // The target's own file may be read.
             is_reference: is_target,
         };

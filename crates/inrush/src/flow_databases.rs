@@ -155,6 +155,11 @@ fn refuse_what_needs_postgresql(
             "partitions",
             "remove it; `partition_by` of the flow partitions the target",
         )
+    } else if source.unchanged_by.is_some() {
+        (
+            "unchanged_by",
+            "remove it: after a stop the loaded rows are read again and compared, unless they are `stable`",
+        )
     } else {
         return Ok(());
     };

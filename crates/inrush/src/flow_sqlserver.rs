@@ -124,6 +124,11 @@ fn refuse_what_is_not_done(asked: &FlowAsked<'_>, source: &FlowSource) -> Result
             "partitions",
             "remove it; `partition_by` of the flow partitions the target",
         )
+    } else if source.unchanged_by.is_some() {
+        (
+            "unchanged_by",
+            "remove it: after a stop the loaded rows are read again and compared, unless they are `stable`",
+        )
     } else {
         return Ok(());
     };

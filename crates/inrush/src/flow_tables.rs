@@ -7,12 +7,13 @@ use std::sync::{Arc, Mutex, PoisonError};
 use inrush_engine::error::Error;
 use inrush_engine::plan::PlanError;
 use inrush_engine::plan::flow_inputs::{FlowAsked, FlowInputs};
-use inrush_package::{ColumnDetail, Connection, FlowSource, quoted_where_needed};
+use inrush_package::{ColumnDetail, Connection, FlowSource, UnchangedBy, quoted_where_needed};
 use inrush_rows::cancel::Stop;
 use inrush_rows::plural::counted;
-use inrush_source::{Source, SourceError, unsuitable};
+use inrush_source::{RangesMark, Source, SourceError, unsuitable};
 use inrush_source_postgres::{
-    Database, DatabaseAddress, PostgresSource, Settings, StructureAsked, TablePattern, Wanted,
+    Database, DatabaseAddress, PostgresSource, ProvenRanges, Settings, StructureAsked,
+    TablePattern, Wanted,
 };
 
 use crate::ConnectionDefaults;
@@ -43,8 +44,11 @@ struct OpenedTables {
     sources: BTreeMap<String, OpenedTable>,
 }
 
-/// A source, and the value at which it begins, if it is read incrementally.
-type OpenedTable = (Option<String>, Arc<PostgresSource>);
+/// A source, and what earlier runs have said about it.
+type OpenedTable = (Known, Arc<PostgresSource>);
+
+/// What earlier runs say about a source: the value at which it begins, if it is read incrementally, and the ranges of its key.
+type Known = (Option<String>, Vec<RangesMark>);
 
 impl std::fmt::Debug for FlowTables {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -82,14 +86,15 @@ impl FlowTables {
     ) -> Result<Arc<PostgresSource>, PlanError> {
         let mut opened = self.opened.lock().unwrap_or_else(PoisonError::into_inner);
         let from = beginning.and_then(|beginning| beginning.range.from.clone());
+        let said: Known = (from, asked.ranges.to_vec());
         let known = opened.sources.get(asked.name);
         if let Some((before, known)) = known
-            && *before == from
+            && *before == said
         {
             return Ok(Arc::clone(known));
         }
         if known.is_some() {
-            // The mark has moved: the rows above it may be newer than the snapshot, so a new snapshot is taken.
+            // The mark has moved, or another run has ended: the rows above the mark may be newer than the snapshot, so a new snapshot is taken.
             opened.databases.remove(&source.connection);
         }
         let settings = Settings {
@@ -108,7 +113,7 @@ impl FlowTables {
         let source = Arc::new(PostgresSource::open_in(&database, &settings, &self.stop)?);
         opened
             .sources
-            .insert(asked.name.to_owned(), (from, Arc::clone(&source)));
+            .insert(asked.name.to_owned(), (said, Arc::clone(&source)));
         Ok(source)
     }
 
@@ -164,6 +169,7 @@ impl FlowTables {
         source: &FlowSource,
         address: DatabaseAddress,
     ) -> Result<Settings, PlanError> {
+        let place = address.describe_database();
         Ok(Settings {
             address,
             rows: rows_of(asked.name, source)?,
@@ -173,6 +179,13 @@ impl FlowTables {
             split_nulls: source.split_nulls,
             limits: limits_of(asked.package, &source.connection, CONNECTIONS_MAX),
             is_stable: source.stable,
+            proven: match (source.unchanged_by, asked.is_reference) {
+                (Some(UnchangedBy::Sums), false) => Some(ProvenRanges {
+                    of: ranges_of(source, &place),
+                    known: asked.ranges.to_vec(),
+                }),
+                _ => None,
+            },
             since: None,
             structure: match takes_columns_of_source(asked)? {
                 true => StructureAsked {
@@ -229,6 +242,15 @@ impl FlowTables {
             nothing_new,
             ..typed_inputs(asked, opened, columns)?
         })
+    }
+}
+
+/// The table or query whose ranges earlier runs have loaded, with its condition, as marks name it.
+fn ranges_of(source: &FlowSource, place: &str) -> String {
+    let of = flow_since::name_of_read(source, place);
+    match &source.filter {
+        Some(filter) => format!("{of} WHERE {}", filter.trim()),
+        None => of,
     }
 }
 
@@ -302,8 +324,8 @@ fn reading_notes(opened: &PostgresSource, source: &FlowSource) -> Vec<String> {
     let mut notes = vec![format!(
         "rows are read from {}, {}, at one snapshot",
         opened.describe(),
-        match (opened.key_ranges(), &source.query) {
-            (Some((column, _)), _) => format!("in ranges of `{column}`"),
+        match (opened.split_by(), &source.query) {
+            (Some(column), _) => format!("in ranges of `{column}`"),
             (None, Some(_)) => "by one stream".to_owned(),
             // A view or a foreign table has no pages.
             (None, None) if has_no_pages => "by one stream".to_owned(),
@@ -313,6 +335,11 @@ fn reading_notes(opened: &PostgresSource, source: &FlowSource) -> Vec<String> {
     notes.extend(match (&source.since, source.stable) {
         (Some(_), _) => None,
         (None, true) => Some(STABLE_NOTE.to_owned()),
+        (None, false) if source.unchanged_by.is_some() => Some(
+            "the server counts and hashes the rows of each range once more after they were read. A resumed run keeps the ranges whose \
+             count and sum are still the same, and reads the others again"
+                .to_owned(),
+        ),
         (None, false) => Some(
             "a resumed run first compares the loaded rows with the source; if they differ, it needs --again"
                 .to_owned(),

@@ -53,6 +53,10 @@ pub struct FlowSource {
     /// `true`: the rows do not change between runs, so a resumed run keeps the loaded rows without reading them again.
     #[serde(default, skip_serializing_if = "is_no")]
     pub stable: bool,
+    /// `"sums"`: a run that is resumed keeps each range of `split_by` whose rows still have the same count and the same sum of hashes.
+    /// The server of the source computes both, and only the other ranges are read again. Only for PostgreSQL.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unchanged_by: Option<UnchangedBy>,
     /// `true`: a new target gets the indexes and the unique constraints of the table. Both must be in PostgreSQL. The plan
     /// names those that the target cannot have.
     #[serde(default, skip_serializing_if = "is_no")]
@@ -64,6 +68,14 @@ pub struct FlowSource {
     /// Load only the rows that are newer than those of the last run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub since: Option<Since>,
+}
+
+/// How a resumed run finds out which ranges of its source are unchanged.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum UnchangedBy {
+    /// By the number of rows and the sum of their hashes.
+    Sums,
 }
 
 fn is_no(value: &bool) -> bool {
@@ -125,6 +137,7 @@ pub(super) fn check_flow_source(
     }
     check_since(package, index, flow, faults);
     check_structure(index, flow, source, faults);
+    check_unchanged_by(index, flow, source, faults);
     match (&source.table, &source.query) {
         (Some(table), None) => {
             if let Err(kind) = TableName::parse(table) {
@@ -189,6 +202,47 @@ pub(super) fn check_flow_source(
             maximum: maximum.to_string(),
         };
         faults.add(&at("source.rate_bytes_max"), kind);
+    }
+}
+
+/// Checks `unchanged_by`.
+fn check_unchanged_by(index: usize, flow: &Flow, source: &FlowSource, faults: &mut Faults<'_>) {
+    if source.unchanged_by.is_none() {
+        return;
+    }
+    for (is_refused, setting, conflict, mend) in [
+        (
+            source.split_by.is_none(),
+            "source.unchanged_by",
+            "`unchanged_by` is about the ranges of `split_by`, which is not set",
+            "add split_by = \"id\", a column of the key that has an index",
+        ),
+        (
+            source.stable,
+            "source.stable",
+            "`stable` says that no row changes, and `unchanged_by` asks the server whether rows have changed",
+            "remove one of them",
+        ),
+        (
+            source.since.is_some(),
+            "source.unchanged_by",
+            "with `since` a run loads what is new, and a stopped run begins again at its mark",
+            "remove `unchanged_by`",
+        ),
+        (
+            !flow.atomic,
+            "atomic",
+            "`atomic = false` writes rows directly to the target, where those of a range that has changed cannot be taken out again",
+            "remove `atomic`, or `unchanged_by`",
+        ),
+    ] {
+        if is_refused {
+            let kind = PackageFaultKind::Conflict {
+                conflict: conflict.to_owned(),
+                mend: mend.to_owned(),
+            };
+            faults.add(&format!("flow[{index}].{setting}"), kind);
+        }
     }
 }
 

@@ -62,7 +62,7 @@ pub use columns::split_columns;
 pub use connection::Connection;
 pub use error::{PackageError, PackageFault, PackageFaultKind};
 pub use expect::{ControlFile, Expect, RecordField, Trailer};
-pub use flow_source::{FlowSource, SOURCE_CONNECTIONS_MIN};
+pub use flow_source::{FlowSource, SOURCE_CONNECTIONS_MIN, UnchangedBy};
 pub use format_settings::*;
 pub use local_path::not_local;
 pub use lookup::{

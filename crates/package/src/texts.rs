@@ -236,6 +236,7 @@ impl EachText for FlowSource {
             max_connections: _,
             rate_bytes_max: _,
             stable: _,
+            unchanged_by: _,
             indexes: _,
             partitions: _,
             since,

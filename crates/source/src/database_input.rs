@@ -44,6 +44,8 @@ pub struct DatabaseInput {
     pub places_by: Option<&'static str>,
     /// Why it is not cut into splits, in a few words; `None` if it is.
     pub whole_because: Option<&'static str>,
+    /// [`Input::is_loaded_alone_again`].
+    pub is_loaded_alone_again: bool,
 }
 
 impl Input for DatabaseInput {
@@ -82,6 +84,10 @@ impl Input for DatabaseInput {
 
     fn is_snapshot(&self) -> bool {
         true
+    }
+
+    fn is_loaded_alone_again(&self) -> bool {
+        self.is_loaded_alone_again
     }
 
     fn keeps_places(&self) -> bool {

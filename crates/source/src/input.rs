@@ -72,6 +72,12 @@ pub trait Input: fmt::Debug + Send + Sync {
         false
     }
 
+    /// True if a run that is resumed loads it again by itself if its rows have changed. The other inputs are kept if their rows
+    /// are the same, so all rows are those of the new snapshot.
+    fn is_loaded_alone_again(&self) -> bool {
+        false
+    }
+
     /// True if it can be read again after it was loaded. An input that is read once can, if it is
     /// [kept](Input::keep_in).
     fn is_read_again(&self) -> bool {

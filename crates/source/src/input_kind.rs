@@ -10,6 +10,8 @@ pub enum InputKind {
     File,
     /// A table or a view of a database, or a partition of one.
     Table,
+    /// A range of a key of a table, view or query, if each range is an input.
+    Range,
     /// The rows of a SELECT.
     Query,
     /// The rows of a Python program.
@@ -22,6 +24,7 @@ impl InputKind {
         let one = match self {
             InputKind::File => "file",
             InputKind::Table => "table",
+            InputKind::Range => "range",
             InputKind::Query => return "a query".to_owned(),
             InputKind::Stream => return "an Arrow stream".to_owned(),
         };
@@ -32,7 +35,7 @@ impl InputKind {
     pub fn fix_row(self) -> &'static str {
         match self {
             InputKind::File => "fix the file",
-            InputKind::Table | InputKind::Query => "fix the row in the source",
+            InputKind::Table | InputKind::Range | InputKind::Query => "fix the row in the source",
             InputKind::Stream => "fix the row in the program",
         }
     }
@@ -41,7 +44,7 @@ impl InputKind {
     pub fn fix_rows(self) -> &'static str {
         match self {
             InputKind::File => "fix the files",
-            InputKind::Table | InputKind::Query => "fix the rows in the source",
+            InputKind::Table | InputKind::Range | InputKind::Query => "fix the rows in the source",
             InputKind::Stream => "fix the rows in the program",
         }
     }
@@ -51,7 +54,7 @@ impl InputKind {
         match self {
             InputKind::File => "the flow's format and columns",
             InputKind::Query => "the query",
-            InputKind::Table | InputKind::Stream => "the flow's columns",
+            InputKind::Table | InputKind::Range | InputKind::Stream => "the flow's columns",
         }
     }
 }

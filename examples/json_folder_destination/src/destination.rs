@@ -46,6 +46,7 @@ impl JsonFolder {
                 can: BTreeSet::from(can),
                 folds_names: false,
                 unit_bytes: UNIT_BYTES,
+                removes_units_alone: true,
                 batch_rows: BATCH_ROWS,
                 stream_buffer_bytes: STREAM_BUFFER_BYTES,
                 own_memory: OwnMemory::None,

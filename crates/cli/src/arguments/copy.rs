@@ -117,6 +117,13 @@ pub struct CopyArguments {
     #[arg(long)]
     pub stable: bool,
 
+    /// A resumed copy reads again only the ranges of --split-by that have changed
+    ///
+    /// The server of the source counts and hashes the rows of each range, once after they were read and
+    /// once more when the copy is resumed. PostgreSQL only.
+    #[arg(long, requires = "split_by", conflicts_with = "stable")]
+    pub unchanged_by_sums: bool,
+
     /// How rows are brought into the tables.
     #[command(flatten)]
     pub target: TargetArguments,

@@ -337,6 +337,7 @@ fn abilities(quirks: &Quirks, own_memory: OwnMemory, adds_members: bool) -> Abil
         can,
         folds_names: quirks.folds_names,
         unit_bytes: quirks.unit_bytes,
+        removes_units_alone: false,
         batch_rows: quirks.batch_rows,
         stream_buffer_bytes: QUEUE_BYTES_MAX as u64,
         own_memory,

@@ -55,6 +55,7 @@ impl ParquetFolder {
             ]),
             folds_names: false,
             unit_bytes: UNIT_BYTES,
+            removes_units_alone: true,
             batch_rows: 1024,
             stream_buffer_bytes: (options.row_group_bytes_max + options.partition_buffer_bytes)
                 as u64,

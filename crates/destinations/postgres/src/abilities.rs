@@ -48,6 +48,7 @@ pub fn abilities() -> Abilities {
         folds_names: false,
         // A unit is a partition or a file of any size; several streams share long ones.
         unit_bytes: 0,
+        removes_units_alone: true,
         batch_rows: RunSettings::default().batch_rows,
         stream_buffer_bytes: BLOCK_BYTES as u64,
         not_promised: Vec::new(),

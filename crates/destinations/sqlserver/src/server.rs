@@ -157,6 +157,7 @@ impl Server {
             can,
             folds_names: self.folds_names,
             unit_bytes: UNIT_BYTES,
+            removes_units_alone: false,
             batch_rows: BATCH_ROWS,
             stream_buffer_bytes: STREAM_BUFFER_BYTES,
             own_memory: OwnMemory::None,

@@ -18,7 +18,7 @@ pub mod abilities {
 
 /// Files that have changed since a stopped run loaded a part of them.
 pub mod changed {
-    pub use crate::plan::changed::{FilesBefore, PlannedFiles, refuse};
+    pub use crate::plan::changed::{FilesBefore, PlannedFiles, note, refuse};
 }
 
 /// The fields that fill the columns of a target.
@@ -72,6 +72,11 @@ pub mod plan_text {
 /// The script of a plan.
 pub mod script {
     pub use crate::plan::script::{ScriptPart, fmt_script};
+}
+
+/// The ranges of a key that earlier runs have loaded.
+pub mod range_marks {
+    pub use crate::plan::range_marks::{RunRanges, are_asked};
 }
 
 /// Rows that are new since a mark.

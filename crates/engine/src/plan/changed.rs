@@ -162,6 +162,8 @@ impl<'a> FilesBefore<'a> {
             };
             match contents {
                 Contents::Untouched => {}
+                // Its state stays that of the run that loaded it. A resumed run asks about it again, as the source has changed.
+                Contents::Same if file.is_loaded_alone_again() => {}
                 Contents::Same => found.touched.push(TouchedFile {
                     file_key: identity::file_key(&**file),
                     modified_ns: file.modified_ns(),
@@ -179,9 +181,46 @@ impl<'a> FilesBefore<'a> {
     }
 }
 
+impl ChangedFile {
+    /// True if it is loaded again by itself, and is no reason to refuse the run.
+    pub fn is_loaded_alone_again(&self) -> bool {
+        self.file.is_loaded_alone_again()
+    }
+}
+
+/// The note about inputs that have changed and are loaded again by themselves; `None` if there are none.
+pub fn note(changed: &[ChangedFile]) -> Option<String> {
+    const SHOWN: usize = 5;
+    let again: Vec<&ChangedFile> = changed
+        .iter()
+        .filter(|file| file.is_loaded_alone_again())
+        .collect();
+    let first = again.first()?;
+    let shown = again.iter().take(SHOWN);
+    let names: Vec<String> = shown
+        .map(|changed| changed.file.name().display().to_string())
+        .collect();
+    let more = match again.len().saturating_sub(SHOWN) {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    let kind = first.file.kind();
+    Some(format!(
+        "{} of the stopped run changed since, and {} loaded again: {}{more}",
+        kind.counted(again.len()),
+        match again.len() {
+            1 => "is",
+            _ => "are",
+        },
+        names.join("; ")
+    ))
+}
+
 /// Refuses files that a stopped run has loaded in part and that have changed, because rows of the old and the new text
 /// would be mixed. A file without loaded rows may change.
 pub fn refuse(run: &RunName, changed: &[ChangedFile]) -> Result<(), PlanError> {
+    let refused = changed.iter().filter(|file| !file.is_loaded_alone_again());
+    let changed: Vec<&ChangedFile> = refused.collect();
     let Some(first) = changed.first() else {
         return Ok(());
     };
@@ -190,7 +229,7 @@ pub fn refuse(run: &RunName, changed: &[ChangedFile]) -> Result<(), PlanError> {
         file,
         before,
         ..
-    } = first;
+    } = *first;
     let others = match changed.len() {
         1 => String::new(),
         count => format!(", and so did {} more", file.kind().counted(count - 1)),

@@ -15,7 +15,7 @@ use inrush_rows::cancel::Stop;
 use inrush_rows::column::Column;
 use inrush_rows::native_type::NativeType;
 use inrush_scan::Dialect;
-use inrush_source::{ColumnCollation, Source, TableStructure};
+use inrush_source::{ColumnCollation, RangesMark, Source, TableStructure};
 use inrush_transform::evaluator::{Evaluator, EvaluatorError};
 
 use super::columns::{KnownColumns, TargetColumns};
@@ -91,6 +91,8 @@ pub struct FlowAsked<'a> {
     pub filled: Option<&'a [String]>,
     /// What earlier runs have loaded, for a flow with `since`.
     pub since: Option<&'a SinceAsked>,
+    /// The ranges that earlier runs have loaded, for a flow with `unchanged_by`.
+    pub ranges: &'a [RangesMark],
     /// It is the reference of a lookup: all of its rows are read while the plan is made. Its `connection` is that of the target.
     pub is_reference: bool,
 }

@@ -28,6 +28,7 @@ pub(crate) mod partition_keys;
 pub(crate) mod pieces;
 pub(crate) mod plan_text;
 pub(crate) mod planned;
+pub(crate) mod range_marks;
 pub(crate) mod reading;
 pub(crate) mod script;
 pub mod since;

@@ -251,6 +251,7 @@ impl AdbcSource {
                         "without row numbers or partitions to cut it by, and no `split_by` names a key",
                     ),
                 },
+                is_loaded_alone_again: false,
             }),
             notes,
             since,

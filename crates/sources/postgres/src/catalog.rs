@@ -2,12 +2,13 @@
 //! and the ranges of a key.
 
 use std::path::Path;
+use std::sync::Arc;
 
 use inrush_pgclient::quote::identifier;
 use inrush_pgclient::{BlockingSession, FieldDescription};
 use inrush_rows::sql_text::{alone, in_parentheses, without_semicolon};
 use inrush_source::{
-    FoundRange, KeyRanges, SourceError, TableStructure, choose_columns, never_the_same,
+    FoundRange, KeyRanges, RangesMark, SourceError, TableStructure, choose_columns, never_the_same,
 };
 
 use crate::columns::{self, Column};
@@ -31,7 +32,9 @@ pub(crate) struct Looked {
     /// The columns of the table's primary key, if all of them are read as values.
     pub primary_key: Vec<String>,
     /// The ranges of the key, if the rows are cut by one.
-    pub keys: Option<KeyRanges>,
+    pub keys: Option<Arc<KeyRanges>>,
+    /// The borders of the ranges, without their snapshot, if each range is an input.
+    pub ranges: Option<RangesMark>,
     /// The indexes and partitions that a new target gets from the table, if they are asked for.
     pub structure: Option<TableStructure>,
     /// Notes for the plan.
@@ -152,6 +155,7 @@ pub(crate) fn look(
         columns,
         primary_key,
         keys: None,
+        ranges: None,
         structure,
         notes,
         since,
@@ -189,11 +193,17 @@ pub(crate) fn look(
         not_null: found_columns.has_no_null(column),
         takes_nulls: settings.split_nulls,
     };
-    let keys = keys::find(keeper, &asked, &explained)?;
     let stored_bytes: u64 = looked.relations.iter().map(|one| one.size_bytes).sum();
     let size_bytes = match stored_bytes {
         0 => explained.bytes,
         stored => stored,
+    };
+    let (keys, borders) = match &settings.proven {
+        Some(proven) => {
+            let found = keys::find_lasting(keeper, &asked, &explained, size_bytes, proven)?;
+            (found.0, Some(found.1))
+        }
+        None => (keys::find(keeper, &asked, &explained)?, None),
     };
     looked.relations = vec![Relation {
         name: name.display().to_string(),
@@ -208,7 +218,8 @@ pub(crate) fn look(
                 .to_owned(),
         );
     }
-    looked.keys = Some(keys);
+    looked.keys = Some(Arc::new(keys));
+    looked.ranges = borders;
     Ok(looked)
 }
 

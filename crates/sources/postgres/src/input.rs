@@ -1,5 +1,6 @@
-//! An input: a table without partitions, a partition, a view, or a query.
+//! An input: a table without partitions, a partition, a view, or a query; or one range of a key of these.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use inrush_source::{DatabaseInput, KeyRanges, Steps};
@@ -14,16 +15,29 @@ pub struct TableInput {
     /// Its pages, if its rows have a place in them.
     pub pages: Option<u64>,
     /// The ranges of a key into which it is cut instead.
-    pub keys: Option<KeyRanges>,
+    pub keys: Option<Arc<KeyRanges>>,
+    /// The number of the only range of the key that it has, if each range is an input.
+    pub only_range: Option<u64>,
 }
 
 impl TableInput {
     /// Its pages, each with its part of the TOAST table, or the ranges of its key.
     pub fn steps(&self) -> Steps {
-        let keys = self.keys.as_ref().map(KeyRanges::count);
+        let keys = self.keys.as_ref().map(|keys| match self.only_range {
+            Some(_) => 1,
+            None => keys.count(),
+        });
         Steps {
             count: keys.or(self.pages).unwrap_or(0),
             size_bytes: self.of.size_bytes,
+        }
+    }
+
+    /// The pages, or the ranges of the key, in a range of bytes.
+    pub fn steps_in(&self, bytes: &Range<u64>) -> Range<u64> {
+        match self.only_range {
+            Some(number) => number..number + 1,
+            None => self.steps().of_bytes(bytes),
         }
     }
 }

@@ -9,10 +9,11 @@ use std::path::Path;
 use inrush_pgclient::quote::{identifier, literal};
 use inrush_pgclient::{BlockingSession, FieldDescription};
 use inrush_rows::sql_text::in_parentheses;
-use inrush_source::{KeyRanges, SourceError, evenly};
+use inrush_source::{KeyRanges, ProvenRanges, RangesMark, SourceError, evenly};
 
 use crate::error::{input_error, of_session, unsuitable};
 use crate::explained::Explained;
+use crate::ranges;
 
 /// The most ranges that are distinguished. A split is one or several of them.
 const RANGES_MAX: usize = 512;
@@ -44,15 +45,59 @@ pub fn find(
     explained: &Explained,
 ) -> Result<KeyRanges, SourceError> {
     let found = borders(session, asked, explained, RANGES_MAX)?;
-    let texts = found.texts.iter();
-    Ok(KeyRanges {
+    Ok(of_borders(asked, &found))
+}
+
+/// Finds the ranges of a key that a resumed run finds again, for a table or query of this size: those of an earlier run, or about
+/// `wanted_count` new ones. The mark of the result lacks the snapshot.
+pub fn find_lasting(
+    session: &mut BlockingSession,
+    asked: &KeyAsked<'_>,
+    explained: &Explained,
+    size_bytes: u64,
+    proven: &ProvenRanges,
+) -> Result<(KeyRanges, RangesMark), SourceError> {
+    let finder = Finder::of(session, asked)?;
+    let is_of_these =
+        |ranges: &&RangesMark| ranges.of == proven.of && ranges.column == asked.column;
+    for known in proven.known.iter().filter(is_of_these) {
+        // The type or the collation of the key may be another one now, and so the order of the borders.
+        if finder.sorted(session, &known.borders)? != known.borders {
+            continue;
+        }
+        finder.refuse_nulls(session, explained)?;
+        let found = Borders {
+            texts: known.borders.clone(),
+            type_name: finder.type_name,
+            origin: "the ranges of an earlier run",
+        };
+        return Ok((of_borders(asked, &found), known.clone()));
+    }
+    let mut found = borders(session, asked, explained, ranges::wanted_count(size_bytes))?;
+    while found.texts.iter().map(String::len).sum::<usize>() > ranges::BORDERS_BYTES_MAX {
+        let fewer = found.texts.len() / 2;
+        found.texts = evenly(found.texts, fewer);
+    }
+    let keys = of_borders(asked, &found);
+    let mark = RangesMark {
+        of: proven.of.clone(),
         column: asked.column.to_owned(),
-        borders: texts
-            .map(|text| format!("{}::{}", literal(text), found.type_name))
-            .collect(),
+        size_bytes: size_bytes.max(keys.count()),
+        borders: found.texts,
+        snapshot: String::new(),
+    };
+    Ok((keys, mark))
+}
+
+fn of_borders(asked: &KeyAsked<'_>, found: &Borders) -> KeyRanges {
+    let texts = found.texts.iter();
+    let border = |text| format!("{}::{}", literal(text), found.type_name);
+    KeyRanges {
+        column: asked.column.to_owned(),
+        borders: texts.map(|text: &String| border(text)).collect(),
         takes_nulls: asked.takes_nulls,
         origin: found.origin,
-    })
+    }
 }
 
 /// The expression whose text names a row.

@@ -28,7 +28,8 @@
 //! The state of an input is the snapshot itself, which changes with every transaction of the server that writes. Where
 //! it has changed, ranges that were loaded before are read again and their hashes compared. Rows that can change without such
 //! a write ([`unseen_changes`]), and those of a standby ([`snapshot`]), have another state each time. A table that is declared
-//! `stable` is not read again. An incremental load keeps rows of a stopped run if nothing was written to the server since
+//! `stable` is not read again. With `proven` in the settings the server itself counts and hashes the rows of each range ([`proof`]),
+//! and a range that has changed is loaded again by itself. An incremental load keeps rows of a stopped run if nothing was written to the server since
 //! ([`since`]): then it reads the same range.
 
 mod catalog;
@@ -43,6 +44,8 @@ mod input;
 mod keys;
 mod listing;
 mod pool;
+mod proof;
+mod ranges;
 mod read_relations;
 mod reader;
 mod relations;
@@ -59,7 +62,7 @@ pub use columns::Column;
 pub use compare::{Limits, Side, compare};
 pub use database::{Database, Wanted};
 pub use inrush_pgclient::DatabaseAddress;
-pub use inrush_source::{ReadLimits, Rows, Since};
+pub use inrush_source::{ProvenRanges, ReadLimits, Rows, Since};
 pub use listing::{TablePattern, tables_like};
 pub use source::PostgresSource;
 pub use structure::StructureAsked;
@@ -84,6 +87,8 @@ pub struct Settings {
     pub limits: ReadLimits,
     /// The rows are declared not to change between runs.
     pub is_stable: bool,
+    /// Each range of `split_by` is an input, whose rows are proven unchanged by their count and the sum of their hashes.
+    pub proven: Option<ProvenRanges>,
     /// Only rows with such values are read.
     pub since: Option<Since>,
     /// What a new target gets besides its columns and its primary key.

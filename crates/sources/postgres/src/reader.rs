@@ -14,6 +14,7 @@ use inrush_source::{
 use crate::error::{input_error, of_session};
 use crate::input::TableInput;
 use crate::pool::Lease;
+use crate::proof::Proof;
 use crate::rows::{self, RowPlace};
 use crate::source::Reading;
 
@@ -29,6 +30,9 @@ pub struct RangeReader<'a> {
     /// The statement, until it is sent with the first chunk: the server's answer to it may take as long as the first row, and
     /// meanwhile the session is known, so that it can be sampled.
     copy: Option<String>,
+    /// The conditions of the rows, if the server counts and hashes them after the COPY.
+    proven: Option<Vec<String>>,
+    proof: Option<Proof>,
     decoder: BinaryDecoder,
     place: RowPlace,
     chunk_bytes: usize,
@@ -70,7 +74,9 @@ impl<'a> RangeReader<'a> {
             reading,
             input: Arc::clone(input),
             lease: Some(lease),
-            copy: Some(reading.copy(input, range)),
+            copy: Some(reading.copy(input, &range)),
+            proven: reading.is_proven.then(|| reading.conditions(input, &range)),
+            proof: None,
             decoder,
             place,
             chunk_bytes: chunk_bytes.max(1),
@@ -128,7 +134,15 @@ impl<'a> RangeReader<'a> {
             self.meter.stored_bytes += count;
             self.meter.text_bytes += count;
             self.pace.add(bytes.len() - before);
-            if !more && let Some(lease) = self.lease.take() {
+            if !more && let Some(mut lease) = self.lease.take() {
+                if let Some(conditions) = &self.proven {
+                    let (input, columns) = (&self.input, &self.reading.columns);
+                    let waited_before = lease.session.waited_ns();
+                    let proof = Proof::ask(&mut lease.session, input, columns, conditions);
+                    self.meter.read_ns += lease.session.waited_ns() - waited_before;
+                    let failed = |error| of_session(&self.input.of.name, error);
+                    self.proof = Some(proof.map_err(failed)?);
+                }
                 let age = &self.reading.pool().snapshot().age;
                 age.check()
                     .map_err(|error| of_session(&self.input.of.name, error))?;
@@ -233,7 +247,10 @@ impl SplitReader for RangeReader<'_> {
 
     fn end(mut self: Box<Self>) -> SplitEnd {
         SplitEnd {
-            hash: self.hash.take(),
+            hash: match &self.proof {
+                Some(proof) => proof.to_string(),
+                None => self.hash.take(),
+            },
             text_range: None,
             trailer: None,
         }

@@ -10,9 +10,9 @@ use inrush_rows::finding::Finding;
 use inrush_rows::native_type::NativeType;
 use inrush_rows::pace::Pace;
 use inrush_source::{
-    ColumnCollation, DatabaseInput, ExpectedReading, FoundRange, Input, ReadSettings,
-    SessionSampler, Source, SourceColumn, SourceError, SourceSplit, SourceStream, SplitContent,
-    SplitReader, TableStructure, has_same_hashes, never_the_same,
+    ColumnCollation, DatabaseInput, ExpectedReading, FoundRange, Input, InputKind, RangesMark,
+    ReadSettings, SessionSampler, Source, SourceColumn, SourceError, SourceSplit, SourceStream,
+    SplitContent, SplitReader, TableStructure, has_same_hashes, never_the_same,
 };
 
 use crate::Settings;
@@ -25,6 +25,8 @@ use crate::hazards;
 use crate::input::TableInput;
 use crate::keys;
 use crate::pool::Pool;
+use crate::proof;
+use crate::ranges::{self, Part};
 use crate::reader::RangeReader;
 use crate::rows::RowPlace;
 use crate::sampler::Sampler;
@@ -54,6 +56,8 @@ pub struct Reading {
     conditions: Vec<String>,
     /// A table that hides rows from the user by row security is an error.
     pub hides_nothing: bool,
+    /// The server counts and hashes the rows of each range that was read.
+    pub is_proven: bool,
     /// The stop that ends reads.
     pub stop: Stop,
 }
@@ -79,23 +83,20 @@ impl Reading {
         match &input.keys {
             Some(keys) => {
                 let column = Arc::from(keys.column.as_str());
-                RowPlace::Key(column, input.steps().of_bytes(range).start)
+                RowPlace::Key(column, input.steps_in(range).start)
             }
             None if input.pages.is_some() => RowPlace::Page,
             None => RowPlace::Number,
         }
     }
 
-    /// The statement that reads a range of an input.
-    pub fn copy(&self, input: &TableInput, range: Range<u64>) -> String {
+    /// The conditions of the rows of a range.
+    pub fn conditions(&self, input: &TableInput, range: &Range<u64>) -> Vec<String> {
         let mut conditions = Vec::new();
-        let mut list: Vec<String> = self.columns.iter().map(Column::expression).collect();
-        let steps = input.steps().of_bytes(&range);
+        let steps = input.steps_in(range);
         if let Some(keys) = &input.keys {
-            list.insert(0, keys::place_expression(keys));
             conditions.extend(keys.condition(&identifier(&keys.column), steps));
         } else if input.pages.is_some() {
-            list.insert(0, "ctid".to_owned());
             if steps.start > 0 {
                 conditions.push(format!("ctid >= '({},0)'", steps.start));
             }
@@ -105,11 +106,22 @@ impl Reading {
             }
         }
         conditions.extend(self.conditions.iter().cloned());
+        conditions
+    }
+
+    /// The statement that reads a range of an input.
+    pub fn copy(&self, input: &TableInput, range: &Range<u64>) -> String {
+        let mut list: Vec<String> = self.columns.iter().map(Column::expression).collect();
+        match (&input.keys, input.pages) {
+            (Some(keys), _) => list.insert(0, keys::place_expression(keys)),
+            (None, Some(_)) => list.insert(0, "ctid".to_owned()),
+            (None, None) => {}
+        }
         format!(
             "COPY (SELECT {} FROM {}{}) TO STDOUT (FORMAT binary)",
             list.join(", "),
             input.from,
-            where_clause(&conditions)
+            where_clause(&self.conditions(input, range))
         )
     }
 }
@@ -154,8 +166,12 @@ impl PostgresSource {
                 .then(|| format!("{place} is a standby, whose snapshot does not tell each change"))
         });
         if let Some(why) = unproven.filter(|_| looked.since.is_none()) {
+            let always = match looked.ranges {
+                Some(_) => "counted and hashed again by the server",
+                None => "read again",
+            };
             notes.push(format!(
-                "{}: {why}. So rows that were loaded before are always read again",
+                "{}: {why}. So rows that were loaded before are always {always}",
                 name.display()
             ));
         }
@@ -167,21 +183,41 @@ impl PostgresSource {
             notes.push(keys.note(&name.display().to_string()));
             identity.push(format!("split by {}", keys.column));
             // With other borders, the same range of bytes has other rows.
-            match &looked.since {
+            match (&looked.since, &looked.ranges) {
                 // The mark is the range alone, which the next run reads.
-                Some(_) => identity.push(keys.digest()),
-                None => mark = format!("{mark} {}", keys.digest()),
+                (Some(_), _) => identity.push(keys.digest()),
+                (None, Some(borders)) => {
+                    mark = RangesMark {
+                        snapshot: mark,
+                        ..borders.clone()
+                    }
+                    .to_mark();
+                }
+                (None, None) => mark = format!("{mark} {}", keys.digest()),
             }
         }
-        let inputs = looked.relations.into_iter().enumerate();
-        let inputs = inputs.map(|(index, relation)| {
+        let parts = match (&looked.keys, &looked.ranges) {
+            (Some(keys), Some(borders)) => ranges::inputs(looked.relations, keys, borders),
+            _ => looked.relations.into_iter().map(Part::whole).collect(),
+        };
+        let inputs = parts.into_iter().enumerate();
+        let inputs = inputs.map(|(index, part)| {
+            let Part {
+                relation,
+                only_range,
+                condition,
+            } = part;
             let mut identity = identity.clone();
             identity.push(relation.from.clone());
+            identity.extend(condition);
             let pages = relation.pages.filter(|_| looked.keys.is_none());
             Arc::new(TableInput {
                 of: Arc::new(DatabaseInput {
                     index,
-                    kind: settings.rows.kind(),
+                    kind: match only_range {
+                        Some(_) => InputKind::Range,
+                        None => settings.rows.kind(),
+                    },
                     name: Arc::from(Path::new(&relation.name)),
                     size_bytes: relation.size_bytes,
                     mark: mark.clone(),
@@ -194,10 +230,12 @@ impl PostgresSource {
                             Some("no table with pages of its own, and no `split_by` names a key")
                         }
                     },
+                    is_loaded_alone_again: only_range.is_some(),
                 }),
                 from: relation.from,
                 pages,
                 keys: looked.keys.clone(),
+                only_range,
             })
         });
         Ok(PostgresSource {
@@ -214,6 +252,7 @@ impl PostgresSource {
                 columns: looked.columns,
                 conditions: looked.conditions,
                 hides_nothing: found.table.is_some(),
+                is_proven: looked.ranges.is_some(),
                 stop: stop.clone(),
             },
         })
@@ -247,10 +286,10 @@ impl PostgresSource {
         self.structure.as_ref()
     }
 
-    /// The column by whose ranges it is cut, and the number of ranges.
-    pub fn key_ranges(&self) -> Option<(&str, u64)> {
+    /// The column by whose ranges it is cut.
+    pub fn split_by(&self) -> Option<&str> {
         let keys = self.inputs.first()?.keys.as_ref()?;
-        Some((&keys.column, keys.count()))
+        Some(&keys.column)
     }
 }
 
@@ -303,6 +342,9 @@ impl Source for PostgresSource {
 
     fn has_same_content(&self, input: usize, read: &[SplitContent]) -> Result<bool, SourceError> {
         let of = &self.inputs[input];
+        if self.reading.is_proven {
+            return proof::holds(&self.reading, of, read);
+        }
         has_same_hashes(read, |content, chunk_bytes| {
             let range = content.start..content.end.unwrap_or(of.of.size_bytes);
             RangeReader::open(&self.reading, of, range, chunk_bytes)
@@ -326,13 +368,9 @@ impl Source for PostgresSource {
     /// The estimate of the server's planner.
     fn estimated_rows(&self, input: usize) -> Result<Option<u64>, SourceError> {
         let of = &self.inputs[input];
-        let Reading {
-            database,
-            conditions,
-            ..
-        } = &self.reading;
-        let select = format!("SELECT * FROM {}{}", of.from, where_clause(conditions));
-        let explained = database.look(&of.of.name, |keeper| {
+        let conditions = self.reading.conditions(of, &(0..of.of.size_bytes));
+        let select = format!("SELECT * FROM {}{}", of.from, where_clause(&conditions));
+        let explained = self.reading.database.look(&of.of.name, |keeper| {
             let doing = "asking the planner for the number of rows";
             let failed = |error| of_session(&of.of.name, error);
             keeper.query(USER_NAMES, doing).map_err(failed)?;

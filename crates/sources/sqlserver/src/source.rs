@@ -194,6 +194,7 @@ impl SqlServerSource {
                     Some(_) => None,
                     None => Some("read by one statement"),
                 },
+                is_loaded_alone_again: false,
             }),
             rows: found.rows,
             notes,

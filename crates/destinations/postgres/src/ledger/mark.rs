@@ -13,7 +13,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use inrush_engine::native::plan::identity;
 use inrush_rows::ids::{RunKey, RunName};
-use inrush_source::{Input, SinceRange};
+use inrush_source::{Input, RangesMark, SinceRange};
 
 use crate::quote::literal;
 use crate::{PostgresError, Session};
@@ -115,6 +115,11 @@ pub fn file_key(file: &dyn Input) -> Option<String> {
     let texts = match SinceRange::from_mark(&file.mark()) {
         // Each run has another range, which cannot be known without the ledger.
         Some(range) => [range.of, range.column, String::new()],
+        // So do other statistics give other ranges.
+        None if file.is_loaded_alone_again() => match RangesMark::from_mark(&file.mark()) {
+            Some(ranges) => [ranges.of, ranges.column, String::new()],
+            None => return None,
+        },
         None if file.is_snapshot() => [
             identity::file_key(file).to_string(),
             String::new(),

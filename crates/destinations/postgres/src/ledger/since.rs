@@ -1,5 +1,6 @@
 //! Marks of incremental loads: the ranges in the records of the newest switched run.
 
+use inrush_engine::native::plan::range_marks::RunRanges;
 use inrush_engine::native::plan::since::{Marks, SinceMark};
 use inrush_engine::upkeep::{MarkOfTarget, Which};
 use inrush_rows::ids::{RunKey, RunName};
@@ -60,6 +61,38 @@ impl Ledger {
             .await?;
         let range = |row: &tokio_postgres::Row| SinceRange::from_mark(row.get(0));
         Ok(rows.iter().filter_map(range).collect())
+    }
+
+    /// The ranges of a key that the latest stopped run of a package has loaded into a target, and those of the newest switched run.
+    pub async fn ranges_of(
+        &self,
+        session: &Session,
+        run_key: &RunKey,
+        target: &str,
+    ) -> Result<Vec<RunRanges>, LedgerError> {
+        if !super::exists(session, &self.schema).await? {
+            return Ok(Vec::new());
+        }
+        let sql = format!(
+            "SELECT DISTINCT r.name, r.state = 'loading', s.file_state, r.run_id \
+             FROM {run} r JOIN {unit} u USING (run_id) JOIN {shard} s USING (run_id, unit_key) \
+             WHERE r.run_id IN (SELECT max(run_id) FROM {run} \
+                                WHERE run_key = $1 AND state IN ('loading', 'switched') GROUP BY state) \
+               AND u.target = $2 AND starts_with(s.file_state, 'ranges ') \
+             ORDER BY r.run_id DESC",
+            run = self.table("run"),
+            unit = self.table("unit"),
+            shard = self.table("shard"),
+        );
+        let doing = "looking for the ranges of earlier runs";
+        let rows = session
+            .query(&sql, &[&run_key.as_str(), &target], doing)
+            .await?;
+        let of_row = |row: &tokio_postgres::Row| {
+            let run = RunName::new(row.get::<_, &str>(0));
+            RunRanges::of_states(&run, row.get(1), [row.get(2)])
+        };
+        Ok(rows.iter().flat_map(of_row).collect())
     }
 
     /// The marks in all targets, for a person who asks.

@@ -504,6 +504,37 @@ impl Ledger {
         Ok(())
     }
 
+    /// Removes the splits of these files, and from the unit's table the rows that were committed with them. Returns whether these
+    /// are as many as the splits have loaded.
+    pub async fn take_out(
+        &self,
+        session: &Session,
+        run_id: RunId,
+        unit_key: &UnitKey,
+        file_keys: &[&str],
+        table: &str,
+    ) -> Result<bool, LedgerError> {
+        let shard = self.table("shard");
+        let sql = format!(
+            "WITH gone AS ( \
+               DELETE FROM {table} AS s USING {shard} AS d \
+               WHERE d.run_id = $1 AND d.unit_key = $2 AND d.file_key = ANY($3) AND s.xmin = d.xmin \
+               RETURNING 1), \
+             forgotten AS ( \
+               DELETE FROM {shard} WHERE run_id = $1 AND unit_key = $2 AND file_key = ANY($3) \
+               RETURNING rows_loaded) \
+             SELECT (SELECT count(*) FROM gone) = (SELECT coalesce(sum(rows_loaded), 0) FROM forgotten)"
+        );
+        let rows = session
+            .query(
+                &sql,
+                &[&run_id.number(), &unit_key.as_str(), &file_keys],
+                "taking rows that have changed since out of a staging table",
+            )
+            .await?;
+        Ok(rows.first().is_some_and(|row| row.get(0)))
+    }
+
     /// Removes the splits of a unit, inside the transaction that empties its table.
     pub async fn forget_splits(
         &self,

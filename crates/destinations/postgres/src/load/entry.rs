@@ -1,13 +1,13 @@
 //! Enters a run into the ledger: performs the steps of [`begin_steps`](crate::plan::begin_steps) over the control
 //! session.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use inrush_engine::error::Error;
 use inrush_engine::native::ledger::{LedgerRun, LedgerRunState};
 use inrush_engine::native::run::{PreparedRun, RunFolder, holder};
 use inrush_engine::pipeline::RunOptions;
-use inrush_rows::ids::{RunId, RunName, UnitKey};
+use inrush_rows::ids::{FileKey, RunId, RunName, UnitKey};
 
 use super::kept_splits::KeptSplits;
 use super::member_numbers::MemberSession;
@@ -15,7 +15,7 @@ use super::prepared::PostgresRun;
 use super::stored_ways::StoredWays;
 use crate::ledger::{Fence, Ledger, Replaced, SplitChoice, UnitRow, mark};
 use crate::plan::begin_steps::{self, PrepareStep};
-use crate::plan::{self, Earlier, FlowPlan, Plan};
+use crate::plan::{Earlier, FlowPlan, Keepable, Plan};
 use crate::quote::qualified;
 use crate::transaction::Transaction;
 use crate::{DatabaseAddress, PostgresError, Session};
@@ -159,12 +159,20 @@ impl<'a> Entry<'a> {
         // Transactions of an old backend that were open when the plan was made are committed or rolled back now, so the
         // ledger is read again.
         let units = ledger.units(control, record.run_id).await?;
-        let keepable = plan::keepable(&plan.flows, changed);
-        let (kept, dropped): (Vec<UnitRow>, Vec<UnitRow>) = units.into_iter().partition(|unit| {
-            let is_planned = keepable.contains(&unit.unit_key);
-            is_planned && unit.is_kept(&plan.settings.staging_schema)
-        });
+        let keepable = Keepable::of(&plan.flows, changed);
+        let staging_schema = &plan.settings.staging_schema;
+        let (mut kept, mut dropped) = (Vec::new(), Vec::new());
         let patience_ms = plan.settings.lock_timeout_ms;
+        for unit in units {
+            let is_kept = keepable.keeps(&unit, staging_schema)
+                && (!keepable.loses_rows(&unit)
+                    || take_out(control, ledger, record.run_id, &unit, changed, patience_ms)
+                        .await?);
+            match is_kept {
+                true => kept.push(unit),
+                false => dropped.push(unit),
+            }
+        }
         drop_units(control, ledger, record.run_id, &dropped, patience_ms).await?;
         for file in touched {
             ledger.touch_file(control, record.run_id, file).await?;
@@ -181,6 +189,33 @@ impl<'a> Entry<'a> {
             splits_kept,
         })
     }
+}
+
+/// Takes the rows of changed inputs out of the staging table of a unit that several streams fill, and their splits out of the ledger.
+/// Each split was committed in a transaction of its own, together with its row in the ledger: so its rows have the `xmin` of this row.
+/// Returns false, and changes nothing, if the table does not have exactly these rows.
+async fn take_out(
+    control: &Session,
+    ledger: &Ledger,
+    run_id: RunId,
+    unit: &UnitRow,
+    changed: &BTreeSet<FileKey>,
+    lock_timeout_ms: u32,
+) -> Result<bool, Error> {
+    let doing = "taking rows that have changed since out of a staging table";
+    let transaction = Transaction::begin(control, doing).await?;
+    let patience = format!("SET LOCAL lock_timeout = {lock_timeout_ms}");
+    control.execute(&patience, doing).await?;
+    let files: Vec<&str> = changed.iter().map(FileKey::as_str).collect();
+    let table = qualified(&unit.staging_schema, &unit.staging_table);
+    let is_exact = ledger
+        .take_out(control, run_id, &unit.unit_key, &files, &table)
+        .await?;
+    match is_exact {
+        true => transaction.commit(doing).await?,
+        false => transaction.roll_back(doing).await?,
+    }
+    Ok(is_exact)
 }
 
 /// The panic message if a step before [`PrepareStep::EnterRun`] needs the run.

@@ -12,7 +12,7 @@ use inrush_package::Mode;
 use inrush_rows::ids::{FileKey, RunId, RunKey, RunName, SplitKey, UnitKey};
 use inrush_source::Input;
 
-use super::{Earlier, FlowPlan, UnitPlan};
+use super::{Earlier, FlowPlan};
 use crate::Session;
 use crate::ledger::{self, Ledger, SplitChoice, UnitRow, mark};
 use crate::plan::failure::PlanFailure;
@@ -76,11 +76,8 @@ async fn stopped(
     let found = before.look(options).await?;
     let changed_keys: BTreeSet<FileKey> =
         found.changed.iter().map(|file| file.key.clone()).collect();
-    let keepable = keepable(flows, &changed_keys);
-    let is_kept = |unit: &&UnitRow| {
-        let is_planned = keepable.contains(&unit.unit_key);
-        is_planned && unit.is_kept(staging_schema)
-    };
+    let keepable = Keepable::of(flows, &changed_keys);
+    let is_kept = |unit: &&UnitRow| keepable.keeps(unit, staging_schema);
     let straight: Vec<&UnitRow> = units.iter().filter(|unit| unit.straight).collect();
     let lost = straight.iter().copied().filter(|unit| !is_kept(unit));
     refuse_lost_rows(&run, lost, &left)?;
@@ -98,6 +95,18 @@ async fn stopped(
     notes.extend(identity::another_version(&run.name, dropped_keys));
     let mut unfinished = left.of_unfinished;
     unfinished.retain(|key, _| kept.contains(key));
+    if !changed_keys.is_empty() {
+        let all = SplitChoice::default();
+        book.each_split_of(session, run.run_id, &all, |split| {
+            if changed_keys.contains(&split.file_key)
+                && let Some(splits) = unfinished.get_mut(&split.unit_key)
+            {
+                splits.remove(&split.split_key);
+            }
+        })
+        .await?;
+    }
+    notes.extend(changed::note(&found.changed));
     Ok(Earlier::Stopped {
         unfinished,
         dropped: units.len() - kept.len(),
@@ -298,14 +307,50 @@ pub async fn refuse_lost_ledger(
     Ok(())
 }
 
-/// The keys of the plan's units whose files still have the text that an earlier attempt has loaded.
-pub fn keepable<'a>(flows: &'a [FlowPlan], changed: &BTreeSet<FileKey>) -> BTreeSet<&'a UnitKey> {
-    let is_as_it_was = |unit: &&UnitPlan| {
-        let mut files = unit.splits.iter().map(|split| &split.input);
-        changed.is_empty() || !files.any(|file| changed.contains(&identity::file_key(&**file)))
-    };
-    let units = flows.iter().flat_map(|flow| &flow.units);
-    units.filter(is_as_it_was).map(|unit| &unit.key).collect()
+/// The keys of the plan's units that can be kept.
+pub struct Keepable<'a> {
+    /// Their files still have the text that an earlier attempt has loaded.
+    whole: BTreeSet<&'a UnitKey>,
+    /// Some of their inputs have changed, and each of these is loaded again by itself.
+    in_part: BTreeSet<&'a UnitKey>,
+}
+
+impl Keepable<'_> {
+    /// The units of these flows, of whose files these have changed.
+    pub fn of<'a>(flows: &'a [FlowPlan], changed: &BTreeSet<FileKey>) -> Keepable<'a> {
+        let mut keepable = Keepable {
+            whole: BTreeSet::new(),
+            in_part: BTreeSet::new(),
+        };
+        for unit in flows.iter().flat_map(|flow| &flow.units) {
+            let files = unit.splits.iter().map(|split| &split.input);
+            let is_changed =
+                |file: &&Arc<dyn Input>| changed.contains(&identity::file_key(&***file));
+            let mut found = files.filter(|file| !changed.is_empty() && is_changed(file));
+            match found.next() {
+                None => keepable.whole.insert(&unit.key),
+                Some(first) => {
+                    let mut all = std::iter::once(first).chain(found);
+                    all.all(|file| file.is_loaded_alone_again())
+                        && keepable.in_part.insert(&unit.key)
+                }
+            };
+        }
+        keepable
+    }
+
+    /// True if a unit in the ledger is kept, at least in part.
+    pub fn keeps(&self, unit: &UnitRow, staging_schema: &str) -> bool {
+        let is_planned = self.whole.contains(&unit.unit_key) || self.loses_rows(unit);
+        is_planned && unit.is_kept(staging_schema)
+    }
+
+    /// True if rows of changed inputs must leave the staging table of a unit before it is resumed. That of a finished unit has its
+    /// indexes and its CHECK, and one that a single stream has filled was committed as a whole: these are loaded again.
+    pub fn loses_rows(&self, unit: &UnitRow) -> bool {
+        let can_lose = unit.shared && !unit.finished && !unit.careful && !unit.straight;
+        can_lose && self.in_part.contains(&unit.unit_key)
+    }
 }
 
 /// The files of a flow, each once.

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use inrush_engine::native::plan::columns::KnownColumns;
 use inrush_engine::native::plan::expect;
+use inrush_engine::native::plan::range_marks;
 use inrush_engine::native::plan::steps::{AskedSteps, StepPlan};
 use inrush_engine::plan::PlanError;
 use inrush_engine::plan::flow_inputs::{FlowAsked, FlowInputs};
@@ -83,6 +84,14 @@ impl FlowColumns {
             }
             None => None,
         };
+        let ranges = match range_marks::are_asked(flow) {
+            true => {
+                let ledger = Ledger::new(&request.package.run.ledger_schema);
+                let found = ledger.ranges_of(request.session, request.run_key, &target.sql);
+                request.options.ranges(flow, found.await?)
+            }
+            false => Vec::new(),
+        };
         let asked = FlowAsked {
             flow,
             name,
@@ -90,6 +99,7 @@ impl FlowColumns {
             package: request.package,
             filled: filled.as_deref(),
             since: since.as_ref(),
+            ranges: &ranges,
             is_reference: false,
         };
         let mut files = request.options.sources.look(&asked, notes)?;

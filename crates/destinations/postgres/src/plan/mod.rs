@@ -71,7 +71,7 @@ use crate::server_facts::ServerFacts;
 
 pub use build::{build, run_key};
 pub use disk::DiskFacts;
-pub use earlier::keepable;
+pub use earlier::Keepable;
 pub use failure::PlanFailure;
 pub use flow_plan::{Commit, FlowPlan, KeyKind, KeyPlan, NewPrimaryKey, Publish, WireForm};
 pub use inrush_engine::native::plan::partition_keys::key_text;

@@ -128,6 +128,7 @@ fn missing_files(package: &Package, options: &RunOptions<'_>) -> Vec<Finding> {
             package,
             filled: None,
             since: None,
+            ranges: &[],
             is_reference: false,
         };
         match sources.find(&asked) {

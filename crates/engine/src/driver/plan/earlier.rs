@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use inrush_destination::{Destination, PastRun, RunRecord, RunState};
 use inrush_package::Mode;
 use inrush_rows::ids::{FileKey, RunId, RunKey, RunName, UnitKey};
+use inrush_rows::plural::counted;
 
 use inrush_source::SinceRange;
 
@@ -14,6 +15,7 @@ use crate::ledger::{Account, SplitRecord, SwitchedFile};
 use crate::plan::changed::{self, FilesBefore, PlannedFiles};
 use crate::plan::earlier::{self, EarlierRun, PackageRuns, leave_out};
 use crate::plan::loaded::{LoadedFiles, WantedFiles};
+use crate::plan::range_marks::RunRanges;
 use crate::plan::since::{self, SinceMark};
 use crate::plan::{PlanError, PlanOptions, identity};
 
@@ -68,6 +70,8 @@ async fn stopped(
     let mut kept = UnitAccounts::none(flows);
     let mut in_parts = BTreeSet::new();
     let mut dropped_keys = BTreeSet::new();
+    // Targets that lose rows of the stopped run.
+    let mut losing: BTreeSet<String> = BTreeSet::new();
     let mut unplanned = UnplannedUnits::new(flows);
     each_record(destination, &run, &mut |record| {
         record.splits.iter().for_each(|split| before.see(split));
@@ -78,6 +82,7 @@ async fn stopped(
             }
             None => {
                 unplanned.see(&record);
+                losing.insert(record.target.clone());
                 dropped_keys.insert(record.unit_key());
             }
         }
@@ -101,10 +106,36 @@ async fn stopped(
                 if keys.any(|key| changed.contains(key.as_str())) {
                     kept.set(place, None);
                     dropped_keys.insert(unit.key.clone());
+                    losing.insert(flow.reading.target.clone());
                 }
             }
         }
     }
+    if !destination.abilities().removes_units_alone {
+        for (flow_at, flow) in flows.iter().enumerate() {
+            if !losing.contains(&flow.reading.target) {
+                continue;
+            }
+            let mut together = 0;
+            for (unit_at, unit) in flow.units.iter().enumerate() {
+                let place = (flow_at, unit_at);
+                if kept.get(place).is_some() {
+                    kept.set(place, None);
+                    dropped_keys.insert(unit.key.clone());
+                    together += 1;
+                }
+            }
+            if together > 0 {
+                notes.push(format!(
+                    "{}: rows of single units cannot be removed from its staging table, so {} of the stopped run that had not \
+                     changed must be loaded again, too",
+                    flow.reading.target,
+                    counted(together, "unit")
+                ));
+            }
+        }
+    }
+    notes.extend(changed::note(&found.changed));
     notes.extend(identity::another_version(&run.name, &dropped_keys));
     notes.extend(unplanned.notes(&run.name));
     Ok(ContractEarlier::Stopped {
@@ -156,6 +187,32 @@ pub fn since_stopped(
     };
     let marks = since_marks_in(destination, run, target)?;
     Ok(marks.into_iter().map(|mark| mark.range).collect())
+}
+
+/// The ranges of a key that the latest run of a package has loaded into a target, if it was stopped, and those of the newest switched
+/// run.
+pub fn ranges_of(
+    destination: &dyn Destination,
+    run_key: &RunKey,
+    target: &str,
+) -> inrush_destination::Result<Vec<RunRanges>> {
+    let runs = destination.runs(Some(run_key))?;
+    let mut found = Vec::new();
+    for state in [RunState::Loading, RunState::Switched] {
+        let Some(run) = runs.iter().rfind(|run| run.record.state == state) else {
+            continue;
+        };
+        let mut states = BTreeSet::new();
+        each_record(destination, &run.record, &mut |record| {
+            if record.target == target {
+                states.extend(record.splits.into_iter().map(|split| split.file_state));
+            }
+        })?;
+        let is_stopped = state == RunState::Loading;
+        let states = states.iter().map(String::as_str);
+        found.extend(RunRanges::of_states(&run.record.name, is_stopped, states));
+    }
+    Ok(found)
 }
 
 /// The marks of the rows that a run has loaded into a target.

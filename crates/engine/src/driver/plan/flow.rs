@@ -10,13 +10,14 @@ use inrush_rows::ids::RunKey;
 use inrush_source::Source;
 
 use super::columns::{self, Resolved};
-use super::earlier::{since_marks, since_stopped};
+use super::earlier::{ranges_of, since_marks, since_stopped};
 use super::members;
 use super::merge::AskedMerge;
 use super::units::UnitPlanner;
 use super::{ContractFlow, bounds, refuse};
 use crate::plan::flow_inputs::FlowAsked;
 use crate::plan::identity::description::{self, Description};
+use crate::plan::range_marks;
 use crate::plan::steps::{AskedMembers, AskedSteps};
 use crate::plan::{PlanError, PlanOptions, Reading, abilities, expect};
 use crate::verify::{ColumnSums, DriverSums, VerifyPlan};
@@ -87,6 +88,13 @@ impl ContractFlowPlanner<'_> {
             }
             None => None,
         };
+        let ranges = match range_marks::are_asked(self.flow) {
+            true => {
+                let found = ranges_of(self.destination, self.run_key, &self.name.sql)?;
+                self.options.ranges(self.flow, found)
+            }
+            false => Vec::new(),
+        };
         let asked = FlowAsked {
             flow: self.flow,
             name: &name,
@@ -94,6 +102,7 @@ impl ContractFlowPlanner<'_> {
             package: self.package,
             filled: filled.as_deref(),
             since: since.as_ref(),
+            ranges: &ranges,
             is_reference: false,
         };
         let mut read = self.options.sources.look(&asked, notes)?;

@@ -174,6 +174,7 @@ impl ReadReference<'_> {
             package: &package,
             filled: None,
             since: None,
+            ranges: &[],
             is_reference: true,
         };
         let mut notes = Vec::new();

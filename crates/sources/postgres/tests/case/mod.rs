@@ -117,6 +117,7 @@ impl Database {
                 lock_wait_ms: 60_000,
             },
             is_stable: false,
+            proven: None,
             structure: StructureAsked::default(),
             since: None,
         }
