@@ -330,6 +330,10 @@ def stored(value: Any, column: Column, table: str) -> Any:
             raise SqlError(515, column.name, table)
         return None
     value = converted(value, column.kind)
+    if column.kind.name in TEXTS:
+        # A character that the code page lacks becomes `?`
+        # (https://learn.microsoft.com/sql/relational-databases/collations/collation-and-unicode-support).
+        value = str(value).encode(column.kind.encoding, "replace").decode(column.kind.encoding)
     if column.kind.name in TEXTS and column.kind.length > 0:
         used = len(str(value).encode(column.kind.encoding, "replace"))
         if used > column.kind.length and str(value).rstrip(" ") != str(value):

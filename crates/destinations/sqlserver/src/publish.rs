@@ -215,6 +215,9 @@ impl Filling<'_> {
                 false
             }
         };
+        if !switches {
+            ways::refuse_other_types(self.session, staging, &shape)?;
+        }
         let filled = self.filled_partitions(partitioning, &staged)?;
         let has_rows = match (mode, partitioning) {
             (WriteMode::Create, _) => false,

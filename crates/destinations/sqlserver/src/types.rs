@@ -183,6 +183,17 @@ impl CatalogType {
         }
     }
 
+    /// True if it stores every value of the other type as it is: both are the same, but for the collation of a text in UTF-16,
+    /// which does not change its characters.
+    pub fn keeps_all_of(&self, other: &CatalogType) -> bool {
+        let is_utf16 = matches!(self.name.as_str(), "nchar" | "nvarchar");
+        let plain = |of: &CatalogType| CatalogType {
+            collation: of.collation.clone().filter(|_| !is_utf16),
+            ..of.clone()
+        };
+        plain(self) == plain(other)
+    }
+
     /// The values that fit; `None` if it cannot be loaded.
     pub fn column_type(&self) -> Option<ColumnType> {
         let text = |unit: i64, blank_padded: bool| ColumnType::Text {
@@ -299,6 +310,11 @@ mod tests {
             assert_eq!(column.sql(), sql);
             assert!(column.column_type().is_some());
         }
+        let in_utf16 = |collation| of("nvarchar", 50, 0, 0, Some(collation));
+        assert!(in_utf16("Latin1_General_BIN2").keeps_all_of(&in_utf16("Latin1_General_CI_AS")));
+        let in_code_page = |collation| of("varchar", 50, 0, 0, Some(collation));
+        assert!(!in_code_page("Greek_BIN2").keeps_all_of(&in_code_page("Latin1_General_BIN2")));
+        assert!(!of("decimal", 9, 15, 1, None).keeps_all_of(&of("decimal", 9, 15, 2, None)));
         assert_eq!(of("geography", -1, 0, 0, None).column_type(), None);
         assert_eq!(
             of("nvarchar", 50, 0, 0, None).column_type(),

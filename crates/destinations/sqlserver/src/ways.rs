@@ -1,7 +1,7 @@
 //! The rows of a staging table get into their target in one of three ways: by a rename, by SWITCH, or by a copy. The way is
 //! chosen before the transaction of the switch, because indexes and CHECKs of the target are made on the staging table first.
 
-use inrush_destination::{Result, WriteMode};
+use inrush_destination::{Error, Result, WriteMode};
 
 use crate::catalog;
 use crate::columnstore;
@@ -120,6 +120,35 @@ fn is_useful(
         }
     }
     Ok(false)
+}
+
+/// Fails if a column that is filled has another type than in staging, because somebody changed the target after the plan was
+/// made. A statement that copies rows would convert the values, and the server rounds numbers and moments, and replaces
+/// characters by `?`, without an error.
+pub fn refuse_other_types(
+    session: &mut SqlSession,
+    staging: &Staging,
+    shape: &TableShape,
+) -> Result<()> {
+    let target = &staging.plan.name.sql;
+    for staged in catalog::catalog_columns(session, &staging.sql)? {
+        let name = &staged.name;
+        let found = shape.columns.iter().find(|column| column.name == *name);
+        let what = match found {
+            None => format!("{target} has no column {name} any more"),
+            Some(own) if own.catalog_type.keeps_all_of(&staged.catalog_type) => continue,
+            Some(own) => format!(
+                "column {name} of {target} is {} now, but the load was planned for {}",
+                own.catalog_type.sql(),
+                staged.catalog_type.sql()
+            ),
+        };
+        return Err(Error::Unsuitable {
+            what,
+            hint: "somebody changed the table meanwhile: run the same command again, which plans the load anew".to_owned(),
+        });
+    }
+    Ok(())
 }
 
 /// The partitions of the target that the staged rows fall into, with their rows.
