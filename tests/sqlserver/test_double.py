@@ -184,6 +184,14 @@ RULES_OF_STATEMENTS = {
         [TABLE, "INSERT INTO t VALUES (1, NULL), (1, NULL)", "CREATE UNIQUE INDEX u ON t (id)"],
     ),
     "name_of_an_index": (1913, [TABLE, *["CREATE INDEX i ON t (id)"] * 2]),
+    "drop_the_index_of_a_key": (
+        3723,
+        ["CREATE TABLE k (n int CONSTRAINT pk PRIMARY KEY)", "DROP INDEX pk ON k"],
+    ),
+    "drop_no_constraint": (
+        3728,
+        [TABLE, "CREATE INDEX i ON t (id)", "ALTER TABLE t DROP CONSTRAINT i"],
+    ),
     "no_such_filegroup": (1921, ["CREATE TABLE t (id int) ON [elsewhere]"]),
     "key_without_the_partition_column": (
         1908,
@@ -460,6 +468,31 @@ def test_with_xact_abort_an_error_undoes_the_transaction(open_session: OpenSessi
     fails(session, 2627, "INSERT INTO k VALUES (1)")
     assert session.transaction_count == 0
     assert session.rows("SELECT COUNT_BIG(*) FROM k") == [[0]]
+
+
+def test_double_quotes_enclose_a_text_without_quoted_identifiers(open_session: OpenSession) -> None:
+    session: Session = open_session()
+    session.quoted_identifiers = False
+    fails(session, 102, 'CREATE TABLE "q" (n int)')
+    session.execute("SET QUOTED_IDENTIFIER ON")
+    session.execute('CREATE TABLE "q" (n int)')
+    assert session.rows("SELECT n FROM q") == []
+
+
+def test_constraints_are_dropped(open_session: OpenSession) -> None:
+    session: Session = open_session()
+    session.execute("CREATE TABLE k (n int CONSTRAINT pk PRIMARY KEY, CONSTRAINT c CHECK (n > 0))")
+    session.execute("BEGIN TRANSACTION; ALTER TABLE k DROP CONSTRAINT c; ROLLBACK")
+    fails(session, 547, "INSERT INTO k VALUES (0)")
+    session.execute("ALTER TABLE k DROP CONSTRAINT c; ALTER TABLE k DROP CONSTRAINT pk")
+    session.execute("INSERT INTO k VALUES (0), (0)")
+
+
+def test_a_code_page_replaces_characters_that_it_lacks(open_session: OpenSession) -> None:
+    session: Session = open_session()
+    session.execute("CREATE TABLE c (v varchar(9) NULL)")
+    session.execute("INSERT INTO c VALUES (N'é漢')")
+    assert session.rows("SELECT v FROM c") == [["é?"]]
 
 
 def test_readers_wait_for_writers(open_session: OpenSession) -> None:

@@ -61,6 +61,9 @@ class SessionBase:
         self._identity_insert: Table | None = None
         # The isolation level is SNAPSHOT.
         self.is_snapshot = False
+        # Drivers switch it on in their login, and sqlcmd leaves it off
+        # (https://learn.microsoft.com/sql/t-sql/statements/set-quoted-identifier-transact-sql).
+        self.quoted_identifiers = True
 
     @property
     def transaction_count(self) -> int:

@@ -73,7 +73,10 @@ class BulkLoad:
                     # Constraints are not checked, so they prove nothing afterwards.
                     for check in self._table.checks:
                         check.is_trusted = False
-                self._session.check_rows(self._table, rows)
+                # "Any CHECK and FOREIGN KEY constraints are ignored" without the hint
+                # (https://learn.microsoft.com/sql/t-sql/statements/bulk-insert-transact-sql).
+                checks = "CHECK_CONSTRAINTS" in self._hints
+                self._session.check_rows(self._table, rows, checks=checks)
             self._session.add_chunk(self._table, chunk)
             self._count += count
             if self.rows_max is not None and self._count > self.rows_max:

@@ -279,9 +279,34 @@ class Definitions(Rows):
 
     def _do_drop_index(self, name: Name, index: str) -> None:
         table = self.table(name, "Sch-M")
-        kept = [one for one in table.indexes if one.name.lower() != index.lower()]
-        old, table.indexes = table.indexes, kept
-        self.transaction.undo.append(lambda: setattr(table, "indexes", old))
+        [found] = [one for one in table.indexes if one.name.lower() == index.lower()]
+        if found.is_constraint:
+            raise SqlError(3723, index)
+        self._remove_index(table, found)
+
+    def _remove_index(self, table: Table, index: Index) -> None:
+        """Remove an index; without a clustered one, the rows stay in their place as a heap."""
+        before = (table.indexes, table.rowgroups)
+        table.indexes = [one for one in table.indexes if one is not index]
+        if index.clustered:
+            table.rowgroups = []
+
+        def undo() -> None:
+            table.indexes, table.rowgroups = before
+
+        self.transaction.undo.append(undo)
+
+    def _do_drop_constraint(self, name: Name, constraint: str) -> None:
+        table = self.table(name, "Sch-M")
+        for index in table.indexes:
+            if index.is_constraint and index.name.lower() == constraint.lower():
+                self._remove_index(table, index)
+                return
+        kept = [check for check in table.checks if check.name.lower() != constraint.lower()]
+        if kept == table.checks:
+            raise SqlError(3728, constraint)
+        old, table.checks = table.checks, kept
+        self.transaction.undo.append(lambda: setattr(table, "checks", old))
 
     def _do_drop(self, kind: str, name: Name, if_exists: bool) -> None:
         found = self.find(name)

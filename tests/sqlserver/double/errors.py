@@ -77,10 +77,16 @@ RULES: dict[int, tuple[str, str]] = {
     2714: ("There is already an object named '{0}' in the database.", _EVENTS),
     2759: ("CREATE SCHEMA failed: there is already a schema named '{0}'.", _EVENTS),
     3701: ("Cannot drop the table '{0}', because it does not exist.", _EVENTS),
+    3723: (
+        "An explicit DROP INDEX is not allowed on index '{0}'. It is being used for PRIMARY KEY or "
+        "UNIQUE KEY constraint enforcement.",
+        _EVENTS,
+    ),
     3726: (
         "Could not drop object '{0}' because it is referenced by a FOREIGN KEY constraint.",
         _EVENTS,
     ),
+    3728: ("'{0}' is not a constraint.", _EVENTS),
     3756: (
         "TRUNCATE TABLE statement failed. Index '{0}' is not partitioned, but table '{1}' uses "
         "partition function '{2}'. Index and table must use an equivalent partition function.",

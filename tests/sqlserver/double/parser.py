@@ -76,8 +76,8 @@ class Token:
         return self.kind == "word" and self.text.upper() in words
 
 
-def tokens(sql: str) -> list[Token]:
-    """Split a batch into its tokens."""
+def tokens(sql: str, *, quoted_identifiers: bool = True) -> list[Token]:
+    """Split a batch into its tokens; without QUOTED_IDENTIFIER, double quotes enclose a text."""
     found = []
     at = 0
     while at < len(sql):
@@ -91,6 +91,8 @@ def tokens(sql: str) -> list[Token]:
         text = match[kind]
         if kind == "text":
             text = text[text.index("'") + 1 : -1].replace("''", "'")
+        elif text[0] == '"' and not quoted_identifiers:
+            kind, text = "text", text[1:-1].replace('""', '"')
         elif kind == "quoted":
             text = text[1:-1].replace('""' if text[0] == '"' else "]]", text[-1])
         found.append(Token(kind, text))
@@ -141,8 +143,8 @@ class Select:
 class Parser:
     """Reads a batch statement by statement."""
 
-    def __init__(self, sql: str) -> None:
-        self._tokens = tokens(sql)
+    def __init__(self, sql: str, *, quoted_identifiers: bool = True) -> None:
+        self._tokens = tokens(sql, quoted_identifiers=quoted_identifiers)
         self._at = 0
         self.sql = sql
 
@@ -252,7 +254,8 @@ class Parser:
             return ("isolation", is_snapshot)
         setting = self._identifier().upper()
         value = self._next().text.upper()
-        if setting not in ("XACT_ABORT", "ARITHABORT", "NOCOUNT", "LOCK_TIMEOUT"):
+        known = ("XACT_ABORT", "ARITHABORT", "NOCOUNT", "LOCK_TIMEOUT", "QUOTED_IDENTIFIER")
+        if setting not in known:
             raise NotInDoubleError(f"SET {setting}")
         return ("set", setting, value)
 
@@ -547,6 +550,8 @@ class Parser:
             target_part = int(self._next().text) if self._take("PARTITION") else None
             self._low_priority()
             return ("switch", name, part, target, target_part)
+        if self._take("DROP", "CONSTRAINT"):
+            return ("drop_constraint", name, self._identifier())
         checked = not self._take("WITH", "NOCHECK")
         _ = self._take("WITH", "CHECK")
         self._must("ADD")

@@ -36,7 +36,8 @@ class Session(Switching):
 
     def run(self, sql: str) -> Iterator[Result]:
         """Run a batch: the results of its statements, until one fails."""
-        for statement in Parser(sql).statements():
+        parser = Parser(sql, quoted_identifiers=self.quoted_identifiers)
+        for statement in parser.statements():
             result = self._run(statement)
             if result is not None:
                 yield result
@@ -117,6 +118,8 @@ class Session(Switching):
             self.lock_timeout = None if value == "-" else int(value) / 1000
         elif setting == "XACT_ABORT":
             self._xact_abort = value == "ON"
+        elif setting == "QUOTED_IDENTIFIER":
+            self.quoted_identifiers = value == "ON"
 
     def _do_isolation(self, is_snapshot: bool) -> None:
         self.is_snapshot = is_snapshot
