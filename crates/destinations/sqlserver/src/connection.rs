@@ -61,9 +61,11 @@ pub fn settings(purpose: Purpose) -> String {
         Purpose::Planning => POLITE_LOCK_MILLISECONDS,
         Purpose::Run => RUN_LOCK_MILLISECONDS,
     });
-    // XACT_ABORT: an error rolls the whole transaction back. ARITHABORT: rows go into indexed views.
+    // XACT_ABORT: an error rolls the whole transaction back. ARITHABORT: rows go into indexed views. QUOTED_IDENTIFIER is off in
+    // sqlcmd, which runs the script of a plan.
     format!(
-        "SET XACT_ABORT ON; SET ARITHABORT ON; SET NOCOUNT OFF; SET TRANSACTION ISOLATION LEVEL READ COMMITTED; {lock_timeout}"
+        "SET QUOTED_IDENTIFIER ON; SET XACT_ABORT ON; SET ARITHABORT ON; SET NOCOUNT OFF; SET TRANSACTION ISOLATION LEVEL READ \
+         COMMITTED; {lock_timeout}"
     )
 }
 
