@@ -27,6 +27,7 @@ use crate::server::Server;
 use crate::staging::{self, Staging};
 use crate::stream::Stream;
 use crate::sums;
+use crate::ways;
 
 /// The longest wait for a lock while a run begins.
 pub const BEGIN_LOCK_MILLISECONDS: u32 = 600_000;
@@ -42,6 +43,8 @@ pub struct SqlRun {
     /// How rows are sent into each staging table. The server is asked before the streams begin, because a query would wait
     /// for the locks of bulk loads.
     pub bulk_targets: Vec<BulkTarget>,
+    /// The staging tables that an earlier attempt may have given indexes and CHECKs.
+    may_be_prepared: Vec<Mutex<bool>>,
     /// The ledger.
     pub ledger: Ledger,
     /// The connection's options.
@@ -64,7 +67,11 @@ impl SqlRun {
         lock::take(&mut control, ledger, &run.run_key)?;
         // The server may still be rolling back transactions of a process that was killed.
         control.limit_lock_waits(BEGIN_LOCK_MILLISECONDS)?;
-        let (record, stagings) = control.in_transaction("cannot begin the run", |session| {
+        let Entered {
+            record,
+            stagings,
+            are_kept,
+        } = control.in_transaction("cannot begin the run", |session| {
             lock::take_ledger(session, ledger)?;
             ledger.create(session)?;
             enter(ledger, session, options, run, targets)
@@ -80,6 +87,7 @@ impl SqlRun {
             record,
             stagings,
             bulk_targets,
+            may_be_prepared: are_kept.into_iter().map(Mutex::new).collect(),
             ledger: ledger.clone(),
             options: Arc::clone(options),
             server: server.clone(),
@@ -105,9 +113,29 @@ impl SqlRun {
         }
     }
 
+    /// Makes a staging table ready for more rows. The first stream that loads into it does this, and the others wait for it.
+    pub fn make_bare(&self, target: usize) -> Result<()> {
+        let may_be_prepared = self.may_be_prepared[target].lock();
+        let mut may_be_prepared = may_be_prepared.unwrap_or_else(PoisonError::into_inner);
+        if *may_be_prepared {
+            // The control session has the lock of the run, so no other process uses the table.
+            ways::make_bare(&mut self.control(), &self.stagings[target])?;
+            *may_be_prepared = false;
+        }
+        Ok(())
+    }
+
     fn control(&self) -> MutexGuard<'_, SqlSession> {
         self.control.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// A run in the ledger, with its staging tables.
+struct Entered {
+    record: RunRecord,
+    stagings: Vec<Staging>,
+    /// Whether an earlier attempt has made each table.
+    are_kept: Vec<bool>,
 }
 
 /// Enters a run into the ledger and creates its staging tables.
@@ -117,7 +145,7 @@ fn enter(
     options: &Options,
     run: &NewRun,
     targets: &[TargetPlan],
-) -> Result<(RunRecord, Vec<Staging>)> {
+) -> Result<Entered> {
     let stored = match run.takes_over {
         Some(run_id) => Some(stopped(ledger, session, run_id, &run.run_key)?),
         None => None,
@@ -161,12 +189,15 @@ fn enter(
         .filter(|name| !is_target(name))
         .cloned()
         .collect();
+    let mut are_kept = Vec::with_capacity(stagings.len());
     for staging in &stagings {
         let target = &staging.plan.name.sql;
         let rows = rows_of_units.get(target).copied();
         let stands = staging.stands(session)?;
         // A staging table of this name cannot be used if another run has left it or somebody has changed it.
-        if stands && stored.is_some() && staging.count(session)? == rows.unwrap_or(0) {
+        let is_kept = stands && stored.is_some() && staging.count(session)? == rows.unwrap_or(0);
+        are_kept.push(is_kept);
+        if is_kept {
             continue;
         }
         if stands {
@@ -187,7 +218,11 @@ fn enter(
         None => ledger.enter(session, run, run_id, names, &tables)?,
     };
     ledger.enter_lineage(session, run_id, &run.lineage)?;
-    Ok((record, stagings))
+    Ok(Entered {
+        record,
+        stagings,
+        are_kept,
+    })
 }
 
 /// The stopped run, if it can be resumed.

@@ -178,6 +178,19 @@ impl PlannedSteps<'_> {
             Step::statement(COMMIT),
             Step::statement(lock_waits_statement(RUN_LOCK_MILLISECONDS)),
         ]);
+        if self.resumes {
+            const PREPARED: &str =
+                "the stopped run has prepared it for the switch, and more rows follow";
+            for (staging, _) in targets {
+                steps.extend(
+                    [
+                        ways::drop_constraint_statement(staging, "<each of its constraints>"),
+                        ways::drop_index_statement(staging, "<each of its indexes>"),
+                    ]
+                    .map(|it| Step::sketch(it).only_if(PREPARED)),
+                );
+            }
+        }
         Ok(steps)
     }
 

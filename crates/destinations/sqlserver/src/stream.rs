@@ -68,6 +68,7 @@ impl UnitStream for Stream<'_> {
             "a unit is ended before the next one begins"
         );
         let run = self.run;
+        run.make_bare(target)?;
         let session = self.session()?;
         let packet_size = session.facts().packet_size;
         session.begin()?;

@@ -9,6 +9,7 @@ use crate::connection::SqlSession;
 use crate::options::Options;
 use crate::partitions::Partitioning;
 use crate::shape::TableShape;
+use crate::sql;
 use crate::staging::Staging;
 
 /// How staged rows get into their target.
@@ -87,6 +88,42 @@ pub fn prepare(session: &mut SqlSession, staging: &Staging, options: &Options) -
         session.run(&doing, &statement)?;
     }
     Ok(Way::Switch(shape))
+}
+
+/// Makes the staging table of a resumed run a bare heap again, because more rows follow: an earlier attempt may have given it
+/// indexes and CHECKs. With an index, streams would wait for each other, and a bulk load would not check a CHECK, which the server
+/// then does not trust.
+pub fn make_bare(session: &mut SqlSession, staging: &Staging) -> Result<()> {
+    let doing = format!(
+        "cannot remove the indexes and CHECKs from the staging table of {}",
+        staging.plan.name.sql
+    );
+    let own = TableShape::read(session, &staging.sql)?;
+    let drop_constraint = |name: &str| drop_constraint_statement(staging, &sql::identifier(name));
+    let checks = own.checks.iter().map(|check| drop_constraint(&check.name));
+    // The first index is the clustered one. Without it, the server would build the others anew.
+    let indexes = own
+        .indexes
+        .iter()
+        .rev()
+        .map(|index| match index.is_constraint() {
+            true => drop_constraint(&index.name),
+            false => drop_index_statement(staging, &sql::identifier(&index.name)),
+        });
+    for statement in checks.chain(indexes) {
+        session.run(&doing, &statement)?;
+    }
+    Ok(())
+}
+
+/// The statement that drops a constraint of a staging table. The name is quoted.
+pub fn drop_constraint_statement(staging: &Staging, name: &str) -> String {
+    format!("ALTER TABLE {} DROP CONSTRAINT {name}", staging.sql)
+}
+
+/// The statement that drops an index of a staging table. The name is quoted.
+pub fn drop_index_statement(staging: &Staging, name: &str) -> String {
+    format!("DROP INDEX {name} ON {}", staging.sql)
 }
 
 /// Makes the staging table of a new target a columnstore, unless an earlier attempt has.
