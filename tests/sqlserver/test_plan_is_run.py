@@ -227,7 +227,7 @@ def tables(double: Double) -> dict[str, list[list[list[Any]]]]:
 
 @pytest.mark.parametrize("load", [name for name in LOADS if "partitions" not in name])
 def test_the_script_is_a_load_without_rows(loads: Loads, load: str) -> None:
-    """The batches of the script, run in a second double as by sqlcmd, leave the tables of a load."""
+    """The batches of the script, run in a second double as by sqlcmd, make the tables of a load."""
     made(loads, load)
     _, _, options, settings = LOADS[load]
     into = flow("t", "part.*.csv", **{"columns": COLUMNS, **settings})
