@@ -21,6 +21,9 @@ use crate::packets::{FIRST_PACKET_BYTES, HEADER_BYTES, Header, kind, message};
 
 /// The longest that a call of the socket blocks.
 const TICK: Duration = Duration::from_millis(100);
+/// The longest silence within a packet, counted in calls of the socket: the time in which this process is stopped does not count.
+/// Between two packets a server may work for hours.
+const SILENT_TICKS_MAX: u32 = if cfg!(test) { 3 } else { 600 };
 /// The longest wait for the answer to ATTENTION.
 const ATTENTION_TIMEOUT: Duration = Duration::from_secs(10);
 /// The time of silence after which TCP probes the peer.
@@ -379,6 +382,7 @@ impl Transport {
     /// Waits for bytes.
     fn fill(&mut self) -> Result<()> {
         let mut bytes = [0; READ_BYTES];
+        let mut silent_ticks = 0;
         loop {
             let read = match &mut self.stream {
                 Stream::Plain(socket) => socket.read(&mut bytes),
@@ -396,6 +400,10 @@ impl Transport {
                         self.attend()?;
                     }
                     self.check_deadline()?;
+                    silent_ticks += 1;
+                    if silent_ticks >= SILENT_TICKS_MAX && !self.input.is_empty() {
+                        return Err(self.end("the server stopped in the middle of a packet"));
+                    }
                 }
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
                 Err(error) => return Err(self.end(&error.to_string())),
@@ -469,4 +477,54 @@ fn prepared(socket: TcpStream) -> io::Result<TcpStream> {
 
 fn is_tick(error: &io::Error) -> bool {
     matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::TcpListener;
+
+    use super::*;
+
+    /// A connection to a peer that has sent these bytes, and keeps it open.
+    fn received(bytes: &[u8]) -> (Transport, TcpStream) {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
+        let port = listener.local_addr().expect("bound").port();
+        let endpoint = Endpoint {
+            host: "127.0.0.1".to_owned(),
+            port,
+        };
+        let interrupt = Arc::new(Interrupt::default());
+        let timeout = Duration::from_secs(60);
+        let transport = Transport::connect(&endpoint, timeout, &interrupt).expect("connected");
+        let (mut peer, _) = listener.accept().expect("accepted");
+        peer.write_all(bytes).expect("sent");
+        (transport, peer)
+    }
+
+    #[test]
+    fn silence_within_a_packet_ends_the_connection() {
+        let packet = message(kind::ANSWER, &[7; 40], FIRST_PACKET_BYTES);
+        for part in [1, HEADER_BYTES, packet.len() - 1] {
+            let (mut transport, _peer) = received(&packet[..part]);
+            let error = transport.receive().expect_err("the rest is missing");
+            assert!(
+                error.to_string().contains("in the middle of a packet"),
+                "{error}"
+            );
+            assert!(!transport.is_open());
+        }
+    }
+
+    #[test]
+    fn silence_before_a_packet_does_not() {
+        let (mut transport, mut peer) = received(&[]);
+        let packet = message(kind::ANSWER, &[7; 40], FIRST_PACKET_BYTES);
+        let later = std::thread::spawn(move || {
+            std::thread::sleep(TICK * (2 * SILENT_TICKS_MAX));
+            peer.write_all(&packet).expect("sent");
+            peer
+        });
+        assert_eq!(transport.receive().expect("it came"), [7; 40]);
+        drop(later);
+    }
 }
