@@ -20,9 +20,14 @@ mod kind {
     pub const NONCLUSTERED_COLUMNSTORE: u64 = 6;
 }
 
-/// The compression of the partitions of a heap or an index, by their numbers.
+/// The compression of the partitions of a heap or an index.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Compression(BTreeMap<u64, String>);
+pub struct Compression {
+    /// By the numbers of partitions; those that are not compressed are left out.
+    by_number: BTreeMap<u64, String>,
+    /// It has several partitions.
+    is_partitioned: bool,
+}
 
 /// A CHECK.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -82,7 +87,11 @@ impl Compression {
             }
             _ => None,
         });
-        Ok(Compression(pairs.collect()))
+        let by_number: BTreeMap<u64, String> = pairs.collect();
+        Ok(Compression {
+            is_partitioned: rows.len() > 1 && !by_number.is_empty(),
+            by_number,
+        })
     }
 
     /// The clause of a table, with a blank before it.
@@ -95,21 +104,21 @@ impl Compression {
 
     fn options(&self) -> Vec<String> {
         let mut by_name: BTreeMap<&str, Vec<String>> = BTreeMap::new();
-        for (number, name) in &self.0 {
+        for (number, name) in &self.by_number {
             // Other names are those of columnstore indexes, which have no such option unless they are archived.
             if matches!(name.as_str(), "ROW" | "PAGE" | "COLUMNSTORE_ARCHIVE") {
                 by_name.entry(name).or_default().push(number.to_string());
             }
         }
-        let options = by_name.into_iter().map(|(name, numbers)| {
-            match (&numbers[..], self.0.len() == numbers.len()) {
-                ([one], true) if one == "1" => format!("DATA_COMPRESSION = {name}"),
-                (numbers, _) => format!(
+        let options = by_name
+            .into_iter()
+            .map(|(name, numbers)| match self.is_partitioned {
+                false => format!("DATA_COMPRESSION = {name}"),
+                true => format!(
                     "DATA_COMPRESSION = {name} ON PARTITIONS ({})",
                     numbers.join(", ")
                 ),
-            }
-        });
+            });
         options.collect()
     }
 }
@@ -330,13 +339,13 @@ mod tests {
         }
     }
 
+    /// The compression of partitions.
     fn compression(pairs: &[(u64, &str)]) -> Compression {
-        Compression(
-            pairs
-                .iter()
-                .map(|(at, name)| (*at, (*name).to_owned()))
-                .collect(),
-        )
+        let pairs = pairs.iter();
+        Compression {
+            by_number: pairs.map(|(at, name)| (*at, (*name).to_owned())).collect(),
+            is_partitioned: true,
+        }
     }
 
     #[test]
@@ -373,16 +382,22 @@ mod tests {
 
     #[test]
     fn compression_is_written_for_partitions_and_for_plain_tables() {
-        for (pairs, clause) in [
-            (&[][..], ""),
-            (&[(1, "PAGE")], " WITH (DATA_COMPRESSION = PAGE)"),
+        for (pairs, of_table, of_partitions) in [
+            (&[][..], "", ""),
             (
-                &[(2, "ROW")],
-                " WITH (DATA_COMPRESSION = ROW ON PARTITIONS (2))",
+                &[(1, "PAGE")],
+                " WITH (DATA_COMPRESSION = PAGE)",
+                " WITH (DATA_COMPRESSION = PAGE ON PARTITIONS (1))",
             ),
-            (&[(1, "COLUMNSTORE")], ""),
+            (&[(1, "COLUMNSTORE")], "", ""),
         ] {
-            assert_eq!(compression(pairs).clause(), clause);
+            let partitioned = compression(pairs);
+            assert_eq!(partitioned.clause(), of_partitions);
+            let plain = Compression {
+                is_partitioned: false,
+                ..partitioned
+            };
+            assert_eq!(plain.clause(), of_table);
         }
     }
 
