@@ -241,6 +241,42 @@ def test_switch_may_be_turned_off(loads: Loads) -> None:
     loads(options="&switch=maybe").expect(USAGE, "switch", "maybe", "yes or no")
 
 
+def test_one_compressed_partition(loads: Loads) -> None:
+    """The other partitions of the staging table are not compressed either."""
+    loads.make(FUNCTION.format(side="LEFT"), SCHEME)
+    compressed = TABLE.format(more="") + " WITH (DATA_COMPRESSION = PAGE ON PARTITIONS (1))"
+    loads.make(compressed)
+    loads.files("1,2024-01-01 2,2024-02-02")
+    loads(mode="append").expect(CLEAN)
+    assert loads.ids() == [1, 2]
+    assert len(loads.switches) == 2 and not loads.copies
+    (made,) = loads.ran('CREATE TABLE "dbo"."inrush_staging')
+    assert made.endswith("WITH (DATA_COMPRESSION = PAGE ON PARTITIONS (1))")
+
+
+def test_a_new_table_of_range_left(loads: Loads) -> None:
+    """Bounds are where partitions begin, so the function has the last values before them."""
+    loads.files("1,2024-01-31 2,2024-02-01", "3,2024-02-29 4,2024-03-01")
+    words: dict[str, Any] = {"partition_by": "day", "bounds": {"every": "1 month"}}
+    loads("run", "&range=left", **words).expect(CLEAN)
+    assert loads.ids() == [1, 2, 3, 4]
+    ((function, is_right),) = loads.rows(
+        "SELECT name, boundary_value_on_right FROM sys.partition_functions"
+    )
+    assert not is_right
+    assert sorted(loads.partitions(str(function)).values()) == [1, 1, 2]
+    wrong = loads("check", "&range=middle", **words)
+    wrong.expect(USAGE, "option range", "middle", "left or right")
+
+
+def test_filegroups_are_those_of_the_database(loads: Loads) -> None:
+    loads.files("1,2024-01-31")
+    words: dict[str, Any] = {"partition_by": "day", "bounds": {"every": "1 month"}}
+    refused = loads("check", "&filegroups=old,missing", **words)
+    refused.expect(FAILED, "the database has no filegroup missing", "sys.filegroups")
+    loads("run", "&filegroups=OLD", **words).expect(CLEAN)
+
+
 def test_a_target_that_is_changed_meanwhile(loads: Loads) -> None:
     """The staging table lacks the target's new index, so the rows are copied."""
     loads.months()

@@ -178,6 +178,30 @@ def test_bulk_loads_lock_their_table_unless_told_otherwise(load: Load, option: s
         assert ("TABLOCK" in statement) == (not option)
 
 
+def test_a_bulk_load_announces_its_rows_if_asked(load: Load) -> None:
+    with Double() as double:
+        load(double.port, "encrypt=off&rows_per_batch=500").expect(CLEAN)
+        assert loaded(double) == ROWS
+        (statement,) = (batch for batch in double.batches if batch.startswith("INSERT BULK"))
+        assert statement.endswith("WITH (KEEP_NULLS, TABLOCK, ROWS_PER_BATCH = 500)")
+        load(double.port, "encrypt=off&rows_per_batch=0").expect(USAGE, "rows_per_batch", "from 1")
+
+
+@pytest.mark.parametrize(("option", "transactions"), [("", 1), ("&commit_megabytes=1", 2)])
+def test_a_unit_has_the_size_that_is_asked_for(
+    inrush: Inrush, option: str, transactions: int
+) -> None:
+    rows = "".join(f"{number},{'x' * 90}\n" for number in range(25_000))
+    inrush.write("rows.csv", "id,note\n" + rows)
+    with Double() as double:
+        url = f"mssql://tester@localhost:{double.port}/test?encrypt=off{option}"
+        columns = "id integer not null, note nvarchar(90)"
+        inrush("load", "rows.csv", "--to", url, "--table", "t", "--columns", columns).expect(CLEAN)
+        assert loaded(double) == 25_000
+        begun = [batch for batch in double.batches if batch.startswith("INSERT BULK")]
+        assert len(begun) == transactions
+
+
 def test_a_password_is_sent_and_told_to_nobody(load: Load, inrush: Inrush) -> None:
     with Double(passwords={"tester": SECRET}) as double:
         for secret, status in ((SECRET, CLEAN), (SECRET + "x", USAGE)):

@@ -72,9 +72,12 @@ impl BulkTarget {
 
 /// The statement that begins a bulk load, with the described columns.
 pub fn statement(table: &str, columns: &str, options: &Options) -> String {
-    let mut hints = vec!["KEEP_NULLS"];
+    let mut hints = vec!["KEEP_NULLS".to_owned()];
     if options.table_lock {
-        hints.push("TABLOCK");
+        hints.push("TABLOCK".to_owned());
+    }
+    if let Some(rows) = options.rows_per_batch {
+        hints.push(format!("ROWS_PER_BATCH = {rows}"));
     }
     format!(
         "INSERT BULK {table} ({columns}) WITH ({})",

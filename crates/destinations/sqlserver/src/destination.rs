@@ -72,7 +72,7 @@ impl SqlServer {
         );
         Ok(SqlServer {
             control: Mutex::new(control),
-            abilities: server.abilities(),
+            abilities: server.abilities(options.commit_bytes),
             server,
             ledger: Ledger::new(address.ledger_schema),
             options: Arc::new(options),
@@ -179,7 +179,7 @@ impl Destination for SqlServer {
     /// The partitions and the columnstore that the plan asks for are checked here, before anything is changed.
     fn lay_out(&self, target: &TargetPlan, splits: &[SplitFacts<'_>]) -> Result<Layout> {
         self.asking(|session| {
-            partitions::check(session, target)?;
+            partitions::check(session, &self.options, target)?;
             AddedPartitions::of_plans(session, &self.options, [target])?;
             match self.options.columnstore {
                 true => columnstore::check(session, &self.server, target),

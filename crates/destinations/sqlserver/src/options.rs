@@ -9,7 +9,38 @@ use inrush_tdsclient::address::refuse_unknown;
 use crate::connection;
 
 /// Options of a load.
-const OF_LOAD: [&str; 4] = ["columnstore", "filegroups", "switch", "table_lock"];
+const OF_LOAD: [&str; 7] = [
+    "columnstore",
+    "commit_megabytes",
+    "filegroups",
+    "range",
+    "rows_per_batch",
+    "switch",
+    "table_lock",
+];
+
+/// Bytes of text of a unit: enough to make the cost of its transaction negligible.
+const COMMIT_MEGABYTES: u64 = 32;
+const MEGABYTE: u64 = 1 << 20;
+
+/// To which partition of a new table a bound belongs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Range {
+    /// It is the last value of a partition.
+    Left,
+    /// It is the first value of a partition.
+    Right,
+}
+
+impl Range {
+    /// The word of T-SQL.
+    pub fn word(self) -> &'static str {
+        match self {
+            Range::Left => "LEFT",
+            Range::Right => "RIGHT",
+        }
+    }
+}
 
 /// All options.
 #[derive(Clone, Debug)]
@@ -25,6 +56,12 @@ pub struct Options {
     pub columnstore: bool,
     /// The partitions of new tables are assigned to these filegroups in turn; to PRIMARY if there are none.
     pub filegroups: Vec<String>,
+    /// The bounds of new tables.
+    pub range: Range,
+    /// Bytes of text of a load unit, which is one transaction.
+    pub commit_bytes: u64,
+    /// The rows of a bulk load that its statement announces to the server (ROWS_PER_BATCH).
+    pub rows_per_batch: Option<u64>,
 }
 
 impl Options {
@@ -36,6 +73,13 @@ impl Options {
         let table_lock = yes_or_no(&mut others, "table_lock", true)?;
         let switch = yes_or_no(&mut others, "switch", true)?;
         let columnstore = yes_or_no(&mut others, "columnstore", false)?;
+        let range = match others.remove("range").as_deref() {
+            None | Some("right") => Range::Right,
+            Some("left") => Range::Left,
+            Some(other) => return Err(wrong("range", other, "left or right")),
+        };
+        let commit_megabytes = number(&mut others, "commit_megabytes", 1_000_000)?;
+        let rows_per_batch = number(&mut others, "rows_per_batch", i32::MAX as u64)?;
         let filegroups = others.remove("filegroups").unwrap_or_default();
         let filegroups = filegroups.split(',').map(str::trim);
         refuse_unknown(&others, &OF_LOAD).map_err(connection::address_error)?;
@@ -48,6 +92,9 @@ impl Options {
                 .filter(|name| !name.is_empty())
                 .map(str::to_owned)
                 .collect(),
+            range,
+            commit_bytes: commit_megabytes.unwrap_or(COMMIT_MEGABYTES) * MEGABYTE,
+            rows_per_batch,
         })
     }
 }
@@ -58,9 +105,28 @@ fn yes_or_no(options: &mut BTreeMap<String, String>, name: &str, without: bool) 
         None => Ok(without),
         Some("yes" | "true") => Ok(true),
         Some("no" | "false") => Ok(false),
-        Some(other) => Err(Error::Address {
-            what: format!("option {name} of SQL Server: {other:?} is not understood"),
-            hint: "write yes or no".to_owned(),
-        }),
+        Some(other) => Err(wrong(name, other, "yes or no")),
+    }
+}
+
+/// An option that is a number from 1 on.
+fn number(options: &mut BTreeMap<String, String>, name: &str, most: u64) -> Result<Option<u64>> {
+    let Some(text) = options.remove(name) else {
+        return Ok(None);
+    };
+    match text.trim().parse() {
+        Ok(number) if (1..=most).contains(&number) => Ok(Some(number)),
+        _ => Err(wrong(
+            name,
+            &text,
+            &format!("a whole number from 1 to {most}"),
+        )),
+    }
+}
+
+fn wrong(name: &str, value: &str, right: &str) -> Error {
+    Error::Address {
+        what: format!("option {name} of SQL Server: {value:?} is not understood"),
+        hint: format!("write {right}"),
     }
 }

@@ -5,6 +5,8 @@ use inrush_rows::column_type::ColumnType;
 
 use crate::catalog;
 use crate::connection::SqlSession;
+use crate::last_before::last_before;
+use crate::options::{Options, Range};
 use crate::sql;
 
 const DOING: &str = "cannot read the partitions of a table";
@@ -99,8 +101,9 @@ impl Partitioning {
 }
 
 /// Fails unless the target has, or can get, the partitions that the plan asks for.
-pub fn check(session: &mut SqlSession, plan: &TargetPlan) -> Result<()> {
+pub fn check(session: &mut SqlSession, options: &Options, plan: &TargetPlan) -> Result<()> {
     let target = &plan.name;
+    check_filegroups(session, options)?;
     let unsuitable = |what: &str, hint: &str| {
         Err(Error::Unsuitable {
             what: format!("{}: {what}", target.sql),
@@ -114,7 +117,10 @@ pub fn check(session: &mut SqlSession, plan: &TargetPlan) -> Result<()> {
                 "name its partition column in partition_by, or use mode = \"create\"",
             ),
             // The name does not matter here.
-            false => NewPartitions::of_plan(plan, "").map(drop),
+            false => match NewPartitions::of_plan(plan, "")? {
+                Some(partitions) => partitions.create_statements(options).map(drop),
+                None => Ok(()),
+            },
         };
     }
     let partitioning = Partitioning::of_table(session, &target.sql)?;
@@ -135,13 +141,34 @@ pub fn check(session: &mut SqlSession, plan: &TargetPlan) -> Result<()> {
     }
 }
 
+/// Fails if the database has not all filegroups of the options.
+fn check_filegroups(session: &mut SqlSession, options: &Options) -> Result<()> {
+    for filegroup in &options.filegroups {
+        let question = format!(
+            "SELECT name FROM sys.filegroups WHERE name = {}",
+            sql::text(filegroup)
+        );
+        if session.rows(DOING, &question)?.is_empty() {
+            return Err(Error::Unsuitable {
+                what: format!(
+                    "the database has no filegroup {filegroup}, which the option filegroups names"
+                ),
+                hint: "SELECT name FROM sys.filegroups shows those that it has".to_owned(),
+            });
+        }
+    }
+    Ok(())
+}
+
 /// The function and the scheme of a new table. Both have one name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NewPartitions {
+    target: String,
     name: String,
     column: String,
+    column_type: ColumnType,
     type_sql: String,
-    literals: Vec<String>,
+    bounds: Vec<String>,
 }
 
 impl NewPartitions {
@@ -189,40 +216,62 @@ impl NewPartitions {
                 "use fewer bounds, or a wider step",
             ));
         }
-        let literals = plan.bounds.iter();
-        let literals = literals.map(|bound| literal(bound, &planned.column_type));
         Ok(Some(NewPartitions {
+            target: plan.name.sql.clone(),
             name: name.to_owned(),
             column: column.clone(),
+            column_type: planned.column_type.clone(),
             type_sql: planned.sql.clone(),
-            literals: literals.collect(),
+            bounds: plan.bounds.clone(),
         }))
     }
 
-    /// The statements that make function and scheme. The partitions are assigned to these filegroups in turn.
-    pub fn create_statements(&self, filegroups: &[String]) -> [String; 2] {
+    /// The statements that make function and scheme. The partitions are assigned to the filegroups of the options in turn. Fails if
+    /// a bound cannot be one of RANGE LEFT.
+    pub fn create_statements(&self, options: &Options) -> Result<[String; 2]> {
         let name = sql::identifier(&self.name);
         let primary = ["PRIMARY".to_owned()];
-        let filegroups = if filegroups.is_empty() {
+        let filegroups = if options.filegroups.is_empty() {
             &primary[..]
         } else {
-            filegroups
+            &options.filegroups
         };
+        let literals = self.literals(options.range)?;
         let to = match filegroups {
             [one] => format!("ALL TO ({})", sql::identifier(one)),
             _ => {
                 let dealt = filegroups.iter().map(String::as_str).cycle();
-                format!("TO ({})", sql::names(dealt.take(self.literals.len() + 1)))
+                format!("TO ({})", sql::names(dealt.take(literals.len() + 1)))
             }
         };
-        [
+        Ok([
             format!(
-                "CREATE PARTITION FUNCTION {name} ({}) AS RANGE RIGHT FOR VALUES ({})",
+                "CREATE PARTITION FUNCTION {name} ({}) AS RANGE {} FOR VALUES ({})",
                 self.type_sql,
-                self.literals.join(", ")
+                options.range.word(),
+                literals.join(", ")
             ),
             format!("CREATE PARTITION SCHEME {name} AS PARTITION {name} {to}"),
-        ]
+        ])
+    }
+
+    /// The bounds as literals. Those of a plan are the first values of partitions, and those of RANGE LEFT the last ones.
+    fn literals(&self, range: Range) -> Result<Vec<String>> {
+        let bounds = self.bounds.iter();
+        let literals = bounds.map(|bound| match range {
+            Range::Right => Ok(literal(bound, &self.column_type)),
+            Range::Left => match last_before(bound, &self.column_type, &self.type_sql) {
+                Some(before) => Ok(literal(&before, &self.column_type)),
+                None => Err(Error::Unsuitable {
+                    what: format!(
+                        "{}: RANGE LEFT needs the last value before the bound {bound} of column {}, and the type {} has none",
+                        self.target, self.column, self.type_sql
+                    ),
+                    hint: "leave the option range out: then the bounds are the first values of partitions (RANGE RIGHT)".to_owned(),
+                }),
+            },
+        });
+        literals.collect()
     }
 
     /// The place of the table, as statements write it after ON.
@@ -272,7 +321,9 @@ pub fn literal(bound: &str, column_type: &ColumnType) -> String {
 
 #[cfg(test)]
 mod tests {
-    use inrush_destination::{ColumnPlan, ReplacedRows, TargetName};
+    use std::path::Path;
+
+    use inrush_destination::{Address, ColumnPlan, ReplacedRows, TargetName};
 
     use super::*;
 
@@ -301,12 +352,25 @@ mod tests {
         }
     }
 
-    fn made(plan: &TargetPlan, filegroups: &[&str]) -> [String; 2] {
+    fn options(written: &[(&str, &str)]) -> Options {
+        let written = written
+            .iter()
+            .map(|(name, value)| (name.to_string(), value.to_string()));
+        Options::read(&Address {
+            url: "mssql://etl@dw/tpch",
+            options: &written.collect(),
+            folder: Path::new(""),
+            site_packages: None,
+            ledger_schema: "inrush",
+        })
+        .expect("understood")
+    }
+
+    fn made(plan: &TargetPlan, written: &[(&str, &str)]) -> Result<[String; 2]> {
         let partitions = NewPartitions::of_plan(plan, "p")
             .expect("suitable")
             .expect("asked");
-        let filegroups: Vec<String> = filegroups.iter().map(ToString::to_string).collect();
-        partitions.create_statements(&filegroups)
+        partitions.create_statements(&options(written))
     }
 
     #[test]
@@ -337,8 +401,30 @@ mod tests {
             ),
             ("varchar(9)", text, "it's", "N'it''s'"),
         ] {
-            let [function, _] = made(&plan(sql, column_type, &[bound]), &[]);
+            let [function, _] = made(&plan(sql, column_type, &[bound]), &[]).expect("suitable");
             assert_eq!(function, of(written, sql));
+        }
+    }
+
+    #[test]
+    fn bounds_of_range_left_are_the_last_values_of_partitions() {
+        let left = [("range", "left")];
+        let months = plan("date", ColumnType::Date, &["2024-02-01", "2024-03-01"]);
+        let [function, _] = made(&months, &left).expect("suitable");
+        assert!(
+            function.ends_with("RANGE LEFT FOR VALUES ('2024-01-31', '2024-02-29')"),
+            "{function}"
+        );
+        let text = ColumnType::Text {
+            characters_max: Some(9),
+            blank_padded: false,
+        };
+        for (sql, column_type, bound) in [
+            ("varchar(9)", text, "m"),
+            ("tinyint", ColumnType::Int16, "0"),
+        ] {
+            let error = made(&plan(sql, column_type, &[bound]), &left).expect_err(sql);
+            assert!(error.to_string().contains("RANGE LEFT"), "{error}");
         }
     }
 
@@ -346,11 +432,11 @@ mod tests {
     fn partitions_are_dealt_to_filegroups() {
         let plan = plan("int", ColumnType::Int32, &["1", "2"]);
         for (filegroups, to) in [
-            (&[][..], "ALL TO (\"PRIMARY\")"),
-            (&["a"], "ALL TO (\"a\")"),
-            (&["a", "b"], "TO (\"a\", \"b\", \"a\")"),
+            ("", "ALL TO (\"PRIMARY\")"),
+            ("a", "ALL TO (\"a\")"),
+            ("a, b", "TO (\"a\", \"b\", \"a\")"),
         ] {
-            let [_, scheme] = made(&plan, filegroups);
+            let [_, scheme] = made(&plan, &[("filegroups", filegroups)]).expect("suitable");
             assert_eq!(
                 scheme,
                 format!("CREATE PARTITION SCHEME \"p\" AS PARTITION \"p\" {to}")

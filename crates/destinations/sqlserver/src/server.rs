@@ -8,8 +8,6 @@ use inrush_destination::{
 
 use crate::connection::SqlSession;
 
-/// Bytes of text of a unit: enough to make the cost of its transaction negligible.
-const UNIT_BYTES: u64 = 32 << 20;
 /// Rows of a batch: its encoded rows are one block or a few.
 const BATCH_ROWS: u32 = 4096;
 /// Bytes that a stream's encoder holds: the packets of a batch.
@@ -106,8 +104,8 @@ impl Server {
         })
     }
 
-    /// The abilities of a load into this database.
-    pub fn abilities(&self) -> Abilities {
+    /// The abilities of a load into this database, whose units have this many bytes of text.
+    pub fn abilities(&self, unit_bytes: u64) -> Abilities {
         let mut not_promised = Vec::new();
         let who_waits = match self.reads_snapshots {
             true => {
@@ -156,7 +154,7 @@ impl Server {
             published_together: PublishedTogether::Run,
             can,
             folds_names: self.folds_names,
-            unit_bytes: UNIT_BYTES,
+            unit_bytes,
             removes_units_alone: false,
             batch_rows: BATCH_ROWS,
             stream_buffer_bytes: STREAM_BUFFER_BYTES,

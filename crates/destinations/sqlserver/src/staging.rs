@@ -111,7 +111,7 @@ impl Staging {
         Ok(match self.new_partitions()? {
             None => vec![self.plain_statement("")],
             Some(partitions) => {
-                let mut statements = partitions.create_statements(&options.filegroups).to_vec();
+                let mut statements = partitions.create_statements(options)?.to_vec();
                 statements.push(self.plain_statement(&format!(" ON {}", partitions.on())));
                 statements
             }
