@@ -44,7 +44,7 @@ impl Sources for FlowStream {
                 .to_owned(),
         );
         let columns = self.rows.columns().iter().map(of_new_target).collect();
-        typed_inputs(asked, self.rows.source(&self.stop), columns)
+        typed_inputs(asked, Arc::from(self.rows.source(&self.stop)), columns)
     }
 
     fn find(&self, _asked: &FlowAsked<'_>) -> Result<(), PlanError> {

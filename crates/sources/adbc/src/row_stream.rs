@@ -131,8 +131,8 @@ impl RowStream {
     }
 
     /// The rows as a source, whose reads end when the stop is asked.
-    pub fn source(&self, stop: &Stop) -> Arc<dyn Source> {
-        Arc::new(StreamSource {
+    pub fn source(&self, stop: &Stop) -> Box<dyn Source> {
+        Box::new(StreamSource {
             rows: self.clone(),
             input: Arc::new(StreamInput {
                 name: Arc::from(Path::new(NAME)),
