@@ -256,7 +256,7 @@ def test_a_reference_that_cannot_be_used_is_refused_at_plan_time(
     text = package(newest_database.url, rows)
     outcome = inrush("check", inrush.write("package.toml", text))
     assert outcome.status in (1, USAGE), outcome.said
-    outcome.expect(outcome.status, said)
+    outcome.expect(outcome.status, said, "package.toml:", "step 1")
 
 
 def test_rows_without_a_match_get_null_or_a_default(

@@ -276,12 +276,9 @@ impl Error {
     pub fn exit_status(&self) -> ExitStatus {
         match self {
             Error::Package(_) | Error::Convert { .. } => ExitStatus::Usage,
-            Error::Plan(
-                PlanError::Package(_) | PlanError::Mismatch { .. } | PlanError::Abilities { .. },
-            ) => ExitStatus::Usage,
-            Error::Source(SourceError::Unsuitable { .. })
-            | Error::Plan(PlanError::Source(SourceError::Unsuitable { .. })) => ExitStatus::Usage,
-            Error::Driver(error) | Error::Plan(PlanError::Driver(error)) => error.exit_status(),
+            Error::Plan(error) => error.exit_status(),
+            Error::Source(SourceError::Unsuitable { .. }) => ExitStatus::Usage,
+            Error::Driver(error) => error.exit_status(),
             Error::NotSwitched { .. } | Error::Replaced { .. } => ExitStatus::Usage,
             Error::Share(error) => error.exit_status(),
             Error::Verify(VerifyError::TargetReplaced { .. }) => ExitStatus::Failed,

@@ -90,10 +90,10 @@ impl Flow {
             || unpivots.any(|unpivot| unpivot.name == column || unpivot.value == column)
     }
 
-    /// True if a step makes rows of this column.
-    pub fn unpivots(&self, column: &str) -> bool {
-        let mut unpivots = self.steps.iter().flat_map(|step| &step.unpivot);
-        unpivots.any(|unpivot| unpivot.columns.iter().any(|own| own == column))
+    /// The columns that steps turn into rows, as they are named there.
+    pub fn unpivoted(&self) -> impl Iterator<Item = &String> {
+        let unpivots = self.steps.iter().flat_map(|step| &step.unpivot);
+        unpivots.flat_map(|unpivot| &unpivot.columns)
     }
 }
 

@@ -75,6 +75,12 @@ pub enum StepErrorKind {
         /// The columns.
         columns: Vec<String>,
     },
+    /// A column that a list has already.
+    #[error("`{name}` is in the list twice")]
+    NamedTwice {
+        /// The name as written.
+        name: String,
+    },
     /// A column whose values DuckDB does not have.
     #[error("`{name}` is a {type_name}, which expressions cannot use")]
     ColumnCannotTravel {
@@ -233,8 +239,11 @@ impl StepErrorKind {
             StepErrorKind::SameStep { name } => {
                 format!("derive `{name}` in a step of its own before this one")
             }
+            StepErrorKind::NamedTwice { .. } => "name it once".to_owned(),
             StepErrorKind::AmbiguousColumn { .. } => {
-                "DuckDB does not tell upper from lower case in names: rename one of the columns".to_owned()
+                "rename one of the columns: DuckDB does not tell upper from lower case in names; `on`, `distinct_on` and `unpivot` take \
+                 the one that is written exactly so"
+                    .to_owned()
             }
             StepErrorKind::Types { .. } => {
                 "cast one of the values, as in CAST(a AS INTEGER)".to_owned()

@@ -1,6 +1,9 @@
 //! Steps as a package declares them.
 
 use inrush_rows::column_type::ColumnType;
+use inrush_rows::suggest::suggestion;
+
+use crate::error::StepErrorKind;
 
 /// A column of the flow before the first step.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -9,6 +12,31 @@ pub struct InputColumn {
     pub name: String,
     /// Its type in batches.
     pub column_type: ColumnType,
+}
+
+/// The index of the column that a step names: the one of this name, or else the only one whose name differs from it in upper and
+/// lower case alone.
+pub(crate) fn column_at(name: &str, visible: &[InputColumn]) -> Result<usize, StepErrorKind> {
+    if let Some(at) = visible.iter().position(|column| column.name == name) {
+        return Ok(at);
+    }
+    let similar = |column: &InputColumn| column.name.eq_ignore_ascii_case(name);
+    let found: Vec<usize> = (0..visible.len())
+        .filter(|at| similar(&visible[*at]))
+        .collect();
+    let names = || visible.iter().map(|column| column.name.as_str());
+    match found.as_slice() {
+        [only] => Ok(*only),
+        [] => Err(StepErrorKind::UnknownColumn {
+            name: name.to_owned(),
+            suggestion: suggestion(name, names()),
+            known: names().map(str::to_owned).collect(),
+        }),
+        several => Err(StepErrorKind::AmbiguousColumn {
+            name: name.to_owned(),
+            columns: several.iter().map(|at| visible[*at].name.clone()).collect(),
+        }),
+    }
 }
 
 /// A step. Steps are applied to each row in their order, until one of them drops the row.
@@ -68,4 +96,30 @@ pub enum Otherwise {
     Warn,
     /// The load fails.
     Fail,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn of_names_that_differ_in_case_the_exact_one_counts() {
+        let visible = ["day", "id", "ID"].map(|name| InputColumn {
+            name: name.to_owned(),
+            column_type: ColumnType::Int32,
+        });
+        for (name, at) in [("DAY", 0), ("id", 1), ("ID", 2)] {
+            assert_eq!(column_at(name, &visible), Ok(at));
+        }
+        let ambiguous = column_at("Id", &visible);
+        assert!(matches!(
+            ambiguous,
+            Err(StepErrorKind::AmbiguousColumn { columns, .. }) if columns == ["id", "ID"]
+        ));
+        let unknown = column_at("dai", &visible);
+        assert!(matches!(
+            unknown,
+            Err(StepErrorKind::UnknownColumn { suggestion: Some(near), .. }) if near == "day"
+        ));
+    }
 }

@@ -10,7 +10,6 @@ use arrow_array::{BooleanArray, RecordBatch};
 use arrow_buffer::BooleanBuffer;
 use arrow_select::filter::filter_record_batch;
 use inrush_rows::column_type::ColumnType;
-use inrush_rows::suggest::suggestion;
 
 use crate::distinct::{DistinctRunner, DistinctSpec, PlannedDistinct, RowPlace};
 use crate::error::{RunError, StepError, StepErrorKind, arrow_error};
@@ -21,7 +20,7 @@ use crate::lookup::{Found, Lookup, MEMBERS_BYTES, Members, Reference, Unmatched}
 use crate::outcome::{self, FaultKind, RowFault, StepCount, Stepped};
 use crate::plan::{Planned, PlannedStep, StepAction, Steps, is_reserved};
 use crate::runner::StepRunner;
-use crate::spec::{InputColumn, StepSpec};
+use crate::spec::{InputColumn, StepSpec, column_at};
 use crate::types::sql_name;
 use crate::unpivot::{Groups, PlannedUnpivot, UnpivotSpec, unpivoted};
 
@@ -411,16 +410,12 @@ fn planned_lookup(
     let mut named = Vec::new();
     for (name, own) in &spec.on {
         let setting = format!("on.{name}");
-        let found = visible.iter().position(|column| column.name == *name);
-        let Some(at) = found else {
-            let known = || visible.iter().map(|column| column.name.as_str());
-            let kind = StepErrorKind::UnknownColumn {
-                name: name.clone(),
-                suggestion: suggestion(name, known()),
-                known: known().map(str::to_owned).collect(),
-            };
-            faults.push(fault(setting, name, kind));
-            continue;
+        let at = match column_at(name, visible) {
+            Ok(at) => at,
+            Err(kind) => {
+                faults.push(fault(setting, name, kind));
+                continue;
+            }
         };
         match key_class(&visible[at].column_type, &own.column_type) {
             Some(class) => keys.push((at, class.folded(spec.folds))),
@@ -434,7 +429,7 @@ fn planned_lookup(
                 faults.push(fault(setting, name, kind));
             }
         }
-        named.push(name.clone());
+        named.push(visible[at].name.clone());
     }
     for (at, column) in spec.take.iter().enumerate() {
         let name = column.name.clone();

@@ -9,12 +9,11 @@ use arrow_schema::{ArrowError, DataType, Field, Schema};
 use arrow_select::interleave::interleave;
 use arrow_select::take::take;
 use inrush_rows::column_type::ColumnType;
-use inrush_rows::suggest::suggestion;
 
 use crate::error::{StepError, StepErrorKind};
 use crate::outcome::{StepCount, Stepped, with_columns};
 use crate::plan::is_reserved;
-use crate::spec::InputColumn;
+use crate::spec::{InputColumn, column_at};
 use crate::types::{sql_name, type_that_holds};
 
 /// The most rows that the steps of a flow make of a record. A row is identified by the place of its record multiplied
@@ -71,17 +70,17 @@ impl PlannedUnpivot {
         };
         let mut columns = Vec::with_capacity(spec.columns.len());
         for (index, name) in spec.columns.iter().enumerate() {
-            match visible.iter().position(|column| column.name == *name) {
-                Some(at) => columns.push(at),
-                None => {
-                    let known = || visible.iter().map(|column| column.name.as_str());
-                    let kind = StepErrorKind::UnknownColumn {
-                        name: name.clone(),
-                        suggestion: suggestion(name, known()),
-                        known: known().map(str::to_owned).collect(),
-                    };
-                    fault(&format!("columns[{index}]"), name, kind);
+            match column_at(name, visible) {
+                Ok(at) if columns.contains(&at) => {
+                    let name = name.clone();
+                    fault(
+                        &format!("columns[{index}]"),
+                        &name,
+                        StepErrorKind::NamedTwice { name: name.clone() },
+                    );
                 }
+                Ok(at) => columns.push(at),
+                Err(kind) => fault(&format!("columns[{index}]"), name, kind),
             }
         }
         let found = columns.iter().map(|at| &visible[*at]);
@@ -105,12 +104,16 @@ impl PlannedUnpivot {
                 fault(setting, &spec.name, StepErrorKind::HidesColumn { name });
             }
         }
+        let names: Vec<String> = columns.iter().map(|at| visible[*at].name.clone()).collect();
         match faults.is_empty() {
             true => Ok(PlannedUnpivot {
-                spec: spec.clone(),
+                names: Arc::new(StringViewArray::from_iter_values(&names)),
+                spec: UnpivotSpec {
+                    columns: names,
+                    ..spec.clone()
+                },
                 columns,
                 value_type,
-                names: Arc::new(StringViewArray::from_iter_values(&spec.columns)),
                 unused: Vec::new(),
             }),
             false => Err(faults),

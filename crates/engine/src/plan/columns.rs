@@ -92,10 +92,15 @@ impl KnownColumns<'_> {
             .target_columns
             .map(|target| target.all.iter().map(String::as_str));
         let places = places(columns.iter().map(|it| it.detail.name.as_str()), names);
-        let columns = columns.into_iter().zip(places);
-        let columns = columns.map(|(Assigned { detail, source }, place)| {
+        let is_unpivoted = |own: &Assigned| {
+            let known = columns.iter().map(|other| other.detail.name.as_str());
+            let steps = self.steps;
+            steps.is_some_and(|steps| steps.unpivots(&own.detail.name, known))
+        };
+        let are_unpivoted: Vec<bool> = columns.iter().map(is_unpivoted).collect();
+        let columns = columns.into_iter().zip(places).zip(are_unpivoted);
+        let columns = columns.map(|((Assigned { detail, source }, place), is_unpivoted)| {
             let is_missing = place.is_none() && self.target_columns.is_some();
-            let is_unpivoted = self.steps.is_some_and(|steps| steps.unpivots(&detail.name));
             let is_for_steps =
                 !detail.load || is_unpivoted || is_missing && self.is_used(&detail.name);
             if let (true, false, Some(target)) = (is_missing, is_for_steps, self.target_columns) {
@@ -242,7 +247,11 @@ impl KnownColumns<'_> {
     /// The note about columns of the target that get no value, because a step makes rows of the columns of these names.
     pub fn note_of_unpivoted(&self) -> Option<String> {
         let target = self.target_columns?;
-        let is_unpivoted = |name: &&String| self.steps.is_some_and(|steps| steps.unpivots(name));
+        let known = || target.all.iter().map(String::as_str);
+        let is_unpivoted = |name: &&String| {
+            self.steps
+                .is_some_and(|steps| steps.unpivots(name, known()))
+        };
         let names: Vec<&String> = target.filled.iter().filter(is_unpivoted).collect();
         (!names.is_empty()).then(|| {
             format!(
@@ -266,7 +275,10 @@ impl KnownColumns<'_> {
         let unpivoted: Vec<&str> = missing
             .iter()
             .copied()
-            .filter(|name| self.steps.is_some_and(|steps| steps.unpivots(name)))
+            .filter(|name| {
+                let known = missing.iter().copied();
+                self.steps.is_some_and(|steps| steps.unpivots(name, known))
+            })
             .collect();
         if !unpivoted.is_empty() {
             return Err(self.mismatch(

@@ -1,7 +1,8 @@
 //! Errors of planning a package.
 
 use inrush_destination::{Ability, LayoutError};
-use inrush_package::PackageError;
+use inrush_package::{PackageError, Place};
+use inrush_rows::exit_status::ExitStatus;
 use inrush_source::SourceError;
 
 use crate::driver_error::DriverError;
@@ -21,6 +22,19 @@ pub enum PlanError {
     /// The driver could not ask its destination.
     #[error(transparent)]
     Driver(DriverError),
+    /// The reference of a lookup cannot be read.
+    #[error("{place}: step {step}, the lookup in {name}: its rows cannot be read")]
+    Reference {
+        /// The place of the lookup in the package.
+        place: Box<Place>,
+        /// The number of the step, counted from 1.
+        step: usize,
+        /// What is looked up, for people.
+        name: String,
+        /// The cause.
+        #[source]
+        cause: Box<PlanError>,
+    },
     /// The package and the target do not match.
     #[error("flow `{flow}`: {what}")]
     Mismatch {
@@ -93,6 +107,7 @@ impl PlanError {
         match self {
             PlanError::Package(_) | PlanError::Source(_) | PlanError::Guess(_) => None,
             PlanError::Driver(error) => error.hint(),
+            PlanError::Reference { cause, .. } => cause.hint(),
             PlanError::Layout { .. } => Some(
                 "this is a mistake in Inrush, and nothing was changed; report it with the package"
                     .to_owned(),
@@ -111,6 +126,21 @@ impl PlanError {
                     .to_owned(),
             ),
             PlanError::Privileges { grants, .. } => Some(format!("let the owner run: {grants}")),
+        }
+    }
+}
+
+impl PlanError {
+    /// The exit status for this error.
+    pub fn exit_status(&self) -> ExitStatus {
+        match self {
+            PlanError::Package(_)
+            | PlanError::Mismatch { .. }
+            | PlanError::Abilities { .. }
+            | PlanError::Source(SourceError::Unsuitable { .. }) => ExitStatus::Usage,
+            PlanError::Driver(error) => error.exit_status(),
+            PlanError::Reference { cause, .. } => cause.exit_status(),
+            _ => ExitStatus::Failed,
         }
     }
 }

@@ -18,13 +18,12 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use arrow_array::{ArrayRef, BooleanArray, RecordBatch};
 use arrow_buffer::BooleanBuffer;
 use arrow_select::filter::filter_record_batch;
-use inrush_rows::suggest::suggestion;
 use twox_hash::XxHash3_64;
 
 use crate::error::{RunError, StepError, StepErrorKind, arrow_error};
 use crate::key::{KeyClass, append_key_with_nulls, key_text};
 use crate::outcome::{StepCount, Stepped, origins_of};
-use crate::spec::InputColumn;
+use crate::spec::{InputColumn, column_at};
 use crate::types::sql_name;
 
 /// The most bytes that a key takes in addition to its own: 33 for each bucket of a table of which at least 7/16 are used, and up
@@ -75,10 +74,14 @@ impl PlannedDistinct {
         step: usize,
     ) -> Result<PlannedDistinct, Vec<StepError>> {
         let mut keys = Vec::new();
+        let mut columns = Vec::new();
         let mut faults = Vec::new();
         for name in &spec.columns {
             match key_of(name, visible) {
-                Ok(key) => keys.push(key),
+                Ok(key) => {
+                    columns.push(visible[key.0].name.clone());
+                    keys.push(key);
+                }
                 Err(kind) => faults.push(StepError {
                     step,
                     setting: "distinct_on".to_owned(),
@@ -90,7 +93,10 @@ impl PlannedDistinct {
         }
         match faults.is_empty() {
             true => Ok(PlannedDistinct {
-                spec: spec.clone(),
+                spec: DistinctSpec {
+                    columns,
+                    ..spec.clone()
+                },
                 step,
                 keys,
                 first_rows: Arc::default(),
@@ -155,14 +161,7 @@ impl PlannedDistinct {
 
 /// The index of a column of the key, and how its values are compared.
 fn key_of(name: &str, visible: &[InputColumn]) -> Result<(usize, KeyClass), StepErrorKind> {
-    let Some(at) = visible.iter().position(|column| column.name == *name) else {
-        let known = || visible.iter().map(|column| column.name.as_str());
-        return Err(StepErrorKind::UnknownColumn {
-            name: name.to_owned(),
-            suggestion: suggestion(name, known()),
-            known: known().map(str::to_owned).collect(),
-        });
-    };
+    let at = column_at(name, visible)?;
     let column_type = &visible[at].column_type;
     match KeyClass::of(column_type) {
         Some(class) => Ok((at, class)),

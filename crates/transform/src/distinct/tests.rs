@@ -191,14 +191,14 @@ fn columns_that_are_no_key_are_refused() {
         let faults = faults.iter().map(ToString::to_string);
         faults.collect::<Vec<_>>()
     };
-    let [unknown, float] = &told(&["N", "x"])[..] else {
+    let [unknown, float] = &told(&["nn", "x"])[..] else {
         panic!("two faults");
     };
     assert!(
-        unknown.contains("step 3, `distinct_on`: there is no column `N`"),
+        unknown.contains("step 3, `distinct_on`: there is no column `nn`"),
         "{unknown}"
     );
-    assert!(unknown.contains("did you mean `n`?"), "{unknown}");
+    assert!(unknown.contains("the columns here are `n`, `t` and `x`"), "{unknown}");
     assert!(float.contains("`x` has the type DOUBLE"), "{float}");
     assert!(float.contains("CAST(x AS"), "{float}");
 }

@@ -4,7 +4,9 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use inrush_package::{CheckElse, DISTINCT_BYTES_MAX, Flow, OutputElse, Package, Step, Unpivot};
+use inrush_package::{
+    CheckElse, DISTINCT_BYTES_MAX, Flow, OutputElse, Package, Place, Step, Unpivot,
+};
 use inrush_rows::column::{Column, ColumnType};
 use inrush_rows::suggest::{listed, suggestion};
 use inrush_transform::distinct::DistinctSpec;
@@ -46,6 +48,10 @@ pub struct DerivedTarget {
     pub type_name: Option<String>,
     /// Its index among all columns of the target; `None` if the target does not exist yet.
     pub place: Option<usize>,
+    /// The number of its step, counted from 1.
+    pub step: usize,
+    /// The place in the package where it is derived.
+    pub derived_at: Place,
 }
 
 impl<'a> AskedSteps<'a> {
@@ -83,6 +89,7 @@ impl<'a> AskedSteps<'a> {
         for (at, step) in flow.steps.iter().enumerate() {
             let reading = ReadReference {
                 package,
+                flow,
                 flow_name,
                 connection: package.connection_of(flow).ok(),
                 step: at,
@@ -130,8 +137,12 @@ impl<'a> AskedSteps<'a> {
     }
 
     /// True if a step turns this column into rows, so that these rows no longer have it.
-    pub fn unpivots(&self, column: &str) -> bool {
-        self.flow.unpivots(column)
+    /// `known` are the columns of which it may be one: names are compared without case, unless one of them is the same.
+    pub fn unpivots<'c>(&self, column: &str, known: impl Iterator<Item = &'c str> + Clone) -> bool {
+        self.flow.unpivoted().any(|own| {
+            own == column
+                || own.eq_ignore_ascii_case(column) && !known.clone().any(|other| other == own)
+        })
     }
 
     /// True if a step derives this column.
@@ -194,7 +205,8 @@ impl<'a> AskedSteps<'a> {
             for column in step.added() {
                 let own = index;
                 index += 1;
-                if declared.load == Some(false) || self.unpivots(&column.name) {
+                let added = planned.derived.iter().map(|added| added.name.as_str());
+                if declared.load == Some(false) || self.unpivots(&column.name, added) {
                     continue;
                 }
                 let place = match target {
@@ -225,10 +237,28 @@ impl<'a> AskedSteps<'a> {
                     column_type: column.column_type.clone(),
                     type_name: inrush_rows::type_name::of_column(&column.column_type),
                     place,
+                    step: at + 1,
+                    derived_at: self.derived_at(at, &column.name),
                 });
             }
         }
         Ok(loaded)
+    }
+
+    /// The place in the package where a step adds a column.
+    fn derived_at(&self, step: usize, column: &str) -> Place {
+        let setting = match &self.flow.steps[step] {
+            Step {
+                derive: Some(_), ..
+            } => format!("derive.{column}"),
+            Step {
+                lookup: Some(_), ..
+            } => format!("take.{column}"),
+            _ => "unpivot".to_owned(),
+        };
+        let flow = self.package.index_of(self.flow);
+        let path = format!("flow[{flow}].step[{step}].{setting}");
+        self.package.origin.place(&path)
     }
 
     fn no_column(
@@ -239,18 +269,16 @@ impl<'a> AskedSteps<'a> {
         target_name: &str,
     ) -> PlanError {
         let names = || target.filled.iter().map(String::as_str);
-        PlanError::Mismatch {
-            flow: self.flow_name.to_owned(),
-            what: format!(
-                "step {step} derives `{column}`, but {target_name} has no such column, and no later step uses it; the \
-                 columns of the target are {}",
-                listed(names())
-            ),
-            hint: match suggestion(column, names()) {
-                Some(near) => format!("did you mean `{near}`?"),
-                None => "add the column to the target, or remove it from `derive`".to_owned(),
-            },
-        }
+        let what = format!(
+            "step {step} derives `{column}`, but {target_name} has no such column, and no later step uses it; the columns of the \
+             target are {}",
+            listed(names())
+        );
+        let hint = match suggestion(column, names()) {
+            Some(near) => format!("did you mean `{near}`?"),
+            None => "add the column to the target, or remove it from the step".to_owned(),
+        };
+        faults::at(self.derived_at(step - 1, column), what, &hint)
     }
 }
 

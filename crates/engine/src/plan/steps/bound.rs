@@ -11,7 +11,7 @@ use inrush_transform::evaluator::Evaluator;
 use inrush_transform::stages::{Staged, StagedStep};
 use serde_json::{Value, json};
 
-use super::{DerivedTarget, OutputPart, StepPlan, distinct};
+use super::{DerivedTarget, OutputPart, StepPlan, distinct, faults, fit};
 use crate::plan::error::PlanError;
 use crate::plan::fields::FieldOrigin;
 use crate::plan::flow_inputs::{TypedField, TypedInputs};
@@ -109,7 +109,17 @@ impl BoundSteps {
                 source: ValueSource::Field(index),
                 ..column.clone()
             }];
-            typed_rows::check(&flow_name, &inputs, &mut checked)?;
+            let refused = |what: &str, hint: &str| {
+                let what = format!("step {}: {what}", derived.step);
+                faults::at(derived.derived_at.clone(), what, hint)
+            };
+            if let Some((what, hint)) = fit::never_fits(derived, &column.column_type) {
+                return Err(refused(&what, hint));
+            }
+            typed_rows::check(&flow_name, &inputs, &mut checked).map_err(|error| match error {
+                PlanError::Mismatch { what, hint, .. } => refused(&what, &hint),
+                error => error,
+            })?;
             column.policies = checked[0].policies.clone();
             after.push(AfterSteps::Converted(index));
         }

@@ -21,6 +21,15 @@ pub fn of_package(package: &Package, flow: &Flow, errors: Vec<StepError>) -> Pla
     }
 }
 
+/// A fault at a place of the package.
+pub fn at(place: Place, conflict: String, hint: &str) -> PlanError {
+    let kind = PackageFaultKind::Conflict {
+        conflict,
+        mend: hint.to_owned(),
+    };
+    PlanError::Package(PackageError::new(place, kind))
+}
+
 /// Conditions of outputs stand in the flow, beside its steps.
 fn is_of_output(error: &StepError) -> bool {
     error.setting.starts_with("output[")

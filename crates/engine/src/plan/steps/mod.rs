@@ -9,6 +9,7 @@ mod asked;
 mod bound;
 mod distinct;
 mod faults;
+mod fit;
 mod members;
 mod print;
 mod reference;

@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use arrow_array::{ArrayRef, RecordBatch};
-use inrush_convert::{Converter, RunStamp};
+use inrush_convert::{ConvertError, Converter, RunStamp};
 use inrush_package::{
-    BoundValue, Flow, Fold, LookupSource, Package, REFERENCE_BYTES_MAX, Step, Unmatched,
+    BoundValue, Flow, Fold, LookupSource, Package, Place, REFERENCE_BYTES_MAX, Step, Unmatched,
     UnmatchedWord,
 };
 use inrush_rows::chunk::{Chunk, RowNumbers};
@@ -18,7 +18,7 @@ use inrush_rows::suggest::{listed, suggestion};
 use inrush_rows::type_name::TypeName;
 use inrush_rows::typed_rows::TypedRows;
 use inrush_scan::{Dialect, Records};
-use inrush_source::{ReadSettings, Source, SourceSplit};
+use inrush_source::{ReadSettings, Source, SourceError, SourceSplit};
 use inrush_transform::evaluator::Evaluator;
 use inrush_transform::fold::Folds;
 use inrush_transform::key::KeyClass;
@@ -27,7 +27,9 @@ use inrush_transform::lookup::{
 };
 use inrush_transform::spec::InputColumn;
 use inrush_transform::stages::LookupSpec;
+use inrush_transform::types::sql_name;
 
+use super::faults;
 use crate::plan::columns::{self, Match};
 use crate::plan::error::PlanError;
 use crate::plan::flow_inputs::FlowAsked;
@@ -40,6 +42,8 @@ const CHUNK_BYTES: usize = 512 << 10;
 pub struct ReadReference<'a> {
     /// The package.
     pub package: &'a Package,
+    /// The flow.
+    pub flow: &'a Flow,
     /// The flow's name.
     pub flow_name: &'a str,
     /// The connection of its target, if it is known.
@@ -71,7 +75,8 @@ pub fn read(
     let folds = folds(step);
     let name = source.shown_name();
     let reference = reading.evaluator.reference(&declaration, || {
-        reading.read(source, &name, &on, folds, &take, adds)
+        let read = reading.read(source, &name, &on, folds, &take, adds);
+        read.map_err(|error| reading.placed(&name, setting_of(source), error))
     })?;
     let (keys, taken) = reference.columns().split_at(on.len());
     let on = on
@@ -99,7 +104,7 @@ pub fn read(
         Some(Unmatched::Default(values)) => {
             let values = take.iter().map(|column| {
                 let value = values.default.get(&column.name);
-                reading.default_value(column, value.map(text_of).unwrap_or_default())
+                reading.default_value(&name, column, value.map(text_of).unwrap_or_default())
             });
             inrush_transform::lookup::Unmatched::Default(values.collect::<Result<_, _>>()?)
         }
@@ -112,6 +117,17 @@ pub fn read(
         unmatched,
         reference,
     })
+}
+
+/// The setting that says what is read.
+fn setting_of(source: &LookupSource) -> &'static str {
+    let has_files = !source.files.patterns().is_empty();
+    match (&source.query, &source.filter, has_files) {
+        (Some(_), ..) => "lookup.query",
+        (None, Some(_), _) => "lookup.where",
+        (None, None, true) => "lookup.files",
+        (None, None, false) => "lookup.table",
+    }
 }
 
 /// The differences between texts that the lookup of a step ignores.
@@ -133,10 +149,34 @@ fn text_of(value: &BoundValue) -> String {
 
 impl ReadReference<'_> {
     fn refused(&self, name: &str, what: &str, hint: &str) -> PlanError {
-        PlanError::Mismatch {
-            flow: self.flow_name.to_owned(),
-            what: format!("step {}, the lookup in {name}: {what}", self.step + 1),
-            hint: hint.to_owned(),
+        self.refused_at("lookup", name, what, hint)
+    }
+
+    /// Refuses a setting of the step.
+    fn refused_at(&self, setting: &str, name: &str, what: &str, hint: &str) -> PlanError {
+        let what = format!("step {}, the lookup in {name}: {what}", self.step + 1);
+        faults::at(self.place(setting), what, hint)
+    }
+
+    /// The place of a setting of the step.
+    fn place(&self, setting: &str) -> Place {
+        let flow = self.package.index_of(self.flow);
+        let path = format!("flow[{flow}].step[{}].{setting}", self.step);
+        self.package.origin.place(&path)
+    }
+
+    /// The error of a source, with the place of the lookup. A run that is stopped is no fault of the reference.
+    fn placed(&self, name: &str, setting: &str, error: PlanError) -> PlanError {
+        match error {
+            error @ (PlanError::Package(_)
+            | PlanError::Reference { .. }
+            | PlanError::Source(SourceError::Stopped { .. })) => error,
+            error => PlanError::Reference {
+                place: Box::new(self.place(setting)),
+                step: self.step + 1,
+                name: name.to_owned(),
+                cause: Box::new(error),
+            },
         }
     }
 
@@ -195,6 +235,13 @@ impl ReadReference<'_> {
                         .iter()
                         .map(|found| found.detail.name.as_str())
                 };
+                let is_first = first_by.is_some_and(|(column, _)| column == own);
+                if is_first && own.contains([',', ' ']) {
+                    let what = format!("`first` orders by one column, and `{own}` is none");
+                    let hint = "write one column of the reference, as in first = \"changed_at desc\"; order by several \
+                                columns in a `query`, which numbers the rows: row_number() OVER (ORDER BY ...) AS place";
+                    return Err(self.refused_at("lookup.first", name, &what, hint));
+                }
                 let what = format!(
                     "it has no column `{own}`; its columns are {}",
                     listed(names())
@@ -387,18 +434,28 @@ impl ReadReference<'_> {
     }
 
     /// One value of a type, read as a field would be.
-    fn default_value(&self, column: &InputColumn, text: String) -> Result<ArrayRef, PlanError> {
+    fn default_value(
+        &self,
+        name: &str,
+        column: &InputColumn,
+        text: String,
+    ) -> Result<ArrayRef, PlanError> {
         let own = Column {
             source: ValueSource::Constant(text),
             ..Column::new(&column.name, column.column_type.clone(), 0)
         };
         let mut converter = Converter::new(&[own], &Dialect::csv(), 0).map_err(|error| {
-            let what = format!("the default of `{}`: {error}", column.name);
-            self.refused(
-                "its reference",
-                &what,
-                "write a value of the type of the taken column",
-            )
+            let what = match error {
+                ConvertError::TextInvalid { text, .. } => format!(
+                    "the default {text:?} of `{}` is no value of its type, {}",
+                    column.name,
+                    sql_name(&column.column_type)
+                ),
+                error => format!("the default of `{}`: {error}", column.name),
+            };
+            let setting = format!("unmatched.default.{}", column.name);
+            let hint = "write a value of the type of the taken column";
+            self.refused_at(&setting, name, &what, hint)
         })?;
         let row = TypedRows {
             columns: Vec::new(),

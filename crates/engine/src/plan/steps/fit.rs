@@ -1,0 +1,103 @@
+//! Derived columns whose values never fit the column of the target, although a value of their type could be written as one of the
+//! other type. Without this each row would be a reject.
+
+use inrush_rows::column::ColumnType;
+use inrush_transform::types::sql_name;
+
+use super::DerivedTarget;
+
+/// Why no value of a derived column fits its column of the target, and how to fix it; `None` if values may fit.
+pub fn never_fits(derived: &DerivedTarget, target: &ColumnType) -> Option<(String, &'static str)> {
+    let hint = reason(&derived.column_type, target)?;
+    let what = format!(
+        "no value of `{}`, which is {}, fits its column, which is {}",
+        derived.name,
+        sql_name(&derived.column_type),
+        sql_name(target),
+    );
+    Some((what, hint))
+}
+
+/// The fix, if no value of the first type fits the second one.
+fn reason(from: &ColumnType, into: &ColumnType) -> Option<&'static str> {
+    use ColumnType::{
+        Bool, Date, Decimal, DecimalText, Float32, Float64, Int16, Int32, Int64, Time, Timestamp,
+        TimestampTz, Uuid,
+    };
+    let is_other = matches!(
+        into,
+        Bool | Int16
+            | Int32
+            | Int64
+            | Float32
+            | Float64
+            | Decimal { .. }
+            | DecimalText { .. }
+            | Uuid
+    );
+    match (from, into) {
+        // Its text has a point, even if only zeros follow it.
+        (Decimal { scale: 1.., .. }, Int16 | Int32 | Int64) => {
+            Some("CAST the result AS BIGINT, which rounds it, or make the column a decimal")
+        }
+        (TimestampTz { .. }, Timestamp { .. } | Date) => Some(
+            "say in which zone the time is meant, as in timezone('UTC', x), or make the column one with time zone",
+        ),
+        (Timestamp { .. } | Date, TimestampTz { .. }) => Some(
+            "say in which zone the time is meant, as in timezone('Europe/Berlin', x), or make the column one without time zone",
+        ),
+        (Time { .. }, Date | Timestamp { .. } | TimestampTz { .. }) | (Date, Time { .. }) => {
+            Some("derive a value of the type of the column")
+        }
+        (Timestamp { .. } | TimestampTz { .. }, Time { .. }) => {
+            Some("CAST the result AS TIME, or make the column a timestamp")
+        }
+        (Date | Time { .. } | Timestamp { .. } | TimestampTz { .. }, _) if is_other => Some(
+            "compute a number, as in epoch(x) or date_diff('day', a, b), or make the column a date, a time or a text",
+        ),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn types_whose_values_never_fit_are_found() {
+        use ColumnType::{Date, Float64, Int32, Int64};
+        let decimal = |scale| ColumnType::Decimal {
+            precision: 5,
+            scale,
+        };
+        let text = ColumnType::Text {
+            characters_max: None,
+            blank_padded: false,
+        };
+        let time = ColumnType::Time { fraction_digits: 6 };
+        let timestamp = ColumnType::Timestamp { fraction_digits: 6 };
+        let zoned = ColumnType::TimestampTz { fraction_digits: 6 };
+        for (from, into, never) in [
+            (&decimal(2), &Int32, true),
+            (&decimal(0), &Int32, false),
+            (&decimal(2), &decimal(1), false),
+            (&decimal(2), &Float64, false),
+            (&Float64, &Int64, false),
+            (&zoned, &timestamp, true),
+            (&timestamp, &zoned, true),
+            (&Date, &zoned, true),
+            (&zoned, &Date, true),
+            (&timestamp, &Date, false),
+            (&Date, &timestamp, false),
+            (&timestamp, &time, true),
+            (&time, &Date, true),
+            (&Date, &Int32, true),
+            (&time, &Float64, true),
+            (&zoned, &text, false),
+            (&text, &zoned, false),
+            (&Int32, &Date, false),
+        ] {
+            assert_eq!(reason(from, into).is_some(), never, "{from:?} {into:?}");
+        }
+    }
+}
