@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from harness.command import CLEAN, USAGE, Inrush
+from harness.command import CLEAN, FAILED, LOADED_WITH_REJECTS, USAGE, Inrush
 from harness.packages import flow, package, step
+from harness.servers import Database
 
 ROWS = "id,word\n1,one\n2,\n3,three\n4,four\n5,five\n"
+LIMIT: dict[str, Any] = {"rejects": {"rows_max": 5}}
 STEPS = (
     step(where="word IS NOT NULL")
     + step(derive={"size": "length(word)", "half": "12 // (id - 4)"})
@@ -21,7 +24,7 @@ STEPS = (
 def path(inrush: Inrush) -> Path:
     """Return a package whose target does not exist yet."""
     inrush.write("rows.csv", ROWS)
-    rows = flow("loaded", "rows.csv", columns=["id integer", "word text"]) + STEPS
+    rows = flow("loaded", "rows.csv", columns=["id integer", "word text"], **LIMIT) + STEPS
     return inrush.write("package.toml", package("results.duckdb", rows))
 
 
@@ -62,6 +65,24 @@ def test_it_tells_why_rows_are_not_there(inrush: Inrush, path: Path) -> None:
     assert "step 1: where word IS NOT NULL: 5 in, 1 filtered" in said
     # Rows after the last one that is shown have no effect.
     assert "Division by zero" not in inrush("peek", path, "--rows", "1").expect(CLEAN).output
+
+
+def test_a_target_with_rows_is_no_obstacle(
+    inrush: Inrush, path: Path, newest_database: Database
+) -> None:
+    """It shows the rows of a step all the same, whoever has loaded those of the target."""
+    before = shown(inrush, path)
+    inrush("run", path).expect(LOADED_WITH_REJECTS)
+    assert shown(inrush, path) == before
+    newest_database.execute("CREATE TABLE loaded (id int, word text, size bigint, half bigint)")
+    newest_database.execute("INSERT INTO loaded VALUES (1, 'x', 4, 1)")
+    text = path.read_text().replace("results.duckdb", newest_database.url)
+    other = inrush.write("other.toml", text)
+    inrush("check", other).expect(FAILED, "has rows already")
+    assert shown(inrush, other) == before
+    # An obstacle without which there are no rows is told.
+    inrush.write("wrong.toml", text.replace("rows.csv", "nope.csv"))
+    inrush("peek", "wrong.toml").expect(FAILED, "nope.csv")
 
 
 @pytest.mark.parametrize(

@@ -8,6 +8,7 @@ use inrush::event::{Observer, Silent};
 use inrush::fault::Fault;
 use inrush::ids::RunName;
 use inrush::package::Package;
+use inrush::plan::Obstacles;
 use inrush::printable::indented;
 use inrush::reject::RejectCode;
 use inrush::report::RunReport;
@@ -143,6 +144,26 @@ pub fn plan(
     again: bool,
     from: Option<String>,
 ) -> Result<Checked, CommandError> {
+    planned(reached, folder, again, from, None)
+}
+
+/// Plans a package to look at its rows, also those that are loaded already and those that the target cannot take. The reasons
+/// to refuse a run are added to `obstacles`.
+pub fn plan_to_look(
+    reached: &Reached,
+    folder: PathBuf,
+    obstacles: &Obstacles,
+) -> Result<Checked, CommandError> {
+    planned(reached, folder, true, None, Some(obstacles))
+}
+
+fn planned(
+    reached: &Reached,
+    folder: PathBuf,
+    again: bool,
+    from: Option<String>,
+    obstacles: Option<&Obstacles>,
+) -> Result<Checked, CommandError> {
     let defaults = credentials::connection_defaults()?;
     let open_sources = inrush::open_sources(&defaults, reached.site_packages.as_deref());
     let options = RunOptions {
@@ -151,6 +172,7 @@ pub fn plan(
         streams_default: cores(),
         again,
         from,
+        obstacles,
         site_packages: reached.site_packages.clone(),
         embedded: reached.report.clone(),
         ..RunOptions::default()
@@ -212,6 +234,7 @@ fn stoppable<T>(
         runs_folder: setup.runs_folder.clone(),
         streams_default: cores(),
         again: setup.again,
+        obstacles: None,
         from: setup.from.clone(),
         replays: setup.replays.clone(),
         shares: setup.shares,

@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use inrush::ExitStatus;
 use inrush::peek::Peeked;
-use inrush::plan::Reading;
+use inrush::plan::{Obstacles, Reading};
 use inrush::printable::one_line;
 
 use crate::arguments::PeekArguments;
@@ -24,10 +24,17 @@ pub fn peek(
     let _guard = signals::end_at_once(None);
     let reached =
         embedded::reach_to_look(ready.package, &ready.folder, ready.data_trust, surroundings)?;
-    // Rows that are loaded already can be looked at.
-    let plan = running::plan(&reached, ready.folder, true, None)?;
+    let obstacles = Obstacles::default();
+    let plan = running::plan_to_look(&reached, ready.folder, &obstacles)?;
     let readings = plan.readings();
-    let reading = chosen(&readings, arguments.flow.as_deref())?;
+    let reading = match chosen(&readings, arguments.flow.as_deref()) {
+        Ok(reading) => reading,
+        // Its columns are not known, so it was left out of the plan.
+        Err(error) => match obstacles.take().into_iter().next() {
+            Some(obstacle) => return Err(inrush::Error::from(obstacle).into()),
+            None => return Err(error),
+        },
+    };
     let step_count = reading
         .steps
         .as_ref()

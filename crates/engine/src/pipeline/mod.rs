@@ -46,7 +46,7 @@ use crate::error::Error;
 use crate::event::{Observer, Silent};
 use crate::fault::Fault;
 use crate::plan::flow_inputs::{OpenSources, Sources, no_sources};
-use crate::plan::{ContentChecks, PlanOptions};
+use crate::plan::{ContentChecks, Obstacles, PlanOptions};
 use crate::report::{EmbeddedReport, Outcome, RunReport};
 use crate::shares::Shares;
 
@@ -68,6 +68,8 @@ pub struct RunOptions<'a> {
     pub again: bool,
     /// Where flows with `since` begin, in place of their marks.
     pub from: Option<String>,
+    /// Collects the reasons to refuse the plan, which is then only looked at. Without it the first one ends planning.
+    pub obstacles: Option<&'a Obstacles>,
     /// The run whose rejects are loaded. The rows may belong to any partitions of the targets, and are loaded once.
     pub replays: Option<RunName>,
     /// Divide the work into shares, and wait until other processes have loaded them
@@ -101,6 +103,7 @@ impl Default for RunOptions<'_> {
             streams_default: 1,
             again: false,
             from: None,
+            obstacles: None,
             replays: None,
             shares: None,
             site_packages: None,
@@ -138,7 +141,7 @@ impl RunOptions<'_> {
             is_replay: self.replays.is_some(),
             is_shared_out: self.shares.is_some(),
             unlocked,
-            obstacles: None,
+            obstacles: self.obstacles,
         }
     }
 

@@ -43,6 +43,7 @@ pub use error::PlanError;
 pub use fields::FieldOrigin;
 pub(crate) use key_start::KeyStart;
 pub(crate) use memory::MemoryBound;
-pub(crate) use options::{Obstacles, PlanOptions};
+pub use options::Obstacles;
+pub(crate) use options::PlanOptions;
 pub(crate) use planned::{PlannedFlow, PlannedUnit, UnitPlace};
 pub use reading::Reading;

@@ -198,7 +198,10 @@ fn columns_that_are_no_key_are_refused() {
         unknown.contains("step 3, `distinct_on`: there is no column `nn`"),
         "{unknown}"
     );
-    assert!(unknown.contains("the columns here are `n`, `t` and `x`"), "{unknown}");
+    assert!(
+        unknown.contains("the columns here are `n`, `t` and `x`"),
+        "{unknown}"
+    );
     assert!(float.contains("`x` has the type DOUBLE"), "{float}");
     assert!(float.contains("CAST(x AS"), "{float}");
 }
