@@ -140,15 +140,18 @@ pub fn range_notes(
             "{name}: a row that was changed is added once more (mode = \"append\"); a row that was deleted stays in the target"
         ),
     });
-    notes.push(match found.is_resumed {
-        true => format!(
-            "{name}: nothing was written to {} since the stopped run, so its bound stays, and what it has loaded is kept",
-            found.written_to
+    notes.push(match (found.written_to, found.is_resumed) {
+        (None, _) => format!(
+            "{name}: a run that is stopped loads its rows again from the same mark, up to a new bound"
         ),
-        false => format!(
+        (Some(written_to), true) => format!(
+            "{name}: nothing was written to {} since the stopped run, so its bound stays, and what it has loaded is kept",
+            written_to
+        ),
+        (Some(written_to), false) => format!(
             "{name}: a run that is stopped keeps what it has loaded, if nothing is written to {} meanwhile; otherwise it loads its \
              rows again from the same mark, up to a new bound",
-            found.written_to
+            written_to
         ),
     });
     notes

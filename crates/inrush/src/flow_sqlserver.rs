@@ -11,6 +11,7 @@ use inrush_sniff::tables::type_name;
 use inrush_source::{Source, SourceError};
 use inrush_source_sqlserver::{SessionOptions, Settings, SqlServerSource};
 
+use crate::flow_since::{self, Beginning};
 use crate::flow_source::{Paces, STABLE_NOTE, rate_note, rows_of, typed_inputs};
 
 /// The tables and queries of all flows of a run. Each is opened once.
@@ -18,9 +19,13 @@ use crate::flow_source::{Paces, STABLE_NOTE, rate_note, rows_of, typed_inputs};
 pub struct FlowSqlServer {
     stop: Stop,
     paces: Paces,
-    /// The sources by the names of their flows.
-    opened: Mutex<BTreeMap<String, Arc<SqlServerSource>>>,
+    /// The sources by the names of their flows, with the value at which each begins: another run may have moved its mark since
+    /// the last plan.
+    opened: Mutex<BTreeMap<String, OpenedSource>>,
 }
+
+/// A source, and the value at which it begins, if it is read incrementally.
+type OpenedSource = (Option<String>, Arc<SqlServerSource>);
 
 impl FlowSqlServer {
     /// Tables whose reads end when the run is asked to stop.
@@ -39,11 +44,28 @@ impl FlowSqlServer {
         source: &FlowSource,
         connection: &Connection,
     ) -> Result<Arc<SqlServerSource>, PlanError> {
+        Ok(self.open_range(asked, source, connection)?.0)
+    }
+
+    /// The source of a flow, and the beginning of its range.
+    fn open_range(
+        &self,
+        asked: &FlowAsked<'_>,
+        source: &FlowSource,
+        connection: &Connection,
+    ) -> Result<(Arc<SqlServerSource>, Option<Beginning>), PlanError> {
         let mut opened = self.opened.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(known) = opened.get(asked.name) {
-            return Ok(Arc::clone(known));
-        }
         refuse_what_is_not_done(asked, source)?;
+        let options = options(asked, source, connection)?;
+        let place = inrush_source_sqlserver::place_of(&options);
+        let beginning = flow_since::beginning(asked, source, &place)?;
+        let since = beginning.as_ref().map(|beginning| beginning.range.clone());
+        let from = since.as_ref().and_then(|since| since.from.clone());
+        if let Some((before, known)) = opened.get(asked.name)
+            && *before == from
+        {
+            return Ok((Arc::clone(known), beginning));
+        }
         let settings = Settings {
             rows: rows_of(asked.name, source)?,
             columns: source.columns.clone(),
@@ -53,11 +75,11 @@ impl FlowSqlServer {
             connections_max: source.max_connections.map(usize::from),
             pace: self.paces.of(asked.package, &source.connection),
             is_stable: source.stable,
+            since,
         };
-        let options = options(asked, source, connection)?;
         let source = Arc::new(SqlServerSource::open(&options, &settings, &self.stop)?);
-        opened.insert(asked.name.to_owned(), Arc::clone(&source));
-        Ok(source)
+        opened.insert(asked.name.to_owned(), (from, Arc::clone(&source)));
+        Ok((source, beginning))
     }
 
     /// The inputs of a flow.
@@ -68,20 +90,26 @@ impl FlowSqlServer {
         connection: &Connection,
         notes: &mut Vec<String>,
     ) -> Result<FlowInputs, PlanError> {
-        let opened = self.open(asked, source, connection)?;
+        let (opened, beginning) = self.open_range(asked, source, connection)?;
         notes.push(match opened.splits_max() {
             1 => format!("rows are read from {}, by one stream", opened.describe()),
             _ => format!("rows are read from {}", opened.describe()),
         });
         notes.extend(rate_note(&*opened));
         notes.extend(opened.notes());
-        notes.push(match source.stable {
-            true => STABLE_NOTE.to_owned(),
-            false => {
+        notes.extend(match (&source.since, source.stable) {
+            (Some(_), _) => None,
+            (None, true) => Some(STABLE_NOTE.to_owned()),
+            (None, false) => Some(
                 "a resumed run first compares the loaded rows with the source; if they differ, it needs --again"
-                    .to_owned()
-            }
+                    .to_owned(),
+            ),
         });
+        let (mut nothing_new, range) = (None, opened.since());
+        if let (Some(beginning), Some(since), Some(found)) = (&beginning, &source.since, range) {
+            notes.extend(flow_since::range_notes(asked, since, beginning, found));
+            nothing_new = flow_since::nothing_new(asked, beginning, found);
+        }
         let columns = opened.source_columns().iter();
         let columns = columns.map(|column| ColumnDetail {
             type_name: type_name(&column.data_type, column.is_uuid),
@@ -89,7 +117,10 @@ impl FlowSqlServer {
             ..ColumnDetail::named(&column.name)
         });
         let columns = columns.collect();
-        typed_inputs(asked, opened, columns)
+        Ok(FlowInputs {
+            nothing_new,
+            ..typed_inputs(asked, opened, columns)?
+        })
     }
 }
 
@@ -115,9 +146,7 @@ fn options(
 
 /// Refuses settings that this source does not have.
 fn refuse_what_is_not_done(asked: &FlowAsked<'_>, source: &FlowSource) -> Result<(), PlanError> {
-    let (word, hint) = if source.since.is_some() {
-        ("since", "write the condition as `where` of the source")
-    } else if source.indexes {
+    let (word, hint) = if source.indexes {
         ("indexes", "remove it, and create the indexes yourself")
     } else if source.partitions {
         (

@@ -12,15 +12,16 @@ use super::{Flow, Mode, Package};
 #[serde(deny_unknown_fields)]
 pub struct Since {
     /// The column with the time of a row's last change, of the type `timestamptz`; in SQLite with texts such as
-    /// `2026-01-02 03:04:05` (UTC). Its values must be times that the database took in the writing transaction, such as `now()`;
-    /// for other values see `lag`.
+    /// `2026-01-02 03:04:05` (UTC), in SQL Server of the type `datetimeoffset`. Its values must be times that the database took
+    /// in the writing transaction, such as `now()`; for other values see `lag`.
     pub column: String,
     /// The smallest value that the first run loads, such as `"2026-01-01"` (UTC). Default: all rows.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub from: Option<String>,
     /// The longest time from the value of a row until its commit, such as `"5 minutes"`. A run loads only values that are older.
     /// Default: a run loads the values below which all rows are committed. In PostgreSQL this is the start of the oldest open
-    /// transaction, in SQLite the greatest value; in DuckDB, whose file nobody can write to meanwhile, all values are loaded.
+    /// transaction, in SQLite the greatest value; in DuckDB, whose file nobody can write to meanwhile, all values are loaded. A
+    /// source in SQL Server needs `lag`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lag: Option<String>,
     /// `"skip"`: rows without a value are never loaded. Default: a table with such rows is refused.

@@ -113,8 +113,8 @@ pub struct FoundRange {
     pub is_safe_because: Option<String>,
     /// The reason why later rows are left to a later run, in words: such as the transaction whose start is the bound.
     pub held_by: Option<String>,
-    /// A write to it, in words, gives a stopped run a new bound.
-    pub written_to: &'static str,
+    /// A write to it, in words, gives a stopped run a new bound; `None` if a stopped run always gets one.
+    pub written_to: Option<&'static str>,
     /// It is the range of a stopped run, and nothing was written since, so the rows that that run has loaded can be
     /// kept.
     pub is_resumed: bool,
@@ -189,12 +189,14 @@ impl Since {
         )
     }
 
-    /// The refusal of a column whose values do not say when their rows are committed. `type_name` is its type in words.
+    /// The refusal of a column whose values do not say when their rows are committed. `type_name` is its type in words, and
+    /// `wanted` the type that the database needs.
     pub fn unsuitable_column(
         &self,
         input: &Path,
         type_name: &str,
         kind: ColumnOfSince,
+        wanted: &str,
     ) -> SourceError {
         let column = identifier(&self.column);
         let (reason, fix) = match kind {
@@ -216,7 +218,7 @@ impl Since {
         unsuitable(
             input,
             format!("{column} is of type {type_name}, {reason}"),
-            format!("{fix}; `since` needs a column of type timestamptz"),
+            format!("{fix}; `since` needs a column of type {wanted}"),
         )
     }
 

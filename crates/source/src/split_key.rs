@@ -6,8 +6,13 @@ use inrush_rows::sql_text::identifier;
 
 use crate::error::{SourceError, input_error};
 
-/// Refuses a name that no column has.
-pub fn refuse_unknown_key(input: &Path, column: &str, names: &[String]) -> Result<(), SourceError> {
+/// Refuses a name that no column has. `setting` names it.
+pub fn refuse_unknown_key(
+    input: &Path,
+    column: &str,
+    names: &[String],
+    setting: &str,
+) -> Result<(), SourceError> {
     if names.iter().any(|name| name == column) {
         return Ok(());
     }
@@ -15,7 +20,7 @@ pub fn refuse_unknown_key(input: &Path, column: &str, names: &[String]) -> Resul
     Err(input_error(
         input,
         format!(
-            "it has no column {}, which `split_by` names",
+            "it has no column {}, which `{setting}` names",
             identifier(column)
         ),
         format!("its columns are {}", names.join(", ")),
@@ -83,8 +88,9 @@ mod tests {
     #[test]
     fn a_key_is_one_of_the_columns() {
         let names = ["id".to_owned()];
-        assert!(refuse_unknown_key(Path::new("t"), "id", &names).is_ok());
-        let error = refuse_unknown_key(Path::new("t"), "ID", &names).expect_err("another name");
+        assert!(refuse_unknown_key(Path::new("t"), "id", &names, "split_by").is_ok());
+        let error =
+            refuse_unknown_key(Path::new("t"), "ID", &names, "split_by").expect_err("another name");
         assert!(error.to_string().contains("no column \"ID\""), "{error}");
     }
 }

@@ -19,6 +19,10 @@ RULES: dict[int, tuple[str, str]] = {
         "Column name or number of supplied values does not match table definition.",
         _EVENTS,
     ),
+    241: (
+        "Conversion failed when converting date and/or time from character string.",
+        _EVENTS,
+    ),
     262: ("{0} permission was denied in database '{1}'.", _EVENTS),
     300: ("{0} permission was denied on object '{1}', database '{2}'.", _EVENTS),
     448: ("Invalid collation '{0}'.", _EVENTS),

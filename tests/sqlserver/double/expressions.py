@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import operator
 from collections.abc import Callable
 from decimal import Decimal, localcontext
@@ -311,12 +312,19 @@ def converted(value: Any, kind: SqlType) -> Any:
 
 
 def moment(text: str, kind: SqlType) -> str:
-    """Return a moment as rows have it: with all digits of its type, and the offset of UTC."""
-    text, _, zone = text.replace("T", " ").partition("+")
+    """Return a moment as rows have it: with all digits of its type, and the offset of UTC.
+
+    A text that is none is an error (241).
+    """
+    text, _, zone = text.replace("T", " ").replace("Z", "+00:00").partition("+")
     if zone not in ("", "00:00"):
         raise NotInDoubleError(f"the offset +{zone}")
     day, _, time = text.strip().partition(" ")
     whole, _, fraction = (time or "00:00:00").partition(".")
+    try:
+        datetime.datetime.fromisoformat(f"{day} {whole}")
+    except ValueError:
+        raise SqlError(241) from None
     if fraction[kind.scale :].strip("0"):
         raise NotInDoubleError(f"rounding {text} to {kind.scale} digits")
     digits = "." + fraction.ljust(kind.scale, "0")[: kind.scale] if kind.scale else ""

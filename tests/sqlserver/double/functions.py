@@ -30,6 +30,28 @@ def _difference(part: str, begin: str, end: str) -> int:
     return _moment(end)[0] // seconds - _moment(begin)[0] // seconds
 
 
+def _added(part: str, number: int, moment: str) -> str:
+    """Add to a moment of UTC; the parts of a second stay."""
+    seconds = {"second": 1, "minute": 60}.get(part)
+    if seconds is None:
+        raise NotInDoubleError(f"DATEADD({part})")
+    whole, point, fraction = moment.partition(".")
+    added = datetime.datetime.fromisoformat(whole) + datetime.timedelta(seconds=seconds * number)
+    return added.isoformat(sep=" ", timespec="seconds") + point + fraction
+
+
+def _switched(moment: str, offset: str) -> str:
+    if offset != "+00:00":
+        raise NotInDoubleError(f"SWITCHOFFSET to {offset}")
+    return moment
+
+
+def now() -> str:
+    """Return the present in UTC, with the digits of a `datetime2(7)`."""
+    present = datetime.datetime.now(datetime.timezone.utc).replace(tzinfo=None)
+    return present.isoformat(sep=" ", timespec="microseconds") + "0"
+
+
 def _part(part: str, moment: str) -> int:
     if part != "microsecond":
         raise NotInDoubleError(f"DATEPART({part})")
@@ -42,7 +64,8 @@ def _length(value: Any) -> int:
     return len(value)
 
 
-MOMENTS: dict[str, Callable[..., int]] = {
+MOMENTS: dict[str, Callable[..., Any]] = {
+    "DATEADD": _added,
     "DATEDIFF": _difference,
     "DATEDIFF_BIG": _difference,
     "DATEPART": _part,
@@ -51,5 +74,6 @@ TEXT_FUNCTIONS: dict[str, Callable[..., Any]] = {
     "DATALENGTH": _length,
     "REPLACE": lambda text, old, new: text.replace(old, new),
     "RTRIM": lambda text: text.rstrip(" "),
+    "SWITCHOFFSET": _switched,
     "SUBSTRING": lambda text, start, length: text[start - 1 : start - 1 + length],
 }

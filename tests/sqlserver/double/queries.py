@@ -11,6 +11,7 @@ from .catalog import catalog_view
 from .catalog_view import View as CatalogView
 from .errors import NotInDoubleError, SqlError
 from .expressions import Evaluator, Scope, aggregates
+from .functions import now
 from .nodes import Node
 from .parser import Name, Parser, Select, Source
 from .semi_join import Equality, conditions, equality
@@ -389,6 +390,7 @@ class Queries(SessionBase):
             return None if found is None else found.object_id
         simple: dict[str, Callable[[], Any]] = {
             "SCHEMA_NAME": lambda: "dbo",
+            "SYSUTCDATETIME": now,
             "APPLOCK_TEST": lambda: self._is_granted(*values),
             "DB_NAME": lambda: self.database.name,
             "TYPE_NAME": lambda: values[0],

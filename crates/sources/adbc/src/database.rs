@@ -181,6 +181,12 @@ impl Database {
         })
     }
 
+    /// The condition, as in WHERE, of the rows of a range of an incremental load; `None` if nothing is known about the times of the
+    /// database.
+    pub fn times_in_range(&self, column: &str, from: Option<&str>, below: &str) -> Option<String> {
+        crate::since::times_in_range(self.vendor, column, from, below)
+    }
+
     /// Opens another connection.
     pub fn connect(&self) -> AdbcResult<Session> {
         match &self.opened {

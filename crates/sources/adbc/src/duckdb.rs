@@ -126,7 +126,7 @@ impl DuckDbTable {
         }
         let keys = match &settings.split_by {
             Some(column) => {
-                refuse_unknown_key(input, column, &names)?;
+                refuse_unknown_key(input, column, &names, "split_by")?;
                 refuse_chosen_rows(session, input, &plain, &settings.rows, "split_by", refused)?;
                 let kind = described.iter().find(|(name, _)| name == column);
                 let asked = KeyAsked {

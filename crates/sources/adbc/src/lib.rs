@@ -55,7 +55,7 @@ use std::sync::Arc;
 use inrush_rows::pace::Pace;
 
 pub use columns::Column;
-pub use database::{Database, Databases, file_of};
+pub use database::{Database, Databases, Vendor, file_of};
 pub use inrush_source::{Rows, Since};
 pub use row_stream::RowStream;
 pub use source::AdbcSource;

@@ -99,7 +99,7 @@ impl OtherTable {
                 partitions,
             });
         };
-        refuse_unknown_key(input, column, &names)?;
+        refuse_unknown_key(input, column, &names, "split_by")?;
         let query = match &settings.rows {
             Rows::Query(query) => query,
             Rows::Table { .. } => "",

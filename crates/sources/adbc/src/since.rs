@@ -186,10 +186,34 @@ pub fn find_range(
         by_index: 0,
         is_safe_because: safe_because(since, read),
         held_by,
-        written_to: "the file of the source",
+        written_to: Some("the file of the source"),
         range,
         is_resumed,
     })
+}
+
+/// The condition, as in WHERE, that a time is in a range: from a value that a person or an earlier run has written, and before a mark.
+/// `None` if nothing is known about the times of the database.
+pub fn times_in_range(
+    vendor: Vendor,
+    column: &str,
+    from: Option<&str>,
+    below: &str,
+) -> Option<String> {
+    let column = identifier(column);
+    match vendor {
+        Vendor::DuckDb => Some(range_condition(from, below, |operator, mark| {
+            (DUCKDB.compared)(&column, operator, mark)
+        })),
+        Vendor::Sqlite => Some(range_condition(from, below, |operator, time| {
+            format!(
+                "{} {operator} {}",
+                sqlite_time(&column),
+                (SQLITE.written)(time)
+            )
+        })),
+        Vendor::Other => None,
+    }
 }
 
 /// One look at all rows, so that its figures belong together.
@@ -385,7 +409,7 @@ fn refuse_type(
                 _ => inrush_source::ColumnOfSince::Other,
             };
             let name = found.map_or_else(String::new, |found| found.to_string());
-            Err(since.unsuitable_column(read.input, &name, kind))
+            Err(since.unsuitable_column(read.input, &name, kind, "timestamptz"))
         }
     }
 }

@@ -221,7 +221,7 @@ impl SqliteTable {
         let statement = statement(&columns, &kinds, &from, key.as_deref());
         // A mistake in the condition is found before the load begins.
         if let Some(column) = &settings.split_by {
-            refuse_unknown_key(input, column, &names)?;
+            refuse_unknown_key(input, column, &names, "split_by")?;
         }
         session.schema(&statement).map_err(failed)?;
         if let Some(alone) = &alone {

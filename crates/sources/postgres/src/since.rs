@@ -362,7 +362,7 @@ pub fn find_range(
         has_rows: has_rows.as_deref() == Some("t"),
         is_safe_because: None,
         held_by: bound.held_by.clone(),
-        written_to: "the server of the source",
+        written_to: Some("the server of the source"),
         is_resumed,
         by_index,
     })
@@ -425,5 +425,5 @@ fn refuse_type(
         20 | 21 | 23 | 1700 => ColumnOfSince::Number,
         _ => ColumnOfSince::Other,
     };
-    Err(since.unsuitable_column(input, &name, kind))
+    Err(since.unsuitable_column(input, &name, kind, "timestamptz"))
 }

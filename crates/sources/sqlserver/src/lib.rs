@@ -21,6 +21,8 @@
 //!
 //! SQL Server has no version of a table that changes with every statement. So the state of an input is different at each
 //! opening, and a resumed run reads the loaded rows again and compares them.
+//!
+//! An incremental load ([`since`]) has a range of times as its state. A run that was stopped loads its rows again.
 
 mod columns;
 mod error;
@@ -29,6 +31,7 @@ mod pool;
 mod query;
 mod reader;
 mod sampler;
+mod since;
 mod source;
 mod split_by;
 mod table;
@@ -42,7 +45,7 @@ use inrush_tdsclient::SessionError;
 use inrush_tdsclient::address::refuse_unknown;
 
 pub use columns::Column;
-pub use inrush_source::Rows;
+pub use inrush_source::{Rows, Since};
 pub use inrush_tdsclient::SessionOptions;
 pub use source::SqlServerSource;
 
@@ -65,6 +68,14 @@ pub struct Settings {
     pub pace: Arc<Pace>,
     /// The rows are declared not to change between runs.
     pub is_stable: bool,
+    /// Only rows with such values are read.
+    pub since: Option<Since>,
+}
+
+/// The server and the database of a connection, as marks name them.
+pub fn place_of(options: &SessionOptions) -> String {
+    let endpoints: Vec<String> = options.endpoints.iter().map(|at| at.to_string()).collect();
+    format!("{} database {}", endpoints.join(","), options.database)
 }
 
 /// The options of the sessions of a connection. `Err` is what is wrong with them and how to fix it, without secrets.

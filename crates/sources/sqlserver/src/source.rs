@@ -6,10 +6,11 @@ use std::sync::Arc;
 
 use inrush_rows::cancel::Stop;
 use inrush_rows::pace::Pace;
-use inrush_rows::sql_text::without_semicolon;
+use inrush_rows::sql_text::{in_parentheses, without_semicolon};
 use inrush_source::{
-    DatabaseInput, Input, ReadSettings, SessionSampler, Source, SourceColumn, SourceError,
-    SourceSplit, SourceStream, SplitContent, SplitReader, Steps, has_same_hashes, never_the_same,
+    DatabaseInput, FoundRange, Input, ReadSettings, SessionSampler, Source, SourceColumn,
+    SourceError, SourceSplit, SourceStream, SplitContent, SplitReader, Steps, has_same_hashes,
+    never_the_same,
 };
 use inrush_tdsclient::{Interrupt, Session, SessionError, SessionOptions, SessionWatch};
 
@@ -20,6 +21,7 @@ use crate::pool::{MoreSessions, Pool, connect};
 use crate::query::{self, Reads};
 use crate::reader::RowReader;
 use crate::sampler::Sampler;
+use crate::since;
 use crate::split_by::{self, SplitBy};
 use crate::table::TableFacts;
 use crate::{Rows, Settings};
@@ -35,6 +37,7 @@ pub struct SqlServerSource {
     description: String,
     input: Arc<DatabaseInput>,
     rows: Option<u64>,
+    since: Option<FoundRange>,
     notes: Vec<String>,
     reading: Reading,
 }
@@ -86,6 +89,7 @@ impl SqlServerSource {
             moment::isolate(&mut keeper, Isolation::Snapshot)
                 .map_err(|error| failed("setting up a session", error))?;
         }
+        let mut settings = settings;
         let from = query::rows_of(&settings, "");
         let doing = format!("asking for the columns of {name}");
         let all = columns_of(&mut keeper, &query::describe(&from));
@@ -93,6 +97,16 @@ impl SqlServerSource {
         if let Some(condition) = query::condition_alone(&settings) {
             columns_of(&mut keeper, &condition).map_err(|error| failed(&doing, error))?;
         }
+        let since = match &settings.since {
+            Some(asked) => Some(since::find_range(&mut keeper, asked, input, &from, &all)?),
+            None => None,
+        };
+        if let Some(found) = &since {
+            let own = settings.filter.iter().map(|filter| in_parentheses(filter));
+            let conditions: Vec<String> = own.chain([found.condition.clone()]).collect();
+            settings.filter = Some(conditions.join(" AND "));
+        }
+        let from = query::rows_of(&settings, "");
         let names: Vec<String> = all.iter().map(|column| column.name.clone()).collect();
         let reads = Reads::of(input, &from, &names, &settings)?;
         let columns = columns_of(&mut keeper, &reads.describe());
@@ -133,9 +147,10 @@ impl SqlServerSource {
         identity.push(format!("{:?}", settings.rows));
         identity.extend(settings.columns.iter().cloned());
         identity.extend(settings.filter.clone());
-        let mut mark = match settings.is_stable {
-            true => "stable".to_owned(),
-            false => never_the_same(),
+        let mut mark = match (&since, settings.is_stable) {
+            (Some(found), _) => found.range.to_mark(),
+            (None, true) => "stable".to_owned(),
+            (None, false) => never_the_same(),
         };
         let mut notes = Vec::new();
         let mut size_bytes = 0;
@@ -143,7 +158,11 @@ impl SqlServerSource {
             let (named, digest) = split_by.identity();
             identity.push(named);
             // With other borders, the same range of bytes has other rows.
-            mark = format!("{mark} {digest}");
+            match since {
+                // The mark is the range alone, which the next run reads.
+                Some(_) => identity.push(digest),
+                None => mark = format!("{mark} {digest}"),
+            }
             notes.push(split_by.note(&name));
             let row_bytes: u64 = all.iter().map(Column::value_bytes).sum();
             let of_rows = found.rows.unwrap_or(0).saturating_mul(row_bytes);
@@ -197,6 +216,7 @@ impl SqlServerSource {
                 is_loaded_alone_again: false,
             }),
             rows: found.rows,
+            since,
             notes,
             reading: Reading {
                 columns,
@@ -213,6 +233,11 @@ impl SqlServerSource {
     /// Its columns, with what a new target needs to know of them.
     pub fn source_columns(&self) -> &[Column] {
         &self.reading.columns
+    }
+
+    /// The range of an incremental load.
+    pub fn since(&self) -> Option<&FoundRange> {
+        self.since.as_ref()
     }
 
     /// The most splits; 1 if one statement reads all rows.

@@ -146,7 +146,7 @@ pub fn find(session: &mut Session, asked: &Asked<'_>) -> Result<Found, SourceErr
     let rows = asked.table.map(|table| table.rows);
     if let Some(column) = &asked.settings.split_by {
         let names: Vec<String> = asked.columns.iter().map(|one| one.name.clone()).collect();
-        refuse_unknown_key(asked.input, column, &names)?;
+        refuse_unknown_key(asked.input, column, &names, "split_by")?;
         if let Rows::Query(text) = &asked.settings.rows
             && let Some(word) = unsteady_word(text)
         {

@@ -120,6 +120,7 @@ fn settings(rows: Rows) -> Settings {
         split_nulls: false,
         connections_max: Some(5),
         pace: Arc::default(),
+        since: None,
         is_stable: false,
     }
 }
