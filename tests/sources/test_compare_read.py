@@ -168,6 +168,68 @@ def test_only_loaded_rows_are_compared(
     inrush(*COMPARE).expect(CLEAN, "9 rows", "the mark) are equal")
 
 
+@pytest.mark.parametrize("into", ["duckdb", "postgresql"])
+def test_only_loaded_rows_of_a_file_are_compared(
+    newest_database: Database, inrush: Inrush, tmp_path: Path, into: str
+) -> None:
+    """The mark of a flow from DuckDB is found by the file."""
+    here = Side("duckdb", newest_database, tmp_path / "here.duckdb")
+    there = Side(into, newest_database, tmp_path / "there.duckdb")
+    here.execute(
+        "CREATE TABLE orders (id INTEGER, seen TIMESTAMPTZ NOT NULL)",
+        "INSERT INTO orders SELECT n, now() - INTERVAL 1 HOUR FROM range(1, 10) AS r (n)",
+    )
+    there.execute("CREATE TABLE copied (id int, seen timestamptz)")
+    written((here, there), inrush, 'mode = "append"')
+    text = (inrush.folder / "copy.toml").read_text()
+    since = 'table = "orders", since = { column = "seen" } }'
+    assert 'table = "orders" }' in text, text
+    inrush.write("copy.toml", text.replace('table = "orders" }', since))
+    inrush(*COMPARE).expect(USAGE, "no run has loaded any of its rows")
+    inrush("run", "copy.toml").expect(CLEAN)
+    here.execute("INSERT INTO orders VALUES (0, now())")
+    inrush(*COMPARE).expect(CLEAN, "9 rows", "the mark) are equal")
+    here.execute("DELETE FROM orders WHERE id = 3")
+    inrush(*COMPARE).expect(VERIFICATION, "(3,", "is only in")
+
+
+def test_only_loaded_rows_of_sqlite_are_compared(
+    newest_database: Database, inrush: Inrush, tmp_path: Path
+) -> None:
+    """Its times are texts. Into another file of SQLite they are compared as they are."""
+    path, copy = tmp_path / "crm.sqlite", tmp_path / "copy.sqlite"
+    make = "CREATE TABLE {} (id INTEGER, seen TEXT NOT NULL)"
+    with closing(sqlite3.connect(path)) as file, closing(sqlite3.connect(copy)) as other:
+        file.execute(make.format("orders"))
+        rows = [(n, f"2026-01-02 03:04:{n:02}+00:00") for n in range(1, 10)]
+        file.executemany("INSERT INTO orders VALUES (?, ?)", rows)
+        file.commit()
+        other.execute(make.format("copied"))
+        other.commit()
+    newest_database.execute("CREATE TABLE copied (id int, seen timestamptz)")
+    for target in [
+        f'url = "adbc:sqlite", options = {{ uri = "{copy}" }}',
+        f'url = "{newest_database.url}"',
+    ]:
+        inrush.write(
+            "copy.toml",
+            f"""
+name = "copy"
+[connections]
+crm = {{ url = "adbc:sqlite", options = {{ uri = "{path}" }} }}
+dw = {{ {target} }}
+[[flow]]
+source = {{ connection = "crm", table = "orders", since = {{ column = "seen" }} }}
+connection = "dw"
+table = "copied"
+mode = "append"
+""",
+        )
+        inrush("run", "copy.toml").expect(CLEAN)
+        # The row of the greatest value waits.
+        inrush(*COMPARE).expect(CLEAN, "8 rows", "the mark) are equal")
+
+
 def test_sqlite_is_compared(newest_database: Database, inrush: Inrush, tmp_path: Path) -> None:
     """Values of SQLite are read as the target's types; a row that does not fit is told."""
     path = tmp_path / "crm.sqlite"

@@ -1,8 +1,10 @@
 //! Compares the rows of a source with those of its target (`inrush verify --compare`): by hashes that their servers make, if both are
 //! PostgreSQL, and else by reading both sides.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 
+use inrush_destination::Address;
 use inrush_engine::error::Error;
 use inrush_engine::plan::PlanError;
 use inrush_engine::upkeep::{LedgerOptions, MarkOfTarget, Which};
@@ -13,6 +15,7 @@ use inrush_rows::cancel::Stop;
 use inrush_rows::sql_text;
 use inrush_source::{AS_TEXT, Comparison, range_condition};
 pub use inrush_source::{SplitDifference, UnfitRows};
+use inrush_source_adbc::{Database, Vendor};
 use inrush_source_postgres::{Limits, Rows, Side};
 
 use crate::ConnectionDefaults;
@@ -21,7 +24,7 @@ use crate::flow_since::name_of_read;
 use crate::flow_source::{rows_of, table_name};
 use crate::flow_tables::address_of;
 use crate::operations::ledger_of;
-use crate::registry::{is_compared, is_server_of_source, knows_instants, open_sources};
+use crate::registry::{is_compared, is_server_of_source, open_sources};
 
 /// What a comparison of a flow has found.
 #[derive(Clone, Debug)]
@@ -184,17 +187,17 @@ impl OneFlow<'_> {
         urls: [&str; 2],
         stop: &Stop,
     ) -> Result<FlowCompared, Error> {
-        let (range, limit) = match &source.since {
-            None => (None, None),
-            Some(_) => self.range_in_sql(source, urls)?,
+        let ([of_source, of_target], limit) = match &source.since {
+            None => ([None, None], None),
+            Some(_) => self.ranges_in_sql(source, into, urls, stop)?,
         };
-        let with_range = |filter: Option<String>| {
-            let both = [filter, range.clone()].into_iter().flatten();
+        let with_range = |filter: Option<String>, range: Option<String>| {
+            let both = [filter, range].into_iter().flatten();
             let both: Vec<String> = both.map(|one| sql_text::in_parentheses(&one)).collect();
             (!both.is_empty()).then(|| both.join(" AND "))
         };
         let read = FlowSource {
-            filter: with_range(source.filter.clone()),
+            filter: with_range(source.filter.clone(), of_source),
             since: None,
             indexes: false,
             partitions: false,
@@ -203,7 +206,7 @@ impl OneFlow<'_> {
         let stored = FlowSource {
             connection: into.to_owned(),
             table: Some(self.flow.table.clone()),
-            filter: with_range(self.of_versions()?),
+            filter: with_range(self.of_versions()?, of_target),
             ..FlowSource::default()
         };
         let both = BothRead {
@@ -237,31 +240,57 @@ impl OneFlow<'_> {
         })
     }
 
-    /// The rows below the mark of an incremental flow, as a condition that PostgreSQL and DuckDB understand, and in words.
-    fn range_in_sql(
+    /// The rows below the mark of an incremental flow: as a condition in the SQL of the source and one in that of the target, and in
+    /// words.
+    fn ranges_in_sql(
         &self,
         source: &FlowSource,
-        [from, into]: [&str; 2],
-    ) -> Result<(Option<String>, Option<String>), PlanError> {
-        // The mark names its source by the server.
-        if !is_server_of_source(from) || !knows_instants(into) {
-            return Err(self.refused(
-                "it loads only new rows (`since`), and such flows are compared only from PostgreSQL into PostgreSQL or DuckDB",
+        into: &str,
+        urls: [&str; 2],
+        stop: &Stop,
+    ) -> Result<([Option<String>; 2], Option<String>), PlanError> {
+        let here = self.timed(&source.connection, urls[0], stop)?;
+        let there = self.timed(into, urls[1], stop)?;
+        let server = match &here {
+            Timed::Server => {
+                let address = address_of(&source.connection, urls[0], self.defaults)?;
+                address.describe_database()
+            }
+            Timed::Database(database) => database.identity.join(" "),
+        };
+        let (limits, words) = self.range(source, &server)?;
+        let Some((column, from, below)) = limits.range else {
+            return Ok(([None, None], words));
+        };
+        let from = from.as_deref();
+        let range = |side: &Timed| side.times_in_range(&column, from, &below);
+        // Times of SQLite are texts, whose milliseconds cannot be compared with the microseconds of others.
+        let is_coarser = there.has_texts() && !here.has_texts();
+        match (range(&here), range(&there)) {
+            (Some(here), Some(there)) if !is_coarser => Ok(([Some(here), Some(there)], words)),
+            _ => Err(self.refused(
+                "it loads only new rows (`since`), and such flows are compared only from PostgreSQL or DuckDB into PostgreSQL or DuckDB, \
+                 and from SQLite into these or SQLite",
                 "compare by a package that is the same without `since`: then all rows of both sides are compared",
-            ));
+            )),
         }
-        let server = address_of(&source.connection, from, self.defaults)?;
-        let (limits, words) = self.range(source, &server.describe_database())?;
-        let range = limits.range.map(|(column, from, below)| {
-            let column = sql_text::identifier(&column);
-            range_condition(from.as_deref(), &below, |operator, mark| {
-                format!(
-                    "{column} {operator} TIMESTAMPTZ {}",
-                    sql_text::literal(mark)
-                )
-            })
-        });
-        Ok((range, words))
+    }
+
+    /// The database of a connection, as one whose rows have times.
+    fn timed(&self, connection: &str, url: &str, stop: &Stop) -> Result<Timed, PlanError> {
+        if is_server_of_source(url) {
+            return Ok(Timed::Server);
+        }
+        let none = BTreeMap::new();
+        let options = self.package.connections.get(connection);
+        let address = Address {
+            url,
+            options: options.map_or(&none, |connection| &connection.options),
+            folder: self.folder,
+            site_packages: self.site_packages,
+            ledger_schema: "",
+        };
+        Ok(Timed::Database(Database::open(&address, stop)?))
     }
 
     /// Compares the hashes that two servers of PostgreSQL make.
@@ -364,6 +393,33 @@ impl OneFlow<'_> {
             range: Some((column.clone(), since.from.clone(), below.clone())),
         };
         Ok((limits, Some(limit)))
+    }
+}
+
+/// A database whose rows have times.
+enum Timed {
+    /// PostgreSQL.
+    Server,
+    /// A file, or another database with an ADBC driver.
+    Database(Database),
+}
+
+impl Timed {
+    /// The condition, as in WHERE, of the rows of a range; `None` if nothing is known about its times.
+    fn times_in_range(&self, column: &str, from: Option<&str>, below: &str) -> Option<String> {
+        let Timed::Database(database) = self else {
+            let column = sql_text::identifier(column);
+            return Some(range_condition(from, below, |operator, mark| {
+                let mark = sql_text::literal(mark);
+                format!("{column} {operator} TIMESTAMPTZ {mark}")
+            }));
+        };
+        database.times_in_range(column, from, below)
+    }
+
+    /// Its times are texts.
+    fn has_texts(&self) -> bool {
+        matches!(self, Timed::Database(database) if database.vendor == Vendor::Sqlite)
     }
 }
 

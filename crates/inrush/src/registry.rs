@@ -137,11 +137,6 @@ pub fn is_compared(url: &str) -> bool {
     is_other || is_server_of_source(url)
 }
 
-/// True if the database of a URL understands SQL's `TIMESTAMPTZ '...'`.
-pub fn knows_instants(url: &str) -> bool {
-    is_server_of_source(url) || matches!(DestinationKind::of(url), Some(DestinationKind::DuckDb(_)))
-}
-
 /// Nothing loads into the destination of this URL.
 #[derive(Debug, thiserror::Error)]
 #[error("the connection URL {url} cannot be used: it is not the URL of a destination: {URLS}")]
