@@ -219,6 +219,42 @@ def test_a_password_is_sent_and_told_to_nobody(load: Load, inrush: Inrush) -> No
     assert not any(SECRET.encode() in path.read_bytes() for path in files)
 
 
+def test_an_access_token_logs_in(inrush: Inrush, authority: certificates.Authority) -> None:
+    """A token of Microsoft Entra, longer than a packet, is in no output, ledger or file."""
+    token = "eyJ0eXAi." + "x" * 5000 + "." + SECRET
+    write_rows(inrush)
+    with encrypted(authority, encryption=ENCRYPTION_ON, tokens={token}) as double:
+        url = f"mssql://localhost:{double.port}/test"
+
+        def run(secret: str, *options: str) -> Outcome:
+            more = [word for option in options for word in ("--option", option)]
+            ca = f"certificate_authority={authority.certificate}"
+            words = ["load", "rows.csv", "--to", url, "--table", "t", "--option", ca, *more]
+            columns = ["--columns", "id integer not null, note nvarchar(40)"]
+            given = ["--option", "access_token=${env:SECRET}"]
+            environment = {"SECRET": secret, "SQLCMDUSER": "etl", "SQLCMDPASSWORD": "other"}
+            return inrush(*words, *columns, *given, environment=environment)
+
+        refused = run(token + "x").expect(USAGE, "Login failed", "take a new access token")
+        off = run(token, "encrypt=optional").expect(USAGE, "encrypted connections only")
+        both = run(token, "user=etl").expect(USAGE, "a user or password, too")
+        assert double.batches == []
+        outcome = run(token + "\n").expect(CLEAN)
+        assert loaded(double) == ROWS
+        checked = run(token).expect(CLEAN, "already loaded")
+        assert not any(SECRET in one.said for one in (refused, off, both, outcome, checked))
+        session = double.session()
+        ledger = session.rows("SELECT * FROM inrush.run")
+        session.close()
+        assert SECRET not in str(ledger)
+        written = f"{url}?access_token={token}"
+        words = ["load", "rows.csv", "--to", written, "--table", "t"]
+        argument = inrush(*words).expect(USAGE)
+        assert SECRET not in argument.said
+    files = [path for path in inrush.folder.rglob("*") if path.is_file()]
+    assert not any(SECRET.encode() in path.read_bytes() for path in files)
+
+
 def test_a_database_that_is_not_there(load: Load) -> None:
     with Double() as double:
         outcome = load(double.port, "encrypt=off", database="missing")

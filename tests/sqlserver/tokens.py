@@ -44,15 +44,16 @@ def login_ack() -> bytes:
     return b"\xad" + struct.pack("<H", len(data)) + data
 
 
-def features(login: bytes) -> set[int]:
-    """Return the numbers of the features that a LOGIN7 asks for."""
+def features(login: bytes) -> dict[int, bytes]:
+    """Return the features that a LOGIN7 asks for, with their data."""
     if not login[27] & 0x10:
-        return set()
+        return {}
     at = struct.unpack_from("<I", login, struct.unpack_from("<H", login, 56)[0])[0]
-    found = set()
+    found = {}
     while login[at] != 0xFF:
-        found.add(login[at])
-        at += 5 + struct.unpack_from("<I", login, at + 1)[0]
+        (length,) = struct.unpack_from("<I", login, at + 1)
+        found[login[at]] = login[at + 5 : at + 5 + length]
+        at += 5 + length
     return found
 
 

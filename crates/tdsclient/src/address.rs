@@ -26,7 +26,8 @@ pub const SQLCMD_VARIABLES: [(&str, &str); 4] = [
 ];
 
 /// The options of a connection, in a URL or in a package.
-pub const KNOWN: [&str; 11] = [
+pub const KNOWN: [&str; 12] = [
+    "access_token",
     "application_name",
     "certificate_authority",
     "database",
@@ -43,6 +44,8 @@ pub const KNOWN: [&str; 11] = [
 /// The largest packets. Servers grant less: up to 16,383 bytes if encrypted.
 const PACKET_BYTES: u32 = 32_767;
 const LOGIN_TIMEOUT_SECONDS: u64 = 15;
+/// Characters of an access token. Those of Microsoft Entra have a few thousand.
+const TOKEN_CHARACTERS_MAX: usize = 65_536;
 
 /// An address of the server.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -91,10 +94,12 @@ pub enum Trust {
 pub struct SessionOptions {
     /// Addresses of the server, which the sessions use in turn. At least one.
     pub endpoints: Vec<Endpoint>,
-    /// A login of SQL Server.
+    /// A login of SQL Server; empty with an access token.
     pub user: String,
     /// Its password.
     pub password: String,
+    /// The access token of Microsoft Entra that logs in, instead of a login of SQL Server.
+    pub access_token: Option<String>,
     /// The database; empty for the login's default one.
     pub database: String,
     /// The name by which the server's administrators see the sessions.
@@ -111,7 +116,7 @@ pub struct SessionOptions {
     pub login_timeout: Duration,
 }
 
-/// The text lacks the password.
+/// The text lacks the password and the access token.
 impl fmt::Debug for SessionOptions {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter
@@ -125,6 +130,14 @@ impl fmt::Debug for SessionOptions {
 }
 
 impl SessionOptions {
+    /// Who logs in, in words.
+    pub fn who(&self) -> String {
+        match self.access_token {
+            Some(_) => "the user of an access token".to_owned(),
+            None => format!("user {}", self.user),
+        }
+    }
+
     /// Reads a URL, and the options beside it, which take precedence over those in the URL. Relative paths start in `folder`.
     /// Also returns the options that do not belong to a connection; the caller uses or refuses them. Messages contain no
     /// secret.
@@ -146,15 +159,15 @@ impl SessionOptions {
     }
 }
 
-/// Refuses a host of Fabric warehouses before a login is tried: they accept Microsoft Entra logins only
-/// (https://learn.microsoft.com/fabric/data-warehouse/connectivity).
+/// Refuses a host of Fabric warehouses before a login is tried: a transaction there does not wait for the locks of another one
+/// (https://learn.microsoft.com/fabric/data-warehouse/transactions).
 fn refuse_fabric_warehouse(endpoint: &Endpoint) -> Result<()> {
     let host = endpoint.host.to_ascii_lowercase();
     match host.ends_with(".datawarehouse.fabric.microsoft.com") {
         false => Ok(()),
         true => Err(address(
             &format!(
-                "{host} is a Fabric warehouse, which accepts only Microsoft Entra logins, and Inrush has logins of SQL Server"
+                "{host} is a Fabric warehouse, whose transactions are all SNAPSHOT: a process could commit after its run was taken over"
             ),
             "use a SQL database in Fabric; or write Parquet files, and load them into the warehouse by COPY INTO",
         )),
@@ -170,6 +183,8 @@ pub fn left_out(url: &str, options: &BTreeMap<String, String>) -> Vec<&'static s
     let names = SQLCMD_VARIABLES.iter().map(|(_, option)| *option);
     let is_given = |name: &str| match name {
         "server" if !hosts.is_empty() => true,
+        // An access token needs neither.
+        "user" | "password" if settings.contains_key("access_token") => true,
         // A login without a password is refused by most servers, so an empty one is written on purpose.
         "password" => settings.contains_key(name),
         _ => settings.get(name).is_some_and(|value| !value.is_empty()),
@@ -277,11 +292,13 @@ fn read(
             )),
         }
     };
-    let user = get("user").filter(|user| !user.is_empty()).ok_or_else(|| {
+    let access_token = access_token(settings)?;
+    let user = get("user").filter(|user| !user.is_empty());
+    let user = user.or(access_token.as_ref().map(|_| "")).ok_or_else(|| {
         address(
             "the connection names no user",
-            "write mssql://USER@HOST/DATABASE, or set SQLCMDUSER. Only logins of SQL Server are supported: Windows (Kerberos) and Entra logins \
-             are not",
+            "write mssql://USER@HOST/DATABASE, or set SQLCMDUSER. For Microsoft Entra: access_token = \"${env:NAME}\". Windows logins \
+             (Kerberos) are not supported",
         )
     })?;
     let encryption = match get("encrypt").map(str::to_ascii_lowercase).as_deref() {
@@ -297,6 +314,12 @@ fn read(
             ));
         }
     };
+    if access_token.is_some() && matches!(encryption, Encryption::Off | Encryption::Optional) {
+        return Err(address(
+            "an access token is sent in encrypted connections only",
+            "leave encrypt out, or write encrypt=mandatory or encrypt=strict",
+        ));
+    }
     let anybody = match get("trust_server_certificate")
         .map(str::to_ascii_lowercase)
         .as_deref()
@@ -328,6 +351,7 @@ fn read(
         endpoints,
         user: name("user", user)?,
         password: name("password", get("password").unwrap_or_default())?,
+        access_token,
         database: name("database", get("database").unwrap_or_default())?,
         application_name: name(
             "application_name",
@@ -345,6 +369,30 @@ fn read(
             3600,
         )?),
     })
+}
+
+/// The access token, if there is one. Its text is in no message.
+fn access_token(settings: &BTreeMap<String, String>) -> Result<Option<String>> {
+    let Some(token) = settings.get("access_token") else {
+        return Ok(None);
+    };
+    let token = token.trim();
+    let is_given = |name: &str| settings.get(name).is_some_and(|text| !text.is_empty());
+    if is_given("user") || is_given("password") {
+        return Err(address(
+            "the connection has an access token, and a user or password, too",
+            "leave one of them out: a token names its user",
+        ));
+    }
+    let is_printable = token.bytes().all(|byte| byte.is_ascii_graphic());
+    if token.is_empty() || token.len() > TOKEN_CHARACTERS_MAX || !is_printable {
+        return Err(address(
+            "option access_token is empty, too long, or has characters that no token has",
+            "take it as it was printed, without quotes: az account get-access-token --resource https://database.windows.net \
+             --query accessToken --output tsv",
+        ));
+    }
+    Ok(Some(token.to_owned()))
 }
 
 fn endpoints(hosts: &str) -> Result<Vec<Endpoint>> {
@@ -511,6 +559,7 @@ mod tests {
         assert_eq!(left("mssql://u@/d", &[]), ["server", "password"]);
         assert_eq!(left("mssql://h?user=u", &[password]), ["database"]);
         assert!(left("mssql://u:@h/d", &[]).is_empty());
+        assert!(left("mssql://h/d", &[("access_token", "x")]).is_empty());
         assert!(left("mssql://u%4@h/d", &[]).is_empty(), "a mistake");
     }
 
@@ -541,7 +590,16 @@ mod tests {
             ("mssql://h/d", "names no user"),
             (
                 "mssql://u@x.DataWarehouse.fabric.microsoft.com/d",
-                "only Microsoft Entra logins",
+                "is a Fabric warehouse",
+            ),
+            (
+                "mssql://u@h/d?access_token=secret",
+                "a user or password, too",
+            ),
+            ("mssql://h/d?access_token=secret%20two", "no token has"),
+            (
+                "mssql://h/d?access_token=secret&encrypt=off",
+                "encrypted connections only",
             ),
             ("mssql://u:se@cret:x@h:1433x/d", "the port of h"),
             ("mssql://u:secret@h:0/d", "the port of h"),

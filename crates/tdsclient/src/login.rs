@@ -15,6 +15,11 @@ const FLAGS_2: u8 = 0x03;
 const FLAGS_3: u8 = 0x10;
 /// The feature "texts in UTF-8": varchar columns of `_UTF8` collations are sent as they are.
 pub(crate) const UTF8_SUPPORT: u8 = 0x0a;
+/// The feature "federated authentication": a token of Microsoft Entra instead of user and password ([MS-TDS] 2.2.6.4,
+/// FEDAUTH).
+const FEDERATED: u8 = 0x02;
+/// The library "security token", in the bits above the echo of PRELOGIN.
+const SECURITY_TOKEN: u8 = 0x01 << 1;
 const NO_MORE_FEATURES: u8 = 0xff;
 /// Characters of a name that a LOGIN7 takes.
 pub(crate) const NAME_UNITS_MAX: usize = 128;
@@ -31,6 +36,35 @@ pub(crate) struct Login<'a> {
     pub(crate) application: &'a str,
     pub(crate) server: &'a str,
     pub(crate) database: &'a str,
+    pub(crate) token: Option<Token<'a>>,
+}
+
+/// An access token.
+#[derive(Clone, Copy)]
+pub(crate) struct Token<'a> {
+    pub(crate) text: &'a str,
+    /// The server's PRELOGIN said that it takes tokens.
+    pub(crate) is_echoed: bool,
+}
+
+/// The text lacks the token.
+impl std::fmt::Debug for Token<'_> {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.write_str("Token")
+    }
+}
+
+impl Token<'_> {
+    /// The feature: its number, its length, the library, and the token with its length.
+    fn feature(self) -> Vec<u8> {
+        let token = utf16(self.text);
+        let mut feature = vec![FEDERATED];
+        feature.extend_from_slice(&(token.len() as u32 + 5).to_le_bytes());
+        feature.push(SECURITY_TOKEN | u8::from(self.is_echoed));
+        feature.extend_from_slice(&(token.len() as u32).to_le_bytes());
+        feature.extend_from_slice(&token);
+        feature
+    }
 }
 
 impl Login<'_> {
@@ -88,6 +122,7 @@ impl Login<'_> {
             fixed[extension_at + 1],
         ])) - FIXED_BYTES;
         texts[pointer..pointer + 4].copy_from_slice(&features_at.to_le_bytes());
+        texts.extend(self.token.into_iter().flat_map(Token::feature));
         texts.extend_from_slice(&[UTF8_SUPPORT, 1, 0, 0, 0, 1, NO_MORE_FEATURES]);
         fixed.extend_from_slice(&texts);
         let length = (fixed.len() as u32).to_le_bytes();
@@ -128,6 +163,7 @@ mod tests {
             application: "Inrush",
             server: "dw",
             database: "tpch",
+            token: None,
         };
         let payload = login.payload();
         assert_eq!(payload[..4], (payload.len() as u32).to_le_bytes());
@@ -155,6 +191,31 @@ mod tests {
             u32::from_le_bytes(payload[features..features + 4].try_into().expect("4 bytes"))
                 as usize;
         assert_eq!(payload[features..], [0x0a, 1, 0, 0, 0, 1, 0xff]);
+    }
+
+    #[test]
+    fn a_token_is_a_feature() {
+        let token = Token {
+            text: "xy",
+            is_echoed: true,
+        };
+        let expected = [
+            2, 9, 0, 0, 0, 0b11, 4, 0, 0, 0, b'x', 0, b'y', 0, 0x0a, 1, 0, 0, 0, 1, 0xff,
+        ];
+        let login = Login {
+            is_strict: false,
+            packet_bytes: 4096,
+            client_host: "",
+            user: "",
+            password: "",
+            application: "Inrush",
+            server: "dw",
+            database: "tpch",
+            token: Some(token),
+        };
+        let payload = login.payload();
+        assert!(payload.ends_with(&expected));
+        assert!(!format!("{login:?}").contains("xy"));
     }
 
     /// "a" is 0x61 0x00 in UTF-16: the example of [MS-TDS] 2.2.6.4.

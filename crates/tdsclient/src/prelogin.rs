@@ -7,6 +7,7 @@ mod option {
     pub(super) const INSTANCE: u8 = 0x02;
     pub(super) const THREAD: u8 = 0x03;
     pub(super) const MARS: u8 = 0x04;
+    pub(super) const FEDERATED: u8 = 0x06;
     pub(super) const END: u8 = 0xff;
 }
 
@@ -23,20 +24,22 @@ pub(crate) enum PreloginEncryption {
     Required = 0x03,
 }
 
-/// The client's message.
-pub(crate) fn request(encryption: PreloginEncryption) -> Vec<u8> {
-    let options: [(u8, &[u8]); 5] = [
+/// The client's message. `federated` says that a token of Microsoft Entra will log in.
+pub(crate) fn request(encryption: PreloginEncryption, federated: bool) -> Vec<u8> {
+    let options: [(u8, &[u8]); 6] = [
         // A client's version, which servers log; they do not act by it.
         (option::VERSION, &[0, 1, 0, 0, 0, 0]),
         (option::ENCRYPTION, &[encryption as u8]),
         (option::INSTANCE, &[0]),
         (option::THREAD, &[0, 0, 0, 0]),
         (option::MARS, &[0]),
+        (option::FEDERATED, &[1]),
     ];
+    let options = &options[..options.len() - usize::from(!federated)];
     let mut at = (5 * options.len() + 1) as u16;
     let (mut heads, mut data) = (Vec::new(), Vec::new());
     for (token, value) in options {
-        heads.push(token);
+        heads.push(*token);
         heads.extend_from_slice(&at.to_be_bytes());
         heads.extend_from_slice(&(value.len() as u16).to_be_bytes());
         data.extend_from_slice(value);
@@ -54,12 +57,15 @@ pub(crate) struct PreloginAnswer {
     pub(crate) version: (u8, u8, u16),
     /// What it does about encryption.
     pub(crate) encryption: PreloginEncryption,
+    /// It takes tokens of Microsoft Entra.
+    pub(crate) takes_tokens: bool,
 }
 
 /// Reads the server's answer; `Err` says what is wrong.
 pub(crate) fn answer(payload: &[u8]) -> Result<PreloginAnswer, String> {
     let mut version = None;
     let mut encryption = None;
+    let mut takes_tokens = false;
     let mut at = 0;
     loop {
         let token = *payload
@@ -89,6 +95,7 @@ pub(crate) fn answer(payload: &[u8]) -> Result<PreloginAnswer, String> {
                     other => return Err(format!("its PRELOGIN has the encryption 0x{other:02x}")),
                 });
             }
+            (option::FEDERATED, [is_required]) => takes_tokens = *is_required == 1,
             _ => {}
         }
         at += 5;
@@ -96,6 +103,7 @@ pub(crate) fn answer(payload: &[u8]) -> Result<PreloginAnswer, String> {
     Ok(PreloginAnswer {
         version: version.ok_or("its PRELOGIN has no version")?,
         encryption: encryption.ok_or("its PRELOGIN says nothing of encryption")?,
+        takes_tokens,
     })
 }
 
@@ -116,7 +124,8 @@ mod tests {
             answer(EXAMPLE),
             Ok(PreloginAnswer {
                 version: (9, 0, 0),
-                encryption: PreloginEncryption::On
+                encryption: PreloginEncryption::On,
+                takes_tokens: false,
             })
         );
     }
@@ -129,10 +138,10 @@ mod tests {
             PreloginEncryption::NotSupported,
             PreloginEncryption::Required,
         ] {
-            assert_eq!(
-                answer(&request(wanted)).map(|read| read.encryption),
-                Ok(wanted)
-            );
+            for federated in [false, true] {
+                let read = answer(&request(wanted, federated)).expect("read");
+                assert_eq!((read.encryption, read.takes_tokens), (wanted, federated));
+            }
         }
     }
 

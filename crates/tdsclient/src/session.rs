@@ -10,7 +10,7 @@ use crate::address::{Encryption, Endpoint, SessionOptions};
 use crate::answer::Answer;
 use crate::error::{Result, ServerMessage, SessionError};
 use crate::interrupt::Interrupt;
-use crate::login::Login;
+use crate::login::{Login, Token};
 use crate::packets::{FIRST_PACKET_BYTES, kind, message};
 use crate::prelogin::{self, PreloginEncryption};
 use crate::row_stream::{Fault, Next, RowStream};
@@ -428,7 +428,7 @@ fn log_in(
     };
     transport.send(&message(
         kind::PRELOGIN,
-        &prelogin::request(wanted),
+        &prelogin::request(wanted, options.access_token.is_some()),
         FIRST_PACKET_BYTES,
     ))?;
     let payload = transport.receive()?;
@@ -471,6 +471,10 @@ fn log_in(
         application: &options.application_name,
         server: &endpoint.host,
         database: &options.database,
+        token: options.access_token.as_deref().map(|text| Token {
+            text,
+            is_echoed: answer.takes_tokens,
+        }),
     };
     transport.send(&message(kind::LOGIN7, &login.payload(), FIRST_PACKET_BYTES))?;
     if only_login {
@@ -482,7 +486,11 @@ fn log_in(
         return Err(SessionError::Login {
             server: endpoint.to_string(),
             message: message.clone(),
-            hint: login_hint(message.number).to_owned(),
+            hint: match options.access_token {
+                Some(_) if message.number == 18456 => TOKEN_HINT,
+                _ => login_hint(message.number),
+            }
+            .to_owned(),
         });
     }
     let changes = read.changes;
@@ -516,11 +524,14 @@ fn log_in(
     }))
 }
 
+const TOKEN_HINT: &str = "take a new access token: they are valid for about an hour. The database needs a user for it: CREATE USER \
+                          [NAME] FROM EXTERNAL PROVIDER";
+
 fn login_hint(number: i32) -> &'static str {
     match number {
         18456 => {
             "check user and password; options = { password = \"${env:NAME}\" } takes the password from the environment. The \
-             server's error log has the reason. Windows and Entra logins are not supported"
+             server's error log has the reason. Windows logins are not supported"
         }
         18452 => {
             "the server takes Windows logins only: enable SQL Server authentication, and use such a login"

@@ -40,6 +40,8 @@ from .types import description
 # The server's answers about encryption ([MS-TDS] 2.2.6.5).
 ENCRYPTION_OFF, ENCRYPTION_ON, NO_ENCRYPTION, ENCRYPTION_REQUIRED = 0, 1, 2, 3
 _FIRST_PACKET_BYTES = 4096
+# The option of PRELOGIN, the feature of LOGIN7, and its library ([MS-TDS] 2.2.6.5 and 2.2.6.4).
+_FEDERATED, _FEDERATED_LOGIN, _SECURITY_TOKEN = 6, 2, 1
 # "The maximum network packet size for encrypted connections is 16,383 bytes."
 _ENCRYPTED_PACKET_BYTES_MAX = 16_383
 
@@ -59,6 +61,8 @@ class Double:
     database: Database = field(default_factory=lambda: Database("test"))
     # Logins with their passwords; others may log in with any.
     passwords: dict[str, str] = field(default_factory=dict)
+    # Access tokens that log in without user and password ([MS-TDS] 2.2.6.4, FEDAUTH).
+    tokens: set[str] = field(default_factory=set)
     packet_bytes_max: int = 32_767
     encryption: int = NO_ENCRYPTION
     # The certificate and key of the server, and whether TLS comes first (TDS 8.0).
@@ -251,7 +255,8 @@ class Client:
         assert kind == PRELOGIN, kind
         wanted = self._wanted(payload)
         answer = self._encryption(wanted)
-        self._send(self._prelogin(answer))
+        self._is_federated = self._option(payload, _FEDERATED) == b"\x01"
+        self._send(self._prelogin(answer, is_federated=self._is_federated))
         if not server.strict and answer != NO_ENCRYPTION:
             self._begin_tls(in_packets=True)
             self._only_login = answer == ENCRYPTION_OFF
@@ -265,14 +270,19 @@ class Client:
             self._serve_message()
 
     @staticmethod
-    def _wanted(payload: bytes) -> int:
+    def _option(payload: bytes, wanted: int) -> bytes | None:
         at = 0
         while payload[at] != 0xFF:
-            token, start, _ = struct.unpack(">BHH", payload[at : at + 5])
-            if token == 1:
-                return int(payload[start])
+            token, start, length = struct.unpack(">BHH", payload[at : at + 5])
+            if token == wanted:
+                return payload[start : start + length]
             at += 5
-        raise AssertionError("a PRELOGIN without encryption")
+        return None
+
+    def _wanted(self, payload: bytes) -> int:
+        option = self._option(payload, 1)
+        assert option is not None, "a PRELOGIN without encryption"
+        return int(option[0])
 
     def _encryption(self, wanted: int) -> int:
         own = self._server.encryption
@@ -283,8 +293,10 @@ class Client:
         return NO_ENCRYPTION if NO_ENCRYPTION in (own, wanted) else ENCRYPTION_OFF
 
     @staticmethod
-    def _prelogin(encryption: int) -> bytes:
+    def _prelogin(encryption: int, *, is_federated: bool) -> bytes:
         options = [(0, b"\x10\x00\x03\xe8\x00\x00"), (1, bytes([encryption])), (4, b"\x00")]
+        if is_federated:
+            options.append((_FEDERATED, b"\x01"))
         at = 5 * len(options) + 1
         heads, data = b"", b""
         for token, value in options:
@@ -328,8 +340,12 @@ class Client:
         hidden = bytes((byte ^ 0xA5) << 4 & 0xF0 | (byte ^ 0xA5) >> 4 for byte in text(2))
         password = hidden.decode("utf-16-le")
         server = self._server
+        asked_for = features(payload)
         error = None
-        if server.passwords.get(user, password) != password:
+        if _FEDERATED_LOGIN in asked_for:
+            if (user, password) != ("", "") or not self._takes(asked_for[_FEDERATED_LOGIN]):
+                error = SqlError(18456, "<token-identified principal>")
+        elif server.passwords.get(user, password) != password:
             error = SqlError(18456, user)
         elif database.lower() != server.database.name.lower():
             error = SqlError(4060, database)
@@ -347,12 +363,21 @@ class Client:
             login_ack(),
             env_change(4, b_varchar(str(granted)) + b_varchar(str(_FIRST_PACKET_BYTES))),
         ]
-        if UTF8_SUPPORT in features(payload):
+        if UTF8_SUPPORT in asked_for:
             replies.append(b"\xae" + bytes([UTF8_SUPPORT]) + struct.pack("<I", 1) + b"\x01\xff")
         self._send(b"".join(replies) + done())
         self._packet_bytes = granted
         server.granted.append(granted)
         return True
+
+    def _takes(self, feature: bytes) -> bool:
+        """Return whether a token is known, encrypted, and its login repeats the PRELOGIN."""
+        options, length = struct.unpack_from("<BI", feature)
+        token = feature[5:].decode("utf-16-le")
+        is_whole = len(feature) == 5 + length
+        is_right = options == _SECURITY_TOKEN << 1 | self._is_federated
+        is_encrypted = self._tls is not None
+        return is_whole and is_right and is_encrypted and token in self._server.tokens
 
     # Statements.
 

@@ -54,11 +54,11 @@ impl SqlServer {
         options.switch &= !server.is_babelfish;
         let facts = control.facts();
         let described = format!(
-            "{} at {}, database {}, user {}, {}, packets of {} bytes{}",
+            "{} at {}, database {}, {}, {}, packets of {} bytes{}",
             server.product,
             facts.endpoint,
             facts.database,
-            options.session.user,
+            options.session.who(),
             if facts.is_encrypted {
                 "encrypted"
             } else {
