@@ -160,13 +160,20 @@ def test_endpoints_are_dealt_to_the_streams(inrush: Inrush) -> None:
     """Two ports of one server."""
     for part in range(4):
         inrush.write(f"part.{part}.csv", f"n\n{part}\n")
-    with Double() as one, Double(database=one.database) as other:
+    with Double() as one, Double(database=one.database, node=1) as other:
         url = f"mssql://tester@localhost:{one.port},localhost:{other.port}/test?encrypt=off"
         words = ("load", "part.*.csv", "--to", url, "--table", "t", "--columns", "n integer")
-        inrush(*words, "--streams", "4").expect(CLEAN)
+        outcome = inrush(*words, "--streams", "4").expect(CLEAN)
         assert loaded(one) == 4
         # The control sessions are with the first.
         assert len(other.granted) == 2
+        places = [(f"localhost:{one.port}", "node 0"), (f"localhost:{other.port}", "node 1")]
+        said = ", ".join(f"2 streams to {place} ({node})" for place, node in sorted(places))
+        assert f"the streams connected to these endpoints: {said}" in outcome.report["notes"]
+        one.database.shows_server_state = False
+        again = inrush(*words, "--mode", "append", "--again", "--streams", "2").expect(CLEAN)
+        [note] = [text for text in again.report["notes"] if "these endpoints" in text]
+        assert "the nodes of the server are not known: VIEW SERVER STATE permission" in note
 
 
 @pytest.mark.parametrize("option", ["", "&table_lock=no"], ids=["usual", "without"])

@@ -47,6 +47,8 @@ class SessionBase:
     def __init__(self, database: Database, look: Callable[[], None] = lambda: None) -> None:
         self.database = database
         self.number = next(_numbers)
+        # The NUMA node that its connection prefers.
+        self.node = 0
         database.sessions[self.number] = self
         # The wait type and the owner of a lock that it waits for, while it waits.
         self.wait: tuple[str, Callable[[], set[Any]]] | None = None

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from .catalog_files import FILES
 from .catalog_places import PLACES
-from .catalog_sessions import requests, sessions
+from .catalog_sessions import connections, requests, sessions
 from .catalog_view import View, view
 from .columnstore import rowgroups
 from .editions import refuse_view
@@ -58,6 +58,8 @@ def catalog_view(session: SessionBase, name: str, object_id: int | None) -> View
         return _columns(tables)
     if name in PLACES:
         return PLACES[name](database, tables)
+    if name == "dm_exec_connections":
+        return connections(session)
     if name == "dm_exec_requests":
         return requests(session)
     if name == "dm_exec_sessions":

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from .base import Answering
 from .catalog_view import View, view
+from .errors import SqlError
 
 if TYPE_CHECKING:
     from .base import SessionBase
@@ -49,6 +50,14 @@ def requests(asking: SessionBase) -> View:
             status = "running" if wait_type is None else "suspended"
             rows.append([session.number, status, wait_type, 0])
     return view("session_id status wait_type blocking_session_id", rows)
+
+
+def connections(asking: SessionBase) -> View:
+    """Return sys.dm_exec_connections, which needs VIEW SERVER STATE."""
+    if not asking.database.shows_server_state:
+        raise SqlError(300, "VIEW SERVER STATE", "server", "master")
+    rows = [[one.number, one.node] for one in _sessions(asking)]
+    return view("session_id node_affinity", rows)
 
 
 def sessions(asking: SessionBase) -> View:

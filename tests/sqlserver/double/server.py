@@ -76,6 +76,8 @@ class Double:
     bulk_seconds: float = 0
     # Seconds that the server works before it sends the rows of a table, after their description.
     read_seconds: float = 0
+    # The NUMA node of the port.
+    node: int = 0
     # The first batch that contains this text is run, and its connection ends before the answer.
     loses_answer_to: str | None = None
     port: int = 0
@@ -169,6 +171,7 @@ class Client:
         self._batches: list[str] = []
         server.sessions.append(self._batches)
         self.session = Session(server.database, self._look)
+        self.session.node = server.node
 
     # Bytes.
 

@@ -11,6 +11,7 @@
 //! | [`run`], [`stream`] | a run, and its streams |
 //! | [`bulk_target`], [`bulk_writer`], [`careful`] | INSERT BULK; which rows a target refuses |
 //! | [`hazards`] | risks in the database that a preflight reports |
+//! | [`nodes`] | the endpoints and NUMA nodes of streams |
 //! | [`sampler`] | what the sessions of streams wait for, for the verdict |
 //! | [`sums`] | sums of the staged rows, computed by the server |
 //! | [`publish`], [`ways`] | the last step of a run; how rows get into each target |
@@ -41,6 +42,7 @@ mod ledger;
 mod lock;
 mod merge;
 mod moved_rows;
+mod nodes;
 mod options;
 mod partitions;
 mod publish;

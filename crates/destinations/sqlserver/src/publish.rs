@@ -65,6 +65,7 @@ pub fn publish(
         notes.extend(columnstore::copied_note(session, target));
     }
     published.notes.append(&mut notes);
+    published.notes.extend(run.nodes.note());
     Ok(published)
 }
 

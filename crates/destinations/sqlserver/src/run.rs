@@ -20,6 +20,7 @@ use crate::bulk_target::BulkTarget;
 use crate::connection::{Purpose, RUN_LOCK_MILLISECONDS, RunInterrupt, SqlSession};
 use crate::ledger::{Ledger, StoredRun};
 use crate::lock;
+use crate::nodes::Nodes;
 use crate::options::Options;
 use crate::publish;
 use crate::sampler::Sampler;
@@ -51,6 +52,8 @@ pub struct SqlRun {
     pub options: Arc<Options>,
     server: Server,
     streams: AtomicUsize,
+    /// Where the streams are connected, if there are several endpoints.
+    pub nodes: Nodes,
 }
 
 impl SqlRun {
@@ -92,6 +95,7 @@ impl SqlRun {
             options: Arc::clone(options),
             server: server.clone(),
             streams: AtomicUsize::new(0),
+            nodes: Nodes::default(),
         })
     }
 
@@ -283,7 +287,10 @@ impl OpenRun for SqlRun {
 
     fn open_stream(&self) -> Result<Box<dyn UnitStream + '_>> {
         let number = self.streams.fetch_add(1, Ordering::Relaxed);
-        let session = self.connect(number)?;
+        let mut session = self.connect(number)?;
+        if self.options.session.endpoints.len() > 1 {
+            self.nodes.see(&mut session);
+        }
         Ok(Box::new(Stream::new(self, number, session)))
     }
 
