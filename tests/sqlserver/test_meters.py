@@ -174,3 +174,17 @@ def test_a_source_that_waits_for_the_load(inrush: Inrush, double: Double) -> Non
     waits = [one for one in seen["samples"] if one["state"] == "client"]
     assert sum(one["samples"] for one in waits) >= 5, seen
     assert "Network IO:ASYNC_NETWORK_IO" in dict(seen["events"]), seen
+
+
+def test_the_report_has_the_waits_of_all_sessions(loads: Loads) -> None:
+    """The server counts them for each session; short ones are not named."""
+    waits = {"WRITELOG": 2400, "LCK_M_S": 600, "LATCH_EX": 9000, "HT": 499, "ASYNC_IO": 1500}
+    loads.double.database.session_waits = waits
+    loads.files(ROWS, "3,2024-01-07")
+    notes = loads("run", "", "--streams", "2").expect(CLEAN).report["notes"]
+    said = "LATCH_EX 18.0 s, WRITELOG 4.8 s, ASYNC_IO 3.0 s"
+    assert f"the sessions of the streams waited on the server, all together: {said}" in notes
+    loads.double.database.session_waits = {"WRITELOG": 400}
+    loads.files("4,2024-01-08")
+    outcome = loads("run", "", "--again", mode="append").expect(CLEAN)
+    assert "waited on the server" not in str(outcome.report)

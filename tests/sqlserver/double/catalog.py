@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from .catalog_files import FILES
 from .catalog_places import PLACES
-from .catalog_sessions import connections, requests, sessions
+from .catalog_sessions import connections, requests, session_waits, sessions
 from .catalog_view import View, view
 from .columnstore import rowgroups
 from .editions import refuse_view
@@ -60,6 +60,8 @@ def catalog_view(session: SessionBase, name: str, object_id: int | None) -> View
         return PLACES[name](database, tables)
     if name == "dm_exec_connections":
         return connections(session)
+    if name == "dm_exec_session_wait_stats":
+        return session_waits(session)
     if name == "dm_exec_requests":
         return requests(session)
     if name == "dm_exec_sessions":

@@ -60,6 +60,13 @@ def connections(asking: SessionBase) -> View:
     return view("session_id node_affinity", rows)
 
 
+def session_waits(asking: SessionBase) -> View:
+    """Return sys.dm_exec_session_wait_stats: here only of the session that asks."""
+    waits = asking.database.session_waits.items()
+    rows = [[asking.number, wait_type, milliseconds] for wait_type, milliseconds in waits]
+    return view("session_id wait_type wait_time_ms", rows)
+
+
 def sessions(asking: SessionBase) -> View:
     """Return sys.dm_exec_sessions."""
     rows = [[one.number, "tester", "a test", "sleeping"] for one in _sessions(asking)]

@@ -197,6 +197,8 @@ class Database:
         # The sessions by their numbers, and what all requests wait for, if it is not a lock.
         self.sessions: dict[int, Any] = {}
         self.wait_type: str | None = None
+        # Milliseconds that each session has waited, by wait type.
+        self.session_waits: dict[str, int] = {}
         # Indexed views, with the table that each reads.
         self.indexed_views: dict[str, str] = {}
         self.foreign_keys: list[ForeignKey] = []

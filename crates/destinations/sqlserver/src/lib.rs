@@ -12,7 +12,7 @@
 //! | [`bulk_target`], [`bulk_writer`], [`careful`] | INSERT BULK; which rows a target refuses |
 //! | [`hazards`] | risks in the database that a preflight reports |
 //! | [`nodes`] | the endpoints and NUMA nodes of streams |
-//! | [`sampler`] | what the sessions of streams wait for, for the verdict |
+//! | [`sampler`], [`session_waits`] | what the sessions of streams wait for, for the verdict; what they waited for in total |
 //! | [`sums`] | sums of the staged rows, computed by the server |
 //! | [`publish`], [`ways`] | the last step of a run; how rows get into each target |
 //! | [`steps`] | the steps of a run, as `inrush check` prints them |
@@ -49,6 +49,7 @@ mod publish;
 mod run;
 mod sampler;
 mod server;
+mod session_waits;
 mod shape;
 mod sql;
 mod staging;

@@ -66,6 +66,7 @@ pub fn publish(
     }
     published.notes.append(&mut notes);
     published.notes.extend(run.nodes.note());
+    published.notes.extend(run.waits.note());
     Ok(published)
 }
 

@@ -25,6 +25,7 @@ use crate::options::Options;
 use crate::publish;
 use crate::sampler::Sampler;
 use crate::server::Server;
+use crate::session_waits::SessionWaits;
 use crate::staging::{self, Staging};
 use crate::stream::Stream;
 use crate::sums;
@@ -52,6 +53,8 @@ pub struct SqlRun {
     pub options: Arc<Options>,
     server: Server,
     streams: AtomicUsize,
+    /// What the sessions of streams that have ended waited for.
+    pub waits: SessionWaits,
     /// Where the streams are connected, if there are several endpoints.
     pub nodes: Nodes,
 }
@@ -95,6 +98,7 @@ impl SqlRun {
             options: Arc::clone(options),
             server: server.clone(),
             streams: AtomicUsize::new(0),
+            waits: SessionWaits::default(),
             nodes: Nodes::default(),
         })
     }
@@ -127,6 +131,14 @@ impl SqlRun {
             *may_be_prepared = false;
         }
         Ok(())
+    }
+
+    /// Asks what a stream's session waited for, which ends now.
+    pub fn note_waits(&self, session: &mut SqlSession) {
+        let is_ready = session.is_open() && !session.is_in_transaction();
+        if is_ready && !self.server.is_babelfish && self.refuse_interrupted().is_ok() {
+            self.waits.add(session);
+        }
     }
 
     fn control(&self) -> MutexGuard<'_, SqlSession> {

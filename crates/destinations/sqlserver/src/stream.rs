@@ -55,6 +55,14 @@ impl<'a> Stream<'a> {
     }
 }
 
+impl Drop for Stream<'_> {
+    fn drop(&mut self) {
+        if let Some(session) = self.session.as_mut().filter(|_| self.unit.is_none()) {
+            self.run.note_waits(session);
+        }
+    }
+}
+
 impl UnitStream for Stream<'_> {
     fn session_number(&self) -> Option<i32> {
         self.session.as_ref()?.number_on_server()
