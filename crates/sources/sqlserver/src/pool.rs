@@ -15,7 +15,7 @@ use crate::moment::Isolation;
 #[derive(Debug)]
 pub enum MoreSessions {
     /// They are opened when they are needed.
-    Opened(SessionOptions, Arc<Interrupt>),
+    Opened(Box<SessionOptions>, Arc<Interrupt>),
     /// No session can be added: each shows the moment at which the source was opened, and a new one would show a later moment.
     None,
 }

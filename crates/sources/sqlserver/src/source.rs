@@ -278,7 +278,7 @@ impl Opening<'_> {
         keeper: Session,
         versions: SnapshotSupport,
     ) -> Result<(Moment, Pool), SessionError> {
-        let more = MoreSessions::Opened(self.options.clone(), Arc::clone(self.interrupt));
+        let more = MoreSessions::Opened(Box::new(self.options.clone()), Arc::clone(self.interrupt));
         let sessions_max = self.sessions_max.unwrap_or(SESSIONS_MAX);
         let moment = match versions.of_statements {
             true => Moment::OfStatement,
