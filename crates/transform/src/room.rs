@@ -272,7 +272,7 @@ mod tests {
         look_at_made(&[&long[1..]]).expect("there is room");
         assert!(!was_too_small());
         let refused = look_at_made(&[&long[..2]]).expect_err("there is room for one byte");
-        assert!(refused.contains("more than 16.0 MiB"), "{refused}");
+        assert!(refused.contains("more than 16.8 MB"), "{refused}");
         assert!(was_too_small());
         assert_eq!(used(), ROOM_BYTES - 1);
         again(0);

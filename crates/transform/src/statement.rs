@@ -7,17 +7,29 @@
 //! ```sql
 //! SELECT "revenue", inrush_step_value_1 FROM
 //! (SELECT *, CASE WHEN ... THEN (b > 0) END AS inrush_step_value_1 FROM
-//! (SELECT *, (price * (1 - discount)) AS "revenue" FROM inrush_rows(7)))
+//! (SELECT *, (price * (1 - discount)) AS "revenue" FROM (SELECT inrush_row.price AS price, ... FROM inrush_rows_7)))
 //! ```
 //!
 //! In the careful statement each expression is inside `TRY([...])`: NULL means that it failed, and a list with one NULL
 //! means that its value is NULL. The column after a value says whether its expression failed.
 
+use arrow_schema::Schema;
+use inrush_adbcclient::duckdb::row_view::ROW;
 use inrush_rows::sql_text::identifier;
 
 use crate::plan::{DerivedColumn, Planned, RESERVED, StepAction};
 use crate::room;
 use crate::spec::Otherwise;
+
+/// The rows of a view as a part of a statement: fields of its struct, by the names of the columns.
+pub fn rows_of_view(view: &str, columns: &Schema) -> String {
+    let fields = columns.fields().iter().map(|field| {
+        let name = identifier(field.name());
+        format!("{ROW}.{name} AS {name}")
+    });
+    let fields: Vec<String> = fields.collect();
+    format!("(SELECT {} FROM {view})", fields.join(", "))
+}
 
 /// All values by one expression each; fails as a whole if an expression fails for a row.
 pub fn quick(planned: &Planned, from: &str) -> String {

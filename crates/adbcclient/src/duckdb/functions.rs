@@ -12,6 +12,7 @@ use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
 use arrow_array::ffi::{FFI_ArrowArray, FFI_ArrowSchema};
+use arrow_array::ffi_stream::FFI_ArrowArrayStream;
 use inrush_destination::{Error, Result};
 use libloading::Library;
 
@@ -135,6 +136,8 @@ functions! {
     schema_from_arrow(Opaque, *mut FFI_ArrowSchema, *mut Opaque) -> Opaque;
     destroy_arrow_converted_schema(*mut Opaque);
     data_chunk_from_arrow(Opaque, *mut FFI_ArrowArray, Opaque, *mut Opaque) -> Opaque;
+
+    arrow_scan(Opaque, *const c_char, *mut FFI_ArrowArrayStream) -> State;
 
     create_table_function() -> Opaque;
     destroy_table_function(*mut Opaque);

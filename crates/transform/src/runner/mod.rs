@@ -18,11 +18,11 @@ use arrow_buffer::BooleanBuffer;
 use arrow_schema::{ArrowError, DataType, Field, Schema, SchemaRef};
 use arrow_select::filter::filter_record_batch;
 use inrush_adbcclient::duckdb::connection::Link;
-use inrush_adbcclient::duckdb::table_function::{Lent, Source};
+use inrush_adbcclient::duckdb::row_view::RowView;
 use inrush_rows::typed_rows;
 
 pub(crate) use self::results::Values;
-use self::results::{engine_error, may_be_of_a_row, one_batch, whole, with_failures};
+use self::results::{engine_error, may_be_of_a_row, whole, with_failures};
 use self::rows::{Rows, check, give, reject_special_numbers, taken};
 use self::shown::Shown;
 use crate::error::RunError;
@@ -43,8 +43,10 @@ pub struct StepRunner {
     /// Runs the quick statement, which is prepared.
     quick: String,
     careful: String,
+    /// The rows of the batch in a statement.
+    from: String,
     /// The rows of the batch, for the statements. Dropped before the connection.
-    lent: Lent,
+    rows: RowView,
     link: Arc<Link>,
 }
 
@@ -64,13 +66,10 @@ impl StepRunner {
             fields.push(Field::new(format!("{RESERVED}row"), DataType::Int8, true));
         }
         let travelling = Arc::new(Schema::new(fields));
-        let nothing = one_batch(RecordBatch::new_empty(Arc::clone(&travelling)));
-        let source = Source::new(&link, nothing).map_err(engine_error)?;
-        let lent = link.lend(source);
-        let from = lent.call();
+        let rows = RowView::new(&link, travelling.fields()).map_err(engine_error)?;
+        let from = statement::rows_of_view(rows.name(), &travelling);
         let quick = statement::quick(planned, &from);
-        // EXECUTE keeps the plan, which costs more than the rows of a batch. A statement that the C interface prepares is
-        // planned anew each time if it has a table function.
+        // EXECUTE keeps the plan, which costs more than the rows of a batch.
         let prepared = format!("{RESERVED}quick");
         link.query(&format!("PREPARE {prepared} AS {quick}"))
             .map_err(engine_error)?;
@@ -79,7 +78,8 @@ impl StepRunner {
             travelling,
             quick: format!("EXECUTE {prepared}"),
             careful: statement::careful(planned, &from),
-            lent,
+            from,
+            rows,
             link,
         })
     }
@@ -294,7 +294,7 @@ impl StepRunner {
                         Err(error) => Err(engine_error(error)),
                     }
                 };
-                isolate::alone(&self.planned, &self.lent.call(), &evaluate)
+                isolate::alone(&self.planned, &self.from, &evaluate)
             }
             Err(_) => {
                 let half = row_count / 2;
@@ -313,7 +313,7 @@ impl StepRunner {
         sql: &str,
         travelling: &RecordBatch,
     ) -> AdbcResult<Result<Vec<RecordBatch>, RunError>> {
-        self.lent.refill(one_batch(travelling.clone()));
+        self.rows.refill(travelling);
         let batches = self.link.query(sql)?.batches()?;
         let given = travelling.num_rows();
         let returned = batches.iter().map(RecordBatch::num_rows).sum();
@@ -367,7 +367,7 @@ impl StepRunner {
                 continue;
             }
             let reason = reasons.of(shown.values(row), || {
-                let only = || statement::only(&self.planned, &self.lent.call(), expression);
+                let only = || statement::only(&self.planned, &self.from, expression);
                 let sql = sql.get_or_insert_with(only);
                 room::again(0);
                 match self.ask(sql, &travelling.slice(row, 1)) {

@@ -2,9 +2,7 @@
 
 use adbc_core::error::{Error as AdbcError, Status};
 use arrow_array::cast::AsArray;
-use arrow_array::{
-    Array, ArrayRef, BooleanArray, RecordBatch, RecordBatchIterator, RecordBatchReader,
-};
+use arrow_array::{Array, ArrayRef, BooleanArray, RecordBatch};
 use arrow_select::concat::concat;
 
 use crate::error::RunError;
@@ -51,12 +49,6 @@ pub fn whole(batches: Vec<RecordBatch>) -> Result<Vec<ArrayRef>, RunError> {
         .map_err(|error| RunError::Engine {
             message: error.to_string(),
         })
-}
-
-/// A batch as DuckDB reads it.
-pub fn one_batch(batch: RecordBatch) -> Box<dyn RecordBatchReader + Send> {
-    let schema = batch.schema();
-    Box::new(RecordBatchIterator::new([Ok(batch)], schema))
 }
 
 /// True if the values of a row may have caused an error. Too little memory is not a fault of a row: other streams may need it now.
