@@ -20,6 +20,24 @@ def test_it_names_the_run_and_loads_nothing(make_job: MakeJob) -> None:
 
 
 @pytest.mark.clause("D-26")
+def test_it_says_if_the_package_has_changed_since(make_job: MakeJob) -> None:
+    job = make_job(mode="append")
+    filled(job.place, job.inrush, [])
+    text = job.package.read_text()
+    job.run().expect(CLEAN)
+    said = "before the package was changed"
+    for change, is_told in (("# The same.\n", False), ('[[flow.step]]\nwhere = "false"\n', True)):
+        job.package.write_text(text + change)
+        outcome = job.run().expect(CLEAN, "already loaded")
+        assert (said in outcome.said) == is_told, outcome.said
+        job.assert_done()
+    # The rows of the last load are those of the package as it is now.
+    job.run("--again").expect(CLEAN)
+    assert said not in job.run().expect(CLEAN, "already loaded").said
+    job.assert_done()
+
+
+@pytest.mark.clause("D-26")
 def test_again_loads_once_more(make_job: MakeJob) -> None:
     job = make_job(mode="append")
     filled(job.place, job.inrush, [])

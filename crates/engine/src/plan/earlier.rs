@@ -118,9 +118,11 @@ pub async fn find<'a, L: PackageRuns>(
         }
         compare_tables(runs, &mut files, &wanted, options).await?;
         let lost_rows = files.lost_rows();
+        let of_other_packages = files.of_other_packages();
         match files.found()? {
             Loaded::All(run_id) => {
                 if let Some(run) = runs.with_id(run_id).await? {
+                    notes.extend(of_other_packages);
                     return loaded(run);
                 }
             }

@@ -46,6 +46,11 @@ impl WantedFiles<'_> {
     }
 }
 
+/// The words of [`LoadedFiles::of_other_packages`]. Of all notes of a plan, only these are told if nothing is left to do: the others
+/// describe a load.
+pub const OF_OTHER_PACKAGE: &str =
+    "has the rows of these files as they were loaded before the package was changed";
+
 /// The part of a plan's files that earlier runs have loaded in their present state.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Loaded {
@@ -76,6 +81,8 @@ struct FoundOfFlow {
     has_others: bool,
     /// True if files of the flow were loaded as they are now, but the target no longer has their rows.
     has_lost: bool,
+    /// True if files of the flow were loaded as they are now, but by another package than this one.
+    by_other_package: bool,
 }
 
 /// The ledger's facts of a planned file.
@@ -181,6 +188,8 @@ impl<'a> LoadedFiles<'a> {
                     let holds = (flow.holds)(switched);
                     found.has_lost |= is_same && !holds;
                     found.files[at].see(switched.run_id, is_same && holds);
+                    let is_other = flow.package_hash != switched.package_hash;
+                    found.by_other_package |= is_newest && is_same && holds && is_other;
                     if file.is_snapshot() && holds && !is_same {
                         let before = &mut found.files[at].loaded_before_by;
                         *before = (*before).max(Some(switched.run_id));
@@ -237,6 +246,21 @@ impl<'a> LoadedFiles<'a> {
             )
         })
         .collect()
+    }
+
+    /// One note for each target that has the rows of these files as another state of the package has made them.
+    pub fn of_other_packages(&self) -> Vec<String> {
+        let flows = self.flows.iter().zip(&self.found);
+        let other = flows.filter(|(_, found)| found.by_other_package);
+        other
+            .map(|(flow, _)| {
+                format!(
+                    "{} {OF_OTHER_PACKAGE} (its columns, its steps or other settings). To load them as it says now, set mode = \"replace\", or remove the old rows and \
+                     run with --again",
+                    flow.target
+                )
+            })
+            .collect()
     }
 
     /// The part of the plan's files that runs have loaded. A flow whose files are all loaded in their present state is

@@ -14,6 +14,7 @@ use super::unit_reports::{self, UnitEnd};
 use crate::error::Error;
 use crate::ledger::Account;
 use crate::pipeline::RunOptions;
+use crate::plan::loaded::OF_OTHER_PACKAGE;
 use crate::plan::{PlannedFlow, UnitPlace};
 use crate::report::{RunReport, StepReport, TableReport};
 
@@ -139,13 +140,17 @@ pub fn of_loaded<P: RunPlan>(
 ) -> RunReport {
     let flows = loaded.plan.flows().iter().zip(&loaded.accounts);
     let tables = flows.map(|(flow, account)| unit_reports::of_target(flow, *account));
-    gathering.already_loaded(
+    let mut report = gathering.already_loaded(
         loaded.plan.facts(),
         loaded.plan.server(),
         options,
         loaded.run.clone(),
         tables.collect(),
-    )
+    );
+    let notes = loaded.plan.facts().notes.iter();
+    let of_other_package = notes.filter(|note| note.contains(OF_OTHER_PACKAGE));
+    report.notes.extend(of_other_package.cloned());
+    report
 }
 
 /// Turns the report of the run that set the mark into a report that says that nothing is new. The rejects of that run
