@@ -11,12 +11,13 @@ use crate::spec::Otherwise;
 use crate::statement;
 
 /// The values of all expressions for one row. `evaluate` runs a statement over that row and returns its only value, or none if its
-/// values made it fail. An expression after one that failed, or after a condition that does not hold, is not evaluated: its value is
-/// NULL.
+/// values made it fail; `null` returns the value of a statement that is the same for all rows. An expression after one that failed, or
+/// after a condition that does not hold, is not evaluated: its value is NULL.
 pub(crate) fn alone(
     planned: &Planned,
     from: &str,
     evaluate: &dyn Fn(&str) -> Result<Option<ArrayRef>, RunError>,
+    null: &dyn Fn(String) -> Result<ArrayRef, RunError>,
 ) -> Result<Vec<Values>, RunError> {
     let mut is_alive = true;
     let mut values = Vec::new();
@@ -34,12 +35,7 @@ pub(crate) fn alone(
             let has_failed = is_alive && found.is_none();
             let array = match found {
                 Some(array) => array,
-                None => {
-                    let null = evaluate(&statement::null_of(planned, from, expression))?;
-                    null.ok_or_else(|| RunError::Engine {
-                        message: "NULL has no value".to_owned(),
-                    })?
-                }
+                None => null(statement::null_of(planned, from, expression))?,
             };
             is_alive &= !has_failed && leaves_alive(&step.action, &array);
             values.push(Values {

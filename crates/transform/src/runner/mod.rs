@@ -7,7 +7,8 @@ mod results;
 mod rows;
 mod shown;
 
-use std::sync::Arc;
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use adbc_core::CancelHandle;
 use adbc_core::error::Result as AdbcResult;
@@ -45,6 +46,10 @@ pub struct StepRunner {
     careful: String,
     /// The rows of the batch in a statement.
     from: String,
+    /// The statements for rows that fail, with the ones that run them: they are prepared when the first row fails.
+    prepared: Mutex<HashMap<String, String>>,
+    /// NULLs in the types of expressions, by their statements.
+    nulls: Mutex<HashMap<String, ArrayRef>>,
     /// The rows of the batch, for the statements. Dropped before the connection.
     rows: RowView,
     link: Arc<Link>,
@@ -80,6 +85,8 @@ impl StepRunner {
             careful: statement::careful(planned, &from),
             from,
             rows,
+            prepared: Mutex::default(),
+            nulls: Mutex::default(),
             link,
         })
     }
@@ -276,7 +283,7 @@ impl StepRunner {
     ) -> Result<Vec<Values>, RunError> {
         let row_count = travelling.num_rows();
         let used = room::used();
-        let asked = self.ask(&self.careful, travelling);
+        let asked = self.ask_again(&self.careful, travelling);
         if room::was_too_small() && row_count > 1 {
             // TRY takes this for a failure of one row, but the rows before it have taken the room.
             room::again(used);
@@ -288,13 +295,14 @@ impl StepRunner {
             Err(_) if row_count <= 1 => {
                 let evaluate = |sql: &str| {
                     room::again(used);
-                    match self.ask(sql, travelling) {
+                    match self.ask_again(sql, travelling) {
                         Ok(batches) => Ok(whole(batches?)?.pop()),
                         Err(error) if may_be_of_a_row(&error) => Ok(None),
                         Err(error) => Err(engine_error(error)),
                     }
                 };
-                isolate::alone(&self.planned, &self.from, &evaluate)
+                let null = |sql: String| self.null(sql, travelling);
+                isolate::alone(&self.planned, &self.from, &evaluate, &null)
             }
             Err(_) => {
                 let half = row_count / 2;
@@ -321,6 +329,43 @@ impl StepRunner {
             true => Ok(batches),
             false => Err(RunError::RowCount { given, returned }),
         })
+    }
+
+    /// The result of a statement that is run for many rows that fail, one after the other. It is prepared once, because
+    /// DuckDB plans it more slowly than it evaluates a row.
+    fn ask_again(
+        &self,
+        sql: &str,
+        travelling: &RecordBatch,
+    ) -> AdbcResult<Result<Vec<RecordBatch>, RunError>> {
+        let mut prepared = self.prepared.lock().unwrap_or_else(PoisonError::into_inner);
+        let run = match prepared.get(sql) {
+            Some(known) => known.clone(),
+            None => {
+                let name = format!("{RESERVED}again_{}", prepared.len());
+                // What cannot be prepared fails with its reason when it is run as it is.
+                let made = self.link.query(&format!("PREPARE {name} AS {sql}"));
+                let run = made.map_or_else(|_| sql.to_owned(), |_| format!("EXECUTE {name}"));
+                prepared.insert(sql.to_owned(), run.clone());
+                run
+            }
+        };
+        drop(prepared);
+        self.ask(&run, travelling)
+    }
+
+    /// The result of a statement that is NULL for any row, in the type that DuckDB gives it.
+    fn null(&self, sql: String, travelling: &RecordBatch) -> Result<ArrayRef, RunError> {
+        let mut nulls = self.nulls.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(known) = nulls.get(&sql) {
+            return Ok(Arc::clone(known));
+        }
+        let batches = self.ask(&sql, travelling).map_err(engine_error)?;
+        let null = whole(batches?)?.pop().ok_or_else(|| RunError::Engine {
+            message: "NULL has no value".to_owned(),
+        })?;
+        nulls.insert(sql, Arc::clone(&null));
+        Ok(null)
     }
 
     /// The values of no rows.
@@ -370,7 +415,7 @@ impl StepRunner {
                 let only = || statement::only(&self.planned, &self.from, expression);
                 let sql = sql.get_or_insert_with(only);
                 room::again(0);
-                match self.ask(sql, &travelling.slice(row, 1)) {
+                match self.ask_again(sql, &travelling.slice(row, 1)) {
                     Ok(_) => Ok(
                         "it fails for the rows of a record together, but not for this row alone: their texts need too much \
                          memory; unpivot fewer columns, or make shorter texts"
