@@ -82,7 +82,7 @@ pub enum StepErrorKind {
         name: String,
     },
     /// A column whose values DuckDB does not have.
-    #[error("`{name}` is a {type_name}, which expressions cannot use")]
+    #[error("`{name}` is {} {type_name}, which expressions cannot use", if type_name.starts_with('i') { "an" } else { "a" })]
     ColumnCannotTravel {
         /// The column.
         name: String,
@@ -437,6 +437,54 @@ pub(crate) fn arrow_error(error: ArrowError) -> RunError {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::types::sql_type;
+
+    #[test]
+    fn columns_that_expressions_cannot_use_are_named_by_what_they_are() {
+        use inrush_rows::column_type::ColumnType;
+        for (column_type, words) in [
+            (
+                ColumnType::DecimalText { limit: None },
+                "is a number without a limit of its digits,",
+            ),
+            (
+                ColumnType::DecimalText {
+                    limit: Some((3, -2)),
+                },
+                "is a number with a negative scale,",
+            ),
+            (
+                ColumnType::DecimalText {
+                    limit: Some((2, 5)),
+                },
+                "is a number with more digits after the point than in all,",
+            ),
+            (
+                ColumnType::DecimalText {
+                    limit: Some((40, 2)),
+                },
+                "is a number with more than 38 digits,",
+            ),
+            (ColumnType::Uuid, "is a uuid,"),
+        ] {
+            let (type_name, instead) = sql_type(&column_type).expect_err("DuckDB lacks it");
+            let kind = StepErrorKind::ColumnCannotTravel {
+                name: "x".to_owned(),
+                type_name,
+                instead,
+            };
+            assert!(kind.to_string().contains(words), "{kind}");
+        }
+        let kind = StepErrorKind::ColumnCannotTravel {
+            name: "x".to_owned(),
+            type_name: "interval",
+            instead: "",
+        };
+        assert_eq!(
+            kind.to_string(),
+            "`x` is an interval, which expressions cannot use"
+        );
+    }
 
     #[test]
     fn carets_stand_under_what_is_meant() {

@@ -24,9 +24,14 @@ pub fn sql_type(column_type: &ColumnType) -> Result<String, (&'static str, &'sta
         ColumnType::Timestamp { .. } => "TIMESTAMP",
         ColumnType::TimestampTz { .. } => "TIMESTAMP WITH TIME ZONE",
         ColumnType::Binary => "BLOB",
-        ColumnType::DecimalText { .. } => {
+        ColumnType::DecimalText { limit } => {
             return Err((
-                "number with more than 38 digits, or without a limit",
+                match limit {
+                    None => "number without a limit of its digits",
+                    Some((_, ..0)) => "number with a negative scale",
+                    Some((precision, _)) if *precision > 38 => "number with more than 38 digits",
+                    Some(_) => "number with more digits after the point than in all",
+                },
                 "declare its digits in `columns`, as in \"amount numeric(38,2)\"",
             ));
         }

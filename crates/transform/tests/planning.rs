@@ -202,7 +202,7 @@ fn what_cannot_be_used_is_said_with_its_place_and_its_fix() {
         ),
         (
             "exact > '1'",
-            "`exact` is a number with more than 38 digits, or without a limit, which expressions cannot use\n  exact > '1'\n  ^^^^^\n\
+            "`exact` is a number without a limit of its digits, which expressions cannot use\n  exact > '1'\n  ^^^^^\n\
              hint: declare its digits in `columns`",
         ),
     ] {
