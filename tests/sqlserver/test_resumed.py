@@ -15,6 +15,18 @@ TARGETS: dict[str, tuple[str | None, str]] = {
     "keys": (", CONSTRAINT u UNIQUE (id), CONSTRAINT pk PRIMARY KEY CLUSTERED (day, id)", ""),
     "columnstore": (None, "&columnstore=yes"),
 }
+# What the table is, and how it is changed while no run works.
+CHANGES: dict[str, tuple[list[str], list[str]]] = {
+    "check": (
+        ["ALTER TABLE t ADD CONSTRAINT c CHECK (id > 0)"],
+        ["ALTER TABLE t DROP CONSTRAINT c", "ALTER TABLE t ADD CONSTRAINT c CHECK (id < 9)"],
+    ),
+    "index": (
+        ["CREATE INDEX i ON t (id)"],
+        ["DROP INDEX i ON t", "CREATE INDEX i ON t (day)"],
+    ),
+    "clustered": (["CREATE CLUSTERED INDEX i ON t (id)"], ["DROP INDEX i ON t"]),
+}
 MORE = {"part.1.csv": "3,2024-01-01,x", "part.2.csv": "4,2024-01-01,x"}
 
 
@@ -41,4 +53,28 @@ def test_more_files_follow(loads: Loads, kind: str, stop: str) -> None:
         (inrush.folder / "part.3.csv").unlink()
     inrush(*words, "--streams", "2").expect(CLEAN)
     assert loads.ids() == [1, 2, 3, 4]
+    loads.nothing_is_left()
+
+
+@pytest.mark.parametrize("kind", CHANGES)
+def test_the_target_is_changed_before_the_next_attempt(loads: Loads, kind: str) -> None:
+    """The staging table gets the new indexes and CHECKs instead of the old ones."""
+    before, change = CHANGES[kind]
+    loads.make("CREATE TABLE t (id int NOT NULL, day date NOT NULL, note nvarchar(20) NULL)")
+    loads.make(*before)
+    loads.files("1,2024-01-01 2,2024-01-02")
+    into = flow("t", "part.*.csv", columns=COLUMNS, mode="append")
+    text = package(loads.double.url, into)
+    words = ("run", loads.inrush.write("package.toml", text))
+    with loads.inrush.stopped_by("stop:before_switch_commit", *words) as running:
+        running.process.kill()
+    # A change waits until the server has noticed the end of the sessions.
+    session = loads.double.session()
+    session.lock_timeout = 60
+    for statement in change:
+        session.execute(statement)
+    session.close()
+    outcome = loads.inrush(*words).expect(CLEAN)
+    assert "INSERT ... SELECT" not in str(outcome.report)
+    assert loads.ids() == [1, 2]
     loads.nothing_is_left()

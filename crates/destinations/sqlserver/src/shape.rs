@@ -141,16 +141,13 @@ impl TableShape {
         let checks: &[Check] = has.map_or(&[], |has| &has.checks);
         let mut statements = Vec::new();
         for (number, index) in self.indexes.iter().enumerate() {
-            let name = match index.is_constraint() {
-                true => format!("{prefix}_{number}"),
-                false => index.name.clone(),
-            };
+            let name = index_name(prefix, number, index);
             if indexes.iter().all(|own| own.name != name) {
                 statements.push(index.statement(table, &name, &self.on()));
             }
         }
         for (number, check) in self.checks.iter().enumerate() {
-            let name = format!("{prefix}_c{number}");
+            let name = check_name(prefix, number);
             if checks.iter().all(|own| own.name != name) {
                 statements.push(format!(
                     "ALTER TABLE {table} WITH CHECK ADD CONSTRAINT {} CHECK {}",
@@ -160,6 +157,24 @@ impl TableShape {
             }
         }
         statements
+    }
+
+    /// True if the table with the other shape has no indexes and CHECKs but those that
+    /// [`complete_statements`](Self::complete_statements) gives it.
+    pub fn has_those_of(&self, has: &TableShape, prefix: &str) -> bool {
+        let is_known_index = |own: &Index| {
+            let mut wanted = self.indexes.iter().enumerate();
+            wanted.any(|(number, index)| {
+                own.name == index_name(prefix, number, index) && own.is_like(index)
+            })
+        };
+        let is_known_check = |own: &Check| {
+            let mut wanted = self.checks.iter().enumerate();
+            wanted.any(|(number, check)| {
+                own.name == check_name(prefix, number) && own.definition == check.definition
+            })
+        };
+        has.indexes.iter().all(is_known_index) && has.checks.iter().all(is_known_check)
     }
 
     /// True if a heap with the other shape was made for this one: its columns and its place are the same.
@@ -205,6 +220,19 @@ impl TableShape {
             None => sql::identifier(&self.data_space),
         }
     }
+}
+
+/// The name of an index of a staging table.
+fn index_name(prefix: &str, number: usize, index: &Index) -> String {
+    match index.is_constraint() {
+        true => format!("{prefix}_{number}"),
+        false => index.name.clone(),
+    }
+}
+
+/// The name of a CHECK of a staging table.
+fn check_name(prefix: &str, number: usize) -> String {
+    format!("{prefix}_c{number}")
 }
 
 fn is_referenced(session: &mut SqlSession, table: &str) -> Result<bool> {

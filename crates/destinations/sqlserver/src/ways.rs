@@ -75,7 +75,12 @@ pub fn prepare(session: &mut SqlSession, staging: &Staging, options: &Options) -
         Way::Switch(shape) => shape,
     };
     staging.drop_key_indexes(session)?;
-    let own = TableShape::read(session, &staging.sql)?;
+    let mut own = TableShape::read(session, &staging.sql)?;
+    if !shape.has_those_of(&own, &staging.name) {
+        // The target was changed after an earlier attempt.
+        make_bare(session, staging)?;
+        own = TableShape::read(session, &staging.sql)?;
+    }
     if !own.has_columns_and_place_of(&shape) {
         let reason = "it was changed after the load began".to_owned();
         return Ok(Way::Copy(Some(reason)));
