@@ -34,6 +34,8 @@ class CopiedFlow:
     is_incremental: bool = False
     # Whether its new target gets the indexes and partitions of the table.
     is_like_source: bool = False
+    # Whether ranges that have changed are loaded again by themselves.
+    is_proven: bool = False
 
     @property
     def view(self) -> View:
@@ -96,6 +98,8 @@ class CopiedFlow:
             source["split_by"] = "id"
         if self.is_stable:
             source["stable"] = True
+        if self.is_proven:
+            source["unchanged_by"] = "sums"
         if self.is_like_source:
             source |= {"indexes": True, "partitions": True}
         flow: dict[str, Value] = {"connection": "target", "table": quoted(self.target)}
@@ -114,6 +118,7 @@ class CopiedFlow:
         words += [f"{table.partitions} {table.by} partitions"] * bool(table.partitions)
         words += ["wide"] * bool(table.pad) + ["split_by"] * self.split_by
         words += ["where"] * (self.left_out is not None)
+        words += ["proven"] * self.is_proven
         words += ["stable"] * self.is_stable + ["since"] * self.is_incremental
         words += ["like its source"] * self.is_like_source
         return " ".join(words)
@@ -220,6 +225,8 @@ def _random_flow(
     is_copied = issubclass(place, PostgreSql) and not in_duckdb
     has_structure = is_copied and form == "table" and mode == "create"
     is_like_source = has_structure and numbers.random() < 0.5
+    may_be_proven = split_by and not (in_duckdb or is_stable or is_incremental)
+    is_proven = may_be_proven and numbers.random() < 0.5
     return CopiedFlow(
         table,
         numbers.choice([table.name, f"copy of {table.name}"]),
@@ -231,4 +238,5 @@ def _random_flow(
         is_stable,
         is_incremental,
         is_like_source,
+        is_proven,
     )
