@@ -289,7 +289,7 @@ def test_the_result_is_the_table_whatever_is_killed_and_changed(
 REFUSED = {
     "no ranges": ("", "", "`unchanged_by` is about the ranges of `split_by`"),
     "stable": (', split_by = "id", stable = true', "", "`stable` says that no row changes"),
-    "direct": (', split_by = "id"', "atomic = false", "cannot be taken out again"),
+    "direct": (', split_by = "id"', "atomic = false", "cannot be removed from there"),
 }
 
 

@@ -183,7 +183,7 @@ def test_the_report_has_the_waits_of_all_sessions(loads: Loads) -> None:
     loads.files(ROWS, "3,2024-01-07")
     notes = loads("run", "", "--streams", "2").expect(CLEAN).report["notes"]
     said = "LATCH_EX 18.0 s, WRITELOG 4.8 s, ASYNC_IO 3.0 s"
-    assert f"the sessions of the streams waited on the server, all together: {said}" in notes
+    assert f"the sessions of the streams waited on the server, in total: {said}" in notes
     loads.double.database.session_waits = {"WRITELOG": 400}
     loads.files("4,2024-01-08")
     outcome = loads("run", "", "--again", mode="append").expect(CLEAN)

@@ -244,7 +244,7 @@ def test_an_access_token_logs_in(inrush: Inrush, authority: certificates.Authori
 
         refused = run(token + "x").expect(USAGE, "Login failed", "take a new access token")
         off = run(token, "encrypt=optional").expect(USAGE, "encrypted connections only")
-        both = run(token, "user=etl").expect(USAGE, "a user or password, too")
+        both = run(token, "user=etl").expect(USAGE, "both an access token and a user")
         assert double.batches == []
         outcome = run(token + "\n").expect(CLEAN)
         assert loaded(double) == ROWS

@@ -117,7 +117,7 @@ def test_a_start_and_a_condition(inrush: Inrush, double: Double, target: Databas
 REFUSED = {
     "no lag": ("datetimeoffset(7)", "", USAGE, "needs `lag`"),
     "no unit": ("datetimeoffset(7)", ', lag = "5"', USAGE, "has no unit"),
-    "no time": ("datetimeoffset(7)", ', lag = "a while"', USAGE, "gives no bound"),
+    "no time": ("datetimeoffset(7)", ', lag = "a while"', USAGE, "is not a length of time"),
     "no zone": ("datetime2(7)", ', lag = "5 minutes"', USAGE, "column of type datetimeoffset"),
     "a number": ("int", ', lag = "5 minutes"', USAGE, "numbers of a sequence"),
     "no value": ("datetimeoffset(7)", ', lag = "5 minutes"', FAILED, "1 of its rows have no value"),

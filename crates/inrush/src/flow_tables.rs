@@ -44,10 +44,10 @@ struct OpenedTables {
     sources: BTreeMap<String, OpenedTable>,
 }
 
-/// A source, and what earlier runs have said about it.
+/// A source, and what was known about it from earlier runs when it was opened.
 type OpenedTable = (Known, Arc<PostgresSource>);
 
-/// What earlier runs say about a source: the value at which it begins, if it is read incrementally, and the ranges of its key.
+/// What is known about a source from earlier runs: the value at which an incremental load begins, and the ranges of its key.
 type Known = (Option<String>, Vec<RangesMark>);
 
 impl std::fmt::Debug for FlowTables {
@@ -94,7 +94,8 @@ impl FlowTables {
             return Ok(Arc::clone(known));
         }
         if known.is_some() {
-            // The mark has moved, or another run has ended: the rows above the mark may be newer than the snapshot, so a new snapshot is taken.
+            // The mark has moved, or another run has ended. The rows above the mark may be newer than the snapshot, so a new one is
+            // taken.
             opened.databases.remove(&source.connection);
         }
         let settings = Settings {
@@ -336,8 +337,8 @@ fn reading_notes(opened: &PostgresSource, source: &FlowSource) -> Vec<String> {
         (Some(_), _) => None,
         (None, true) => Some(STABLE_NOTE.to_owned()),
         (None, false) if source.unchanged_by.is_some() => Some(
-            "the server counts and hashes the rows of each range once more after they were read. A resumed run keeps the ranges whose \
-             count and sum are still the same, and reads the others again"
+            "the server counts and hashes the rows of each range after they were read. A resumed run keeps the ranges whose count and \
+             sum of hashes are still the same, and reads the others again"
                 .to_owned(),
         ),
         (None, false) => Some(

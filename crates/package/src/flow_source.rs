@@ -232,7 +232,7 @@ fn check_unchanged_by(index: usize, flow: &Flow, source: &FlowSource, faults: &m
         (
             !flow.atomic,
             "atomic",
-            "`atomic = false` writes rows directly to the target, where those of a range that has changed cannot be taken out again",
+            "`atomic = false` writes rows directly to the target, and the rows of a changed range cannot be removed from there",
             "remove `atomic`, or `unchanged_by`",
         ),
     ] {

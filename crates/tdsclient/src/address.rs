@@ -371,7 +371,7 @@ fn read(
     })
 }
 
-/// The access token, if there is one. Its text is in no message.
+/// The access token, if there is one. No message contains it.
 fn access_token(settings: &BTreeMap<String, String>) -> Result<Option<String>> {
     let Some(token) = settings.get("access_token") else {
         return Ok(None);
@@ -380,7 +380,7 @@ fn access_token(settings: &BTreeMap<String, String>) -> Result<Option<String>> {
     let is_given = |name: &str| settings.get(name).is_some_and(|text| !text.is_empty());
     if is_given("user") || is_given("password") {
         return Err(address(
-            "the connection has an access token, and a user or password, too",
+            "the connection has both an access token and a user or password",
             "leave one of them out: a token names its user",
         ));
     }
@@ -594,7 +594,7 @@ mod tests {
             ),
             (
                 "mssql://u@h/d?access_token=secret",
-                "a user or password, too",
+                "both an access token and a user or password",
             ),
             ("mssql://h/d?access_token=secret%20two", "no token has"),
             (

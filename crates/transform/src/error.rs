@@ -242,7 +242,7 @@ impl StepErrorKind {
             StepErrorKind::NamedTwice { .. } => "name it once".to_owned(),
             StepErrorKind::AmbiguousColumn { .. } => {
                 "rename one of the columns: DuckDB does not tell upper from lower case in names; `on`, `distinct_on` and `unpivot` take \
-                 the one that is written exactly so"
+                 the column that is spelled exactly as they spell it"
                     .to_owned()
             }
             StepErrorKind::Types { .. } => {
@@ -362,8 +362,8 @@ pub enum RunError {
         /// The rows of the result.
         returned: usize,
     },
-    /// The texts of these rows need more memory than there is for the rows that pass together. No row of the batch is used:
-    /// fewer rows must pass together.
+    /// The texts of these rows need more memory than the rows that pass together may use. No row of the batch is used: the caller
+    /// must pass fewer rows together.
     #[error("the texts that steps make for {rows} rows need too much memory")]
     TooManyRows {
         /// The rows of the batch, at least two.

@@ -1,5 +1,5 @@
-//! What the sessions of streams waited for in total, by the server's own count (`sys.dm_exec_session_wait_stats`, SQL Server 2016
-//! and later). Each session asks about itself, which needs no right, before it ends, because the server forgets it then
+//! What the sessions of streams waited for in total, as the server counts it (`sys.dm_exec_session_wait_stats`, SQL Server 2016
+//! and later). Each session asks about itself, which needs no right. It asks before it ends, because then the server forgets the waits
 //! (https://learn.microsoft.com/sql/relational-databases/system-dynamic-management-views/sys-dm-exec-session-wait-stats-transact-sql).
 
 use std::collections::BTreeMap;
@@ -8,11 +8,11 @@ use std::time::Duration;
 
 use crate::connection::SqlSession;
 
-/// The longest wait for an answer. The load goes on without it.
+/// The longest wait for the server's answer. Without an answer the load goes on.
 const PATIENCE: Duration = Duration::from_secs(2);
-/// Wait types that are named.
+/// The most wait types in the note.
 const NAMED_MAX: usize = 3;
-/// Shorter waits are not worth a sentence.
+/// Shorter waits are left out of the note.
 const NAMED_MILLISECONDS: u64 = 1_000;
 
 /// Milliseconds of all sessions by wait type.
@@ -36,7 +36,7 @@ impl SessionWaits {
         }
     }
 
-    /// The sentence about the longest waits; `None` if none was long.
+    /// The note about the longest waits; `None` if none was long.
     pub fn note(&self) -> Option<String> {
         let waits = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let mut longest: Vec<(&String, u64)> = waits
@@ -52,7 +52,7 @@ impl SessionWaits {
         let named: Vec<String> = named.collect();
         (!named.is_empty()).then(|| {
             format!(
-                "the sessions of the streams waited on the server, all together: {}",
+                "the sessions of the streams waited on the server, in total: {}",
                 named.join(", ")
             )
         })

@@ -95,9 +95,9 @@ pub fn prepare(session: &mut SqlSession, staging: &Staging, options: &Options) -
     Ok(Way::Switch(shape))
 }
 
-/// Makes the staging table of a resumed run a bare heap again, because more rows follow: an earlier attempt may have given it
-/// indexes and CHECKs. With an index, streams would wait for each other, and a bulk load would not check a CHECK, which the server
-/// then does not trust.
+/// Makes the staging table of a resumed run a heap without indexes and CHECKs again, because more rows follow. An earlier attempt may
+/// have added them. With an index, streams would wait for each other. A bulk load does not check a CHECK, so the server would not
+/// trust it any more.
 pub fn make_bare(session: &mut SqlSession, staging: &Staging) -> Result<()> {
     let doing = format!(
         "cannot remove the indexes and CHECKs from the staging table of {}",
@@ -164,9 +164,9 @@ fn is_useful(
     Ok(false)
 }
 
-/// Fails if a column that is filled has another type than in staging, because somebody changed the target after the plan was
-/// made. A statement that copies rows would convert the values, and the server rounds numbers and moments, and replaces
-/// characters by `?`, without an error.
+/// Fails if a loaded column has another type than in staging, because somebody changed the target after the plan was made. A
+/// statement that copies rows would convert the values: the server rounds numbers and times, and replaces characters by `?`,
+/// without an error.
 pub fn refuse_other_types(
     session: &mut SqlSession,
     staging: &Staging,
@@ -187,7 +187,7 @@ pub fn refuse_other_types(
         };
         return Err(Error::Unsuitable {
             what,
-            hint: "somebody changed the table meanwhile: run the same command again, which plans the load anew".to_owned(),
+            hint: "somebody changed the table meanwhile: run the same command again, which makes a new plan".to_owned(),
         });
     }
     Ok(())

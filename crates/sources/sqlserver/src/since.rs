@@ -1,8 +1,8 @@
-//! The range of an incremental load (`since`) by the server's own clock and `lag`.
+//! The range of an incremental load (`since`), by the server's clock and `lag`.
 //!
 //! The server does not tell every login which transactions are open, and its row versions say nothing about the values of a column.
-//! So a bound is safe only if the user says how long a row may take from its time to its commit: `lag`. The bound is the server's
-//! time less `lag`, asked for before the first row is read. Marks are times of UTC with seven digits, as `datetimeoffset` has them,
+//! So the user must say how much time may pass from the value of a row to its commit: `lag`. The bound is the server's time minus
+//! `lag`, and is taken before the first row is read. Marks are times of UTC with seven digits, as `datetimeoffset` has them,
 //! so their texts sort by time.
 
 use std::path::Path;
@@ -41,7 +41,9 @@ pub fn find_range(
     let Some(seconds) = seconds_of(lag).filter(|seconds| *seconds <= LAG_SECONDS_MAX) else {
         return Err(unsuitable(
             input,
-            format!("`lag = \"{lag}\"` of `since` gives no bound"),
+            format!(
+                "`lag = \"{lag}\"` of `since` is not a length of time, or is longer than 68 years"
+            ),
             "write a time in seconds, minutes, hours or days, such as lag = \"5 minutes\"",
         ));
     };
@@ -61,7 +63,7 @@ pub fn find_range(
             return Err(Since::without_value(input, &column, &count));
         }
     }
-    // The state of the rows is not known, so no run finds what it had seen before.
+    // The server cannot tell whether rows have changed, so a resumed run keeps none.
     let (range, is_resumed) = since.range(start, &bound, &never_the_same(), input)?;
     let condition = range_condition(range.from.as_deref(), &range.below, |operator, mark| {
         format!("{column} {operator} {}", moment(mark))
@@ -80,7 +82,7 @@ pub fn find_range(
     })
 }
 
-/// Refuses columns that are no moments.
+/// Refuses a column that is not a `datetimeoffset`.
 fn refuse_type(since: &Since, input: &Path, columns: &[Column]) -> Result<(), SourceError> {
     let found = columns.iter().find(|column| column.name == since.column);
     let Some(found) = found else {

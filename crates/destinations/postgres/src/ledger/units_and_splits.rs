@@ -504,8 +504,8 @@ impl Ledger {
         Ok(())
     }
 
-    /// Removes the splits of these files, and from the unit's table the rows that were committed with them. Returns whether these
-    /// are as many as the splits have loaded.
+    /// Removes the splits of these files from the ledger, and the rows that were committed with them from the unit's table. Returns
+    /// true if the number of removed rows is the number that the splits have loaded.
     pub async fn take_out(
         &self,
         session: &Session,
@@ -529,7 +529,7 @@ impl Ledger {
             .query(
                 &sql,
                 &[&run_id.number(), &unit_key.as_str(), &file_keys],
-                "taking rows that have changed since out of a staging table",
+                "removing changed rows from a staging table",
             )
             .await?;
         Ok(rows.first().is_some_and(|row| row.get(0)))

@@ -191,9 +191,9 @@ impl<'a> Entry<'a> {
     }
 }
 
-/// Takes the rows of changed inputs out of the staging table of a unit that several streams fill, and their splits out of the ledger.
-/// Each split was committed in a transaction of its own, together with its row in the ledger: so its rows have the `xmin` of this row.
-/// Returns false, and changes nothing, if the table does not have exactly these rows.
+/// Removes the rows of changed inputs from the staging table of a unit that several streams fill, and their splits from the ledger.
+/// Each split was committed in one transaction with its row in the ledger, so its rows have the `xmin` of this row. Returns false, and
+/// changes nothing, if the number of these rows is not the one in the ledger.
 async fn take_out(
     control: &Session,
     ledger: &Ledger,
@@ -202,7 +202,7 @@ async fn take_out(
     changed: &BTreeSet<FileKey>,
     lock_timeout_ms: u32,
 ) -> Result<bool, Error> {
-    let doing = "taking rows that have changed since out of a staging table";
+    let doing = "removing changed rows from a staging table";
     let transaction = Transaction::begin(control, doing).await?;
     let patience = format!("SET LOCAL lock_timeout = {lock_timeout_ms}");
     control.execute(&patience, doing).await?;

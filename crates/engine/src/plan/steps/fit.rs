@@ -1,5 +1,5 @@
-//! Derived columns whose values never fit the column of the target, although a value of their type could be written as one of the
-//! other type. Without this each row would be a reject.
+//! Derived columns of a type whose values never fit the column of the target. The plan refuses them, because each row would be a
+//! reject.
 
 use inrush_rows::column::ColumnType;
 use inrush_transform::types::sql_name;
@@ -10,7 +10,7 @@ use super::DerivedTarget;
 pub fn never_fits(derived: &DerivedTarget, target: &ColumnType) -> Option<(String, &'static str)> {
     let hint = reason(&derived.column_type, target)?;
     let what = format!(
-        "no value of `{}`, which is {}, fits its column, which is {}",
+        "no value of `{}`, of the type {}, fits its column in the target, of the type {}",
         derived.name,
         sql_name(&derived.column_type),
         sql_name(target),
@@ -41,10 +41,10 @@ fn reason(from: &ColumnType, into: &ColumnType) -> Option<&'static str> {
             Some("CAST the result AS BIGINT, which rounds it, or make the column a decimal")
         }
         (TimestampTz { .. }, Timestamp { .. } | Date) => Some(
-            "say in which zone the time is meant, as in timezone('UTC', x), or make the column one with time zone",
+            "name the zone of the time, as in timezone('UTC', x), or make the column a timestamp with time zone",
         ),
         (Timestamp { .. } | Date, TimestampTz { .. }) => Some(
-            "say in which zone the time is meant, as in timezone('Europe/Berlin', x), or make the column one without time zone",
+            "name the zone of the time, as in timezone('Europe/Berlin', x), or make the column a timestamp without time zone",
         ),
         (Time { .. }, Date | Timestamp { .. } | TimestampTz { .. }) | (Date, Time { .. }) => {
             Some("derive a value of the type of the column")

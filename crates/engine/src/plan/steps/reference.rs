@@ -165,7 +165,7 @@ impl ReadReference<'_> {
         self.package.origin.place(&path)
     }
 
-    /// The error of a source, with the place of the lookup. A run that is stopped is no fault of the reference.
+    /// The error of a source, with the place of the lookup. If the run was stopped, the error stays as it is.
     fn placed(&self, name: &str, setting: &str, error: PlanError) -> PlanError {
         match error {
             error @ (PlanError::Package(_)
@@ -237,9 +237,11 @@ impl ReadReference<'_> {
                 };
                 let is_first = first_by.is_some_and(|(column, _)| column == own);
                 if is_first && own.contains([',', ' ']) {
-                    let what = format!("`first` orders by one column, and `{own}` is none");
-                    let hint = "write one column of the reference, as in first = \"changed_at desc\"; order by several \
-                                columns in a `query`, which numbers the rows: row_number() OVER (ORDER BY ...) AS place";
+                    let what = format!(
+                        "`first` orders by one column, and the reference has no column `{own}`"
+                    );
+                    let hint = "write one column of the reference, as in first = \"changed_at desc\"; to order by several \
+                                columns, number the rows in a `query`: row_number() OVER (ORDER BY ...) AS place";
                     return Err(self.refused_at("lookup.first", name, &what, hint));
                 }
                 let what = format!(
