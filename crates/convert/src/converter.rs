@@ -273,7 +273,7 @@ impl Converter {
             .map(|column| (&*column.name, column.changes))
     }
 
-    /// The last records will be converted once more, so their changes do not count.
+    /// Subtracts the changes of the last batch from the counts, because its records will be converted once more.
     pub fn forget_last_changes(&mut self) {
         for column in &mut self.columns {
             column.changes.take_away(&column.changes_of_batch);

@@ -21,7 +21,7 @@ pub struct Abilities {
     /// Bytes of text that a split of a large file should have at least, so that the cost of each commit is small in
     /// comparison. If a file is fed to all streams, each stream commits this much at a time.
     pub unit_bytes: u64,
-    /// The rows of a unit can leave staging by themselves. Otherwise all units of a target are loaded again if one of them is.
+    /// True if the rows of one unit can be removed from staging. Otherwise all units of a target are loaded again if one of them is.
     pub removes_units_alone: bool,
     /// The best number of rows in a batch.
     pub batch_rows: u32,

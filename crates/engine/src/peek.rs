@@ -148,7 +148,7 @@ pub fn peek(
                     });
                     let texts = texts(&batch, left);
                     peeked.rows.extend(places.zip(texts));
-                    // Only rows up to the last one that is shown count.
+                    // Rejects after the last row that is shown are left out.
                     if let Some((last, _)) = peeked
                         .rows
                         .last()

@@ -240,8 +240,7 @@ impl OneFlow<'_> {
         })
     }
 
-    /// The rows below the mark of an incremental flow: as a condition in the SQL of the source and one in that of the target, and in
-    /// words.
+    /// The rows below the mark of an incremental flow, as a condition for the source, as one for the target, and in words.
     fn ranges_in_sql(
         &self,
         source: &FlowSource,
@@ -264,7 +263,7 @@ impl OneFlow<'_> {
         };
         let from = from.as_deref();
         let range = |side: &Timed| side.times_in_range(&column, from, &below);
-        // Times of SQLite are texts, whose milliseconds cannot be compared with the microseconds of others.
+        // In SQLite times are texts, and comparing them loses the microseconds that other databases have.
         let is_coarser = there.has_texts() && !here.has_texts();
         match (range(&here), range(&there)) {
             (Some(here), Some(there)) if !is_coarser => Ok(([Some(here), Some(there)], words)),
@@ -276,7 +275,7 @@ impl OneFlow<'_> {
         }
     }
 
-    /// The database of a connection, as one whose rows have times.
+    /// The database of a connection, for conditions on times.
     fn timed(&self, connection: &str, url: &str, stop: &Stop) -> Result<Timed, PlanError> {
         if is_server_of_source(url) {
             return Ok(Timed::Server);
@@ -396,7 +395,7 @@ impl OneFlow<'_> {
     }
 }
 
-/// A database whose rows have times.
+/// A database, for conditions on times.
 enum Timed {
     /// PostgreSQL.
     Server,
@@ -417,7 +416,7 @@ impl Timed {
         database.times_in_range(column, from, below)
     }
 
-    /// Its times are texts.
+    /// True if its times are texts.
     fn has_texts(&self) -> bool {
         matches!(self, Timed::Database(database) if database.vendor == Vendor::Sqlite)
     }

@@ -241,7 +241,7 @@ impl ColumnChanges {
         self.nulled += other.nulled;
     }
 
-    /// Takes away some that were added.
+    /// Subtracts changes that were added before.
     pub fn take_away(&mut self, added: &ColumnChanges) {
         self.truncated -= added.truncated;
         self.rounded -= added.rounded;

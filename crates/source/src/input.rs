@@ -72,8 +72,8 @@ pub trait Input: fmt::Debug + Send + Sync {
         false
     }
 
-    /// True if a run that is resumed loads it again by itself if its rows have changed. The other inputs are kept if their rows
-    /// are the same, so all rows are those of the new snapshot.
+    /// True if a resumed run loads this input again alone when its rows have changed. The other inputs are kept if their rows are the
+    /// same, so all rows are those of the new snapshot.
     fn is_loaded_alone_again(&self) -> bool {
         false
     }

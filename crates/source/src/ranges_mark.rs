@@ -1,8 +1,8 @@
-//! The ranges of a key that a run has loaded, for a source that proves by count and sum which of them are unchanged.
+//! The ranges of a key that a run has loaded, for a source that finds unchanged ranges by count and sum of hashes.
 //!
 //! Each range is an input of its own, and all have the same [mark](crate::Input::mark): the borders of all ranges. So the ledger
-//! keeps the borders with the records of the rows, and a resumed run finds the same ranges, whatever the statistics of the key say by
-//! then. The last range has no end, so rows that are added later belong to it.
+//! keeps the borders with the records of the rows, and a resumed run uses the same ranges even if the statistics of the key have
+//! changed. The last range has no end, so rows that are added later belong to it.
 
 use serde::{Deserialize, Serialize};
 
@@ -12,24 +12,24 @@ const BEGINNING: &str = "ranges ";
 /// The ranges of a table or query.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RangesMark {
-    /// The table or query, its server and its condition, in words. Ranges of another one say nothing about this one.
+    /// The table or query, its server and its condition, in words. Only ranges with the same text are used again.
     pub of: String,
     /// The column of the key.
     pub column: String,
     /// The borders in ascending order, as the database writes them.
     pub borders: Vec<String>,
-    /// The size of all ranges in bytes. Inputs of another size would not be the same.
+    /// The size of all ranges in bytes. It is kept, because an input of another size would count as another input.
     pub size_bytes: u64,
-    /// The transactions that the server's snapshot shows. If another run finds the same, nothing was written in between.
+    /// The server's snapshot, as text. If another run finds the same, nothing was written in between.
     pub snapshot: String,
 }
 
-/// How rows are cut into ranges whose rows are proven unchanged by count and sum.
+/// The settings of ranges that are compared by count and sum of hashes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ProvenRanges {
     /// [`RangesMark::of`].
     pub of: String,
-    /// The ranges of an earlier run, of which it may have loaded some. The first that fit are used.
+    /// The ranges of earlier runs. The first ones that still fit are used again.
     pub known: Vec<RangesMark>,
 }
 

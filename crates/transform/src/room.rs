@@ -22,10 +22,10 @@ use memchr::memmem;
 /// Bytes of the texts that steps make for the rows that pass together.
 pub const ROOM_BYTES: usize = 16 << 20;
 
-/// A row that is alone has this many times the bytes of its own texts in addition, so that a long text can be changed.
+/// A row that is evaluated alone may use this many times the size of its own texts in addition, so that a long text can be changed.
 pub const OWN_TEXT_COPIES: usize = 4;
 
-/// The bytes of a character at most.
+/// The most bytes of a character.
 const CHARACTER_BYTES_MAX: usize = 4;
 
 /// Bytes for each pair of letters that `damerau_levenshtein` compares.
@@ -48,7 +48,7 @@ const CHECKS: [TextCheck; 6] = [
     check("inrush_step_compared", 2, look_at_compared),
 ];
 
-/// The functions that make long texts, with their checks. A connection finds them before DuckDB's own.
+/// The functions that make long texts, each with its check. A connection finds these macros before DuckDB's own functions.
 const MACROS: [&str; 5] = [
     "replace(a, b, c) AS system.main.replace(inrush_step_replaced(a, b, c), b, c)",
     "regexp_replace(a, b, c) AS system.main.regexp_replace(inrush_step_matched(a, c), b, c), \
@@ -79,7 +79,7 @@ pub(crate) fn add_checks(link: &Link) -> AdbcResult<()> {
         .try_for_each(|check| link.add_text_check(check))
 }
 
-/// Makes the expressions of a connection use the checks.
+/// Defines the macros for a connection, so that its expressions use the checks.
 pub(crate) fn use_checks(link: &Link) -> AdbcResult<()> {
     for definition in MACROS {
         link.query(&format!("CREATE TEMP MACRO {definition}"))?;

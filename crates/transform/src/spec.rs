@@ -14,8 +14,8 @@ pub struct InputColumn {
     pub column_type: ColumnType,
 }
 
-/// The index of the column that a step names: the one of this name, or else the only one whose name differs from it in upper and
-/// lower case alone.
+/// The index of the column that a step names: the column with exactly this name, or else the only column whose name differs from it
+/// only in case.
 pub(crate) fn column_at(name: &str, visible: &[InputColumn]) -> Result<usize, StepErrorKind> {
     if let Some(at) = visible.iter().position(|column| column.name == name) {
         return Ok(at);

@@ -1,7 +1,7 @@
 //! A function of SQL that looks at texts before DuckDB uses them, and can refuse a row.
 //!
-//! It returns its first argument unchanged. So it is put around an argument of another function, which is then called
-//! only with texts that were looked at: `replace(my_check(a, b, c), b, c)`.
+//! It returns its first argument unchanged. So it can stand around an argument of another function, and that function is
+//! called only with texts that passed the check: `replace(my_check(a, b, c), b, c)`.
 //!
 //! # Why it is sound
 //!
@@ -25,7 +25,7 @@ pub struct TextCheck {
     pub name: &'static str,
     /// The number of its arguments.
     pub arguments: usize,
-    /// True if they are bytes (BLOB), false if they are texts (VARCHAR).
+    /// True if the arguments are bytes (BLOB), false if they are texts (VARCHAR).
     pub is_of_bytes: bool,
     /// True if DuckDB must call it for each row, even if all arguments are constants.
     pub is_for_each_row: bool,

@@ -29,7 +29,7 @@ pub fn peek(
     let readings = plan.readings();
     let reading = match chosen(&readings, arguments.flow.as_deref()) {
         Ok(reading) => reading,
-        // Its columns are not known, so it was left out of the plan.
+        // The plan leaves out a flow whose columns are not known.
         Err(error) => match obstacles.take().into_iter().next() {
             Some(obstacle) => return Err(inrush::Error::from(obstacle).into()),
             None => return Err(error),

@@ -1,9 +1,8 @@
 //! The ledger of a destination that is a database: tables of runs, of units, of changes to targets, and of lineage.
 //!
-//! A destination makes the tables, with types of its own, and has a session that runs statements ([`LedgerSession`]) and the
-//! differences of its SQL ([`LedgerDialect`]). What is written into the tables, and read from them, is the same for all. The
-//! text of each statement comes from one function, so that a plan can print what a run performs: a value there may be words in
-//! angle brackets.
+//! A destination makes the tables with its own types, runs the statements ([`LedgerSession`]), and describes its SQL
+//! ([`LedgerDialect`]). The contents of the tables are the same for all databases. One function writes the text of each
+//! statement, so that a plan can print the statements of a run. There a value may be a placeholder in angle brackets.
 
 pub mod changes;
 mod lineage;
@@ -18,40 +17,41 @@ use crate::error::Result;
 
 /// The version of the ledger's format, stored in each run.
 const VERSION: u64 = 1;
-/// The step of all questions to the ledger, for errors.
+/// What failed, in errors of all queries of the ledger.
 pub const READING: &str = "cannot read the ledger";
 
 /// A session that a ledger is read and written with.
 pub trait LedgerSession {
-    /// The name of a staging table, as the ledger keeps it.
+    /// The name of a staging table, as it is stored in the ledger.
     type StagingName: Serialize + DeserializeOwned;
 
-    /// Runs a statement. `doing` says for an error what cannot be done.
+    /// Runs a statement. `doing` is the beginning of its error.
     fn run(&mut self, doing: &str, statement: &str) -> Result<()>;
 
     /// Runs a query with few rows, and returns their values as text.
     fn rows(&mut self, doing: &str, query: &str) -> Result<Vec<Vec<Option<String>>>>;
 }
 
-/// The differences between databases, as far as a ledger needs them. Hints begin with a blank.
+/// What differs between the SQL of databases in the ledger's statements. A hint stands after the name of a table, and begins with a
+/// blank. It is empty where the database needs none.
 #[derive(Clone, Copy, Debug)]
 pub struct LedgerDialect {
     /// Writes a text as a literal.
     pub text: fn(&str) -> String,
-    /// The hint after the name of a table that leaves out rows which another session is changing. Without it the query waits
-    /// for them, or the database has other means.
+    /// The hint that leaves out rows which another session is changing. Without it the query waits for them, unless the database
+    /// has row versions.
     pub passes_locked: &'static str,
-    /// The hint after the name of a table that reads rows as they are, committed or not.
+    /// The hint that reads rows whether they are committed or not.
     pub reads_uncommitted: &'static str,
-    /// The hint after the name of a table that holds the row of a run until the transaction ends.
+    /// The hint that locks the row of a run until the transaction ends.
     pub holds_row: &'static str,
-    /// The clause at the end of a query that does the same.
+    /// The clause at the end of a query that locks this row, in databases without such a hint.
     pub holds_row_at_end: &'static str,
-    /// `SELECT TOP (n)` returns the first rows of a query; else `LIMIT n` does.
+    /// True for `SELECT TOP (n)`, false for `LIMIT n`.
     pub has_top: bool,
-    /// The transaction that marks a run as switched has also removed its staging tables.
+    /// True if the transaction that marks a run as switched has already removed its staging tables.
     pub switch_ends_staging: bool,
-    /// Columns of the table of changes that only this database has: separated by commas, and with one before.
+    /// Columns of the table of changes that only this database has, each with a comma before it.
     pub own_change_columns: &'static str,
 }
 
@@ -66,7 +66,7 @@ pub struct SqlLedger {
     pub change: String,
     /// The table of the runs' lineage. Ledgers of older versions lack it.
     pub lineage: String,
-    /// The database's SQL.
+    /// How its SQL is written.
     pub dialect: LedgerDialect,
 }
 

@@ -1,4 +1,4 @@
-//! The tables of the ledger in this database: their names, and the statements that make them. What is in them is the same for
+//! The tables of the ledger in this database: their names, and the statements that make them. Their contents are the same for
 //! all databases ([`SqlLedger`]).
 
 use std::fmt::Display;

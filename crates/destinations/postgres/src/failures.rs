@@ -30,7 +30,7 @@ impl From<PostgresError> for DriverError {
     }
 }
 
-/// The server's own error is told as such: whether the connection is lost, and whether another way may succeed.
+/// An error of the server stays one, so it is known whether the connection is lost and whether a retry may succeed.
 impl From<LedgerError> for DriverError {
     fn from(error: LedgerError) -> DriverError {
         if let LedgerError::Destination(error) = error {

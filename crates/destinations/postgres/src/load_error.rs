@@ -12,10 +12,10 @@ use crate::ledger::LedgerError;
 /// Rows could not be loaded.
 #[derive(Debug, thiserror::Error)]
 pub enum LoadError {
-    /// The server refused or could not be reached, or a row could not be encoded.
+    /// The server refused a statement or could not be reached, or a row could not be encoded.
     #[error(transparent)]
     Server(#[from] PostgresError),
-    /// The ledger refused.
+    /// The ledger could not be read or written.
     #[error(transparent)]
     Ledger(#[from] LedgerError),
     /// The rows in the server are not those that were sent.

@@ -1,4 +1,4 @@
-//! The tables of the ledger in SQL Server, in a schema of their own. What is in them is the same for all databases
+//! The tables of the ledger in SQL Server, in a schema of their own. Their contents are the same for all databases
 //! ([`SqlLedger`]).
 //!
 //! Texts have a binary collation: keys that differ in case or in blanks are different keys. Each table has a clustered

@@ -1,4 +1,4 @@
-//! The endpoints and NUMA nodes of the sessions of streams, for the report of a load whose connection lists several endpoints.
+//! The endpoints and NUMA nodes to which streams are connected, for the report of a load with several endpoints.
 //!
 //! A port may belong to one node, or to several that are assigned in turn
 //! (https://learn.microsoft.com/sql/database-engine/configure-windows/map-tcp-ip-ports-to-numa-nodes-sql-server).
@@ -11,7 +11,7 @@ use inrush_rows::plural::counted;
 
 use crate::connection::SqlSession;
 
-/// The places of sessions.
+/// The endpoint and the node of each session.
 #[derive(Debug, Default)]
 pub struct Nodes(Mutex<Found>);
 
@@ -19,12 +19,12 @@ pub struct Nodes(Mutex<Found>);
 struct Found {
     /// The number of sessions by their endpoints and nodes.
     sessions: BTreeMap<(String, Option<String>), u64>,
-    /// Why nodes are not known.
+    /// The server's message, if it did not tell a node.
     unknown: Option<String>,
 }
 
 impl Nodes {
-    /// Notes the place of a session. The load goes on if the server does not tell the node.
+    /// Notes the endpoint and the node of a session. The load goes on if the server does not tell the node.
     pub fn see(&self, session: &mut SqlSession) {
         let endpoint = session.facts().endpoint.to_string();
         let number = session.number_on_server().unwrap_or(0);
@@ -39,13 +39,13 @@ impl Nodes {
                 found.unknown = Some(message);
                 None
             }
-            // The error comes again with the first unit.
+            // For example a lost connection: the first unit reports it.
             Err(_) => None,
         };
         *found.sessions.entry((endpoint, node)).or_default() += 1;
     }
 
-    /// The sentence about all of them; `None` if no session was seen.
+    /// The note for the report; `None` if no session was seen.
     pub fn note(&self) -> Option<String> {
         let found = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let places = found.sessions.iter().map(|((endpoint, node), sessions)| {

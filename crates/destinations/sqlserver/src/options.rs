@@ -23,7 +23,7 @@ const OF_LOAD: [&str; 7] = [
 const COMMIT_MEGABYTES: u64 = 32;
 const MEGABYTE: u64 = 1 << 20;
 
-/// To which partition of a new table a bound belongs.
+/// The partition of a new table to which a bound belongs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Range {
     /// It is the last value of a partition.
@@ -56,7 +56,7 @@ pub struct Options {
     pub columnstore: bool,
     /// The partitions of new tables are assigned to these filegroups in turn; to PRIMARY if there are none.
     pub filegroups: Vec<String>,
-    /// The bounds of new tables.
+    /// The side of the bounds of new tables.
     pub range: Range,
     /// Bytes of text of a load unit, which is one transaction.
     pub commit_bytes: u64,

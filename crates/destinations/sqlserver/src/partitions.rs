@@ -141,7 +141,7 @@ pub fn check(session: &mut SqlSession, options: &Options, plan: &TargetPlan) -> 
     }
 }
 
-/// Fails if the database has not all filegroups of the options.
+/// Fails if the database lacks a filegroup of the options.
 fn check_filegroups(session: &mut SqlSession, options: &Options) -> Result<()> {
     for filegroup in &options.filegroups {
         let question = format!(
@@ -226,8 +226,8 @@ impl NewPartitions {
         }))
     }
 
-    /// The statements that make function and scheme. The partitions are assigned to the filegroups of the options in turn. Fails if
-    /// a bound cannot be one of RANGE LEFT.
+    /// The statements that make the partition function and the scheme. The partitions are assigned to the filegroups of the options
+    /// in turn. Fails if RANGE LEFT is asked for and a bound has no last value before it.
     pub fn create_statements(&self, options: &Options) -> Result<[String; 2]> {
         let name = sql::identifier(&self.name);
         let primary = ["PRIMARY".to_owned()];
@@ -255,7 +255,7 @@ impl NewPartitions {
         ])
     }
 
-    /// The bounds as literals. Those of a plan are the first values of partitions, and those of RANGE LEFT the last ones.
+    /// The bounds as literals. The bounds of a plan are the first values of partitions. RANGE LEFT needs the last values instead.
     fn literals(&self, range: Range) -> Result<Vec<String>> {
         let bounds = self.bounds.iter();
         let literals = bounds.map(|bound| match range {

@@ -45,7 +45,7 @@ pub struct SqlRun {
     /// How rows are sent into each staging table. The server is asked before the streams begin, because a query would wait
     /// for the locks of bulk loads.
     pub bulk_targets: Vec<BulkTarget>,
-    /// The staging tables that an earlier attempt may have given indexes and CHECKs.
+    /// True for each staging table to which an earlier attempt may have added indexes and CHECKs.
     may_be_prepared: Vec<Mutex<bool>>,
     /// The ledger.
     pub ledger: Ledger,
@@ -53,7 +53,7 @@ pub struct SqlRun {
     pub options: Arc<Options>,
     server: Server,
     streams: AtomicUsize,
-    /// What the sessions of streams that have ended waited for.
+    /// The waits of the sessions of streams that have ended.
     pub waits: SessionWaits,
     /// Where the streams are connected, if there are several endpoints.
     pub nodes: Nodes,
@@ -121,7 +121,8 @@ impl SqlRun {
         }
     }
 
-    /// Makes a staging table ready for more rows. The first stream that loads into it does this, and the others wait for it.
+    /// Removes indexes and CHECKs from a staging table before more rows are loaded into it. The first stream does this, and the
+    /// others wait for it.
     pub fn make_bare(&self, target: usize) -> Result<()> {
         let may_be_prepared = self.may_be_prepared[target].lock();
         let mut may_be_prepared = may_be_prepared.unwrap_or_else(PoisonError::into_inner);
@@ -133,7 +134,7 @@ impl SqlRun {
         Ok(())
     }
 
-    /// Asks what a stream's session waited for, which ends now.
+    /// Adds the waits of a stream's session, before the session ends.
     pub fn note_waits(&self, session: &mut SqlSession) {
         let is_ready = session.is_open() && !session.is_in_transaction();
         if is_ready && !self.server.is_babelfish && self.refuse_interrupted().is_ok() {
@@ -150,7 +151,7 @@ impl SqlRun {
 struct Entered {
     record: RunRecord,
     stagings: Vec<Staging>,
-    /// Whether an earlier attempt has made each table.
+    /// True for each staging table that an earlier attempt has made.
     are_kept: Vec<bool>,
 }
 

@@ -183,8 +183,8 @@ impl CatalogType {
         }
     }
 
-    /// True if it stores every value of the other type as it is: both are the same, but for the collation of a text in UTF-16,
-    /// which does not change its characters.
+    /// True if it stores every value of the other type unchanged. The types must be the same. Only the collation of a text in UTF-16
+    /// may differ, because it does not change the characters.
     pub fn keeps_all_of(&self, other: &CatalogType) -> bool {
         let is_utf16 = matches!(self.name.as_str(), "nchar" | "nvarchar");
         let plain = |of: &CatalogType| CatalogType {

@@ -68,7 +68,7 @@ pub struct RunOptions<'a> {
     pub again: bool,
     /// Where flows with `since` begin, in place of their marks.
     pub from: Option<String>,
-    /// Collects the reasons to refuse the plan, which is then only looked at. Without it the first one ends planning.
+    /// Collects the reasons to refuse the plan, if it is made only to look at. Without it, planning ends with the first reason.
     pub obstacles: Option<&'a Obstacles>,
     /// The run whose rejects are loaded. The rows may belong to any partitions of the targets, and are loaded once.
     pub replays: Option<RunName>,

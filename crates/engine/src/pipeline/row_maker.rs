@@ -75,7 +75,7 @@ struct AfterFirst {
 pub struct MadeRows<'a> {
     /// The rows.
     pub batch: RecordBatch,
-    /// The end of the records of which they were made.
+    /// The index of the record after the last one that was taken.
     pub end: usize,
     /// Rows that the steps have filtered.
     pub rows_filtered: u64,
@@ -141,8 +141,8 @@ impl RowMaker {
         record_count.min(at + rows.map_or(batch_rows, |after| after.rows_at_once.get()))
     }
 
-    /// Makes rows of the records `range`, or of the first of them if the texts that steps make are long
-    /// ([`MadeRows::end`]). Those that do not become rows are counted, or appended to `rejects` in the order of their
+    /// Makes rows of the records `range`. If the texts that steps make are long, it takes only the first of them, up to
+    /// [`MadeRows::end`]. Those that do not become rows are counted, or appended to `rejects` in the order of their
     /// records. The gauge gets the time of converting and of the steps.
     pub fn make<'m>(
         &'m mut self,

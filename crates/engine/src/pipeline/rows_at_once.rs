@@ -1,7 +1,7 @@
 //! The number of rows that pass the steps of a flow together, so that the columns which steps add take little memory.
 //!
 //! A statement of DuckDB costs as much as a hundred rows, so a few thousand rows pass together. If each row gets long texts,
-//! fewer do: the number follows the bytes that the rows before got. Rows that are too many nevertheless pass in halves.
+//! fewer do: the number follows the bytes that the rows before got. If they still need too much memory, half of them pass.
 
 /// The most rows that pass together.
 pub const ROWS_MAX: usize = 8_192;
@@ -46,7 +46,7 @@ impl RowsAtOnce {
         self.next = fitting.clamp(1, self.max.min(self.next * GROWTH_MAX));
     }
 
-    /// The rows were too many. Returns the number for the same rows, which are at least two.
+    /// Notes that this number of rows, at least two, was too large. Returns the number to try with instead.
     pub fn lower(&mut self, rows: usize) -> usize {
         self.next = (rows / 2).max(1);
         self.next

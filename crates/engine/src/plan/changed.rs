@@ -162,7 +162,7 @@ impl<'a> FilesBefore<'a> {
             };
             match contents {
                 Contents::Untouched => {}
-                // Its state stays that of the run that loaded it. A resumed run asks about it again, as the source has changed.
+                // The ledger keeps the state of the run that loaded it, so the next resumed run compares it again.
                 Contents::Same if file.is_loaded_alone_again() => {}
                 Contents::Same => found.touched.push(TouchedFile {
                     file_key: identity::file_key(&**file),
@@ -182,13 +182,13 @@ impl<'a> FilesBefore<'a> {
 }
 
 impl ChangedFile {
-    /// True if it is loaded again by itself, and is no reason to refuse the run.
+    /// True if it is loaded again alone, so the run need not be refused.
     pub fn is_loaded_alone_again(&self) -> bool {
         self.file.is_loaded_alone_again()
     }
 }
 
-/// The note about inputs that have changed and are loaded again by themselves; `None` if there are none.
+/// The note about changed inputs that are loaded again alone; `None` if there are none.
 pub fn note(changed: &[ChangedFile]) -> Option<String> {
     const SHOWN: usize = 5;
     let again: Vec<&ChangedFile> = changed

@@ -12,7 +12,7 @@ use super::options::PlanOptions;
 pub struct RunRanges {
     /// The run.
     pub run: RunName,
-    /// It was stopped before its rows were in their targets.
+    /// True if it was stopped before its rows were in their targets.
     pub is_stopped: bool,
     /// Its ranges.
     pub ranges: RangesMark,
@@ -39,16 +39,16 @@ impl RunRanges {
     }
 }
 
-/// True if a flow asks for its earlier ranges.
+/// True if the plan of a flow needs the ranges of earlier runs.
 pub fn are_asked(flow: &Flow) -> bool {
     let source = flow.source.as_ref();
     source.is_some_and(|source| source.unchanged_by.is_some())
 }
 
 impl PlanOptions<'_> {
-    /// The ranges into which the source of a flow is cut again, if it still has them: those of a stopped run. Without one,
-    /// those of the last run whose rows are in the target, by which the plan finds out whether the same rows would be appended once
-    /// more. Where rows are replaced or merged that does no harm, and new ranges fit the table better.
+    /// The ranges that the source of a flow tries to use again, in this order: those of a stopped run, then those of the last run whose
+    /// rows are in the target. With the latter, the plan finds out whether the same rows would be appended once more. They are left
+    /// out where rows are replaced or merged: a second load does no harm there, and new ranges fit the table better.
     pub fn ranges(&self, flow: &Flow, found: Vec<RunRanges>) -> Vec<RangesMark> {
         let renews = matches!(flow.mode, Mode::Replace | Mode::Upsert);
         let (stopped, switched): (Vec<RunRanges>, Vec<RunRanges>) =

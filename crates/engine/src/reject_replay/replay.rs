@@ -91,7 +91,7 @@ pub fn to_save<'a>(
     package.to_toml()
 }
 
-/// Makes relative paths of files absolute. They may be patterns, so the folder's own letters are escaped.
+/// Makes relative paths of files absolute. The paths may be patterns, so special characters in the name of the folder are escaped.
 fn make_absolute(files: &mut OneOrMany, folder: &Path) {
     let folder = std::path::absolute(folder).unwrap_or_else(|_| folder.to_owned());
     let folder = glob::Pattern::escape(&folder.to_string_lossy());
@@ -215,7 +215,7 @@ fn mended(flow: &Flow, files: &[PathBuf]) -> Flow {
     // Statements that prepared the target for all rows must not run again for a few.
     flow.pre_sql = None;
     flow.post_sql = None;
-    // What was promised about the original files does not hold for a few of their rows.
+    // These are about all rows of the original files, and a replay has only a few of them.
     flow.expect = None;
     flow.trailer = None;
     flow.control_file = None;

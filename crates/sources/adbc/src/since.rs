@@ -192,7 +192,7 @@ pub fn find_range(
     })
 }
 
-/// The condition, as in WHERE, that a time is in a range: from a value that a person or an earlier run has written, and before a mark.
+/// The condition, as in WHERE, of times from a value (given by the user or by an earlier run) up to a mark, which is not included.
 /// `None` if nothing is known about the times of the database.
 pub fn times_in_range(
     vendor: Vendor,

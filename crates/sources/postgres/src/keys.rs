@@ -48,8 +48,8 @@ pub fn find(
     Ok(of_borders(asked, &found))
 }
 
-/// Finds the ranges of a key that a resumed run finds again, for a table or query of this size: those of an earlier run, or about
-/// `wanted_count` new ones. The mark of the result lacks the snapshot.
+/// Finds ranges of a key that a later run can use again: those of an earlier run, or else new ones for a table or query of this size.
+/// The mark of the result lacks the snapshot.
 pub fn find_lasting(
     session: &mut BlockingSession,
     asked: &KeyAsked<'_>,
@@ -61,7 +61,7 @@ pub fn find_lasting(
     let is_of_these =
         |ranges: &&RangesMark| ranges.of == proven.of && ranges.column == asked.column;
     for known in proven.known.iter().filter(is_of_these) {
-        // The type or the collation of the key may be another one now, and so the order of the borders.
+        // The type or the collation of the key may have changed, and with it the order of the borders.
         if finder.sorted(session, &known.borders)? != known.borders {
             continue;
         }

@@ -28,9 +28,9 @@
 //! The state of an input is the snapshot itself, which changes with every transaction of the server that writes. Where
 //! it has changed, ranges that were loaded before are read again and their hashes compared. Rows that can change without such
 //! a write ([`unseen_changes`]), and those of a standby ([`snapshot`]), have another state each time. A table that is declared
-//! `stable` is not read again. With `proven` in the settings the server itself counts and hashes the rows of each range ([`proof`]),
-//! and a range that has changed is loaded again by itself. An incremental load keeps rows of a stopped run if nothing was written to the server since
-//! ([`since`]): then it reads the same range.
+//! `stable` is not read again. With `proven` in the settings the server counts and hashes the rows of each range ([`proof`]), and only
+//! the ranges that have changed are loaded again. An incremental load keeps rows of a stopped run if nothing was written to the server
+//! since ([`since`]): then it reads the same range.
 
 mod catalog;
 mod columns;
@@ -87,7 +87,7 @@ pub struct Settings {
     pub limits: ReadLimits,
     /// The rows are declared not to change between runs.
     pub is_stable: bool,
-    /// Each range of `split_by` is an input, whose rows are proven unchanged by their count and the sum of their hashes.
+    /// Each range of `split_by` is an input, and a resumed run compares the count of its rows and the sum of their hashes.
     pub proven: Option<ProvenRanges>,
     /// Only rows with such values are read.
     pub since: Option<Since>,

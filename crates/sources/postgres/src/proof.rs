@@ -1,5 +1,5 @@
-//! The proof that the rows of a range are those that were loaded: their count, and the sum of their hashes, as the server computes
-//! them. No row is sent for it.
+//! The proof that the rows of a range are those that were loaded: their count and the sum of their hashes. The server computes both,
+//! and sends no rows.
 
 use std::fmt;
 
@@ -22,14 +22,14 @@ pub struct Proof {
 }
 
 impl Proof {
-    /// Asks a session of the snapshot. `conditions` are those of the range.
+    /// Computes it by a session of the snapshot. `conditions` are those of the range.
     pub fn ask(
         session: &mut BlockingSession,
         input: &TableInput,
         columns: &[Column],
         conditions: &[String],
     ) -> Result<Proof, SessionError> {
-        // A cast to text takes the values as they are read: a column that is read as text is hashed as this text.
+        // The expressions with which the rows are read, so that a column that is read as text is hashed as this text.
         let list: Vec<String> = columns.iter().map(Column::expression).collect();
         let sql = format!(
             "SELECT pg_catalog.current_setting('server_version_num')::int / 10000, pg_catalog.count(*), \

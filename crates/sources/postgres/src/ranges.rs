@@ -1,18 +1,18 @@
-//! Inputs that are one range of a key each, so that each can be kept or loaded again by itself (`unchanged_by`).
+//! One input for each range of a key, so that a resumed run can keep it or load it again alone (`unchanged_by`).
 
 use inrush_pgclient::quote::identifier;
 use inrush_source::{KeyRanges, RangesMark};
 
 use crate::relations::Relation;
 
-/// About the fewest bytes of a range.
+/// The least bytes of a range, about.
 const RANGE_BYTES: u64 = 16 << 20;
-/// The most ranges. All borders are in the ledger with each loaded range.
+/// The most ranges: the ledger stores all borders with each loaded range.
 const RANGES_MAX: u64 = 128;
 /// The most bytes of the texts of all borders.
 pub const BORDERS_BYTES_MAX: usize = 16 << 10;
 
-/// An input, before the source has its common facts.
+/// What is different for each input of a source.
 pub struct Part {
     /// What is read, with its name and its size.
     pub relation: Relation,

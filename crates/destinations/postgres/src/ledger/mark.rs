@@ -115,7 +115,7 @@ pub fn file_key(file: &dyn Input) -> Option<String> {
     let texts = match SinceRange::from_mark(&file.mark()) {
         // Each run has another range, which cannot be known without the ledger.
         Some(range) => [range.of, range.column, String::new()],
-        // So do other statistics give other ranges.
+        // Other statistics give other ranges, which cannot be known without the ledger, either.
         None if file.is_loaded_alone_again() => match RangesMark::from_mark(&file.mark()) {
             Some(ranges) => [ranges.of, ranges.column, String::new()],
             None => return None,

@@ -63,7 +63,7 @@ impl Ledger {
         Ok(rows.iter().filter_map(range).collect())
     }
 
-    /// The ranges of a key that the latest stopped run of a package has loaded into a target, and those of the newest switched run.
+    /// The ranges of a key that the newest stopped run of a package has loaded into a target, and those of the newest switched run.
     pub async fn ranges_of(
         &self,
         session: &Session,

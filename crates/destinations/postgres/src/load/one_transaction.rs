@@ -86,8 +86,8 @@ async fn load_flows(
     Ok(())
 }
 
-/// Gives a lost connection, or a lock that was not granted, a hint that is true for such a load: their own hints say that
-/// loaded units are kept.
+/// Replaces the hint of a lost connection, or of a lock that was not granted: it says that loaded units are kept, which is wrong
+/// for such a load.
 pub fn told(error: Error) -> Error {
     match error {
         Error::Driver(error) if error.is_lost() || error.retry() == Retry::Alone => {

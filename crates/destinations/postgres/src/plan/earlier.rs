@@ -307,16 +307,16 @@ pub async fn refuse_lost_ledger(
     Ok(())
 }
 
-/// The keys of the plan's units that can be kept.
+/// The keys of the plan's units that a resumed run can keep.
 pub struct Keepable<'a> {
-    /// Their files still have the text that an earlier attempt has loaded.
+    /// Units whose files have not changed since an earlier attempt has loaded them.
     whole: BTreeSet<&'a UnitKey>,
-    /// Some of their inputs have changed, and each of these is loaded again by itself.
+    /// Units of which some inputs have changed, if each of these can be loaded again alone.
     in_part: BTreeSet<&'a UnitKey>,
 }
 
 impl Keepable<'_> {
-    /// The units of these flows, of whose files these have changed.
+    /// Sorts the units of these flows by whether their files are among those that have `changed`.
     pub fn of<'a>(flows: &'a [FlowPlan], changed: &BTreeSet<FileKey>) -> Keepable<'a> {
         let mut keepable = Keepable {
             whole: BTreeSet::new(),
@@ -345,8 +345,9 @@ impl Keepable<'_> {
         is_planned && unit.is_kept(staging_schema)
     }
 
-    /// True if rows of changed inputs must leave the staging table of a unit before it is resumed. That of a finished unit has its
-    /// indexes and its CHECK, and one that a single stream has filled was committed as a whole: these are loaded again.
+    /// True if the rows of changed inputs must be removed from the staging table of a unit before it is resumed. This is not done for a
+    /// finished unit, whose table has its indexes and its CHECK, nor for one that a single stream has filled, which was committed as
+    /// a whole. These are loaded again as a whole.
     pub fn loses_rows(&self, unit: &UnitRow) -> bool {
         let can_lose = unit.shared && !unit.finished && !unit.careful && !unit.straight;
         can_lose && self.in_part.contains(&unit.unit_key)

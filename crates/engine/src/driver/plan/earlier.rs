@@ -70,7 +70,7 @@ async fn stopped(
     let mut kept = UnitAccounts::none(flows);
     let mut in_parts = BTreeSet::new();
     let mut dropped_keys = BTreeSet::new();
-    // Targets that lose rows of the stopped run.
+    // Targets of which rows of the stopped run are loaded again.
     let mut losing: BTreeSet<String> = BTreeSet::new();
     let mut unplanned = UnplannedUnits::new(flows);
     each_record(destination, &run, &mut |record| {
@@ -189,8 +189,7 @@ pub fn since_stopped(
     Ok(marks.into_iter().map(|mark| mark.range).collect())
 }
 
-/// The ranges of a key that the latest run of a package has loaded into a target, if it was stopped, and those of the newest switched
-/// run.
+/// The ranges of a key that the newest stopped run of a package has loaded into a target, and those of the newest switched run.
 pub fn ranges_of(
     destination: &dyn Destination,
     run_key: &RunKey,

@@ -137,7 +137,7 @@ impl<'a> AskedSteps<'a> {
     }
 
     /// True if a step turns this column into rows, so that these rows no longer have it.
-    /// `known` are the columns of which it may be one: names are compared without case, unless one of them is the same.
+    /// `known` has all columns that the step may mean. A column whose name is the same comes first; otherwise case does not matter.
     pub fn unpivots<'c>(&self, column: &str, known: impl Iterator<Item = &'c str> + Clone) -> bool {
         self.flow.unpivoted().any(|own| {
             own == column
