@@ -70,7 +70,7 @@ def test_it_tells_why_rows_are_not_there(inrush: Inrush, path: Path) -> None:
 def test_a_target_with_rows_is_no_obstacle(
     inrush: Inrush, path: Path, newest_database: Database
 ) -> None:
-    """It shows the rows of a step all the same, whoever has loaded those of the target."""
+    """Rows that the target has already do not stop it, whoever has loaded them."""
     before = shown(inrush, path)
     inrush("run", path).expect(LOADED_WITH_REJECTS)
     assert shown(inrush, path) == before
@@ -80,7 +80,7 @@ def test_a_target_with_rows_is_no_obstacle(
     other = inrush.write("other.toml", text)
     inrush("check", other).expect(FAILED, "has rows already")
     assert shown(inrush, other) == before
-    # An obstacle without which there are no rows is told.
+    # If there is nothing to show, the reason is the message.
     inrush.write("wrong.toml", text.replace("rows.csv", "nope.csv"))
     inrush("peek", "wrong.toml").expect(FAILED, "nope.csv")
 

@@ -1,4 +1,4 @@
-"""What is wrong with a step is told at plan time, with its line in the package and the fix."""
+"""Errors of steps are found by the plan, and name the line in the package and the fix."""
 
 from __future__ import annotations
 

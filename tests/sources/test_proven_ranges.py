@@ -33,7 +33,7 @@ def target(server: Server) -> Iterator[Database]:
 
 @pytest.fixture
 def newest_target(newest_server: Server) -> Iterator[Database]:
-    """Return an empty database beside that on the newest server."""
+    """Return an empty database on the newest server, beside the one that is read."""
     database = newest_server.create_database(f"proven_{next(_numbers)}")
     yield database
     newest_server.done_with(database)
@@ -216,7 +216,7 @@ def test_files_keep_ranges_too(
 ) -> None:
     """Each range is a unit of its own. A staging table of DuckDB loses all units or none."""
     inrush.write("copy.toml", package(newest_source, url, streams=1))
-    # The last range is not loaded yet, so rows that are added to it change nothing.
+    # The last range is not loaded yet, so rows may be added to it.
     killed(inrush, "after_unit_commit:4")
     add_rows(newest_source, ROWS + 1, ROWS + 10)
     newest_source.execute("ANALYZE orders")
@@ -248,7 +248,7 @@ def change(source: Database, numbers: random.Random) -> None:
         case 1:
             source.execute(f"UPDATE orders SET v = v + 1 WHERE id BETWEEN {key} AND {key + 3}")
         case 2:
-            # It leaves one range, and comes into another one.
+            # The row moves to another range.
             source.execute(f"UPDATE orders SET id = {last + 1} WHERE id = {key}")
         case 3:
             source.execute(f"DELETE FROM orders WHERE id = {key}; ANALYZE orders")
