@@ -158,7 +158,7 @@ impl SqlLedger {
         format!("UPDATE {} SET {values} WHERE run_id = {run_id}", self.run)
     }
 
-    /// Holds the run's row until the transaction ends, and fails if another process has taken over or ended the run.
+    /// Locks the run's row until the transaction ends, and fails if another process has taken over or ended the run.
     pub fn fence(&self, session: &mut impl LedgerSession, record: &RunRecord) -> Result<()> {
         let rows = session.rows(READING, &self.fence_statement(record.run_id))?;
         let row: Vec<String> = rows
@@ -185,7 +185,7 @@ impl SqlLedger {
         }
     }
 
-    /// The query that holds the row of a run, if the database can hold rows.
+    /// The query that reads the row of a run, and locks it if the database can lock rows.
     pub fn fence_statement(&self, run_id: impl Display) -> String {
         format!(
             "SELECT epoch, state, holder FROM {}{} WHERE run_id = {run_id}{}",
@@ -224,7 +224,7 @@ impl SqlLedger {
         )
     }
 
-    /// Notes that a target has no rows of earlier runs any more. Returns these runs, each with the rows that it had there.
+    /// Notes that a target has no rows of earlier runs any more. Returns these runs, each with the number of its rows there.
     pub fn mark_gone<S: LedgerSession>(
         &self,
         session: &mut S,
@@ -248,7 +248,7 @@ impl SqlLedger {
         Ok(gone)
     }
 
-    /// Records the rows that a run has in each of its targets.
+    /// Records how many rows a run has in each of its targets.
     pub(super) fn set_loaded(
         &self,
         session: &mut impl LedgerSession,
@@ -259,7 +259,7 @@ impl SqlLedger {
         session.run("cannot record the replaced rows in the ledger", &statement)
     }
 
-    /// The statement that records the rows that a run has in each of its targets. `loaded` is a literal.
+    /// The statement that records how many rows a run has in each of its targets. `loaded` is a literal.
     pub fn loaded_statement(&self, run_id: impl Display, loaded: &str) -> String {
         format!(
             "UPDATE {} SET loaded = {loaded} WHERE run_id = {run_id}",

@@ -12,7 +12,7 @@ use inrush_source::{Source, SourceError};
 use inrush_source_adbc::RowStream;
 use inrush_source_conformance::{Case, Change, Row, hold};
 
-/// Rows of a batch: not the number that a chunk has, so that chunks end inside of batches.
+/// Rows of a batch. A chunk has another number, so chunks end inside of batches.
 const BATCH_ROWS: usize = 700;
 
 /// A program that hands over the same rows each time it is asked.
@@ -88,7 +88,7 @@ impl Case for Program {
         vec![(0..self.rows).map(row).collect()]
     }
 
-    /// A stream that was handed over is nobody else's to change.
+    /// Nobody else can change a stream that was handed over.
     fn change(&self, _: Change) -> bool {
         false
     }
