@@ -6,6 +6,7 @@ import pytest
 
 from harness.command import CLEAN, REJECT_LIMIT
 from harness.packages import flow, package
+from sqlserver.double import Table
 from sqlserver.loads import COLUMNS, Loads
 
 # The constraints of the table, or None if the load makes it, and the options of the load.
@@ -78,3 +79,25 @@ def test_the_target_is_changed_before_the_next_attempt(loads: Loads, kind: str) 
     assert "INSERT ... SELECT" not in str(outcome.report)
     assert loads.ids() == [1, 2]
     loads.nothing_is_left()
+
+
+def test_the_target_is_dropped_before_the_next_attempt(loads: Loads) -> None:
+    """The new table has the columns of the load, and not the key of the old table."""
+    loads.make(
+        "CREATE TABLE t (id int NOT NULL, day date NOT NULL, note nvarchar(20) NULL, "
+        "CONSTRAINT pk PRIMARY KEY CLUSTERED (id), CONSTRAINT ck CHECK (id > 0))"
+    )
+    loads.files("1,2024-01-01 2,2024-01-02")
+    into = flow("t", "part.*.csv", columns=COLUMNS, mode="replace")
+    words = ("run", loads.inrush.write("package.toml", package(loads.double.url, into)))
+    with loads.inrush.stopped_by("stop:before_switch_commit", *words) as running:
+        running.process.kill()
+    session = loads.double.session()
+    session.lock_timeout = 60
+    session.execute("DROP TABLE t")
+    session.close()
+    loads.inrush(*words).expect(CLEAN)
+    assert loads.ids() == [1, 2]
+    table = loads.double.database.objects["dbo", "t"]
+    assert isinstance(table, Table)
+    assert (table.indexes, table.checks) == ([], [])

@@ -180,7 +180,7 @@ impl PlannedSteps<'_> {
         ]);
         if self.resumes {
             const PREPARED: &str =
-                "the stopped run has prepared it for the switch, and more rows follow";
+                "the stopped run has prepared it, and more rows follow or the target was changed";
             for (staging, _) in targets {
                 steps.extend(
                     [

@@ -71,7 +71,12 @@ pub fn prepare(session: &mut SqlSession, staging: &Staging, options: &Options) -
             build_columnstore(session, staging)?;
             return Ok(Way::Rename);
         }
-        Way::Rename | Way::Copy(_) => return Ok(way),
+        Way::Rename => {
+            // An earlier attempt may have prepared it for a target that was dropped since.
+            make_bare(session, staging)?;
+            return Ok(way);
+        }
+        Way::Copy(_) => return Ok(way),
         Way::Switch(shape) => shape,
     };
     staging.drop_key_indexes(session)?;
@@ -95,9 +100,9 @@ pub fn prepare(session: &mut SqlSession, staging: &Staging, options: &Options) -
     Ok(Way::Switch(shape))
 }
 
-/// Makes the staging table of a resumed run a heap without indexes and CHECKs again, because more rows follow. An earlier attempt may
-/// have added them. With an index, streams would wait for each other. A bulk load does not check a CHECK, so the server would not
-/// trust it any more.
+/// Makes a staging table a bare heap again, if an earlier attempt has given it indexes and CHECKs, and more rows follow or the target was
+/// changed. With an index, streams would wait for each other, and a bulk load would not check a CHECK, which the server
+/// then does not trust.
 pub fn make_bare(session: &mut SqlSession, staging: &Staging) -> Result<()> {
     let doing = format!(
         "cannot remove the indexes and CHECKs from the staging table of {}",
