@@ -37,7 +37,7 @@ pub fn status(
                 output::say(&table(&runs));
                 output::say(
                     "\nRun the command of a stopped run again: it keeps the finished units and \
-                     loads the rest. `inrush cleanup` removes the staging tables of stopped runs.\n",
+                     loads the rest. `inrush cleanup` removes the staging tables of stopped runs, and leaves rows in targets alone.\n",
                 );
             }
         }

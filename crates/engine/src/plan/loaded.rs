@@ -334,7 +334,7 @@ fn changed(flow: &WantedFiles<'_>, file: &dyn Input) -> PlanError {
             name = file.name().display()
         ),
         hint: "replace the old rows with mode = \"replace\", or load only new rows with `since`; \
-               --again adds all rows once more"
+               --again adds all rows once more, with mode = \"append\""
             .to_owned(),
     }
 }

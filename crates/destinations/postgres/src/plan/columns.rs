@@ -285,7 +285,8 @@ impl NewTypes<'_> {
                 let what = format!(
                     "column `{column}`: {type_name:?} is not a type for a new table: the server says: {message}"
                 );
-                let own = "name a type that the database has (`\\dT` of psql lists its own ones)";
+                let own = "name a type that the database has (`\\dT` of psql lists its own ones), or make this one there first; \
+                           a column of a table that is copied can be read as another type: columns = [\"NAME::text\"]";
                 let known = self.known.mismatch(what, hint.as_deref().unwrap_or(own));
                 known.into()
             }
