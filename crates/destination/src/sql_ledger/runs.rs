@@ -168,12 +168,20 @@ impl SqlLedger {
             .collect();
         match row.as_slice() {
             [epoch, state, _] if *epoch == record.epoch.to_string() && state == "loading" => Ok(()),
-            [_, state, holder] => Err(Error::Held {
+            [_, state, holder] if state == "loading" => Err(Error::Held {
                 what: format!(
-                    "run {} is no longer held by this process: it is {state}, and {holder} holds it",
+                    "run {} is no longer held by this process: {holder} has taken it over",
                     record.name
                 ),
-                hint: "let the other process load, and end this one".to_owned(),
+                hint: "let the other process load; this one commits nothing more".to_owned(),
+            }),
+            [_, state, _] => Err(Error::Held {
+                what: format!(
+                    "run {} is no longer held by this process: another one has ended it, and it is {state}",
+                    record.name
+                ),
+                hint: "this process commits nothing more; the same command begins a new run, unless the files are loaded"
+                    .to_owned(),
             }),
             _ => Err(Error::Ledger {
                 what: format!(

@@ -255,8 +255,8 @@ impl<'a> LoadedFiles<'a> {
         other
             .map(|(flow, _)| {
                 format!(
-                    "{} {OF_OTHER_PACKAGE} (its columns, its steps or other settings). To load them as it says now, set mode = \"replace\", or remove the old rows and \
-                     run with --again",
+                    "{} {OF_OTHER_PACKAGE} (its columns, its steps or other settings). To load them as the package says now, \
+                     set mode = \"replace\", or remove the old rows and run with --again",
                     flow.target
                 )
             })
