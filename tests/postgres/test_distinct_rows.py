@@ -238,7 +238,7 @@ def test_too_many_keys_end_the_load_before_its_first_row(
 
 
 BAD_KEYS = {
-    '["kk"]': ("there is no column `kk`", "did you mean `k`?"),
+    '["kk"]': ("there is no column `kk`", "the columns here are `k` and `x`"),
     '["k", "x"]': ("`x` has the type DOUBLE", "CAST(x AS"),
 }
 
