@@ -15,7 +15,9 @@ use inrush_source::Source;
 use inrush_source_adbc::{AdbcSource, Column, Databases, Settings, file_of};
 
 use crate::flow_since::{self, Beginning};
-use crate::flow_source::{Paces, STABLE_NOTE, rate_note, rows_of, typed_inputs};
+use crate::flow_source::{
+    Paces, STABLE_NOTE, rate_note, refuse_what_needs_postgresql, rows_of, typed_inputs,
+};
 
 /// The tables and queries of all flows of a run. Each is opened once: all plans of a run see the same rows.
 #[derive(Debug)]
@@ -67,7 +69,7 @@ impl FlowDatabases {
         {
             return Ok((Arc::clone(known), None));
         }
-        refuse_what_needs_postgresql(asked, source)?;
+        refuse_what_needs_postgresql(asked, source, "needs a source in PostgreSQL")?;
         let address = self.address(asked, connection);
         let target = asked.flow.connection.as_ref();
         let target = target.and_then(|name| asked.package.connections.get(name));
@@ -141,33 +143,6 @@ impl FlowDatabases {
             ..typed_inputs(asked, opened, columns)?
         })
     }
-}
-
-/// Refuses settings that need a source in PostgreSQL.
-fn refuse_what_needs_postgresql(
-    asked: &FlowAsked<'_>,
-    source: &FlowSource,
-) -> Result<(), PlanError> {
-    let (word, hint) = if source.indexes {
-        ("indexes", "remove it, and create the indexes yourself")
-    } else if source.partitions {
-        (
-            "partitions",
-            "remove it; `partition_by` of the flow partitions the target",
-        )
-    } else if source.unchanged_by.is_some() {
-        (
-            "unchanged_by",
-            "remove it: after a stop the loaded rows are read again and compared, unless they are `stable`",
-        )
-    } else {
-        return Ok(());
-    };
-    Err(PlanError::Mismatch {
-        flow: asked.name.to_owned(),
-        what: format!("`{word}` needs a source in PostgreSQL"),
-        hint: hint.to_owned(),
-    })
 }
 
 /// How the rows are read, for the plan.

@@ -19,6 +19,34 @@ use crate::flow_files::form_of_typed_rows;
 pub const STABLE_NOTE: &str =
     "the rows are declared stable: a resumed run keeps the rows that were loaded";
 
+/// Refuses settings that only a source in PostgreSQL has. `verdict` follows the name of the setting in the message.
+pub fn refuse_what_needs_postgresql(
+    asked: &FlowAsked<'_>,
+    source: &FlowSource,
+    verdict: &str,
+) -> Result<(), PlanError> {
+    let (word, hint) = if source.indexes {
+        ("indexes", "remove it, and create the indexes yourself")
+    } else if source.partitions {
+        (
+            "partitions",
+            "remove it; `partition_by` of the flow partitions the target",
+        )
+    } else if source.unchanged_by.is_some() {
+        (
+            "unchanged_by",
+            "remove it: after a stop the loaded rows are read again and compared, unless they are `stable`",
+        )
+    } else {
+        return Ok(());
+    };
+    Err(PlanError::Mismatch {
+        flow: asked.name.to_owned(),
+        what: format!("`{word}` {verdict}"),
+        hint: hint.to_owned(),
+    })
+}
+
 /// Reads the name of a table in a flow. `hint` says what to correct if it is not a name.
 pub fn table_name(flow: &str, table: &str, hint: &str) -> Result<TableName, PlanError> {
     TableName::parse(table).map_err(|fault| PlanError::Mismatch {

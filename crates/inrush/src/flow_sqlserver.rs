@@ -12,7 +12,9 @@ use inrush_source::{Source, SourceError};
 use inrush_source_sqlserver::{SessionOptions, Settings, SqlServerSource};
 
 use crate::flow_since::{self, Beginning};
-use crate::flow_source::{Paces, STABLE_NOTE, rate_note, rows_of, typed_inputs};
+use crate::flow_source::{
+    Paces, STABLE_NOTE, rate_note, refuse_what_needs_postgresql, rows_of, typed_inputs,
+};
 
 /// The tables and queries of all flows of a run. Each is opened once.
 #[derive(Debug)]
@@ -55,7 +57,7 @@ impl FlowSqlServer {
         connection: &Connection,
     ) -> Result<(Arc<SqlServerSource>, Option<Beginning>), PlanError> {
         let mut opened = self.opened.lock().unwrap_or_else(PoisonError::into_inner);
-        refuse_what_is_not_done(asked, source)?;
+        refuse_what_needs_postgresql(asked, source, "is not available for a source in SQL Server")?;
         let options = options(asked, source, connection)?;
         let place = inrush_source_sqlserver::place_of(&options);
         let beginning = flow_since::beginning(asked, source, &place)?;
@@ -141,29 +143,5 @@ fn options(
             what,
             fix,
         })
-    })
-}
-
-/// Refuses settings that this source does not have.
-fn refuse_what_is_not_done(asked: &FlowAsked<'_>, source: &FlowSource) -> Result<(), PlanError> {
-    let (word, hint) = if source.indexes {
-        ("indexes", "remove it, and create the indexes yourself")
-    } else if source.partitions {
-        (
-            "partitions",
-            "remove it; `partition_by` of the flow partitions the target",
-        )
-    } else if source.unchanged_by.is_some() {
-        (
-            "unchanged_by",
-            "remove it: after a stop the loaded rows are read again and compared, unless they are `stable`",
-        )
-    } else {
-        return Ok(());
-    };
-    Err(PlanError::Mismatch {
-        flow: asked.name.to_owned(),
-        what: format!("`{word}` is not available for a source in SQL Server"),
-        hint: hint.to_owned(),
     })
 }

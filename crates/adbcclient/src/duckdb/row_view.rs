@@ -19,7 +19,6 @@
 )]
 
 use std::ffi::{CString, c_char, c_int};
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -30,6 +29,7 @@ use arrow_array::{Array, ArrayRef, RecordBatch, StructArray};
 use arrow_schema::{ArrowError, DataType, Field, Fields, Schema};
 
 use super::connection::{Link, c_text, odd, refused};
+use super::table_function;
 
 /// The only column of each view.
 pub const ROW: &str = "inrush_row";
@@ -133,13 +133,13 @@ unsafe fn state_of<'a>(stream: *mut FFI_ArrowArrayStream) -> &'a State {
 
 /// Runs a callback; an error or a panic becomes the stream's last error.
 fn guarded(state: &State, work: impl FnOnce() -> Result<(), ArrowError>) -> c_int {
-    let message = match catch_unwind(AssertUnwindSafe(work)) {
-        Ok(Ok(())) => return 0,
-        Ok(Err(error)) => odd(error).message,
-        Err(_) => "a callback of Inrush panicked".to_owned(),
-    };
-    state.rows().error = CString::new(message).ok();
-    FAILED
+    match table_function::guarded(|| work().map_err(odd)) {
+        Ok(()) => 0,
+        Err(message) => {
+            state.rows().error = Some(message);
+            FAILED
+        }
+    }
 }
 
 /// `EIO`: the interface asks for a number of `errno.h`.

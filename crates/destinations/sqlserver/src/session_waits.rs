@@ -1,4 +1,4 @@
-//! What the sessions of streams waited for in total, as the server counts it (`sys.dm_exec_session_wait_stats`, SQL Server 2016
+//! The server counts what the sessions of streams waited for in total (`sys.dm_exec_session_wait_stats`, SQL Server 2016
 //! and later). Each session asks about itself, which needs no right. It asks before it ends, because then the server forgets the waits
 //! (https://learn.microsoft.com/sql/relational-databases/system-dynamic-management-views/sys-dm-exec-session-wait-stats-transact-sql).
 
