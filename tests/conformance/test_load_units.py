@@ -171,7 +171,8 @@ def test_killed_while_it_replaces(
     place = make_place(Parquet, tmp_path)
     before = filled(place, inrush, [record(90_000), record(90_001)])
     merged = Merged(place, inrush, BAD, mode="replace")
-    merged.killed_at(point, 2, before)
+    # With a second stream, another unit may commit before the process dies.
+    merged.killed_at(point, 1, before)
     outcome = merged.run(3)
     merged.assert_done(outcome)
     kept = sum(unit["kept"] for unit in outcome.report["units"])
