@@ -1,24 +1,26 @@
 //! Shows the rows that leave a step of a flow, and why others were rejected. Nothing is loaded.
 
+use std::ops::ControlFlow;
+
 use arrow_array::{Array, ArrayRef, RecordBatch};
 use arrow_schema::DataType;
-use inrush_convert::RunStamp;
+use inrush_convert::{Converter, RunStamp};
 use inrush_rows::cancel::Stop;
+use inrush_rows::chunk::Chunk;
 use inrush_rows::ids::RunId;
 use inrush_rows::location::Location;
 use inrush_rows::reject::Reject;
 use inrush_rows::typed_rows::value_text;
 use inrush_scan::Records;
 use inrush_source::{ReadSettings, SourceSplit};
-use inrush_transform::distinct::RowPlace;
-use inrush_transform::error::RunError;
 use inrush_transform::outcome;
-use inrush_transform::stages::StagedRunner;
 use inrush_transform::types::sql_name;
 
 use crate::error::Error;
-use crate::pipeline::row_maker::{reject_of_step, steps_error};
-use crate::pipeline::rows_at_once::RowsAtOnce;
+use crate::gauge::Gauge;
+use crate::pipeline::row_maker::reject_of_step;
+use crate::pipeline::row_steps::RowSteps;
+use crate::pipeline::rows_at_once::ROWS_MAX;
 use crate::pipeline::step_tally::StepTally;
 use crate::plan::Reading;
 
@@ -55,47 +57,12 @@ pub fn peek(
     row_count: usize,
     stop: &Stop,
 ) -> Result<Peeked, Error> {
-    let columns = reading.read_columns();
-    let mut converter = reading.converter(RunStamp {
-        run_id: RunId::new(0),
-        started_at_microseconds: 0,
-    })?;
-    let mut shown = Vec::new();
-    let mut runner = match &reading.steps {
-        Some(steps) if step > 0 => {
-            let prefix = steps.planned.prefix(step);
-            let unused = prefix.unused();
-            let all = prefix.columns.iter().chain(&prefix.derived).enumerate();
-            let left = all.filter(|(index, _)| !unused.contains(index));
-            shown.extend(left.map(|(_, own)| (own.name.clone(), sql_name(&own.column_type))));
-            prefix.rehearse();
-            let runner = StagedRunner::new(&steps.evaluator, &prefix);
-            Some(runner.map_err(|error| steps_error(&reading.name, error))?)
-        }
-        _ => {
-            shown.extend(
-                columns
-                    .iter()
-                    .map(|own| (own.name.clone(), sql_name(&own.column_type))),
-            );
-            None
-        }
-    };
-    let mut peeked = Peeked {
-        flow: reading.name.clone(),
-        step,
-        columns: shown,
-        rows: Vec::new(),
-        rows_read: 0,
-        tally: StepTally::default(),
-        rejects: Vec::new(),
-    };
+    let mut peeking = Peeking::new(reading, step, row_count)?;
     let source = &reading.source;
     let mut stream = source.open_stream(ReadSettings {
         chunk_bytes: CHUNK_BYTES,
     })?;
     let mut records = Records::default();
-    let mut rows_at_once = RowsAtOnce::new(reading.fan_out());
     for input in 0..source.input_count() {
         for split in source.splits(input, u64::MAX)? {
             let whole = SourceSplit {
@@ -107,68 +74,128 @@ pub fn peek(
                 if stop.asked().is_some() {
                     return Err(Error::Interrupted);
                 }
-                let mut at = 0;
-                while at < records.len() {
-                    let end = records.len().min(at + rows_at_once.get());
-                    let mut rejects = Vec::new();
-                    let batch = converter.convert(&chunk, &records, at..end, &mut rejects);
-                    let (batch, origins, fan_out) =
-                        match &mut runner {
-                            None => (batch, None, 1),
-                            Some(runner) => {
-                                let place = |row: usize| RowPlace {
-                                    input: input as u32,
-                                    offset: converter.row_offset(&chunk, &records, row),
-                                    part: 0,
-                                };
-                                let stepped = match runner.run(&batch, &place) {
-                                    Err(RunError::TooManyRows { .. }) => {
-                                        rows_at_once.lower(end - at);
-                                        continue;
-                                    }
-                                    stepped => stepped
-                                        .map_err(|error| steps_error(&reading.name, error))?,
-                                };
-                                rows_at_once.note(batch.num_rows(), stepped.added_bytes);
-                                peeked.tally.add_batch(&stepped);
-                                let faults = stepped.faults.into_iter();
-                                rejects.extend(faults.map(|fault| {
-                                    reject_of_step(&converter, &chunk, &records, fault)
-                                }));
-                                (stepped.batch, stepped.origins, stepped.fan_out)
-                            }
-                        };
-                    peeked.rows_read += (end - at) as u64;
-                    at = end;
-                    let left = row_count - peeked.rows.len();
-                    let left = left.min(batch.num_rows());
-                    let places = (0..left).map(|row| {
-                        let (row, _) = outcome::origin(origins.as_deref(), fan_out, row);
-                        converter.row_location(&chunk, &records, row)
-                    });
-                    let texts = texts(&batch, left);
-                    peeked.rows.extend(places.zip(texts));
-                    // Rejects after the last row that is shown are left out.
-                    if let Some((last, _)) = peeked
-                        .rows
-                        .last()
-                        .filter(|_| peeked.rows.len() == row_count)
-                    {
-                        rejects.retain(|reject| reject.location.byte_offset < last.byte_offset);
-                    }
-                    rejects.sort_by_key(|reject| reject.location.byte_offset);
-                    peeked.rejects.extend(rejects);
-                    let more = peeked.rejects.len().saturating_sub(REJECTS_SHOWN);
-                    peeked.rejects.drain(..more);
-                    if peeked.rows.len() == row_count {
-                        return Ok(peeked);
-                    }
+                if peeking.take(input, &chunk, &records)?.is_break() {
+                    return Ok(peeking.peeked);
                 }
                 reader.recycle(chunk);
             }
         }
     }
-    Ok(peeked)
+    Ok(peeking.peeked)
+}
+
+/// The rows that have been taken so far, and what takes more.
+struct Peeking {
+    peeked: Peeked,
+    /// The number of rows that are wanted.
+    row_count: usize,
+    converter: Converter,
+    /// The steps up to the one whose rows are shown; `None` before the first step.
+    steps: Option<RowSteps>,
+    gauge: Gauge,
+}
+
+impl Peeking {
+    fn new(reading: &Reading, step: usize, row_count: usize) -> Result<Peeking, Error> {
+        let mut shown = Vec::new();
+        let mut row_steps = None;
+        match &reading.steps {
+            Some(steps) if step > 0 => {
+                let prefix = steps.planned.prefix(step);
+                let unused = prefix.unused();
+                let all = prefix.columns.iter().chain(&prefix.derived).enumerate();
+                let left = all.filter(|(index, _)| !unused.contains(index));
+                shown.extend(left.map(|(_, own)| (own.name.clone(), sql_name(&own.column_type))));
+                prefix.rehearse();
+                row_steps = Some(RowSteps::new(&reading.name, &steps.evaluator, &prefix)?);
+            }
+            _ => {
+                let columns = reading.read_columns();
+                let columns = columns.iter();
+                shown.extend(columns.map(|own| (own.name.clone(), sql_name(&own.column_type))));
+            }
+        }
+        Ok(Peeking {
+            peeked: Peeked {
+                flow: reading.name.clone(),
+                step,
+                columns: shown,
+                rows: Vec::new(),
+                rows_read: 0,
+                tally: StepTally::default(),
+                rejects: Vec::new(),
+            },
+            row_count,
+            converter: reading.converter(RunStamp {
+                run_id: RunId::new(0),
+                started_at_microseconds: 0,
+            })?,
+            steps: row_steps,
+            gauge: Gauge::default(),
+        })
+    }
+
+    /// Takes the rows of a chunk, until there are enough.
+    fn take(
+        &mut self,
+        input: usize,
+        chunk: &Chunk,
+        records: &Records,
+    ) -> Result<ControlFlow<()>, Error> {
+        if let Some(steps) = &mut self.steps {
+            steps.begin_input(input);
+        }
+        let mut at = 0;
+        while at < records.len() {
+            at = self.take_some(chunk, records, at)?;
+            if self.peeked.rows.len() == self.row_count {
+                return Ok(ControlFlow::Break(()));
+            }
+        }
+        Ok(ControlFlow::Continue(()))
+    }
+
+    /// Takes rows from the record `at` on. Returns the index of the record after the last one that was taken.
+    fn take_some(&mut self, chunk: &Chunk, records: &Records, at: usize) -> Result<usize, Error> {
+        let mut rejects = Vec::new();
+        let converter = &mut self.converter;
+        let (batch, origins, fan_out, end) = match &mut self.steps {
+            None => {
+                let end = records.len().min(at + ROWS_MAX);
+                let batch = converter.convert(chunk, records, at..end, &mut rejects);
+                (batch, None, 1, end)
+            }
+            Some(steps) => {
+                let range = at..steps.end(at, records.len());
+                let passed =
+                    steps.pass(converter, chunk, records, range, &mut rejects, &self.gauge)?;
+                let stepped = passed.stepped;
+                self.peeked.tally.add_batch(&stepped);
+                let faults = stepped.faults.into_iter();
+                rejects
+                    .extend(faults.map(|fault| reject_of_step(converter, chunk, records, fault)));
+                (stepped.batch, stepped.origins, stepped.fan_out, passed.end)
+            }
+        };
+        self.peeked.rows_read += (end - at) as u64;
+        let left = (self.row_count - self.peeked.rows.len()).min(batch.num_rows());
+        let places = (0..left).map(|row| {
+            let (row, _) = outcome::origin(origins.as_deref(), fan_out, row);
+            self.converter.row_location(chunk, records, row)
+        });
+        self.peeked.rows.extend(places.zip(texts(&batch, left)));
+        if self.peeked.rows.len() == self.row_count
+            && let Some((last, _)) = self.peeked.rows.last()
+        {
+            // Rejects after the last row that is shown are left out.
+            rejects.retain(|reject| reject.location.byte_offset < last.byte_offset);
+        }
+        rejects.sort_by_key(|reject| reject.location.byte_offset);
+        self.peeked.rejects.extend(rejects);
+        let more = self.peeked.rejects.len().saturating_sub(REJECTS_SHOWN);
+        self.peeked.rejects.drain(..more);
+        Ok(end)
+    }
 }
 
 /// The first rows of a batch as texts.

@@ -26,6 +26,7 @@ pub(crate) mod reject_files;
 pub(crate) mod results;
 pub(crate) mod row_loop;
 pub(crate) mod row_maker;
+pub(crate) mod row_steps;
 pub(crate) mod rows_at_once;
 pub(crate) mod sharing;
 pub(crate) mod split_evidence;

@@ -11,7 +11,7 @@
 //! checks NULL and the keys of partitions. Each row of the target is traced back to its record, so that its rejects
 //! have its place and its text.
 //!
-//! Thousands of records pass the steps together ([`RowsAtOnce`]).
+//! Thousands of records pass the steps together ([`RowSteps`]).
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -25,14 +25,11 @@ use inrush_rows::column_policy::ColumnChanges;
 use inrush_rows::reject::{Reject, RejectCode, VALUE_BYTES_MAX};
 use inrush_rows::typed_rows::{TypedColumn, TypedRows, odd_times_as_text, value_text};
 use inrush_scan::Records;
-use inrush_transform::distinct::RowPlace;
-use inrush_transform::error::RunError;
 use inrush_transform::outcome::{self, FaultKind, RowFault, Stepped};
-use inrush_transform::stages::StagedRunner;
 use inrush_transform::unpivot::Groups;
 use inrush_verdict::Phase;
 
-use super::rows_at_once::RowsAtOnce;
+use super::row_steps::{Passed, RowSteps};
 use super::step_tally::StepTally;
 use crate::error::Error;
 use crate::gauge::Gauge;
@@ -49,13 +46,9 @@ pub struct RowMaker {
 
 /// The steps of a flow, and the converter behind them.
 struct AfterFirst {
-    runner: StagedRunner,
-    /// The index of the input whose rows are made.
-    input: u32,
+    steps: RowSteps,
     /// True if the steps know which rows are the first of their keys, or do not need it.
     is_ready: bool,
-    /// The number of rows that pass them together.
-    rows_at_once: RowsAtOnce,
     last: Converter,
     /// For each column of the rows that leave the steps: true if it holds UUIDs.
     are_uuids: Vec<bool>,
@@ -125,7 +118,7 @@ impl RowMaker {
     /// Called before the rows of an input are made, with its index.
     pub fn begin_input(&mut self, input: usize) {
         if let Some(after) = &mut self.after {
-            after.input = input as u32;
+            after.steps.begin_input(input);
         }
     }
 
@@ -137,8 +130,10 @@ impl RowMaker {
 
     /// The end of the records that are made into rows together, from `at` on.
     pub fn end(&self, at: usize, record_count: usize, batch_rows: usize) -> usize {
-        let rows = self.after.as_ref();
-        record_count.min(at + rows.map_or(batch_rows, |after| after.rows_at_once.get()))
+        match &self.after {
+            None => record_count.min(at + batch_rows),
+            Some(after) => after.steps.end(at, record_count),
+        }
     }
 
     /// Makes rows of the records `range`. If the texts that steps make are long, it takes only the first of them, up to
@@ -154,28 +149,17 @@ impl RowMaker {
     ) -> Result<MadeRows<'m>, Error> {
         let _converting = gauge.enter(Phase::Convert);
         let known = rejects.len();
-        let mut range = range;
-        let (batch, stepped) = loop {
-            let batch = self.first.convert(chunk, records, range.clone(), rejects);
-            let Some(after) = &mut self.after else {
-                break (batch, None);
-            };
-            let place = |row: usize| RowPlace {
-                input: after.input,
-                offset: self.first.row_offset(chunk, records, row),
-                part: 0,
-            };
-            let stepping = gauge.enter(Phase::Transform);
-            let stepped = after.runner.run(&batch, &place);
-            drop(stepping);
-            match stepped {
-                Err(RunError::TooManyRows { .. }) => {
-                    range.end = range.start + after.rows_at_once.lower(range.len());
-                    self.first.forget_last_changes();
-                    rejects.truncate(known);
-                }
-                Ok(stepped) => break (batch, Some(stepped)),
-                Err(error) => return Err(steps_error(&self.flow, error)),
+        let (batch, stepped, end) = match &mut self.after {
+            None => {
+                let end = range.end;
+                let batch = self.first.convert(chunk, records, range, rejects);
+                (batch, None, end)
+            }
+            Some(after) => {
+                let steps = &mut after.steps;
+                let passed = steps.pass(&mut self.first, chunk, records, range, rejects, gauge)?;
+                let Passed { read, stepped, end } = passed;
+                (read, Some(stepped), end)
             }
         };
         let mut rows_filtered = 0;
@@ -192,7 +176,7 @@ impl RowMaker {
         }
         let mut made = MadeRows {
             batch,
-            end: range.end,
+            end,
             rows_filtered,
             rows_added: 0,
             first: &self.first,
@@ -226,8 +210,6 @@ impl RowMaker {
 
 impl AfterFirst {
     fn new(reading: &Reading, steps: &Arc<StepPlan>) -> Result<AfterFirst, Error> {
-        let runner = StagedRunner::new(&steps.evaluator, &steps.planned);
-        let runner = runner.map_err(|error| steps_error(&reading.name, error))?;
         let field_count = steps.read.len() + steps.planned.derived.len();
         let last = Converter::after_steps(&reading.columns, &steps.after, field_count);
         let read = steps.read.iter().map(|column| &column.column_type);
@@ -237,10 +219,8 @@ impl AfterFirst {
         let is_converted = |index| steps.after.contains(&AfterSteps::Converted(index));
         let mut distinct = steps.planned.distinct_steps();
         Ok(AfterFirst {
-            runner,
-            input: 0,
+            steps: RowSteps::new(&reading.name, &steps.evaluator, &steps.planned)?,
             is_ready: distinct.all(|(_, step)| step.has_first_rows()),
-            rows_at_once: RowsAtOnce::new(steps.planned.fan_out()),
             last: last.map_err(|error| reading.convert_error(error))?,
             are_uuids,
             are_converted: (0..field_count).map(is_converted).collect(),
@@ -276,8 +256,6 @@ impl AfterFirst {
             }
         }
         self.tally.add_batch(&stepped);
-        let row_count = made.batch.num_rows();
-        self.rows_at_once.note(row_count, stepped.added_bytes);
         let filtered = stepped.counts.iter().map(|count| count.filtered);
         made.rows_filtered += filtered.sum::<u64>();
         made.rows_added = stepped.counts.iter().map(|count| count.added).sum();
@@ -466,15 +444,4 @@ fn shortened(mut value: String) -> String {
         value.truncate(end);
     }
     value
-}
-
-/// The error of steps that could not be evaluated.
-pub fn steps_error(flow: &str, source: RunError) -> Error {
-    match source {
-        RunError::Interrupted => Error::Interrupted,
-        source => Error::Steps {
-            flow: flow.to_owned(),
-            source,
-        },
-    }
 }

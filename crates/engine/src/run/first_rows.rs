@@ -14,18 +14,17 @@ use inrush_rows::plural::counted;
 use inrush_scan::Records;
 use inrush_source::{ReadSettings, SourceSplit, SourceStream};
 use inrush_system::threads::on_threads;
-use inrush_transform::distinct::{FirstRowsBuilder, PlannedDistinct, RowPlace};
-use inrush_transform::error::RunError;
-use inrush_transform::stages::{Staged, StagedRunner};
+use inrush_transform::distinct::{FirstRowsBuilder, PlannedDistinct};
+use inrush_transform::stages::Staged;
 
 use super::gathering::Gathering;
 use super::plan::RunPlan;
 use super::prepared::DriverRun;
 use crate::error::Error;
 use crate::event::Event;
+use crate::gauge::Gauge;
 use crate::pipeline::event_sink::EventSink;
-use crate::pipeline::row_maker::steps_error;
-use crate::pipeline::rows_at_once::RowsAtOnce;
+use crate::pipeline::row_steps::{RowSteps, steps_error};
 use crate::pipeline::{RunOptions, splitting};
 use crate::plan::steps::StepPlan;
 use crate::plan::{PlannedFlow, PlannedUnit, Reading};
@@ -139,13 +138,13 @@ impl Pass<'_> {
 
     fn read(&self, split: &SourceSplit, stream: &mut dyn SourceStream) -> Result<(), Error> {
         let flow = &self.reading.name;
-        let of_steps = |error| steps_error(flow, error);
         let mut converter = self.reading.converter(self.stamp)?;
-        let mut runner =
-            StagedRunner::new(&self.steps.evaluator, &self.before).map_err(of_steps)?;
+        let mut steps = RowSteps::new(flow, &self.steps.evaluator, &self.before)?;
+        steps.begin_input(split.input);
         let mut reader = stream.open(split)?;
         let mut records = Records::default();
-        let mut rows_at_once = RowsAtOnce::new(self.before.fan_out());
+        let gauge = Gauge::default();
+        // The load itself rejects them once more.
         let mut rejects = Vec::new();
         while let Some(chunk) = reader.next_chunk(&mut records)? {
             if self.stop.asked().is_some() {
@@ -156,32 +155,23 @@ impl Pass<'_> {
             }
             let mut at = 0;
             while at < records.len() {
-                let end = records.len().min(at + rows_at_once.get());
-                // The load itself rejects them once more.
                 rejects.clear();
-                let batch = converter.convert(&chunk, &records, at..end, &mut rejects);
-                let place = |row: usize| RowPlace {
-                    input: split.input as u32,
-                    offset: converter.row_offset(&chunk, &records, row),
-                    part: 0,
-                };
-                let stepped = match runner.run(&batch, &place) {
-                    Err(RunError::TooManyRows { .. }) => {
-                        rows_at_once.lower(end - at);
-                        continue;
-                    }
-                    stepped => stepped.map_err(of_steps)?,
-                };
-                rows_at_once.note(batch.num_rows(), stepped.added_bytes);
+                let range = at..steps.end(at, records.len());
+                let passed = steps.pass(
+                    &mut converter,
+                    &chunk,
+                    &records,
+                    range,
+                    &mut rejects,
+                    &gauge,
+                )?;
+                let stepped = &passed.stepped;
                 let reached = stepped.batch.num_rows();
                 self.rows.fetch_add(reached as u64, Ordering::Relaxed);
-                let place = |row: usize| {
-                    let (row, part) = stepped.origin(row);
-                    RowPlace { part, ..place(row) }
-                };
+                let place = |row: usize| steps.place(&converter, &chunk, &records, stepped, row);
                 let noted = self.distinct.note(&stepped.batch, &place, &self.builder);
-                noted.map_err(of_steps)?;
-                at = end;
+                noted.map_err(|error| steps_error(flow, error))?;
+                at = passed.end;
             }
             reader.recycle(chunk);
         }
