@@ -100,9 +100,10 @@ impl Drop for LockFile {
     }
 }
 
-/// The query that takes the lock in PostgreSQL.
+/// The query that takes the lock in PostgreSQL. It waits a little, because the session of a loader that was just killed may not
+/// have ended yet. The limit holds for this statement alone.
 pub fn advisory_statement(key: impl Display) -> String {
-    format!("SELECT pg_try_advisory_lock({key})")
+    format!("SELECT set_config('lock_timeout', '3s', true), pg_advisory_lock({key})::text")
 }
 
 /// True if another process holds the lock of a run that `holder` has begun or resumed last; `None` if nothing shows it.
@@ -135,17 +136,16 @@ pub fn is_held(
 /// For PostgreSQL: the session has the lock, so the lock ends with its process.
 fn advisory(session: &mut AdbcSession, run_key: &RunKey) -> Result<Held> {
     let key = advisory_key(run_key);
-    if session
-        .rows(ASKING, &advisory_statement(key))?
-        .into_iter()
-        .flatten()
-        .flatten()
-        .any(|taken| taken == "true")
-    {
+    let Err(error) = session.rows(ASKING, &advisory_statement(key)) else {
         return Ok(Held::Elsewhere);
+    };
+    if matches!(error, Error::Interrupted) {
+        return Err(error);
     }
-    let holder = advisory_holder(session, key)?;
-    let who = holder.unwrap_or_else(|| "another session".to_owned());
+    // The driver returns no code of an error that comes with the rows of an answer, so the locks are asked.
+    let Some(who) = advisory_holder(session, key)? else {
+        return Err(error);
+    };
     Err(Error::Held {
         what: format!("this package is being loaded by {who}"),
         hint: HINT.to_owned(),
