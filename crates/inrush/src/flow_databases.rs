@@ -159,8 +159,8 @@ fn reading_notes(opened: &AdbcSource, source: &FlowSource) -> Vec<String> {
         (Some(_), _) => None,
         (None, true) => Some(STABLE_NOTE.to_owned()),
         (None, false) => Some(
-            "a resumed run first compares the loaded rows with the source, unless the file is unchanged; if they differ, it needs \
-             --again"
+            "a resumed run first compares the loaded rows with the source, unless the file is unchanged; a table whose \
+             rows differ is loaded again"
                 .to_owned(),
         ),
     });

@@ -103,7 +103,7 @@ impl FlowSqlServer {
             (Some(_), _) => None,
             (None, true) => Some(STABLE_NOTE.to_owned()),
             (None, false) => Some(
-                "a resumed run first compares the loaded rows with the source; if they differ, it needs --again"
+                "a resumed run first compares the loaded rows with the source; a table whose rows differ is loaded again"
                     .to_owned(),
             ),
         });

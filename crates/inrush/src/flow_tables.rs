@@ -342,7 +342,7 @@ fn reading_notes(opened: &PostgresSource, source: &FlowSource) -> Vec<String> {
                 .to_owned(),
         ),
         (None, false) => Some(
-            "a resumed run first compares the loaded rows with the source; if they differ, it needs --again"
+            "a resumed run first compares the loaded rows with the source; a table whose rows differ is loaded again"
                 .to_owned(),
         ),
     });

@@ -16,7 +16,7 @@ import duckdb
 from conformance.destinations import Parquet, PostgreSql, quoted
 from faults.database_sources.copies import Copy
 from faults.database_sources.origins import FileOrigin
-from faults.database_sources.scene import CopyScene, is_refused_as_changed
+from faults.database_sources.scene import CopyScene
 from faults.database_sources.writers import TEST
 from faults.disturbances import STEPS, SWITCHED_STEPS, UNSWITCHED_STEPS, Struck, crash_of, kill_one
 from harness.command import CLEAN, FAILED, INTERRUPTED, Outcome, Running
@@ -105,7 +105,7 @@ def _killed(scene: CopyScene, steps: list[str]) -> tuple[str, bool]:
     point = step.partition(":")[0]
     assert hit == (f"INRUSH_FAULT: died at {point}" in outcome.errors), outcome.said
     scene.rest()
-    if not hit and not is_refused_as_changed(outcome):
+    if not hit:
         outcome.expect(CLEAN)
     # A COMMIT on its way to a server when the command dies may be lost: both outcomes are right.
     is_open = point == "switch_commit_sent" and isinstance(scene.place, PostgreSql)
@@ -245,8 +245,7 @@ def network_stalled(scene: CopyScene) -> Struck:
         if heals:
             trouble.healed.set()
             outcome = scene.end(running)
-            if not is_refused_as_changed(outcome):
-                outcome.expect(CLEAN)
+            outcome.expect(CLEAN)
         else:
             running.send(signal.SIGINT)
             try:
@@ -289,8 +288,7 @@ def source_locked(scene: CopyScene) -> Struck:
                 # The copy has waited for this transaction, so it must show it.
                 scene.began_after = scene.server.journal.committed().index(number) + 1
             outcome = scene.end(running)
-    if not is_refused_as_changed(outcome):
-        outcome.expect(CLEAN)
+    outcome.expect(CLEAN)
     return Struck(f"{table.name} locked and changed", hit)
 
 

@@ -165,5 +165,3 @@ def _between(scene: CopyScene) -> None:
         scene.check_status()
     if scene.numbers.random() < 0.2:
         scene.clean_up()
-        # Nothing is staged any more, so nothing is compared.
-        scene.needs_again = False

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+import re
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
@@ -15,17 +16,14 @@ from faults.database_sources.origins import Origin, ServerOrigin, keyed
 from faults.database_sources.tables import STAMP
 from faults.scene import check_ended
 from harness import pauses
-from harness.command import CLEAN, FAILED, Inrush, Outcome, Running
+from harness.command import CLEAN, Inrush, Outcome, Running
 from harness.watcher import Digest, Watcher
 
 PACKAGE = "package.toml"
+# What a command says if rows that a stopped run has staged are not those of the source any more.
+CHANGED = re.compile(r"of the stopped run changed since, and (is|are) loaded again")
 # The rows of each target; None if there is no table.
 Seen = dict[str, "Rows | None"]
-
-
-def is_refused_as_changed(outcome: Outcome) -> bool:
-    """Whether rows that a stopped run has staged are not those of the source any more."""
-    return outcome.status == FAILED and "changed since" in outcome.said
 
 
 @dataclass
@@ -46,8 +44,6 @@ class CopyScene:
     loaded_after: int = 0
     # Rows of the source may have changed since a command staged them.
     may_have_changed: bool = False
-    # The command was refused without `--again`.
-    needs_again: bool = False
     # A command has loaded the rows, or found them loaded. One that fails later changes nothing.
     _has_ended_well: bool = False
     _watchers: list[Watcher] = field(default_factory=list)
@@ -75,15 +71,14 @@ class CopyScene:
         return self.origin.answer_bytes if isinstance(self.origin, ServerOrigin) else 0
 
     def start(self, *, fault: str | None = None) -> Running:
-        """Start the command, which is the same each time until a refusal asks for `--again`."""
+        """Start the command, which is the same each time."""
         self.began_after = self.origin.commits()
         return self.start_unseen(fault=fault)
 
     def start_unseen(self, *, fault: str | None = None) -> Running:
         """Start it while the source cannot be asked for its moment."""
         environment = {"INRUSH_FAULT": fault} if fault else None
-        words = ("--again",) if self.needs_again else ()
-        return self.inrush.start("run", PACKAGE, *words, environment=environment)
+        return self.inrush.start("run", PACKAGE, environment=environment)
 
     def command(self, *, fault: str | None = None) -> Outcome:
         """Run it to its end."""
@@ -91,11 +86,8 @@ class CopyScene:
             return self._noted(running.wait(90))
 
     def _noted(self, outcome: Outcome) -> Outcome:
-        if is_refused_as_changed(outcome):
+        if CHANGED.search(outcome.said):
             assert self.may_have_changed, f"nothing has changed: {outcome.said}"
-            assert not self.needs_again, outcome.said
-            assert "--again" in outcome.said, outcome.said
-            self.needs_again = True
         self._has_ended_well |= outcome.status == CLEAN
         return outcome
 
@@ -194,18 +186,11 @@ class CopyScene:
                 assert (key, row) in known or before.get(key) == row, f"{flow.target}: {row}"
 
     def finish(self) -> None:
-        """Run the same command again: it succeeds at the first try.
-
-        If rows have changed since they were staged, it is refused, and succeeds with `--again`.
-        """
+        """Run the same command again: it succeeds at the first try."""
         if self.may_have_changed and self.is_loaded and self._has_ended_well:
             # Another command would be another load.
             return
-        outcome = self.command()
-        if is_refused_as_changed(outcome):
-            self.rest()
-            outcome = self.command()
-        outcome.expect(CLEAN)
+        self.command().expect(CLEAN)
         self.rest()
 
     def check_status(self) -> None:

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use inrush_rows::ids::{FileKey, RunName, UnitKey};
-use inrush_source::{Input, InputKind, Source};
+use inrush_source::{Input, Source};
 
 use super::contents::Contents;
 use super::error::PlanError;
@@ -182,18 +182,19 @@ impl<'a> FilesBefore<'a> {
 }
 
 impl ChangedFile {
-    /// True if it is loaded again alone, so the run need not be refused.
-    pub fn is_loaded_alone_again(&self) -> bool {
-        self.file.is_loaded_alone_again()
+    /// True if it is loaded again without being asked for. Tables are written to all the time, and all rows of the run are those
+    /// of the new snapshot: what is kept has the same rows there. A file should not change while it is loaded.
+    pub fn is_loaded_again(&self) -> bool {
+        self.file.is_snapshot()
     }
 }
 
-/// The note about changed inputs that are loaded again alone; `None` if there are none.
+/// The note about changed tables, which are loaded again; `None` if there are none.
 pub fn note(changed: &[ChangedFile]) -> Option<String> {
     const SHOWN: usize = 5;
     let again: Vec<&ChangedFile> = changed
         .iter()
-        .filter(|file| file.is_loaded_alone_again())
+        .filter(|file| file.is_loaded_again())
         .collect();
     let first = again.first()?;
     let shown = again.iter().take(SHOWN);
@@ -219,7 +220,7 @@ pub fn note(changed: &[ChangedFile]) -> Option<String> {
 /// Refuses files that a stopped run has loaded in part and that have changed, because rows of the old and the new text
 /// would be mixed. A file without loaded rows may change.
 pub fn refuse(run: &RunName, changed: &[ChangedFile]) -> Result<(), PlanError> {
-    let refused = changed.iter().filter(|file| !file.is_loaded_alone_again());
+    let refused = changed.iter().filter(|file| !file.is_loaded_again());
     let changed: Vec<&ChangedFile> = refused.collect();
     let Some(first) = changed.first() else {
         return Ok(());
@@ -235,9 +236,7 @@ pub fn refuse(run: &RunName, changed: &[ChangedFile]) -> Result<(), PlanError> {
         count => format!(", and so did {} more", file.kind().counted(count - 1)),
     };
     let was = *before;
-    let is_file = file.kind() == InputKind::File;
     let how = match was == (file.size_bytes(), file.modified_ns()) {
-        _ if !is_file => "its rows differ from those that were loaded".to_owned(),
         true => format!(
             "it has the same size and time as before ({} bytes of {}), but its text changed",
             was.0,
@@ -258,17 +257,9 @@ pub fn refuse(run: &RunName, changed: &[ChangedFile]) -> Result<(), PlanError> {
             run,
             file.name().display(),
         ),
-        hint: match is_file {
-            true => {
-                "restore the file; or load the changed files again and keep the rest with --again; \
-                 or start from the beginning after `inrush cleanup`"
-            }
-            false => {
-                "load the rows as they are now with --again, or start from the beginning after \
-                 `inrush cleanup`"
-            }
-        }
-        .to_owned(),
+        hint: "restore the file; or load the changed files again and keep the rest with --again; or start from the beginning \
+               after `inrush cleanup`"
+            .to_owned(),
     })
 }
 
