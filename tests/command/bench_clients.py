@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -59,12 +58,3 @@ def inserting(database: Database, clients: int) -> bool:
         return False
     (schema,) = left(database)
     return bool(database.value(f"SELECT pg_relation_size('{schema}.rows')"))
-
-
-def until(holds: Callable[[], bool]) -> None:
-    """Wait until a condition holds that another process brings about."""
-    for _ in range(6000):
-        if holds():
-            return
-        pause.wait(0.01)
-    raise AssertionError("it never came to that")

@@ -15,10 +15,11 @@ from typing import Any
 import psycopg
 import pytest
 
-from command.bench_clients import bench, clients_of, folders, left, pause, results, until
+from command.bench_clients import bench, clients_of, folders, left, pause, results
 from harness import certificates, servers
 from harness.browser import look
 from harness.command import CLEAN, FAILED, INTERRUPTED, USAGE, Inrush
+from harness.polling import until
 from harness.servers import Database, Server
 
 PROTOCOLS = ("simple", "extended", "prepared")

@@ -10,8 +10,9 @@ from collections.abc import Callable
 
 import pytest
 
-from command.bench_clients import bench, clients_of, folders, inserting, left, results, until
+from command.bench_clients import bench, clients_of, folders, inserting, left, results
 from harness.command import CLEAN, FAILED, USAGE, Inrush
+from harness.polling import until
 from harness.proxy import Proxy, Trouble
 from harness.servers import Database, Server, free_port
 

@@ -15,6 +15,7 @@ import pytest
 import zstandard
 
 from conftest import StartServer
+from harness import polling
 from harness.command import CLEAN, INTERRUPTED, LOADED_WITH_REJECTS, USAGE, Inrush, Outcome
 from harness.packages import Value, flow, package
 from harness.processes import wait_for_no_process
@@ -346,8 +347,7 @@ def test_an_interrupted_preflight_leaves_no_database_file(inrush: Inrush) -> Non
     path = write(inrush, "x.duckdb", key=None)
     before = sorted(path.name for path in inrush.folder.iterdir())
     with inrush.start("preflight", path) as running:
-        while not list(inrush.folder.glob(".inrush-preflight-*")):
-            assert running.process.poll() is None
+        polling.until(lambda: list(inrush.folder.glob(".inrush-preflight-*")), running=running)
         running.send(signal.SIGINT)
         running.wait().expect(INTERRUPTED, "nothing is left")
     assert sorted(path.name for path in inrush.folder.iterdir()) == before

@@ -23,6 +23,7 @@ from conformance.conftest import MakePlace
 from conformance.destinations import PLACES, Place, in_order
 from conformance.test_fed_files import ROWS as ROWS_FED
 from conformance.test_fed_files import make as make_fed
+from harness import polling
 from harness.command import (
     CLEAN,
     FAILED,
@@ -242,8 +243,7 @@ def _published(hosts: Hosts, late: Running) -> str:
 def _taken_over(hosts: Hosts, late: Running) -> str:
     """Let another process take over the run, and the late one continue while that one waits."""
     with hosts.inrush.start("run", hosts.package, "--shares=1") as held:
-        while json.loads(hosts.plan.read_text())["run"]["epoch"] != 2:
-            assert held.process.poll() is None, held.wait().said
+        polling.until(lambda: json.loads(hosts.plan.read_text())["run"]["epoch"] == 2, running=held)
         late.resume()
         assert "was taken over by process" in late.process.communicate(timeout=60)[1]
         hosts.join(1).expect(LOADED_WITH_REJECTS)

@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from faults import site
 from faults.loads import LARGE_BYTES, Load
 from faults.scene import Scene
-from harness import kill_points, pauses
+from harness import kill_points, pauses, polling
 from harness.command import FAILED, INTERRUPTED, Outcome, Running
 from harness.proxy import Trouble
 from harness.servers import Server
@@ -295,8 +295,7 @@ def network_stalled(scene: Scene) -> Struck:
     heals = trouble.kind == "stall" and scene.numbers.random() < 0.4
     scene.proxy.begin(trouble)
     with scene.start() as running:
-        while not trouble.struck.wait(0.01) and running.process.poll() is None:
-            pass
+        polling.before_the_end_of(running, trouble.struck.is_set)
         if heals:
             trouble.healed.set()
             _end(scene, running)
@@ -383,15 +382,12 @@ def target_locked(scene: Scene) -> Struck:
             "SELECT count(*) > 0 FROM pg_stat_activity WHERE wait_event_type = 'Lock' "
             "AND datname = current_database() AND application_name LIKE 'inrush%'"
         )
-        hit = False
         with scene.database.connect() as looker:
-            while running.process.poll() is None:
-                if looker.execute(waits.encode()).fetchone() == (True,):
-                    hit = True
-                    if not gives_way:
-                        break
-                with contextlib.suppress(subprocess.TimeoutExpired):
-                    running.process.wait(0.01)
+            hit = polling.before_the_end_of(
+                running, lambda: looker.execute(waits.encode()).fetchone() == (True,)
+            )
+        if gives_way:
+            running.process.wait(90)
         holder.rollback()
         outcome = _end(scene, running)
     if gives_way and hit:

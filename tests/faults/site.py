@@ -12,7 +12,7 @@ from pathlib import Path
 
 import psycopg
 
-from harness import extension, servers
+from harness import extension, polling, servers
 from harness.servers import Server
 
 # By name: the version, and the settings that differ from a durable server with full WAL.
@@ -37,13 +37,16 @@ class Stand:
         if not self.server.running:
             self.server.start()
         # After the crash of a backend the server restarts; until then it refuses connections.
-        for _ in range(2_000):
-            with contextlib.suppress(psycopg.OperationalError):
-                self.server.connect().close()
-                return
-            if not self.server.running:
-                self.server.start()
-        raise AssertionError("the server does not come back")
+        polling.until(self._accepts, failing=lambda: "the server does not come back")
+
+    def _accepts(self) -> bool:
+        """Tell whether the server accepts connections; start it again if it is down."""
+        with contextlib.suppress(psycopg.OperationalError):
+            self.server.connect().close()
+            return True
+        if not self.server.running:
+            self.server.start()
+        return False
 
     @contextmanager
     def full_disk(self, disk_bytes: int) -> Iterator[None]:

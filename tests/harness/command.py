@@ -7,14 +7,13 @@ import os
 import signal
 import subprocess
 import sys
-import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from time import monotonic
 from typing import Any
 
+from harness import polling
 from harness.checkout import MEASURED
 
 COMMAND = Path(sys.executable).parent / "inrush"
@@ -112,9 +111,6 @@ def _state(task: Path) -> str:
     return next((line for line in lines if line.startswith("State:")), "State: ?")
 
 
-_pause = threading.Event()
-
-
 @dataclass(frozen=True)
 class Running(AbstractContextManager["Running"]):
     """A command that runs."""
@@ -137,16 +133,14 @@ class Running(AbstractContextManager["Running"]):
 
     def stops(self, seconds: float = 150) -> bool:
         """Wait until a fault point or a signal stops it; return false if it ends instead."""
-        end = monotonic() + seconds
-        while monotonic() < end:
-            found = os.waitid(
-                os.P_PID, self.process.pid, os.WSTOPPED | os.WEXITED | os.WNOWAIT | os.WNOHANG
-            )
-            if found is not None:
-                return found.si_code == os.CLD_STOPPED
-            # Polling without a pause would take the CPU from the load itself.
-            _pause.wait(0.005)
-        raise AssertionError("it neither stops nor ends")
+        changes = os.WSTOPPED | os.WEXITED
+        found = polling.until(
+            lambda: os.waitid(os.P_PID, self.process.pid, changes | os.WNOWAIT | os.WNOHANG),
+            seconds=seconds,
+            failing=lambda: "it neither stops nor ends",
+        )
+        assert found is not None
+        return found.si_code == os.CLD_STOPPED
 
     def wait_until_stopped(self) -> None:
         """Wait until a fault point stops it; fail if it ends instead."""

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from time import monotonic
 
+from harness import polling
 from harness.command import Inrush, Running
 from harness.servers import Database
 
@@ -48,25 +48,43 @@ def locked_target(database: Database, table: str) -> Iterator[None]:
         connection.rollback()
 
 
-def wait_until_held(database: Database, *, seconds: float = 30) -> None:
-    """Wait until another session of this database waits for a lock."""
+def wait_until_held(database: Database, *, sessions: int = 1, seconds: float = 60) -> None:
+    """Wait until this number of other sessions of this database wait for a lock."""
     wait_until(
         database,
-        "SELECT count(*) > 0 FROM pg_stat_activity "
+        f"SELECT count(*) >= {sessions} FROM pg_stat_activity "
         "WHERE datname = current_database() AND wait_event_type = 'Lock'",
         seconds=seconds,
     )
 
 
-def wait_until(database: Database, query: str, *, seconds: float = 30) -> None:
-    """Wait until a query returns true.
-
-    The server is asked again at once; only the answer ends the wait.
-    """
-    end = monotonic() + seconds
+def wait_until(database: Database, query: str, *, seconds: float = 60) -> None:
+    """Wait until a query returns true."""
     with database.connect() as connection:
-        while connection.execute(query.encode()).fetchone() != (True,):
-            assert monotonic() < end, f"never true: {query}"
+        polling.until(
+            lambda: connection.execute(query.encode()).fetchone() == (True,),
+            seconds=seconds,
+            failing=lambda: f"never true: {query}",
+        )
+
+
+def wait_for_statements(database: Database, sessions: str, count: int, running: Running) -> None:
+    """Wait until this number of statements of sessions of a running command has been seen.
+
+    `sessions` is a condition on pg_stat_activity.
+    """
+    begun = set[str]()
+    query = (
+        "SELECT query_start::text FROM pg_stat_activity "
+        f"WHERE datname = current_database() AND {sessions}"
+    )
+    with database.connect() as connection:
+
+        def look() -> bool:
+            begun.update(start for (start,) in connection.execute(query.encode()))
+            return len(begun) >= count
+
+        polling.until(look, running=running)
 
 
 def sessions_of_inrush(database: Database) -> str:
@@ -85,7 +103,6 @@ def notes(inrush: Inrush) -> str:
 
 def wait_for_note(inrush: Inrush, running: Running, words: str) -> None:
     """Wait until the log of a running load has an event."""
-    end = monotonic() + 60
-    while words not in notes(inrush):
-        assert running.process.poll() is None, running.wait().said
-        assert monotonic() < end, f"never told: {words}"
+    polling.until(
+        lambda: words in notes(inrush), running=running, failing=lambda: f"never told: {words}"
+    )

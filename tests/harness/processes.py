@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 import subprocess
 from pathlib import Path
-from time import monotonic
+
+from harness import polling
 
 
 def processes_in(folder: Path) -> list[int]:
@@ -26,9 +27,11 @@ def processes_in(folder: Path) -> list[int]:
 
 def wait_for_no_process(folder: Path, seconds: float = 30) -> None:
     """Fail unless the processes have ended within this number of seconds."""
-    end = monotonic() + seconds
-    while left := processes_in(folder):
-        assert monotonic() < end, f"still there: {left}"
+    polling.until(
+        lambda: not processes_in(folder),
+        seconds=seconds,
+        failing=lambda: f"still there: {processes_in(folder)}",
+    )
 
 
 def mounted_in(folder: Path) -> list[Path]:
@@ -39,17 +42,17 @@ def mounted_in(folder: Path) -> list[Path]:
 
 def wait_for_no_server(data: Path, first: int) -> None:
     """Wait until no process of a killed server is left, so that it can be started again."""
-    end = monotonic() + 30
-    while monotonic() < end:
+
+    def ended() -> bool:
         listed = subprocess.run(
             ["ps", "-e", "-o", "ppid=,pid=,args="], check=True, capture_output=True, text=True
         ).stdout
         mine = [line for line in listed.splitlines() if str(first) in line.split()[:2]]
         # Children of a dead parent are adopted, and their command line names no folder, so the
         # socket's owner is the sign: the shared memory is free when the last one is gone.
-        if not mine and not _shared_memory_in_use(data):
-            return
-    raise AssertionError("the killed server's processes do not end")
+        return not mine and not _shared_memory_in_use(data)
+
+    polling.until(ended, seconds=30, failing=lambda: "the killed server's processes do not end")
 
 
 def _shared_memory_in_use(data: Path) -> bool:

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from harness import pauses
+from harness import pauses, polling
 from harness.command import LOADED_WITH_REJECTS, Inrush, Outcome
 from harness.contents import differing_rows
 from harness.packages import Value, flow, package
@@ -141,8 +141,7 @@ def test_a_refusal_while_another_stream_is_in_the_middle_of_a_block(
         gate.enter_context(pauses.closed_gate(database))
         running = stack.enter_context(inrush.start("run", path))
         pauses.wait_until_held(database)
-        while not told(inrush, "unit_refused"):
-            assert running.process.poll() is None
+        polling.until(lambda: told(inrush, "unit_refused"), running=running)
         gate.close()
         outcome = running.wait()
     outcome.expect(LOADED_WITH_REJECTS)

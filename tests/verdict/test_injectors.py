@@ -14,12 +14,13 @@ import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from time import monotonic
 
 import pytest
 
-from harness import pauses
+from harness import pauses, polling
 from harness.servers import Database
 from verdict import cpu, disk, network, pipe, server_side
 from verdict.system import allowed
@@ -93,8 +94,7 @@ def test_neighbours_are_on_one_core() -> None:
         assert len(set(processes)) == 2
         for process in processes:
             # A program that first moves to the core starts it.
-            while os.sched_getaffinity(process) != {core}:
-                pass
+            polling.until(partial(_is_on, process, core))
     assert not any(Path(f"/proc/{process}").exists() for process in processes)
 
 
@@ -177,6 +177,10 @@ def test_a_pipe_is_fed(tmp_path: Path) -> None:
     assert not path.exists()
 
 
+def _is_on(process: int, core: int) -> bool:
+    return os.sched_getaffinity(process) == {core}
+
+
 def test_a_pipe_that_nobody_reads(tmp_path: Path) -> None:
     source = tmp_path / "first"
     source.write_bytes(os.urandom(ROWS_BYTES))
@@ -194,10 +198,8 @@ def test_backends_are_stopped_in_turns(newest_database: Database) -> None:
     ):
         process = connection.info.backend_pid
         with allowed(), server_side.paused(newest_database, 0.5):
-            while _state(process) != "T":
-                pass
-            while _state(process) == "T":
-                pass
+            polling.until(lambda: _state(process) == "T")
+            polling.until(lambda: _state(process) != "T")
         assert _state(process) != "T"
         copy.write("1\n")
     assert newest_database.value("SELECT count(*) FROM loaded") == 1

@@ -19,6 +19,7 @@ from faults.database_sources.origins import FileOrigin
 from faults.database_sources.scene import CopyScene
 from faults.database_sources.writers import TEST
 from faults.disturbances import STEPS, SWITCHED_STEPS, UNSWITCHED_STEPS, Struck, crash_of, kill_one
+from harness import polling
 from harness.command import CLEAN, FAILED, INTERRUPTED, Outcome, Running
 from harness.proxy import Trouble
 
@@ -68,14 +69,6 @@ def _answer_byte(scene: CopyScene) -> int:
     return scene.numbers.randint(1, CATALOG_BYTES + scene.answer_bytes // 3)
 
 
-def _until(trouble: Trouble, running: Running) -> bool:
-    """Wait until a fault of the network has come; return false if the command ended before."""
-    while not trouble.struck.wait(0.005):
-        if running.process.poll() is not None:
-            return trouble.struck.is_set()
-    return True
-
-
 def _at_some_moment(scene: CopyScene, act: Callable[[Running], bool]) -> tuple[str, bool, Outcome]:
     """Stop the command at a step or at a byte, act, and let it continue."""
     if not _has_server(scene.copy) or scene.numbers.random() < 0.35:
@@ -87,7 +80,7 @@ def _at_some_moment(scene: CopyScene, act: Callable[[Running], bool]) -> tuple[s
     trouble = Trouble("stall", after_answer_bytes=_answer_byte(scene))
     scene.server.proxy.begin(trouble)
     with scene.start() as running:
-        hit = _until(trouble, running)
+        hit = polling.before_the_end_of(running, trouble.struck.is_set)
         if hit:
             running.send(signal.SIGSTOP)
             hit = running.stops()
@@ -130,7 +123,7 @@ def killed_at_byte(scene: CopyScene) -> Struck:
     trouble = Trouble("stall", after_answer_bytes=_answer_byte(scene))
     scene.server.proxy.begin(trouble)
     with scene.start() as running:
-        hit = _until(trouble, running)
+        hit = polling.before_the_end_of(running, trouble.struck.is_set)
         running.send(signal.SIGKILL)
         trouble.healed.set()
         outcome = scene.end(running)
@@ -241,7 +234,7 @@ def network_stalled(scene: CopyScene) -> Struck:
     heals = scene.numbers.random() < 0.4
     scene.server.proxy.begin(trouble)
     with scene.start() as running:
-        hit = _until(trouble, running)
+        hit = polling.before_the_end_of(running, trouble.struck.is_set)
         if heals:
             trouble.healed.set()
             outcome = scene.end(running)
@@ -279,10 +272,10 @@ def source_locked(scene: CopyScene) -> Struck:
                 "SELECT count(*) > 0 FROM pg_stat_activity WHERE wait_event_type = 'Lock' "
                 "AND datname = current_database() AND application_name = 'inrush source'"
             )
-            hit = False
             with scene.server.database.connect() as looker:
-                while not hit and running.process.poll() is None:
-                    hit = looker.execute(waits.encode()).fetchone() == (True,)
+                hit = polling.before_the_end_of(
+                    running, lambda: looker.execute(waits.encode()).fetchone() == (True,)
+                )
             number = scene.server.journal.transact(holder, scene.numbers, TEST)
             if hit:
                 # The copy has waited for this transaction, so it must show it.
