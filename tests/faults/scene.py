@@ -22,6 +22,12 @@ from harness.servers import Database
 from harness.watcher import Digest, Watcher
 
 PACKAGE = "package.toml"
+# The sessions that hold the lock of a load.
+HOLDERS = (
+    "FROM pg_locks JOIN pg_stat_activity USING (pid) WHERE datname = current_database() "
+    "AND locktype = 'advisory' AND objsubid = 1 AND granted "
+    "AND application_name ~ '^inrush (plan|.* control)$'"
+)
 
 
 def check_ended(outcome: Outcome, status: int) -> None:
@@ -172,10 +178,7 @@ class Scene:
         assert self.proxy is not None
         ports = ", ".join(map(str, self.proxy.stalled_ports()))
         rows = self.database.rows(
-            "SELECT DISTINCT pid FROM pg_locks JOIN pg_stat_activity USING (pid) "
-            "WHERE locktype = 'advisory' AND objsubid = 1 AND granted "
-            "AND application_name ~ '^inrush (plan|.* control)$' "
-            f"AND client_port = ANY ('{{{ports}}}')"
+            f"SELECT DISTINCT pid {HOLDERS} AND client_port = ANY ('{{{ports}}}')"
         )
         return [pid for (pid,) in rows]
 
@@ -196,6 +199,8 @@ class Scene:
 
     def check_status(self) -> None:
         """Fail unless `inrush status` lists a stopped run if and only if there is one."""
+        # A session that the server has not ended yet holds the run.
+        pauses.wait_until(self.database, f"SELECT count(*) = 0 {HOLDERS}")
         stopped = 0
         if self.database.value("SELECT to_regclass('inrush.run') IS NOT NULL"):
             stopped = self.database.value("SELECT count(*) FROM inrush.run WHERE state = 'loading'")

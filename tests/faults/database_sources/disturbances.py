@@ -177,7 +177,8 @@ def statements_cancelled(scene: CopyScene) -> Struck:
             if canceller.execute(asked.encode()).fetchone():
                 seen += 1
         outcome = scene.end(running)
-    return Struck(f"statements cancelled after {passed}", "cancel" in outcome.said)
+    hit = "cancel" in outcome.said
+    return Struck(f"statements cancelled after {passed}", hit, is_timed=True)
 
 
 @_kind(_has_server)
@@ -245,7 +246,7 @@ def network_stalled(scene: CopyScene) -> Struck:
                 running.process.wait(5)
             except subprocess.TimeoutExpired:
                 running.send(signal.SIGINT)
-            scene.end(running, 10)
+            scene.end(running)
     trouble.healed.set()
     return Struck(f"{trouble}{', healed' if heals else ', given up'}", hit)
 

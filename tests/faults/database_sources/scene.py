@@ -91,9 +91,9 @@ class CopyScene:
         self._has_ended_well |= outcome.status == CLEAN
         return outcome
 
-    def end(self, running: Running, seconds: float = 60) -> Outcome:
+    def end(self, running: Running) -> Outcome:
         """Wait for the end of a disturbed command; fail if no fault explains it."""
-        outcome = running.wait(seconds)
+        outcome = running.wait()
         check_ended(outcome, CLEAN)
         return self._noted(outcome)
 

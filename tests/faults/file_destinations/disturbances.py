@@ -96,14 +96,16 @@ def killed_at_random(scene: FileScene) -> Struck:
         moment = _random_moment(scene, running)
         running.send(signal.SIGKILL)
         outcome = scene.end(running)
-    return Struck(f"kill -9 {moment or 'too late'}", outcome.status == -signal.SIGKILL)
+    hit = outcome.status == -signal.SIGKILL
+    return Struck(f"kill -9 {moment or 'too late'}", hit, is_timed=True)
 
 
 @_kind()
 def signalled(scene: FileScene) -> Struck:
     """SIGINT or SIGTERM, at a step or at a random moment."""
     which = scene.numbers.choice([signal.SIGINT, signal.SIGTERM])
-    if scene.numbers.random() < 0.5:
+    is_timed = scene.numbers.random() >= 0.5
+    if not is_timed:
         when = _step(scene, STEPS)
         environment = {"INRUSH_FAULT": f"stop_until_asked:{when}"}
         with scene.start(environment=environment) as running:
@@ -119,7 +121,7 @@ def signalled(scene: FileScene) -> Struck:
             running.send(which)
             outcome = scene.end(running)
         when, hit = moment or "too late", outcome.status in (INTERRUPTED, -which)
-    return Struck(f"{which.name} at {when}", hit)
+    return Struck(f"{which.name} at {when}", hit, is_timed)
 
 
 @_kind()
@@ -148,7 +150,7 @@ def frozen(scene: FileScene) -> Struck:
         moment = _random_moment(scene, running)
         if moment is None:
             scene.expect_end(scene.end(running))
-            return Struck("frozen too late", hit=False)
+            return Struck("frozen too late", hit=False, is_timed=True)
         running.send(signal.SIGSTOP)
         hit = running.stops()
         looked = scene.inrush("status", *scene.place.words)
@@ -157,7 +159,7 @@ def frozen(scene: FileScene) -> Struck:
         running.resume()
         outcome = scene.end(running)
     scene.expect_end(outcome)
-    return Struck(f"frozen {moment}", hit)
+    return Struck(f"frozen {moment}", hit, is_timed=True)
 
 
 @_kind()
@@ -286,4 +288,4 @@ def cleanup_killed(scene: FileScene) -> Struck:
     if scene.numbers.random() < 0.5:
         scene.clean_up()
         scene.check_status({0})
-    return Struck(f"a cleanup killed after kill -9 at {step}", hit)
+    return Struck(f"a cleanup killed after kill -9 at {step}", hit, is_timed=True)
