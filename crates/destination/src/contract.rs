@@ -6,9 +6,10 @@
 //!   lay_out                the load units of a flow, for the plan
 //!   steps                  what the run will do, for the plan
 //!   hazards                what a preflight tells of the destination
-//!   runs, units            what earlier runs of the package did
-//!   is_held                whether a process has the lock of a run
-//!   undo                   the rows of a published run are taken out again
+//!   RunLedger              the runs that the destination knows
+//!     runs, units            what earlier runs of the package did
+//!     is_held                whether a process has the lock of a run
+//!     undo                   the rows of a published run are taken out again
 //!   begin -> OpenRun       the run's lock is held, the run is in the ledger, staging stands
 //!   join -> OpenRun        another process holds the lock; this one loads some of the units
 //!     cancel_handle          ends what is under way, from another thread
@@ -50,23 +51,23 @@ use std::sync::Arc;
 
 use arrow_array::RecordBatch;
 use inrush_rows::finding::Finding;
-use inrush_rows::ids::{RunKey, UnitKey};
+use inrush_rows::ids::UnitKey;
 
 use crate::abilities::{Abilities, Ability};
 use crate::error::{Error, Result};
 use crate::expected_load::ExpectedLoad;
 use crate::layout::{Filling, Layout, PublishesInto, SplitFacts};
-use crate::ledger_records::{NewRun, PastRun, RunRecord, UnitRecord};
+use crate::ledger_records::{NewRun, RunRecord, UnitRecord};
 use crate::members::{AddedMembers, MemberNumbers, MembersPlan};
 use crate::rows_not_taken::Written;
+use crate::run_ledger::RunLedger;
 use crate::sampling::SessionSampler;
 use crate::steps::{RunSteps, StepsRequest};
 use crate::sums::{ColumnForm, StagedSums};
 use crate::target::{ResolvedType, TargetFacts, TargetName, TargetPlan};
-use crate::undo::{UndoRequest, UndoneRun};
 
 /// An open connection to a database, or to another place that rows are loaded into.
-pub trait Destination: Send + Sync {
+pub trait Destination: RunLedger {
     /// Product, version and location, for plans and reports, without secrets.
     fn describe(&self) -> String;
 
@@ -122,38 +123,6 @@ pub trait Destination: Send + Sync {
         Ok(RunSteps::default())
     }
 
-    /// The runs of a package that the ledger knows, the oldest first. Without a key, the runs of all packages.
-    fn runs(&self, run_key: Option<&RunKey>) -> Result<Vec<PastRun>>;
-
-    /// Calls `see` with each unit of a run in the ledger, in any order. A run may have a hundred thousand units, so at
-    /// most a few thousand are in memory at a time. `see` makes no call of the destination.
-    ///
-    /// After [`begin`](Destination::begin) has resumed a run, the ledger has only those of its units whose rows are in
-    /// staging as they were committed.
-    fn units(&self, run: &RunRecord, see: &mut dyn FnMut(UnitRecord)) -> Result<()>;
-
-    /// True if a process, on whichever host, holds the lock of the run's key to load this run. `None` if the destination
-    /// has no such lock, so that nothing shows whether the run's last holder is alive. Nothing is changed, and no other
-    /// process is kept from the lock.
-    fn is_held(&self, run: &RunRecord) -> Result<Option<bool>>;
-
-    /// The text of [`NewRun::lineage`] with which the run was begun, or resumed last. `None` if it was not kept: the destination
-    /// keeps none, or an older version of Inrush has begun the run.
-    fn lineage(&self, _run: &RunRecord) -> Result<Option<String>> {
-        Ok(None)
-    }
-
-    /// A run of the package that the ledger does not know, but that loaded one of these units into a target which still
-    /// has it, according to a record in the target itself. `None` if targets keep no such records.
-    fn unknown_run(
-        &self,
-        _run_key: &RunKey,
-        _target: &TargetName,
-        _unit_keys: &[&UnitKey],
-    ) -> Result<Option<String>> {
-        Ok(None)
-    }
-
     /// Takes the lock of the run's key. Enters the run into the ledger, or resumes the stopped one
     /// (`NewRun::takes_over`), and creates the staging of each target that has none. Units of a resumed run whose rows
     /// are not in staging any more are removed from the ledger. If another process holds the run, fails with
@@ -178,35 +147,6 @@ pub trait Destination: Send + Sync {
             what: Ability::SeveralHosts.refusal(),
             hint: Ability::SeveralHosts.text().fix.to_owned(),
         })
-    }
-
-    /// Gives up a stopped run: removes its staging, and records this in the ledger.
-    fn discard(&self, run: &PastRun) -> Result<()>;
-
-    /// Takes the rows of a switched run out of its targets again, and records this in the ledger
-    /// ([`Ability::Undo`](crate::Ability::Undo)). Then each target is as if the run had never been published; if one of
-    /// them cannot be, fails and changes nothing. Calls `reached` at each step on the way. If the process is killed on the
-    /// way, the same call completes the undo.
-    fn undo(
-        &self,
-        _request: &UndoRequest<'_>,
-        _reached: &dyn Fn(PublishStep),
-    ) -> Result<UndoneRun> {
-        Err(Error::Unsuitable {
-            what: Ability::Undo.refusal(),
-            hint: Ability::Undo.text().fix.to_owned(),
-        })
-    }
-
-    /// Bytes that the staged rows of a stopped run take, if the destination can tell
-    /// ([`Ability::StagedBytes`](crate::Ability::StagedBytes)).
-    fn staged_bytes(&self, _run: &RunRecord) -> Result<Option<u64>> {
-        Ok(None)
-    }
-
-    /// The staging tables of a stopped run, as SQL names them; none if its staging is not tables.
-    fn staging_tables(&self, _run: &RunRecord) -> Result<Vec<String>> {
-        Ok(Vec::new())
     }
 
     /// The form in which it sums up each column of a target, in the order of the columns: the form of the column's type
@@ -382,7 +322,7 @@ pub trait UnitStream {
     }
 }
 
-/// Steps of [`OpenRun::publish`] and of [`Destination::undo`], for tests that end the process at one of them.
+/// Steps of [`OpenRun::publish`] and of [`RunLedger::undo`], for tests that end the process at one of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PublishStep {
     /// Some of the work is done, and none of it is visible.

@@ -86,7 +86,7 @@ pub struct NewRun {
     /// The number of a stopped run with this key that is resumed. That run keeps its number, name and time of start, and gets
     /// the package hash, holder, targets and lineage of this one.
     pub takes_over: Option<RunId>,
-    /// Where its columns come from: text of the engine, which [`Destination::lineage`](crate::Destination::lineage) returns
+    /// Where its columns come from: text of the engine, which [`RunLedger::lineage`](crate::RunLedger::lineage) returns
     /// unchanged.
     pub lineage: String,
 }

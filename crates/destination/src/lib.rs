@@ -1,6 +1,6 @@
 //! The contract of a destination: traits, abilities, errors, and the addresses of destinations.
 //!
-//! [`contract`] has the traits; `docs/specs/destination.md` has their promises in MUST and SHOULD, and the conformance
+//! [`contract`] has the traits, and [`run_ledger`] that of the ledger; `docs/specs/destination.md` has their promises in MUST and SHOULD, and the conformance
 //! suite tests every destination against them. Arrow is the only type system here: a destination gets columns as
 //! `ColumnType`, and batches of their Arrow types (`ColumnType::arrow`). Nothing here knows of files, of packages or of
 //! the engine.
@@ -20,6 +20,7 @@ pub mod ledger_row;
 pub mod members;
 pub mod merge;
 pub mod rows_not_taken;
+pub mod run_ledger;
 pub mod sampling;
 pub mod sharers;
 pub mod sql_ledger;
@@ -42,6 +43,7 @@ pub use ledger_records::{NewRun, PastRun, RunRecord, RunState, UnitRecord};
 pub use ledger_row::LedgerRow;
 pub use members::{AddedMembers, MEMBERS_BYTES_MAX, MemberNumbers, MembersPlan};
 pub use rows_not_taken::{Adapted, Misfit, RefusedRow, Written};
+pub use run_ledger::RunLedger;
 pub use sampling::{FileBytes, SessionSampler};
 pub use sharers::{Sharer, refuse_sharers};
 pub use steps::{Action, RunSteps, StatementEnd, Step, StepsRequest, StepsTarget, Times};

@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 
 use inrush_destination::{
     Abilities, Ability, Destination, Error, NewRun, OpenRun, OwnMemory, PastRun, PublishedTogether,
-    ResolvedType, Result, RunRecord, RunSteps, StepsRequest, Streams, TargetFacts, TargetName,
-    TargetPlan, UnitRecord,
+    ResolvedType, Result, RunLedger, RunRecord, RunSteps, StepsRequest, Streams, TargetFacts,
+    TargetName, TargetPlan, UnitRecord,
 };
 use inrush_rows::ids::RunKey;
 use inrush_system::lock_file::{self, LockAttempt};
@@ -114,6 +114,22 @@ impl Destination for JsonFolder {
         Ok(steps::of_run(&self.layout, request))
     }
 
+    fn begin(&self, run: &NewRun, targets: &[TargetPlan]) -> Result<Box<dyn OpenRun>> {
+        let lock = self.lock(&run.run_key, &run.holder)?;
+        Catalog::tidy(&self.layout)?;
+        let mut file = RunFile::begin(&self.layout, run, targets)?;
+        let stagings = file.make_staging(&self.layout, targets)?;
+        Ok(Box::new(Run::new(
+            self.layout.clone(),
+            file.record,
+            targets.to_vec(),
+            stagings,
+            lock,
+        )))
+    }
+}
+
+impl RunLedger for JsonFolder {
     fn runs(&self, run_key: Option<&RunKey>) -> Result<Vec<PastRun>> {
         ledger::runs(&self.layout, run_key)
     }
@@ -133,18 +149,8 @@ impl Destination for JsonFolder {
         Ok(file.and_then(|file| file.lineage))
     }
 
-    fn begin(&self, run: &NewRun, targets: &[TargetPlan]) -> Result<Box<dyn OpenRun>> {
-        let lock = self.lock(&run.run_key, &run.holder)?;
-        Catalog::tidy(&self.layout)?;
-        let mut file = RunFile::begin(&self.layout, run, targets)?;
-        let stagings = file.make_staging(&self.layout, targets)?;
-        Ok(Box::new(Run::new(
-            self.layout.clone(),
-            file.record,
-            targets.to_vec(),
-            stagings,
-            lock,
-        )))
+    fn staged_bytes(&self, run: &RunRecord) -> Result<Option<u64>> {
+        files::bytes_of(&self.layout.all_rows(run.run_id)).map(Some)
     }
 
     fn discard(&self, run: &PastRun) -> Result<()> {
@@ -153,9 +159,5 @@ impl Destination for JsonFolder {
             &format!("process {}", std::process::id()),
         )?;
         ledger::discard(&self.layout, run.record.run_id)
-    }
-
-    fn staged_bytes(&self, run: &RunRecord) -> Result<Option<u64>> {
-        files::bytes_of(&self.layout.all_rows(run.run_id)).map(Some)
     }
 }

@@ -9,8 +9,8 @@ use inrush_adbcclient::secrets::Secrets;
 use inrush_adbcclient::{driver_library, duckdb_file};
 use inrush_destination::{
     Abilities, Ability, Address, ColumnForm, Destination, Error, MembersPlan, NewRun, OpenRun,
-    OwnMemory, PastRun, PublishStep, PublishedTogether, ResolvedType, Result, RunRecord, RunState,
-    RunSteps, StepsRequest, TargetFacts, TargetName, TargetPlan, UndoRequest, UndoneRun,
+    OwnMemory, PastRun, PublishStep, PublishedTogether, ResolvedType, Result, RunLedger, RunRecord,
+    RunState, RunSteps, StepsRequest, TargetFacts, TargetName, TargetPlan, UndoRequest, UndoneRun,
     UnitRecord,
 };
 use inrush_rows::ids::RunKey;
@@ -451,6 +451,38 @@ impl Destination for AdbcDestination {
         catalog::target(&mut self.control(), self.shared.quirks, name)
     }
 
+    fn check_members(&self, members: &MembersPlan) -> Result<()> {
+        members::check(&mut self.control(), self.shared.quirks, members)
+    }
+
+    fn check_merge(&self, target: &TargetPlan) -> Result<()> {
+        merge::check(&mut self.control(), self.shared.quirks, target)
+    }
+
+    fn steps(&self, request: &StepsRequest<'_>) -> Result<RunSteps> {
+        steps::of_run(&self.shared, &mut self.control(), request)
+    }
+
+    fn begin(&self, run: &NewRun, targets: &[TargetPlan]) -> Result<Box<dyn OpenRun>> {
+        if let Some(made) = &self.made {
+            made.keep();
+        }
+        Ok(Box::new(AdbcRun::begin(&self.shared, run, targets)?))
+    }
+
+    fn sum_forms(&self, target: &TargetPlan) -> Result<Vec<ColumnForm>> {
+        sums::forms(self.shared.quirks.vendor, &mut self.control(), target)
+    }
+
+    /// Only a file of DuckDB can have a temporary one beside it; a driver's options may name any location.
+    fn scratch(&self, folder: &Path) -> Option<String> {
+        let file = folder.join("sample");
+        let url = || format!("duckdb:{}", file.display());
+        self.is_file.then(url)
+    }
+}
+
+impl RunLedger for AdbcDestination {
     fn runs(&self, run_key: Option<&RunKey>) -> Result<Vec<PastRun>> {
         let mut session = self.control();
         let ledger = &self.shared.ledger;
@@ -470,6 +502,10 @@ impl Destination for AdbcDestination {
     fn units(&self, run: &RunRecord, see: &mut dyn FnMut(UnitRecord)) -> Result<()> {
         let ledger = &self.shared.ledger;
         ledger.units(&mut *self.control(), run.run_id, see)
+    }
+
+    fn is_held(&self, run: &RunRecord) -> Result<Option<bool>> {
+        self.shared.is_held(&mut self.control(), run)
     }
 
     fn lineage(&self, run: &RunRecord) -> Result<Option<String>> {
@@ -493,35 +529,12 @@ impl Destination for AdbcDestination {
         Ok(Some(all))
     }
 
-    fn check_members(&self, members: &MembersPlan) -> Result<()> {
-        members::check(&mut self.control(), self.shared.quirks, members)
-    }
-
-    fn check_merge(&self, target: &TargetPlan) -> Result<()> {
-        merge::check(&mut self.control(), self.shared.quirks, target)
-    }
-
-    fn steps(&self, request: &StepsRequest<'_>) -> Result<RunSteps> {
-        steps::of_run(&self.shared, &mut self.control(), request)
-    }
-
-    fn begin(&self, run: &NewRun, targets: &[TargetPlan]) -> Result<Box<dyn OpenRun>> {
-        if let Some(made) = &self.made {
-            made.keep();
-        }
-        Ok(Box::new(AdbcRun::begin(&self.shared, run, targets)?))
-    }
-
     fn staging_tables(&self, run: &RunRecord) -> Result<Vec<String>> {
         let stored = self.shared.ledger.run(&mut *self.control(), run.run_id)?;
         let tables = stored.into_iter().flat_map(|stored| stored.staging);
         let quoted =
             |(schema, table): (Option<String>, String)| staging::quoted(schema.as_deref(), &table);
         Ok(tables.map(quoted).collect())
-    }
-
-    fn is_held(&self, run: &RunRecord) -> Result<Option<bool>> {
-        self.shared.is_held(&mut self.control(), run)
     }
 
     fn discard(&self, run: &PastRun) -> Result<()> {
@@ -555,16 +568,5 @@ impl Destination for AdbcDestination {
         let mut session = self.shared.session(&Arc::new(Interrupt::default()))?;
         let _held = self.shared.hold(&mut session, run_key, request.by)?;
         undo::undo(&self.shared, &mut session, request, reached)
-    }
-
-    fn sum_forms(&self, target: &TargetPlan) -> Result<Vec<ColumnForm>> {
-        sums::forms(self.shared.quirks.vendor, &mut self.control(), target)
-    }
-
-    /// Only a file of DuckDB can have a temporary one beside it; a driver's options may name any location.
-    fn scratch(&self, folder: &Path) -> Option<String> {
-        let file = folder.join("sample");
-        let url = || format!("duckdb:{}", file.display());
-        self.is_file.then(url)
     }
 }

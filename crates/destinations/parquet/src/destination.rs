@@ -5,9 +5,9 @@ use std::path::Path;
 
 use inrush_destination::{
     Abilities, Ability, Address, ColumnForm, Destination, Error, Layout, NewRun, OpenRun,
-    OwnMemory, PastRun, PublishStep, PublishedTogether, ResolvedType, Result, RunRecord, RunState,
-    RunSteps, SplitFacts, StepsRequest, Streams, TargetFacts, TargetName, TargetPlan, UndoRequest,
-    UndoneRun, UnitRecord,
+    OwnMemory, PastRun, PublishStep, PublishedTogether, ResolvedType, Result, RunLedger, RunRecord,
+    RunState, RunSteps, SplitFacts, StepsRequest, Streams, TargetFacts, TargetName, TargetPlan,
+    UndoRequest, UndoneRun, UnitRecord,
 };
 use inrush_rows::ids::{RunKey, UnitKey};
 
@@ -109,6 +109,31 @@ impl Destination for ParquetFolder {
         steps::of_run(&self.root, request)
     }
 
+    fn begin(&self, run: &NewRun, targets: &[TargetPlan]) -> Result<Box<dyn OpenRun>> {
+        let run = ParquetRun::begin(&self.root, &self.options, run, targets)?;
+        Ok(Box::new(run))
+    }
+
+    fn join(
+        &self,
+        run: &RunRecord,
+        targets: &[TargetPlan],
+        joiner: &str,
+    ) -> Result<Box<dyn OpenRun>> {
+        let run = joined::join(&self.root, &self.options, run, targets, joiner)?;
+        Ok(Box::new(run))
+    }
+
+    fn sum_forms(&self, target: &TargetPlan) -> Result<Vec<ColumnForm>> {
+        Ok(sums::forms(target))
+    }
+
+    fn scratch(&self, folder: &Path) -> Option<String> {
+        Some(format!("parquet:{}", folder.join("sample").display()))
+    }
+}
+
+impl RunLedger for ParquetFolder {
     fn runs(&self, run_key: Option<&RunKey>) -> Result<Vec<PastRun>> {
         self.root
             .stored_runs()?
@@ -166,21 +191,6 @@ impl Destination for ParquetFolder {
         files::bytes_below(&self.root.staging(run.run_id)).map(Some)
     }
 
-    fn begin(&self, run: &NewRun, targets: &[TargetPlan]) -> Result<Box<dyn OpenRun>> {
-        let run = ParquetRun::begin(&self.root, &self.options, run, targets)?;
-        Ok(Box::new(run))
-    }
-
-    fn join(
-        &self,
-        run: &RunRecord,
-        targets: &[TargetPlan],
-        joiner: &str,
-    ) -> Result<Box<dyn OpenRun>> {
-        let run = joined::join(&self.root, &self.options, run, targets, joiner)?;
-        Ok(Box::new(run))
-    }
-
     fn discard(&self, run: &PastRun) -> Result<()> {
         let run_id = run.record.run_id;
         let _lock = Lock::take(
@@ -222,13 +232,5 @@ impl Destination for ParquetFolder {
 
     fn undo(&self, request: &UndoRequest<'_>, reached: &dyn Fn(PublishStep)) -> Result<UndoneRun> {
         undo::undo(&self.root, &self.options, request, reached)
-    }
-
-    fn sum_forms(&self, target: &TargetPlan) -> Result<Vec<ColumnForm>> {
-        Ok(sums::forms(target))
-    }
-
-    fn scratch(&self, folder: &Path) -> Option<String> {
-        Some(format!("parquet:{}", folder.join("sample").display()))
     }
 }

@@ -6,8 +6,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use inrush_destination::sums::ColumnForm;
 use inrush_destination::{
     Abilities, Ability, Address, Destination, Error, ExpectedLoad, Filling, Layout, NewRun,
-    OpenRun, PastRun, PublishStep, PublishesInto, ResolvedType, Result, RunRecord, RunState,
-    RunSteps, SplitFacts, StepsRequest, TargetFacts, TargetName, TargetPlan, UndoRequest,
+    OpenRun, PastRun, PublishStep, PublishesInto, ResolvedType, Result, RunLedger, RunRecord,
+    RunState, RunSteps, SplitFacts, StepsRequest, TargetFacts, TargetName, TargetPlan, UndoRequest,
     UndoneRun, UnitRecord,
 };
 use inrush_rows::finding::Finding;
@@ -197,6 +197,46 @@ impl Destination for SqlServer {
         self.asking(|session| steps::of_run(session, &self.options, &self.ledger, request))
     }
 
+    fn check_merge(&self, target: &TargetPlan) -> Result<()> {
+        if !self.abilities.can.contains(&Ability::Upsert) {
+            return Err(Error::Unsuitable {
+                what: Ability::Upsert.refusal(),
+                hint: Ability::Upsert.text().fix.to_owned(),
+            });
+        }
+        self.asking(|session| merge::check(session, target))
+    }
+
+    fn begin(&self, run: &NewRun, targets: &[TargetPlan]) -> Result<Box<dyn OpenRun>> {
+        Ok(Box::new(SqlRun::begin(
+            &self.options,
+            &self.server,
+            &self.ledger,
+            run,
+            targets,
+        )?))
+    }
+
+    fn sum_forms(&self, target: &TargetPlan) -> Result<Vec<ColumnForm>> {
+        let columns = target.columns.iter();
+        Ok(columns
+            .map(|column| sums::form(column, self.server.has_utf8))
+            .collect())
+    }
+
+    fn hazards(&self, targets: &[TargetPlan], expected: &ExpectedLoad) -> Result<Vec<Finding>> {
+        self.asking(|session| {
+            hazards::of_load(session, &self.server, &self.options, targets, expected)
+        })
+    }
+
+    /// A server has no second database that could be used.
+    fn scratch(&self, _: &Path) -> Option<String> {
+        None
+    }
+}
+
+impl RunLedger for SqlServer {
     fn runs(&self, run_key: Option<&RunKey>) -> Result<Vec<PastRun>> {
         self.asking(|session| {
             if !self.ledger.exists(session)? {
@@ -215,16 +255,6 @@ impl Destination for SqlServer {
 
     fn units(&self, run: &RunRecord, see: &mut dyn FnMut(UnitRecord)) -> Result<()> {
         self.asking(|session| self.ledger.units(session, run.run_id, see))
-    }
-
-    fn staging_tables(&self, run: &RunRecord) -> Result<Vec<String>> {
-        self.asking(|session| {
-            let stored = self.ledger.run(session, run.run_id)?;
-            let tables = stored.into_iter().flat_map(|stored| stored.staging);
-            Ok(tables
-                .map(|(schema, name)| sql::table(&schema, &name))
-                .collect())
-        })
     }
 
     fn is_held(&self, run: &RunRecord) -> Result<Option<bool>> {
@@ -248,24 +278,14 @@ impl Destination for SqlServer {
         })
     }
 
-    fn check_merge(&self, target: &TargetPlan) -> Result<()> {
-        if !self.abilities.can.contains(&Ability::Upsert) {
-            return Err(Error::Unsuitable {
-                what: Ability::Upsert.refusal(),
-                hint: Ability::Upsert.text().fix.to_owned(),
-            });
-        }
-        self.asking(|session| merge::check(session, target))
-    }
-
-    fn begin(&self, run: &NewRun, targets: &[TargetPlan]) -> Result<Box<dyn OpenRun>> {
-        Ok(Box::new(SqlRun::begin(
-            &self.options,
-            &self.server,
-            &self.ledger,
-            run,
-            targets,
-        )?))
+    fn staging_tables(&self, run: &RunRecord) -> Result<Vec<String>> {
+        self.asking(|session| {
+            let stored = self.ledger.run(session, run.run_id)?;
+            let tables = stored.into_iter().flat_map(|stored| stored.staging);
+            Ok(tables
+                .map(|(schema, name)| sql::table(&schema, &name))
+                .collect())
+        })
     }
 
     fn discard(&self, run: &PastRun) -> Result<()> {
@@ -299,23 +319,5 @@ impl Destination for SqlServer {
         // The server takes at most this number.
         session.limit_lock_waits(waits.unwrap_or(i32::MAX as u32).min(i32::MAX as u32))?;
         undo::undo(&mut session, options, ledger, request, reached)
-    }
-
-    fn sum_forms(&self, target: &TargetPlan) -> Result<Vec<ColumnForm>> {
-        let columns = target.columns.iter();
-        Ok(columns
-            .map(|column| sums::form(column, self.server.has_utf8))
-            .collect())
-    }
-
-    fn hazards(&self, targets: &[TargetPlan], expected: &ExpectedLoad) -> Result<Vec<Finding>> {
-        self.asking(|session| {
-            hazards::of_load(session, &self.server, &self.options, targets, expected)
-        })
-    }
-
-    /// A server has no second database that could be used.
-    fn scratch(&self, _: &Path) -> Option<String> {
-        None
     }
 }

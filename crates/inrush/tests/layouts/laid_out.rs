@@ -12,8 +12,8 @@ use arrow_array::{Int32Array, RecordBatch};
 use inrush_destination::{
     Abilities, Ability, Address, CancelRun, ColumnForm, Destination, Error, Layout, LoadMethod,
     NewRun, OpenRun, PastRun, PublishStep, Published, PublishesInto, ResolvedType, Result,
-    RunRecord, SplitFacts, StagedSums, TargetFacts, TargetName, TargetPlan, UndoRequest, UndoneRun,
-    UnitPart, UnitRecord, UnitStream, Written,
+    RunLedger, RunRecord, SplitFacts, StagedSums, TargetFacts, TargetName, TargetPlan, UndoRequest,
+    UndoneRun, UnitPart, UnitRecord, UnitStream, Written,
 };
 use inrush_rows::ids::{RunKey, UnitKey};
 
@@ -133,6 +133,36 @@ impl Destination for LaidOut {
         Ok((self.scene.lay_out)(splits))
     }
 
+    fn begin(&self, run: &NewRun, targets: &[TargetPlan]) -> Result<Box<dyn OpenRun>> {
+        let inner = self.inner.begin(run, targets)?;
+        let scene = Arc::clone(&self.scene);
+        Ok(Box::new(LaidOutRun {
+            inner,
+            scene,
+            loses_commits: false,
+        }))
+    }
+
+    fn join(
+        &self,
+        run: &RunRecord,
+        targets: &[TargetPlan],
+        joiner: &str,
+    ) -> Result<Box<dyn OpenRun>> {
+        let scene = Arc::clone(&self.scene);
+        Ok(Box::new(LaidOutRun {
+            inner: self.inner.join(run, targets, joiner)?,
+            loses_commits: scene.joined_commits_are_lost,
+            scene,
+        }))
+    }
+
+    fn sum_forms(&self, target: &TargetPlan) -> Result<Vec<ColumnForm>> {
+        self.inner.sum_forms(target)
+    }
+}
+
+impl RunLedger for LaidOut {
     fn runs(&self, run_key: Option<&RunKey>) -> Result<Vec<PastRun>> {
         let runs = self.inner.runs(run_key)?;
         if let Some(meanwhile) = self.scene.due() {
@@ -158,40 +188,12 @@ impl Destination for LaidOut {
         self.inner.unknown_run(run_key, target, unit_keys)
     }
 
-    fn begin(&self, run: &NewRun, targets: &[TargetPlan]) -> Result<Box<dyn OpenRun>> {
-        let inner = self.inner.begin(run, targets)?;
-        let scene = Arc::clone(&self.scene);
-        Ok(Box::new(LaidOutRun {
-            inner,
-            scene,
-            loses_commits: false,
-        }))
-    }
-
-    fn join(
-        &self,
-        run: &RunRecord,
-        targets: &[TargetPlan],
-        joiner: &str,
-    ) -> Result<Box<dyn OpenRun>> {
-        let scene = Arc::clone(&self.scene);
-        Ok(Box::new(LaidOutRun {
-            inner: self.inner.join(run, targets, joiner)?,
-            loses_commits: scene.joined_commits_are_lost,
-            scene,
-        }))
-    }
-
     fn discard(&self, run: &PastRun) -> Result<()> {
         self.inner.discard(run)
     }
 
     fn undo(&self, request: &UndoRequest<'_>, reached: &dyn Fn(PublishStep)) -> Result<UndoneRun> {
         self.inner.undo(request, reached)
-    }
-
-    fn sum_forms(&self, target: &TargetPlan) -> Result<Vec<ColumnForm>> {
-        self.inner.sum_forms(target)
     }
 }
 

@@ -1,0 +1,76 @@
+//! A destination's ledger: the records of its runs, and what stopped or finished runs have left.
+//!
+//! The engine reads it while it plans, and for `inrush status`, `lineage`, `cleanup` and `undo`.
+
+use inrush_rows::ids::{RunKey, UnitKey};
+
+use crate::abilities::Ability;
+use crate::contract::PublishStep;
+use crate::error::{Error, Result};
+use crate::ledger_records::{PastRun, RunRecord, UnitRecord};
+use crate::target::TargetName;
+use crate::undo::{UndoRequest, UndoneRun};
+
+/// The runs that a destination knows, and their remains.
+pub trait RunLedger: Send + Sync {
+    /// The runs of a package that the ledger knows, the oldest first. Without a key, the runs of all packages.
+    fn runs(&self, run_key: Option<&RunKey>) -> Result<Vec<PastRun>>;
+
+    /// Calls `see` with each unit of a run in the ledger, in any order. A run may have a hundred thousand units, so at
+    /// most a few thousand are in memory at a time. `see` makes no call of the destination.
+    ///
+    /// After [`begin`](crate::Destination::begin) has resumed a run, the ledger has only those of its units whose rows are in
+    /// staging as they were committed.
+    fn units(&self, run: &RunRecord, see: &mut dyn FnMut(UnitRecord)) -> Result<()>;
+
+    /// True if a process, on whichever host, holds the lock of the run's key to load this run. `None` if the destination
+    /// has no such lock, so that nothing shows whether the run's last holder is alive. Nothing is changed, and no other
+    /// process is kept from the lock.
+    fn is_held(&self, run: &RunRecord) -> Result<Option<bool>>;
+
+    /// The text of [`NewRun::lineage`](crate::NewRun::lineage) with which the run was begun, or resumed last. `None` if it was not kept: the destination
+    /// keeps none, or an older version of Inrush has begun the run.
+    fn lineage(&self, _run: &RunRecord) -> Result<Option<String>> {
+        Ok(None)
+    }
+
+    /// A run of the package that the ledger does not know, but that loaded one of these units into a target which still
+    /// has it, according to a record in the target itself. `None` if targets keep no such records.
+    fn unknown_run(
+        &self,
+        _run_key: &RunKey,
+        _target: &TargetName,
+        _unit_keys: &[&UnitKey],
+    ) -> Result<Option<String>> {
+        Ok(None)
+    }
+
+    /// Bytes that the staged rows of a stopped run take, if the destination can tell
+    /// ([`Ability::StagedBytes`](crate::Ability::StagedBytes)).
+    fn staged_bytes(&self, _run: &RunRecord) -> Result<Option<u64>> {
+        Ok(None)
+    }
+
+    /// The staging tables of a stopped run, as SQL names them; none if its staging is not tables.
+    fn staging_tables(&self, _run: &RunRecord) -> Result<Vec<String>> {
+        Ok(Vec::new())
+    }
+
+    /// Gives up a stopped run: removes its staging, and records this in the ledger.
+    fn discard(&self, run: &PastRun) -> Result<()>;
+
+    /// Takes the rows of a switched run out of its targets again, and records this in the ledger
+    /// ([`Ability::Undo`](crate::Ability::Undo)). Then each target is as if the run had never been published; if one of
+    /// them cannot be, fails and changes nothing. Calls `reached` at each step on the way. If the process is killed on the
+    /// way, the same call completes the undo.
+    fn undo(
+        &self,
+        _request: &UndoRequest<'_>,
+        _reached: &dyn Fn(PublishStep),
+    ) -> Result<UndoneRun> {
+        Err(Error::Unsuitable {
+            what: Ability::Undo.refusal(),
+            hint: Ability::Undo.text().fix.to_owned(),
+        })
+    }
+}
