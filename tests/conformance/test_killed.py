@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from conformance.conftest import MakeJob
@@ -91,4 +93,19 @@ def test_cleanup_removes_what_a_stopped_run_left(job: Job, point: str) -> None:
     assert not report["resumed"]
     job.assert_done()
     job.inrush("cleanup", *job.place.words).expect(CLEAN)
+    job.assert_done()
+
+
+@pytest.mark.clause("D-50")
+def test_status_adds_up_what_a_stopped_run_has_committed(job: Job) -> None:
+    job.killed_at("before_switch")
+    said = job.inrush("status", *job.place.words, "--json").expect(CLEAN).output
+    (stopped,) = json.loads(said)
+    report = job.run("--json").expect(CLEAN).report
+    assert report["resumed"]
+    assert stopped["run"] == report["run"]
+    assert stopped["account"] == report["account"]
+    assert stopped["units_finished"] + stopped["units_begun"] == len(report["units"])
+    assert stopped["rows_straight"] == 0
+    assert not stopped["is_of_another_version"]
     job.assert_done()

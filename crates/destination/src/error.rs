@@ -1,5 +1,6 @@
 //! Errors of a destination.
 
+use std::error::Error as StdError;
 use std::io::{self, ErrorKind};
 use std::path::Path;
 
@@ -12,6 +13,39 @@ pub enum Error {
         /// What is wrong, and where.
         what: String,
         /// How to fix it.
+        hint: String,
+    },
+    /// No connection to the destination could be made.
+    #[error("cannot connect to {server}: {reason}")]
+    Connect {
+        /// Host and port, or the socket.
+        server: String,
+        /// The likely cause in words.
+        reason: String,
+        /// How to fix it.
+        hint: String,
+        /// The error of the server or the system.
+        #[source]
+        source: Option<Box<dyn StdError + Send + Sync>>,
+    },
+    /// The connection to the destination was lost. What is committed stays there.
+    #[error("{doing}: the connection to the server was lost ({reason})")]
+    Lost {
+        /// The step that failed.
+        doing: String,
+        /// The cause in words.
+        reason: String,
+        /// How to proceed.
+        hint: String,
+    },
+    /// The destination waited in vain for a lock that another session has on a table, or ended a deadlock with it.
+    #[error("{doing}: {message}")]
+    Blocked {
+        /// The step that failed.
+        doing: String,
+        /// The destination's own message.
+        message: String,
+        /// How to proceed.
         hint: String,
     },
     /// Another process holds the run or the file.
@@ -112,6 +146,9 @@ impl Error {
     pub fn hint(&self) -> Option<&str> {
         match self {
             Error::Address { hint, .. }
+            | Error::Connect { hint, .. }
+            | Error::Lost { hint, .. }
+            | Error::Blocked { hint, .. }
             | Error::Held { hint, .. }
             | Error::ShutOut { hint, .. }
             | Error::Unsuitable { hint, .. }

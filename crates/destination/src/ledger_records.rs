@@ -1,6 +1,6 @@
 //! Runs and units as a destination's ledger has them.
 
-use inrush_rows::ids::{RunId, RunKey, RunName, UnitKey};
+use inrush_rows::ids::{FileKey, RunId, RunKey, RunName, UnitKey};
 use serde::{Deserialize, Serialize};
 
 /// The state of a run.
@@ -15,6 +15,30 @@ pub enum RunState {
     Discarded,
     /// Its rows were in their targets, and were taken out again.
     Undone,
+}
+
+impl RunState {
+    const ALL: [RunState; 4] = [
+        RunState::Loading,
+        RunState::Switched,
+        RunState::Discarded,
+        RunState::Undone,
+    ];
+
+    /// The word of a ledger for this state.
+    pub fn word(self) -> &'static str {
+        match self {
+            RunState::Loading => "loading",
+            RunState::Switched => "switched",
+            RunState::Discarded => "discarded",
+            RunState::Undone => "undone",
+        }
+    }
+
+    /// The state with this word.
+    pub fn of_word(word: &str) -> Option<RunState> {
+        RunState::ALL.into_iter().find(|state| state.word() == word)
+    }
 }
 
 /// A run in the ledger.
@@ -58,6 +82,53 @@ pub struct UnitRecord {
     pub detail: String,
 }
 
+/// A unit of a run, with sums over the records that it has in the ledger.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UnitTotal {
+    /// The key of the unit.
+    pub key: UnitKey,
+    /// The target, as [`TargetName::sql`](crate::TargetName::sql).
+    pub target: String,
+    /// True if all of the unit is committed.
+    pub is_finished: bool,
+    /// True if its rows were written directly to the target, where [`RunLedger::discard`](crate::RunLedger::discard) leaves them.
+    pub is_direct: bool,
+    /// Rows that were read, including skipped lines.
+    pub rows_read: u64,
+    /// Rows that were loaded.
+    pub rows_loaded: u64,
+    /// Rows that could not be loaded.
+    pub rows_rejected: u64,
+    /// Blank lines and comments.
+    pub rows_skipped: u64,
+    /// Rows that a step left out.
+    pub rows_filtered: u64,
+    /// Rows that steps made in addition to those read.
+    pub rows_added: u64,
+    /// Bytes of text that were read, after decompression.
+    pub bytes_read: u64,
+}
+
+/// An input of which a switched run has loaded rows into a target, in the state that it had then. The engine's note in a
+/// record has the same facts.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LoadedInput {
+    /// The run.
+    pub run_id: RunId,
+    /// The target, as [`TargetName::sql`](crate::TargetName::sql).
+    pub target: String,
+    /// Identifies the input.
+    pub input_key: FileKey,
+    /// Its size.
+    pub bytes: u64,
+    /// When it had been changed last, in nanoseconds since 1970.
+    pub modified_ns: i64,
+    /// Its other metadata; for a table, the moment that was read.
+    pub state: String,
+    /// Rows that were loaded of it, or of the part with this state.
+    pub rows_loaded: u64,
+}
+
 /// An earlier run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PastRun {
@@ -89,4 +160,19 @@ pub struct NewRun {
     /// Where its columns come from: text of the engine, which [`RunLedger::lineage`](crate::RunLedger::lineage) returns
     /// unchanged.
     pub lineage: String,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_word_of_a_ledger_is_that_of_json() {
+        for state in RunState::ALL {
+            assert_eq!(RunState::of_word(state.word()), Some(state));
+            let text = serde_json::to_string(&state).expect("a word");
+            assert_eq!(text, format!("{:?}", state.word()));
+        }
+        assert_eq!(RunState::of_word("stopped"), None);
+    }
 }

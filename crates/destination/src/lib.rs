@@ -39,7 +39,9 @@ pub use contract::{
 pub use error::{Error, Result};
 pub use expected_load::ExpectedLoad;
 pub use layout::{Filling, Layout, LayoutError, PublishesInto, SplitFacts, UnitLayout};
-pub use ledger_records::{NewRun, PastRun, RunRecord, RunState, UnitRecord};
+pub use ledger_records::{
+    LoadedInput, NewRun, PastRun, RunRecord, RunState, UnitRecord, UnitTotal,
+};
 pub use ledger_row::LedgerRow;
 pub use members::{AddedMembers, MEMBERS_BYTES_MAX, MemberNumbers, MembersPlan};
 pub use rows_not_taken::{Adapted, Misfit, RefusedRow, Written};

@@ -4,10 +4,9 @@
 
 use inrush_rows::ids::{RunKey, UnitKey};
 
-use crate::abilities::Ability;
 use crate::contract::PublishStep;
-use crate::error::{Error, Result};
-use crate::ledger_records::{PastRun, RunRecord, UnitRecord};
+use crate::error::Result;
+use crate::ledger_records::{LoadedInput, PastRun, RunRecord, UnitRecord, UnitTotal};
 use crate::target::TargetName;
 use crate::undo::{UndoRequest, UndoneRun};
 
@@ -22,6 +21,33 @@ pub trait RunLedger: Send + Sync {
     /// After [`begin`](crate::Destination::begin) has resumed a run, the ledger has only those of its units whose rows are in
     /// staging as they were committed.
     fn units(&self, run: &RunRecord, see: &mut dyn FnMut(UnitRecord)) -> Result<()>;
+
+    /// Calls `see` with each unit of a run and the sums over its records, in any order, if the server can add them up. `false`
+    /// if it cannot: then nothing was seen, and the engine adds up the records of [`units`](RunLedger::units).
+    fn unit_totals(&self, _run: &RunRecord, _see: &mut dyn FnMut(UnitTotal)) -> Result<bool> {
+        Ok(false)
+    }
+
+    /// Calls `see` with the target and the state of each input of which a run has loaded rows, if the state begins with
+    /// `beginning`; each pair at least once. The states are texts of the engine, which it keeps with each record. `false` if
+    /// the server cannot find them: then nothing was seen, and the engine looks for them in the records of
+    /// [`units`](RunLedger::units).
+    fn input_states(
+        &self,
+        _run: &RunRecord,
+        _beginning: &str,
+        _see: &mut dyn FnMut(&str, &str),
+    ) -> Result<bool> {
+        Ok(false)
+    }
+
+    /// Calls `see` with each input that switched runs of a package have loaded, all inputs of a run before those of the next
+    /// older one. An input is left out if its rows were taken out of the target since, and the server knows that of
+    /// single inputs. `false` if the server cannot find them: then nothing was seen, and the engine reads the records of
+    /// [`units`](RunLedger::units) of these runs.
+    fn loaded_inputs(&self, _run_key: &RunKey, _see: &mut dyn FnMut(LoadedInput)) -> Result<bool> {
+        Ok(false)
+    }
 
     /// True if a process, on whichever host, holds the lock of the run's key to load this run. `None` if the destination
     /// has no such lock, so that nothing shows whether the run's last holder is alive. Nothing is changed, and no other
@@ -56,21 +82,19 @@ pub trait RunLedger: Send + Sync {
         Ok(Vec::new())
     }
 
-    /// Gives up a stopped run: removes its staging, and records this in the ledger.
+    /// Gives up a stopped run: removes its staging, and records this in the ledger. If another process holds the run, fails
+    /// with [`Error::Held`](crate::Error::Held).
     fn discard(&self, run: &PastRun) -> Result<()>;
 
     /// Takes the rows of a switched run out of its targets again, and records this in the ledger
     /// ([`Ability::Undo`](crate::Ability::Undo)). Then each target is as if the run had never been published; if one of
     /// them cannot be, fails and changes nothing. Calls `reached` at each step on the way. If the process is killed on the
-    /// way, the same call completes the undo.
+    /// way, the same call completes the undo. `None` without the ability: nothing was changed.
     fn undo(
         &self,
         _request: &UndoRequest<'_>,
         _reached: &dyn Fn(PublishStep),
-    ) -> Result<UndoneRun> {
-        Err(Error::Unsuitable {
-            what: Ability::Undo.refusal(),
-            hint: Ability::Undo.text().fix.to_owned(),
-        })
+    ) -> Result<Option<UndoneRun>> {
+        Ok(None)
     }
 }

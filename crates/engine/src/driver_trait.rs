@@ -1,10 +1,10 @@
-//! The trait of a driver, which checks, runs and predicts loads into destinations of one kind, and shows and removes
-//! what stopped runs left. Each method is called once per run or once per command; work on rows or batches stays inside
+//! The trait of a driver, which checks, runs and predicts loads into destinations of one kind, and opens their ledgers. Each method is called once per run or once per command; work on rows or batches stays inside
 //! the driver.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
 
+use inrush_destination::RunLedger;
 use inrush_package::{Connection, Package};
 
 use crate::error::Error;
@@ -12,8 +12,7 @@ use crate::pipeline::{Failure, RunOptions, Success};
 use crate::plan::Reading;
 use crate::preflight::{PreflightOptions, PreflightReport};
 use crate::shares::ShareLoaded;
-use crate::undo::{UndoOptions, Undone};
-use crate::upkeep::{LedgerOptions, MarkOfTarget, RunOfTarget, StoppedRun, Which};
+use crate::upkeep::LedgerOptions;
 
 /// Loads into the destinations of one kind.
 pub trait Driver {
@@ -49,37 +48,12 @@ pub trait Driver {
     /// The folder that a preflight makes beside the destination, and takes away again; `None` if it makes none.
     fn scratch_folder(&self, package: &Package, options: &RunOptions<'_>) -> Option<PathBuf>;
 
-    /// The past runs in the destination of a connection.
-    fn past_runs(
+    /// The ledger in the destination of a connection.
+    fn ledger(
         &self,
         connection: &Connection,
         options: &LedgerOptions<'_>,
-    ) -> Result<Box<dyn PastRuns>, Error>;
-}
-
-/// A destination's records of past runs.
-pub trait PastRuns {
-    /// The runs that stopped before their switch, the newest first.
-    fn stopped(&self, which: &Which) -> Result<Vec<StoppedRun>, Error>;
-
-    /// The marks of incremental loads, in the order of packages and targets.
-    fn marks(&self, which: &Which) -> Result<Vec<MarkOfTarget>, Error>;
-
-    /// The runs that have loaded rows into targets whose names in SQL `is_asked` accepts, the newest first. Runs that
-    /// were given up are left out.
-    fn runs_of_targets(
-        &self,
-        which: &Which,
-        is_asked: &dyn Fn(&str) -> bool,
-    ) -> Result<Vec<RunOfTarget>, Error>;
-
-    /// Removes their staged rows and marks them as discarded, except runs that are still working. Returns the runs that
-    /// were discarded.
-    fn discard(&self, which: &Which) -> Result<Vec<StoppedRun>, Error>;
-
-    /// Removes the rows that a run brought in, and puts back the rows that it replaced. `None` if the destination keeps
-    /// no replaced rows.
-    fn undo(&self, options: &UndoOptions<'_>) -> Result<Option<Undone>, Error>;
+    ) -> Result<Box<dyn RunLedger>, Error>;
 }
 
 /// A plan, for callers who do not know which driver made it.

@@ -1,6 +1,6 @@
 //! Errors that end a run, each with its exit status.
 
-use inrush_destination::Ability;
+use inrush_destination::{Ability, RunState};
 use inrush_package::PackageError;
 use inrush_rows::exit_status::ExitStatus;
 use inrush_rows::ids::RunName;
@@ -9,7 +9,6 @@ use inrush_rows::reject::{Reject, RejectCode};
 use inrush_source::{InputKind, SourceError};
 
 use crate::driver_error::DriverError;
-use crate::ledger::LedgerRunState;
 use crate::plan::PlanError;
 use crate::shares::ShareError;
 use crate::verify::VerifyError;
@@ -159,8 +158,8 @@ pub enum Error {
     #[error(
         "run {run} {}, so its rejects are not the only rows missing from its targets",
         match state {
-            Some(LedgerRunState::Discarded) => "was given up",
-            Some(LedgerRunState::Undone) => "was undone",
+            Some(RunState::Discarded) => "was given up",
+            Some(RunState::Undone) => "was undone",
             Some(_) => "has not been switched in",
             None => "is not in the ledger of this database",
         }
@@ -169,7 +168,7 @@ pub enum Error {
         /// The run.
         run: RunName,
         /// The state of the run, if the ledger has it.
-        state: Option<LedgerRunState>,
+        state: Option<RunState>,
     },
     /// The rows of the run whose rejects are to be replayed are not in the target any more.
     #[error(
@@ -257,7 +256,9 @@ impl From<SourceError> for Error {
 impl From<PlanError> for Error {
     fn from(error: PlanError) -> Error {
         match error {
-            PlanError::Source(SourceError::Stopped { .. }) => Error::Interrupted,
+            PlanError::Source(SourceError::Stopped { .. }) | PlanError::Interrupted => {
+                Error::Interrupted
+            }
             other => Error::Plan(other),
         }
     }

@@ -1,15 +1,13 @@
 //! `inrush undo`: takes the tables of a run out of the targets, and puts back the tables that they replaced.
 
 use crate::fault::Fault;
-use crate::ledger::LedgerRun;
+use inrush_destination::RunRecord;
 pub use inrush_destination::UndoneTarget;
 use inrush_rows::ids::RunName;
 
 /// The options of an undo.
 #[derive(Debug)]
 pub struct UndoOptions<'a> {
-    /// The ledger's schema.
-    pub ledger_schema: &'a str,
     /// The run's name.
     pub run: &'a RunName,
     /// Drop the removed tables instead of keeping them.
@@ -24,7 +22,7 @@ pub struct UndoOptions<'a> {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Undone {
     /// The run.
-    pub run: LedgerRun,
+    pub run: RunRecord,
     /// True if an earlier command had undone it: nothing was left to do.
     pub before: bool,
     /// The changes of its targets.

@@ -23,7 +23,7 @@ use crate::compare_read::{BothRead, ReadCompared};
 use crate::flow_since::name_of_read;
 use crate::flow_source::{rows_of, table_name};
 use crate::flow_tables::address_of;
-use crate::operations::ledger_of;
+use crate::operations::past_runs;
 use crate::registry::{is_compared, is_server_of_source, open_sources};
 
 /// What a comparison of a flow has found.
@@ -84,15 +84,13 @@ fn marks(
     if !sources.any(|source| source.since.is_some()) {
         return Ok(Vec::new());
     }
-    let ledger_schema = package.run.ledger_schema.as_str();
     let options = LedgerOptions {
         folder,
         site_packages,
-        ledger_schema,
+        ledger_schema: &package.run.ledger_schema,
     };
-    let ledger = ledger_of(package.single_connection()?, &options, defaults)?;
-    ledger.marks(&Which {
-        ledger_schema: ledger_schema.to_owned(),
+    let runs = past_runs(package.single_connection()?, &options, defaults)?;
+    runs.marks(&Which {
         package: Some(package.name.clone()),
         run: None,
     })

@@ -25,7 +25,7 @@ pub use flow_tables::tables_like;
 pub use inrush_convert as convert;
 pub use inrush_destination::Ability;
 pub use inrush_destination::address::DestinationKind;
-pub use inrush_engine::driver_trait::{Checked, DriverPlan, PastRuns};
+pub use inrush_engine::driver_trait::{Checked, DriverPlan};
 pub use inrush_engine::error::Error;
 pub use inrush_engine::pipeline::{Failure, Hint, RunOptions, Success};
 pub use inrush_engine::{
@@ -48,7 +48,7 @@ pub use inrush_system::address_space::address_space;
 pub use inrush_system::free_space;
 pub use inrush_verdict::BackendState;
 pub use operations::{
-    check, client_server, ledger_of, load_share, preflight_of, run, run_with_events, scratch_folder,
+    check, client_server, load_share, past_runs, preflight_of, run, run_with_events, scratch_folder,
 };
 pub use registry::{
     SQLCMD_VARIABLES, left_out_of_sqlserver, open_files, open_row_stream, open_sources,

@@ -5,13 +5,13 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use inrush_destination::clients::{ClientServer, ClientWork};
-use inrush_engine::driver_trait::{Checked, PastRuns};
+use inrush_engine::driver_trait::Checked;
 use inrush_engine::error::Error;
 use inrush_engine::event::Event;
 use inrush_engine::pipeline::{Failure, RunOptions, Success};
 use inrush_engine::preflight::{PreflightOptions, PreflightReport};
 use inrush_engine::shares::ShareLoaded;
-use inrush_engine::upkeep::LedgerOptions;
+use inrush_engine::upkeep::{LedgerOptions, PastRuns};
 use inrush_openlineage::{Destination as EventsTo, Emitter, End};
 use inrush_package::{Connection, JOB_NAMESPACE, Package};
 
@@ -134,13 +134,14 @@ pub fn scratch_folder(
     driver.scratch_folder(package, options)
 }
 
-/// The ledger in the destination of a connection. A destination other than a server is opened.
-pub fn ledger_of(
+/// The past runs in the ledger of a connection's destination. A destination other than a server is opened.
+pub fn past_runs(
     connection: &Connection,
     options: &LedgerOptions<'_>,
     defaults: &ConnectionDefaults,
-) -> Result<Box<dyn PastRuns>, Error> {
-    driver_of(connection, defaults)?.past_runs(connection, options)
+) -> Result<PastRuns, Error> {
+    let ledger = driver_of(connection, defaults)?.ledger(connection, options)?;
+    Ok(PastRuns::of(ledger))
 }
 
 /// The server of a connection, prepared for clients that call it: leftovers of killed measurements are removed, and a

@@ -6,9 +6,6 @@
 
 use serde::{Deserialize, Serialize};
 
-/// The text with which the mark of such an input begins.
-const BEGINNING: &str = "ranges ";
-
 /// The ranges of a table or query.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RangesMark {
@@ -34,15 +31,18 @@ pub struct ProvenRanges {
 }
 
 impl RangesMark {
+    /// The text with which the mark of such an input begins.
+    pub const BEGINNING: &str = "ranges ";
+
     /// The ranges as the mark of an input.
     pub fn to_mark(&self) -> String {
         let text = serde_json::to_string(self).expect("texts can be written");
-        format!("{BEGINNING}{text}")
+        format!("{}{text}", Self::BEGINNING)
     }
 
     /// The ranges of an input with this mark; `None` if it has none.
     pub fn from_mark(mark: &str) -> Option<RangesMark> {
-        serde_json::from_str(mark.strip_prefix(BEGINNING)?).ok()
+        serde_json::from_str(mark.strip_prefix(Self::BEGINNING)?).ok()
     }
 }
 

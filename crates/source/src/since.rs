@@ -12,9 +12,6 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::{SourceError, input_error, unsuitable};
 
-/// The text with which the mark of an input with a range begins.
-const BEGINNING: &str = "since ";
-
 /// The values of a column that a run loads: from one, and below another.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SinceRange {
@@ -35,15 +32,18 @@ pub struct SinceRange {
 }
 
 impl SinceRange {
+    /// The text with which the mark of an input with a range begins.
+    pub const BEGINNING: &str = "since ";
+
     /// The range as the mark of an input.
     pub fn to_mark(&self) -> String {
         let text = serde_json::to_string(self).expect("texts can be written");
-        format!("{BEGINNING}{text}")
+        format!("{}{text}", Self::BEGINNING)
     }
 
     /// The range of an input with this mark; `None` if it has none.
     pub fn from_mark(mark: &str) -> Option<SinceRange> {
-        serde_json::from_str(mark.strip_prefix(BEGINNING)?).ok()
+        serde_json::from_str(mark.strip_prefix(Self::BEGINNING)?).ok()
     }
 }
 

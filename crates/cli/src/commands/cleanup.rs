@@ -39,8 +39,8 @@ pub fn cleanup(
     let _guard = signals::end_at_once(None);
     let mut destination = find(&arguments.ledger, surroundings)?;
     destination.which.run = arguments.run.as_deref().map(RunName::new);
-    let removed = destination.ledger.discard(&destination.which)?;
-    let left = destination.ledger.stopped(&destination.which)?;
+    let removed = destination.runs.discard(&destination.which)?;
+    let left = destination.runs.stopped(&destination.which)?;
     if let Some(run) = &arguments.run
         && removed.is_empty()
         && left.is_empty()
@@ -90,6 +90,6 @@ pub fn cleanup(
             }));
         }
     }
-    output::notes(destination.reached.stop_after_commit());
+    output::notes(destination.stop_after_commit());
     Ok(ExitStatus::Clean)
 }

@@ -3,11 +3,10 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use inrush::PastRuns;
 use inrush::package::{
     Connection, Flow, OneOrMany, Overrides, Package, PackageOrigin, RunSettings,
 };
-use inrush::upkeep::{LedgerOptions, Which};
+use inrush::upkeep::{LedgerOptions, PastRuns, Which};
 
 use crate::arguments::LedgerArguments;
 use crate::embedded::{self, Reached};
@@ -17,12 +16,26 @@ use crate::{Surroundings, credentials};
 
 /// A database with a ledger.
 pub struct LedgerDestination {
-    /// The ledger.
-    pub ledger: Box<dyn PastRuns>,
+    /// The runs that its ledger knows.
+    pub runs: PastRuns,
     /// The filter of runs.
     pub which: Which,
     /// The destination. Its server must be stopped afterwards.
     pub reached: Reached,
+}
+
+impl LedgerDestination {
+    /// Lets go of the ledger, then stops the server, if it is an embedded one.
+    pub fn stop(self) -> Result<(), CommandError> {
+        drop(self.runs);
+        self.reached.stop()
+    }
+
+    /// Like [`LedgerDestination::stop`], for a command whose work is committed: an error is a note for the user.
+    pub fn stop_after_commit(self) -> Option<String> {
+        drop(self.runs);
+        self.reached.stop_after_commit()
+    }
 }
 
 /// Finds the database, and starts it if it is an embedded one.
@@ -39,15 +52,11 @@ pub fn find(
         (None, Some(url)) => (of_url(url, &arguments.option)?, None),
         (None, None) => unreachable!("clap asks for one of them"),
     };
-    let which = Which {
-        ledger_schema: arguments
-            .ledger_schema
-            .as_ref()
-            .unwrap_or(&ready.package.run.ledger_schema)
-            .clone(),
-        package,
-        run: None,
-    };
+    let ledger_schema = arguments.ledger_schema.as_ref();
+    let ledger_schema = ledger_schema
+        .unwrap_or(&ready.package.run.ledger_schema)
+        .clone();
+    let which = Which { package, run: None };
     if ready.package.single_connection()?.url.trim() == "embedded" {
         return Err(CommandError::Usage {
             what: "an embedded server without a folder ends with its command: there is no data to \
@@ -76,12 +85,12 @@ pub fn find(
     let options = LedgerOptions {
         folder: &folder,
         site_packages: reached.site_packages.as_deref(),
-        ledger_schema: &which.ledger_schema,
+        ledger_schema: &ledger_schema,
     };
     let defaults = credentials::connection_defaults()?;
-    let ledger = inrush::ledger_of(connection, &options, &defaults)?;
+    let runs = inrush::past_runs(connection, &options, &defaults)?;
     Ok(LedgerDestination {
-        ledger,
+        runs,
         which,
         reached,
     })

@@ -1,6 +1,7 @@
 //! `inrush lineage`.
 
 use inrush::ExitStatus;
+use inrush::ledger::{moment_rfc3339, moment_text};
 use inrush::lineage::{ColumnOrigin, FlowLineage, ReadColumn, Traced, TracedFrom, traced};
 use inrush::package::dotted_names;
 use inrush::printable::{line, one_line};
@@ -34,9 +35,9 @@ pub fn lineage(
                 .is_some_and(|(_, it)| is_table(it, target))
     };
     let runs = destination
-        .ledger
+        .runs
         .runs_of_targets(&destination.which, &is_asked)?;
-    destination.reached.stop()?;
+    destination.stop()?;
     let found = Found::of(&asked, runs);
     found.refuse_unknown(&arguments.name)?;
     match arguments.ledger.json {
@@ -187,8 +188,8 @@ impl Found {
                 "run": run.name,
                 "package": run.package,
                 "state": run.state.word(),
-                "started_at": run.started_at_rfc3339(),
-                "switched_at": run.switched_at,
+                "started_at": moment_rfc3339(run.started_at_microseconds),
+                "switched_at": run.switched_at_microseconds.map(moment_text),
                 "target": found.target,
                 "rows_loaded": found.rows_loaded,
                 "columns": columns.collect::<Vec<_>>(),
@@ -202,16 +203,17 @@ impl Found {
 /// A run as a row of a table.
 fn row(found: &RunOfTarget) -> [String; 5] {
     let run = &found.run;
+    let switched_at = run.switched_at_microseconds.map(moment_text);
     let (state, when) = match run.state.word() {
-        "switched" => ("loaded", run.switched_at.clone()),
+        "switched" => ("loaded", switched_at),
         "loading" => ("not switched", None),
-        word => (word, run.switched_at.clone()),
+        word => (word, switched_at),
     };
     [
         run.name.to_string(),
         run.package.clone(),
         state.to_owned(),
-        when.unwrap_or_else(|| run.started_at()),
+        when.unwrap_or_else(|| moment_text(run.started_at_microseconds)),
         count(found.rows_loaded),
     ]
 }

@@ -1,6 +1,7 @@
 //! `inrush status`.
 
 use inrush::ExitStatus;
+use inrush::ledger::{moment_rfc3339, moment_text};
 use inrush::package::Flow;
 use inrush::printable::line;
 use inrush::upkeep::{MarkOfTarget, StoppedRun};
@@ -21,9 +22,9 @@ pub fn status(
 ) -> Result<ExitStatus, CommandError> {
     let _guard = signals::end_at_once(None);
     let destination = find(&arguments.ledger, surroundings)?;
-    let runs = destination.ledger.stopped(&destination.which)?;
+    let runs = destination.runs.stopped(&destination.which)?;
     if arguments.marks {
-        let marks = destination.ledger.marks(&destination.which)?;
+        let marks = destination.runs.marks(&destination.which)?;
         match arguments.ledger.json {
             true => drop(output::json(&marks_json(&marks))),
             false => output::say(&marks_table(&marks)),
@@ -42,11 +43,11 @@ pub fn status(
             }
         }
         if may_have_marks(&destination) {
-            let marks = destination.ledger.marks(&destination.which)?;
+            let marks = destination.runs.marks(&destination.which)?;
             marks.iter().for_each(|mark| output::say(&mark_line(mark)));
         }
     }
-    destination.reached.stop()?;
+    destination.stop()?;
     Ok(ExitStatus::Clean)
 }
 
@@ -81,7 +82,7 @@ pub fn table(runs: &[StoppedRun]) -> String {
                     Some(false) => "stopped".to_owned(),
                     None => "not known".to_owned(),
                 },
-                stopped.run.started_at(),
+                moment_text(stopped.run.started_at_microseconds),
                 count(stopped.units_finished as u64),
                 count(stopped.units_begun as u64),
                 count(stopped.account.rows_loaded),
@@ -143,7 +144,7 @@ pub fn json(runs: &[StoppedRun]) -> Value {
                 "package": stopped.run.package,
                 "held": stopped.held,
                 "holder": stopped.run.holder,
-                "started_at": stopped.run.started_at_rfc3339(),
+                "started_at": moment_rfc3339(stopped.run.started_at_microseconds),
                 "targets": stopped.run.targets,
                 "units_finished": stopped.units_finished,
                 "units_begun": stopped.units_begun,

@@ -21,8 +21,7 @@ pub fn undo(
     let _guard = signals::end_at_once(None);
     let destination = find(&arguments.ledger, surroundings)?;
     let run = RunName::new(arguments.run.as_str());
-    let undone = destination.ledger.undo(&UndoOptions {
-        ledger_schema: &destination.which.ledger_schema,
+    let undone = destination.runs.undo(&UndoOptions {
         run: &run,
         drop: arguments.drop,
         lock_timeout_ms: arguments.lock_timeout_ms,
@@ -38,7 +37,7 @@ pub fn undo(
         true => drop(output::json(&json(&undone))),
         false => output::say(&words(&undone)),
     }
-    output::notes(destination.reached.stop_after_commit());
+    output::notes(destination.stop_after_commit());
     Ok(ExitStatus::Clean)
 }
 

@@ -230,7 +230,11 @@ impl RunLedger for ParquetFolder {
         remove_staging(&self.root, run_id)
     }
 
-    fn undo(&self, request: &UndoRequest<'_>, reached: &dyn Fn(PublishStep)) -> Result<UndoneRun> {
-        undo::undo(&self.root, &self.options, request, reached)
+    fn undo(
+        &self,
+        request: &UndoRequest<'_>,
+        reached: &dyn Fn(PublishStep),
+    ) -> Result<Option<UndoneRun>> {
+        undo::undo(&self.root, &self.options, request, reached).map(Some)
     }
 }

@@ -3,7 +3,6 @@
 use super::PostgresError;
 use super::ledger::LedgerError;
 use super::switch::SwitchError;
-use super::undo::UndoError;
 use inrush_engine::driver_error::{DriverError, Retry};
 use inrush_engine::error::Error;
 use inrush_engine::verify::VerifyError;
@@ -58,13 +57,6 @@ impl From<SwitchError> for DriverError {
     }
 }
 
-impl From<UndoError> for DriverError {
-    fn from(error: UndoError) -> DriverError {
-        let hint = error.hint();
-        DriverError::new(error, hint)
-    }
-}
-
 /// Converts errors of this crate into those of a run.
 macro_rules! told_as_errors_of_a_run {
     ($($own:ident),*) => {$(
@@ -76,4 +68,4 @@ macro_rules! told_as_errors_of_a_run {
     )*};
 }
 
-told_as_errors_of_a_run!(PostgresError, LedgerError, SwitchError, UndoError);
+told_as_errors_of_a_run!(PostgresError, LedgerError, SwitchError);

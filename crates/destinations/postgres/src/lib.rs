@@ -13,6 +13,7 @@
 mod abilities;
 pub mod catalog;
 mod clients;
+mod contract_errors;
 mod copy;
 mod default_grants;
 mod error;
@@ -30,6 +31,7 @@ mod preflight;
 mod ranges;
 mod row_numbers;
 mod server_facts;
+mod server_ledger;
 mod session;
 mod staging;
 mod switch;
@@ -37,7 +39,6 @@ mod table_swap;
 mod transaction;
 mod undo;
 mod unit_transaction;
-mod upkeep;
 mod verify;
 
 // The files of this crate write `crate::quote` and the like.

@@ -3,8 +3,10 @@
 use std::fmt;
 use std::path::PathBuf;
 
-use inrush_engine::driver_trait::{Checked, Driver, DriverPlan, PastRuns};
+use inrush_destination::RunLedger;
+use inrush_engine::driver_trait::{Checked, Driver, DriverPlan};
 use inrush_engine::error::Error;
+use inrush_engine::native::run::runtime;
 use inrush_engine::pipeline::{Failure, RunOptions, Success};
 use inrush_engine::plan::Reading;
 use inrush_engine::preflight::{PreflightOptions, PreflightReport};
@@ -12,7 +14,7 @@ use inrush_engine::upkeep::LedgerOptions;
 use inrush_package::{Connection, Package};
 
 use super::plan::{self, Plan};
-use super::upkeep::LedgerOfServer;
+use super::server_ledger::ServerLedger;
 use super::{ConnectionDefaults, DatabaseAddress, PostgresError, load, preflight};
 
 /// Loads into PostgreSQL servers.
@@ -59,14 +61,17 @@ impl Driver for Postgres<'_> {
         None
     }
 
-    fn past_runs(
+    fn ledger(
         &self,
         connection: &Connection,
-        _: &LedgerOptions<'_>,
-    ) -> Result<Box<dyn PastRuns>, Error> {
-        Ok(Box::new(LedgerOfServer {
-            address: self.address(connection)?,
-        }))
+        options: &LedgerOptions<'_>,
+    ) -> Result<Box<dyn RunLedger>, Error> {
+        let address = self.address(connection)?;
+        Ok(Box::new(ServerLedger::new(
+            address,
+            options.ledger_schema,
+            runtime()?,
+        )))
     }
 }
 

@@ -304,12 +304,13 @@ impl RunLedger for SqlServer {
         })
     }
 
-    fn undo(&self, request: &UndoRequest<'_>, reached: &dyn Fn(PublishStep)) -> Result<UndoneRun> {
+    fn undo(
+        &self,
+        request: &UndoRequest<'_>,
+        reached: &dyn Fn(PublishStep),
+    ) -> Result<Option<UndoneRun>> {
         if !self.abilities.can.contains(&Ability::Undo) {
-            return Err(Error::Unsuitable {
-                what: Ability::Undo.refusal(),
-                hint: Ability::Undo.text().fix.to_owned(),
-            });
+            return Ok(None);
         }
         let (options, ledger) = (&self.options, &self.ledger);
         let interrupt = Arc::new(Interrupt::default());
@@ -318,6 +319,6 @@ impl RunLedger for SqlServer {
         let waits = request.lock_timeout.as_millis().try_into();
         // The server takes at most this number.
         session.limit_lock_waits(waits.unwrap_or(i32::MAX as u32).min(i32::MAX as u32))?;
-        undo::undo(&mut session, options, ledger, request, reached)
+        undo::undo(&mut session, options, ledger, request, reached).map(Some)
     }
 }

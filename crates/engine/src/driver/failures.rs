@@ -17,9 +17,11 @@ impl From<inrush_destination::Error> for DriverError {
             inrush_destination::Error::RowsRefused { .. } => Retry::WithoutRows,
             _ => Retry::Never,
         };
-        DriverError::new(error, hint)
+        let is_lost = matches!(error, inrush_destination::Error::Lost { .. });
+        let told = DriverError::new(error, hint)
             .with_exit_status(exit_status)
-            .with_retry(retry)
+            .with_retry(retry);
+        if is_lost { told.lost() } else { told }
     }
 }
 
@@ -45,7 +47,10 @@ impl From<inrush_destination::Error> for Error {
 
 impl From<inrush_destination::Error> for PlanError {
     fn from(error: inrush_destination::Error) -> PlanError {
-        PlanError::Driver(error.into())
+        match error {
+            inrush_destination::Error::Interrupted => PlanError::Interrupted,
+            other => PlanError::Driver(other.into()),
+        }
     }
 }
 

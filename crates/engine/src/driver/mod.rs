@@ -1,25 +1,21 @@
 //! The driver of every destination that implements the contract of `inrush_destination`.
 //!
-//! [`plan`] resolves a package against files and destination, [`load`] runs the plan, [`preflight`] measures it, and
-//! [`upkeep`] shows and removes the remains of stopped runs. How it works: `docs/design/destinations.md`.
+//! [`plan`] resolves a package against files and destination, [`load`] runs the plan, and [`preflight`] measures it. How it works: `docs/design/destinations.md`.
 
 mod failures;
 mod load;
 mod plan;
 mod preflight;
-mod unit_detail;
-mod upkeep;
 
 use std::fmt;
 use std::path::{Path, PathBuf};
 
 use inrush_destination::address::DestinationKind;
-use inrush_destination::{Address, Destination};
+use inrush_destination::{Address, Destination, RunLedger};
 use inrush_package::{Connection, Package};
 
 use self::plan::ContractPlan;
-use self::upkeep::LedgerOfDestination;
-use crate::driver_trait::{Checked, Driver, DriverPlan, PastRuns};
+use crate::driver_trait::{Checked, Driver, DriverPlan};
 use crate::error::Error;
 use crate::pipeline::{Failure, RunOptions, Success};
 use crate::plan::Reading;
@@ -74,29 +70,18 @@ impl Driver for ContractDriver {
         preflight::scratch_folder(package, options)
     }
 
-    fn past_runs(
+    fn ledger(
         &self,
         connection: &Connection,
         options: &LedgerOptions<'_>,
-    ) -> Result<Box<dyn PastRuns>, Error> {
-        let destination = self.opened(connection, options)?;
-        Ok(Box::new(LedgerOfDestination { destination }))
-    }
-}
-
-impl ContractDriver {
-    fn opened(
-        &self,
-        connection: &Connection,
-        options: &LedgerOptions<'_>,
-    ) -> inrush_destination::Result<Box<dyn Destination>> {
-        (self.open)(&Address {
+    ) -> Result<Box<dyn RunLedger>, Error> {
+        Ok((self.open)(&Address {
             url: connection.address(),
             options: &connection.options,
             folder: options.folder,
             site_packages: options.site_packages,
             ledger_schema: options.ledger_schema,
-        })
+        })?)
     }
 }
 

@@ -63,8 +63,6 @@ pub struct SwitchedFile {
     pub run_id: RunId,
     /// The hash of the run's package.
     pub package_hash: String,
-    /// The OIDs of the run's targets at that time.
-    pub target_oids: Vec<u32>,
     /// The target, `schema.table`, quoted.
     pub target: String,
     /// Identifies the file.

@@ -2,7 +2,6 @@
 
 pub use crate::plan::contents::ContentChecks;
 pub use crate::plan::key_start::KeyStart;
-pub use crate::plan::loaded::{LoadedFiles, WantedFiles};
 pub use crate::plan::long_units::{share_among, work_bytes};
 pub use crate::plan::memory::{LoadMemory, MemoryBound};
 pub use crate::plan::options::{PlanOptions, PlanRefusal};
@@ -28,7 +27,8 @@ pub mod columns {
 
 /// The earlier run that a plan continues, or that leaves it nothing to do.
 pub mod earlier {
-    pub use crate::plan::earlier::{EarlierRun, PackageRuns, find, leave_out};
+    pub use crate::plan::earlier::{EarlierRun, find};
+    pub use crate::plan::package_runs::PackageRuns;
 }
 
 /// Counts and sums that were promised with the files.
@@ -45,7 +45,7 @@ pub mod outputs {
 pub mod identity {
     pub use crate::plan::identity::{
         another_version, description, digest, digest_of_lines, file_key, golden,
-        is_of_another_version, run_key, split_key, unit_key,
+        is_of_another_version, part_key, run_key, split_key, unit_key,
     };
 }
 
@@ -76,12 +76,12 @@ pub mod script {
 
 /// The ranges of a key that earlier runs have loaded.
 pub mod range_marks {
-    pub use crate::plan::range_marks::{RunRanges, are_asked};
+    pub use crate::plan::range_marks::are_asked;
 }
 
 /// Rows that are new since a mark.
 pub mod since {
-    pub use crate::plan::since::{Marks, NothingNew, SinceMark, run_if_all, sentences_if_all};
+    pub use crate::plan::since::{NothingNew, sentences_if_all};
 }
 
 /// The steps that rows pass before they are loaded.

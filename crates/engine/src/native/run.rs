@@ -3,7 +3,7 @@
 pub use crate::pipeline::metering::{Backends, Looking};
 pub use crate::pipeline::naming::{holder, new_run_name};
 pub use crate::pipeline::results::StreamResult;
-pub use crate::pipeline::threads::runtime;
+pub use crate::pipeline::threads::{Threads, runtime};
 pub use crate::report::folder::RunFolder;
 pub use crate::run::account::CommittedUnits;
 pub use crate::run::context::RunContext;

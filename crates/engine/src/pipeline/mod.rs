@@ -142,6 +142,7 @@ impl RunOptions<'_> {
             is_replay: self.replays.is_some(),
             is_shared_out: self.shares.is_some(),
             unlocked,
+            stop: &self.stop,
             obstacles: self.obstacles,
         }
     }

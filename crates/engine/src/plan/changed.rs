@@ -49,12 +49,12 @@ pub struct PlannedFiles<'a> {
 
 impl<'a> PlannedFiles<'a> {
     /// The files of a flow, each once.
-    pub fn of<F: PlannedFlow>(flow: &'a F, files: Vec<&'a Arc<dyn Input>>) -> PlannedFiles<'a> {
+    pub fn of<F: PlannedFlow>(flow: &'a F) -> PlannedFiles<'a> {
         let reading = flow.reading();
         PlannedFiles {
             target: reading.target.clone(),
             source: &*reading.source,
-            files,
+            files: flow.files(),
             unit_keys: flow.units().iter().map(PlannedUnit::key).collect(),
         }
     }

@@ -1,145 +1,173 @@
 //! Finds the earlier run of a package that matters for its plan, for any destination.
 
-use inrush_rows::ids::{FileKey, RunId, RunName};
+use inrush_destination::{PastRun, RunRecord};
+use inrush_package::Mode;
 
 use super::contents::Contents;
 use super::error::PlanError;
 use super::identity::file_key;
 use super::loaded::{Loaded, LoadedFiles, WantedFiles};
 use super::options::PlanOptions;
+use super::package_runs::PackageRuns;
+use super::planned::PlannedFlow;
+use super::since;
 use crate::ledger::SplitRecord;
 
-/// The runs of a package in the ledger of its destination.
-pub trait PackageRuns {
-    /// A run in the ledger.
-    type Run;
-    /// An error of the ledger.
-    type Error: From<PlanError>;
-
-    /// The latest run, if its rows are in their targets.
-    fn latest_if_switched(
-        &mut self,
-    ) -> impl Future<Output = Result<Option<Self::Run>, Self::Error>>;
-
-    /// Passes each file that a run has switched in, the newest run first.
-    fn see_switched(
-        &mut self,
-        files: &mut LoadedFiles<'_>,
-    ) -> impl Future<Output = Result<(), Self::Error>>;
-
-    /// Passes each file that this run has switched in. It is the result of `latest_if_switched`.
-    fn see_switched_by(
-        &mut self,
-        run: &Self::Run,
-        files: &mut LoadedFiles<'_>,
-    ) -> impl Future<Output = Result<(), Self::Error>>;
-
-    /// The name of a run.
-    fn name<'r>(&self, run: &'r Self::Run) -> &'r RunName;
-
-    /// The run with this number.
-    fn with_id(
-        &mut self,
-        run_id: RunId,
-    ) -> impl Future<Output = Result<Option<Self::Run>, Self::Error>>;
-
-    /// The splits of a file that a run has switched in.
-    fn splits_of(
-        &mut self,
-        run_id: RunId,
-        file: &FileKey,
-    ) -> impl Future<Output = Result<Vec<SplitRecord>, Self::Error>>;
-
-    /// The latest run that stopped before its rows were in their targets.
-    fn latest_stopped(&mut self) -> impl Future<Output = Result<Option<Self::Run>, Self::Error>>;
-}
-
 /// The earlier work that matters.
-pub struct EarlierWork<R> {
+pub struct EarlierWork {
     /// The earlier run.
-    pub run: EarlierRun<R>,
-    /// The flows, by their indices in ascending order, that are loaded already and left out of this run. None if all are
-    /// loaded.
+    pub run: EarlierRun,
+    /// The flows, by their indices in ascending order, that are loaded already and were removed from the plan. None if all
+    /// are loaded.
     pub left_out: Vec<usize>,
 }
 
 /// The earlier run that matters.
-pub enum EarlierRun<R> {
+pub enum EarlierRun {
     /// No earlier run matters.
     None,
     /// It has loaded all files of the plan.
-    Loaded(R),
+    Loaded(RunRecord),
     /// It stopped before its switch, so its units may be kept.
-    Stopped(R),
+    Stopped(RunRecord),
 }
 
-/// Finds the earlier run that matters. `wanted` are the files of each flow. Adds notes about targets that lost the rows of
-/// these files, and about flows that are left out. Fails if some of the files of flows that append are loaded already, and
-/// others are not.
-pub async fn find<'a, L: PackageRuns>(
-    runs: &mut L,
-    wanted: impl Iterator<Item = WantedFiles<'a>>,
+/// Finds the earlier run that matters. Adds notes about targets that lost the rows of the plan's files. Flows that are loaded
+/// already, beside others that are not, are removed, with a note. Fails if some of the files of flows that append are loaded
+/// already, and others are not.
+pub async fn find<F, E>(
+    runs: &PackageRuns<'_>,
+    package_hash: &str,
+    flows: &mut Vec<F>,
     options: &PlanOptions<'_>,
     notes: &mut Vec<String>,
-) -> Result<EarlierWork<L::Run>, L::Error> {
-    let loaded = |run| {
-        Ok(EarlierWork {
+) -> Result<EarlierWork, E>
+where
+    F: PlannedFlow,
+    E: From<PlanError> + From<inrush_destination::Error>,
+{
+    if let Some(run) = of_marks(runs, flows) {
+        return Ok(EarlierWork {
             run: EarlierRun::Loaded(run),
             left_out: Vec::new(),
-        })
+        });
+    }
+    let wanted: Vec<WantedFiles<'_>> = flows
+        .iter()
+        .map(|flow| wanted(flow, package_hash))
+        .collect();
+    let found = look::<E>(runs, &wanted, options, notes).await?;
+    let left_out = match found {
+        Found::Loaded(run) => {
+            return Ok(EarlierWork {
+                run: EarlierRun::Loaded(run.record.clone()),
+                left_out: Vec::new(),
+            });
+        }
+        Found::NotLoaded { left_out } => left_out,
     };
-    let mut left_out = Vec::new();
-    if options.is_replay
-        && !options.again
-        && let Some(run) = runs.latest_if_switched().await?
-    {
+    drop(wanted);
+    leave_out(flows, &left_out);
+    // The flows that are left may all have nothing new.
+    let run = match (of_marks(runs, flows), runs.latest_stopped()) {
+        (Some(run), _) => EarlierRun::Loaded(run),
+        // `again` asks for a second load of rows that were switched in. A stopped run has switched nothing, so its units can
+        // be kept.
+        (None, Some(stopped)) => EarlierRun::Stopped(stopped.record.clone()),
+        (None, None) => EarlierRun::None,
+    };
+    Ok(EarlierWork { run, left_out })
+}
+
+/// The run of the marks of all flows, if none of them has new rows.
+fn of_marks<F: PlannedFlow>(runs: &PackageRuns<'_>, flows: &[F]) -> Option<RunRecord> {
+    let name = since::run_if_all(flows)?;
+    Some(runs.with_name(name)?.record.clone())
+}
+
+/// The files of a flow, as they are looked up among those that were switched in.
+fn wanted<'a, F: PlannedFlow>(flow: &'a F, package_hash: &'a str) -> WantedFiles<'a> {
+    let reading = flow.reading();
+    WantedFiles {
+        target: reading.target.clone(),
+        source: &*reading.source,
+        package_hash,
+        replaces: flow.mode() == Mode::Replace,
+        merges: flow.mode() == Mode::Upsert,
+        files: flow.files(),
+        // A target that was emptied since has no rows of the run.
+        holds: Box::new(|switched| {
+            let has_rows = flow.has_rows();
+            has_rows.is_some_and(|has_rows| switched.rows_loaded == 0 || has_rows)
+        }),
+    }
+}
+
+/// What switched runs have loaded of the plan's files.
+enum Found<'r> {
+    /// All of them; the newest of the runs.
+    Loaded(&'r PastRun),
+    /// All files of these flows at most, which are left out.
+    NotLoaded { left_out: Vec<usize> },
+}
+
+async fn look<'r, E>(
+    runs: &'r PackageRuns<'_>,
+    wanted: &[WantedFiles<'_>],
+    options: &PlanOptions<'_>,
+    notes: &mut Vec<String>,
+) -> Result<Found<'r>, E>
+where
+    E: From<PlanError> + From<inrush_destination::Error>,
+{
+    let nothing = Found::NotLoaded {
+        left_out: Vec::new(),
+    };
+    let latest = runs.latest_if_switched();
+    if options.is_replay {
         // The corrected rejects were loaded or rejected again by that run, so it still counts.
-        return loaded(run);
+        return Ok(match latest {
+            Some(run) if !options.again => Found::Loaded(run),
+            _ => nothing,
+        });
     }
-    if options.again
-        && let Some(run) = runs.latest_if_switched().await?
-        && options.is_repeated(runs.name(&run))
+    if options.again {
+        return Ok(match latest {
+            Some(run)
+                if options.is_repeated(&run.record.name) && has_loaded(runs, run, wanted)? =>
+            {
+                Found::Loaded(run)
+            }
+            _ => nothing,
+        });
+    }
+    let mut files = LoadedFiles::new(wanted);
+    runs.see_switched(&mut files)?;
+    // A table that was written to since has another state than the killed command saw, so its rows are compared.
+    if wanted.iter().any(WantedFiles::has_snapshot)
+        && let Some(run) = latest
+        && options.was_killed(&run.record.name)
+        && has_loaded(runs, run, wanted)?
     {
-        let wanted: Vec<WantedFiles<'_>> = wanted.collect();
-        if has_loaded(runs, &run, &wanted).await? {
-            return loaded(run);
-        }
-    } else if !options.again && !options.is_replay {
-        let wanted: Vec<WantedFiles<'_>> = wanted.collect();
-        let mut files = LoadedFiles::new(&wanted);
-        runs.see_switched(&mut files).await?;
-        // A table that was written to since has another state than the killed command saw, so its rows are compared.
-        if wanted.iter().any(WantedFiles::has_snapshot)
-            && let Some(run) = runs.latest_if_switched().await?
-            && options.was_killed(runs.name(&run))
-            && has_loaded(runs, &run, &wanted).await?
-        {
-            return loaded(run);
-        }
-        compare_tables(runs, &mut files, &wanted, options).await?;
-        let lost_rows = files.lost_rows();
-        let of_other_packages = files.of_other_packages();
-        match files.found()? {
-            Loaded::All(run_id) => {
-                if let Some(run) = runs.with_id(run_id).await? {
-                    notes.extend(of_other_packages);
-                    return loaded(run);
-                }
+        return Ok(Found::Loaded(run));
+    }
+    compare_tables::<E>(runs, &mut files, wanted, options).await?;
+    let lost_rows = files.lost_rows();
+    let of_other_packages = files.of_other_packages();
+    match files.found()? {
+        Loaded::All(run_id) => Ok(match runs.with_id(run_id) {
+            Some(run) => {
+                notes.extend(of_other_packages);
+                Found::Loaded(run)
             }
-            Loaded::Flows(flows) => {
-                notes.extend(lost_rows);
-                leave_out_notes(notes, flows.iter().map(|flow| &wanted[*flow]));
-                left_out = flows;
-            }
+            None => nothing,
+        }),
+        Loaded::Flows(left_out) => {
+            notes.extend(lost_rows);
+            leave_out_notes(notes, left_out.iter().map(|flow| &wanted[*flow]));
+            Ok(Found::NotLoaded { left_out })
         }
     }
-    // `again` asks for a second load of rows that were switched in. A stopped run has switched nothing, so its units can be
-    // kept.
-    let stopped = runs.latest_stopped().await?;
-    Ok(EarlierWork {
-        run: stopped.map_or(EarlierRun::None, EarlierRun::Stopped),
-        left_out,
-    })
 }
 
 /// Replaces the notes about the target of each flow that is loaded already: they describe a load, so one note says
@@ -168,16 +196,19 @@ pub fn leave_out<F>(flows: &mut Vec<F>, left_out: &[usize]) {
 }
 
 /// Reads the tables again that may have changed since they were loaded, and compares their rows with those that were loaded.
-async fn compare_tables<L: PackageRuns>(
-    runs: &mut L,
+async fn compare_tables<E>(
+    runs: &PackageRuns<'_>,
     files: &mut LoadedFiles<'_>,
     wanted: &[WantedFiles<'_>],
     options: &PlanOptions<'_>,
-) -> Result<(), L::Error> {
+) -> Result<(), E>
+where
+    E: From<PlanError> + From<inrush_destination::Error>,
+{
     for table in files.tables_to_compare() {
         let flow = &wanted[table.flow];
         let input = flow.files[table.file];
-        let splits = runs.splits_of(table.run_id, &file_key(&**input)).await?;
+        let splits = runs.splits_of(table.run_id, &file_key(&**input))?;
         let splits: Vec<&SplitRecord> = splits.iter().collect();
         let state = input.state();
         let looked = options
@@ -191,12 +222,12 @@ async fn compare_tables<L: PackageRuns>(
 
 /// True if a run that was killed before its report has loaded the rows for which the same command asks now. Tables may
 /// have changed since.
-async fn has_loaded<L: PackageRuns>(
-    runs: &mut L,
-    run: &L::Run,
+fn has_loaded(
+    runs: &PackageRuns<'_>,
+    run: &PastRun,
     wanted: &[WantedFiles<'_>],
-) -> Result<bool, L::Error> {
+) -> inrush_destination::Result<bool> {
     let mut files = LoadedFiles::of_killed(wanted);
-    runs.see_switched_by(run, &mut files).await?;
+    runs.see_switched_by(run, &mut files)?;
     Ok(matches!(files.found(), Ok(Loaded::All(_))))
 }

@@ -22,6 +22,9 @@ pub enum PlanError {
     /// The driver could not ask its destination.
     #[error(transparent)]
     Driver(DriverError),
+    /// The run was asked to stop while its plan waited for the destination.
+    #[error("stopped as asked while it was planned")]
+    Interrupted,
     /// The reference of a lookup cannot be read.
     #[error("{place}: step {step}, the lookup in {name}: its rows cannot be read")]
     Reference {
@@ -105,7 +108,10 @@ impl PlanError {
     /// How to fix it.
     pub fn hint(&self) -> Option<String> {
         match self {
-            PlanError::Package(_) | PlanError::Source(_) | PlanError::Guess(_) => None,
+            PlanError::Package(_)
+            | PlanError::Source(_)
+            | PlanError::Guess(_)
+            | PlanError::Interrupted => None,
             PlanError::Driver(error) => error.hint(),
             PlanError::Reference { cause, .. } => cause.hint(),
             PlanError::Layout { .. } => Some(

@@ -401,7 +401,6 @@ mod tests {
         SwitchedFile {
             run_id: RunId::new(7),
             package_hash: "hash".to_owned(),
-            target_oids: Vec::new(),
             target: target.to_owned(),
             file_key: file_key(file),
             file_bytes: 10,

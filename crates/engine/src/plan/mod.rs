@@ -24,6 +24,7 @@ pub(crate) mod memory;
 mod name_index;
 pub(crate) mod options;
 pub(crate) mod outputs;
+pub(crate) mod package_runs;
 pub(crate) mod partition_keys;
 pub(crate) mod pieces;
 pub(crate) mod plan_text;

@@ -3,6 +3,7 @@
 use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 
+use inrush_rows::cancel::Stop;
 use inrush_rows::ids::RunName;
 use inrush_source::SinceRange;
 
@@ -35,6 +36,8 @@ pub struct PlanOptions<'a> {
     pub is_shared_out: bool,
     /// Another run of the package may be in progress, so its staging tables are not leftovers.
     pub unlocked: bool,
+    /// A plan that waits for a server ends when the run is asked to stop.
+    pub stop: &'a Stop,
     /// Collects all reasons to refuse the plan; without it the first one ends planning.
     pub obstacles: Option<&'a Obstacles>,
 }
@@ -87,7 +90,7 @@ pub trait PlanRefusal: Into<PlanError> {
 impl PlanRefusal for PlanError {
     fn ends_planning(&self) -> bool {
         match self {
-            PlanError::Package(_) => true,
+            PlanError::Package(_) | PlanError::Interrupted => true,
             PlanError::Driver(error) => error.is_lost(),
             _ => false,
         }

@@ -2,10 +2,12 @@
 
 use std::sync::Arc;
 
+use inrush_package::Mode;
 use inrush_rows::ids::UnitKey;
-use inrush_source::{Source, SourceError, Split};
+use inrush_source::{Input, Source, SourceError, Split};
 
 use super::Reading;
+use super::since::NothingNew;
 
 /// A unit, by the indexes of its flow and of itself.
 pub type UnitPlace = (usize, usize);
@@ -31,6 +33,23 @@ pub trait PlannedFlow {
     fn splits_mut(&mut self) -> (&Reading, impl Iterator<Item = &mut Split>) {
         let (reading, units) = self.units_mut();
         (reading, units.iter_mut().flat_map(PlannedUnit::splits_mut))
+    }
+
+    /// What becomes of the rows of its target.
+    fn mode(&self) -> Mode;
+
+    /// Why it has nothing to load, if it loads only new rows and there are none.
+    fn nothing_new(&self) -> Option<&NothingNew>;
+
+    /// True if its target has rows now; `None` if it does not exist.
+    fn has_rows(&self) -> Option<bool>;
+
+    /// Its files, each once, in the order of the flow.
+    fn files(&self) -> Vec<&Arc<dyn Input>> {
+        let mut files: Vec<&Arc<dyn Input>> = self.all_splits().map(|split| &split.input).collect();
+        files.sort_by_key(|file| file.index());
+        files.dedup_by(|file, before| Arc::ptr_eq(file, before));
+        files
     }
 
     /// The splits of all units.

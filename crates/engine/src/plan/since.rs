@@ -7,6 +7,7 @@ use inrush_rows::ids::RunName;
 use inrush_source::SinceRange;
 
 use super::error::PlanError;
+use super::planned::PlannedFlow;
 
 /// The facts about earlier runs that a flow with `since` needs.
 #[derive(Clone, Debug, Default)]
@@ -84,14 +85,16 @@ impl Marks {
 }
 
 /// The run of the first flow's mark, if no flow has anything to load.
-pub fn run_if_all<'a>(flows: impl Iterator<Item = Option<&'a NothingNew>>) -> Option<&'a RunName> {
-    let all: Vec<&NothingNew> = flows.collect::<Option<_>>()?;
+pub fn run_if_all<F: PlannedFlow>(flows: &[F]) -> Option<&RunName> {
+    let all = flows.iter().map(PlannedFlow::nothing_new);
+    let all: Vec<&NothingNew> = all.collect::<Option<_>>()?;
     all.into_iter().map(|nothing| &nothing.run).next()
 }
 
 /// The sentences of all flows, if none of them has anything to load.
-pub fn sentences_if_all<'a>(flows: impl Iterator<Item = Option<&'a NothingNew>>) -> Vec<String> {
-    let all: Option<Vec<&NothingNew>> = flows.collect();
+pub fn sentences_if_all<F: PlannedFlow>(flows: &[F]) -> Vec<String> {
+    let all = flows.iter().map(PlannedFlow::nothing_new);
+    let all: Option<Vec<&NothingNew>> = all.collect();
     let all = all.unwrap_or_default().into_iter();
     all.map(|nothing| nothing.sentence.clone()).collect()
 }

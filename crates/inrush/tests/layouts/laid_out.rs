@@ -192,7 +192,11 @@ impl RunLedger for LaidOut {
         self.inner.discard(run)
     }
 
-    fn undo(&self, request: &UndoRequest<'_>, reached: &dyn Fn(PublishStep)) -> Result<UndoneRun> {
+    fn undo(
+        &self,
+        request: &UndoRequest<'_>,
+        reached: &dyn Fn(PublishStep),
+    ) -> Result<Option<UndoneRun>> {
         self.inner.undo(request, reached)
     }
 }

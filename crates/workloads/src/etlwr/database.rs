@@ -220,17 +220,16 @@ impl ServerDatabase {
 
     fn remove_stopped_runs(&self) -> Result<Vec<String>, WorkloadError> {
         let which = Which {
-            ledger_schema: self.ledger_schema.clone(),
             package: Some(NAME.to_owned()),
             run: None,
         };
         let options = LedgerOptions {
             folder: Path::new("."),
             site_packages: None,
-            ledger_schema: &which.ledger_schema,
+            ledger_schema: &self.ledger_schema,
         };
-        let ledger = inrush::ledger_of(&self.connection, &options, &self.defaults)?;
-        let removed = ledger.discard(&which)?;
+        let runs = inrush::past_runs(&self.connection, &options, &self.defaults)?;
+        let removed = runs.discard(&which)?;
         let note = |removed: upkeep::StoppedRun| {
             format!(
                 "the staged rows of the stopped run {} were removed before",

@@ -68,7 +68,7 @@ impl Ledger {
             .into_iter()
             .find(|run| application == format!("inrush {} control", run.name));
         Ok(Some(own.map_or(alone, |run| Holder {
-            run: Some(run.name),
+            run: Some(run.name.clone()),
             who: format!("{}, {backend}", run.holder),
             since: run.held_since,
         })))

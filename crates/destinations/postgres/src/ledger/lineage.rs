@@ -4,24 +4,12 @@
 //! privilege to create it is loaded all the same. It has no reference to the table of runs, because that takes a privilege
 //! on it.
 
-use inrush_engine::native::ledger::LedgerRun;
 use inrush_rows::ids::RunId;
 
 use super::error::LedgerError;
 use super::{FoundLineage, Ledger};
 use crate::Session;
 use crate::quote::qualified;
-
-/// A run, the rows that it loaded into each target, and its lineage.
-#[derive(Debug)]
-pub struct RunWithLineage {
-    /// The run.
-    pub run: LedgerRun,
-    /// The rows that its units have loaded, by target.
-    pub rows: Vec<(String, u64)>,
-    /// The text that it was begun with, if one was kept.
-    pub lineage: Option<String>,
-}
 
 /// The statement that creates the table.
 pub fn lineage_statement(ledger_schema: &str) -> String {
@@ -54,48 +42,16 @@ impl Ledger {
         Ok(())
     }
 
-    /// The runs that have loaded into these targets or begun to, the newest first.
-    pub async fn runs_with_lineage(
-        &self,
-        session: &Session,
-        is_asked: impl Fn(&LedgerRun) -> bool,
-    ) -> Result<Vec<RunWithLineage>, LedgerError> {
-        let tables = super::find(session, &self.schema).await?;
-        let mut found = Vec::new();
-        for run in self.all_runs(session).await? {
-            if !is_asked(&run) {
-                continue;
-            }
-            let number = run.run_id.number();
-            let sql = format!(
-                "SELECT u.target, sum(s.rows_loaded)::int8 FROM {} u JOIN {} s USING (run_id, unit_key) \
-                 WHERE run_id = $1 GROUP BY u.target",
-                self.table("unit"),
-                self.table("shard")
-            );
-            let rows = session
-                .query(&sql, &[&number], "counting the rows of a run")
-                .await?;
-            let rows = rows
-                .iter()
-                .map(|row| (row.get(0), u64::try_from(row.get::<_, i64>(1)).unwrap_or(0)));
-            found.push(RunWithLineage {
-                rows: rows.collect(),
-                lineage: match tables.lineage {
-                    FoundLineage::Writable => self.lineage(session, run.run_id).await?,
-                    FoundLineage::Missing | FoundLineage::Closed => None,
-                },
-                run,
-            });
-        }
-        Ok(found)
-    }
-
-    async fn lineage(
+    /// The lineage of a run, if one was kept and the role may read it.
+    pub async fn lineage(
         &self,
         session: &Session,
         run_id: RunId,
     ) -> Result<Option<String>, LedgerError> {
+        match super::find(session, &self.schema).await?.lineage {
+            FoundLineage::Writable => {}
+            FoundLineage::Missing | FoundLineage::Closed => return Ok(None),
+        }
         let sql = format!(
             "SELECT lineage FROM {} WHERE run_id = $1",
             self.table("lineage")

@@ -7,22 +7,24 @@
 mod error;
 mod holder;
 mod lineage;
+mod loaded_inputs;
 pub mod mark;
 mod members;
 mod run;
 mod schema;
-mod since;
 mod stored;
 mod switched;
+mod totals;
 mod units_and_splits;
 
 pub use error::LedgerError;
-pub use lineage::{RunWithLineage, lineage_statement};
+pub use lineage::lineage_statement;
 pub use members::{has_members, members_statement};
-pub use run::Fence;
+pub use run::{Fence, StoredRun};
 pub use schema::{FoundLineage, alter_statements, exists, find, setup_statements};
 pub use switched::{Original, Replaced, SwitchedTable, What};
-pub use units_and_splits::{SplitChoice, UnitAccounts, UnitRow};
+pub use totals::UnitAccounts;
+pub use units_and_splits::{SplitChoice, UnitRow};
 
 use crate::Session;
 use crate::quote::qualified;

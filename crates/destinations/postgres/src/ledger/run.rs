@@ -1,12 +1,33 @@
 //! Runs: begin, take over, fence, mark as switched, discard.
 
-use inrush_engine::native::ledger::{LedgerRun, LedgerRunState};
+use std::ops::Deref;
+
+use inrush_destination::{PastRun, RunRecord, RunState};
+use inrush_rows::ids::{RunId, RunKey, RunName};
 use tokio_postgres::error::SqlState;
 
-use super::Ledger;
 use super::error::LedgerError;
+use super::{Ledger, stored};
 use crate::Session;
-use inrush_rows::ids::{RunId, RunKey, RunName};
+
+/// A run in the ledger of a server: the record that every destination has, and what only this ledger knows.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StoredRun {
+    /// The record.
+    pub record: RunRecord,
+    /// When its holder took it, as messages show it.
+    pub held_since: String,
+    /// The OIDs of its targets after the switch, in their order.
+    pub target_oids: Vec<u32>,
+}
+
+impl Deref for StoredRun {
+    type Target = RunRecord;
+
+    fn deref(&self) -> &RunRecord {
+        &self.record
+    }
+}
 
 /// The run and epoch that a transaction checks and holds, so that a run that was taken over cannot commit.
 #[derive(Clone, Debug)]
@@ -21,49 +42,42 @@ pub struct Fence {
 
 const COLUMNS: &str = "run_id, name, package, epoch, state, holder, \
     to_char(held_since, 'YYYY-MM-DD HH24:MI:SS TZ'), \
-    to_char(switched_at, 'YYYY-MM-DD HH24:MI:SS TZ'), targets, \
-    coalesce(target_oids, '{}'), (extract(epoch from started_at) * 1000000)::bigint";
+    (extract(epoch from switched_at) * 1000000)::bigint, targets, \
+    coalesce(target_oids, '{}'), (extract(epoch from started_at) * 1000000)::bigint, \
+    run_key, package_hash";
 
-fn record(row: &tokio_postgres::Row) -> LedgerRun {
-    LedgerRun {
-        run_id: RunId::new(row.get(0)),
-        name: RunName::new(row.get::<_, String>(1)),
-        package: row.get(2),
-        epoch: row.get(3),
-        state: LedgerRunState::from_word(row.get(4)),
-        holder: row.get(5),
+fn stored_run(row: &tokio_postgres::Row) -> StoredRun {
+    StoredRun {
+        record: RunRecord {
+            run_id: RunId::new(row.get(0)),
+            name: RunName::new(row.get::<_, String>(1)),
+            run_key: RunKey::new(row.get::<_, &str>(11)),
+            package: row.get(2),
+            package_hash: row.get(12),
+            holder: row.get(5),
+            epoch: row.get(3),
+            state: state(row.get(4)),
+            started_at_microseconds: row.get(10),
+            switched_at_microseconds: row.get(7),
+            targets: row.get(8),
+        },
         held_since: row.get(6),
-        switched_at: row.get(7),
-        targets: row.get(8),
         target_oids: row.get(9),
-        started_at_microseconds: row.get(10),
     }
 }
 
-impl Ledger {
-    /// The newest run with this key that was not discarded.
-    pub async fn latest_run(
-        &self,
-        session: &Session,
-        run_key: &RunKey,
-    ) -> Result<Option<LedgerRun>, LedgerError> {
-        let sql = format!(
-            "SELECT {COLUMNS} FROM {} WHERE run_key = $1 AND state NOT IN ('discarded', 'undone') \
-             ORDER BY run_id DESC LIMIT 1",
-            self.table("run")
-        );
-        let rows = session
-            .query(&sql, &[&run_key.as_str()], "reading the ledger")
-            .await?;
-        Ok(rows.first().map(record))
-    }
+/// The table has a CHECK of its words.
+fn state(word: &str) -> RunState {
+    RunState::of_word(word).unwrap_or(RunState::Loading)
+}
 
+impl Ledger {
     /// A run by its number.
     pub async fn run(
         &self,
         session: &Session,
         run_id: RunId,
-    ) -> Result<Option<LedgerRun>, LedgerError> {
+    ) -> Result<Option<StoredRun>, LedgerError> {
         let sql = format!(
             "SELECT {COLUMNS} FROM {} WHERE run_id = $1",
             self.table("run")
@@ -71,7 +85,7 @@ impl Ledger {
         let rows = session
             .query(&sql, &[&run_id.number()], "reading the ledger")
             .await?;
-        Ok(rows.first().map(record))
+        Ok(rows.first().map(stored_run))
     }
 
     /// A run by its name.
@@ -79,7 +93,7 @@ impl Ledger {
         &self,
         session: &Session,
         name: &RunName,
-    ) -> Result<Option<LedgerRun>, LedgerError> {
+    ) -> Result<Option<StoredRun>, LedgerError> {
         if !super::exists(session, &self.schema).await? {
             return Ok(None);
         }
@@ -90,7 +104,7 @@ impl Ledger {
         let rows = session
             .query(&sql, &[&name.as_str()], "reading the ledger")
             .await?;
-        Ok(rows.first().map(record))
+        Ok(rows.first().map(stored_run))
     }
 
     /// Later runs that are switched in and still have rows in their targets.
@@ -98,7 +112,7 @@ impl Ledger {
         &self,
         session: &Session,
         run_id: RunId,
-    ) -> Result<Vec<LedgerRun>, LedgerError> {
+    ) -> Result<Vec<StoredRun>, LedgerError> {
         let sql = format!(
             "SELECT {COLUMNS} FROM {} WHERE run_id > $1 AND state = 'switched' ORDER BY run_id DESC",
             self.table("run")
@@ -106,7 +120,7 @@ impl Ledger {
         let rows = session
             .query(&sql, &[&run_id.number()], "reading the ledger")
             .await?;
-        Ok(rows.iter().map(record).collect())
+        Ok(rows.iter().map(stored_run).collect())
     }
 
     /// Marks a run as undone, in the transaction that takes its rows out. Returns false if it is not switched any more.
@@ -122,23 +136,13 @@ impl Ledger {
         Ok(!rows.is_empty())
     }
 
-    /// The newest run with this key that stopped before its switch.
-    pub async fn latest_stopped(
-        &self,
-        session: &Session,
-        run_key: &RunKey,
-    ) -> Result<Option<LedgerRun>, LedgerError> {
-        let runs = self.stopped_runs(session, Some(run_key)).await?;
-        Ok(runs.into_iter().next())
-    }
-
     /// Runs that stopped before their switch, the newest first; `run_key` narrows it to one
     /// package and its targets.
     pub async fn stopped_runs(
         &self,
         session: &Session,
         run_key: Option<&RunKey>,
-    ) -> Result<Vec<LedgerRun>, LedgerError> {
+    ) -> Result<Vec<StoredRun>, LedgerError> {
         let sql = format!(
             "SELECT {COLUMNS} FROM {} WHERE state = 'loading' \
              AND ($1::text IS NULL OR run_key = $1) ORDER BY run_id DESC",
@@ -147,17 +151,32 @@ impl Ledger {
         let rows = session
             .query(&sql, &[&run_key.map(RunKey::as_str)], "reading the ledger")
             .await?;
-        Ok(rows.iter().map(record).collect())
+        Ok(rows.iter().map(stored_run).collect())
     }
 
-    /// All runs, the newest first.
-    pub(super) async fn all_runs(&self, session: &Session) -> Result<Vec<LedgerRun>, LedgerError> {
+    /// The runs of a package, or of all, the oldest first. A target is gone if its name is that of another table now, or of
+    /// none.
+    pub async fn runs(
+        &self,
+        session: &Session,
+        run_key: Option<&RunKey>,
+    ) -> Result<Vec<PastRun>, LedgerError> {
+        let oid = stored::table("true", "target", "NULL", "NULL");
         let sql = format!(
-            "SELECT {COLUMNS} FROM {} ORDER BY run_id DESC",
+            "SELECT {COLUMNS}, CASE WHEN state = 'switched' THEN ARRAY( \
+                SELECT target FROM unnest(targets) target \
+                WHERE coalesce({oid} <> ALL (coalesce(target_oids, '{{}}')), true)) ELSE '{{}}' END \
+             FROM {} WHERE $1::text IS NULL OR run_key = $1 ORDER BY run_id",
             self.table("run")
         );
-        let rows = session.query(&sql, &[], "reading the ledger").await?;
-        Ok(rows.iter().map(record).collect())
+        let rows = session
+            .query(&sql, &[&run_key.map(RunKey::as_str)], "reading the ledger")
+            .await?;
+        let past = |row: &tokio_postgres::Row| PastRun {
+            record: stored_run(row).record,
+            gone: row.get(13),
+        };
+        Ok(rows.iter().map(past).collect())
     }
 
     /// Takes the lock that a run with this key has while its process lives, or returns its holder. A loader that was
@@ -245,7 +264,7 @@ impl Ledger {
         package_hash: &str,
         targets: &[String],
         holder: &str,
-    ) -> Result<LedgerRun, LedgerError> {
+    ) -> Result<StoredRun, LedgerError> {
         let sql = format!(
             "INSERT INTO {} (run_key, name, package, package_hash, targets, state, holder) \
              VALUES ($1, $2, $3, $4, $5, 'loading', $6) RETURNING {COLUMNS}",
@@ -265,7 +284,7 @@ impl Ledger {
                 "beginning the run in the ledger",
             )
             .await?;
-        Ok(record(&rows[0]))
+        Ok(stored_run(&rows[0]))
     }
 
     /// Ends the backends of a run, except this session's own.
@@ -288,9 +307,9 @@ impl Ledger {
     pub async fn take_over(
         &self,
         session: &Session,
-        run: &LedgerRun,
+        run: &RunRecord,
         holder: &str,
-    ) -> Result<LedgerRun, LedgerError> {
+    ) -> Result<StoredRun, LedgerError> {
         let doing = "taking the run over";
         self.end_backends(session, &run.name).await?;
         let sql = format!(
@@ -305,16 +324,17 @@ impl Ledger {
         session.execute("SET lock_timeout = 0", doing).await?;
         let rows = match updated {
             Err(error) if error.code() == Some(&SqlState::LOCK_NOT_AVAILABLE) => {
+                let stored = self.run(session, run.run_id).await?;
                 return Err(LedgerError::Busy {
                     run: Some(run.name.clone()),
                     holder: format!("{}, whose backend would not end", run.holder),
-                    since: run.held_since.clone(),
+                    since: stored.map_or_else(String::new, |stored| stored.held_since),
                 });
             }
             other => other?,
         };
         match rows.first() {
-            Some(row) => Ok(record(row)),
+            Some(row) => Ok(stored_run(row)),
             None => Err(LedgerError::TakenOver {
                 run: run.name.clone(),
             }),
@@ -395,7 +415,7 @@ impl Ledger {
             .await?;
         Ok(rows
             .first()
-            .is_some_and(|row| LedgerRunState::from_word(row.get(0)) == LedgerRunState::Switched))
+            .is_some_and(|row| state(row.get(0)) == RunState::Switched))
     }
 
     /// Marks a run as discarded; its staging tables were dropped in the same transaction.

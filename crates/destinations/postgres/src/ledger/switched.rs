@@ -2,9 +2,8 @@
 //! it, and so does the check whether rows are still loaded.
 
 use super::error::LedgerError;
-use super::{Ledger, stored};
+use super::{Ledger, StoredRun, stored};
 use crate::Session;
-use inrush_engine::native::ledger::LedgerRun;
 use inrush_rows::ids::{RunId, RunName, UnitKey};
 
 /// The effect of the switch on a table.
@@ -160,7 +159,7 @@ impl Ledger {
     pub async fn replaced(
         &self,
         session: &Session,
-        run: &LedgerRun,
+        run: &StoredRun,
         target: &str,
     ) -> Result<Option<Replaced>, LedgerError> {
         let (table, switched_run) = (self.table("switched_table"), self.table("run"));

@@ -1,15 +1,15 @@
 //! Units and splits in the ledger.
 
 use inrush_engine::ledger::Account;
-use inrush_engine::native::ledger::{SplitRecord, SwitchedFile, TouchedFile};
-use inrush_rows::ids::{FileKey, RunId, RunKey, SplitKey, UnitKey};
-use std::collections::BTreeMap;
+use inrush_engine::native::ledger::{SplitRecord, TouchedFile};
+use inrush_rows::ids::{FileKey, RunId, SplitKey, UnitKey};
 
 use tokio_postgres::Row;
 use tokio_postgres::types::ToSql;
 
 use super::error::LedgerError;
 use super::run::Fence;
+use super::totals::{BEFORE_VERSION_5, count};
 use super::{Ledger, stored};
 use crate::Session;
 
@@ -56,30 +56,6 @@ pub struct SplitChoice<'a> {
     pub file_key_start: &'a str,
     /// Their unit.
     pub unit_key: Option<&'a UnitKey>,
-}
-
-/// The sums over the splits of a run's units.
-#[derive(Clone, Debug, Default)]
-pub struct UnitAccounts {
-    /// The accounts by the units' keys.
-    pub units: BTreeMap<UnitKey, Account>,
-    /// Splits of all units.
-    pub split_count: u64,
-}
-
-impl UnitAccounts {
-    /// The account of a unit; zero if none of its splits was committed.
-    pub fn of_unit(&self, unit_key: &UnitKey) -> Account {
-        self.units.get(unit_key).copied().unwrap_or_default()
-    }
-}
-
-/// Goes before a LATERAL query of `shard`, which has these columns from version 5 on. A name that the query does not
-/// find in the table is looked up here.
-const BEFORE_VERSION_5: &str = "(SELECT 0::int8 AS rows_filtered, 0::int8 AS rows_added) older";
-
-fn count(row: &Row, index: usize) -> u64 {
-    row.get::<_, i64>(index) as u64
 }
 
 fn split_of(row: &Row) -> SplitRecord {
@@ -221,91 +197,6 @@ impl Ledger {
         session
             .query_each(&sql, parameters, "reading the ledger", |row| {
                 see(split_of(row));
-            })
-            .await?;
-        Ok(())
-    }
-
-    /// The account of each unit of a run, summed up over its splits, and the number of these splits.
-    pub async fn accounts(
-        &self,
-        session: &Session,
-        run_id: RunId,
-    ) -> Result<UnitAccounts, LedgerError> {
-        let sql = format!(
-            "SELECT unit_key, count(*), sum(rows_read)::int8, sum(rows_loaded)::int8, \
-                    sum(rows_rejected)::int8, sum(rows_skipped)::int8, \
-                    sum(filtered)::int8, sum(added)::int8, sum(bytes_read)::int8 \
-             FROM {BEFORE_VERSION_5}, LATERAL ( \
-                SELECT unit_key, rows_read, rows_loaded, rows_rejected, rows_skipped, \
-                       rows_filtered AS filtered, rows_added AS added, bytes_read \
-                FROM {} WHERE run_id = $1) split \
-             GROUP BY unit_key",
-            self.table("shard")
-        );
-        let mut accounts = UnitAccounts::default();
-        session
-            .query_each(&sql, &[&run_id.number()], "reading the ledger", |row| {
-                accounts.split_count += count(row, 1);
-                let account = Account {
-                    rows_read: count(row, 2),
-                    rows_loaded: count(row, 3),
-                    rows_rejected: count(row, 4),
-                    rows_skipped: count(row, 5),
-                    rows_filtered: count(row, 6),
-                    rows_added: count(row, 7),
-                    bytes_read: count(row, 8),
-                };
-                let key = UnitKey::new(row.get::<_, &str>(0));
-                accounts.units.insert(key, account);
-            })
-            .await?;
-        Ok(accounts)
-    }
-
-    /// Passes every file that runs with this key have switched in to `see`, those of the newest run first. A run that
-    /// is switched has all of each of its files, unless a later run took them out again.
-    pub async fn switched_files(
-        &self,
-        session: &Session,
-        run_key: &RunKey,
-        mut see: impl FnMut(&SwitchedFile),
-    ) -> Result<(), LedgerError> {
-        let sql = format!(
-            "SELECT r.run_id, coalesce(r.target_oids, '{{}}'), u.target, s.file_key, \
-                    s.file_bytes, s.file_modified_ns, sum(s.rows_loaded)::int8, s.file_state, \
-                    r.package_hash \
-             FROM {} r JOIN {} u USING (run_id) JOIN {} s USING (run_id, unit_key) \
-             WHERE r.run_key = $1 AND r.state = 'switched' \
-               AND NOT EXISTS ( \
-                 SELECT FROM {switched} n JOIN {switched} o \
-                        ON o.table_oid = n.table_oid AND o.run_id > n.run_id \
-                           AND o.what IN ('kept', 'dropped') \
-                      JOIN {} later ON later.run_id = o.run_id AND later.state = 'switched' \
-                 WHERE n.run_id = r.run_id AND n.unit_key = u.unit_key \
-                   AND n.what NOT IN ('kept', 'dropped')) \
-             GROUP BY r.run_id, r.target_oids, r.package_hash, u.target, s.file_key, s.file_bytes, \
-                      s.file_modified_ns, s.file_state \
-             ORDER BY r.run_id DESC",
-            self.table("run"),
-            self.table("unit"),
-            self.table("shard"),
-            self.table("run"),
-            switched = self.table("switched_table"),
-        );
-        session
-            .query_each(&sql, &[&run_key.as_str()], "reading the ledger", |row| {
-                see(&SwitchedFile {
-                    run_id: RunId::new(row.get(0)),
-                    target_oids: row.get(1),
-                    target: row.get(2),
-                    file_key: FileKey::new(row.get::<_, &str>(3)),
-                    file_bytes: row.get::<_, i64>(4) as u64,
-                    file_modified_ns: row.get(5),
-                    rows_loaded: row.get::<_, i64>(6) as u64,
-                    file_state: row.get(7),
-                    package_hash: row.get(8),
-                });
             })
             .await?;
         Ok(())

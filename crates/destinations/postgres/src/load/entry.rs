@@ -3,8 +3,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use inrush_destination::RunState;
 use inrush_engine::error::Error;
-use inrush_engine::native::ledger::{LedgerRun, LedgerRunState};
 use inrush_engine::native::run::{PreparedRun, RunFolder, holder};
 use inrush_engine::pipeline::RunOptions;
 use inrush_rows::ids::{FileKey, RunId, RunName, UnitKey};
@@ -13,7 +13,7 @@ use super::kept_splits::KeptSplits;
 use super::member_numbers::MemberSession;
 use super::prepared::PostgresRun;
 use super::stored_ways::StoredWays;
-use crate::ledger::{Fence, Ledger, Replaced, SplitChoice, UnitRow, mark};
+use crate::ledger::{Fence, Ledger, Replaced, SplitChoice, StoredRun, UnitRow, mark};
 use crate::plan::begin_steps::{self, PrepareStep};
 use crate::plan::{Earlier, FlowPlan, Keepable, Plan};
 use crate::quote::qualified;
@@ -34,7 +34,7 @@ pub struct Entry<'a> {
 
 /// A run in the ledger, with the kept parts of its earlier attempts.
 struct Entered {
-    record: LedgerRun,
+    record: StoredRun,
     units_kept: BTreeMap<UnitKey, UnitRow>,
     splits_kept: KeptSplits,
 }
@@ -274,7 +274,7 @@ async fn refuse_unswitched(
     plan: &Plan,
 ) -> Result<(), Error> {
     let record = match ledger.run_by_name(control, run).await? {
-        Some(record) if record.state == LedgerRunState::Switched => record,
+        Some(record) if record.state == RunState::Switched => record,
         other => {
             return Err(Error::NotSwitched {
                 run: run.clone(),

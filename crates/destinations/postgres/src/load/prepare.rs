@@ -1,8 +1,8 @@
 //! Connects, plans, and enters the run into the ledger.
 
+use inrush_destination::RunRecord;
 use inrush_engine::error::Error;
 use inrush_engine::ledger::Account;
-use inrush_engine::native::ledger::LedgerRun;
 use inrush_engine::native::plan::{ContentChecks, RunPlan};
 use inrush_engine::native::run::{
     AlreadyLoaded, KeptRecord, Preparation, announcements, new_run_name,
@@ -67,8 +67,7 @@ pub async fn prepare(
 /// If a lock was not granted while planning, another run of the package may hold it for its switch; then the error
 /// names that run.
 async fn held(control: &Session, package: &Package, error: PlanFailure) -> Error {
-    let is_blocked = matches!(&error, PlanFailure::Server(refused) if refused.is_blocked());
-    if !is_blocked {
+    if !error.is_blocked() {
         return error.into();
     }
     let Ok(run_key) = plan::run_key(control, package).await else {
@@ -157,7 +156,7 @@ fn keep_pipes(run: &PostgresRun) -> Result<(), Error> {
 async fn loaded_accounts(
     control: &Session,
     plan: &Plan,
-    run: &LedgerRun,
+    run: &RunRecord,
 ) -> Result<Vec<Account>, Error> {
     let ledger = Ledger::new(&plan.settings.ledger_schema);
     let units = ledger.units(control, run.run_id).await?;

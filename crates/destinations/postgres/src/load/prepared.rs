@@ -6,7 +6,6 @@ use std::sync::Arc;
 
 use inrush_convert::RunStamp;
 use inrush_engine::ledger::Account;
-use inrush_engine::native::ledger::LedgerRun;
 use inrush_engine::native::plan::{SplitPlace, UnitPlace, identity};
 use inrush_engine::native::run::work_items::Committed;
 use inrush_engine::native::run::{DriverRun, KeptRecord, LostRejects, PreparedRun};
@@ -17,7 +16,7 @@ use super::member_numbers::MemberSession;
 use super::stored_ways::StoredWays;
 use super::unit_reject_files;
 use crate::Session;
-use crate::ledger::{Fence, Ledger, UnitRow};
+use crate::ledger::{Fence, Ledger, StoredRun, UnitRow};
 use crate::plan::{FlowPlan, Plan, UnitPlan};
 
 /// A run that is planned and entered into the ledger.
@@ -25,7 +24,7 @@ pub struct PostgresRun {
     /// The part that is the same for all destinations.
     pub prepared: PreparedRun<Plan>,
     /// The run in the ledger.
-    pub record: LedgerRun,
+    pub record: StoredRun,
     /// Its fence.
     pub fence: Fence,
     /// The ledger.

@@ -127,7 +127,7 @@ pub async fn build(
             memory,
             batch_rows: package.run.batch_rows as usize,
             fed_bytes: FED_TRANSACTION_BYTES,
-            nothing_new: sentences_if_all(super::nothing_new(&flows)),
+            nothing_new: sentences_if_all(&flows),
             left_out,
             notes,
         },

@@ -3,19 +3,21 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use inrush_engine::native::ledger::{LedgerRun, LedgerRunState, SplitRecord, SwitchedFile};
+use inrush_destination::RunRecord;
+use inrush_engine::native::ledger::SplitRecord;
 use inrush_engine::native::plan::changed::{self, FilesBefore, PlannedFiles};
-use inrush_engine::native::plan::earlier::{self, EarlierRun, PackageRuns, leave_out};
-use inrush_engine::native::plan::{LoadedFiles, PlanOptions, WantedFiles, identity, since};
+use inrush_engine::native::plan::earlier::{self, EarlierRun, PackageRuns};
+use inrush_engine::native::plan::{PlanOptions, PlannedFlow, identity};
 use inrush_engine::plan::PlanError;
 use inrush_package::Mode;
-use inrush_rows::ids::{FileKey, RunId, RunKey, RunName, SplitKey, UnitKey};
+use inrush_rows::ids::{FileKey, RunKey, SplitKey, UnitKey};
 use inrush_source::Input;
 
 use super::{Earlier, FlowPlan};
 use crate::Session;
-use crate::ledger::{self, Ledger, SplitChoice, UnitRow, mark};
+use crate::ledger::{Ledger, SplitChoice, UnitRow, mark};
 use crate::plan::failure::PlanFailure;
+use crate::server_ledger::ServerLedger;
 
 /// Looks the package up in the ledger; notes for the user are added to `notes`. Flows that are loaded already, beside others
 /// that are not, are removed; their indices are returned.
@@ -28,28 +30,16 @@ pub async fn find(
     options: &PlanOptions<'_>,
     notes: &mut Vec<String>,
 ) -> Result<(Earlier, Vec<usize>), PlanFailure> {
-    if !ledger::exists(session, ledger_schema).await? {
-        return Ok((Earlier::None, Vec::new()));
-    }
-    let book = Ledger::new(ledger_schema);
-    let mut runs = RunsOfServer {
-        session,
-        book: &book,
-        run_key,
-    };
-    if let Some(run) = runs.of_marks(flows).await? {
-        return Ok((Earlier::Loaded(Box::new(run)), Vec::new()));
-    }
-    let wanted = flows.iter().map(|flow| wanted(flow, package_hash));
-    let work = earlier::find(&mut runs, wanted, options, notes).await?;
-    leave_out(flows, &work.left_out);
-    let of_marks = runs.of_marks(flows).await?;
-    let found = match (work.run, of_marks) {
-        (EarlierRun::Loaded(run), _) | (_, Some(run)) => Earlier::Loaded(Box::new(run)),
-        (EarlierRun::Stopped(run), None) => {
+    let asked = ServerLedger::of_plan(session, ledger_schema, options.stop);
+    let runs = PackageRuns::read(&asked, run_key)?;
+    let work = earlier::find::<_, PlanFailure>(&runs, package_hash, flows, options, notes).await?;
+    let found = match work.run {
+        EarlierRun::Loaded(run) => Earlier::Loaded(Box::new(run)),
+        EarlierRun::Stopped(run) => {
+            let book = Ledger::new(ledger_schema);
             stopped(session, &book, staging_schema, run, flows, options, notes).await?
         }
-        (EarlierRun::None, None) => Earlier::None,
+        EarlierRun::None => Earlier::None,
     };
     Ok((found, work.left_out))
 }
@@ -59,13 +49,13 @@ async fn stopped(
     session: &Session,
     book: &Ledger,
     staging_schema: &str,
-    run: LedgerRun,
+    run: RunRecord,
     flows: &[FlowPlan],
     options: &PlanOptions<'_>,
     notes: &mut Vec<String>,
 ) -> Result<Earlier, PlanFailure> {
     let units = book.units(session, run.run_id).await?;
-    let planned: Vec<PlannedFiles<'_>> = flows.iter().map(planned).collect();
+    let planned: Vec<PlannedFiles<'_>> = flows.iter().map(PlannedFiles::of).collect();
     let mut before = FilesBefore::new(&planned);
     let mut left = SplitsLeft::new(&units);
     book.each_split_of(session, run.run_id, &SplitChoice::default(), |split| {
@@ -120,84 +110,6 @@ async fn stopped(
         changed: changed_keys,
         touched: found.touched,
     })
-}
-
-/// The runs of the package in the server's ledger.
-struct RunsOfServer<'a> {
-    session: &'a Session,
-    book: &'a Ledger,
-    run_key: &'a RunKey,
-}
-
-impl RunsOfServer<'_> {
-    /// The run of the marks of all flows, if none of them has new rows.
-    async fn of_marks(&self, flows: &[FlowPlan]) -> Result<Option<LedgerRun>, PlanFailure> {
-        match since::run_if_all(super::nothing_new(flows)) {
-            Some(name) => Ok(self.book.run_by_name(self.session, name).await?),
-            None => Ok(None),
-        }
-    }
-}
-
-impl PackageRuns for RunsOfServer<'_> {
-    type Run = LedgerRun;
-    type Error = PlanFailure;
-
-    async fn latest_if_switched(&mut self) -> Result<Option<LedgerRun>, PlanFailure> {
-        let latest = self.book.latest_run(self.session, self.run_key).await?;
-        Ok(latest.filter(|run| run.state == LedgerRunState::Switched))
-    }
-
-    async fn see_switched(&mut self, files: &mut LoadedFiles<'_>) -> Result<(), PlanFailure> {
-        let see = |file: &SwitchedFile| files.see(file);
-        let (session, run_key) = (self.session, self.run_key);
-        Ok(self.book.switched_files(session, run_key, see).await?)
-    }
-
-    async fn see_switched_by(
-        &mut self,
-        run: &LedgerRun,
-        files: &mut LoadedFiles<'_>,
-    ) -> Result<(), PlanFailure> {
-        let see = |file: &SwitchedFile| {
-            if file.run_id == run.run_id {
-                files.see(file);
-            }
-        };
-        let (session, run_key) = (self.session, self.run_key);
-        Ok(self.book.switched_files(session, run_key, see).await?)
-    }
-
-    fn name<'r>(&self, run: &'r LedgerRun) -> &'r RunName {
-        &run.name
-    }
-
-    async fn with_id(&mut self, run_id: RunId) -> Result<Option<LedgerRun>, PlanFailure> {
-        Ok(self.book.run(self.session, run_id).await?)
-    }
-
-    async fn splits_of(
-        &mut self,
-        run_id: RunId,
-        file: &FileKey,
-    ) -> Result<Vec<SplitRecord>, PlanFailure> {
-        let choice = SplitChoice {
-            file_key_start: file.as_str(),
-            ..SplitChoice::default()
-        };
-        let mut found = Vec::new();
-        let see = |split| found.push(split);
-        let session = self.session;
-        self.book
-            .each_split_of(session, run_id, &choice, see)
-            .await?;
-        Ok(found)
-    }
-
-    async fn latest_stopped(&mut self) -> Result<Option<LedgerRun>, PlanFailure> {
-        let (session, run_key) = (self.session, self.run_key);
-        Ok(self.book.latest_stopped(session, run_key).await?)
-    }
 }
 
 /// The splits of a stopped run that matter for the plan.
@@ -256,7 +168,8 @@ pub async fn refuse_lost_ledger(
     let mut asked = Vec::new();
     for flow in flows.iter().filter(may_double) {
         let oid = flow.facts.as_ref().map_or(0, |facts| facts.oid);
-        asked.extend(files(flow).filter_map(|file| Some((oid, mark::file_key(&**file)?))));
+        let files = flow.files().into_iter();
+        asked.extend(files.filter_map(|file| Some((oid, mark::file_key(&**file)?))));
     }
     if asked.is_empty() {
         return Ok(());
@@ -283,7 +196,7 @@ pub async fn refuse_lost_ledger(
         };
         let mut of_target = flows.iter().filter(may_double).filter(is_target);
         let named = of_target.find_map(|flow| {
-            let mut files = files(flow);
+            let mut files = flow.files().into_iter();
             let file = files.find(|file| mark::file_key(&***file).as_ref() == Some(&key))?;
             Some((flow, file))
         });
@@ -354,19 +267,10 @@ impl Keepable<'_> {
     }
 }
 
-/// The files of a flow, each once.
-pub fn files(flow: &FlowPlan) -> impl Iterator<Item = &Arc<dyn Input>> {
-    let splits = flow.units.iter().flat_map(|unit| &unit.splits);
-    // The ranges of a file follow each other.
-    let mut files: Vec<&Arc<dyn Input>> = splits.map(|split| &split.input).collect();
-    files.dedup_by(|file, before| Arc::ptr_eq(file, before));
-    files.into_iter()
-}
-
 /// Refuses to resume a stopped run that has written rows directly to a target, if their files have changed or the plan
 /// does not have them, or if the target is another table. Those rows can be neither removed nor loaded again.
 fn refuse_lost_rows<'a>(
-    run: &LedgerRun,
+    run: &RunRecord,
     units: impl Iterator<Item = &'a UnitRow>,
     left: &SplitsLeft,
 ) -> Result<(), PlanError> {
@@ -426,7 +330,7 @@ fn refuse_lost_rows<'a>(
 /// Adds a note if somebody has emptied a target since a stopped run wrote rows directly to it: these rows count as
 /// loaded, so they are not loaded again.
 fn emptied(
-    run: &LedgerRun,
+    run: &RunRecord,
     flows: &[FlowPlan],
     straight: &[&UnitRow],
     left: &SplitsLeft,
@@ -446,27 +350,4 @@ fn emptied(
         }
     }
     notes
-}
-
-fn wanted<'a>(flow: &'a FlowPlan, package_hash: &'a str) -> WantedFiles<'a> {
-    WantedFiles {
-        target: flow.target(),
-        source: &*flow.reading.source,
-        package_hash,
-        replaces: flow.mode == Mode::Replace,
-        merges: flow.mode == Mode::Upsert,
-        files: files(flow).collect(),
-        holds: Box::new(|switched| {
-            let Some(facts) = &flow.facts else {
-                return false;
-            };
-            switched.target_oids.contains(&facts.oid)
-                // A target that was emptied since has no rows of the run.
-                && (switched.rows_loaded == 0 || facts.has_rows)
-        }),
-    }
-}
-
-fn planned(flow: &FlowPlan) -> PlannedFiles<'_> {
-    PlannedFiles::of(flow, files(flow).collect())
 }

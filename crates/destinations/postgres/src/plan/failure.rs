@@ -17,6 +17,9 @@ pub enum PlanFailure {
     /// The ledger is held by another process, or of an unknown version.
     #[error(transparent)]
     Ledger(LedgerError),
+    /// The ledger could not be asked by the calls that every destination has.
+    #[error(transparent)]
+    Asked(#[from] inrush_destination::Error),
     /// The package, its files or its targets are refused.
     #[error(transparent)]
     Refused(#[from] PlanError),
@@ -27,6 +30,17 @@ impl From<LedgerError> for PlanFailure {
         match error {
             LedgerError::Destination(error) => PlanFailure::Server(error),
             other => PlanFailure::Ledger(other),
+        }
+    }
+}
+
+impl PlanFailure {
+    /// True if a lock of another session was in the way.
+    pub fn is_blocked(&self) -> bool {
+        match self {
+            PlanFailure::Server(error) => error.is_blocked(),
+            PlanFailure::Asked(error) => matches!(error, inrush_destination::Error::Blocked { .. }),
+            PlanFailure::Ledger(_) | PlanFailure::Refused(_) => false,
         }
     }
 }
@@ -43,6 +57,7 @@ impl From<PlanFailure> for PlanError {
         match failure {
             PlanFailure::Server(error) => PlanError::Driver(error.into()),
             PlanFailure::Ledger(error) => PlanError::Driver(error.into()),
+            PlanFailure::Asked(error) => error.into(),
             PlanFailure::Refused(error) => error,
         }
     }
@@ -59,6 +74,10 @@ impl PlanRefusal for PlanFailure {
         match self {
             PlanFailure::Server(error) => error.is_lost(),
             PlanFailure::Ledger(_) => false,
+            PlanFailure::Asked(error) => matches!(
+                error,
+                inrush_destination::Error::Lost { .. } | inrush_destination::Error::Interrupted
+            ),
             PlanFailure::Refused(error) => error.ends_planning(),
         }
     }

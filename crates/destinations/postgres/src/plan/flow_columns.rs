@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use inrush_engine::native::ledger::marks;
 use inrush_engine::native::plan::columns::KnownColumns;
 use inrush_engine::native::plan::expect;
 use inrush_engine::native::plan::range_marks;
@@ -20,7 +21,6 @@ use super::{
     KeyKind, KeyPlan, MembersPlan, bounds, collations, members, own_source, passing,
     unchecked_types,
 };
-use crate::ledger::Ledger;
 use crate::plan::failure::PlanFailure;
 
 /// How a range partition key is used.
@@ -75,20 +75,17 @@ impl FlowColumns {
             .and_then(|source| source.since.as_ref())
         {
             Some(_) => {
-                let oid = facts.map(|facts| facts.oid);
-                let ledger = Ledger::new(&request.package.run.ledger_schema);
-                let (session, run_key) = (request.session, request.run_key);
-                let marks = ledger.since_marks(session, run_key, &target.sql, oid);
-                let stopped = ledger.since_stopped(session, run_key, &target.sql);
-                Some(request.options.since(marks.await?, stopped.await?))
+                let (ledger, run_key) = (request.ledger(), request.run_key);
+                let loaded = marks::since_marks(&ledger, run_key, &target.sql)?;
+                let stopped = marks::since_stopped(&ledger, run_key, &target.sql)?;
+                Some(request.options.since(loaded, stopped))
             }
             None => None,
         };
         let ranges = match range_marks::are_asked(flow) {
             true => {
-                let ledger = Ledger::new(&request.package.run.ledger_schema);
-                let found = ledger.ranges_of(request.session, request.run_key, &target.sql);
-                request.options.ranges(flow, found.await?)
+                let found = marks::ranges_of(&request.ledger(), request.run_key, &target.sql)?;
+                request.options.ranges(flow, found)
             }
             false => Vec::new(),
         };

@@ -12,7 +12,7 @@ use inrush_rows::ids::RunName;
 use inrush_source::Split;
 
 use super::versions::VersionsPlan;
-use super::{FlowCopy, MembersPlan, NewIndex, ReplacePlan, RoutePlan, UnitPlan, earlier};
+use super::{FlowCopy, MembersPlan, NewIndex, ReplacePlan, RoutePlan, UnitPlan};
 use crate::catalog::TableFacts;
 use crate::default_grants::DefaultGrant;
 use crate::ledger::mark::Mark;
@@ -129,7 +129,7 @@ impl FlowPlan {
 
     /// The mark for its files at the target, if a second load of them would append their rows once more.
     pub fn mark(&self, run: &RunName, target_oid: u32) -> Option<Mark> {
-        let files = earlier::files(self);
+        let files = self.files().into_iter();
         let appends = self.mode == Mode::Append;
         appends.then(|| Mark::new(run, &self.target(), target_oid, files))?
     }
@@ -153,6 +153,18 @@ impl PlannedFlow for FlowPlan {
 
     fn units_mut(&mut self) -> (&Reading, &mut [UnitPlan]) {
         (&self.reading, &mut self.units)
+    }
+
+    fn mode(&self) -> Mode {
+        self.mode
+    }
+
+    fn nothing_new(&self) -> Option<&NothingNew> {
+        self.nothing_new.as_ref()
+    }
+
+    fn has_rows(&self) -> Option<bool> {
+        self.facts.as_ref().map(|facts| facts.has_rows)
     }
 
     fn is_straight(&self) -> bool {

@@ -8,6 +8,7 @@ use super::Commit;
 use super::routing::KeyScans;
 use crate::Session;
 use crate::server_facts::ServerFacts;
+use crate::server_ledger::ServerLedger;
 
 /// One flow, and the inputs for its plan.
 pub struct FlowRequest<'a> {
@@ -32,6 +33,12 @@ pub struct FlowRequest<'a> {
 }
 
 impl FlowRequest<'_> {
+    /// The ledger, asked over the session of the plan.
+    pub fn ledger(&self) -> ServerLedger<'_> {
+        let schema = &self.package.run.ledger_schema;
+        ServerLedger::of_plan(self.session, schema, self.options.stop)
+    }
+
     /// When rows that are written directly to the target are committed; `None` if there are staging tables.
     pub fn straight(&self) -> Option<Commit> {
         match (self.flow.atomic, self.package.run.staging) {

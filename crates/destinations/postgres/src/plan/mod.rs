@@ -60,8 +60,8 @@ pub mod versions;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Deref;
 
-use inrush_engine::native::ledger::{LedgerRun, TouchedFile};
-use inrush_engine::native::plan::since::NothingNew;
+use inrush_destination::RunRecord;
+use inrush_engine::native::ledger::TouchedFile;
 use inrush_engine::native::plan::{PlanFacts, RunPlan};
 use inrush_engine::report::ServerReport;
 use inrush_package::Package;
@@ -125,11 +125,11 @@ pub enum Earlier {
     /// There is none.
     None,
     /// All of it: these very files are loaded already.
-    Loaded(Box<LedgerRun>),
+    Loaded(Box<RunRecord>),
     /// Some of its units; those in `kept` are the same in the plan and are not loaded again.
     Stopped {
         /// The run.
-        run: Box<LedgerRun>,
+        run: Box<RunRecord>,
         /// Keys of units that are kept, finished or not.
         kept: BTreeSet<UnitKey>,
         /// Units that lack splits, with the keys of the splits that they have.
@@ -185,11 +185,6 @@ impl RunPlan for Plan {
     fn saved_tables(&self, _: &Package) -> Vec<String> {
         self.flows.iter().map(FlowPlan::target).collect()
     }
-}
-
-/// For each flow, why it has nothing to load, if it has nothing.
-fn nothing_new(flows: &[FlowPlan]) -> impl Iterator<Item = Option<&NothingNew>> {
-    flows.iter().map(|flow| flow.nothing_new.as_ref())
 }
 
 /// True if the rows of all flows are written directly to their targets.

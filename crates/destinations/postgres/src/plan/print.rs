@@ -3,6 +3,7 @@
 use std::fmt;
 
 use inrush_destination::{StatementEnd, Step};
+use inrush_engine::ledger::moment_text;
 use inrush_engine::native::plan::PlannedFlow;
 use inrush_engine::native::plan::plan_text::{
     fmt_memory, fmt_notes, fmt_order, fmt_package, kept_words,
@@ -131,7 +132,8 @@ fn fmt_earlier(
             f,
             "Earlier      loaded already by run {} ({}); nothing to do",
             run.name,
-            run.switched_at.as_deref().unwrap_or("?")
+            run.switched_at_microseconds
+                .map_or_else(|| "?".to_owned(), moment_text)
         ),
         Earlier::Stopped {
             run, kept, dropped, ..
@@ -139,7 +141,7 @@ fn fmt_earlier(
             f,
             "Earlier      run {} stopped (begun {}): {}",
             run.name,
-            run.started_at(),
+            moment_text(run.started_at_microseconds),
             kept_words(kept.len(), *dropped)
         ),
     }

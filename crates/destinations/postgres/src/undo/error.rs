@@ -1,5 +1,7 @@
 //! Errors of an undo. The targets are as they were.
 
+use std::time::Duration;
+
 use crate::PostgresError;
 use crate::ledger::LedgerError;
 use inrush_rows::ids::RunName;
@@ -13,21 +15,11 @@ pub enum UndoError {
     /// The ledger refused.
     #[error(transparent)]
     Ledger(#[from] LedgerError),
-    /// The ledger does not know the run.
-    #[error("the ledger in schema {schema} has no run {run}")]
-    Unknown {
-        /// The name that was given.
-        run: RunName,
-        /// The ledger's schema.
-        schema: String,
-    },
-    /// The run was not switched.
-    #[error("run {run} has switched nothing in (its state is `{state}`): there is nothing to undo")]
+    /// The run was not switched any more when its tables were locked.
+    #[error("run {run} is not in its targets any more: another process has undone it meanwhile")]
     NotSwitched {
         /// The run.
         run: RunName,
-        /// Its state.
-        state: &'static str,
     },
     /// The work of the run cannot be undone exactly.
     #[error("run {run} cannot be undone: {what}; nothing was changed")]
@@ -41,14 +33,14 @@ pub enum UndoError {
     },
     /// A lock was not granted.
     #[error(
-        "undo waited {tries} times for a lock on the target, {waited_ms} ms each; nothing was \
-         changed"
+        "undo waited {tries} times for a lock on the target, {} ms each; nothing was changed",
+        waited.as_millis()
     )]
     Blocked {
         /// The number of attempts.
         tries: u32,
-        /// The wait of each attempt, in milliseconds.
-        waited_ms: u32,
+        /// The wait of each attempt.
+        waited: Duration,
     },
 }
 
@@ -58,15 +50,9 @@ impl UndoError {
         match self {
             UndoError::Destination(error) => error.hint(),
             UndoError::Ledger(error) => error.hint(),
-            UndoError::Unknown { .. } => Some(
-                "`inrush run` prints the name of the run at its end; its folder in runs/ has the \
-                 same name"
-                    .to_owned(),
-            ),
-            UndoError::NotSwitched {
-                state: "loading", ..
-            } => Some("`inrush cleanup` removes the staging tables of a stopped run".to_owned()),
-            UndoError::NotSwitched { .. } => None,
+            UndoError::NotSwitched { .. } => {
+                Some("there is nothing left to do: the same command says so".to_owned())
+            }
             UndoError::Impossible { hint, .. } => Some(hint.clone()),
             UndoError::Blocked { .. } => Some(
                 "find the session that holds it (pg_locks); the same command tries again"

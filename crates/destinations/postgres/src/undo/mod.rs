@@ -8,63 +8,30 @@
 mod error;
 mod target;
 
-use inrush_engine::error::Error;
-use inrush_engine::fault::{self, FaultPoint};
-use inrush_engine::native::ledger::{LedgerRun, LedgerRunState};
-use inrush_engine::native::run::runtime;
-use inrush_engine::undo::{UndoOptions, Undone, UndoneTarget};
+use inrush_destination::{PublishStep, UndoRequest, UndoneRun, UndoneTarget};
 
 pub use error::UndoError;
 
 use self::target::{TargetUndo, UndoMethod};
-use super::ledger::{self, Ledger, mark};
+use super::ledger::{Ledger, StoredRun, mark};
 use super::switch::{PAUSE_BETWEEN_TRIES, TRIES};
+use crate::Session;
 use crate::transaction::Transaction;
-use crate::{DatabaseAddress, Session};
 
-/// Undoes a run.
-pub fn undo(address: &DatabaseAddress, options: &UndoOptions<'_>) -> Result<Undone, Error> {
-    runtime()?.block_on(async {
-        let session = Session::open(address, "inrush undo").await?;
-        let undone = carry_out(&session, options).await;
-        match &undone {
-            Err(UndoError::Destination(error)) if error.is_lost() => session.abandon(),
-            _ => session.close().await,
-        }
-        Ok(undone?)
-    })
-}
-
-async fn carry_out(session: &Session, options: &UndoOptions<'_>) -> Result<Undone, UndoError> {
-    let unknown = || UndoError::Unknown {
-        run: options.run.clone(),
-        schema: options.ledger_schema.to_owned(),
+/// Undoes a run. Calls `reached` at each step on the way.
+pub async fn undo(
+    session: &Session,
+    book: &Ledger,
+    request: &UndoRequest<'_>,
+    reached: &dyn Fn(PublishStep),
+) -> Result<UndoneRun, UndoError> {
+    let gone = || UndoError::NotSwitched {
+        run: request.run.name.clone(),
     };
-    if !ledger::exists(session, options.ledger_schema).await? {
-        return Err(unknown());
-    }
-    let book = Ledger::new(options.ledger_schema);
-    let run = book.run_by_name(session, options.run).await?;
-    let run = run.ok_or_else(unknown)?;
-    match run.state {
-        LedgerRunState::Switched => {}
-        LedgerRunState::Undone => {
-            return Ok(Undone {
-                run,
-                before: true,
-                targets: Vec::new(),
-                drop_statements: Vec::new(),
-            });
-        }
-        state => {
-            return Err(UndoError::NotSwitched {
-                run: run.name,
-                state: state.word(),
-            });
-        }
-    }
+    let run = book.run(session, request.run.run_id).await?;
+    let run = run.ok_or_else(gone)?;
     book.lock_run(session, run.run_id).await?;
-    let mut targets = target::plan(session, &book, &run).await?;
+    let mut targets = target::plan(session, book, &run).await?;
     // The locks are taken in the same order as by the switch.
     targets.sort_by(|one, other| one.target.cmp(&other.target));
     for target in &targets {
@@ -77,14 +44,12 @@ async fn carry_out(session: &Session, options: &UndoOptions<'_>) -> Result<Undon
     let mut tries = 0;
     loop {
         tries += 1;
-        let error = match attempt(session, &book, &run, &targets, options).await {
+        let error = match attempt(session, book, &run, &targets, request, reached).await {
             Ok(targets) => {
                 let kept = targets.iter().flat_map(|target| &target.taken_out);
                 let kept = kept.filter_map(|(_, place)| place.as_ref());
-                return Ok(Undone {
-                    drop_statements: kept.map(|place| format!("DROP TABLE {place};")).collect(),
-                    run,
-                    before: false,
+                return Ok(UndoneRun {
+                    removals: kept.map(|place| format!("DROP TABLE {place};")).collect(),
                     targets,
                 });
             }
@@ -97,7 +62,7 @@ async fn carry_out(session: &Session, options: &UndoOptions<'_>) -> Result<Undon
         if tries == TRIES {
             return Err(UndoError::Blocked {
                 tries,
-                waited_ms: options.lock_timeout_ms,
+                waited: request.lock_timeout,
             });
         }
         tokio::time::sleep(PAUSE_BETWEEN_TRIES).await;
@@ -107,34 +72,37 @@ async fn carry_out(session: &Session, options: &UndoOptions<'_>) -> Result<Undon
 async fn attempt(
     session: &Session,
     book: &Ledger,
-    run: &LedgerRun,
+    run: &StoredRun,
     targets: &[TargetUndo],
-    options: &UndoOptions<'_>,
+    request: &UndoRequest<'_>,
+    reached: &dyn Fn(PublishStep),
 ) -> Result<Vec<UndoneTarget>, UndoError> {
     let doing = "undoing a run";
     // An error leaves everything unchanged, because the transaction is rolled back when it is dropped.
     let transaction = Transaction::begin(session, doing).await?;
-    let timeout = format!("SET LOCAL lock_timeout = {}", options.lock_timeout_ms);
+    let timeout = format!(
+        "SET LOCAL lock_timeout = {}",
+        request.lock_timeout.as_millis()
+    );
     session.execute(&timeout, doing).await?;
     let way = UndoMethod {
         session,
         run,
-        drop: options.drop,
+        drop: !request.keeps,
     };
     let mut done = Vec::new();
     for target in targets {
         done.push(target.carry_out(&way).await?);
     }
-    fault::reach(options.fault.as_ref(), FaultPoint::InSwitch);
+    reached(PublishStep::Under);
     if !book.mark_undone(session, run.run_id).await? {
         return Err(UndoError::NotSwitched {
             run: run.name.clone(),
-            state: LedgerRunState::Undone.word(),
         });
     }
     mark::forget(session, &run.name).await?;
-    fault::reach(options.fault.as_ref(), FaultPoint::BeforeSwitchCommit);
+    reached(PublishStep::BeforeCommit);
     transaction.commit(doing).await?;
-    fault::reach(options.fault.as_ref(), FaultPoint::AfterSwitchCommit);
+    reached(PublishStep::Committed);
     Ok(done)
 }

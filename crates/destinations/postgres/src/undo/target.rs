@@ -2,13 +2,12 @@
 
 use std::collections::BTreeSet;
 
-use inrush_engine::native::ledger::LedgerRun;
+use inrush_destination::UndoneTarget;
 use inrush_engine::native::plan::identity;
-use inrush_engine::undo::UndoneTarget;
 use inrush_package::NAME_BYTES_MAX;
 
 use super::error::UndoError;
-use crate::ledger::{Ledger, Original, SwitchedTable, What};
+use crate::ledger::{Ledger, Original, StoredRun, SwitchedTable, What};
 use crate::old_tables::{self, OldTable};
 use crate::quote::{cut, identifier, qualified};
 use crate::staging::BOUNDS_CHECK;
@@ -17,7 +16,7 @@ use crate::{Session, catalog};
 /// How a run is undone.
 pub struct UndoMethod<'a> {
     pub session: &'a Session,
-    pub run: &'a LedgerRun,
+    pub run: &'a StoredRun,
     /// Drop the tables that are taken out.
     pub drop: bool,
 }
@@ -43,7 +42,7 @@ pub struct TargetUndo {
 pub async fn plan(
     session: &Session,
     book: &Ledger,
-    run: &LedgerRun,
+    run: &StoredRun,
 ) -> Result<Vec<TargetUndo>, UndoError> {
     let impossible = |what: String, hint: &str| UndoError::Impossible {
         run: run.name.clone(),
@@ -105,7 +104,7 @@ pub async fn plan(
 
 impl TargetUndo {
     /// Fails if the tables are not as the run left them.
-    pub async fn check(&self, session: &Session, run: &LedgerRun) -> Result<(), UndoError> {
+    pub async fn check(&self, session: &Session, run: &StoredRun) -> Result<(), UndoError> {
         let impossible = |what: String, hint: &str| {
             Err(UndoError::Impossible {
                 run: run.name.clone(),

@@ -8,8 +8,8 @@ use std::ops::Range;
 
 use inrush_rows::ids::{SplitKey, UnitKey};
 
-use crate::driver::plan::{ContractFlow, LedgerRecord, RangeUnit, UnitAccounts};
-use crate::ledger::{Account, SplitRecord};
+use crate::driver::plan::{ContractFlow, RangeUnit, UnitAccounts};
+use crate::ledger::{Account, LedgerRecord, SplitRecord};
 use crate::plan::{KeyStart, UnitPlace, identity};
 
 /// The units of a plan that are kept, wholly or in part.

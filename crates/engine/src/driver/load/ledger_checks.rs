@@ -13,9 +13,9 @@ use inrush_source::{Input, Split};
 use super::ContractContext;
 use super::staged_sums::SentSums;
 
-use crate::driver::plan::{ContractFlow, LedgerRecord, UnitAccounts, UnitIndex};
+use crate::driver::plan::{ContractFlow, UnitAccounts, UnitIndex};
 use crate::error::Error;
-use crate::ledger::SplitRecord;
+use crate::ledger::{LedgerRecord, SplitRecord};
 use crate::pipeline::{expectations, file_checks};
 use crate::plan::identity;
 

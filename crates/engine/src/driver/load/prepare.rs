@@ -12,10 +12,10 @@ use super::members;
 use super::prepared::ContractRun;
 use crate::driver::OpenDestination;
 use crate::driver::plan::{
-    self, ContractEarlier, ContractFlow, ContractPlan, UnitAccounts, UnitIndex, each_record,
-    switched,
+    self, ContractEarlier, ContractFlow, ContractPlan, UnitAccounts, UnitIndex, switched,
 };
 use crate::error::Error;
+use crate::ledger::each_record;
 use crate::pipeline::RunOptions;
 use crate::pipeline::naming::{holder, new_run_name};
 use crate::plan::{ContentChecks, UnitPlace, identity};

@@ -14,10 +14,10 @@ use inrush_verdict::Phase;
 
 use super::{ContractContext, members};
 use crate::driver::plan::{ContractFlow, RangeUnit};
-use crate::driver::unit_detail;
 use crate::error::Error;
 use crate::fault::{self, FaultPoint};
 use crate::gauge::Gauge;
+use crate::ledger::unit_detail;
 use crate::load::{Method, Part, Transactions, UnitTransaction};
 use crate::pipeline::gathered::Gathered;
 use crate::pipeline::reject_files;

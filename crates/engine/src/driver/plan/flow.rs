@@ -10,11 +10,11 @@ use inrush_rows::ids::RunKey;
 use inrush_source::Source;
 
 use super::columns::{self, Resolved};
-use super::earlier::{ranges_of, since_marks, since_stopped};
 use super::members;
 use super::merge::AskedMerge;
 use super::units::UnitPlanner;
 use super::{ContractFlow, bounds, refuse};
+use crate::ledger::marks;
 use crate::plan::flow_inputs::FlowAsked;
 use crate::plan::identity::description::{self, Description};
 use crate::plan::range_marks;
@@ -82,15 +82,15 @@ impl ContractFlowPlanner<'_> {
         let since = match self.flow.source.as_ref().and_then(|it| it.since.as_ref()) {
             Some(_) => {
                 let (destination, target) = (self.destination, &self.name.sql);
-                let marks = since_marks(destination, self.run_key, target)?;
-                let stopped = since_stopped(destination, self.run_key, target)?;
-                Some(self.options.since(marks, stopped))
+                let loaded = marks::since_marks(destination, self.run_key, target)?;
+                let stopped = marks::since_stopped(destination, self.run_key, target)?;
+                Some(self.options.since(loaded, stopped))
             }
             None => None,
         };
         let ranges = match range_marks::are_asked(self.flow) {
             true => {
-                let found = ranges_of(self.destination, self.run_key, &self.name.sql)?;
+                let found = marks::ranges_of(self.destination, self.run_key, &self.name.sql)?;
                 self.options.ranges(self.flow, found)
             }
             false => Vec::new(),

@@ -27,13 +27,12 @@ use inrush_destination::{
 };
 use inrush_package::{LoadOrder, Mode, Package, RunSettings};
 use inrush_rows::ids::RunId;
-use inrush_source::{Input, Split};
+use inrush_source::Split;
 
-pub use self::earlier::{since_marks_of, switched};
+pub use self::earlier::switched;
 use self::flow::ContractFlowPlanner;
-pub use self::unit_index::{LedgerRecord, UnitAccounts, UnitIndex, each_record};
+pub use self::unit_index::{UnitAccounts, UnitIndex};
 pub use self::units::RangeUnit;
-use self::units::files_of;
 use crate::ledger::Account;
 use crate::lineage::{self, RunLineage};
 use crate::plan::abilities::require_of_run;
@@ -125,11 +124,6 @@ pub enum ContractEarlier {
 }
 
 impl ContractFlow {
-    /// Its files, each once.
-    pub fn files(&self) -> Vec<&Arc<dyn Input>> {
-        files_of(&self.units)
-    }
-
     /// The splits of all units.
     pub fn splits(&self) -> impl Iterator<Item = &Split> {
         self.units.iter().flat_map(|unit| &unit.splits)
@@ -149,6 +143,18 @@ impl PlannedFlow for ContractFlow {
 
     fn units_mut(&mut self) -> (&Reading, &mut [RangeUnit]) {
         (&self.reading, &mut self.units)
+    }
+
+    fn mode(&self) -> Mode {
+        self.mode
+    }
+
+    fn nothing_new(&self) -> Option<&NothingNew> {
+        self.nothing_new.as_ref()
+    }
+
+    fn has_rows(&self) -> Option<bool> {
+        self.facts.as_ref().map(|facts| facts.has_rows)
     }
 }
 
@@ -290,7 +296,7 @@ pub async fn build(
             memory,
             batch_rows,
             fed_bytes: abilities.unit_bytes,
-            nothing_new: since::sentences_if_all(nothing_new(&flows)),
+            nothing_new: since::sentences_if_all(&flows),
             left_out,
             notes,
         },
@@ -326,11 +332,6 @@ fn steps_of(destination: &dyn Destination, plan: &ContractPlan) -> Result<RunSte
         resumes,
         analyzes: plan.settings.asks_to_analyze(),
     })?)
-}
-
-/// For each flow, why it has nothing to load, if it has nothing.
-fn nothing_new(flows: &[ContractFlow]) -> impl Iterator<Item = Option<&NothingNew>> {
-    flows.iter().map(|flow| flow.nothing_new.as_ref())
 }
 
 /// A name for comparison: in lower case if the destination ignores case.

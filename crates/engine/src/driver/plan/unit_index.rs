@@ -1,11 +1,9 @@
 //! Finds a planned unit by its key, and holds what is committed of each unit of a plan.
 
-use inrush_destination::{Destination, RunRecord};
 use inrush_rows::ids::UnitKey;
 
 use super::ContractFlow;
-use crate::driver::unit_detail::splits_of;
-use crate::ledger::{Account, SplitRecord};
+use crate::ledger::{Account, LedgerRecord};
 use crate::plan::{UnitPlace, identity};
 
 /// The positions of a plan's units, sorted by key. The keys themselves stay in the plan.
@@ -97,46 +95,4 @@ impl UnitAccounts {
     pub fn count(&self) -> usize {
         self.0.iter().flatten().flatten().count()
     }
-}
-
-/// A record of a run, as this driver wrote it: of all of a unit, or of a part of one that several streams fill.
-pub struct LedgerRecord {
-    /// Its key.
-    pub key: UnitKey,
-    /// The target.
-    pub target: String,
-    /// The splits whose rows were committed with it; empty if another program wrote it.
-    pub splits: Vec<SplitRecord>,
-}
-
-impl LedgerRecord {
-    /// The key of its unit.
-    pub fn unit_key(&self) -> UnitKey {
-        identity::unit_of(&self.key)
-    }
-
-    /// True if it covers its whole unit.
-    pub fn is_whole(&self) -> bool {
-        self.unit_key() == self.key
-    }
-
-    /// Its rows.
-    pub fn account(&self) -> Account {
-        Account::of_splits(&self.splits)
-    }
-}
-
-/// Passes each record of a run to `see`.
-pub fn each_record(
-    destination: &dyn Destination,
-    run: &RunRecord,
-    see: &mut dyn FnMut(LedgerRecord),
-) -> inrush_destination::Result<()> {
-    destination.units(run, &mut |unit| {
-        see(LedgerRecord {
-            splits: splits_of(&unit.detail),
-            key: unit.key,
-            target: unit.target,
-        });
-    })
 }

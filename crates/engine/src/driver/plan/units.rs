@@ -8,7 +8,7 @@ use inrush_destination::{
     UnitLayout,
 };
 use inrush_rows::ids::{RunKey, UnitKey};
-use inrush_source::{Input, Source, SourceError, Split};
+use inrush_source::{Source, SourceError, Split};
 
 use super::{ContractFlow, UnitAccounts};
 use crate::load::Part;
@@ -133,15 +133,6 @@ impl PlannedUnit for RangeUnit {
         }
         Ok(is_shared)
     }
-}
-
-/// The files of units, each once, in the order of the flow.
-pub fn files_of(units: &[RangeUnit]) -> Vec<&Arc<dyn Input>> {
-    let splits = units.iter().flat_map(|unit| &unit.splits);
-    let mut files: Vec<&Arc<dyn Input>> = splits.map(|split| &split.input).collect();
-    files.sort_by_key(|file| file.index());
-    files.dedup_by(|file, before| Arc::ptr_eq(file, before));
-    files
 }
 
 /// Units of which an earlier attempt has committed something are loaded in the same way again: those in `in_parts` by

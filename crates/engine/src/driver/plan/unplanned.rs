@@ -7,7 +7,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use inrush_rows::ids::{FileKey, RunName, UnitKey};
 use inrush_rows::plural::counted;
 
-use super::{ContractFlow, LedgerRecord};
+use super::ContractFlow;
+use crate::ledger::LedgerRecord;
 use crate::plan::identity;
 
 /// Why the plan does not have a unit.

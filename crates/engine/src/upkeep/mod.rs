@@ -1,18 +1,23 @@
 //! The remains of stopped runs in a destination: shown by `status`, removed by `cleanup`.
 
-use inrush_rows::ids::RunName;
-use inrush_source::SinceRange;
+mod past_runs;
+
 use std::path::Path;
 
+use inrush_destination::RunRecord;
+use inrush_rows::ids::RunName;
+use inrush_source::SinceRange;
+
+pub use self::past_runs::PastRuns;
 use crate::error::Error;
-use crate::ledger::{Account, LedgerRun};
+use crate::ledger::Account;
 use crate::lineage::{FlowLineage, RunLineage};
 
 /// A run that stopped before its switch, or that is at work now.
 #[derive(Clone, Debug)]
 pub struct StoppedRun {
     /// The run.
-    pub run: LedgerRun,
+    pub run: RunRecord,
     /// True if a process holds its lock; `None` if the destination has no lock that could tell.
     pub held: Option<bool>,
     /// Units that are committed.
@@ -49,7 +54,7 @@ pub struct MarkOfTarget {
 #[derive(Clone, Debug)]
 pub struct RunOfTarget {
     /// The run.
-    pub run: LedgerRun,
+    pub run: RunRecord,
     /// The target, as SQL names it.
     pub target: String,
     /// The rows that it has loaded into the target, or staged for it.
@@ -61,7 +66,7 @@ pub struct RunOfTarget {
 
 impl RunOfTarget {
     /// The run's part of a target; `lineage` is the text that the ledger keeps.
-    pub fn new(run: LedgerRun, target: &str, rows_loaded: u64, lineage: Option<&str>) -> Self {
+    pub fn new(run: RunRecord, target: &str, rows_loaded: u64, lineage: Option<&str>) -> Self {
         let lineage = lineage.and_then(RunLineage::from_text).unwrap_or_default();
         RunOfTarget {
             run,
@@ -79,8 +84,6 @@ impl RunOfTarget {
 /// A filter for runs.
 #[derive(Clone, Debug, Default)]
 pub struct Which {
-    /// The ledger's schema.
-    pub ledger_schema: String,
     /// Only runs of this package.
     pub package: Option<String>,
     /// Only the run of this name.

@@ -15,6 +15,11 @@ enum Detail {
     List(Vec<SplitRecord>),
 }
 
+/// The note of one split, from a ledger that has it in another form.
+pub fn of_split(record: SplitRecord) -> String {
+    text(&Detail::Split(Box::new(record)))
+}
+
 /// The note of the ranges that one stream took of a fed split.
 pub fn of_ranges(records: Vec<SplitRecord>) -> String {
     text(&Detail::List(records))
@@ -27,7 +32,7 @@ pub fn of_splits(planned: &[Split], mut records: Vec<SplitRecord>) -> String {
         record.byte_end = record.byte_end.filter(|_| !split.is_whole());
     }
     match <[SplitRecord; 1]>::try_from(records) {
-        Ok([record]) => text(&Detail::Split(Box::new(record))),
+        Ok([record]) => of_split(record),
         Err(records) => text(&Detail::List(records)),
     }
 }

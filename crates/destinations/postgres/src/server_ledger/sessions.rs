@@ -1,0 +1,155 @@
+//! The sessions over which a ledger is asked: one of its own, or that of a plan.
+
+use std::sync::{Mutex, PoisonError};
+
+use inrush_destination::{Error, Result};
+use inrush_engine::native::run::Threads;
+use inrush_rows::cancel::Stop;
+use tokio::runtime::Handle;
+use tokio::task::block_in_place;
+
+use crate::ledger::{Ledger, LedgerError};
+use crate::{DatabaseAddress, PostgresError, Session};
+
+/// The longest wait for another session's lock on a staging table or the ledger: a session that reads it, or holds it in the
+/// middle of a switch, may hang.
+pub const PATIENCE: &str = "SET lock_timeout = '5s'";
+
+/// The ledger in a schema of a server. Each call blocks.
+pub struct ServerLedger<'a> {
+    pub(super) schema: String,
+    sessions: Sessions<'a>,
+}
+
+enum Sessions<'a> {
+    /// It connects when it is first asked.
+    Own {
+        address: DatabaseAddress,
+        runtime: Threads,
+        /// The session for questions, once there was one.
+        kept: Mutex<Option<Session>>,
+    },
+    /// The session of a plan, which is made in the runtime. The plan limits the wait for locks.
+    OfPlan {
+        session: &'a Session,
+        stop: &'a Stop,
+    },
+}
+
+impl<'a> ServerLedger<'a> {
+    /// The ledger in `schema` of a server.
+    pub fn new(address: DatabaseAddress, schema: &str, runtime: Threads) -> ServerLedger<'static> {
+        ServerLedger {
+            schema: schema.to_owned(),
+            sessions: Sessions::Own {
+                address,
+                runtime,
+                kept: Mutex::new(None),
+            },
+        }
+    }
+
+    /// The ledger in `schema`, for a plan. Its calls end when the run is asked to stop.
+    pub fn of_plan(session: &'a Session, schema: &str, stop: &'a Stop) -> ServerLedger<'a> {
+        ServerLedger {
+            schema: schema.to_owned(),
+            sessions: Sessions::OfPlan { session, stop },
+        }
+    }
+
+    fn book(&self) -> Ledger {
+        Ledger::new(&self.schema)
+    }
+
+    /// Asks the ledger. A session of its own is kept for the next question.
+    pub(super) fn ask<T>(
+        &self,
+        question: impl AsyncFnOnce(&Session, &Ledger) -> std::result::Result<T, LedgerError>,
+    ) -> Result<T> {
+        let (address, runtime, kept) = match &self.sessions {
+            Sessions::Own {
+                address,
+                runtime,
+                kept,
+            } => (address, runtime, kept),
+            Sessions::OfPlan { session, stop } => {
+                let book = self.book();
+                let answer = async {
+                    tokio::select! {
+                        biased;
+                        answer = question(session, &book) => answer.map_err(Error::from),
+                        _ = stop.wait() => Err(Error::Interrupted),
+                    }
+                };
+                return block_in_place(|| Handle::current().block_on(answer));
+            }
+        };
+        let mut kept = kept.lock().unwrap_or_else(PoisonError::into_inner);
+        runtime.block_on(async {
+            let session = match kept.take() {
+                Some(session) => session,
+                None => open(address, "inrush status").await?,
+            };
+            let answer = question(&session, &self.book()).await;
+            match answer {
+                Err(LedgerError::Destination(error)) if error.is_lost() => {
+                    session.abandon();
+                    Err(error.into())
+                }
+                answer => {
+                    *kept = Some(session);
+                    Ok(answer?)
+                }
+            }
+        })
+    }
+
+    /// Changes the ledger, over a session of its own. The end of the session releases the lock of the run.
+    pub(super) fn change<T, E: Into<Error>>(
+        &self,
+        name: &str,
+        work: impl AsyncFnOnce(&Session, &Ledger) -> std::result::Result<T, E>,
+    ) -> Result<T> {
+        let Sessions::Own {
+            address, runtime, ..
+        } = &self.sessions
+        else {
+            unreachable!("a plan changes nothing");
+        };
+        runtime.block_on(async {
+            let session = open(address, name).await?;
+            let done = work(&session, &self.book()).await;
+            match done.map_err(Into::<Error>::into) {
+                Err(error @ Error::Lost { .. }) => {
+                    session.abandon();
+                    Err(error)
+                }
+                done => {
+                    session.close().await;
+                    done
+                }
+            }
+        })
+    }
+}
+
+async fn open(
+    address: &DatabaseAddress,
+    name: &str,
+) -> std::result::Result<Session, PostgresError> {
+    let session = Session::open(address, name).await?;
+    session.execute(PATIENCE, "looking for runs").await?;
+    Ok(session)
+}
+
+impl Drop for ServerLedger<'_> {
+    fn drop(&mut self) {
+        let Sessions::Own { runtime, kept, .. } = &mut self.sessions else {
+            return;
+        };
+        let kept = kept.get_mut().unwrap_or_else(PoisonError::into_inner);
+        if let Some(session) = kept.take() {
+            runtime.block_on(session.close());
+        }
+    }
+}

@@ -1,0 +1,99 @@
+//! The records of a run's units in the ledger of its destination.
+
+use inrush_destination::{Result, RunLedger, RunRecord, UnitTotal};
+use inrush_rows::ids::UnitKey;
+
+use super::account::Account;
+use super::split_record::SplitRecord;
+use super::unit_detail::splits_of;
+use crate::plan::identity;
+
+/// A record of a run, as the engine wrote it: of all of a unit, or of a part of one that several streams fill.
+pub struct LedgerRecord {
+    /// Its key.
+    pub key: UnitKey,
+    /// The target.
+    pub target: String,
+    /// The splits whose rows were committed with it; empty if another program wrote it.
+    pub splits: Vec<SplitRecord>,
+}
+
+impl LedgerRecord {
+    /// The key of its unit.
+    pub fn unit_key(&self) -> UnitKey {
+        identity::unit_of(&self.key)
+    }
+
+    /// True if it covers its whole unit.
+    pub fn is_whole(&self) -> bool {
+        self.unit_key() == self.key
+    }
+
+    /// Its rows.
+    pub fn account(&self) -> Account {
+        Account::of_splits(&self.splits)
+    }
+}
+
+/// Passes each record of a run to `see`.
+pub fn each_record(
+    ledger: &dyn RunLedger,
+    run: &RunRecord,
+    see: &mut dyn FnMut(LedgerRecord),
+) -> Result<()> {
+    ledger.units(run, &mut |unit| {
+        see(LedgerRecord {
+            splits: splits_of(&unit.detail),
+            key: unit.key,
+            target: unit.target,
+        });
+    })
+}
+
+/// Passes each unit of a run to `see`, with the sums of the destination. If it has none, each record is passed, with the key
+/// of its unit.
+pub fn each_unit_total(
+    ledger: &dyn RunLedger,
+    run: &RunRecord,
+    see: &mut dyn FnMut(UnitTotal),
+) -> Result<()> {
+    if ledger.unit_totals(run, see)? {
+        return Ok(());
+    }
+    each_record(ledger, run, &mut |record| see(record.total()))
+}
+
+impl LedgerRecord {
+    /// Its rows, as those of its unit.
+    pub(crate) fn total(self) -> UnitTotal {
+        let account = self.account();
+        UnitTotal {
+            key: self.unit_key(),
+            // Only the process that reads a fed file knows whether it was read to its end.
+            is_finished: self.is_whole(),
+            is_direct: false,
+            target: self.target,
+            rows_read: account.rows_read,
+            rows_loaded: account.rows_loaded,
+            rows_rejected: account.rows_rejected,
+            rows_skipped: account.rows_skipped,
+            rows_filtered: account.rows_filtered,
+            rows_added: account.rows_added,
+            bytes_read: account.bytes_read,
+        }
+    }
+}
+
+impl From<&UnitTotal> for Account {
+    fn from(total: &UnitTotal) -> Account {
+        Account {
+            rows_read: total.rows_read,
+            rows_loaded: total.rows_loaded,
+            rows_rejected: total.rows_rejected,
+            rows_skipped: total.rows_skipped,
+            rows_filtered: total.rows_filtered,
+            rows_added: total.rows_added,
+            bytes_read: total.bytes_read,
+        }
+    }
+}
