@@ -1,6 +1,6 @@
 //! The words that all of Inrush shares: columns and their types, chunks and places of rows, rejects and their codes,
 //! values in batches that Arrow does not have (`timestamp`, `interval`), encodings of text, time zones, numbers in
-//! sentences (`quantity`, `plural`), texts that become part of SQL or of a URL (`sql_text`, `percent`), ids of runs,
+//! sentences (`quantity`, `plural`), names without case (`same_name`), texts that become part of SQL or of a URL (`sql_text`, `percent`), ids of runs,
 //! units, splits and files, exit statuses, the request to stop, and the pace of a load.
 //!
 //! Nothing here reads a file, knows a database or starts a thread.
@@ -29,6 +29,7 @@ pub mod plural;
 pub mod printable;
 pub mod quantity;
 pub mod reject;
+pub mod same_name;
 pub mod special_type;
 pub mod sql_text;
 pub mod suggest;

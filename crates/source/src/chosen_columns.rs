@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use inrush_rows::same_name::place_of;
 use inrush_rows::sql_text::identifier;
 
 use crate::SourceError;
@@ -10,7 +11,9 @@ use crate::error::unsuitable;
 /// The suffix of a column whose values are read as the database's text.
 pub const AS_TEXT: &str = "::text";
 
-/// The columns that are read: those that are named, or all. Returns the name of each, and true if its values are read as text.
+/// The columns that are read: those that are named, or all. Returns the name of each as the table spells it, and true if its
+/// values are read as text. Upper and lower case does not matter ([`place_of`]). A column that is named in two spellings is read
+/// once.
 pub fn choose_columns(
     input: &Path,
     all: &[String],
@@ -27,24 +30,44 @@ pub fn choose_columns(
         return Ok(all.iter().map(|name| (name.clone(), false)).collect());
     }
     let mut chosen: Vec<(String, bool)> = Vec::new();
+    let mut spelled: Vec<&str> = Vec::with_capacity(named.len());
     for text in named {
         let (name, is_text) = match text.strip_suffix(AS_TEXT) {
             Some(name) if !all.contains(text) => (name.trim_end(), true),
             _ => (text.as_str(), false),
         };
-        if !all.iter().any(|known| known == name) {
-            let known: Vec<String> = all.iter().map(|name| identifier(name)).collect();
-            return Err(unsuitable(
-                input,
-                format!("it has no column {}", identifier(name)),
-                format!("its columns are {}", known.join(", ")),
-            ));
+        let place = place_of(name, all.iter().map(String::as_str)).map_err(|several| {
+            let listed = |names: &mut dyn Iterator<Item = &String>| {
+                let names: Vec<String> = names.map(|name| identifier(name)).collect();
+                names.join(", ")
+            };
+            match several.is_empty() {
+                true => unsuitable(
+                    input,
+                    format!("it has no column {}", identifier(name)),
+                    format!("its columns are {}", listed(&mut all.iter())),
+                ),
+                false => unsuitable(
+                    input,
+                    format!("{} may mean several of its columns", identifier(name)),
+                    format!(
+                        "spell it exactly as one of {}",
+                        listed(&mut several.iter().map(|place| &all[*place]))
+                    ),
+                ),
+            }
+        })?;
+        let own = &all[place];
+        match chosen.iter().find(|(other, _)| other == own) {
+            // The key and the taken columns of a lookup may be one column in two spellings.
+            Some((_, other_is_text)) if *other_is_text == is_text && !spelled.contains(&name) => {}
+            Some(_) => {
+                let what = format!("the column {} is named twice", identifier(name));
+                return Err(unsuitable(input, what, "name each column once"));
+            }
+            None => chosen.push((own.clone(), is_text)),
         }
-        if chosen.iter().any(|(other, _)| other == name) {
-            let what = format!("the column {} is named twice", identifier(name));
-            return Err(unsuitable(input, what, "name each column once"));
-        }
-        chosen.push((name.to_owned(), is_text));
+        spelled.push(name);
     }
     Ok(chosen)
 }
@@ -65,11 +88,20 @@ mod tests {
         assert_eq!(chosen(&["tags::text"]), Ok(vec![of("tags", true)]));
         assert_eq!(chosen(&["odd::text"]), Ok(vec![of("odd::text", false)]));
         assert_eq!(chosen(&[]).map(|all| all.len()), Ok(3));
-        let unknown = chosen(&["Id"]).expect_err("it has no such column");
+        assert_eq!(
+            chosen(&["Id", "TAGS::text", "ID"]),
+            Ok(vec![of("id", false), of("tags", true)])
+        );
+        let unknown = chosen(&["key"]).expect_err("it has no such column");
         assert!(
-            unknown.contains(r#"no column "Id""#) && unknown.contains("tags"),
+            unknown.contains(r#"no column "key""#) && unknown.contains("tags"),
             "{unknown}"
         );
+        let all = ["id", "ID"].map(str::to_owned);
+        let named = ["Id".to_owned()];
+        let several = choose_columns(input, &all, &named).expect_err("two are alike");
+        let several = several.to_string();
+        assert!(several.contains("may mean several"), "{several}");
         let twice = chosen(&["id", "id::text"]).expect_err("it is named twice");
         assert!(twice.contains("twice"), "{twice}");
     }

@@ -1,6 +1,7 @@
 //! Steps as a package declares them.
 
 use inrush_rows::column_type::ColumnType;
+use inrush_rows::same_name::place_of;
 use inrush_rows::suggest::suggestion;
 
 use crate::error::StepErrorKind;
@@ -17,26 +18,18 @@ pub struct InputColumn {
 /// The index of the column that a step names: the column with exactly this name, or else the only column whose name differs from it
 /// only in case.
 pub(crate) fn column_at(name: &str, visible: &[InputColumn]) -> Result<usize, StepErrorKind> {
-    if let Some(at) = visible.iter().position(|column| column.name == name) {
-        return Ok(at);
-    }
-    let similar = |column: &InputColumn| column.name.eq_ignore_ascii_case(name);
-    let found: Vec<usize> = (0..visible.len())
-        .filter(|at| similar(&visible[*at]))
-        .collect();
     let names = || visible.iter().map(|column| column.name.as_str());
-    match found.as_slice() {
-        [only] => Ok(*only),
-        [] => Err(StepErrorKind::UnknownColumn {
+    place_of(name, names()).map_err(|several| match several.as_slice() {
+        [] => StepErrorKind::UnknownColumn {
             name: name.to_owned(),
             suggestion: suggestion(name, names()),
             known: names().map(str::to_owned).collect(),
-        }),
-        several => Err(StepErrorKind::AmbiguousColumn {
+        },
+        several => StepErrorKind::AmbiguousColumn {
             name: name.to_owned(),
             columns: several.iter().map(|at| visible[*at].name.clone()).collect(),
-        }),
-    }
+        },
+    })
 }
 
 /// A step. Steps are applied to each row in their order, until one of them drops the row.

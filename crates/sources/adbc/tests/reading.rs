@@ -133,7 +133,7 @@ fn types_of_duckdb_without_a_counterpart_are_refused_by_name() {
         &["TIME WITH TIME ZONE", "clock::text"],
     );
     refused(&file, &named(&["h"]), &["UHUGEINT"]);
-    refused(&file, &named(&["ID"]), &["no column \"ID\"", "\"id\""]);
+    refused(&file, &named(&["key"]), &["no column \"key\"", "\"id\""]);
     let text = named(&["tags::text", "clock::text", "h::text", "s::text"]);
     let expected = "\"[a, b]\",10:00:00+02,340282366920938463463374607431768211455,{'a': 1}";
     assert_eq!(rows(&file, &text), Ok(vec![expected.to_owned()]));

@@ -120,10 +120,10 @@ fn other_types_are_refused_until_their_text_is_asked_for() {
         };
         assert_eq!(rows(&named), Ok(vec!["1 day,1,integer".to_owned()]));
         let unknown = Settings {
-            columns: vec!["ID".to_owned()],
+            columns: vec!["key".to_owned()],
             ..table
         };
-        refused(&unknown, &["no column \"ID\"", "\"id\""]);
+        refused(&unknown, &["no column \"key\"", "\"id\""]);
     });
 }
 

@@ -1,7 +1,6 @@
 //! Lookups that add members to their reference (`unmatched = "add"`): what the package says of them, before the destination looks
 //! at the table.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use inrush_package::{Connection, Flow, Package, Step, TableName};
@@ -45,14 +44,18 @@ impl AskedMembers {
             if !asked.adds_members() {
                 continue;
             }
-            let members = steps.and_then(|steps| steps.members(step));
-            let members = members.expect("a step that adds members has them in its plan");
+            let lookup = steps.and_then(|steps| steps.lookup(step));
+            let lookup = lookup.expect("a step that adds members is a lookup of the plan");
+            let members = lookup.members().expect("it adds members");
             let refused = |what: &str, hint: &str| refusal(flow_name, step, what, hint);
-            let Some((own, number)) = asked.take.iter().flatten().next() else {
+            // The reference's own spelling of its columns.
+            let columns = lookup.spec.reference.columns().iter();
+            let mut key: Vec<(usize, &String)> =
+                columns.map(|column| &column.name).enumerate().collect();
+            let taken = key.split_off(lookup.spec.on.len());
+            let (Some(own), Some((_, number))) = (lookup.spec.take.first(), taken.first()) else {
                 return Err(refused("it takes no column", "take the identity column"));
             };
-            let on: BTreeMap<&String, &String> = asked.on.iter().flatten().collect();
-            let mut key: Vec<(usize, &String)> = on.into_values().enumerate().collect();
             key.sort_by_key(|(_, name)| *name);
             let asked = AskedMembers {
                 flow: flow_name.to_owned(),
@@ -60,8 +63,8 @@ impl AskedMembers {
                 table: table(package, flow, asked, &refused)?,
                 key: key.iter().map(|(_, name)| (*name).clone()).collect(),
                 places: key.into_iter().map(|(place, _)| place).collect(),
-                number: number.clone(),
-                own: own.clone(),
+                number: (*number).clone(),
+                own: own.name.clone(),
                 members: Arc::clone(members),
             };
             asked.refuse_later_uses(steps, partition_by)?;

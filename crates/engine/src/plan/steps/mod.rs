@@ -13,13 +13,14 @@ mod fit;
 mod members;
 mod print;
 mod reference;
+mod reference_rows;
 
 use std::sync::Arc;
 
 use inrush_convert::AfterSteps;
 use inrush_rows::column::Column;
 use inrush_transform::evaluator::Evaluator;
-use inrush_transform::stages::{Staged, StagedStep};
+use inrush_transform::stages::{PlannedLookup, Staged, StagedStep};
 
 pub use asked::{AskedSteps, DerivedTarget};
 pub use bound::BoundSteps;
@@ -68,10 +69,10 @@ impl StepPlan {
 }
 
 impl StepPlan {
-    /// The members that a lookup adds to its reference, if this step does.
-    pub fn members(&self, step: usize) -> Option<&Arc<Members>> {
+    /// The lookup that this step is.
+    pub fn lookup(&self, step: usize) -> Option<&PlannedLookup> {
         match self.planned.steps.get(step)? {
-            StagedStep::Lookup(lookup) => lookup.members(),
+            StagedStep::Lookup(lookup) => Some(lookup),
             StagedStep::Expressions(_) | StagedStep::Distinct(_) | StagedStep::Unpivot(_) => None,
         }
     }

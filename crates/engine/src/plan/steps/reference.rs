@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use arrow_array::{ArrayRef, RecordBatch};
+use arrow_array::ArrayRef;
 use inrush_convert::{ConvertError, Converter, RunStamp};
 use inrush_package::{
     BoundValue, Flow, Fold, LookupSource, Package, Place, REFERENCE_BYTES_MAX, Step, Unmatched,
@@ -14,11 +14,12 @@ use inrush_rows::column_policy::ValueSource;
 use inrush_rows::ids::RunId;
 use inrush_rows::plural::counted;
 use inrush_rows::quantity::bytes;
+use inrush_rows::same_name::place_of;
 use inrush_rows::suggest::{listed, suggestion};
 use inrush_rows::type_name::TypeName;
 use inrush_rows::typed_rows::TypedRows;
 use inrush_scan::{Dialect, Records};
-use inrush_source::{ReadSettings, Source, SourceError, SourceSplit};
+use inrush_source::SourceError;
 use inrush_transform::evaluator::Evaluator;
 use inrush_transform::fold::Folds;
 use inrush_transform::key::KeyClass;
@@ -30,13 +31,11 @@ use inrush_transform::stages::LookupSpec;
 use inrush_transform::types::sql_name;
 
 use super::faults;
+use super::reference_rows::{Read, ReferenceRows};
 use crate::plan::columns::{self, Match};
 use crate::plan::error::PlanError;
 use crate::plan::flow_inputs::FlowAsked;
 use crate::plan::options::PlanOptions;
-
-/// Bytes of text that are read at a time.
-const CHUNK_BYTES: usize = 512 << 10;
 
 /// The lookup whose reference is read.
 pub struct ReadReference<'a> {
@@ -148,7 +147,8 @@ fn text_of(value: &BoundValue) -> String {
 }
 
 impl ReadReference<'_> {
-    fn refused(&self, name: &str, what: &str, hint: &str) -> PlanError {
+    /// Refuses the lookup.
+    pub fn refused(&self, name: &str, what: &str, hint: &str) -> PlanError {
         self.refused_at("lookup", name, what, hint)
     }
 
@@ -221,39 +221,20 @@ impl ReadReference<'_> {
         let mut inputs = self.options.sources.look(&asked, &mut notes)?;
         let known = inputs.known(&flow, &flow_name, name, None, None);
         let matches = known.matches(false)?;
+        let names = matches.columns.iter();
+        let names: Vec<&str> = names.map(|found| found.detail.name.as_str()).collect();
         let mut columns: Vec<Column> = Vec::new();
         let mut places = Vec::with_capacity(wanted.len());
         for own in &wanted {
-            let found = matches
-                .columns
-                .iter()
-                .find(|found| found.detail.name == *own);
-            let Some(Match { detail, source, .. }) = found else {
-                let names = || {
-                    matches
-                        .columns
-                        .iter()
-                        .map(|found| found.detail.name.as_str())
-                };
-                let is_first = first_by.is_some_and(|(column, _)| column == own);
-                if is_first && own.contains([',', ' ']) {
-                    let what = format!(
-                        "`first` orders by one column, and the reference has no column `{own}`"
-                    );
-                    let hint = "write one column of the reference, as in first = \"changed_at desc\"; to order by several \
-                                columns, number the rows in a `query`: row_number() OVER (ORDER BY ...) AS place";
-                    return Err(self.refused_at("lookup.first", name, &what, hint));
+            let found = match place_of(own, names.iter().copied()) {
+                Ok(found) => &matches.columns[found],
+                Err(several) => {
+                    let is_first = first_by.is_some_and(|(column, _)| column == own);
+                    return Err(self.no_column(name, own, &names, &several, is_first));
                 }
-                let what = format!(
-                    "it has no column `{own}`; its columns are {}",
-                    listed(names())
-                );
-                let hint = match suggestion(own, names()) {
-                    Some(near) => format!("did you mean `{near}`?"),
-                    None => "name a column of the reference in `on` and `take`".to_owned(),
-                };
-                return Err(self.refused(name, &what, &hint));
             };
+            let Match { detail, source, .. } = found;
+            let own = &detail.name;
             let place = columns.iter().position(|column| column.name == *own);
             places.push(place.unwrap_or(columns.len()));
             if place.is_none() {
@@ -366,6 +347,36 @@ impl ReadReference<'_> {
         }
     }
 
+    /// The error of a name that the reference does not have. `several` are the places of columns that differ from it in case alone.
+    fn no_column(
+        &self,
+        name: &str,
+        own: &str,
+        names: &[&str],
+        several: &[usize],
+        is_first: bool,
+    ) -> PlanError {
+        if is_first && own.contains([',', ' ']) {
+            let what =
+                format!("`first` orders by one column, and the reference has no column `{own}`");
+            let hint = "write one column of the reference, as in first = \"changed_at desc\"; to order by several columns, \
+                        number the rows in a `query`: row_number() OVER (ORDER BY ...) AS place";
+            return self.refused_at("lookup.first", name, &what, hint);
+        }
+        if !several.is_empty() {
+            let alike = listed(several.iter().map(|place| names[*place]));
+            let what = format!("`{own}` may be any of its columns {alike}");
+            return self.refused(name, &what, "spell it exactly as the reference does");
+        }
+        let columns = listed(names.iter().copied());
+        let what = format!("it has no column `{own}`; its columns are {columns}");
+        let hint = match suggestion(own, names.iter().copied()) {
+            Some(near) => format!("did you mean `{near}`?"),
+            None => "name a column of the reference in `on` and `take`".to_owned(),
+        };
+        self.refused(name, &what, &hint)
+    }
+
     /// Refuses a reference whose keys or numbers have types that members cannot have.
     fn refuse_odd_members(
         &self,
@@ -404,7 +415,8 @@ impl ReadReference<'_> {
         }
     }
 
-    fn fault(&self, name: &str, folds: Folds, fault: &ReferenceFault) -> PlanError {
+    /// The error of a reference that cannot be used.
+    pub fn fault(&self, name: &str, folds: Folds, fault: &ReferenceFault) -> PlanError {
         let (what, hint) = match fault {
             ReferenceFault::Duplicate { .. } if !folds.is_none() => (
                 format!("{fault}, if the differences of `fold` are ignored"),
@@ -471,73 +483,5 @@ impl ReadReference<'_> {
         let chunk = Chunk::of_rows(&name, 0, row, Arc::new(RowNumbers), &mut records);
         let batch = converter.convert(&chunk, &records, 0..1, &mut Vec::new());
         Ok(Arc::clone(batch.column(0)))
-    }
-}
-
-/// How a reading of all rows ended.
-enum Read {
-    All,
-    /// The rows need more memory than the reference may have.
-    TooLarge(ReferenceFault),
-}
-
-/// The rows of a reference, which may be read twice: if they need more memory than is allowed, the second time they are written to disk.
-struct ReferenceRows<'a> {
-    reading: &'a ReadReference<'a>,
-    name: &'a str,
-    folds: Folds,
-    source: &'a dyn Source,
-    converter: Converter,
-}
-
-impl ReferenceRows<'_> {
-    /// True if a pipe is among its inputs.
-    fn is_read_once(&self) -> bool {
-        let mut inputs = (0..self.source.input_count()).map(|index| self.source.input(index));
-        inputs.any(|input| input.is_read_once())
-    }
-
-    /// Reads all rows.
-    fn each(
-        &mut self,
-        add: &mut dyn FnMut(&RecordBatch) -> Result<(), ReferenceFault>,
-    ) -> Result<Read, PlanError> {
-        let mut stream = self.source.open_stream(ReadSettings {
-            chunk_bytes: CHUNK_BYTES,
-        })?;
-        let mut records = Records::default();
-        let mut rejects = Vec::new();
-        for input in 0..self.source.input_count() {
-            for split in self.source.splits(input, u64::MAX)? {
-                let whole = SourceSplit {
-                    is_shared: false,
-                    ..split
-                };
-                let mut reader = stream.open(&whole)?;
-                while let Some(chunk) = reader.next_chunk(&mut records)? {
-                    let all = 0..records.len();
-                    let batch = self.converter.convert(&chunk, &records, all, &mut rejects);
-                    if let Some(reject) = rejects.first() {
-                        return Err(self.reading.refused(
-                            self.name,
-                            &format!("a row cannot be read: {}", reject.summary()),
-                            "correct the row, or exclude it with a condition",
-                        ));
-                    }
-                    match add(&batch) {
-                        Ok(()) => {}
-                        Err(fault @ ReferenceFault::TooLarge { .. }) => {
-                            return Ok(Read::TooLarge(fault));
-                        }
-                        Err(fault) => {
-                            return Err(self.reading.fault(self.name, self.folds, &fault));
-                        }
-                    }
-                    drop(batch);
-                    reader.recycle(chunk);
-                }
-            }
-        }
-        Ok(Read::All)
     }
 }
