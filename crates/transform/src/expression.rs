@@ -4,6 +4,7 @@
 //! evaluates it later. The kinds of parts that an expression may have are a closed list: a part that a later version of
 //! DuckDB adds is refused until it is listed.
 
+use std::collections::BTreeSet;
 use std::ops::Range;
 
 use adbc_core::error::Error as AdbcError;
@@ -12,6 +13,7 @@ use inrush_rows::sql_text::in_parentheses;
 use serde_json::Value;
 
 use crate::error::StepErrorKind;
+use crate::functions;
 
 /// The text before the expression in the statement that DuckDB reads.
 const PREFIX: &str = "SELECT ";
@@ -28,6 +30,10 @@ pub struct Expression {
     pub columns: Vec<Named>,
     /// The functions and operators that it calls.
     pub functions: Vec<Named>,
+    /// The columns in the arguments of functions that are NULL for infinite dates.
+    pub in_dates: BTreeSet<String>,
+    /// The columns on both sides of subtractions.
+    pub in_differences: BTreeSet<String>,
 }
 
 /// A name in an expression.
@@ -58,6 +64,8 @@ impl Expression {
             text: text.to_owned(),
             columns: Vec::new(),
             functions: Vec::new(),
+            in_dates: BTreeSet::new(),
+            in_differences: BTreeSet::new(),
         };
         expression.walk(part)?;
         // It is a part of longer statements, in parentheses.
@@ -94,6 +102,10 @@ impl Expression {
             Err((range.clone(), kind))
         };
         match class {
+            "TYPE" if is_unbounded(part) => not_allowed(
+                "the type BIGNUM",
+                "use DECIMAL(38,0) or HUGEINT: the time to read more digits grows with their square",
+            ),
             "CONSTANT" | "CAST" | "TYPE" | "CASE" | "COMPARISON" | "CONJUNCTION" | "BETWEEN" => {
                 Ok(())
             }
@@ -136,10 +148,14 @@ impl Expression {
                         "write the length out, as in lpad(a, 10, '0'): memory for longer texts is not limited",
                     );
                 }
-                self.functions.push(Named {
-                    name: name.to_lowercase(),
-                    range,
-                });
+                let name = name.to_lowercase();
+                if functions::is_of_finite_dates(&name) {
+                    add_columns(part, &mut self.in_dates);
+                }
+                if functions::subtracts(&name) {
+                    add_columns(part, &mut self.in_differences);
+                }
+                self.functions.push(Named { name, range });
                 Ok(())
             }
             "OPERATOR" => match part["type"].as_str().unwrap_or_default() {
@@ -241,6 +257,30 @@ fn is_short(call: &Value) -> bool {
     let number = length["literal"]["text"].as_str();
     let number = number.and_then(|text| text.parse::<u32>().ok());
     length["class"] == "CONSTANT" && number.is_some_and(|number| number <= LENGTH_MAX)
+}
+
+/// Adds the columns that a part names, in lower case.
+fn add_columns(part: &Value, columns: &mut BTreeSet<String>) {
+    match part {
+        Value::Array(parts) => parts.iter().for_each(|part| add_columns(part, columns)),
+        Value::Object(fields) => {
+            if fields
+                .get("class")
+                .is_some_and(|class| class == "COLUMN_REF")
+            {
+                let name = part["column_names"][0].as_str().unwrap_or_default();
+                columns.insert(name.to_ascii_lowercase());
+            }
+            fields.values().for_each(|part| add_columns(part, columns));
+        }
+        _ => {}
+    }
+}
+
+/// True for the type of whole numbers without a limit of their digits.
+fn is_unbounded(part: &Value) -> bool {
+    let name = part["type_name"].as_str().unwrap_or_default();
+    ["bignum", "varint"].contains(&name.to_lowercase().as_str())
 }
 
 fn is_empty(list: &Value) -> bool {

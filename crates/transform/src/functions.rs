@@ -53,6 +53,30 @@ const DOCUMENTS: &str = "
 const BYTES: &str = "
     base64 decode encode from_base64 from_hex md5 octet_length sha1 sha256 to_base64 unhex";
 
+/// Functions of dates that are NULL for infinity, as if the date were unknown.
+const OF_FINITE_DATES: &str = "
+    century date_diff date_part date_sub datediff datepart datesub day dayname dayofmonth dayofweek
+    dayofyear days_in_month decade epoch epoch_ms epoch_us era hour isodow isoyear julian last_day
+    microsecond millennium millisecond minute month monthname quarter second time_bucket timezone
+    week weekday weekofyear year yearweek";
+
+/// True if a function of this name, in lower case, is NULL for infinite dates.
+pub fn is_of_finite_dates(name: &str) -> bool {
+    OF_FINITE_DATES
+        .split_ascii_whitespace()
+        .any(|known| known == name)
+}
+
+/// True if a function of this name, in lower case, subtracts: of two dates it makes a number of days, also if one is infinite.
+pub fn subtracts(name: &str) -> bool {
+    ["-", "subtract"].contains(&name)
+}
+
+/// True if a function of this name, in lower case, asks whether a value is infinite.
+pub fn asks_for_infinity(name: &str) -> bool {
+    ["isfinite", "isinf"].contains(&name)
+}
+
 /// True if expressions may call a function of this name, in lower case.
 pub fn is_allowed(name: &str) -> bool {
     all().any(|allowed| allowed == name)
@@ -63,7 +87,8 @@ pub fn names() -> impl Iterator<Item = &'static str> {
     all().filter(|name| name.starts_with(|first: char| first.is_alphabetic()))
 }
 
-fn all() -> impl Iterator<Item = &'static str> {
+/// All functions and operators.
+pub fn all() -> impl Iterator<Item = &'static str> {
     ALLOWED
         .iter()
         .flat_map(|group| group.split_ascii_whitespace())
@@ -127,6 +152,16 @@ mod tests {
         for name in all() {
             assert!(seen.insert(name), "{name} is there twice");
             assert_eq!(name.to_lowercase(), name);
+        }
+    }
+
+    #[test]
+    fn functions_that_are_special_are_on_the_list() {
+        for name in OF_FINITE_DATES.split_ascii_whitespace() {
+            assert!(is_allowed(name), "{name}");
+        }
+        for is_special in [subtracts, asks_for_infinity] {
+            assert_eq!(all().filter(|name| is_special(name)).count(), 2);
         }
     }
 

@@ -15,6 +15,7 @@
 
 mod answers;
 pub mod distinct;
+mod engine_message;
 pub mod error;
 pub mod evaluator;
 pub mod expression;

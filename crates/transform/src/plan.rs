@@ -1,7 +1,6 @@
 //! Plans the steps of a flow: reads their expressions, binds them to columns, and finds the types of their results.
 
 use std::collections::BTreeSet;
-use std::ops::Range;
 use std::sync::Arc;
 
 use arrow_schema::{Field, Schema, SchemaRef};
@@ -10,6 +9,7 @@ use inrush_rows::column_type::ColumnType;
 use inrush_rows::sql_text::{identifier, in_parentheses};
 use inrush_rows::suggest::suggestion;
 
+use crate::engine_message::types_fault;
 use crate::error::{StepError, StepErrorKind};
 use crate::evaluator::Evaluator;
 use crate::expression::{Expression, Fault, Named};
@@ -62,6 +62,8 @@ pub struct PlannedStep {
     pub action: StepAction,
     /// Columns that its expressions name, by their names.
     pub named: Vec<String>,
+    /// The columns whose infinite dates its condition does not understand.
+    pub finite: FiniteDates,
 }
 
 /// What a step does.
@@ -143,6 +145,17 @@ pub struct DerivedColumn {
     pub named: Vec<String>,
     /// A result that is infinite or NaN may be intended by the expression, and is not taken for a failure.
     pub may_be_special: bool,
+    /// The columns whose infinite dates it does not understand.
+    pub finite: FiniteDates,
+}
+
+/// The columns of dates whose infinite values an expression does not understand; none if it asks for infinity itself.
+#[derive(Clone, Debug, Default)]
+pub struct FiniteDates {
+    /// In functions that are NULL for such a date.
+    pub in_functions: Vec<String>,
+    /// In differences of dates, which are numbers for such a date.
+    pub in_differences: Vec<String>,
 }
 
 impl Planned {
@@ -196,6 +209,7 @@ struct Bound {
     sql: String,
     found: String,
     named: Vec<usize>,
+    finite: FiniteDates,
 }
 
 impl<'a> Steps<'a> {
@@ -251,6 +265,7 @@ impl<'a> Steps<'a> {
         };
         for (index, spec) in specs.iter().enumerate() {
             let mut named = Vec::new();
+            let mut finite = FiniteDates::default();
             let error = |setting: String, text: &str, (range, kind): Fault| StepError {
                 step: index + 1,
                 setting,
@@ -279,6 +294,7 @@ impl<'a> Steps<'a> {
                 StepSpec::Where { condition } => match self.condition(condition, &visible) {
                     Ok(bound) => {
                         named.extend(bound.named);
+                        finite = bound.finite;
                         StepAction::Where {
                             text: condition.trim().to_owned(),
                             sql: bound.sql,
@@ -296,6 +312,7 @@ impl<'a> Steps<'a> {
                 } => match self.condition(condition, &visible) {
                     Ok(bound) => {
                         named.extend(bound.named);
+                        finite = bound.finite;
                         StepAction::Check {
                             name: name.clone().unwrap_or_else(|| condition.trim().to_owned()),
                             text: condition.trim().to_owned(),
@@ -353,6 +370,7 @@ impl<'a> Steps<'a> {
             planned.steps.push(PlannedStep {
                 action,
                 named: names,
+                finite,
             });
         }
         planned.travelling.sort_unstable();
@@ -396,6 +414,7 @@ impl<'a> Steps<'a> {
             sql,
             named: named.map(|column| column.name.clone()).collect(),
             may_be_special,
+            finite: bound.finite,
         };
         Ok((column, bound.named))
     }
@@ -474,7 +493,21 @@ impl<'a> Steps<'a> {
             let found = first.and_then(|row| row.into_iter().nth(1)?);
             found.ok_or_else(|| (None, engine_says("it gave no type")))
         })?;
-        Ok(Bound { sql, found, named })
+        let mut functions = expression.functions.iter();
+        let asks = functions.any(|function| functions::asks_for_infinity(&function.name));
+        let finite = match asks || names_special_number(text) {
+            true => FiniteDates::default(),
+            false => FiniteDates {
+                in_functions: dates_among(&expression.in_dates, &named, visible),
+                in_differences: dates_among(&expression.in_differences, &named, visible),
+            },
+        };
+        Ok(Bound {
+            sql,
+            found,
+            named,
+            finite,
+        })
     }
 
     fn read(&self, text: &str) -> Result<Expression, Fault> {
@@ -519,6 +552,20 @@ impl<'a> Steps<'a> {
     }
 }
 
+/// The columns of dates and timestamps among these names, which are in lower case.
+fn dates_among(names: &BTreeSet<String>, named: &[usize], visible: &[Visible]) -> Vec<String> {
+    use ColumnType::{Date, Timestamp, TimestampTz};
+    let columns = named.iter().map(|at| &visible[*at]);
+    let dates = columns.filter(|column| {
+        let is_date = matches!(
+            column.column_type,
+            Date | Timestamp { .. } | TimestampTz { .. }
+        );
+        is_date && names.contains(&column.name.to_ascii_lowercase())
+    });
+    dates.map(|column| column.name.clone()).collect()
+}
+
 /// The outputs that take a row, as a number with a bit for each. A condition is evaluated only for rows that no output before it
 /// takes, unless a row goes to each.
 fn outputs_of_row(conditions: &[String], each: bool) -> String {
@@ -545,93 +592,9 @@ fn engine_says(message: &str) -> StepErrorKind {
     }
 }
 
-/// DuckDB's message about an expression that it cannot bind. The expression begins on the second line of the statement.
-fn types_fault(message: &str, text: &str) -> Fault {
-    let range = carets(message, text);
-    let message = message_without_place(message);
-    let message = message.split(". You might need").next().unwrap_or(&message);
-    (
-        range,
-        StepErrorKind::Types {
-            message: message.to_owned(),
-        },
-    )
-}
-
-/// The first sentence of a message of DuckDB: without its kind, its place and advice about settings.
-pub(crate) fn message_without_place(message: &str) -> String {
-    let message = message.split("\n\nLINE ").next().unwrap_or(message);
-    let message = message.split(". Use TRY(").next().unwrap_or(message);
-    let message = match message.split_once(" Error: ") {
-        // The kinds have one or two words: `Conversion`, `Invalid Input`.
-        Some((kind, rest)) if kind.split(' ').count() <= 3 => rest,
-        _ => message,
-    };
-    message.lines().next().unwrap_or_default().trim().to_owned()
-}
-
-/// The part of an expression under which DuckDB's message has carets.
-fn carets(message: &str, text: &str) -> Option<Range<usize>> {
-    let mut lines = message
-        .lines()
-        .skip_while(|line| !line.starts_with("LINE "));
-    let (shown, marks) = (lines.next()?, lines.next()?);
-    let (number, line) = shown.strip_prefix("LINE ")?.split_once(": ")?;
-    let number: usize = number.parse().ok()?;
-    let before: usize = shown.len() - line.len();
-    let column = marks.find('^')?.checked_sub(before)?;
-    let width = marks.chars().filter(|mark| *mark == '^').count();
-    let mut start = 0;
-    let mut own = text.split('\n');
-    for _ in 0..number.checked_sub(2)? {
-        start += own.next()?.len() + 1;
-    }
-    // A long line is shortened, and then its columns are not those of the expression.
-    let own = own.next().filter(|own| *own == line)?;
-    let at = |column: usize| {
-        own.char_indices()
-            .nth(column)
-            .map_or(own.len(), |(at, _)| at)
-    };
-    Some(start + at(column)..start + at(column + width))
-}
-
 /// True if a text has a word that a cast turns into an infinite number or into NaN.
 pub(crate) fn names_special_number(text: &str) -> bool {
     let mut words = text.split(|one: char| !one.is_ascii_alphanumeric() && one != '_');
     let special = ["inf", "infinity", "nan"];
     words.any(|word| special.iter().any(|own| word.eq_ignore_ascii_case(own)))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_carets_of_duckdb_are_found_in_the_expression() {
-        let message = "Binder Error: no\n\nLINE 3: + b\n          ^";
-        assert_eq!(carets(message, "a\n+ b"), Some(4..5));
-        assert_eq!(carets(message, "a\n+ c"), None);
-        assert_eq!(carets("no place", "a"), None);
-        let umlaut = "Binder Error: no\n\nLINE 2: \u{e4} + b\n            ^";
-        assert_eq!(carets(umlaut, "\u{e4} + b"), Some(5..6));
-    }
-
-    #[test]
-    fn messages_are_one_sentence() {
-        for (message, sentence) in [
-            (
-                "Conversion Error: Could not convert string 'b' to INT32\n\nLINE 2: x::int\n         ^",
-                "Could not convert string 'b' to INT32",
-            ),
-            (
-                "Invalid Input Error: Division by zero in expression (1 // 0). Use TRY(...) to return NULL",
-                "Division by zero in expression (1 // 0)",
-            ),
-            ("Out of Range Error: Overflow!", "Overflow!"),
-            ("something", "something"),
-        ] {
-            assert_eq!(message_without_place(message), sentence);
-        }
-    }
 }

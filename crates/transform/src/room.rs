@@ -34,9 +34,15 @@ const DISTANCE_BYTES: usize = 8;
 const MADE: &str = "inrush_step_made";
 const MADE_BYTES: &str = "inrush_step_made_bytes";
 
+/// The most pairs of letters of two texts that are compared with each other: a few seconds of work.
+const LETTER_PAIRS_MAX: usize = 100_000_000;
+
+/// Bytes for each value that a path into a JSON document finds, beside its text.
+const FOUND_BYTES: usize = 16;
+
 /// The functions that are called before others. The one for derived texts is called for each row, because a constant text
 /// takes memory for each row.
-const CHECKS: [TextCheck; 6] = [
+const CHECKS: [TextCheck; 8] = [
     check(MADE, 1, look_at_made),
     TextCheck {
         is_of_bytes: true,
@@ -46,16 +52,41 @@ const CHECKS: [TextCheck; 6] = [
     check("inrush_step_matched", 2, look_at_matched),
     check("inrush_step_padded", 2, look_at_padded),
     check("inrush_step_compared", 2, look_at_compared),
+    check("inrush_step_paired", 2, look_at_paired),
+    check("inrush_step_searched", 2, look_at_searched),
 ];
 
-/// The functions that make long texts, each with its check. A connection finds these macros before DuckDB's own functions.
-const MACROS: [&str; 5] = [
+/// The functions that make long texts or compare all letters of two texts, each with its check, and those that are replaced. A
+/// connection finds these macros before DuckDB's own functions.
+const MACROS: [&str; 20] = [
+    // DuckDB's own makes timestamps that do not exist, and the CAST of such a timestamp to a text ends the database.
+    "make_timestamp(a) AS TIMESTAMP '1970-01-01 00:00:00' + system.main.to_microseconds(a), \
+     (a, b, c, d, e, f) AS system.main.make_timestamp(a, b, c, d, e, f)",
     "replace(a, b, c) AS system.main.replace(inrush_step_replaced(a, b, c), b, c)",
     "regexp_replace(a, b, c) AS system.main.regexp_replace(inrush_step_matched(a, c), b, c), \
      (a, b, c, d) AS system.main.regexp_replace(inrush_step_matched(a, c), b, c, d)",
     "lpad(a, b, c) AS system.main.lpad(inrush_step_padded(a, CAST(b AS VARCHAR)), b, c)",
     "rpad(a, b, c) AS system.main.rpad(inrush_step_padded(a, CAST(b AS VARCHAR)), b, c)",
     "damerau_levenshtein(a, b) AS system.main.damerau_levenshtein(inrush_step_compared(a, b), b)",
+    "levenshtein(a, b) AS system.main.levenshtein(inrush_step_paired(a, b), b)",
+    "editdist3(a, b) AS system.main.editdist3(inrush_step_paired(a, b), b)",
+    "jaro_similarity(a, b) AS system.main.jaro_similarity(inrush_step_paired(a, b), b), \
+     (a, b, c) AS system.main.jaro_similarity(inrush_step_paired(a, b), b, c)",
+    "jaro_winkler_similarity(a, b) AS system.main.jaro_winkler_similarity(inrush_step_paired(a, b), b), \
+     (a, b, c) AS system.main.jaro_winkler_similarity(inrush_step_paired(a, b), b, c)",
+    "json_extract(a, b) AS system.main.json_extract(inrush_step_searched(a, CAST(b AS VARCHAR)), b)",
+    "json_extract_path(a, b) AS system.main.json_extract_path(inrush_step_searched(a, CAST(b AS VARCHAR)), b)",
+    "json_extract_string(a, b) AS system.main.json_extract_string(inrush_step_searched(a, CAST(b AS VARCHAR)), b)",
+    "json_extract_path_text(a, b) AS system.main.json_extract_path_text(inrush_step_searched(a, CAST(b AS VARCHAR)), b)",
+    "json_value(a, b) AS system.main.json_value(inrush_step_searched(a, CAST(b AS VARCHAR)), b)",
+    "json_exists(a, b) AS system.main.json_exists(inrush_step_searched(a, CAST(b AS VARCHAR)), b)",
+    "\"->>\"(a, b) AS system.main.\"->>\"(inrush_step_searched(a, CAST(b AS VARCHAR)), b)",
+    "json_keys(a) AS system.main.json_keys(a), \
+     (a, b) AS system.main.json_keys(inrush_step_searched(a, CAST(b AS VARCHAR)), b)",
+    "json_type(a) AS system.main.json_type(a), \
+     (a, b) AS system.main.json_type(inrush_step_searched(a, CAST(b AS VARCHAR)), b)",
+    "json_array_length(a) AS system.main.json_array_length(a), \
+     (a, b) AS system.main.json_array_length(inrush_step_searched(a, CAST(b AS VARCHAR)), b)",
 ];
 
 const fn check(
@@ -80,7 +111,7 @@ pub(crate) fn add_checks(link: &Link) -> AdbcResult<()> {
 }
 
 /// Defines the macros for a connection, so that its expressions use the checks.
-pub(crate) fn use_checks(link: &Link) -> AdbcResult<()> {
+pub fn use_checks(link: &Link) -> AdbcResult<()> {
     for definition in MACROS {
         link.query(&format!("CREATE TEMP MACRO {definition}"))?;
     }
@@ -223,6 +254,74 @@ fn look_at_compared(texts: &[&[u8]]) -> Result<(), String> {
     Ok(())
 }
 
+/// Two texts whose letters are compared by pairs, without memory for each pair.
+fn look_at_paired(texts: &[&[u8]]) -> Result<(), String> {
+    let pairs = texts
+        .iter()
+        .map(|text| text.len())
+        .fold(1, usize::saturating_mul);
+    match pairs > LETTER_PAIRS_MAX {
+        false => Ok(()),
+        true => Err(format!(
+            "it would compare {} of one text with {} of the other, which takes too long; shorten them, for example with left(...)",
+            quantity::bytes(texts[0].len() as u64),
+            quantity::bytes(texts[1].len() as u64)
+        )),
+    }
+}
+
+/// A JSON document, and a path, or a list of paths, to values in it. One path without `*` finds one value, so its text is not
+/// longer than the document. With `..*` a value is found once more for each array or object around it.
+fn look_at_searched(texts: &[&[u8]]) -> Result<(), String> {
+    let [document, path] = texts else {
+        return Ok(());
+    };
+    let is_list = path.first() == Some(&b'[');
+    let paths = match is_list {
+        true => 1 + memchr::memchr_iter(b',', path).count(),
+        false => 1,
+    };
+    let has_wildcard = memchr::memchr(b'*', path).is_some();
+    if paths == 1 && !has_wildcard {
+        return Ok(());
+    }
+    let (depth, values) = depth_and_values(document);
+    let descents = memmem::find_iter(path, "..").count();
+    let each = document
+        .len()
+        .saturating_add(values.saturating_mul(FOUND_BYTES));
+    let times = (0..descents).fold(paths, |times, _| times.saturating_mul(depth.max(1)));
+    take(each.saturating_mul(times))
+}
+
+/// The most arrays and objects of a JSON document that are in each other, and the number of its values at most.
+fn depth_and_values(document: &[u8]) -> (usize, usize) {
+    let (mut depth, mut deepest, mut values) = (0_usize, 0, 1);
+    let mut bytes = document.iter();
+    while let Some(byte) = bytes.next() {
+        match byte {
+            b'[' | b'{' => {
+                depth += 1;
+                deepest = deepest.max(depth);
+                values += 1;
+            }
+            b']' | b'}' => depth = depth.saturating_sub(1),
+            b',' => values += 1,
+            b'"' => {
+                while let Some(byte) = bytes.next() {
+                    match byte {
+                        b'"' => break,
+                        b'\\' => drop(bytes.next()),
+                        _ => {}
+                    }
+                }
+            }
+            _ => {}
+        }
+    }
+    (deepest, values)
+}
+
 /// Bytes of the texts of a batch.
 fn text_bytes(batch: &RecordBatch) -> usize {
     let columns = batch.columns().iter().map(|array| match array.data_type() {
@@ -261,6 +360,17 @@ mod tests {
         assert_eq!(taken(look_at_matched, &["ab", "x\\0"]), 2 + 2 + 3 * 2);
         assert_eq!(taken(look_at_padded, &["ab", "3"]), 12);
         assert_eq!(taken(look_at_padded, &["abcdefghijklm", "3"]), 13);
+        assert_eq!(taken(look_at_searched, &["[[1]]", "$[0]"]), 0);
+        assert_eq!(taken(look_at_searched, &["[[1,2]]", "$[*]"]), 7 + 4 * 16);
+        assert_eq!(
+            taken(look_at_searched, &["[[1,2]]", "$..*"]),
+            2 * (7 + 4 * 16)
+        );
+        assert_eq!(
+            taken(look_at_searched, &["{}", "[$.a, $.b]"]),
+            2 * (2 + 2 * 16)
+        );
+        assert_eq!(depth_and_values(br#"{"a[\"[": [1, {"b": "]"}]}"#), (3, 5));
         // The table of `damerau_levenshtein` is there for one row at a time.
         assert_eq!(taken(look_at_compared, &["ab", "cd"]), 0);
     }
@@ -279,5 +389,9 @@ mod tests {
         let word = vec![b'a'; 10_000];
         look_at_replaced(&[&word, b"a", &word]).expect_err("100 MB");
         look_at_compared(&[&word, &word]).expect_err("800 MB");
+        look_at_paired(&[&word, &word]).expect("100 million pairs");
+        look_at_paired(&[&word, &long]).expect_err("160 billion pairs");
+        let deep = [vec![b'['; 10_000], vec![b']'; 10_000]].concat();
+        look_at_searched(&[&deep, b"$..*"]).expect_err("200 MB");
     }
 }

@@ -24,13 +24,14 @@ use inrush_rows::typed_rows;
 
 pub(crate) use self::results::Values;
 use self::results::{engine_error, may_be_of_a_row, whole, with_failures};
-use self::rows::{Rows, check, give, reject_special_numbers, taken};
+use self::rows::{Rows, check, give, reject_infinite_dates, reject_special_numbers, taken};
 use self::shown::Shown;
+use crate::engine_message::message_without_place;
 use crate::error::RunError;
 use crate::evaluator::Evaluator;
 use crate::isolate;
 use crate::outcome::{self, FaultKind, RowFault, StepCount, Stepped, origins_of};
-use crate::plan::{Planned, RESERVED, StepAction, message_without_place};
+use crate::plan::{Planned, RESERVED, StepAction};
 use crate::reasons::Reasons;
 use crate::room;
 use crate::statement;
@@ -144,6 +145,7 @@ impl StepRunner {
                         };
                         self.reject_failed(next + at, &shown, value, &travelling, &mut rows)?;
                         let made = taken(&shown, &value.array, &mut rows);
+                        reject_infinite_dates(&shown, &column.finite, &made, &mut rows);
                         if !column.may_be_special {
                             reject_special_numbers(&shown, &made, &mut rows);
                         }
@@ -155,6 +157,7 @@ impl StepRunner {
                     let value = &values[next];
                     let shown = Shown::of_condition(&self.planned, batch, &derived, index);
                     self.reject_failed(next, &shown, value, &travelling, &mut rows)?;
+                    reject_infinite_dates(&shown, &step.finite, &value.array, &mut rows);
                     let holds = value.array.as_boolean();
                     if holds.true_count() < row_count {
                         for row in 0..row_count {
@@ -170,6 +173,7 @@ impl StepRunner {
                     let value = &values[next];
                     let shown = Shown::of_condition(&self.planned, batch, &derived, index);
                     self.reject_failed(next, &shown, value, &travelling, &mut rows)?;
+                    reject_infinite_dates(&shown, &step.finite, &value.array, &mut rows);
                     counts[index].warned = check(
                         &shown,
                         name,

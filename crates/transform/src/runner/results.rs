@@ -5,8 +5,8 @@ use arrow_array::cast::AsArray;
 use arrow_array::{Array, ArrayRef, BooleanArray, RecordBatch};
 use arrow_select::concat::concat;
 
+use crate::engine_message::message_without_place;
 use crate::error::RunError;
-use crate::plan::message_without_place;
 
 /// The results of one expression for the rows of a batch.
 pub struct Values {

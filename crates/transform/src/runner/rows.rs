@@ -5,8 +5,9 @@ use arrow_array::types::{Float32Type, Float64Type};
 use arrow_array::{Array, ArrayRef, BooleanArray, Int64Array};
 use arrow_schema::DataType;
 
-use super::shown::Shown;
+use super::shown::{Shown, infinite_rows};
 use crate::outcome::{FaultKind, RowFault};
+use crate::plan::FiniteDates;
 use crate::spec::{Otherwise, OutputSpec};
 use crate::travel;
 
@@ -32,6 +33,17 @@ impl Rows {
 /// Drops rows whose result is infinite or NaN although none of their arguments is: an overflow, or a root of a negative number
 /// by `pow`. DuckDB reports neither.
 pub fn reject_special_numbers(shown: &Shown<'_>, made: &ArrayRef, rows: &mut Rows) {
+    for row in infinite_rows(made) {
+        if rows.alive[row] && !shown.sees_special_number(row) {
+            rows.drop(row);
+            let reason = format!(
+                "the result of step {} is outside the range of dates",
+                shown.number()
+            );
+            rows.faults
+                .push(shown.fault(row, FaultKind::Expression, reason));
+        }
+    }
     let value: Box<dyn Fn(usize) -> f64> = match made.data_type() {
         DataType::Float32 => {
             let values = made.as_primitive::<Float32Type>();
@@ -60,6 +72,57 @@ pub fn reject_special_numbers(shown: &Shown<'_>, made: &ArrayRef, rows: &mut Row
                 "the result of step {number} is outside the range of its type, DOUBLE or FLOAT"
             ),
         };
+        rows.faults
+            .push(shown.fault(row, FaultKind::Expression, reason));
+    }
+}
+
+/// Drops rows for which an expression has no result because a date is infinite: DuckDB gives NULL for a part of such a date, and a
+/// number for the days between it and another one. `made` are the results.
+pub fn reject_infinite_dates(
+    shown: &Shown<'_>,
+    finite: &FiniteDates,
+    made: &ArrayRef,
+    rows: &mut Rows,
+) {
+    let is_number = !matches!(
+        made.data_type(),
+        DataType::Boolean | DataType::Date32 | DataType::Timestamp(..)
+    );
+    for name in &finite.in_functions {
+        let has_no_value = |row: usize| made.is_null(row) && !shown.has_null(row);
+        let reason = "this function is NULL for it";
+        reject_infinite(shown, name, &has_no_value, reason, rows);
+    }
+    for name in finite.in_differences.iter().filter(|_| is_number) {
+        let has_value = |row: usize| made.is_valid(row);
+        reject_infinite(
+            shown,
+            name,
+            &has_value,
+            "no number of days is between",
+            rows,
+        );
+    }
+}
+
+fn reject_infinite(
+    shown: &Shown<'_>,
+    name: &str,
+    is_wrong: &dyn Fn(usize) -> bool,
+    why: &str,
+    rows: &mut Rows,
+) {
+    for row in shown.infinite_dates(name) {
+        if !rows.alive[row] || !is_wrong(row) {
+            continue;
+        }
+        rows.drop(row);
+        let reason = format!(
+            "the expression of step {} has no result, because `{name}` is infinite ({why}); say what such rows get, as in CASE WHEN \
+             isfinite({name}) THEN ... END",
+            shown.number()
+        );
         rows.faults
             .push(shown.fault(row, FaultKind::Expression, reason));
     }

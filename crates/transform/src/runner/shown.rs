@@ -1,8 +1,10 @@
 //! The facts about an expression that a fault reports: the step, and the values that the expression saw.
 
-use arrow_array::{Array, ArrayRef, RecordBatch};
-use arrow_schema::DataType;
-use inrush_rows::typed_rows;
+use arrow_array::cast::AsArray;
+use arrow_array::types::{ArrowPrimitiveType, Date32Type, TimestampMicrosecondType};
+use arrow_array::{Array, ArrayRef, PrimitiveArray, RecordBatch};
+use arrow_schema::{DataType, TimeUnit};
+use inrush_rows::{timestamp, typed_rows};
 
 use crate::outcome::{FaultKind, RowFault};
 use crate::plan::{Planned, names_special_number};
@@ -22,6 +24,34 @@ pub struct Shown<'a> {
     pub column: Option<&'a str>,
     /// The columns that the expression names.
     pub named: &'a [String],
+}
+
+/// The rows in which a column of dates or timestamps is infinite.
+pub fn infinite_rows(array: &ArrayRef) -> Vec<usize> {
+    match array.data_type() {
+        DataType::Date32 => rows_with(array.as_primitive::<Date32Type>(), |day| {
+            matches!(day, i32::MIN | i32::MAX)
+        }),
+        DataType::Timestamp(TimeUnit::Microsecond, _) => {
+            let times = array.as_primitive::<TimestampMicrosecondType>();
+            rows_with(times, |time| {
+                matches!(time, timestamp::INFINITY | timestamp::MINUS_INFINITY)
+            })
+        }
+        _ => Vec::new(),
+    }
+}
+
+fn rows_with<T: ArrowPrimitiveType>(
+    array: &PrimitiveArray<T>,
+    is_it: impl Fn(T::Native) -> bool,
+) -> Vec<usize> {
+    // Looking at all numbers first is quick, and almost always ends here.
+    if !array.values().iter().any(|value| is_it(*value)) {
+        return Vec::new();
+    }
+    let rows = (0..array.len()).filter(|row| array.is_valid(*row) && is_it(array.value(*row)));
+    rows.collect()
 }
 
 impl<'a> Shown<'a> {
@@ -93,6 +123,17 @@ impl<'a> Shown<'a> {
         });
         let values: Vec<String> = values.collect();
         (!values.is_empty()).then(|| values.join(", "))
+    }
+
+    /// The rows in which a column has an infinite date or timestamp.
+    pub fn infinite_dates(&self, name: &str) -> Vec<usize> {
+        self.array(name).map_or_else(Vec::new, infinite_rows)
+    }
+
+    /// True if a column that the expression names is NULL in a row.
+    pub fn has_null(&self, row: usize) -> bool {
+        let mut arrays = self.named.iter().filter_map(|name| self.array(name));
+        arrays.any(|array| array.is_null(row))
     }
 
     /// True if a value that the expression saw is infinite or NaN, or a text that names such a number.
