@@ -73,6 +73,8 @@ class Place(ABC):
     # A column of a table whose values the database computes, after a comma.
     computed_column: ClassVar[str] = ", twice integer GENERATED ALWAYS AS (id * 2)"
     unit_table: ClassVar[str] = "inrush.unit"
+    # The type of a text in a key to which members are added.
+    key_text: ClassVar[str] = "varchar(5)"
     partitions: ClassVar[bool] = False
     # Its partitions have bounds, which the loads of tests name. `bounds` has its words for those of
     # a load with the bounds 0, 5 and 10 that have rows.
@@ -549,9 +551,14 @@ class SqlServer(Place):
         "false": "0",
     }
 
+    key_text = "nvarchar(5) COLLATE Latin1_General_BIN2"
+
     def in_unique_key(self, text: str | None) -> str | None:
         # NULL is a value like any other, and the collation ignores case.
         return "NULL" if text is None else text.casefold()
+
+    def make_numbered(self, table: str, number: str, columns: str) -> None:
+        self.execute(f"CREATE TABLE {table} ({number} int IDENTITY(1, 1) PRIMARY KEY, {columns})")
 
     @abstractmethod
     def _rows(self, query: str) -> list[list[Any]]:

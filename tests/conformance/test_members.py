@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from conformance import abilities
-from conformance.destinations import AdbcSqlite, DuckDb, Place
+from conformance.destinations import DuckDb, Place
 from harness import kill_points
 from harness.command import CLEAN, LOADED_WITH_REJECTS, USAGE, Inrush, Outcome
 from harness.packages import Value, flow, step
@@ -149,7 +149,9 @@ def test_keys_that_the_reference_lacks_are_added_to_it(customers: Customers, mod
 @pytest.mark.clause("D-49")
 def test_keys_of_two_columns_in_two_flows_share_a_member(customers: Customers) -> None:
     place, inrush = customers.place, customers.inrush
-    place.make_numbered("shops", "shop_key", "region varchar(5), no bigint, UNIQUE (no, region)")
+    place.make_numbered(
+        "shops", "shop_key", f"region {place.key_text}, no bigint, UNIQUE (no, region)"
+    )
     place.execute("INSERT INTO shops (region, no) VALUES ('n', 1)")
     place.execute("CREATE TABLE a (id int, near bigint, far bigint)")
     place.execute("CREATE TABLE b (id int, shop bigint)")
@@ -228,10 +230,8 @@ def test_the_first_members_of_an_empty_reference(customers: Customers) -> None:
     assert members_of(outcome) == [15_000]
     customers.assert_loaded(rows)
     # The number of an existing row is given to no other row.
-    assert customers.place.query("SELECT min(customer_key) > 5 FROM customers") in (
-        [(True,)],
-        [(1,)],
-    )
+    taken = customers.place.query("SELECT count(*) FROM customers WHERE customer_key <= 5")
+    assert taken == [(0,)]
 
 
 @pytest.mark.clause("D-49", "D-23")
@@ -331,11 +331,11 @@ def test_a_reference_that_cannot_get_members_is_refused_at_plan_time(customers: 
     place.make_numbered("b", "customer_key", "no bigint UNIQUE, city text NOT NULL")
     place.execute("CREATE TABLE c (customer_key int PRIMARY KEY, no bigint UNIQUE)")
     place.execute("CREATE VIEW d AS SELECT customer_key, no FROM customers")
-    numbers = "AUTOINCREMENT" if isinstance(place, AdbcSqlite) else "sequence"
+    numbers = {"adbc_sqlite": "AUTOINCREMENT", "sql_server_double": "identity column"}
     for table, said in (
         ("a", "has no unique index on `no` alone"),
         ("b", "needs values for `city`"),
-        ("c", numbers),
+        ("c", numbers.get(place.name, "sequence")),
         ("d", "is not a table of the database"),
     ):
         path = customers.package(step_that_adds(table=table))

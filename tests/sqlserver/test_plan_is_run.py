@@ -102,6 +102,27 @@ LOADS: dict[str, tuple[list[str], list[str], str, dict[str, Any]]] = {
         "",
         {"mode": "upsert", "key": "id", "scd": {}},
     ),
+    "members": (
+        [
+            PLAIN.replace("note nvarchar(20)", "number int"),
+            "CREATE TABLE d (number int IDENTITY(1, 1) PRIMARY KEY, id int UNIQUE)",
+            "INSERT INTO d (id) VALUES (2)",
+        ],
+        [JANUARY, FEBRUARY],
+        "",
+        {
+            "mode": "append",
+            "columns": ["id integer not null", "day date not null", "* skip"],
+            "step": [
+                {
+                    "lookup": {"connection": "target", "table": "d"},
+                    "on": {"id": "id"},
+                    "take": {"number": "number"},
+                    "unmatched": "add",
+                },
+            ],
+        },
+    ),
     "statements of the user": (
         [PLAIN],
         [JANUARY],
@@ -116,9 +137,12 @@ LOADS: dict[str, tuple[list[str], list[str], str, dict[str, Any]]] = {
 
 
 def sent(double: Double) -> list[list[str]]:
-    """Return the statements of a run by session, without sessions that plan or sample others."""
+    """Return the statements of a run by session.
+
+    Sessions that plan, sample others or read a source are left out.
+    """
     sessions: list[list[str]] = []
-    others = re.compile(r".*LOCK_TIMEOUT (5000|0)$")
+    others = re.compile(r".*LOCK_TIMEOUT (5000|0)$|SET XACT_ABORT OFF")
     for batches in double.sessions:
         if not batches or others.match(batches[0]):
             continue
@@ -205,7 +229,9 @@ def test_a_statement_that_differs_is_found(loads: Loads, change: str) -> None:
 
 
 # The names that a run chooses, and those of a script.
-CHOSEN = re.compile(r"(inrush_(?:staging|partitions)_|kept_)(?:[0-9a-f]{16}|<\d>|<run>|\d+)")
+CHOSEN = re.compile(
+    r"(inrush_(?:staging|partitions)_|kept_|members_)(?:[0-9a-f]{16}|<\d>|<run>|\d+)"
+)
 
 
 def tables(double: Double) -> dict[str, list[list[list[Any]]]]:

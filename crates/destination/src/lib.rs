@@ -13,6 +13,7 @@ pub mod clients;
 pub mod contract;
 pub mod error;
 pub mod expected_load;
+pub mod given_numbers;
 pub mod json_text;
 pub mod layout;
 pub mod ledger_records;

@@ -8,7 +8,8 @@ the error and the page that describes it, and these, without a number:
 - locks are compatible as in the table of `locks.py`, so that a plan that serialises waits in a test
   as it would wait for a server, up to its LOCK_TIMEOUT;
 - readers wait for the rows of open transactions (READ COMMITTED without snapshots);
-- statements run in a transaction are undone with it, definitions as well;
+- statements run in a transaction are undone with it, definitions as well; values that an insert
+  took from an identity column are not given again;
 - packets have the size that the login granted, and a message ends with its end mark.
 
 What passes on the double may fail on a server: it shows that the destination keeps these rules, and

@@ -184,6 +184,8 @@ class Evaluator:
     def is_binary(self, scope: Scope, *nodes: Node) -> bool:
         """Return whether texts are compared by their codes: a column has such a collation."""
         for node in nodes:
+            if node[0] == "collate" and node[2].upper().endswith("BIN2"):
+                return True
             if node[0] == "column":
                 kind = scope.find(node[1], node[2])[0].kind
                 if kind.collation is not None and kind.collation.endswith("BIN2"):

@@ -14,7 +14,7 @@ from .expressions import Evaluator, Scope, aggregates
 from .functions import now
 from .nodes import Node
 from .parser import Name, Parser, Select, Source
-from .semi_join import Equality, conditions, equality
+from .semi_join import Keys, conditions, equality
 from .storage import Chunk, Database, Row, Table, View
 from .types import TEXT, Column
 
@@ -33,7 +33,7 @@ class Queries(SessionBase):
         super().__init__(database, look)
         self._evaluator = Evaluator(self)
         # The keys of the running statement's subqueries; None for a subquery without a key.
-        self.keys: dict[int, tuple[list[Equality], set[Any]] | None] = {}
+        self.keys: dict[int, Keys | None] = {}
 
     def query_rows(self, query: Select, outer: Scope | None = None) -> list[list[Any]]:
         """Return the rows of a query, or of a subquery for one row around it."""
@@ -102,7 +102,12 @@ class Queries(SessionBase):
         if top is not None and not query.order:
             scopes = itertools.islice(scopes, top)
         if query.order:
-            scopes = iter(self._ordered(list(scopes), query.order)[:top])
+            # A number is the place of a result.
+            order = [
+                (query.items[node[1] - 1][0] if node[0] == "literal" else node, is_descending)
+                for node, is_descending in query.order
+            ]
+            scopes = iter(self._ordered(list(scopes), order)[:top])
         names: list[str] = []
         found = []
         first = True
@@ -149,14 +154,21 @@ class Queries(SessionBase):
         found = self.keys[id(query)]
         if found is None:
             return None
-        equalities, keys = found
-        key = self._evaluator.key([one.outer for one in equalities], outer)
+        key = self._evaluator.key([one.outer for one in found.equalities], outer)
         missing = (
-            value is None and not one.with_null for value, one in zip(key, equalities, strict=True)
+            value is None and not one.with_null
+            for value, one in zip(key, found.equalities, strict=True)
         )
-        return not any(missing) and key in keys
+        if any(missing):
+            return False
+        for sources in found.rows.get(key, []):
+            scope = Scope(outer)
+            scope.sources = sources
+            if found.rest is None or self._evaluator.value(found.rest, scope):
+                return True
+        return False
 
-    def _keys_of(self, query: Select) -> tuple[list[Equality], set[Any]] | None:
+    def _keys_of(self, query: Select) -> Keys | None:
         is_plain = len(query.sources) == 1 and query.sources[0].query is None
         if not is_plain or query.sources[0].name.schema == "sys":
             return None
@@ -171,15 +183,12 @@ class Queries(SessionBase):
         if not equalities:
             return None
         self._lock_sources(query.sources)
+        found = Keys(equalities, {}, rest)
         inner = [one.inner for one in equalities]
-        try:
-            scopes = list(self._scopes(Select(None, [], query.sources, rest, []), None))
-        except SqlError as error:
-            if error.number != 207:
-                raise
-            # A condition is about the row of the outer query.
-            return None
-        return equalities, {self._evaluator.key(inner, scope) for scope in scopes}
+        for scope in self._scopes(Select(None, [], query.sources, None, []), None):
+            key = self._evaluator.key(inner, scope)
+            found.rows.setdefault(key, []).append(scope.sources)
+        return found
 
     def partition_number(self, function: str, value: Any) -> int:
         """Return $PARTITION of a value (error 208)."""
@@ -363,8 +372,13 @@ class Queries(SessionBase):
             scopes.sort(key=key, reverse=descending)
         return scopes
 
-    def _has_right(self, right: str) -> int | None:
+    def _has_right(self, name: str | None, kind: str | None, right: str) -> int | None:
         """Return HAS_PERMS_BY_NAME; NULL for a right that the version does not have."""
+        if kind == "OBJECT":
+            assert name is not None
+            assert right == "ALTER", right
+            found = self.function("OBJECT_ID", [name])
+            return None if found is None else int(found not in self.database.not_altered)
         major = int(str(self.database.properties["PRODUCTVERSION"]).split(".")[0])
         if right == "VIEW SERVER PERFORMANCE STATE" and major < _SQL_SERVER_2022:
             return None
@@ -394,7 +408,7 @@ class Queries(SessionBase):
             "APPLOCK_TEST": lambda: self._is_granted(*values),
             "DB_NAME": lambda: self.database.name,
             "TYPE_NAME": lambda: values[0],
-            "HAS_PERMS_BY_NAME": lambda: self._has_right(values[2]),
+            "HAS_PERMS_BY_NAME": lambda: self._has_right(*values),
             "FILEPROPERTY": lambda: self._used_pages(*values),
             "SERVERPROPERTY": lambda: self.database.properties.get(values[0].upper()),
         }

@@ -157,6 +157,11 @@ class Rows(Queries):
                 values[place] = self._evaluator.value(column.default, Scope())
         for place, value in zip(places, given, strict=True):
             values[place] = value
+            if table.columns[place].identity:
+                # "If the value inserted is larger than the current identity value for the table,
+                # SQL Server automatically uses the new inserted value as the current identity
+                # value." (the page of SET IDENTITY_INSERT)
+                table.identity = max(table.identity, value)
         return [
             stored(value, column, table.name)
             for value, column in zip(values, table.columns, strict=True)
@@ -265,7 +270,8 @@ class Rows(Queries):
         assert len(others) == 1
         # `ON` compares both, whichever comes first.
         on = own.on or others[0].on
-        joined = Source(others[0].name, others[0].alias, others[0].hints, None, on)
+        other = others[0]
+        joined = Source(other.name, other.alias, other.hints, None, on, query=other.query)
         for found in self._joined([joined], scope, None):
             if where is None or self._evaluator.value(where, found):
                 yield found

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 from .nodes import Node
 
@@ -18,6 +19,17 @@ class Equality:
     with_null: bool
 
 
+@dataclass(frozen=True)
+class Keys:
+    """The rows of a subquery by their keys."""
+
+    equalities: list[Equality]
+    # The columns and values of each row, as a scope has them.
+    rows: dict[tuple[Any, ...], list[Any]]
+    # The condition that a row must fulfil, too.
+    rest: Node | None
+
+
 def conditions(where: Node | None) -> Iterator[Node]:
     """Return the conditions that are joined by AND."""
     if where is None:
@@ -29,11 +41,18 @@ def conditions(where: Node | None) -> Iterator[Node]:
         yield where
 
 
+def _is_of_another(node: Node, alias: str) -> bool:
+    """Return whether it is a column of another alias, perhaps cast or with a collation."""
+    while node[0] in ("cast", "collate"):
+        node = node[1]
+    return node[0] == "column" and node[1] not in (None, alias)
+
+
 def equality(node: Node, alias: str) -> Equality | None:
     """Return a condition as an equality, if it compares with a column of another alias."""
-    if node[:2] == ("compare", "=") and node[2][0] == node[3][0] == "column":
+    if node[:2] == ("compare", "=") and node[2][0] == "column":
         inner, outer = node[2], node[3]
-        if inner[1] == alias and outer[1] not in (None, alias):
+        if inner[1] == alias and _is_of_another(outer, alias):
             return Equality(inner, outer, with_null=False)
     if node[0] == "or":
         plain = equality(node[1], alias)

@@ -194,6 +194,8 @@ class Database:
         # Instant file initialization; whether the login may see the server's state.
         self.grows_files_at_once = True
         self.shows_server_state = True
+        # The objects that the login may not ALTER.
+        self.not_altered: set[int] = set()
         # The sessions by their numbers, and what all requests wait for, if it is not a lock.
         self.sessions: dict[int, Any] = {}
         self.wait_type: str | None = None

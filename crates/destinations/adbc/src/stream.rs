@@ -6,6 +6,7 @@ use std::collections::BTreeSet;
 
 use arrow_array::RecordBatch;
 use arrow_schema::ArrowError;
+use inrush_destination::given_numbers::KeptNumbers;
 use inrush_destination::{
     Adapted, Error, LoadMethod, RefusedRow, Result, UnitPart, UnitRecord, UnitStream, Written,
 };
@@ -13,7 +14,6 @@ use inrush_destination::{
 use crate::adapt::Adapter;
 use crate::careful::Trial;
 use crate::ingest::Ingest;
-use crate::members::Kept;
 use crate::run::AdbcRun;
 use crate::session::AdbcSession;
 use crate::staging::Staging;
@@ -26,7 +26,7 @@ pub struct Stream<'a> {
     unit: Option<OpenUnit>,
     session: AdbcSession,
     /// The members that the open transaction keeps.
-    kept: Kept,
+    kept: KeptNumbers,
 }
 
 /// A unit that is being written.
@@ -50,7 +50,7 @@ impl<'a> Stream<'a> {
             run,
             unit: None,
             session,
-            kept: Kept::new(),
+            kept: KeptNumbers::new(),
         }
     }
 

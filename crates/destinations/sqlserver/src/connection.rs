@@ -55,6 +55,9 @@ pub const BEGIN: &str = "BEGIN TRANSACTION";
 /// The statement that commits it.
 pub const COMMIT: &str = "COMMIT TRANSACTION";
 
+/// The statement that rolls it back.
+pub const ROLL_BACK: &str = "ROLLBACK TRANSACTION";
+
 /// The batch that sets up a session.
 pub fn settings(purpose: Purpose) -> String {
     let lock_timeout = lock_waits_statement(match purpose {

@@ -5,10 +5,10 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use inrush_destination::sums::ColumnForm;
 use inrush_destination::{
-    Abilities, Ability, Address, Destination, Error, ExpectedLoad, Filling, Layout, NewRun,
-    OpenRun, PastRun, PublishStep, PublishesInto, ResolvedType, Result, RunLedger, RunRecord,
-    RunState, RunSteps, SplitFacts, StepsRequest, TargetFacts, TargetName, TargetPlan, UndoRequest,
-    UndoneRun, UnitRecord,
+    Abilities, Ability, Address, Destination, Error, ExpectedLoad, Filling, Layout, MembersPlan,
+    NewRun, OpenRun, PastRun, PublishStep, PublishesInto, ResolvedType, Result, RunLedger,
+    RunRecord, RunState, RunSteps, SplitFacts, StepsRequest, TargetFacts, TargetName, TargetPlan,
+    UndoRequest, UndoneRun, UnitRecord,
 };
 use inrush_rows::finding::Finding;
 use inrush_rows::ids::RunKey;
@@ -21,6 +21,7 @@ use crate::connection::{self, Purpose, SqlSession};
 use crate::hazards;
 use crate::ledger::{Ledger, StoredRun};
 use crate::lock;
+use crate::members;
 use crate::merge;
 use crate::options::Options;
 use crate::partitions;
@@ -205,6 +206,16 @@ impl Destination for SqlServer {
             });
         }
         self.asking(|session| merge::check(session, target))
+    }
+
+    fn check_members(&self, members: &MembersPlan) -> Result<()> {
+        if !self.abilities.can.contains(&Ability::AddMembers) {
+            return Err(Error::Unsuitable {
+                what: Ability::AddMembers.refusal(),
+                hint: Ability::AddMembers.text().fix.to_owned(),
+            });
+        }
+        self.asking(|session| members::check(session, members))
     }
 
     fn begin(&self, run: &NewRun, targets: &[TargetPlan]) -> Result<Box<dyn OpenRun>> {

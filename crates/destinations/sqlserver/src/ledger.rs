@@ -79,6 +79,11 @@ impl Ledger {
         }
     }
 
+    /// The schema of its tables.
+    pub fn schema(&self) -> &str {
+        &self.schema
+    }
+
     /// True if it exists.
     pub fn exists(&self, session: &mut SqlSession) -> Result<bool> {
         self.has_table(session, "run")

@@ -19,6 +19,7 @@
 //! | [`ledger`], [`changes`], [`lock`] | runs, units and what runs did to their targets, in the database; the lock of a run |
 //! | [`undo`], [`moved_rows`] | the undo of a run; rows that leave a table for one of their own, and come back |
 //! | [`staging`], [`catalog`], [`types`] | tables of a run; existing tables; types |
+//! | [`members`] | members that lookups add to a table of the database |
 //! | [`shape`], [`indexes`], [`partitions`] | the properties that a staging table must share with its target; the indexes and partitions of both |
 //! | [`added_partitions`], [`last_before`] | partitions that a table gets after its last one; bounds of RANGE LEFT |
 //! | [`columnstore`] | clustered columnstores as targets, and their rowgroups |
@@ -40,6 +41,7 @@ mod indexes;
 mod last_before;
 mod ledger;
 mod lock;
+mod members;
 mod merge;
 mod moved_rows;
 mod nodes;

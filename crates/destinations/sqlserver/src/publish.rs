@@ -85,10 +85,14 @@ fn switch(
 ) -> Result<Switched> {
     let ledger = &run.ledger;
     ledger.fence(session, &run.record)?;
+    let members = run.members.add(session, &run.stagings)?;
     for staging in &run.stagings {
         user_batches(run, session, "pre_sql", staging, &staging.plan.pre_sql)?;
     }
-    let mut published = Published::default();
+    let mut published = Published {
+        members,
+        ..Published::default()
+    };
     let mut copied = Vec::new();
     let mut loaded = Vec::with_capacity(run.stagings.len());
     for (place, (staging, way)) in run.stagings.iter().zip(found).enumerate() {

@@ -7,10 +7,11 @@ use std::collections::{BTreeMap, HashSet};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use inrush_destination::staging_name;
 use inrush_destination::sums::{ColumnForm, StagedSums};
 use inrush_destination::{
-    CancelRun, Error, NewRun, OpenRun, PublishStep, Published, Result, RunRecord, RunState,
-    SessionSampler, TargetPlan, UnitStream,
+    CancelRun, Error, MemberNumbers, MembersPlan, NewRun, OpenRun, PublishStep, Published, Result,
+    RunRecord, RunState, SessionSampler, TargetPlan, UnitStream,
 };
 use inrush_rows::ids::{RunId, RunKey, UnitKey};
 use inrush_tdsclient::{Interrupt, SessionWatch};
@@ -20,6 +21,7 @@ use crate::bulk_target::BulkTarget;
 use crate::connection::{Purpose, RUN_LOCK_MILLISECONDS, RunInterrupt, SqlSession};
 use crate::ledger::{Ledger, StoredRun};
 use crate::lock;
+use crate::members::{MemberTable, RunMembers};
 use crate::nodes::Nodes;
 use crate::options::Options;
 use crate::publish;
@@ -57,6 +59,8 @@ pub struct SqlRun {
     pub waits: SessionWaits,
     /// Where the streams are connected, if there are several endpoints.
     pub nodes: Nodes,
+    /// The members that lookups add.
+    pub members: Arc<RunMembers>,
 }
 
 impl SqlRun {
@@ -77,6 +81,7 @@ impl SqlRun {
             record,
             stagings,
             are_kept,
+            members,
         } = control.in_transaction("cannot begin the run", |session| {
             lock::take_ledger(session, ledger)?;
             ledger.create(session)?;
@@ -86,6 +91,7 @@ impl SqlRun {
             .iter()
             .map(|staging| staging.bulk_target(&mut control, options))
             .collect::<Result<_>>()?;
+        let members = RunMembers::read(&mut control, options, &interrupt, members, targets)?;
         control.limit_lock_waits(RUN_LOCK_MILLISECONDS)?;
         Ok(SqlRun {
             control: Mutex::new(control),
@@ -100,6 +106,7 @@ impl SqlRun {
             streams: AtomicUsize::new(0),
             waits: SessionWaits::default(),
             nodes: Nodes::default(),
+            members: Arc::new(members),
         })
     }
 
@@ -153,6 +160,8 @@ struct Entered {
     stagings: Vec<Staging>,
     /// True for each staging table that an earlier attempt has made.
     are_kept: Vec<bool>,
+    /// The references to which lookups add members.
+    members: Vec<MemberTable>,
 }
 
 /// Enters a run into the ledger and creates its staging tables.
@@ -175,6 +184,8 @@ fn enter(
         .iter()
         .map(|plan| Staging::new(&run.run_key, run_id, plan))
         .collect::<Result<_>>()?;
+    let named = |_, members: &MembersPlan| staging_name::of_members(&run.run_key, run_id, members);
+    let members = MemberTable::all(session, targets.iter(), ledger.schema(), &named)?;
     // The number of rows of each target, from the ledger's units.
     let mut rows_of_units: BTreeMap<String, u64> = BTreeMap::new();
     let mut left = Vec::new();
@@ -187,7 +198,8 @@ fn enter(
             stored
                 .staging
                 .iter()
-                .filter(|table| stagings.iter().all(|staging| staging.stored() != **table)),
+                .filter(|table| stagings.iter().all(|staging| staging.stored() != **table))
+                .filter(|table| members.iter().all(|members| members.stored != **table)),
         );
     }
     for (schema, table) in left {
@@ -206,13 +218,15 @@ fn enter(
         .filter(|name| !is_target(name))
         .cloned()
         .collect();
+    let are_lost = MemberTable::make(&members, session, stored.is_some(), stagings.len())?;
     let mut are_kept = Vec::with_capacity(stagings.len());
-    for staging in &stagings {
+    for (staging, is_lost) in stagings.iter().zip(are_lost) {
         let target = &staging.plan.name.sql;
         let rows = rows_of_units.get(target).copied();
         let stands = staging.stands(session)?;
         // A staging table of this name cannot be used if another run has left it or somebody has changed it.
-        let is_kept = stands && stored.is_some() && staging.count(session)? == rows.unwrap_or(0);
+        let is_kept =
+            stands && !is_lost && stored.is_some() && staging.count(session)? == rows.unwrap_or(0);
         are_kept.push(is_kept);
         if is_kept {
             continue;
@@ -229,7 +243,9 @@ fn enter(
         ledger.forget_target(session, run_id, &target)?;
     }
     let names = targets.iter().map(|plan| plan.name.sql.clone()).collect();
-    let tables: Vec<_> = stagings.iter().map(Staging::stored).collect();
+    let tables = stagings.iter().map(Staging::stored);
+    let tables = tables.chain(members.iter().map(|members| members.stored.clone()));
+    let tables: Vec<_> = tables.collect();
     let record = match &stored {
         Some(stored) => ledger.take_over(session, stored, run, names, &tables)?,
         None => ledger.enter(session, run, run_id, names, &tables)?,
@@ -239,6 +255,7 @@ fn enter(
         record,
         stagings,
         are_kept,
+        members,
     })
 }
 
@@ -295,7 +312,12 @@ impl OpenRun for SqlRun {
             }
             Ok(())
         })?;
+        self.members.refresh(&mut session)?;
         Ok(gone)
+    }
+
+    fn member_numbers(&self) -> Option<Arc<dyn MemberNumbers>> {
+        Some(Arc::clone(&self.members) as _)
     }
 
     fn open_stream(&self) -> Result<Box<dyn UnitStream + '_>> {

@@ -147,6 +147,7 @@ impl Server {
                 Ability::VerifySums,
                 Ability::Upsert,
                 Ability::Versions,
+                Ability::AddMembers,
             ]),
         }
         Abilities {

@@ -9,7 +9,8 @@
 use inrush_destination::sql_ledger::changes::drop_kept_statement;
 use inrush_destination::steps::RUN;
 use inrush_destination::{
-    ReplacedRows, Result, RunSteps, StatementEnd, Step, StepsRequest, StepsTarget, WriteMode,
+    MembersPlan, ReplacedRows, Result, RunSteps, StatementEnd, Step, StepsRequest, StepsTarget,
+    WriteMode,
 };
 use inrush_rows::ids::RunKey;
 
@@ -22,6 +23,7 @@ use crate::connection::{
 };
 use crate::ledger::Ledger;
 use crate::lock;
+use crate::members::MemberTable;
 use crate::merge::{self, SqlMerge};
 use crate::moved_rows::{self, MovedRows};
 use crate::options::Options;
@@ -105,11 +107,15 @@ pub fn of_run(
         options,
         ledger,
         resumes: request.resumes.is_some(),
+        members: Vec::new(),
     };
     let targets = request.targets.iter().enumerate();
     let targets: Vec<(Staging, &StepsTarget<'_>)> = targets
         .map(|(place, target)| Ok((Staging::planned(place, target.plan)?, target)))
         .collect::<Result<_>>()?;
+    let plans = targets.iter().map(|(staging, _)| &staging.plan);
+    let named = |at, _: &MembersPlan| format!("members_<{}>", at + 1);
+    planned.members = MemberTable::all(planned.session, plans, ledger.schema(), &named)?;
     Ok(RunSteps {
         session: vec![Step::statement(connection::settings(Purpose::Run))],
         begin: planned.begin(request, &targets)?,
@@ -132,6 +138,8 @@ struct PlannedSteps<'a> {
     options: &'a Options,
     ledger: &'a Ledger,
     resumes: bool,
+    /// The references to which lookups add members.
+    members: Vec<MemberTable>,
 }
 
 impl PlannedSteps<'_> {
@@ -160,6 +168,9 @@ impl PlannedSteps<'_> {
         let added = AddedPartitions::of_plans(self.session, self.options, plans)?;
         let statements = added.iter().flat_map(AddedPartitions::statements);
         steps.extend(statements.map(Step::statement));
+        for members in &self.members {
+            steps.extend(members.begin_steps(self.resumes));
+        }
         for (staging, _) in targets {
             self.staged(staging, &mut steps)?;
         }
@@ -216,13 +227,20 @@ impl PlannedSteps<'_> {
 
     fn unit(&self, staging: &Staging) -> Vec<Step> {
         let bulk = bulk_target::statement(&staging.sql, "<its columns>", self.options);
-        vec![
+        let take = self.members.iter().map(MemberTable::take_step);
+        let mut steps: Vec<Step> = take.collect();
+        steps.extend([
             Step::statement(BEGIN),
             Step::sketch(self.ledger.fence_statement(RUN)),
             Step::sketch(bulk),
+        ]);
+        let members = self.members.iter();
+        steps.extend(members.map(|members| members.keep_step(self.options)));
+        steps.extend([
             Step::sketch(self.ledger.enter_unit_statement("<the unit>")),
             Step::statement(COMMIT),
-        ]
+        ]);
+        steps
     }
 
     fn publish(
@@ -244,6 +262,9 @@ impl PlannedSteps<'_> {
         }
         steps.push(Step::statement(BEGIN));
         steps.push(Step::sketch(ledger.fence_statement(RUN)));
+        let stagings: Vec<Staging> = targets.iter().map(|(it, _)| it.clone()).collect();
+        let members = self.members.iter();
+        steps.extend(members.flat_map(|it| it.publish_steps(&stagings)));
         let plans = targets.iter().map(|(staging, _)| &staging.plan);
         steps.extend(plans.clone().flat_map(|plan| of_user(&plan.pre_sql)));
         for (place, ((staging, target), (way, is_appended))) in

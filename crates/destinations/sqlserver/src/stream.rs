@@ -122,13 +122,15 @@ impl UnitStream for Stream<'_> {
                 sent: record.rows_loaded,
             });
         }
+        let session = self.session.as_mut().expect("a unit has a session");
+        let kept = self.run.members.keep(session)?;
         // One round trip: the unit's row, and the commit.
         let statement = self
             .run
             .ledger
             .unit_statement(self.run.record.run_id, record);
-        let session = self.session.as_mut().expect("a unit has a session");
         session.run("cannot commit a unit", &format!("{statement}; {COMMIT}"))?;
+        self.run.members.committed(&kept);
         self.unit = None;
         Ok(counted)
     }

@@ -23,7 +23,7 @@ mod statements;
 use inrush_destination::{Error, MembersPlan, Result, TargetFacts, TargetPlan};
 use inrush_rows::suggest::listed;
 
-pub use self::numbers::{Kept, RunMembers};
+pub use self::numbers::RunMembers;
 use crate::catalog;
 use crate::constraints::{self, UniqueKey};
 use crate::quirks::{Quirks, Vendor};

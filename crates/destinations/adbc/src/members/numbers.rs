@@ -1,13 +1,10 @@
 //! The numbers that a run has given to members.
 
-use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use arrow_array::{ArrayRef, Int64Array, RecordBatch, StringArray};
-use inrush_destination::{
-    AddedMembers, Error, MEMBERS_BYTES_MAX, MemberNumbers, Result, TargetPlan,
-};
-use inrush_rows::quantity::bytes;
+use arrow_array::StringArray;
+use inrush_destination::given_numbers::{GivenNumbers, KeptNumbers, batch, key_and_number};
+use inrush_destination::{AddedMembers, Error, MemberNumbers, Result, TargetPlan};
 
 use super::MemberTable;
 use crate::connection::IngestName;
@@ -20,9 +17,6 @@ use crate::staging::Staging;
 
 /// Members that are read at a time.
 const PAGE: usize = 2_000;
-/// Bytes of an entry of both maps beside its texts, and of a text beside its characters.
-const ENTRY_BYTES: usize = 160;
-const TEXT_BYTES: usize = 2 * 48;
 
 /// The members of a run.
 pub struct RunMembers {
@@ -36,24 +30,11 @@ pub struct RunMembers {
     session: Mutex<Option<AdbcSession>>,
 }
 
-#[derive(Default)]
 struct State {
-    tables: Vec<Known>,
-    bytes: u64,
+    given: GivenNumbers,
+    /// The next number of each reference in SQLite; none if no unit is open.
+    next: Vec<Option<i64>>,
 }
-
-/// The members of one reference.
-#[derive(Default)]
-struct Known {
-    numbers: HashMap<Vec<String>, i64>,
-    /// The members that no transaction is known to have committed, by their numbers.
-    pending: BTreeMap<i64, Vec<String>>,
-    /// The next number in SQLite; none if no unit is open.
-    next: Option<i64>,
-}
-
-/// The members that a transaction keeps: for each table, by its index, their numbers.
-pub type Kept = Vec<(usize, Vec<i64>)>;
 
 impl RunMembers {
     /// No members yet.
@@ -74,8 +55,8 @@ impl RunMembers {
             interrupt: Arc::clone(interrupt),
             places: places.collect(),
             state: Mutex::new(State {
-                tables: tables.iter().map(|_| Known::default()).collect(),
-                bytes: 0,
+                given: GivenNumbers::new(tables.iter().map(MemberTable::reference)),
+                next: vec![None; tables.len()],
             }),
             tables,
             session: Mutex::default(),
@@ -105,7 +86,7 @@ impl RunMembers {
                 for row in rows {
                     let (key, number) = key_and_number(row)?;
                     after = number;
-                    state.add(at, table, key, number)?;
+                    state.given.add(at, key, number)?;
                 }
                 if is_last {
                     break;
@@ -125,22 +106,16 @@ impl RunMembers {
             session.run(doing, &lock)?;
             let highest = session.number(doing, &table.highest_number())?.unwrap_or(0);
             let highest = i64::try_from(highest).unwrap_or(i64::MAX);
-            self.state().tables[at].next = Some(highest.saturating_add(1));
+            self.state().next[at] = Some(highest.saturating_add(1));
         }
         Ok(())
     }
 
     /// Writes the members that may be in the unit's rows and that no transaction is known to have committed.
-    pub fn keep(&self, session: &mut AdbcSession) -> Result<Kept> {
-        let mut kept = Kept::new();
+    pub fn keep(&self, session: &mut AdbcSession) -> Result<KeptNumbers> {
+        let mut kept = KeptNumbers::new();
         for (at, table) in self.tables.iter().enumerate() {
-            let pending: Vec<(i64, Vec<String>)> = {
-                let state = self.state();
-                let pending = state.tables[at].pending.iter();
-                pending
-                    .map(|(number, key)| (*number, key.clone()))
-                    .collect()
-            };
+            let pending = self.state().given.pending(at);
             let Some((highest, _)) = pending.last() else {
                 continue;
             };
@@ -148,7 +123,7 @@ impl RunMembers {
                 session.run("cannot reserve the numbers of members", &statement)?;
             }
             let numbers: Vec<i64> = pending.iter().map(|(number, _)| *number).collect();
-            let batch = batch(table, &pending);
+            let batch = batch::<StringArray>(&table.columns(), &pending);
             let name = IngestName {
                 schema: table.stored.0.clone(),
                 table: table.stored.1.clone(),
@@ -163,25 +138,16 @@ impl RunMembers {
     }
 
     /// The transaction that keeps these members is committed.
-    pub fn committed(&self, kept: &Kept) {
-        let mut state = self.state();
-        for (at, numbers) in kept {
-            for number in numbers {
-                state.tables[*at].pending.remove(number);
-            }
-        }
+    pub fn committed(&self, kept: &KeptNumbers) {
+        self.state().given.committed(kept);
     }
 
     /// A unit has ended. In SQLite, numbers that it has not committed may be given to others from here on.
     pub fn end_unit(&self) {
-        if self.shared.quirks.vendor != Vendor::Sqlite {
-            return;
-        }
-        for known in &mut self.state().tables {
-            known.next = None;
-            for key in std::mem::take(&mut known.pending).into_values() {
-                known.numbers.remove(&key);
-            }
+        if self.shared.quirks.vendor == Vendor::Sqlite {
+            let mut state = self.state();
+            state.next.fill(None);
+            state.given.forget_pending();
         }
     }
 
@@ -195,7 +161,7 @@ impl RunMembers {
             let mut state = self.state();
             for row in rows {
                 let (key, number) = key_and_number(row)?;
-                state.tables[at].numbers.insert(key, number);
+                state.given.replace(at, key, number);
             }
         }
         Ok(())
@@ -251,7 +217,7 @@ impl RunMembers {
         let table = &self.tables[at];
         let doing = "cannot number the members of a lookup";
         if table.next_numbers(0).is_none() {
-            let next = &mut state.tables[at].next;
+            let next = &mut state.next[at];
             let first = next.ok_or_else(|| Error::Refused {
                 doing: doing.to_owned(),
                 message: "no unit is open".to_owned(),
@@ -290,61 +256,13 @@ impl MemberNumbers for RunMembers {
     fn numbers(&self, target: usize, members: usize, keys: &[Vec<String>]) -> Result<Vec<i64>> {
         let at = self.places[target][members];
         let mut state = self.state();
-        let is_new = |key: &&Vec<String>| !state.tables[at].numbers.contains_key(*key);
-        let new: Vec<Vec<String>> = keys.iter().filter(is_new).cloned().collect();
+        let new = state.given.without_number(at, keys);
         if !new.is_empty() {
             let numbers = self.next(at, new.len(), &mut state)?;
             for (key, number) in new.into_iter().zip(numbers) {
-                state.tables[at].pending.insert(number, key.clone());
-                state.add(at, &self.tables[at], key, number)?;
+                state.given.give(at, key, number)?;
             }
         }
-        let known = &state.tables[at].numbers;
-        Ok(keys.iter().map(|key| known[key]).collect())
+        Ok(state.given.of(at, keys))
     }
-}
-
-impl State {
-    fn add(&mut self, at: usize, table: &MemberTable, key: Vec<String>, number: i64) -> Result<()> {
-        let texts = key.iter().map(|text| 2 * text.len() + TEXT_BYTES);
-        self.bytes += (texts.sum::<usize>() + ENTRY_BYTES) as u64;
-        self.tables[at].numbers.insert(key, number);
-        match self.bytes > MEMBERS_BYTES_MAX {
-            false => Ok(()),
-            true => Err(Error::Unsuitable {
-                what: format!(
-                    "the new members of {} need more than {} of memory: they are {} so far",
-                    table.reference(),
-                    bytes(MEMBERS_BYTES_MAX),
-                    self.tables[at].numbers.len()
-                ),
-                hint: "add them to the table yourself, then run the same command again".to_owned(),
-            }),
-        }
-    }
-}
-
-/// The texts of a key, and the number after them.
-fn key_and_number(mut row: Vec<Option<String>>) -> Result<(Vec<String>, i64)> {
-    let number = row.pop().flatten();
-    let parsed = number.as_deref().and_then(|number| number.parse().ok());
-    let number = parsed.ok_or_else(|| Error::Refused {
-        doing: "cannot read the members of the run".to_owned(),
-        message: format!("expected a number, but {number:?} came"),
-        hint: None,
-    })?;
-    let key = row.into_iter().map(Option::unwrap_or_default);
-    Ok((key.collect(), number))
-}
-
-fn batch(table: &MemberTable, members: &[(i64, Vec<String>)]) -> RecordBatch {
-    let names = table.columns();
-    let keys = (0..names.len() - 1).map(|at| {
-        let texts = members.iter().map(|(_, key)| key[at].as_str());
-        Arc::new(StringArray::from_iter_values(texts)) as ArrayRef
-    });
-    let numbers = members.iter().map(|(number, _)| *number);
-    let numbers = Arc::new(Int64Array::from_iter_values(numbers)) as ArrayRef;
-    let columns = names.iter().zip(keys.chain([numbers]));
-    RecordBatch::try_from_iter(columns).expect("as many columns as names, of one length")
 }
