@@ -7,8 +7,9 @@ from collections.abc import Iterator
 import pytest
 
 from harness.command import Inrush
-from sqlserver.double import Double
+from sqlserver.double import Database, Double, Session
 from sqlserver.loads import Loads
+from sqlserver.statements import OpenSession
 
 
 @pytest.fixture
@@ -24,3 +25,25 @@ def double() -> Iterator[Double]:
 def loads(inrush: Inrush, double: Double) -> Loads:
     """Return an object that loads into the double."""
     return Loads(inrush, double)
+
+
+@pytest.fixture
+def database() -> Database:
+    """Return an empty database."""
+    return Database("test")
+
+
+@pytest.fixture
+def open_session(database: Database) -> Iterator[OpenSession]:
+    """Return a function that opens sessions which wait for nothing."""
+    opened: list[Session] = []
+
+    def make() -> Session:
+        session = Session(database)
+        session.lock_timeout = 0
+        opened.append(session)
+        return session
+
+    yield make
+    for session in opened:
+        session.close()

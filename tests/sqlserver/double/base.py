@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from .errors import SqlError
-from .parser import Name
+from .lexer import Name
 from .storage import Database, Table, Transaction, View
 from .types import Column
 

@@ -11,7 +11,7 @@ from .catalog_view import View, view
 from .columnstore import rowgroups
 from .editions import refuse_view
 from .errors import NotInDoubleError, SqlError
-from .parser import Name
+from .lexer import Name
 from .storage import Table
 from .storage import View as TableView
 

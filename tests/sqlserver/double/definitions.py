@@ -10,9 +10,11 @@ from .columnstore import built
 from .editions import refuse_collation
 from .errors import NotInDoubleError, SqlError
 from .expressions import Scope
+from .lexer import Name
 from .nodes import Index, Node
-from .parser import Name, Parser, Select
+from .parser import Parser
 from .partitions import PartitionFunction, PartitionScheme, key_of, partition_of
+from .query_parser import Select
 from .rows import Rows
 from .storage import Check, Table, View
 from .types import Column, SqlType

@@ -12,8 +12,10 @@ from .catalog_view import View as CatalogView
 from .errors import NotInDoubleError, SqlError
 from .expressions import Evaluator, Scope, aggregates
 from .functions import now
+from .lexer import Name
 from .nodes import Node
-from .parser import Name, Parser, Select, Source
+from .parser import Parser
+from .query_parser import Select, Source
 from .semi_join import Keys, conditions, equality
 from .storage import Chunk, Database, Row, Table, View
 from .types import TEXT, Column

@@ -11,10 +11,11 @@ from .base import Result
 from .columnstore import columnstore, inserted
 from .errors import SqlError
 from .expressions import Scope, stored
+from .lexer import Name
 from .nodes import Index, Node
-from .parser import Name, Select, Source
 from .partitions import partition_of, scheme_of
 from .queries import Queries
+from .query_parser import Select, Source
 from .storage import Chunk, Row, Table
 
 

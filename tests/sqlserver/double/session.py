@@ -11,8 +11,9 @@ from .bulk import BulkLoad
 from .columnstore import columnstore
 from .errors import NotInDoubleError, SqlError
 from .expressions import Scope
+from .lexer import Name
 from .nodes import Node
-from .parser import Name, Parser
+from .parser import Parser
 from .storage import Database, Table, Transaction
 from .switching import Switching
 

@@ -15,8 +15,8 @@ from typing import Any
 from .columnstore import RowGroup
 from .locks import Locks
 from .nodes import PRIMARY, Index, Node
-from .parser import Select
 from .partitions import PartitionFunction, PartitionScheme
+from .query_parser import Select
 from .types import Column, rows, walker
 
 # Chunks of rows that are larger are compressed: tests load some hundred megabytes.

@@ -9,8 +9,8 @@ from typing import Any
 
 from .definitions import Definitions
 from .errors import NotInDoubleError, SqlError
+from .lexer import Name
 from .nodes import Index
-from .parser import Name
 from .partitions import filegroup, partition_of, scheme_of
 from .storage import Row, Table
 
