@@ -41,6 +41,37 @@ RULES_OF_STATEMENTS = {
     "column": (207, [TABLE, "SELECT other FROM t; INSERT INTO t (id) VALUES (1); SELECT x FROM t"]),
     "object": (208, ["SELECT * FROM missing"]),
     "null": (515, [TABLE, "INSERT INTO t VALUES (NULL, N'a')"]),
+    "identity without its value": (
+        545,
+        (
+            "CREATE TABLE i (id int IDENTITY, n int)",
+            "SET IDENTITY_INSERT i ON",
+            "INSERT INTO i (n) VALUES (1)",
+        ),
+    ),
+    "identity of two tables": (
+        8107,
+        (
+            "CREATE TABLE i (id int IDENTITY)",
+            "CREATE TABLE j (id int IDENTITY)",
+            "SET IDENTITY_INSERT i ON",
+            "SET IDENTITY_INSERT j ON",
+        ),
+    ),
+    "decimal beyond its digits": (
+        8115,
+        ("CREATE TABLE d (n decimal(4,2))", "INSERT INTO d VALUES (99.995)"),
+    ),
+    "money beyond its range": (
+        8115,
+        ("CREATE TABLE d (n smallmoney)", "INSERT INTO d VALUES (214748.36475)"),
+    ),
+    "integer beyond its range": (220, ("CREATE TABLE d (n tinyint)", "INSERT INTO d VALUES (256)")),
+    "integer of a text": (245, ("CREATE TABLE d (n int)", "INSERT INTO d VALUES (N'1.5')")),
+    "decimal of a text": (
+        8114,
+        ("CREATE TABLE d (n decimal(4,2))", "INSERT INTO d VALUES (N'one')"),
+    ),
     "identity": (
         544,
         ["CREATE TABLE i (n int IDENTITY(1,1), v int)", "INSERT INTO i (n, v) VALUES (1, 1)"],

@@ -8,7 +8,7 @@ from collections.abc import Callable
 import pytest
 
 from sqlserver.double import Session, SqlError
-from sqlserver.double.types import description
+from sqlserver.double.types import description, encoded
 from sqlserver.statements import TABLE, OpenSession, fails
 
 
@@ -139,3 +139,19 @@ def test_a_columnstore_of_2016_has_no_long_texts(open_session: OpenSession) -> N
     fails(session, 35343, "CREATE CLUSTERED COLUMNSTORE INDEX i ON c")
     session.database.properties["PRODUCTVERSION"] = "14.0.1000.169"
     session.execute("CREATE CLUSTERED COLUMNSTORE INDEX i ON c")
+
+
+def test_money_has_its_upper_half_first(open_session: OpenSession) -> None:
+    """[MS-TDS] 2.2.5.5.1.3: ten-thousandths, as two numbers of four bytes."""
+    session: Session = open_session()
+    session.execute("CREATE TABLE m (a money NULL, b smallmoney NULL)")
+    session.execute("INSERT BULK m (a money, b smallmoney) WITH (TABLOCK)")
+    table = session.database.objects[("dbo", "m")]
+    columns = table.columns  # type: ignore[union-attr]
+    row = b"\xd1\x08" + struct.pack("<iI", -1, 2**32 - 15_000) + b"\x04" + struct.pack("<i", 25_000)
+    session.feed(description(columns) + row + b"\xd1\0\0" + DONE)
+    assert session.end_bulk().count == 2
+    values = session.rows("SELECT a, b FROM m")
+    texts = [[str(value) for value in row] for row in values]
+    assert texts == [["-1.5000", "2.5000"], ["None", "None"]]
+    assert encoded(values, columns) == row + b"\xd1\0\0"

@@ -107,3 +107,37 @@ def test_select_into_makes_a_table(open_session: OpenSession) -> None:
     # Indexes do not come with it.
     found = session.rows("SELECT type FROM sys.indexes WHERE object_id = OBJECT_ID(N's')")
     assert found == [[0]]
+
+
+def test_numbers_are_rounded_or_cut_as_documented(open_session: OpenSession) -> None:
+    """Half is rounded away from zero; a decimal is cut to a whole number, and money is not."""
+    session: Session = open_session()
+    for expression, expected in (
+        ("CAST(0.125 AS decimal(4,2))", "0.13"),
+        ("CAST(0 - 0.125 AS decimal(4,2))", "-0.13"),
+        ("CAST(0.135 AS decimal(4,2))", "0.14"),
+        ("CAST(1.00005 AS money)", "1.0001"),
+        ("CAST(0 - 922337203685477.5808 AS money)", "-922337203685477.5808"),
+        ("CAST(CAST(0.5 AS money) AS int)", "1"),
+        ("CAST(CAST(0.5 AS decimal(2,1)) AS int)", "0"),
+        ("CAST(0 - 1.9 AS int)", "-1"),
+    ):
+        assert [str(value) for value in session.rows(f"SELECT {expression}")[0]] == [expected]
+
+
+def test_identity_columns_count(open_session: OpenSession) -> None:
+    session: Session = open_session()
+    session.execute("CREATE TABLE i (id int IDENTITY(10, -5), n int)")
+    session.execute("INSERT INTO i (n) VALUES (1), (2)")
+    # The numbers of rows that are undone are not given again.
+    session.execute("BEGIN TRANSACTION; INSERT INTO i (n) VALUES (3); ROLLBACK")
+    session.execute("INSERT INTO i (n) VALUES (4)")
+    session.execute("SET IDENTITY_INSERT i ON; INSERT INTO i (id, n) VALUES (-100, 5), (7, 6)")
+    session.execute("SET IDENTITY_INSERT i OFF; INSERT INTO i (n) VALUES (7)")
+    session.execute("DELETE FROM i WHERE n = 7; INSERT INTO i (n) VALUES (8)")
+    rows = session.rows("SELECT id, n FROM i ORDER BY n")
+    assert rows == [[10, 1], [5, 2], [-5, 4], [-100, 5], [7, 6], [-110, 8]]
+    session.execute("TRUNCATE TABLE i; INSERT INTO i (n) VALUES (1)")
+    assert session.rows("SELECT id, n FROM i") == [[10, 1]]
+    session.execute("BEGIN TRANSACTION; TRUNCATE TABLE i; ROLLBACK; INSERT INTO i (n) VALUES (2)")
+    assert session.rows("SELECT id, n FROM i ORDER BY n") == [[10, 1], [5, 2]]

@@ -127,7 +127,8 @@ class DefinitionParser(QueryParser):
                 pass
             elif self._take("IDENTITY"):
                 if self._peek() == Token("mark", "("):
-                    self._words_in_parentheses()
+                    seed, increment = map(int, self._words_in_parentheses())
+                    column.seed, column.increment = seed, increment
                 column.identity, column.nullable = True, False
             elif self._take("DEFAULT"):
                 column.default = self.expression()

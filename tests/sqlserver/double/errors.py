@@ -19,8 +19,13 @@ RULES: dict[int, tuple[str, str]] = {
         "Column name or number of supplied values does not match table definition.",
         _EVENTS,
     ),
+    220: ("Arithmetic overflow error for data type {0}, value = {1}.", _EVENTS),
     241: (
         "Conversion failed when converting date and/or time from character string.",
+        _EVENTS,
+    ),
+    245: (
+        "Conversion failed when converting the nvarchar value '{0}' to data type {1}.",
         _EVENTS,
     ),
     262: ("{0} permission was denied in database '{1}'.", _EVENTS),
@@ -33,6 +38,12 @@ RULES: dict[int, tuple[str, str]] = {
     544: (
         "Cannot insert explicit value for identity column in table '{0}' when IDENTITY_INSERT is "
         "set to OFF.",
+        _EVENTS,
+    ),
+    545: (
+        "Explicit value must be specified for identity column in table '{0}' either when "
+        "IDENTITY_INSERT is set to ON or when a replication user is inserting into a NOT FOR "
+        "REPLICATION identity column.",
         _EVENTS,
     ),
     547: ('The INSERT statement conflicted with the CHECK constraint "{0}".', _EVENTS),
@@ -247,6 +258,14 @@ RULES: dict[int, tuple[str, str]] = {
     # https://learn.microsoft.com/sql/t-sql/queries/update-transact-sql: "Identity columns cannot be
     # updated."
     8102: ("Cannot update identity column '{0}'.", _EVENTS),
+    # https://learn.microsoft.com/sql/t-sql/statements/set-identity-insert-transact-sql: "At any
+    # time, only one table in a session can have the IDENTITY_INSERT property set to ON."
+    8107: (
+        "IDENTITY_INSERT is already ON for table '{0}'. Cannot perform SET operation for table "
+        "'{1}'.",
+        _EVENTS,
+    ),
+    8114: ("Error converting data type {0} to {1}.", _EVENTS),
     8115: ("Arithmetic overflow error converting expression to data type {0}.", _EVENTS),
     11406: (
         "ALTER TABLE SWITCH statement failed. Source and target partitions have different values "

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import datetime
 import operator
 from collections.abc import Callable
 from decimal import Decimal, localcontext
 from typing import TYPE_CHECKING, Any
 
+from .conversions import converted
 from .editions import refuse_collation
 from .errors import NotInDoubleError, SqlError
 from .functions import MOMENTS, TEXT_FUNCTIONS
 from .nodes import Node
-from .types import TEXTS, Column, SqlType
+from .types import Column
 
 if TYPE_CHECKING:
     from .queries import Queries
@@ -292,66 +292,3 @@ class Evaluator:
         with localcontext() as context:
             context.prec = _DIGITS
             return whole[name](values)
-
-
-def converted(value: Any, kind: SqlType) -> Any:
-    """Return a value as a type has it."""
-    if value is None:
-        return None
-    if kind.name in ("tinyint", "smallint", "int", "bigint", "bit"):
-        return int(value)
-    if kind.name in TEXTS:
-        return format(value, "f") if isinstance(value, Decimal) else str(value)
-    if kind.name in ("decimal", "numeric"):
-        with localcontext() as context:
-            context.prec = _DIGITS
-            return Decimal(str(value)).quantize(Decimal(1).scaleb(-kind.scale))
-    if kind.name in ("real", "float"):
-        return float(value)
-    if kind.name in ("datetime2", "datetimeoffset"):
-        return moment(str(value), kind)
-    return value
-
-
-def moment(text: str, kind: SqlType) -> str:
-    """Return a moment as rows have it: with all digits of its type, and the offset of UTC.
-
-    A text that is none is an error (241).
-    """
-    text, _, zone = text.replace("T", " ").replace("Z", "+00:00").partition("+")
-    if zone not in ("", "00:00"):
-        raise NotInDoubleError(f"the offset +{zone}")
-    day, _, time = text.strip().partition(" ")
-    whole, _, fraction = (time or "00:00:00").partition(".")
-    try:
-        datetime.datetime.fromisoformat(f"{day} {whole}")
-    except ValueError:
-        raise SqlError(241) from None
-    if fraction[kind.scale :].strip("0"):
-        raise NotInDoubleError(f"rounding {text} to {kind.scale} digits")
-    digits = "." + fraction.ljust(kind.scale, "0")[: kind.scale] if kind.scale else ""
-    return f"{day} {whole}{digits}" + (" +00:00" if kind.name == "datetimeoffset" else "")
-
-
-def stored(value: Any, column: Column, table: str) -> Any:
-    """Return a value as a column stores it (errors 515 and 2628)."""
-    if value is None:
-        if not column.nullable:
-            raise SqlError(515, column.name, table)
-        return None
-    value = converted(value, column.kind)
-    if column.kind.name in TEXTS:
-        # A character that the code page lacks becomes `?`
-        # (https://learn.microsoft.com/sql/relational-databases/collations/collation-and-unicode-support).
-        value = str(value).encode(column.kind.encoding, "replace").decode(column.kind.encoding)
-    if column.kind.name in TEXTS and column.kind.length > 0:
-        used = len(str(value).encode(column.kind.encoding, "replace"))
-        if used > column.kind.length and str(value).rstrip(" ") != str(value):
-            value = str(value).rstrip(" ")
-            used = len(value.encode(column.kind.encoding, "replace"))
-        if used > column.kind.length:
-            raise SqlError(2628, table, column.name)
-        if column.kind.name in ("char", "nchar"):
-            unit = 2 if column.kind.name == "nchar" else 1
-            value += " " * ((column.kind.length - used) // unit)
-    return value

@@ -6,6 +6,7 @@ Expressions are tuples: their kind, then their parts.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from decimal import Decimal
 
 from .lexer import Name, Token, TokenReader
 from .nodes import Node
@@ -243,7 +244,7 @@ class QueryParser(TokenReader):
         if token.kind == "number":
             self._next()
             text = token.text
-            return ("literal", float(text) if "." in text else int(text))
+            return ("literal", Decimal(text) if "." in text else int(text))
         if self._take("NULL"):
             return ("literal", None)
         if self._take("CASE"):

@@ -9,14 +9,16 @@ from typing import Any
 
 from .base import Result
 from .columnstore import columnstore, inserted
+from .conversions import stored
 from .errors import SqlError
-from .expressions import Scope, stored
+from .expressions import Scope
 from .lexer import Name
 from .nodes import Index, Node
 from .partitions import partition_of, scheme_of
 from .queries import Queries
 from .query_parser import Select, Source
 from .storage import Chunk, Row, Table
+from .types import Column
 
 
 class Rows(Queries):
@@ -139,6 +141,9 @@ class Rows(Queries):
             if table.columns[place].identity and self._identity_insert is not table:
                 raise SqlError(544, table.name)
             places.append(place)
+        is_given = any(table.columns[place].identity for place in places)
+        if self._identity_insert is table and not is_given:
+            raise SqlError(545, table.name)
         new = [self._new_row(table, places, values) for values in given]
         self.check_rows(table, new)
         for values in new:
@@ -152,21 +157,30 @@ class Rows(Queries):
         values: list[Any] = [None] * len(table.columns)
         for place, column in enumerate(table.columns):
             if column.identity and place not in places:
-                table.identity += 1
+                # A value that was given once is not given again, even if its row is undone.
+                last = table.identity
+                table.identity = column.seed if last is None else last + column.increment
                 values[place] = table.identity
             elif column.default is not None and place not in places:
                 values[place] = self._evaluator.value(column.default, Scope())
         for place, value in zip(places, given, strict=True):
             values[place] = value
             if table.columns[place].identity:
-                # "If the value inserted is larger than the current identity value for the table,
-                # SQL Server automatically uses the new inserted value as the current identity
-                # value." (the page of SET IDENTITY_INSERT)
-                table.identity = max(table.identity, value)
+                self._note_identity(table, table.columns[place], int(value))
         return [
             stored(value, column, table.name)
             for value, column in zip(values, table.columns, strict=True)
         ]
+
+    @staticmethod
+    def _note_identity(table: Table, column: Column, value: int) -> None:
+        """Continue from a larger value that was inserted.
+
+        https://learn.microsoft.com/sql/t-sql/statements/set-identity-insert-transact-sql
+        """
+        forward = 1 if column.increment > 0 else -1
+        if table.identity is None or (value - table.identity) * forward > 0:
+            table.identity = value
 
     def _move(self, table: Table, names: list[str] | None, query: Select) -> bool:
         """Move chunks as they are, if the rows would be the same bytes."""

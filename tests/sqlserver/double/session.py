@@ -126,7 +126,11 @@ class Session(Switching):
         self.is_snapshot = is_snapshot
 
     def _do_identity_insert(self, name: Name, is_on: bool) -> None:
-        self._identity_insert = self.table(name, "Sch-S") if is_on else None
+        table = self.table(name, "Sch-S")
+        other = self._identity_insert
+        if is_on and other is not None and other is not table:
+            raise SqlError(8107, other.name, table.name)
+        self._identity_insert = table if is_on else None
 
     def _do_if(self, condition: Node, statement: Node) -> Result | None:
         if not self._evaluator.value(condition, Scope()):

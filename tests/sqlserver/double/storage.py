@@ -90,7 +90,8 @@ class Table:
     checks: list[Check] = field(default_factory=list)
     rows: list[Row] = field(default_factory=list)
     chunks: list[Chunk] = field(default_factory=list)
-    identity: int = 0
+    # The last value of its identity column; None if it gave none since it was made or truncated.
+    identity: int | None = None
     # Its filegroup or partition scheme, and the column that decides about partitions.
     space: str = PRIMARY
     partition_column: str | None = None

@@ -151,9 +151,14 @@ class Switching(Definitions):
             return
         rows, chunks, rowgroups = table.rows, table.chunks, table.rowgroups
         table.rows, table.chunks, table.rowgroups = [], [], []
+        # "If the table contains an identity column, the counter for that column is reset to the
+        # seed value defined for the column."
+        # (https://learn.microsoft.com/sql/t-sql/statements/truncate-table-transact-sql)
+        identity, table.identity = table.identity, None
 
         def undo() -> None:
             table.rows, table.chunks, table.rowgroups = rows, chunks, rowgroups
+            table.identity = identity
 
         self.transaction.undo.append(undo)
 

@@ -60,6 +60,10 @@ _MAX = 0xFFFF
 _NULL_OF_CHUNKS = b"\xff" * 8
 
 
+class Money(Decimal):
+    """A value of money or smallmoney, with four digits after the point."""
+
+
 @dataclass(frozen=True)
 class SqlType:
     """A type: its name, bytes (-1 for max), digits, digits after the point, and collation."""
@@ -172,6 +176,8 @@ class SqlType:
         if name in ("real", "float"):
             form = "<f" if name == "real" else "<d"
             return lambda data: struct.unpack(form, data)[0]
+        if name in ("money", "smallmoney"):
+            return _money
         if name in ("decimal", "numeric"):
             scale = self.scale
             return lambda data: Decimal(
@@ -195,6 +201,10 @@ class SqlType:
             )
         if name in ("real", "float"):
             return struct.pack("<f" if name == "real" else "<d", value)
+        if name in ("money", "smallmoney"):
+            units = int(Decimal(value).scaleb(4)).to_bytes(self.value_bytes, "little", signed=True)
+            # The upper half comes first.
+            return units if name == "smallmoney" else units[4:] + units[:4]
         if name in ("decimal", "numeric"):
             sign, digits, exponent = Decimal(value).as_tuple()
             number: int = int("".join(map(str, digits))) * 10 ** (int(exponent) + self.scale)
@@ -206,6 +216,12 @@ class SqlType:
         if name == "uniqueidentifier":
             return uuid.UUID(value).bytes_le
         return _moment_bytes(self, value)
+
+
+def _money(data: bytes) -> Money:
+    """Return ten-thousandths, whose upper half comes first."""
+    units = data if len(data) == 4 else data[4:] + data[:4]
+    return Money(Decimal(int.from_bytes(units, "little", signed=True)).scaleb(-4))
 
 
 def _moment_bytes(kind: SqlType, value: str) -> bytes:
@@ -284,6 +300,9 @@ class Column:
     kind: SqlType
     nullable: bool = True
     identity: bool = False
+    # The first value of an identity column, and the distance of the next one.
+    seed: int = 1
+    increment: int = 1
     default: Any = None
 
 
