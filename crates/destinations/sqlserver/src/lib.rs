@@ -14,7 +14,8 @@
 //! | [`nodes`] | the endpoints and NUMA nodes of streams |
 //! | [`sampler`], [`session_waits`] | what the sessions of streams wait for, for the verdict; what they waited for in total |
 //! | [`sums`] | sums of the staged rows, computed by the server |
-//! | [`publish`], [`ways`] | the last step of a run; how rows get into each target |
+//! | [`publish`], [`filling`], [`ways`] | the last step of a run; one target in it; how rows get into each target |
+//! | [`copying`], [`emptying`] | the statements that add rows to a target, or remove its rows |
 //! | [`steps`] | the steps of a run, as `inrush check` prints them |
 //! | [`ledger`], [`changes`], [`lock`] | runs, units and what runs did to their targets, in the database; the lock of a run |
 //! | [`undo`], [`moved_rows`] | the undo of a run; rows that leave a table for one of their own, and come back |
@@ -35,7 +36,10 @@ mod catalog;
 mod changes;
 mod columnstore;
 mod connection;
+mod copying;
 mod destination;
+mod emptying;
+mod filling;
 mod hazards;
 mod indexes;
 mod last_before;

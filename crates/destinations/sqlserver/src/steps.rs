@@ -21,6 +21,8 @@ use crate::connection::{
     self, BEGIN, COMMIT, POLITE_LOCK_MILLISECONDS, Purpose, RUN_LOCK_MILLISECONDS, SqlSession,
     lock_waits_statement,
 };
+use crate::copying::{self, CopyStep};
+use crate::emptying;
 use crate::ledger::Ledger;
 use crate::lock;
 use crate::members::MemberTable;
@@ -28,7 +30,6 @@ use crate::merge::{self, SqlMerge};
 use crate::moved_rows::{self, MovedRows};
 use crate::options::Options;
 use crate::partitions::NewPartitions;
-use crate::publish::{self, CopyStep};
 use crate::run::BEGIN_LOCK_MILLISECONDS;
 use crate::shape::TableShape;
 use crate::staging::{self, Staging};
@@ -319,11 +320,11 @@ impl PlannedSteps<'_> {
                     }
                 }
                 (FillStep::Empty, _) => {
-                    let empty = publish::empty_statement(self.session, &staging.plan.name.sql)?;
+                    let empty = emptying::statement(self.session, &staging.plan.name.sql)?;
                     steps.push(Step::statement(empty));
                 }
                 (FillStep::EmptyPartitions, Some(partitioning)) => {
-                    let empty = publish::empty_partitions_statement(
+                    let empty = emptying::partitions_statement(
                         self.session,
                         &staging.plan.name.sql,
                         &shape,
@@ -346,15 +347,15 @@ impl PlannedSteps<'_> {
                         continue;
                     }
                     steps.push(switch.only_if("rows fall into a partition without rows"));
-                    let condition = publish::of_partition(partitioning, NUMBER);
+                    let condition = copying::of_partition(partitioning, NUMBER);
                     const FILLED: &str = "rows fall into a partition with rows";
-                    for copy in publish::copy(self.session, staging, &condition)? {
+                    for copy in copying::steps(self.session, staging, &condition)? {
                         let (CopyStep::Set(sql) | CopyStep::Insert(sql)) = copy;
                         steps.push(Step::sketch(sql).only_if(FILLED));
                     }
                 }
                 (FillStep::Copy, _) => {
-                    for copy in publish::copy(self.session, staging, "")? {
+                    for copy in copying::steps(self.session, staging, "")? {
                         let (CopyStep::Set(sql) | CopyStep::Insert(sql)) = copy;
                         steps.push(Step::statement(sql));
                     }

@@ -13,11 +13,11 @@ use inrush_rows::ids::RunName;
 use crate::catalog;
 use crate::changes::{ChangedPartitions, TargetChange};
 use crate::connection::{self, SqlSession};
+use crate::emptying;
 use crate::ledger::{Ledger, StoredRun};
 use crate::moved_rows::{self, MovedRows};
 use crate::options::Options;
 use crate::partitions::{self, Partitioning};
-use crate::publish;
 use crate::shape::TableShape;
 use crate::sql;
 
@@ -267,9 +267,9 @@ impl TargetUndo<'_> {
             (_, Some([])) => return Ok(()),
             (Some(partitioning), Some(numbers)) => {
                 let numbers = moved_rows::listed(numbers);
-                publish::empty_partitions_statement(session, target, shape, partitioning, &numbers)?
+                emptying::partitions_statement(session, target, shape, partitioning, &numbers)?
             }
-            _ => publish::empty_statement(session, target)?,
+            _ => emptying::statement(session, target)?,
         };
         session.run(&doing, &statement).map(drop)
     }
