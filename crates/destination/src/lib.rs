@@ -23,12 +23,13 @@ pub mod merge;
 pub mod rows_not_taken;
 pub mod run_ledger;
 pub mod sampling;
-pub mod sharers;
+mod sharers;
 pub mod sql_ledger;
 pub mod staging_name;
 pub mod steps;
 pub mod sums;
 pub mod target;
+pub mod trial;
 pub mod undo;
 
 pub use abilities::{Abilities, Ability, AbilityText, OwnMemory, PublishedTogether, Streams};
@@ -48,11 +49,11 @@ pub use members::{AddedMembers, MEMBERS_BYTES_MAX, MemberNumbers, MembersPlan};
 pub use rows_not_taken::{Adapted, Misfit, RefusedRow, Written};
 pub use run_ledger::RunLedger;
 pub use sampling::{FileBytes, SessionSampler};
-pub use sharers::{Sharer, refuse_sharers};
 pub use steps::{Action, RunSteps, StatementEnd, Step, StepsRequest, StepsTarget, Times};
 pub use sums::{ColumnForm, ExactSum, StagedSums};
 pub use target::{
     ColumnPlan, MergePlan, ReplacedRows, ResolvedType, TargetColumn, TargetFacts, TargetName,
     TargetPlan, VersionColumns, WriteMode,
 };
-pub use undo::{UndoRequest, UndoneRun, UndoneTarget};
+pub use trial::{Finds, LOOKING_FOR_REFUSED, RefusalCause, TrialTest, refused_rows};
+pub use undo::{UndoRequest, UndoTarget, UndoneRun, UndoneTarget, undo_targets};

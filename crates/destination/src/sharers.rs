@@ -4,17 +4,20 @@ use std::collections::{BTreeMap, HashSet};
 
 /// A row that shares a key with others of its batch.
 #[derive(Clone, Copy, Debug)]
-pub struct Sharer<C> {
+pub(crate) struct Sharer<C> {
     /// Its place in the batch.
-    pub row: usize,
+    pub(crate) row: usize,
     /// The key: the test that found it, and the number of its value there.
-    pub key: (usize, usize),
+    pub(crate) key: (usize, usize),
     /// The reason for its refusal.
-    pub cause: C,
+    pub(crate) cause: C,
 }
 
 /// Refuses each row that shares a key with an earlier row of the batch that is not refused itself, row by row.
-pub fn refuse_sharers<C: Copy>(mut sharing: Vec<Sharer<C>>, refused: &mut BTreeMap<usize, C>) {
+pub(crate) fn refuse_sharers<C: Copy>(
+    mut sharing: Vec<Sharer<C>>,
+    refused: &mut BTreeMap<usize, C>,
+) {
     sharing.sort_by_key(|sharer| sharer.row);
     let mut taken: HashSet<(usize, usize)> = HashSet::new();
     for of_row in sharing.chunk_by(|first, second| first.row == second.row) {

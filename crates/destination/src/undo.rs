@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use crate::contract::PublishStep;
+use crate::error::Result;
 use crate::ledger_records::RunRecord;
 
 /// An undo that is asked for.
@@ -15,6 +17,35 @@ pub struct UndoRequest<'a> {
     pub lock_timeout: Duration,
     /// Host and process, for another process that finds the run locked.
     pub by: &'a str,
+}
+
+/// The undo of one target, in a session of type `S`.
+pub trait UndoTarget<S> {
+    /// Fails unless it can be undone.
+    fn check(&self, session: &mut S) -> Result<()>;
+
+    /// Undoes it, after all targets were checked.
+    fn carry_out(&self, session: &mut S, keeps: bool, undone: &mut UndoneRun) -> Result<()>;
+}
+
+/// Undoes all targets of a run, unless one of them cannot be undone. `reached` is told when the first one is.
+pub fn undo_targets<S>(
+    targets: &[impl UndoTarget<S>],
+    session: &mut S,
+    keeps: bool,
+    reached: &dyn Fn(PublishStep),
+) -> Result<UndoneRun> {
+    for target in targets {
+        target.check(session)?;
+    }
+    let mut undone = UndoneRun::default();
+    for (place, target) in targets.iter().enumerate() {
+        target.carry_out(session, keeps, &mut undone)?;
+        if place == 0 {
+            reached(PublishStep::Under);
+        }
+    }
+    Ok(undone)
 }
 
 /// The changes of an undo.

@@ -6,7 +6,8 @@
 
 use inrush_destination::changes::{Change, UndoCheck, What, change_of, not_switched};
 use inrush_destination::{
-    Error, PublishStep, Result, RunState, TargetName, UndoRequest, UndoneRun, UndoneTarget,
+    Error, PublishStep, Result, RunState, TargetName, UndoRequest, UndoTarget, UndoneRun,
+    UndoneTarget, undo_targets,
 };
 use inrush_rows::ids::RunName;
 use inrush_rows::plural::counted;
@@ -56,16 +57,7 @@ fn carry_out(
             change: change_of(&changes, &record.name, target)?,
         });
     }
-    for target in &targets {
-        target.check(session)?;
-    }
-    let mut undone = UndoneRun::default();
-    for target in &targets {
-        target.carry_out(session, request.keeps, &mut undone)?;
-        if target.place == 0 {
-            reached(PublishStep::Under);
-        }
-    }
+    let undone = undo_targets(&targets, session, request.keeps, reached)?;
     let undone_changes = changes
         .iter()
         .map(|(target, change)| (target.as_str(), change));
@@ -95,15 +87,7 @@ struct TargetUndo<'a> {
     change: &'a Change,
 }
 
-impl TargetUndo<'_> {
-    fn undo_check(&self) -> UndoCheck<'_> {
-        UndoCheck {
-            run: &self.stored.record.name,
-            target: &self.name.sql,
-            change: self.change,
-        }
-    }
-
+impl UndoTarget<AdbcSession> for TargetUndo<'_> {
     /// Fails unless the target has exactly the rows of the run, and the rows before them are kept.
     fn check(&self, session: &mut AdbcSession) -> Result<()> {
         let check = self.undo_check();
@@ -124,41 +108,6 @@ impl TargetUndo<'_> {
             true => Err(check.has_triggers()),
             false => Ok(()),
         }
-    }
-
-    /// The name of a later run that has loaded into the target.
-    fn later_run(&self, session: &mut AdbcSession) -> Result<Option<RunName>> {
-        let own = self.stored.record.run_id;
-        let runs = self.shared.ledger.runs(session, None)?;
-        let later = runs.into_iter().map(|run| run.record).find(|run| {
-            run.run_id > own
-                && run.state == RunState::Switched
-                && run.targets.contains(&self.name.sql)
-        });
-        Ok(later.map(|run| run.name))
-    }
-
-    fn kind(&self, session: &mut AdbcSession, name: &TargetName) -> Result<Option<String>> {
-        let schema = name.schema.as_deref();
-        let found = catalog::kind(session, self.shared.quirks, schema, &name.name)?;
-        Ok(found.map(|found| found.kind))
-    }
-
-    fn count(&self, session: &mut AdbcSession, table: &str) -> Result<u64> {
-        let doing = format!("cannot count the rows of {table}");
-        let rows = session.number(&doing, &format!("SELECT count(*) FROM {table}"))?;
-        Ok(rows.unwrap_or(0))
-    }
-
-    fn has_triggers(&self, session: &mut AdbcSession) -> Result<bool> {
-        if self.shared.quirks.vendor != Vendor::Sqlite {
-            return Ok(false);
-        }
-        let query = format!(
-            "SELECT count(*) FROM sqlite_master WHERE type = 'trigger' AND tbl_name = {} COLLATE NOCASE",
-            sql::text(&self.name.name)
-        );
-        Ok(session.number("cannot read the catalog", &query)? != Some(0))
     }
 
     fn carry_out(
@@ -200,6 +149,51 @@ impl TargetUndo<'_> {
         }
         undone.targets.push(done);
         Ok(())
+    }
+}
+
+impl TargetUndo<'_> {
+    fn undo_check(&self) -> UndoCheck<'_> {
+        UndoCheck {
+            run: &self.stored.record.name,
+            target: &self.name.sql,
+            change: self.change,
+        }
+    }
+
+    /// The name of a later run that has loaded into the target.
+    fn later_run(&self, session: &mut AdbcSession) -> Result<Option<RunName>> {
+        let own = self.stored.record.run_id;
+        let runs = self.shared.ledger.runs(session, None)?;
+        let later = runs.into_iter().map(|run| run.record).find(|run| {
+            run.run_id > own
+                && run.state == RunState::Switched
+                && run.targets.contains(&self.name.sql)
+        });
+        Ok(later.map(|run| run.name))
+    }
+
+    fn kind(&self, session: &mut AdbcSession, name: &TargetName) -> Result<Option<String>> {
+        let schema = name.schema.as_deref();
+        let found = catalog::kind(session, self.shared.quirks, schema, &name.name)?;
+        Ok(found.map(|found| found.kind))
+    }
+
+    fn count(&self, session: &mut AdbcSession, table: &str) -> Result<u64> {
+        let doing = format!("cannot count the rows of {table}");
+        let rows = session.number(&doing, &format!("SELECT count(*) FROM {table}"))?;
+        Ok(rows.unwrap_or(0))
+    }
+
+    fn has_triggers(&self, session: &mut AdbcSession) -> Result<bool> {
+        if self.shared.quirks.vendor != Vendor::Sqlite {
+            return Ok(false);
+        }
+        let query = format!(
+            "SELECT count(*) FROM sqlite_master WHERE type = 'trigger' AND tbl_name = {} COLLATE NOCASE",
+            sql::text(&self.name.name)
+        );
+        Ok(session.number("cannot read the catalog", &query)? != Some(0))
     }
 
     /// Puts the replaced rows back. Generated columns compute their values again.

@@ -10,11 +10,13 @@
 //! The other rows go from the trial into staging. NULL is a value like any other in a key of SQL Server. The trial is made
 //! and dropped in the transaction of the unit.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use arrow_array::{ArrayRef, Int64Array, RecordBatch};
-use inrush_destination::{Error, RefusedRow, Result, Sharer, WriteMode, Written, refuse_sharers};
+use inrush_destination::{
+    Error, Finds, LOOKING_FOR_REFUSED as DOING, RefusalCause, Result, TrialTest, WriteMode,
+    Written, refused_rows,
+};
 use inrush_rows::reject::RejectCode;
 use inrush_tds::PacketSize;
 
@@ -29,7 +31,6 @@ use crate::shape::TableShape;
 use crate::sql;
 use crate::staging::Staging;
 
-const DOING: &str = "cannot look for rows that a constraint refuses";
 /// Row numbers in one statement.
 const NUMBERS_AT_A_TIME: usize = 1_000;
 
@@ -45,33 +46,9 @@ pub struct Trial {
     number: String,
     target: BulkTarget,
     packet_size: PacketSize,
-    tests: Vec<Test>,
+    tests: Vec<TrialTest>,
     sent_rows: u64,
     counted_rows: u64,
-}
-
-/// A query that finds rows of the trial.
-struct Test {
-    query: String,
-    finds: Finds,
-    cause: Cause,
-}
-
-/// The rows of a query.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Finds {
-    /// Numbers of rows that are refused independently of the other rows in the batch.
-    Refused,
-    /// Numbers of rows that share a key with others of the batch, each with the number of the first of them.
-    Sharing,
-}
-
-/// Why a row is refused.
-#[derive(Clone)]
-struct Cause {
-    column: Option<usize>,
-    code: RejectCode,
-    reason: String,
 }
 
 impl Trial {
@@ -132,7 +109,7 @@ impl Trial {
         let mut writer = BulkWriter::new(self.target.clone(), doing, self.packet_size);
         let misfits = writer.write(session, &self.numbered(batch)?)?;
         writer.end(session)?;
-        let refused = self.refused(session)?;
+        let refused = refused_rows(&self.tests, |query| session.rows(DOING, query))?;
         let number = sql::identifier(&self.number);
         for rows in refused.chunks(NUMBERS_AT_A_TIME) {
             let rows: Vec<String> = rows.iter().map(|refused| refused.row.to_string()).collect();
@@ -178,34 +155,6 @@ impl Trial {
             hint: None,
         })
     }
-
-    fn refused(&self, session: &mut SqlSession) -> Result<Vec<RefusedRow>> {
-        let mut refused: BTreeMap<usize, &Cause> = BTreeMap::new();
-        let mut sharing: Vec<Sharer<&Cause>> = Vec::new();
-        for (key, test) in self.tests.iter().enumerate() {
-            for row in numbers(session, &test.query)? {
-                match (test.finds, row.as_slice()) {
-                    (Finds::Refused, [row]) => {
-                        refused.entry(*row).or_insert(&test.cause);
-                    }
-                    (Finds::Sharing, [row, first]) => sharing.push(Sharer {
-                        row: *row,
-                        key: (key, *first),
-                        cause: &test.cause,
-                    }),
-                    _ => {}
-                }
-            }
-        }
-        refuse_sharers(sharing, &mut refused);
-        let row = |(row, cause): (usize, &Cause)| RefusedRow {
-            row,
-            column: cause.column,
-            code: cause.code,
-            reason: cause.reason.clone(),
-        };
-        Ok(refused.into_iter().map(row).collect())
-    }
 }
 
 /// The tests for all constraints of a target that the filled columns can break.
@@ -214,7 +163,7 @@ fn tests(
     staging: &Staging,
     table: &str,
     number: &str,
-) -> Result<Vec<Test>> {
+) -> Result<Vec<TrialTest>> {
     let shape = TableShape::read(session, &staging.plan.name.sql)?;
     let rows = TrialRows {
         staging,
@@ -271,19 +220,19 @@ impl TrialRows<'_> {
     }
 
     /// Finds the rows that break a CHECK.
-    fn of_check(&self, check: &Check) -> Test {
+    fn of_check(&self, check: &Check) -> TrialTest {
         let mut mentioned = self.staging.filled().filter(|name| check.mentions(name));
         let column = match (mentioned.next(), mentioned.next()) {
             (Some(only), None) => self.place(only),
             _ => None,
         };
-        Test {
+        TrialTest {
             query: format!(
                 "SELECT {} FROM {} WHERE NOT {}",
                 self.number, self.table, check.definition
             ),
             finds: Finds::Refused,
-            cause: Cause {
+            cause: RefusalCause {
                 column,
                 code: RejectCode::CheckViolated,
                 reason: format!(
@@ -302,7 +251,7 @@ impl TrialRows<'_> {
         columns: &[&str],
         nullable: &[bool],
         is_of_merge: bool,
-    ) -> Vec<Test> {
+    ) -> Vec<TrialTest> {
         let target = &self.staging.plan.name.sql;
         let (number, table) = (&self.number, self.table);
         let equal = columns.iter().zip(nullable).map(|(name, is_nullable)| {
@@ -316,7 +265,7 @@ impl TrialRows<'_> {
         });
         let equal: Vec<String> = equal.collect();
         let equal = equal.join(" AND ");
-        let cause = Cause {
+        let cause = RefusalCause {
             column: match columns {
                 [column] => self.place(column),
                 _ => None,
@@ -341,7 +290,7 @@ impl TrialRows<'_> {
         let and = filter
             .map(|filter| format!(" AND {filter}"))
             .unwrap_or_default();
-        let among = |others: &str| Test {
+        let among = |others: &str| TrialTest {
             query: format!(
                 "SELECT own.{number} FROM {table} AS own WHERE EXISTS (SELECT 1 FROM {others} AS other WHERE {equal}{and}){and}"
             ),
@@ -357,7 +306,7 @@ impl TrialRows<'_> {
         let only = filter
             .map(|filter| format!(" WHERE {filter}"))
             .unwrap_or_default();
-        tests.push(Test {
+        tests.push(TrialTest {
             query: format!(
                 "SELECT row_number_of, first_number FROM (SELECT {number} AS row_number_of, MIN({number}) OVER (PARTITION BY \
                  {names}) AS first_number, COUNT_BIG(*) OVER (PARTITION BY {names}) AS sharing FROM {table}{only}) AS keyed WHERE \
@@ -368,19 +317,4 @@ impl TrialRows<'_> {
         });
         tests
     }
-}
-
-fn numbers(session: &mut SqlSession, query: &str) -> Result<Vec<Vec<usize>>> {
-    let rows = session.rows(DOING, query)?;
-    let number = |text: Option<String>| {
-        let number = text.as_deref().and_then(|text| text.parse().ok());
-        number.ok_or_else(|| Error::Refused {
-            doing: DOING.to_owned(),
-            message: format!("expected the number of a row, but {text:?} came"),
-            hint: None,
-        })
-    };
-    rows.into_iter()
-        .map(|row| row.into_iter().map(number).collect())
-        .collect()
 }

@@ -6,7 +6,8 @@
 
 use inrush_destination::changes::{UndoCheck, What, change_of, not_switched};
 use inrush_destination::{
-    Error, PublishStep, Result, RunState, UndoRequest, UndoneRun, UndoneTarget,
+    Error, PublishStep, Result, RunState, UndoRequest, UndoTarget, UndoneRun, UndoneTarget,
+    undo_targets,
 };
 use inrush_rows::ids::RunName;
 
@@ -74,16 +75,7 @@ fn carry_out(
             change: change_of(&changes, &record.name, target)?,
         });
     }
-    for target in &targets {
-        target.check(session)?;
-    }
-    let mut undone = UndoneRun::default();
-    for target in &targets {
-        target.carry_out(session, request.keeps, &mut undone)?;
-        if target.place == 0 {
-            reached(PublishStep::Under);
-        }
-    }
+    let undone = undo_targets(&targets, session, request.keeps, reached)?;
     let undone_changes = changes
         .iter()
         .map(|(target, change)| (target.as_str(), &change.change));
@@ -111,7 +103,7 @@ struct TargetUndo<'a> {
     change: &'a TargetChange,
 }
 
-impl TargetUndo<'_> {
+impl UndoTarget<SqlSession> for TargetUndo<'_> {
     /// Locks the target. Fails unless it has exactly the rows of the run, and the rows before them are kept.
     fn check(&self, session: &mut SqlSession) -> Result<()> {
         let (target, change) = (self.target, &self.change.change);
@@ -151,6 +143,53 @@ impl TargetUndo<'_> {
         catalog::refuse_cascades(session, target)
     }
 
+    fn carry_out(
+        &self,
+        session: &mut SqlSession,
+        keeps: bool,
+        undone: &mut UndoneRun,
+    ) -> Result<()> {
+        let (target, change) = (self.target, &self.change.change);
+        let mut done = UndoneTarget {
+            target: target.to_owned(),
+            ..UndoneTarget::default()
+        };
+        let shape = TableShape::read(session, target)?;
+        let numbers: Option<Vec<u64>> = self.change.partitions.as_ref().map(|changed| {
+            let rows = changed.rows.iter();
+            rows.map(|(number, _)| *number).collect()
+        });
+        let rows = |apart| MovedRows {
+            table: target,
+            shape: &shape,
+            apart,
+            numbers: numbers.as_deref(),
+        };
+        let apart = keeps.then(|| {
+            let run_id = self.stored.record.run_id;
+            self.ledger.undone_table(run_id, self.place)
+        });
+        let by_switch = moved_rows::is_switched(&shape, self.options);
+        if let Some(apart) = &apart {
+            rows(apart).take_out(session, by_switch)?;
+            undone.removals.push(format!("DROP TABLE {apart};"));
+        }
+        if change.what == What::Made {
+            self.drop_target(session, &shape, undone)?;
+        } else if apart.is_none() || !by_switch {
+            self.empty(session, &shape, numbers.as_deref())?;
+        }
+        done.taken_out.push((target.to_owned(), apart.clone()));
+        if let Some(kept) = &change.kept {
+            rows(kept).put_back(session, self.options, change.rows_before)?;
+            done.put_back.push(target.to_owned());
+        }
+        undone.targets.push(done);
+        Ok(())
+    }
+}
+
+impl TargetUndo<'_> {
     /// Fails unless each partition has exactly the rows that the run brought there.
     fn check_partitions(
         &self,
@@ -207,51 +246,6 @@ impl TargetUndo<'_> {
             }
         }
         Ok(None)
-    }
-
-    fn carry_out(
-        &self,
-        session: &mut SqlSession,
-        keeps: bool,
-        undone: &mut UndoneRun,
-    ) -> Result<()> {
-        let (target, change) = (self.target, &self.change.change);
-        let mut done = UndoneTarget {
-            target: target.to_owned(),
-            ..UndoneTarget::default()
-        };
-        let shape = TableShape::read(session, target)?;
-        let numbers: Option<Vec<u64>> = self.change.partitions.as_ref().map(|changed| {
-            let rows = changed.rows.iter();
-            rows.map(|(number, _)| *number).collect()
-        });
-        let rows = |apart| MovedRows {
-            table: target,
-            shape: &shape,
-            apart,
-            numbers: numbers.as_deref(),
-        };
-        let apart = keeps.then(|| {
-            let run_id = self.stored.record.run_id;
-            self.ledger.undone_table(run_id, self.place)
-        });
-        let by_switch = moved_rows::is_switched(&shape, self.options);
-        if let Some(apart) = &apart {
-            rows(apart).take_out(session, by_switch)?;
-            undone.removals.push(format!("DROP TABLE {apart};"));
-        }
-        if change.what == What::Made {
-            self.drop_target(session, &shape, undone)?;
-        } else if apart.is_none() || !by_switch {
-            self.empty(session, &shape, numbers.as_deref())?;
-        }
-        done.taken_out.push((target.to_owned(), apart.clone()));
-        if let Some(kept) = &change.kept {
-            rows(kept).put_back(session, self.options, change.rows_before)?;
-            done.put_back.push(target.to_owned());
-        }
-        undone.targets.push(done);
-        Ok(())
     }
 
     /// Removes the rows of the run.

@@ -15,14 +15,15 @@
 
 mod queries;
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use arrow_array::{ArrayRef, Int64Array, RecordBatch};
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
-use inrush_destination::{ColumnPlan, Error, RefusedRow, Result, Sharer, refuse_sharers};
+use inrush_destination::{
+    ColumnPlan, Error, LOOKING_FOR_REFUSED as DOING, RefusedRow, Result, TrialTest, refused_rows,
+};
 
-use self::queries::{Cause, Finds, Test, TrialRows, place_of};
+use self::queries::{TrialRows, place_of};
 use crate::catalog;
 use crate::connection::IngestName;
 use crate::constraints::{self, UniqueKey};
@@ -33,8 +34,6 @@ use crate::session::AdbcSession;
 use crate::sql;
 use crate::staging::Staging;
 
-const DOING: &str = "cannot look for rows that a constraint refuses";
-
 /// The trial of one unit's rows.
 pub struct Trial {
     name: IngestName,
@@ -42,7 +41,7 @@ pub struct Trial {
     /// The column that numbers the rows of a batch, counted from 0.
     number: String,
     schema: SchemaRef,
-    tests: Vec<Test>,
+    tests: Vec<TrialTest>,
 }
 
 impl Trial {
@@ -110,7 +109,7 @@ impl Trial {
         let mut ingest = Ingest::begin(session, interrupt, &self.name, &self.schema)?;
         ingest.push(session, self.numbered(batch)?)?;
         ingest.finish(session)?;
-        let refused = self.refused(session)?;
+        let refused = refused_rows(&self.tests, |query| session.rows(DOING, query))?;
         for rows in refused.chunks(1_000) {
             let rows: Vec<String> = rows.iter().map(|refused| refused.row.to_string()).collect();
             let number = sql::identifier(&self.number);
@@ -148,54 +147,6 @@ impl Trial {
             hint: None,
         })
     }
-
-    fn refused(&self, session: &mut AdbcSession) -> Result<Vec<RefusedRow>> {
-        let mut refused: BTreeMap<usize, &Cause> = BTreeMap::new();
-        let mut sharing: Vec<Sharer<&Cause>> = Vec::new();
-        for (key, test) in self.tests.iter().enumerate() {
-            for row in numbers(session, &test.query)? {
-                match (test.finds, row.as_slice()) {
-                    (Finds::Refused, [row]) => {
-                        refused.entry(*row).or_insert(&test.cause);
-                    }
-                    (Finds::Sharing, [row, value]) => sharing.push(Sharer {
-                        row: *row,
-                        key: (key, *value),
-                        cause: &test.cause,
-                    }),
-                    _ => {}
-                }
-            }
-        }
-        refuse_sharers(sharing, &mut refused);
-        Ok(refused
-            .into_iter()
-            .map(|(row, cause)| RefusedRow {
-                row,
-                column: cause.column,
-                code: cause.code,
-                reason: cause.reason.clone(),
-            })
-            .collect())
-    }
-}
-
-fn numbers(session: &mut AdbcSession, query: &str) -> Result<Vec<Vec<usize>>> {
-    let rows = session.rows(DOING, query)?;
-    rows.into_iter()
-        .map(|row| {
-            row.into_iter()
-                .map(|text| {
-                    let number = text.as_deref().and_then(|text| text.parse().ok());
-                    number.ok_or_else(|| Error::Refused {
-                        doing: DOING.to_owned(),
-                        message: format!("expected the number of a row, but {text:?} came"),
-                        hint: None,
-                    })
-                })
-                .collect()
-        })
-        .collect()
 }
 
 /// The columns of the target that are not filled. The result of a CHECK on them is unknown until the target makes their

@@ -1,41 +1,11 @@
 //! The queries that find rows of a trial which the target's constraints refuse.
 
-use inrush_destination::{ColumnPlan, WriteMode};
+use inrush_destination::{ColumnPlan, Finds, RefusalCause, TrialTest, WriteMode};
 use inrush_rows::reject::RejectCode;
 
 use crate::constraints::{Check, UniqueKey, term};
 use crate::sql;
 use crate::staging::Staging;
-
-/// A query that finds rows of the trial.
-pub struct Test {
-    /// The query.
-    pub query: String,
-    /// The meaning of its rows.
-    pub finds: Finds,
-    /// The reason for a refusal.
-    pub cause: Cause,
-}
-
-/// The rows of a query.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Finds {
-    /// Numbers of rows that are refused independently of the other rows in the batch.
-    Refused,
-    /// Numbers of rows that share a key with others of the batch, each with the number of that key, in the order of the rows.
-    Sharing,
-}
-
-/// Why a row is refused.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Cause {
-    /// The index of the column, if the fault is in one column.
-    pub column: Option<usize>,
-    /// The kind of reject.
-    pub code: RejectCode,
-    /// The constraint, and how to fix the row.
-    pub reason: String,
-}
 
 /// The rows of a trial, which the queries read.
 pub struct TrialRows<'a> {
@@ -61,10 +31,10 @@ impl TrialRows<'_> {
     }
 
     /// Finds the rows that break a CHECK.
-    pub fn of_check(&self, check: &Check) -> Test {
+    pub fn of_check(&self, check: &Check) -> TrialTest {
         let plan = &self.staging.plan;
         let name = check.name.as_ref().map(|name| format!(" {name}"));
-        Test {
+        TrialTest {
             query: format!(
                 "SELECT {} FROM {} WHERE NOT ({})",
                 sql::identifier(self.number),
@@ -72,7 +42,7 @@ impl TrialRows<'_> {
                 check.expression
             ),
             finds: Finds::Refused,
-            cause: Cause {
+            cause: RefusalCause {
                 column: check
                     .column
                     .as_deref()
@@ -89,7 +59,7 @@ impl TrialRows<'_> {
     }
 
     /// Finds the rows whose key another row has, in the target, in a unit that was staged before, or in the batch.
-    pub fn of_key(&self, key: &UniqueKey) -> Vec<Test> {
+    pub fn of_key(&self, key: &UniqueKey) -> Vec<TrialTest> {
         let staging = self.staging;
         let number = sql::identifier(self.number);
         let rows = self.rows();
@@ -116,7 +86,7 @@ impl TrialRows<'_> {
             .iter()
             .map(|column| column.name.as_str())
             .collect();
-        let cause = Cause {
+        let cause = RefusalCause {
             column: match key.columns.as_slice() {
                 [column] => place_of(&staging.plan.columns, &column.name),
                 _ => None,
@@ -140,7 +110,7 @@ impl TrialRows<'_> {
                 ),
             },
         };
-        let among = |others: &str| Test {
+        let among = |others: &str| TrialTest {
             query: format!(
                 "SELECT {own}.{number} FROM {rows} WHERE EXISTS (SELECT 1 FROM {others} AS other WHERE {equal})"
             ),
@@ -159,7 +129,7 @@ impl TrialRows<'_> {
             ),
             false => staging.sql.clone(),
         }));
-        tests.push(Test {
+        tests.push(TrialTest {
             query: format!(
                 "SELECT row_number_of, key_number FROM (SELECT {own}.{number} AS row_number_of, \
                  dense_rank() OVER (ORDER BY {terms}) AS key_number, \
