@@ -160,7 +160,7 @@ FORMS = [
     Form("fraction_lost", ("n numeric(4,1)",), b"1.5\n1.25\n", ("round",), CSV),
     Form("form_lost", (LOSSLESS,), b"1\n007\n", ("begins with a zero", "lossless = false"), CSV),
     Form("too_long", ("note varchar(2)",), b"ab\nabc\n",
-         ("3 characters, but varchar(2) holds 2",), CSV),
+         ("3 characters, but the column holds 2",), CSV),
     Form("unknown_label", ("m mood",), b"good\nso-so\n", ("good",), CSV),
     Form("ambiguous_local_time", (LOCAL,), b"2024-06-01 00:00:00\n2024-10-27 02:30:00\n",
          ("Europe/Vienna",), CSV),

@@ -49,7 +49,7 @@ pub(super) fn fraction_lost(needed: usize, fraction_digits: u8) -> ValueError {
         "round the value (for times and timestamps, `round` of the column does it), or declare the \
          column with more digits"
     } else {
-        "no type keeps more digits: round the value (for times and timestamps, `round` of the \
+        "Inrush keeps no more than 6: round the value (for times and timestamps, `round` of the \
          column does it)"
     };
     ValueError::fraction_lost(format!(

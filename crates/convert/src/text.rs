@@ -42,7 +42,6 @@ impl Text {
         if self.blank_padded && is_blank_past {
             return Ok(past);
         }
-        let type_name = if self.blank_padded { "char" } else { "varchar" };
         let hint = if is_blank_past {
             "; the characters past it are blanks: declare trim = \"end\" for the column, or make \
              it wider"
@@ -51,9 +50,7 @@ impl Text {
         };
         Err(ValueError::new(
             RejectCode::TooLong,
-            format!(
-                "{count} characters, but {type_name}({characters_max}) holds {characters_max}{hint}"
-            ),
+            format!("{count} characters, but the column holds {characters_max}{hint}"),
         ))
     }
 }

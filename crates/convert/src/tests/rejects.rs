@@ -88,7 +88,7 @@ rejects! {
     past_integer: csv(), OPAQUE, "2147483648,a,c\n"
         => OutOfRange, Some("id"), Some("2147483648"), "bigint";
     too_long: csv(), OPAQUE, "1,abcdefghijk,c\n"
-        => TooLong, Some("name"), Some("abcdefghijk"), "11 characters", "varchar(10)";
+        => TooLong, Some("name"), Some("abcdefghijk"), "11 characters", "the column holds 10";
     first_column_at_fault: csv(), DATE, "1,abcdefghijk,c\n"
         => TooLong, Some("name"), Some("abcdefghijk"), "11 characters";
     ambiguous_date: csv(), DATE, "1,a,01/02/2024\n"
