@@ -147,6 +147,12 @@ class Proxy(AbstractContextManager["Proxy"]):
         with self._lock:
             return self._sent_bytes, self._commits
 
+    def refuse(self) -> None:
+        """Refuse all further connections."""
+        self._listener.shutdown(socket.SHUT_RDWR)
+        self._listener.close()
+        self._accepting.join()
+
     def end_connections(self) -> None:
         """End all connections, including those of which one end has not noticed the cut."""
         with self._lock:

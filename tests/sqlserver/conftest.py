@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from harness import certificates
 from harness.command import Inrush
 from sqlserver.double import Database, Double, Session
 from sqlserver.loads import Loads
@@ -47,3 +48,12 @@ def open_session(database: Database) -> Iterator[OpenSession]:
     yield make
     for session in opened:
         session.close()
+
+
+@pytest.fixture(scope="module")
+def authority(tmp_path_factory: pytest.TempPathFactory) -> certificates.Authority:
+    """Return an authority with a server's certificate: server.crt and server.key."""
+    made = certificates.authority(tmp_path_factory.mktemp("certificates"), "root")
+    made.sign("server", "/CN=localhost", "subjectAltName = DNS:localhost\n")
+    certificates.authority(made.folder, "other")
+    return made

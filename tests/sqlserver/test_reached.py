@@ -18,33 +18,11 @@ from sqlserver.double.server import (
     ENCRYPTION_REQUIRED,
     NO_ENCRYPTION,
 )
+from sqlserver.reaching import ROWS, SECRET, encrypted, loaded, write_rows
 
 # Loads rows into the server on a port, with additional parts of the URL or of the environment.
 Load = Callable[..., Outcome]
 Answer = Callable[[socket.socket], object]
-
-SECRET = "s3cr3t-0f-the-server"  # noqa: S105
-ROWS = 2_000
-
-
-@pytest.fixture(scope="module")
-def authority(tmp_path_factory: pytest.TempPathFactory) -> certificates.Authority:
-    """Return an authority with a server's certificate: server.crt and server.key."""
-    made = certificates.authority(tmp_path_factory.mktemp("certificates"), "root")
-    made.sign("server", "/CN=localhost", "subjectAltName = DNS:localhost\n")
-    certificates.authority(made.folder, "other")
-    return made
-
-
-def encrypted(authority: certificates.Authority, **settings: object) -> Double:
-    folder = authority.folder
-    pair = (folder / "server.crt", folder / "server.key")
-    return Double(certificate=pair, **settings)  # type: ignore[arg-type]
-
-
-def write_rows(inrush: Inrush) -> None:
-    rows = "".join(f"{number},note {number} äö\n" for number in range(ROWS))
-    inrush.write("rows.csv", "id,note\n" + rows)
 
 
 @pytest.fixture
@@ -61,16 +39,6 @@ def load(inrush: Inrush) -> Load:
         return inrush(*words, environment=environment or None)
 
     return run
-
-
-def loaded(double: Double) -> int:
-    session = double.session()
-    try:
-        ((count,),) = session.rows("SELECT COUNT_BIG(*) FROM t")
-    finally:
-        session.close()
-    assert double.unknown == []
-    return int(count)
 
 
 ENCRYPTED = {
@@ -222,42 +190,6 @@ def test_a_password_is_sent_and_told_to_nobody(load: Load, inrush: Inrush) -> No
         session.close()
         assert ledger
         assert SECRET not in str(ledger)
-    files = [path for path in inrush.folder.rglob("*") if path.is_file()]
-    assert not any(SECRET.encode() in path.read_bytes() for path in files)
-
-
-def test_an_access_token_logs_in(inrush: Inrush, authority: certificates.Authority) -> None:
-    """A token of Microsoft Entra, longer than a packet, is in no output, ledger or file."""
-    token = "eyJ0eXAi." + "x" * 5000 + "." + SECRET
-    write_rows(inrush)
-    with encrypted(authority, encryption=ENCRYPTION_ON, tokens={token}) as double:
-        url = f"mssql://localhost:{double.port}/test"
-
-        def run(secret: str, *options: str) -> Outcome:
-            more = [word for option in options for word in ("--option", option)]
-            ca = f"certificate_authority={authority.certificate}"
-            words = ["load", "rows.csv", "--to", url, "--table", "t", "--option", ca, *more]
-            columns = ["--columns", "id integer not null, note nvarchar(40)"]
-            given = ["--option", "access_token=${env:SECRET}"]
-            environment = {"SECRET": secret, "SQLCMDUSER": "etl", "SQLCMDPASSWORD": "other"}
-            return inrush(*words, *columns, *given, environment=environment)
-
-        refused = run(token + "x").expect(USAGE, "Login failed", "take a new access token")
-        off = run(token, "encrypt=optional").expect(USAGE, "encrypted connections only")
-        both = run(token, "user=etl").expect(USAGE, "both an access token and a user")
-        assert double.batches == []
-        outcome = run(token + "\n").expect(CLEAN)
-        assert loaded(double) == ROWS
-        checked = run(token).expect(CLEAN, "already loaded")
-        assert not any(SECRET in one.said for one in (refused, off, both, outcome, checked))
-        session = double.session()
-        ledger = session.rows("SELECT * FROM inrush.run")
-        session.close()
-        assert SECRET not in str(ledger)
-        written = f"{url}?access_token={token}"
-        words = ["load", "rows.csv", "--to", written, "--table", "t"]
-        argument = inrush(*words).expect(USAGE)
-        assert SECRET not in argument.said
     files = [path for path in inrush.folder.rglob("*") if path.is_file()]
     assert not any(SECRET.encode() in path.read_bytes() for path in files)
 

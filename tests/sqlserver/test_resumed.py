@@ -101,3 +101,20 @@ def test_the_target_is_dropped_before_the_next_attempt(loads: Loads) -> None:
     table = loads.double.database.objects["dbo", "t"]
     assert isinstance(table, Table)
     assert (table.indexes, table.checks) == ([], [])
+
+
+def test_a_staging_table_is_left_over(loads: Loads) -> None:
+    """A ledger that was restored knows nothing of the run whose staging table has rows."""
+    loads.files("1,2024-01-01 2,2024-01-02")
+    into = flow("t", "part.*.csv", columns=COLUMNS)
+    words = ("run", loads.inrush.write("package.toml", package(loads.double.url, into)))
+    with loads.inrush.stopped_by("stop:before_switch", *words) as running:
+        running.process.kill()
+    session = loads.double.session()
+    session.lock_timeout = 60
+    session.execute("DELETE FROM inrush.unit")
+    session.execute("DELETE FROM inrush.run")
+    session.close()
+    loads.inrush(*words).expect(CLEAN)
+    assert loads.ids() == [1, 2]
+    loads.nothing_is_left()

@@ -10,7 +10,7 @@ from .table import CP1252, Column
 # DONE: the last result; more results follow; with a count; the answer to ATTENTION; an error.
 DONE_FINAL, DONE_MORE, DONE_ERROR, DONE_COUNT, DONE_ATTENTION = 0x00, 0x01, 0x02, 0x10, 0x20
 # The kinds of messages.
-SQL_BATCH, RPC, REPLY, ATTENTION, BULK_LOAD, TRANSACTION, LOGIN7, PRELOGIN = (
+SQL_BATCH, RPC, REPLY, ATTENTION, BULK_LOAD, TRANSACTION, LOGIN7, SECURITY_TOKEN, PRELOGIN = (
     1,
     3,
     4,
@@ -18,6 +18,7 @@ SQL_BATCH, RPC, REPLY, ATTENTION, BULK_LOAD, TRANSACTION, LOGIN7, PRELOGIN = (
     7,
     14,
     16,
+    17,
     18,
 )
 UTF8_SUPPORT = 0x0A
@@ -42,6 +43,11 @@ def login_ack() -> bytes:
     """Return LOGINACK of TDS 7.4 and version 16.0."""
     data = b"\x01" + b"\x74\x00\x00\x04" + b_varchar("Microsoft SQL Server") + b"\x10\x00\x03\xe8"
     return b"\xad" + struct.pack("<H", len(data)) + data
+
+
+def security_token(token: bytes) -> bytes:
+    """Return SSPI."""
+    return b"\xed" + struct.pack("<H", len(token)) + token
 
 
 def features(login: bytes) -> dict[int, bytes]:

@@ -61,7 +61,7 @@ impl DestinationKind {
     }
 
     /// Code that it loads into this process, other than installed drivers: a library or a manifest that the URL or an
-    /// option names. The author of the URL and of the options has chosen it.
+    /// option names; or a command that it runs. The author of the URL and of the options has chosen it.
     pub fn loaded_code(&self, options: &BTreeMap<String, String>) -> Option<LoadedCode> {
         if let DestinationKind::Adbc(driver) = self
             && names_library(driver)
@@ -79,7 +79,8 @@ impl DestinationKind {
                         || lower == "custom_extension_repository"
                         || lower == "extension_directory"
                 }
-                DestinationKind::Parquet(_) | DestinationKind::SqlServer => false,
+                DestinationKind::SqlServer => lower == "access_token_command",
+                DestinationKind::Parquet(_) => false,
             };
             (loads && is_set(&value.to_lowercase())).then(|| LoadedCode::Option(name.clone()))
         };
@@ -224,7 +225,7 @@ impl DestinationKind {
     }
 }
 
-/// Code that a destination loads into this process because a URL or an option names it.
+/// Code that a destination loads into this process, or runs, because a URL or an option names it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum LoadedCode {
     /// The library or manifest in the URL.
@@ -418,5 +419,10 @@ mod tests {
             &option("allow_unsigned_extensions", "false")
         ));
         assert!(!code("parquet:lake", &option("driver", "./x.so")));
+        assert!(code(
+            "mssql://h/d",
+            &option("access_token_command", "az account get-access-token")
+        ));
+        assert!(!code("mssql://h/d", &option("access_token", "x")));
     }
 }

@@ -27,11 +27,14 @@ const PUBLIC_WORDS: &[&str] = &[
     "certificate_authority",
     "channel_binding",
     "client_encoding",
+    "columnstore",
+    "commit_megabytes",
     "connect_timeout",
     "database",
     "dbname",
     "encrypt",
     "fallback_application_name",
+    "filegroups",
     "gssdelegation",
     "gssencmode",
     "gsslib",
@@ -39,6 +42,7 @@ const PUBLIC_WORDS: &[&str] = &[
     "host_name_in_certificate",
     "hostaddr",
     "immutable",
+    "integrated_security",
     "keepalives",
     "keepalives_count",
     "keepalives_idle",
@@ -53,14 +57,18 @@ const PUBLIC_WORDS: &[&str] = &[
     "packet_size",
     "passfile",
     "port",
+    "range",
     "region",
     "replication",
     "require_auth",
     "requirepeer",
     "requiressl",
     "role",
+    "rows_per_batch",
     "schema",
+    "server_spn",
     "service",
+    "silence_seconds",
     "ssl_max_protocol_version",
     "ssl_min_protocol_version",
     "sslcert",
@@ -73,6 +81,7 @@ const PUBLIC_WORDS: &[&str] = &[
     "sslnegotiation",
     "sslrootcert",
     "sslsni",
+    "switch",
     "table_lock",
     "target_session_attrs",
     "tcp_user_timeout",
@@ -278,6 +287,10 @@ pub fn names_secret(key: &str) -> bool {
     ];
     const WORDS: [&str; 4] = ["pwd", "pat", "sas", "pass"];
     let key = key.to_lowercase();
+    // A command that prints a secret is none.
+    if key.ends_with("_command") {
+        return false;
+    }
     let mut words = key.split(|c: char| !c.is_ascii_alphanumeric());
     PARTS.iter().any(|part| key.contains(part)) || words.any(|word| WORDS.contains(&word))
 }

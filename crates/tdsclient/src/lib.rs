@@ -6,7 +6,9 @@
 //! | [`session`] | the session: connect, run statements, send a bulk load, read the rows of a query, roll back |
 //! | `row_stream` | the rows of a query, as their packets come |
 //! | `session_watch`, `waits` | what other sessions wait for, and what their wait types mean |
-//! | `prelogin`, `login` | the two messages before the first statement |
+//! | `open`, `prelogin`, `login` | how a session is opened, and its first two messages |
+//! | [`credentials`], `token_command`, `kerberos` | who logs in, and what proves it |
+//! | `liveness` | asks the server about a session that is silent |
 //! | `tls` | TLS by rustls, within PRELOGIN packets (TDS 7.4) or before them (TDS 8.0) |
 //! | `transport` | packets on a socket; waits that end when the run is interrupted |
 //! | [`answer`], `tokens`, `values`, `reader` | what a server answers |
@@ -20,9 +22,13 @@
 
 pub mod address;
 pub mod answer;
+pub mod credentials;
 pub mod error;
 mod interrupt;
+mod kerberos;
+mod liveness;
 mod login;
+mod open;
 mod packets;
 mod prelogin;
 mod reader;
@@ -30,6 +36,7 @@ mod row_stream;
 pub mod session;
 mod session_watch;
 mod tls;
+mod token_command;
 mod tokens;
 mod transport;
 mod values;
@@ -37,6 +44,7 @@ mod waits;
 
 pub use address::{Encryption, Endpoint, SessionOptions, Trust};
 pub use answer::{Answer, Rowset, Value};
+pub use credentials::Credentials;
 pub use error::{Result, ServerMessage, SessionError};
 pub use interrupt::Interrupt;
 pub use session::{Session, SessionFacts};

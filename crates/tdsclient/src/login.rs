@@ -11,6 +11,8 @@ const VERSION_8_0: u32 = 0x0800_0000;
 const FLAGS_1: u8 = 0xe0;
 /// Like an ODBC client: ANSI settings on (quoted identifiers, NULLs, padding, warnings), texts of any length.
 const FLAGS_2: u8 = 0x03;
+/// A ticket logs in, and no user and password.
+const INTEGRATED_SECURITY: u8 = 0x80;
 /// A list of features follows.
 const FLAGS_3: u8 = 0x10;
 /// The feature "texts in UTF-8": varchar columns of `_UTF8` collations are sent as they are.
@@ -21,6 +23,8 @@ const FEDERATED: u8 = 0x02;
 /// The library "security token", in the bits above the echo of PRELOGIN.
 const SECURITY_TOKEN: u8 = 0x01 << 1;
 const NO_MORE_FEATURES: u8 = 0xff;
+/// Bytes of the whole message ([MS-TDS] 2.2.6.4).
+const LOGIN_BYTES_MAX: usize = (128 << 10) - 1;
 /// Characters of a name that a LOGIN7 takes.
 pub(crate) const NAME_UNITS_MAX: usize = 128;
 
@@ -31,12 +35,32 @@ pub(crate) struct Login<'a> {
     pub(crate) is_strict: bool,
     pub(crate) packet_bytes: u32,
     pub(crate) client_host: &'a str,
-    pub(crate) user: &'a str,
-    pub(crate) password: &'a str,
+    pub(crate) proof: LoginProof<'a>,
     pub(crate) application: &'a str,
     pub(crate) server: &'a str,
     pub(crate) database: &'a str,
-    pub(crate) token: Option<Token<'a>>,
+}
+
+/// What proves who logs in.
+#[derive(Clone, Copy)]
+pub(crate) enum LoginProof<'a> {
+    /// A login of SQL Server.
+    Password { user: &'a str, password: &'a str },
+    /// An access token of Microsoft Entra.
+    Token(Token<'a>),
+    /// The first token of a Kerberos login.
+    Ticket(&'a [u8]),
+}
+
+/// The text lacks secrets.
+impl std::fmt::Debug for LoginProof<'_> {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.write_str(match self {
+            LoginProof::Password { .. } => "Password",
+            LoginProof::Token(_) => "Token",
+            LoginProof::Ticket(_) => "Ticket",
+        })
+    }
 }
 
 /// An access token.
@@ -45,13 +69,6 @@ pub(crate) struct Token<'a> {
     pub(crate) text: &'a str,
     /// The server's PRELOGIN said that it takes tokens.
     pub(crate) is_echoed: bool,
-}
-
-/// The text lacks the token.
-impl std::fmt::Debug for Token<'_> {
-    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        formatter.write_str("Token")
-    }
 }
 
 impl Token<'_> {
@@ -68,8 +85,8 @@ impl Token<'_> {
 }
 
 impl Login<'_> {
-    /// The message.
-    pub(crate) fn payload(&self) -> Vec<u8> {
+    /// The message. `Err` says why it would be too long.
+    pub(crate) fn payload(&self) -> Result<Vec<u8>, String> {
         let version = if self.is_strict {
             VERSION_8_0
         } else {
@@ -81,7 +98,16 @@ impl Login<'_> {
         fixed.extend_from_slice(&[0; 4]);
         fixed.extend_from_slice(&std::process::id().to_le_bytes());
         fixed.extend_from_slice(&[0; 4]);
-        fixed.extend_from_slice(&[FLAGS_1, FLAGS_2, 0, FLAGS_3]);
+        let (user, password, ticket) = match self.proof {
+            LoginProof::Password { user, password } => (user, password, [].as_slice()),
+            LoginProof::Token(_) => ("", "", [].as_slice()),
+            LoginProof::Ticket(ticket) => ("", "", ticket),
+        };
+        let flags_2 = match ticket.is_empty() {
+            true => FLAGS_2,
+            false => FLAGS_2 | INTEGRATED_SECURITY,
+        };
+        fixed.extend_from_slice(&[FLAGS_1, flags_2, 0, FLAGS_3]);
         // The time zone and the language of Windows; not used by servers.
         fixed.extend_from_slice(&[0; 8]);
 
@@ -91,10 +117,10 @@ impl Login<'_> {
             fixed.extend_from_slice(&(length as u16).to_le_bytes());
             texts.extend_from_slice(bytes);
         };
-        let password: Vec<u8> = utf16(self.password).into_iter().map(obfuscated).collect();
+        let password: Vec<u8> = utf16(password).into_iter().map(obfuscated).collect();
         for text in [
             utf16(self.client_host),
-            utf16(self.user),
+            utf16(user),
             password,
             utf16(self.application),
             utf16(self.server),
@@ -109,11 +135,16 @@ impl Login<'_> {
         }
         // A client's address, which nothing reads.
         fixed.extend_from_slice(&[0; 6]);
-        // There is no SSPI, no database file to attach, and no new password.
-        for _ in 0..3 {
+        // The ticket comes last, because it may be longer than the offsets of texts can count. Its length has 16 bits, and 32
+        // further ones if these are all 1. There is no database file to attach, and no new password.
+        let is_long = ticket.len() >= usize::from(u16::MAX);
+        place(&mut fixed, &[], ticket.len().min(usize::from(u16::MAX)));
+        for _ in 0..2 {
             place(&mut fixed, &[], 0);
         }
-        fixed.extend_from_slice(&[0; 4]);
+        let length = if is_long { ticket.len() as u32 } else { 0 };
+        fixed.extend_from_slice(&length.to_le_bytes());
+        texts.extend_from_slice(ticket);
         debug_assert_eq!(fixed.len(), FIXED_BYTES);
 
         let features_at = (FIXED_BYTES + texts.len()) as u32;
@@ -122,12 +153,20 @@ impl Login<'_> {
             fixed[extension_at + 1],
         ])) - FIXED_BYTES;
         texts[pointer..pointer + 4].copy_from_slice(&features_at.to_le_bytes());
-        texts.extend(self.token.into_iter().flat_map(Token::feature));
+        if let LoginProof::Token(token) = self.proof {
+            texts.extend(token.feature());
+        }
         texts.extend_from_slice(&[UTF8_SUPPORT, 1, 0, 0, 0, 1, NO_MORE_FEATURES]);
         fixed.extend_from_slice(&texts);
+        if fixed.len() > LOGIN_BYTES_MAX {
+            return Err(format!(
+                "the login would have {} bytes, more than the {LOGIN_BYTES_MAX} that servers take",
+                fixed.len()
+            ));
+        }
         let length = (fixed.len() as u32).to_le_bytes();
         fixed[..4].copy_from_slice(&length);
-        fixed
+        Ok(fixed)
     }
 }
 
@@ -158,14 +197,15 @@ mod tests {
             is_strict: false,
             packet_bytes: 32_767,
             client_host: "büro",
-            user: "etl",
-            password: "Pä$$ 😀",
+            proof: LoginProof::Password {
+                user: "etl",
+                password: "Pä$$ 😀",
+            },
             application: "Inrush",
             server: "dw",
             database: "tpch",
-            token: None,
         };
-        let payload = login.payload();
+        let payload = login.payload().expect("short");
         assert_eq!(payload[..4], (payload.len() as u32).to_le_bytes());
         assert_eq!(payload[4..12], [4, 0, 0, 0x74, 0xff, 0x7f, 0, 0]);
         for (field, expected) in [
@@ -206,16 +246,54 @@ mod tests {
             is_strict: false,
             packet_bytes: 4096,
             client_host: "",
-            user: "",
-            password: "",
+            proof: LoginProof::Token(token),
             application: "Inrush",
             server: "dw",
             database: "tpch",
-            token: Some(token),
         };
-        let payload = login.payload();
+        let payload = login.payload().expect("short");
         assert!(payload.ends_with(&expected));
         assert!(!format!("{login:?}").contains("xy"));
+    }
+
+    /// A ticket stands before the features, and its length in one of two places.
+    #[test]
+    fn a_ticket_is_a_part_of_the_login() {
+        for length in [1, 65_534, 65_535, 70_000] {
+            let ticket: Vec<u8> = (0..length).map(|at| at as u8).collect();
+            let login = Login {
+                is_strict: true,
+                packet_bytes: 4096,
+                client_host: "",
+                proof: LoginProof::Ticket(&ticket),
+                application: "Inrush",
+                server: "dw",
+                database: "tpch",
+            };
+            let payload = login.payload().expect("short enough");
+            let short = |at: usize| u16::from_le_bytes([payload[at], payload[at + 1]]);
+            let long = u32::from_le_bytes(payload[90..94].try_into().expect("4 bytes"));
+            assert_eq!(payload[25] & INTEGRATED_SECURITY, INTEGRATED_SECURITY);
+            let start = usize::from(short(78));
+            let found = match short(80) {
+                u16::MAX => long as usize,
+                short => usize::from(short),
+            };
+            assert_eq!(payload[start..start + found], ticket, "{length}");
+            assert_eq!(payload[start + found..], [0x0a, 1, 0, 0, 0, 1, 0xff]);
+            assert_eq!((text(&payload, 1), text(&payload, 2)), Default::default());
+        }
+        let ticket = vec![0; LOGIN_BYTES_MAX];
+        let login = Login {
+            is_strict: true,
+            packet_bytes: 4096,
+            client_host: "",
+            proof: LoginProof::Ticket(&ticket),
+            application: "Inrush",
+            server: "dw",
+            database: "tpch",
+        };
+        assert!(login.payload().is_err_and(|said| said.contains("131071")));
     }
 
     /// "a" is 0x61 0x00 in UTF-16: the example of [MS-TDS] 2.2.6.4.

@@ -14,6 +14,7 @@ pub(crate) mod kind {
     pub(crate) const ANSWER: u8 = 0x04;
     pub(crate) const ATTENTION: u8 = 0x06;
     pub(crate) const LOGIN7: u8 = 0x10;
+    pub(crate) const SECURITY_TOKEN: u8 = 0x11;
     pub(crate) const PRELOGIN: u8 = 0x12;
 }
 

@@ -6,15 +6,14 @@ use std::time::Duration;
 
 use inrush_tds::{PacketSize, RowMetadata};
 
-use crate::address::{Encryption, Endpoint, SessionOptions};
+use crate::address::{Endpoint, SessionOptions};
 use crate::answer::Answer;
 use crate::error::{Result, ServerMessage, SessionError};
 use crate::interrupt::Interrupt;
-use crate::login::{Login, Token};
-use crate::packets::{FIRST_PACKET_BYTES, kind, message};
-use crate::prelogin::{self, PreloginEncryption};
+use crate::liveness::SilenceChecks;
+use crate::open::{LoggedIn, log_in};
+use crate::packets::{kind, message};
 use crate::row_stream::{Fault, Next, RowStream};
-use crate::tls;
 use crate::tokens::{self, Changes, Message};
 use crate::transport::Transport;
 
@@ -77,7 +76,11 @@ impl Session {
         let mut endpoint = options.endpoints[number % options.endpoints.len()].clone();
         for _ in 0..ROUTES_MAX {
             match log_in(options, &endpoint, interrupt)? {
-                LoggedIn::Here(session) => return Ok(session),
+                LoggedIn::Here(mut session) => {
+                    let checks = SilenceChecks::new(options, &session, interrupt);
+                    session.transport.check_silence(options.silence, checks);
+                    return Ok(*session);
+                }
                 LoggedIn::Elsewhere(other) => endpoint = other,
             }
         }
@@ -86,6 +89,17 @@ impl Session {
             reason: format!("the login was redirected more than {ROUTES_MAX} times"),
             hint: "name the server itself in the URL".to_owned(),
         })
+    }
+
+    /// A session whose login was accepted.
+    pub(crate) fn opened(transport: Transport, facts: SessionFacts, transaction: u64) -> Session {
+        Session {
+            transport,
+            facts,
+            transaction,
+            in_bulk_load: false,
+            rows: None,
+        }
     }
 
     /// What the login agreed on.
@@ -268,9 +282,9 @@ impl Session {
         if self.transport.has_input()? {
             return Err(self.early_answer());
         }
-        match self.transport.send(packets) {
+        match self.transport.send_rows(packets) {
             Ok(()) => Ok(()),
-            // A server that closes the connection may have said why before.
+            // A server that closes the connection, or takes no more rows, may have said why before.
             Err(lost @ SessionError::Lost { .. }) => match self.early_answer() {
                 said @ SessionError::Server(_) => Err(said),
                 _ => Err(lost),
@@ -376,7 +390,7 @@ impl Session {
 }
 
 /// The error with the cause. Those after it say only that the statement ended.
-fn first_error(errors: &[ServerMessage]) -> Option<&ServerMessage> {
+pub(crate) fn first_error(errors: &[ServerMessage]) -> Option<&ServerMessage> {
     errors.first()
 }
 
@@ -391,155 +405,4 @@ fn headers(transaction: u64) -> [u8; HEADERS_BYTES] {
     headers[10..18].copy_from_slice(&transaction.to_le_bytes());
     headers[18..].copy_from_slice(&1u32.to_le_bytes());
     headers
-}
-
-enum LoggedIn {
-    Here(Session),
-    Elsewhere(Endpoint),
-}
-
-fn log_in(
-    options: &SessionOptions,
-    endpoint: &Endpoint,
-    interrupt: &Arc<Interrupt>,
-) -> Result<LoggedIn> {
-    let mut transport = Transport::connect(endpoint, options.login_timeout, interrupt)?;
-    let fail = |reason: String, hint: &str| SessionError::Connect {
-        server: endpoint.to_string(),
-        reason,
-        hint: hint.to_owned(),
-    };
-    let tls = || -> Result<_> {
-        let config = tls::config(options).map_err(|reason| fail(reason, tls::HINT))?;
-        let name =
-            tls::server_name(options, &endpoint.host).map_err(|reason| fail(reason, tls::HINT))?;
-        Ok((config, name))
-    };
-    let is_strict = options.encryption == Encryption::Strict;
-    if is_strict {
-        let (config, name) = tls()?;
-        transport.begin_tls(config, name)?;
-    }
-    let wanted = match options.encryption {
-        // Under TLS there is nothing left to agree on.
-        Encryption::Off | Encryption::Strict => PreloginEncryption::NotSupported,
-        Encryption::Optional => PreloginEncryption::Off,
-        Encryption::Mandatory => PreloginEncryption::On,
-    };
-    transport.send(&message(
-        kind::PRELOGIN,
-        &prelogin::request(wanted, options.access_token.is_some()),
-        FIRST_PACKET_BYTES,
-    ))?;
-    let payload = transport.receive()?;
-    let answer = prelogin::answer(&payload).map_err(|what| transport.garbage(&what))?;
-    let mut is_encrypted = is_strict;
-    let mut only_login = false;
-    if !is_strict {
-        use PreloginEncryption::{NotSupported, Off, On, Required};
-        match (options.encryption, answer.encryption) {
-            (Encryption::Off, Required | On) => {
-                return Err(fail(
-                    "the server accepts encrypted connections only".to_owned(),
-                    "write encrypt=mandatory, or leave encrypt out",
-                ));
-            }
-            (Encryption::Off, _) | (Encryption::Optional, NotSupported) => {}
-            (Encryption::Optional, Off) => only_login = true,
-            (_, On | Required) => is_encrypted = true,
-            (_, Off | NotSupported) => {
-                return Err(fail(
-                    "the server does not encrypt".to_owned(),
-                    "give it a certificate. On a network that nobody listens to, write encrypt=off: then the password \
-                     is sent unencrypted",
-                ));
-            }
-        }
-        if is_encrypted || only_login {
-            let (config, name) = tls()?;
-            transport.begin_tls_in_packets(config, name)?;
-        }
-    }
-    // A name for the server's lists of sessions; without it, the list has none.
-    let host = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
-    let login = Login {
-        is_strict,
-        packet_bytes: options.packet_size.bytes() as u32,
-        client_host: host.trim(),
-        user: &options.user,
-        password: &options.password,
-        application: &options.application_name,
-        server: &endpoint.host,
-        database: &options.database,
-        token: options.access_token.as_deref().map(|text| Token {
-            text,
-            is_echoed: answer.takes_tokens,
-        }),
-    };
-    transport.send(&message(kind::LOGIN7, &login.payload(), FIRST_PACKET_BYTES))?;
-    if only_login {
-        transport.drop_tls();
-    }
-    let payload = transport.receive()?;
-    let read = tokens::read(&payload).map_err(|what| transport.garbage(&what))?;
-    if let Some(message) = first_error(&read.errors) {
-        return Err(SessionError::Login {
-            server: endpoint.to_string(),
-            message: message.clone(),
-            hint: match options.access_token {
-                Some(_) if message.number == 18456 => TOKEN_HINT,
-                _ => login_hint(message.number),
-            }
-            .to_owned(),
-        });
-    }
-    let changes = read.changes;
-    if let Some((host, port)) = changes.routing {
-        return Ok(LoggedIn::Elsewhere(Endpoint { host, port }));
-    }
-    let Some(acknowledged) = changes.logged_in else {
-        return Err(transport.garbage("the login is neither accepted nor refused"));
-    };
-    let granted = changes.packet_bytes.unwrap_or(FIRST_PACKET_BYTES as u32);
-    let Some(packet_size) = PacketSize::new(granted) else {
-        return Err(transport.garbage(&format!(
-            "it grants packets of {granted} bytes; they have 512 to 32767"
-        )));
-    };
-    transport.limit(None);
-    Ok(LoggedIn::Here(Session {
-        facts: SessionFacts {
-            endpoint: endpoint.clone(),
-            program: acknowledged.program,
-            version: acknowledged.version,
-            database: changes.database.unwrap_or_default(),
-            packet_size,
-            is_encrypted,
-            takes_utf8: changes.takes_utf8,
-        },
-        transport,
-        transaction: changes.transaction.unwrap_or(0),
-        in_bulk_load: false,
-        rows: None,
-    }))
-}
-
-const TOKEN_HINT: &str = "take a new access token: they are valid for about an hour. The database needs a user for it: CREATE USER \
-                          [NAME] FROM EXTERNAL PROVIDER";
-
-fn login_hint(number: i32) -> &'static str {
-    match number {
-        18456 => {
-            "check user and password; options = { password = \"${env:NAME}\" } takes the password from the environment. The \
-             server's error log has the reason. Windows logins are not supported"
-        }
-        18452 => {
-            "the server takes Windows logins only: enable SQL Server authentication, and use such a login"
-        }
-        4060 | 911 => "check the name of the database, and that the login may use it",
-        18470 => "the login is disabled: enable it, or use another one",
-        18487 | 18488 => "the password has expired: change it with another client first",
-        40532 | 40615 => "let this machine through the firewall of the server",
-        _ => "see the server's message",
-    }
 }

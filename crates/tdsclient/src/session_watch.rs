@@ -161,7 +161,7 @@ impl SessionWatch {
             None => {
                 let mut session = Session::connect(&self.options, 0, &self.interrupt)?;
                 session.run_within(SETTINGS, PATIENCE)?;
-                require_right(&mut session)?;
+                require_right(&mut session, PATIENCE)?;
                 self.session.insert(session)
             }
         };
@@ -172,8 +172,9 @@ impl SessionWatch {
 /// The rows of a query, as texts.
 type Rows = Vec<Vec<Option<String>>>;
 
-fn require_right(session: &mut Session) -> WatchResult<()> {
-    let rows = session.run_within(RIGHTS, PATIENCE)?.into_rows();
+/// Fails if the login may not see other sessions.
+pub(crate) fn require_right(session: &mut Session, patience: Duration) -> WatchResult<()> {
+    let rows = session.run_within(RIGHTS, patience)?.into_rows();
     let row = rows.into_iter().next().unwrap_or_default();
     let text = |at: usize| row.get(at).and_then(Option::as_deref);
     let of_databases = text(2).is_some_and(|edition| EDITIONS_OF_DATABASES.contains(&edition));

@@ -66,6 +66,8 @@ pub(crate) struct Changes {
     /// The server that must be asked instead: host and port.
     pub(crate) routing: Option<(String, u16)>,
     pub(crate) takes_utf8: bool,
+    /// A token of a Kerberos login, for the client.
+    pub(crate) security_token: Option<Vec<u8>>,
 }
 
 /// The server that answers the login.
@@ -147,7 +149,11 @@ fn read_one(
         token::OFFSET => {
             reader.take(4)?;
         }
-        token::ORDER | token::TABLE_NAMES | token::COLUMN_INFO | token::SSPI => {
+        token::SSPI => {
+            let length = usize::from(reader.u16()?);
+            message.changes.security_token = Some(reader.take(length)?.to_vec());
+        }
+        token::ORDER | token::TABLE_NAMES | token::COLUMN_INFO => {
             reader.counted()?;
         }
         token::SESSION_STATE | token::FEDERATION => {

@@ -49,6 +49,8 @@ class SessionBase:
         self.number = next(_numbers)
         # The NUMA node that its connection prefers.
         self.node = 0
+        # The number of its client's process.
+        self.process_id = 0
         database.sessions[self.number] = self
         # The wait type and the owner of a lock that it waits for, while it waits.
         self.wait: tuple[str, Callable[[], set[Any]]] | None = None

@@ -69,5 +69,7 @@ def session_waits(asking: SessionBase) -> View:
 
 def sessions(asking: SessionBase) -> View:
     """Return sys.dm_exec_sessions."""
-    rows = [[one.number, "tester", "a test", "sleeping"] for one in _sessions(asking)]
-    return view("session_id login_name program_name status", rows)
+    rows = [
+        [one.number, "tester", "a test", "sleeping", one.process_id] for one in _sessions(asking)
+    ]
+    return view("session_id login_name program_name status host_process_id", rows)

@@ -279,6 +279,11 @@ RULES: dict[int, tuple[str, str]] = {
         "columnstore index.",
         _EVENTS,
     ),
+    18452: (
+        "Login failed. The login is from an untrusted domain and cannot be used with Integrated "
+        "authentication.",
+        _EVENTS,
+    ),
     18456: ("Login failed for user '{0}'.", _EVENTS),
     # contrib/babelfishpg_tsql of babelfish_extensions: ERRCODE_FEATURE_NOT_SUPPORTED.
     33557097: ("'{0}' is not currently supported in Babelfish", _BABELFISH),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import select
 import socket
 import ssl
 import struct
@@ -21,33 +20,31 @@ from ..tokens import (
     DONE_ERROR,
     LOGIN7,
     PRELOGIN,
-    REPLY,
+    SECURITY_TOKEN,
     SQL_BATCH,
     UTF8_SUPPORT,
     b_varchar,
     done,
     env_change,
-    features,
     login_ack,
+    security_token,
 )
 from .answers import error_tokens, result_tokens, without_more
 from .base import Answering
+from .connection import FIRST_PACKET_BYTES, Connection, GoneError
 from .errors import NotInDoubleError, SqlError
+from .kerberos import Acceptor, KerberosError, Service
+from .login import Login
 from .session import Session
 from .storage import Database
 from .types import description
 
 # The server's answers about encryption ([MS-TDS] 2.2.6.5).
 ENCRYPTION_OFF, ENCRYPTION_ON, NO_ENCRYPTION, ENCRYPTION_REQUIRED = 0, 1, 2, 3
-_FIRST_PACKET_BYTES = 4096
 # The option of PRELOGIN, the feature of LOGIN7, and its library ([MS-TDS] 2.2.6.5 and 2.2.6.4).
 _FEDERATED, _FEDERATED_LOGIN, _SECURITY_TOKEN = 6, 2, 1
 # "The maximum network packet size for encrypted connections is 16,383 bytes."
 _ENCRYPTED_PACKET_BYTES_MAX = 16_383
-
-
-class _GoneError(Exception):
-    """The client closed its connection."""
 
 
 class _AttentionError(Exception):
@@ -63,6 +60,8 @@ class Double:
     passwords: dict[str, str] = field(default_factory=dict)
     # Access tokens that log in without user and password ([MS-TDS] 2.2.6.4, FEDAUTH).
     tokens: set[str] = field(default_factory=set)
+    # The keys by which the server proves who it is to users with Kerberos tickets.
+    kerberos: Service | None = None
     packet_bytes_max: int = 32_767
     encryption: int = NO_ENCRYPTION
     # The certificate and key of the server, and whether TLS comes first (TDS 8.0).
@@ -70,6 +69,8 @@ class Double:
     strict: bool = False
     # A bulk load is refused as soon as its error is found, and not after its last packet.
     refuses_early: bool = False
+    # After such a refusal the server reads no more, and keeps the connection open.
+    stops_reading: bool = False
     # A bulk load with more rows is refused: the server is full (error 1105).
     rows_max: int | None = None
     # Seconds that the server works after the last packet of each bulk load.
@@ -80,6 +81,9 @@ class Double:
     node: int = 0
     # The first batch that contains this text is run, and its connection ends before the answer.
     loses_answer_to: str | None = None
+    # The answer to the first batch that contains this text, or to the rows of a bulk load for
+    # `INSERT BULK`, is no answer of TDS.
+    garbage_to: str | None = None
     port: int = 0
     # Every batch, in the order of their beginnings.
     batches: list[str] = field(default_factory=list)
@@ -90,16 +94,20 @@ class Double:
     # The payload bytes of the last packets and the numbers of ATTENTIONs, for tests.
     attentions: int = 0
     granted: list[int] = field(default_factory=list)
+    # The users of all logins that were accepted.
+    users: list[str] = field(default_factory=list)
 
     def __enter__(self) -> Double:
         self._listener = socket.create_server(("127.0.0.1", 0))
         self.port = self._listener.getsockname()[1]
         self._connections: set[socket.socket] = set()
         self._sent = threading.Condition()
+        self._is_closed = threading.Event()
         threading.Thread(target=self._accept, daemon=True).start()
         return self
 
     def __exit__(self, *_: object) -> None:
+        self._is_closed.set()
         self._listener.close()
         self.break_connections()
 
@@ -150,7 +158,7 @@ class Double:
         client = self.client(connection)
         try:
             client.run()
-        except (_GoneError, OSError, ssl.SSLError):
+        except (GoneError, OSError, ssl.SSLError):
             pass
         finally:
             self._connections.discard(connection)
@@ -158,81 +166,18 @@ class Double:
             connection.close()
 
 
-class Client:
-    """One connection."""
+class Client(Connection):
+    """One connection, and its session."""
 
     def __init__(self, server: Double, connection: socket.socket) -> None:
+        super().__init__(connection)
         self._server = server
-        self._socket = connection
-        self._tls: ssl.SSLObject | None = None
-        self._in, self._out = ssl.MemoryBIO(), ssl.MemoryBIO()
-        self._packet_bytes = _FIRST_PACKET_BYTES
         self._only_login = False
         self._batches: list[str] = []
         server.sessions.append(self._batches)
         self.session = Session(server.database, self._look)
         self.session.node = server.node
-
-    # Bytes.
-
-    def _receive(self) -> bytes:
-        data = self._socket.recv(1 << 16)
-        if not data:
-            raise _GoneError
-        return data
-
-    def _exactly(self, count: int) -> bytes:
-        data = b""
-        while len(data) < count:
-            if self._tls is None:
-                piece = self._socket.recv(count - len(data))
-                if not piece:
-                    raise _GoneError
-                data += piece
-                continue
-            try:
-                piece = self._tls.read(count - len(data))
-                if not piece:
-                    raise _GoneError
-                data += piece
-            except ssl.SSLWantReadError:
-                self._in.write(self._receive())
-        return data
-
-    def _write(self, data: bytes) -> None:
-        if self._tls is not None:
-            self._tls.write(data)
-            data = self._out.read()
-        self._socket.sendall(data)
-
-    def _packet(self) -> tuple[int, bool, bytes]:
-        kind, status, length = struct.unpack(">BBH", self._exactly(8)[:4])
-        if length > self._packet_bytes:
-            raise AssertionError(f"a packet of {length} bytes; {self._packet_bytes} were granted")
-        return kind, bool(status & 1), self._exactly(length - 8)
-
-    def _message(self) -> tuple[int, bytes]:
-        payload = b""
-        while True:
-            kind, is_last, piece = self._packet()
-            payload += piece
-            if is_last:
-                return kind, payload
-
-    def _send(self, payload: bytes, kind: int = REPLY, *, is_last: bool = True) -> None:
-        room = self._packet_bytes - 8
-        pieces = [payload[at : at + room] for at in range(0, len(payload), room)]
-        packets = b""
-        for index, piece in enumerate(pieces):
-            status = int(is_last and index == len(pieces) - 1)
-            # "SPID is the process ID on the server, corresponding to the current connection"
-            # ([MS-TDS] 2.2.3.1.4).
-            number = self.session.number
-            packets += struct.pack(
-                ">BBHHBB", kind, status, len(piece) + 8, number, index + 1 & 255, 0
-            )
-            packets += piece
-        self._write(packets)
+        self._number = self.session.number
 
     def _look(self) -> None:
         """Raise if the client is gone or sent ATTENTION while a statement waits."""
@@ -242,18 +187,13 @@ class Client:
         assert kind == ATTENTION, kind
         raise _AttentionError
 
-    def _has_input(self) -> bool:
-        if self._tls is not None and (self._tls.pending() or self._in.pending):
-            return True
-        return bool(select.select([self._socket], [], [], 0)[0])
-
     # The login.
 
     def run(self) -> None:
         """Serve the client until it leaves."""
         server = self._server
         if server.strict:
-            self._begin_tls(in_packets=False)
+            self._begin_tls(server.certificate, in_packets=False)
         kind, payload = self._message()
         assert kind == PRELOGIN, kind
         wanted = self._wanted(payload)
@@ -261,7 +201,7 @@ class Client:
         self._is_federated = self._option(payload, _FEDERATED) == b"\x01"
         self._send(self._prelogin(answer, is_federated=self._is_federated))
         if not server.strict and answer != NO_ENCRYPTION:
-            self._begin_tls(in_packets=True)
+            self._begin_tls(server.certificate, in_packets=True)
             self._only_login = answer == ENCRYPTION_OFF
         kind, payload = self._message()
         assert kind == LOGIN7, kind
@@ -307,71 +247,69 @@ class Client:
             data += value
         return heads + b"\xff" + data
 
-    def _begin_tls(self, *, in_packets: bool) -> None:
-        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-        assert self._server.certificate is not None
-        context.load_cert_chain(*self._server.certificate)
-        if in_packets:
-            context.maximum_version = ssl.TLSVersion.TLSv1_2
-        else:
-            context.set_alpn_protocols(["tds/8.0"])
-        tls = context.wrap_bio(self._in, self._out, server_side=True)
-        while True:
-            try:
-                tls.do_handshake()
-                is_done = True
-            except ssl.SSLWantReadError:
-                is_done = False
-            records = self._out.read()
-            if records and in_packets:
-                self._send(records, PRELOGIN)
-            elif records:
-                self._socket.sendall(records)
-            if is_done:
-                break
-            self._in.write(self._message()[1] if in_packets else self._receive())
-        if not in_packets:
-            assert tls.selected_alpn_protocol() == "tds/8.0", tls.selected_alpn_protocol()
-        self._tls = tls
-
     def _log_in(self, payload: bytes) -> bool:
-        def text(field_number: int) -> bytes:
-            at, units = struct.unpack_from("<HH", payload, 36 + 4 * field_number)
-            return payload[at : at + 2 * units]
-
-        user, database = (text(number).decode("utf-16-le") for number in (1, 8))
-        hidden = bytes((byte ^ 0xA5) << 4 & 0xF0 | (byte ^ 0xA5) >> 4 for byte in text(2))
-        password = hidden.decode("utf-16-le")
+        login = Login.read(payload)
         server = self._server
-        asked_for = features(payload)
-        error = None
-        if _FEDERATED_LOGIN in asked_for:
-            if (user, password) != ("", "") or not self._takes(asked_for[_FEDERATED_LOGIN]):
-                error = SqlError(18456, "<token-identified principal>")
-        elif server.passwords.get(user, password) != password:
-            error = SqlError(18456, user)
-        elif database.lower() != server.database.name.lower():
-            error = SqlError(4060, database)
-        if error is not None:
-            self._send(error_tokens(error) + done(DONE_ERROR))
+        tokens = b""
+        try:
+            user, tokens = self._user(login)
+            if login.database.lower() != server.database.name.lower():
+                raise SqlError(4060, login.database)
+        except SqlError as error:
+            self._send(tokens + error_tokens(error) + done(DONE_ERROR))
             return False
-        asked = struct.unpack_from("<I", payload, 8)[0] or _FIRST_PACKET_BYTES
+        asked = login.packet_bytes or FIRST_PACKET_BYTES
         most = server.packet_bytes_max
         if self._tls is not None:
             most = min(most, _ENCRYPTED_PACKET_BYTES_MAX)
         granted = min(max(asked, 512), most) & ~3
         replies = [
+            tokens,
             env_change(1, b_varchar(server.database.name) + b_varchar("master")),
             env_change(7, b"\x05" + CP1252 + b"\x00"),
             login_ack(),
-            env_change(4, b_varchar(str(granted)) + b_varchar(str(_FIRST_PACKET_BYTES))),
+            env_change(4, b_varchar(str(granted)) + b_varchar(str(FIRST_PACKET_BYTES))),
         ]
-        if UTF8_SUPPORT in asked_for:
+        if UTF8_SUPPORT in login.features:
             replies.append(b"\xae" + bytes([UTF8_SUPPORT]) + struct.pack("<I", 1) + b"\x01\xff")
+        self.session.process_id = login.process_id
         self._send(b"".join(replies) + done())
         self._packet_bytes = granted
         server.granted.append(granted)
+        server.users.append(user)
         return True
+
+    def _user(self, login: Login) -> tuple[str, bytes]:
+        """Return who logs in, and the tokens of the answer that prove the server's identity."""
+        server = self._server
+        if login.ticket is not None:
+            return self._user_of_ticket(login)
+        if _FEDERATED_LOGIN in login.features:
+            token = login.features[_FEDERATED_LOGIN]
+            if (login.user, login.password) != ("", "") or not self._takes(token):
+                raise SqlError(18456, "<token-identified principal>")
+        elif server.passwords.get(login.user, login.password) != login.password:
+            raise SqlError(18456, login.user)
+        return login.user, b""
+
+    def _user_of_ticket(self, login: Login) -> tuple[str, bytes]:
+        """Exchange tokens of Kerberos ([MS-TDS] 3.3.5.4) until the user is known."""
+        service = self._server.kerberos
+        if service is None or login.ticket is None or (login.user, login.password) != ("", ""):
+            raise SqlError(18452)
+        try:
+            acceptor = Acceptor(service)
+            answer, user = acceptor.step(login.ticket)
+            while user is None:
+                self._send(security_token(answer))
+                kind, payload = self._message()
+                assert kind == SECURITY_TOKEN, kind
+                answer, user = acceptor.step(payload)
+        except KerberosError:
+            raise SqlError(18452) from None
+        if user in service.unknown:
+            raise SqlError(18456, user)
+        return user, b"" if service.keeps_its_proof else security_token(answer)
 
     def _takes(self, feature: bytes) -> bool:
         """Return whether a token is known, encrypted, and its login repeats the PRELOGIN."""
@@ -422,7 +360,8 @@ class Client:
             lost = self._server.loses_answer_to
             if lost is not None and lost in sql:
                 self._server.loses_answer_to = None
-                raise _GoneError
+                raise GoneError
+            self._garble(sql)
             tokens = tokens or done()
             self.session.answering = Answering.SENDS
             self._send(without_more(tokens))
@@ -440,6 +379,14 @@ class Client:
             self._send(done(DONE_ATTENTION))
         finally:
             self.session.answering = None
+
+    def _garble(self, sql: str) -> None:
+        """Send what is no answer, if that is asked for, and leave."""
+        text = self._server.garbage_to
+        if text is not None and text in sql:
+            self._server.garbage_to = None
+            self._write(b"HTTP/1.1 400 Bad Request\r\n\r\n")
+            raise GoneError
 
     def _read(self) -> None:
         """Take the time that the rows of a table need."""
@@ -467,7 +414,10 @@ class Client:
             if not self.session.transaction_count:
                 tokens += env_change(10, b"\x00\x08" + bytes(8))
             self._send(tokens + done(DONE_ERROR))
+            if refused and self._server.stops_reading:
+                self._server._is_closed.wait()
             if refused:
-                raise _GoneError from error
+                raise GoneError from error
             return
+        self._garble("INSERT BULK")
         self._send(done(DONE_COUNT, result.count or 0))

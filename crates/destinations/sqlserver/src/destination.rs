@@ -59,7 +59,7 @@ impl SqlServer {
             server.product,
             facts.endpoint,
             facts.database,
-            options.session.who(),
+            options.session.credentials.who(),
             if facts.is_encrypted {
                 "encrypted"
             } else {

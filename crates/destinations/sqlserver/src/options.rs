@@ -4,20 +4,9 @@ use std::collections::BTreeMap;
 
 use inrush_destination::{Address, Error, Result};
 use inrush_tdsclient::SessionOptions;
-use inrush_tdsclient::address::refuse_unknown;
+use inrush_tdsclient::address::{OF_LOADS, refuse_unknown};
 
 use crate::connection;
-
-/// Options of a load.
-const OF_LOAD: [&str; 7] = [
-    "columnstore",
-    "commit_megabytes",
-    "filegroups",
-    "range",
-    "rows_per_batch",
-    "switch",
-    "table_lock",
-];
 
 /// Bytes of text of a unit: enough to make the cost of its transaction negligible.
 const COMMIT_MEGABYTES: u64 = 32;
@@ -82,7 +71,7 @@ impl Options {
         let rows_per_batch = number(&mut others, "rows_per_batch", i32::MAX as u64)?;
         let filegroups = others.remove("filegroups").unwrap_or_default();
         let filegroups = filegroups.split(',').map(str::trim);
-        refuse_unknown(&others, &OF_LOAD).map_err(connection::address_error)?;
+        refuse_unknown(&others, &OF_LOADS).map_err(connection::address_error)?;
         Ok(Options {
             session,
             table_lock,

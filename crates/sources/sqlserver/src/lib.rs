@@ -42,7 +42,7 @@ use std::sync::Arc;
 
 use inrush_rows::pace::Pace;
 use inrush_tdsclient::SessionError;
-use inrush_tdsclient::address::refuse_unknown;
+use inrush_tdsclient::address::{OF_LOADS, refuse_unknown};
 
 pub use columns::Column;
 pub use inrush_source::{Rows, Since};
@@ -86,11 +86,7 @@ pub fn session_options(
 ) -> Result<SessionOptions, (String, String)> {
     let (session, others) = SessionOptions::parse(url, options, folder).map_err(with_fix)?;
     // A connection that is also a target may have the options of a load.
-    refuse_unknown(
-        &others,
-        &["columnstore", "filegroups", "switch", "table_lock"],
-    )
-    .map_err(with_fix)?;
+    refuse_unknown(&others, &OF_LOADS).map_err(with_fix)?;
     Ok(session)
 }
 

@@ -4,25 +4,27 @@
 //! comes while the session waits for an answer, ATTENTION is sent, and the server gets [`ATTENTION_TIMEOUT`] to end its
 //! work. After an interrupted write the connection is not used any more, because only a part of a packet was sent.
 
+mod handshake;
+
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::{TcpStream, ToSocketAddrs};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustls::pki_types::ServerName;
-use rustls::{ClientConfig, ClientConnection, StreamOwned};
+use rustls::{ClientConnection, StreamOwned};
 use socket2::{SockRef, TcpKeepalive};
 
 use crate::address::Endpoint;
 use crate::error::{Result, SessionError};
 use crate::interrupt::Interrupt;
+use crate::liveness::SilenceChecks;
 use crate::packets::{FIRST_PACKET_BYTES, HEADER_BYTES, Header, kind, message};
 
 /// The longest that a call of the socket blocks.
 const TICK: Duration = Duration::from_millis(100);
 /// The longest silence within a packet, counted in calls of the socket: the time in which this process is stopped does not count.
-/// Between two packets a server may work for hours.
+/// Between two packets a server may work for hours, and then its session is checked now and then ([`SilenceChecks`]).
 const SILENT_TICKS_MAX: u32 = if cfg!(test) { 3 } else { 600 };
 /// The longest wait for the answer to ATTENTION.
 const ATTENTION_TIMEOUT: Duration = Duration::from_secs(10);
@@ -53,6 +55,23 @@ pub(crate) struct Transport {
     attention_is_sent: bool,
     /// The session's number in the last packet; 0 before.
     session_number: u16,
+    silence: Option<Silence>,
+}
+
+/// What happens if the server is silent, or takes no bytes.
+struct Silence {
+    /// Calls of the socket without a byte, before each check.
+    ticks: u32,
+    checks: SilenceChecks,
+}
+
+/// One wait for the socket.
+#[derive(Default)]
+struct Wait {
+    /// Calls of the socket in which no byte has passed.
+    silent_ticks: u32,
+    /// A check says that no byte will pass. It is tried once more, because some may have come during the check.
+    is_hopeless: Option<&'static str>,
 }
 
 impl Transport {
@@ -92,6 +111,7 @@ impl Transport {
                         heeds_interrupt: true,
                         attention_is_sent: false,
                         session_number: 0,
+                        silence: None,
                     });
                 }
                 Err(error) => last = error.to_string(),
@@ -103,6 +123,12 @@ impl Transport {
     /// From now on waits fail after this time, or never.
     pub(crate) fn limit(&mut self, timeout: Option<Duration>) {
         self.deadline = timeout.map(|timeout| Instant::now() + timeout);
+    }
+
+    /// From now on the session is checked after this time in which no byte has passed.
+    pub(crate) fn check_silence(&mut self, after: Duration, checks: SilenceChecks) {
+        let ticks = (after.as_millis() / TICK.as_millis()).max(1) as u32;
+        self.silence = Some(Silence { ticks, checks });
     }
 
     /// Whether an interrupt ends waits.
@@ -126,155 +152,74 @@ impl Transport {
         !matches!(self.stream, Stream::Closed)
     }
 
-    /// TLS around all bytes that follow.
-    pub(crate) fn begin_tls(
-        &mut self,
-        config: ClientConfig,
-        name: ServerName<'static>,
-    ) -> Result<()> {
-        self.shake_hands(config, name, false)
-    }
-
-    /// Begins TLS with a handshake in PRELOGIN packets. After it, TLS is outermost and contains the packets (TDS 7.4).
-    pub(crate) fn begin_tls_in_packets(
-        &mut self,
-        config: ClientConfig,
-        name: ServerName<'static>,
-    ) -> Result<()> {
-        self.shake_hands(config, name, true)
-    }
-
-    fn shake_hands(
-        &mut self,
-        config: ClientConfig,
-        name: ServerName<'static>,
-        in_packets: bool,
-    ) -> Result<()> {
-        let mut connection = self.tls_connection(config, name)?;
-        while connection.is_handshaking() {
-            self.write_records(&mut connection, in_packets)?;
-            if connection.is_handshaking() {
-                let bytes = match in_packets {
-                    true => self.receive()?,
-                    false => self.take_input()?,
-                };
-                self.read_records(&mut connection, &bytes)?;
-            }
-        }
-        self.write_records(&mut connection, in_packets)?;
-        self.encrypt(connection)
-    }
-
-    /// Continues without TLS and sends no alert, for sessions in which only the login is encrypted.
-    pub(crate) fn drop_tls(&mut self) {
-        self.stream = match std::mem::replace(&mut self.stream, Stream::Closed) {
-            Stream::Tls(stream) => Stream::Plain(stream.sock),
-            other => other,
-        };
-    }
-
-    fn tls_connection(
-        &self,
-        config: ClientConfig,
-        name: ServerName<'static>,
-    ) -> Result<ClientConnection> {
-        ClientConnection::new(Arc::new(config), name)
-            .map_err(|error| self.tls_fault(&error.to_string()))
-    }
-
-    fn tls_fault(&self, reason: &str) -> SessionError {
-        SessionError::Connect {
-            server: self.server.to_string(),
-            reason: format!("TLS failed: {reason}"),
-            hint: crate::tls::HINT.to_owned(),
-        }
-    }
-
-    fn write_records(&mut self, connection: &mut ClientConnection, in_packets: bool) -> Result<()> {
-        let mut records = Vec::new();
-        while connection.wants_write() {
-            connection
-                .write_tls(&mut records)
-                .map_err(|error| self.tls_fault(&error.to_string()))?;
-        }
-        match records.is_empty() {
-            true => Ok(()),
-            false if in_packets => {
-                self.send(&message(kind::PRELOGIN, &records, FIRST_PACKET_BYTES))
-            }
-            false => self.send(&records),
-        }
-    }
-
-    fn read_records(&mut self, connection: &mut ClientConnection, bytes: &[u8]) -> Result<()> {
-        let mut rest = bytes;
-        while !rest.is_empty() {
-            connection
-                .read_tls(&mut rest)
-                .map_err(|error| self.tls_fault(&error.to_string()))?;
-            if let Err(error) = connection.process_new_packets() {
-                // The alert tells the server why.
-                let _ = self.write_records(connection, false);
-                return Err(self.tls_fault(&error.to_string()));
-            }
-        }
-        Ok(())
-    }
-
-    fn encrypt(&mut self, connection: ClientConnection) -> Result<()> {
-        match std::mem::replace(&mut self.stream, Stream::Closed) {
-            Stream::Plain(socket) => {
-                self.stream = Stream::Tls(Box::new(StreamOwned::new(connection, socket)));
-                Ok(())
-            }
-            _ => Err(self.lost("it was closed during the handshake of TLS")),
-        }
-    }
-
     /// Sends whole packets. If the connection is lost, messages that the server sent before can still be read.
     pub(crate) fn send(&mut self, bytes: &[u8]) -> Result<()> {
+        self.send_until(bytes, false)
+    }
+
+    /// Like [`send`](Self::send), for rows of a bulk load: stops, as if the connection were lost, if the server answers before
+    /// it has taken them all.
+    pub(crate) fn send_rows(&mut self, bytes: &[u8]) -> Result<()> {
+        self.send_until(bytes, true)
+    }
+
+    fn send_until(&mut self, bytes: &[u8], stops_for_answer: bool) -> Result<()> {
         let mut rest = bytes;
-        while !rest.is_empty() {
+        let mut wait = Wait::default();
+        loop {
             let written = match &mut self.stream {
-                Stream::Plain(socket) => socket.write(rest),
-                Stream::Tls(stream) => stream.write(rest),
                 Stream::Closed => return Err(self.lost("it was closed after an earlier error")),
+                Stream::Plain(_) if rest.is_empty() => return Ok(()),
+                Stream::Plain(socket) => socket.write(rest),
+                // The bytes that TLS has buffered.
+                Stream::Tls(stream) if rest.is_empty() => match stream.flush() {
+                    Ok(()) => return Ok(()),
+                    Err(error) => Err(error),
+                },
+                Stream::Tls(stream) => stream.write(rest),
             };
             match written {
                 Ok(0) => return Err(self.lost("the server closed it")),
-                Ok(count) => rest = &rest[count..],
+                Ok(count) => {
+                    rest = &rest[count..];
+                    self.heard();
+                    wait = Wait::default();
+                }
                 Err(error) if is_tick(&error) => {
                     if self.is_interrupted() {
                         self.close();
                         return Err(SessionError::Interrupted);
                     }
+                    if stops_for_answer && self.has_input()? {
+                        return Err(self.lost("the server stopped taking rows"));
+                    }
                     self.check_deadline()?;
+                    self.wait_on(&mut wait)?;
                 }
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
                 Err(error) => return Err(self.lost(&error.to_string())),
             }
         }
-        self.flush()
     }
 
-    /// Sends the bytes that TLS has buffered.
-    fn flush(&mut self) -> Result<()> {
-        loop {
-            let flushed = match &mut self.stream {
-                Stream::Tls(stream) => stream.flush(),
-                Stream::Plain(_) | Stream::Closed => return Ok(()),
-            };
-            match flushed {
-                Ok(()) => return Ok(()),
-                Err(error) if is_tick(&error) => {
-                    if self.is_interrupted() {
-                        self.close();
-                        return Err(SessionError::Interrupted);
-                    }
-                    self.check_deadline()?;
-                }
-                Err(error) => return Err(self.lost(&error.to_string())),
-            }
+    /// Counts a call of the socket in which no byte has passed, and checks the session if there were many.
+    fn wait_on(&mut self, wait: &mut Wait) -> Result<()> {
+        if let Some(reason) = wait.is_hopeless {
+            return Err(self.end(reason));
+        }
+        wait.silent_ticks += 1;
+        // With a deadline, that is what ends the wait.
+        if let Some(silence) = self.silence.as_mut().filter(|_| self.deadline.is_none())
+            && wait.silent_ticks.is_multiple_of(silence.ticks)
+        {
+            wait.is_hopeless = silence.checks.check();
+        }
+        Ok(())
+    }
+
+    fn heard(&mut self) {
+        if let Some(silence) = &mut self.silence {
+            silence.checks.heard();
         }
     }
 
@@ -382,7 +327,7 @@ impl Transport {
     /// Waits for bytes.
     fn fill(&mut self) -> Result<()> {
         let mut bytes = [0; READ_BYTES];
-        let mut silent_ticks = 0;
+        let mut wait = Wait::default();
         loop {
             let read = match &mut self.stream {
                 Stream::Plain(socket) => socket.read(&mut bytes),
@@ -393,6 +338,7 @@ impl Transport {
                 Ok(0) => return Err(self.end("the server closed it")),
                 Ok(count) => {
                     self.input.extend_from_slice(&bytes[..count]);
+                    self.heard();
                     return Ok(());
                 }
                 Err(error) if is_tick(&error) => {
@@ -400,8 +346,8 @@ impl Transport {
                         self.attend()?;
                     }
                     self.check_deadline()?;
-                    silent_ticks += 1;
-                    if silent_ticks >= SILENT_TICKS_MAX && !self.input.is_empty() {
+                    self.wait_on(&mut wait)?;
+                    if wait.silent_ticks >= SILENT_TICKS_MAX && !self.input.is_empty() {
                         return Err(self.end("the server stopped in the middle of a packet"));
                     }
                 }

@@ -1,4 +1,15 @@
 //! The URL and the options of a connection: `mssql://USER@HOST[:PORT][,HOST:PORT...]/DATABASE[?OPTION=VALUE&...]`.
+//!
+//! | file | what it has |
+//! |---|---|
+//! | this one | the settings of a session, and where they are read from |
+//! | `url` | the parts of a URL, with the options beside it |
+//! | `endpoint` | host and port, as URLs and sqlcmd write them |
+//! | `settings` | the values of the options |
+
+mod endpoint;
+mod settings;
+mod url;
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -8,8 +19,10 @@ use std::time::Duration;
 use inrush_rows::suggest::suggestion;
 use inrush_tds::PacketSize;
 
+use crate::credentials::Credentials;
 use crate::error::{Result, SessionError};
-use crate::login::NAME_UNITS_MAX;
+use endpoint::{endpoints, server_endpoint};
+use url::Written;
 
 /// The scheme, with its slashes.
 pub const SCHEME: &str = "mssql://";
@@ -26,26 +39,43 @@ pub const SQLCMD_VARIABLES: [(&str, &str); 4] = [
 ];
 
 /// The options of a connection, in a URL or in a package.
-pub const KNOWN: [&str; 12] = [
+pub const KNOWN: [&str; 16] = [
     "access_token",
+    "access_token_command",
     "application_name",
     "certificate_authority",
     "database",
     "encrypt",
     "host_name_in_certificate",
+    "integrated_security",
     "login_timeout_seconds",
     "packet_size",
     "password",
     "server",
+    "server_spn",
+    "silence_seconds",
     "trust_server_certificate",
     "user",
 ];
 
-/// The largest packets. Servers grant less: up to 16,383 bytes if encrypted.
-const PACKET_BYTES: u32 = 32_767;
-const LOGIN_TIMEOUT_SECONDS: u64 = 15;
-/// Characters of an access token. Those of Microsoft Entra have a few thousand.
-const TOKEN_CHARACTERS_MAX: usize = 65_536;
+/// The options of loads, for connections that are read from as well: both sides know their names, and only the destination
+/// knows their meaning.
+pub const OF_LOADS: [&str; 7] = [
+    "columnstore",
+    "commit_megabytes",
+    "filegroups",
+    "range",
+    "rows_per_batch",
+    "switch",
+    "table_lock",
+];
+
+/// The options that log in without a user.
+const WITHOUT_USER: [&str; 3] = [
+    "access_token",
+    "access_token_command",
+    "integrated_security",
+];
 
 /// An address of the server.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -94,12 +124,8 @@ pub enum Trust {
 pub struct SessionOptions {
     /// Addresses of the server, which the sessions use in turn. At least one.
     pub endpoints: Vec<Endpoint>,
-    /// A login of SQL Server; empty with an access token.
-    pub user: String,
-    /// Its password.
-    pub password: String,
-    /// The access token of Microsoft Entra that logs in, instead of a login of SQL Server.
-    pub access_token: Option<String>,
+    /// Who logs in.
+    pub credentials: Credentials,
     /// The database; empty for the login's default one.
     pub database: String,
     /// The name by which the server's administrators see the sessions.
@@ -114,6 +140,8 @@ pub struct SessionOptions {
     pub packet_size: PacketSize,
     /// The longest that connecting and the login may take.
     pub login_timeout: Duration,
+    /// After this time without a byte from the server, a session asks over another connection whether the server still has it.
+    pub silence: Duration,
 }
 
 /// The text lacks the password and the access token.
@@ -122,7 +150,7 @@ impl fmt::Debug for SessionOptions {
         formatter
             .debug_struct("SessionOptions")
             .field("endpoints", &self.endpoints)
-            .field("user", &self.user)
+            .field("credentials", &self.credentials)
             .field("database", &self.database)
             .field("encryption", &self.encryption)
             .finish_non_exhaustive()
@@ -130,14 +158,6 @@ impl fmt::Debug for SessionOptions {
 }
 
 impl SessionOptions {
-    /// Who logs in, in words.
-    pub fn who(&self) -> String {
-        match self.access_token {
-            Some(_) => "the user of an access token".to_owned(),
-            None => format!("user {}", self.user),
-        }
-    }
-
     /// Reads a URL, and the options beside it, which take precedence over those in the URL. Relative paths start in `folder`.
     /// Also returns the options that do not belong to a connection; the caller uses or refuses them. Messages contain no
     /// secret.
@@ -155,7 +175,7 @@ impl SessionOptions {
             _ => endpoints(hosts)?,
         };
         endpoints.iter().try_for_each(refuse_fabric_warehouse)?;
-        Ok((read(&own, endpoints, folder)?, others))
+        Ok((settings::read(&own, endpoints, folder)?, others))
     }
 }
 
@@ -183,8 +203,8 @@ pub fn left_out(url: &str, options: &BTreeMap<String, String>) -> Vec<&'static s
     let names = SQLCMD_VARIABLES.iter().map(|(_, option)| *option);
     let is_given = |name: &str| match name {
         "server" if !hosts.is_empty() => true,
-        // An access token needs neither.
-        "user" | "password" if settings.contains_key("access_token") => true,
+        // An access token and a ticket need neither.
+        "user" | "password" if WITHOUT_USER.iter().any(|name| is_set(&settings, name)) => true,
         // A login without a password is refused by most servers, so an empty one is written on purpose.
         "password" => settings.contains_key(name),
         _ => settings.get(name).is_some_and(|value| !value.is_empty()),
@@ -192,55 +212,10 @@ pub fn left_out(url: &str, options: &BTreeMap<String, String>) -> Vec<&'static s
     names.filter(|name| !is_given(name)).collect()
 }
 
-/// The parts of a URL, with the options beside it.
-struct Written<'a> {
-    settings: BTreeMap<String, String>,
-    hosts: &'a str,
-}
-
-impl<'a> Written<'a> {
-    fn of(url: &'a str, options: &BTreeMap<String, String>) -> Result<Written<'a>> {
-        let rest = url.trim().strip_prefix(SCHEME).ok_or_else(|| {
-            address(
-                "the URL does not begin with mssql://",
-                "write mssql://USER@HOST/DATABASE",
-            )
-        })?;
-        let (rest, query) = rest.split_once('?').unwrap_or((rest, ""));
-        let (authority, database) = rest.split_once('/').unwrap_or((rest, ""));
-        let (user, hosts) = match authority.rsplit_once('@') {
-            Some((user, hosts)) => (Some(user), hosts),
-            None => (None, authority),
-        };
-        let mut settings = BTreeMap::new();
-        if let Some(user) = user {
-            let (name, password) = user
-                .split_once(':')
-                .map_or((user, None), |(user, password)| (user, Some(password)));
-            settings.insert("user".to_owned(), decoded("the user", name)?);
-            if let Some(password) = password {
-                settings.insert("password".to_owned(), decoded("the password", password)?);
-            }
-        }
-        if !database.is_empty() {
-            settings.insert("database".to_owned(), decoded("the database", database)?);
-        }
-        for pair in query.split('&').filter(|pair| !pair.is_empty()) {
-            let (name, value) = pair.split_once('=').ok_or_else(|| {
-                address(
-                    "an option of the URL has no value",
-                    "write ?OPTION=VALUE&OPTION=VALUE",
-                )
-            })?;
-            settings.insert(decoded("an option", name)?, decoded(name, value)?);
-        }
-        settings.extend(
-            options
-                .iter()
-                .map(|(name, value)| (name.clone(), value.clone())),
-        );
-        Ok(Written { settings, hosts })
-    }
+/// True if an option is given, and not `no`.
+fn is_set(settings: &BTreeMap<String, String>, name: &str) -> bool {
+    let value = settings.get(name).map(|value| value.to_ascii_lowercase());
+    value.is_some_and(|value| !matches!(value.as_str(), "no" | "false"))
 }
 
 /// Refuses unknown options. `also` are those that the caller knows.
@@ -264,199 +239,6 @@ pub fn refuse_unknown(options: &BTreeMap<String, String>, also: &[&str]) -> Resu
     ))
 }
 
-fn read(
-    settings: &BTreeMap<String, String>,
-    endpoints: Vec<Endpoint>,
-    folder: &Path,
-) -> Result<SessionOptions> {
-    let get = |name: &str| settings.get(name).map(String::as_str);
-    let number = |name: &str, usual: u64, least: u64, most: u64| -> Result<u64> {
-        let Some(text) = get(name) else {
-            return Ok(usual);
-        };
-        match text.trim().parse::<u64>() {
-            Ok(number) if (least..=most).contains(&number) => Ok(number),
-            _ => Err(wrong(
-                name,
-                text,
-                &format!("a whole number from {least} to {most}"),
-            )),
-        }
-    };
-    let name = |name: &str, text: &str| -> Result<String> {
-        match text.encode_utf16().count() <= NAME_UNITS_MAX && !text.contains('\0') {
-            true => Ok(text.to_owned()),
-            false => Err(address(
-                &format!("{name} has more than {NAME_UNITS_MAX} characters, or a NUL"),
-                "SQL Server has no such name: shorten it",
-            )),
-        }
-    };
-    let access_token = access_token(settings)?;
-    let user = get("user").filter(|user| !user.is_empty());
-    let user = user.or(access_token.as_ref().map(|_| "")).ok_or_else(|| {
-        address(
-            "the connection names no user",
-            "write mssql://USER@HOST/DATABASE, or set SQLCMDUSER. For Microsoft Entra: access_token = \"${env:NAME}\". Windows logins \
-             (Kerberos) are not supported",
-        )
-    })?;
-    let encryption = match get("encrypt").map(str::to_ascii_lowercase).as_deref() {
-        None | Some("mandatory" | "yes" | "true") => Encryption::Mandatory,
-        Some("strict") => Encryption::Strict,
-        Some("optional" | "no" | "false") => Encryption::Optional,
-        Some("off") => Encryption::Off,
-        Some(other) => {
-            return Err(wrong(
-                "encrypt",
-                other,
-                "strict, mandatory, optional or off",
-            ));
-        }
-    };
-    if access_token.is_some() && matches!(encryption, Encryption::Off | Encryption::Optional) {
-        return Err(address(
-            "an access token is sent in encrypted connections only",
-            "leave encrypt out, or write encrypt=mandatory or encrypt=strict",
-        ));
-    }
-    let anybody = match get("trust_server_certificate")
-        .map(str::to_ascii_lowercase)
-        .as_deref()
-    {
-        None | Some("no" | "false") => false,
-        Some("yes" | "true") => true,
-        Some(other) => return Err(wrong("trust_server_certificate", other, "yes or no")),
-    };
-    let file = get("certificate_authority").map(|file| folder.join(file));
-    let trust = match (anybody, file) {
-        (true, _) if encryption == Encryption::Strict => {
-            return Err(address(
-                "encrypt=strict checks the server's certificate, and trust_server_certificate=yes would not",
-                "leave trust_server_certificate out, and name the authority: certificate_authority=FILE",
-            ));
-        }
-        (true, Some(_)) => {
-            return Err(address(
-                "certificate_authority has no effect with trust_server_certificate=yes, which accepts any certificate",
-                "leave one of them out",
-            ));
-        }
-        (true, None) => Trust::Anybody,
-        (false, Some(file)) => Trust::File(file),
-        (false, None) => Trust::System,
-    };
-    let packet_bytes = number("packet_size", PACKET_BYTES.into(), 512, PACKET_BYTES.into())?;
-    Ok(SessionOptions {
-        endpoints,
-        user: name("user", user)?,
-        password: name("password", get("password").unwrap_or_default())?,
-        access_token,
-        database: name("database", get("database").unwrap_or_default())?,
-        application_name: name(
-            "application_name",
-            get("application_name").unwrap_or("Inrush"),
-        )?,
-        encryption,
-        trust,
-        name_in_certificate: get("host_name_in_certificate").map(str::to_owned),
-        // The range was checked.
-        packet_size: PacketSize::new(packet_bytes as u32).unwrap_or(PacketSize::MAX),
-        login_timeout: Duration::from_secs(number(
-            "login_timeout_seconds",
-            LOGIN_TIMEOUT_SECONDS,
-            1,
-            3600,
-        )?),
-    })
-}
-
-/// The access token, if there is one. No message contains it.
-fn access_token(settings: &BTreeMap<String, String>) -> Result<Option<String>> {
-    let Some(token) = settings.get("access_token") else {
-        return Ok(None);
-    };
-    let token = token.trim();
-    let is_given = |name: &str| settings.get(name).is_some_and(|text| !text.is_empty());
-    if is_given("user") || is_given("password") {
-        return Err(address(
-            "the connection has both an access token and a user or password",
-            "leave one of them out: a token names its user",
-        ));
-    }
-    let is_printable = token.bytes().all(|byte| byte.is_ascii_graphic());
-    if token.is_empty() || token.len() > TOKEN_CHARACTERS_MAX || !is_printable {
-        return Err(address(
-            "option access_token is empty, too long, or has characters that no token has",
-            "take it as it was printed, without quotes: az account get-access-token --resource https://database.windows.net \
-             --query accessToken --output tsv",
-        ));
-    }
-    Ok(Some(token.to_owned()))
-}
-
-fn endpoints(hosts: &str) -> Result<Vec<Endpoint>> {
-    hosts.split(',').map(endpoint).collect()
-}
-
-/// The server as sqlcmd names it: `HOST`, `tcp:HOST` or `HOST,PORT`.
-fn server_endpoint(text: &str) -> Result<Endpoint> {
-    let text = text.trim();
-    let text = text.strip_prefix("tcp:").unwrap_or(text);
-    match text.rsplit_once(',') {
-        Some((host, port)) if host.contains(':') && !host.starts_with('[') => {
-            endpoint(&format!("[{}]:{}", host.trim(), port.trim()))
-        }
-        Some((host, port)) => endpoint(&format!("{}:{}", host.trim(), port.trim())),
-        None => endpoint(text),
-    }
-}
-
-fn endpoint(text: &str) -> Result<Endpoint> {
-    let text = text.trim();
-    let (host, port) = match text.strip_prefix('[') {
-        Some(rest) => {
-            let (host, after) = rest.split_once(']').ok_or_else(|| {
-                address(
-                    "an address begins with [ and has no ]",
-                    "write [ADDRESS]:PORT for IPv6",
-                )
-            })?;
-            (host, after.strip_prefix(':'))
-        }
-        None => match text.split_once(':') {
-            Some((host, port)) => (host, Some(port)),
-            None => (text, None),
-        },
-    };
-    if host.contains('\\') {
-        return Err(address(
-            &format!("{host}: named instances are not looked up"),
-            "write the port of the instance: mssql://USER@HOST:PORT/DATABASE",
-        ));
-    }
-    if host.is_empty() {
-        return Err(address(
-            "the connection names no host",
-            "write mssql://USER@HOST/DATABASE, or set SQLCMDSERVER",
-        ));
-    }
-    let port = match port {
-        None => PORT,
-        // The text is not repeated: a password with @ or : may have got there.
-        Some(port) => port.parse().ok().filter(|port| *port > 0).ok_or_else(|| {
-            address(
-                &format!("the port of {host} is not a number from 1 to 65535"),
-                "write HOST:PORT; special characters of a password are written %XX",
-            )
-        })?,
-    };
-    Ok(Endpoint {
-        host: host.to_owned(),
-        port,
-    })
-}
-
 fn wrong(name: &str, value: &str, right: &str) -> SessionError {
     address(
         &format!("option {name} of SQL Server: {value:?} is not understood"),
@@ -471,32 +253,6 @@ fn address(what: &str, hint: &str) -> SessionError {
     }
 }
 
-/// The text without its percent-encoding.
-fn decoded(what: &str, text: &str) -> Result<String> {
-    let bad = || {
-        address(
-            &format!(
-                "{what} in the URL has a % that is not followed by two digits of 0-9 and A-F, or is not UTF-8"
-            ),
-            "write % as %25",
-        )
-    };
-    let mut bytes = Vec::with_capacity(text.len());
-    let mut rest = text.as_bytes();
-    while let [first, after @ ..] = rest {
-        rest = after;
-        if *first != b'%' {
-            bytes.push(*first);
-            continue;
-        }
-        let (digits, after) = rest.split_at_checked(2).ok_or_else(bad)?;
-        let digits = std::str::from_utf8(digits).map_err(|_| bad())?;
-        bytes.push(u8::from_str_radix(digits, 16).map_err(|_| bad())?);
-        rest = after;
-    }
-    String::from_utf8(bytes).map_err(|_| bad())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -507,6 +263,13 @@ mod tests {
         Ok(options)
     }
 
+    fn password(user: &str, password: &str) -> Credentials {
+        Credentials::Password {
+            user: user.to_owned(),
+            password: password.to_owned(),
+        }
+    }
+
     #[test]
     fn a_url_is_read() {
         let options = parsed("mssql://e%40l:p%3A@dw:2001,[::1]:2002,other/tp%2Fch?encrypt=strict&packet_size=4096&certificate_authority=ca.pem")
@@ -514,12 +277,8 @@ mod tests {
         let shown: Vec<String> = options.endpoints.iter().map(Endpoint::to_string).collect();
         assert_eq!(shown, ["dw:2001", "[::1]:2002", "other:1433"]);
         assert_eq!(
-            (
-                options.user.as_str(),
-                options.password.as_str(),
-                options.database.as_str()
-            ),
-            ("e@l", "p:", "tp/ch")
+            (&options.credentials, options.database.as_str()),
+            (&password("e@l", "p:"), "tp/ch")
         );
         assert_eq!(options.encryption, Encryption::Strict);
         assert_eq!(options.trust, Trust::File(PathBuf::from("/f/ca.pem")));
@@ -540,8 +299,42 @@ mod tests {
         ]);
         let (read, others) =
             SessionOptions::parse("mssql://sa:one@h/d", &options, Path::new("")).expect("read");
-        assert_eq!(read.password, "other");
+        assert_eq!(read.credentials, password("sa", "other"));
         assert_eq!(others.keys().collect::<Vec<_>>(), ["batch"]);
+    }
+
+    #[test]
+    fn a_login_without_a_user_is_read() {
+        let read = |url: &str, options: &[(&str, &str)]| {
+            let own = options.iter().copied();
+            let own = own.map(|(name, value)| (name.to_owned(), value.to_owned()));
+            let read = SessionOptions::parse(url, &own.collect(), Path::new("/f"));
+            read.expect(url).0.credentials
+        };
+        let kerberos = |service: Option<&str>| Credentials::Kerberos {
+            service: service.map(str::to_owned),
+        };
+        assert_eq!(
+            read("mssql://h/d?integrated_security=yes", &[]),
+            kerberos(None)
+        );
+        assert_eq!(
+            read(
+                "mssql://h/d?integrated_security=true&server_spn=MSSQLSvc/x:1@R",
+                &[]
+            ),
+            kerberos(Some("MSSQLSvc/x:1@R"))
+        );
+        assert_eq!(
+            read("mssql://h/d", &[("access_token", " x\n")]),
+            Credentials::AccessToken("x".to_owned())
+        );
+        let command = read("mssql://h/d", &[("access_token_command", "az x")]);
+        assert!(command.has_token());
+        assert_ne!(
+            command,
+            read("mssql://h/d", &[("access_token_command", "y")])
+        );
     }
 
     #[test]
@@ -560,6 +353,8 @@ mod tests {
         assert_eq!(left("mssql://h?user=u", &[password]), ["database"]);
         assert!(left("mssql://u:@h/d", &[]).is_empty());
         assert!(left("mssql://h/d", &[("access_token", "x")]).is_empty());
+        assert!(left("mssql://h/d", &[("integrated_security", "yes")]).is_empty());
+        assert!(left("mssql://h/d", &[("access_token_command", "x")]).is_empty());
         assert!(left("mssql://u%4@h/d", &[]).is_empty(), "a mistake");
     }
 
@@ -594,8 +389,25 @@ mod tests {
             ),
             (
                 "mssql://u@h/d?access_token=secret",
-                "both an access token and a user or password",
+                "both access_token and a user or password",
             ),
+            (
+                "mssql://u@h/d?integrated_security=yes",
+                "both integrated_security=yes and a user or password",
+            ),
+            (
+                "mssql://h/d?integrated_security=1",
+                "\"1\" is not understood",
+            ),
+            (
+                "mssql://u@h/d?server_spn=MSSQLSvc/h:1",
+                "no effect without integrated_security",
+            ),
+            (
+                "mssql://h/d?access_token_command=printf%20secret",
+                "access_token_command cannot be part of a URL",
+            ),
+            ("mssql://u@h/d?silence_seconds=0", "silence_seconds"),
             ("mssql://h/d?access_token=secret%20two", "no token has"),
             (
                 "mssql://h/d?access_token=secret&encrypt=off",
