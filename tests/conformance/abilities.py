@@ -553,7 +553,9 @@ def _(scene: Scene) -> None:
     server = scene.server
     server.database.value("SELECT pg_create_physical_replication_slot('forgotten', true)::text")
     rows = [(str(number), "x" * 1_000) for number in range(6_000)]
-    path = scene.package("new", ASKED["slot bytes"], rows[:3_000], rows[3_000:])
+    # Slow enough for the load to run until the slot is checked.
+    asked = Asked(run=ASKED["slot bytes"].run | {"rate_bytes_max": 2 << 20})
+    path = scene.package("new", asked, rows[:3_000], rows[3_000:])
     with scene.inrush.start("run", path) as running:
         pauses.wait_for_note(scene.inrush, running, "paused: replication slot forgotten")
         server.database.value("SELECT pg_drop_replication_slot('forgotten')::text")

@@ -24,14 +24,17 @@ WAYS: dict[str, dict[str, Value]] = {
 }
 
 
-def write(inrush: Inrush, url: str, way: str = "straight", **more: Value) -> None:
+def write(
+    inrush: Inrush, url: str, way: str = "straight", *, streams: int = 2, **more: Value
+) -> None:
     """Write three files, and the package that appends them."""
     for part in range(3):
         own = ROWS[part * 3 : part * 3 + 3]
         inrush.write(f"rows.tbl.{part}", "".join(f"{number}|{note}|\n" for number, note in own))
     settings: dict[str, Value] = {"mode": "append", **WAYS[way], **more}
     of = flow("events", "rows.tbl.*", **settings)
-    inrush.write("package.toml", package(url, of, staging=way != "one_transaction"))
+    text = package(url, of, staging=way != "one_transaction", streams=streams)
+    inrush.write("package.toml", text)
 
 
 def found(database: Database) -> list[tuple[int, str]]:
@@ -76,7 +79,8 @@ def test_rows_that_were_deleted_come_again_and_a_note_says_so(
 
 def test_a_stopped_run_is_refused_too(database: Database, inrush: Inrush) -> None:
     database.execute(f"CREATE TABLE events ({COLUMNS})")
-    write(inrush, database.url)
+    # With a second stream, another unit may be committed while the process dies.
+    write(inrush, database.url, streams=1)
     died = inrush("run", "package.toml", environment={"INRUSH_FAULT": "after_unit_commit:2"})
     assert died.status == -signal.SIGKILL, died.said
     partly = found(database)

@@ -133,7 +133,7 @@ def test_a_stop_does_not_wait_for_the_rate(newest_database: Database, inrush: In
             "AND query LIKE 'COPY%' AND state = 'active'",
         )
         running.send(signal.SIGINT)
-        running.wait(20).expect(130)
+        running.wait().expect(130)
 
 
 @pytest.fixture(scope="module")
@@ -172,7 +172,8 @@ def test_a_load_waits_for_a_standby(primary: Server, standby: Server, inrush: In
 def test_a_load_waits_for_a_slot(primary: Server, inrush: Inrush) -> None:
     database = primary.create_database("slot")
     write_rows(inrush, 12_000, "x" * 990)
-    path = job(inrush, database, slot_bytes_max=2 * MIB)
+    # Slow enough for the load to run until the slot is checked.
+    path = job(inrush, database, slot_bytes_max=2 * MIB, rate_bytes_max=4 * MIB)
     database.value("SELECT pg_create_physical_replication_slot('forgotten', true)::text")
     with inrush.start("run", path) as running:
         pauses.wait_for_note(inrush, running, "paused: replication slot forgotten")

@@ -243,8 +243,8 @@ def test_both_streams_read_one_huge_partition(newest_database: Database, inrush:
         "INSERT INTO orders SELECT n, repeat(md5(n::text), 12) FROM generate_series(0, 99999) AS n;"
         "CREATE SCHEMA dw"
     )
-    # The rate makes the load take a second, so the other stream has begun before all is read.
-    words = 'table = "orders", rate_bytes_max = 40_000_000'
+    # The rate makes the load take 5 seconds, so the other stream has begun before all is read.
+    words = 'table = "orders", rate_bytes_max = 8_000_000'
     inrush.write("copy.toml", package(database, database, "dw.copied", words))
     report = inrush("run", "copy.toml").expect(CLEAN).report
     # One of the pieces is the small partition.

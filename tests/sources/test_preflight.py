@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -18,12 +19,21 @@ from harness.standby import follow
 
 PREFLIGHT_FAILED = 6
 ROWS = 200_000
-# About 40 MB on the server's disk.
-FILLED = (
-    "CREATE TABLE t (id int NOT NULL, note text);"
-    f"INSERT INTO t SELECT n, repeat(md5(n::text), 5) FROM generate_series(1, {ROWS}) AS n;"
-    "ANALYZE t"
-)
+# So few rows and such a low rate that any machine is faster.
+FEW_ROWS = 20_000
+FEW_BYTES_MAX = 1_000_000
+
+
+def filled(rows: int) -> str:
+    """Return the statements that make a table: 200,000 rows are about 40 MB on the disk."""
+    return (
+        "CREATE TABLE t (id int NOT NULL, note text);"
+        f"INSERT INTO t SELECT n, repeat(md5(n::text), 5) FROM generate_series(1, {rows}) AS n;"
+        "ANALYZE t"
+    )
+
+
+FILLED = filled(ROWS)
 # Computes for some milliseconds for each row, whatever the machine.
 BURN = """
     CREATE FUNCTION burn(id int, ms float8) RETURNS int LANGUAGE plpgsql AS $$
@@ -141,7 +151,8 @@ def test_a_first_row_that_comes_late(
     report = report_of(inrush, package(database.url, target.url, f'query = "{query}"'))
     assert report["prediction"] is None
     (late,) = [one["what"] for one in of_weight(report, "tells") if "first row" in one["what"]]
-    assert "flow `copied`: its first row came after 3." in late
+    said = re.search(r"flow `copied`: its first row came after ([0-9.]+) s", late)
+    assert said is not None and float(said[1]) >= 3.5, late
 
 
 def test_rows_that_nobody_counts_are_named(
@@ -168,24 +179,23 @@ def test_a_rate_limits_reading(
 ) -> None:
     """Prediction, plan, verdict and report name the rate, and the load keeps to it."""
     database, target = newest_database, newest_target
-    database.execute(FILLED)
-    bytes_max = 10_000_000
-    words = f'table = "t", rate_bytes_max = {bytes_max}'
+    database.execute(filled(FEW_ROWS))
+    words = f'table = "t", rate_bytes_max = {FEW_BYTES_MAX}'
     text = package(database.url, target.url, words)
     report = report_of(inrush, text, CLEAN, "--streams", "2")
     prediction = report["prediction"]
     assert prediction["limiting"] == "pace", prediction
-    least_s = 0.9 * report["files"]["text_bytes"] / bytes_max
+    least_s = 0.9 * report["files"]["text_bytes"] / FEW_BYTES_MAX
     assert prediction["load_s"] > least_s
     said = inrush("check", "copy.toml").expect(CLEAN)
-    assert "at most 10.0 MB a second are read" in said.said
+    assert "at most 1.0 MB a second are read" in said.said
     loaded = inrush("run", "copy.toml", "--streams", "2").expect(CLEAN)
     assert "`rate_bytes_max` of the source asks" in " ".join(loaded.report["notes"])
     assert loaded.report["phases"]["load_s"] > least_s
     verdict = loaded.report["verdict"]
     assert verdict["causes"][0]["cause"] == "pace", verdict
     assert "or of the source" in verdict["advice"]["change"]
-    assert target.value("SELECT count(*) FROM copied") == ROWS
+    assert target.value("SELECT count(*) FROM copied") == FEW_ROWS
 
 
 def test_a_rate_is_an_option_of_a_copy(
@@ -210,16 +220,16 @@ def test_a_rate_is_an_option_of_a_package(
 ) -> None:
     """The option replaces the setting of the package in a run, its plan and its preflight."""
     database, target = newest_database, newest_target
-    database.execute(FILLED)
+    database.execute(filled(FEW_ROWS))
     text = package(database.url, target.url, 'table = "t", rate_bytes_max = 900_000_000')
-    limit = ("--source-max-rate", "10MB")
+    limit = ("--source-max-rate", "1MB")
     report = report_of(inrush, text, CLEAN, "--streams", "2", *limit)
     assert report["prediction"]["limiting"] == "pace", report["prediction"]
     plan = inrush("check", "copy.toml", *limit).expect(CLEAN)
-    assert "at most 10.0 MB a second are read" in plan.said
+    assert "at most 1.0 MB a second are read" in plan.said
     loaded = inrush("run", "copy.toml", "--streams", "2", *limit).expect(CLEAN)
-    assert loaded.report["phases"]["load_s"] > 0.9 * report["files"]["text_bytes"] / 10e6
-    assert target.value("SELECT count(*) FROM copied") == ROWS
+    assert loaded.report["phases"]["load_s"] > 0.9 * report["files"]["text_bytes"] / FEW_BYTES_MAX
+    assert target.value("SELECT count(*) FROM copied") == FEW_ROWS
     inrush.write("rows.csv", "id\n1\n")
     inrush.write(
         "files.toml",
