@@ -11,6 +11,7 @@ from __future__ import annotations
 import json
 import re
 import shutil
+import signal
 import sqlite3
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
@@ -25,6 +26,8 @@ import pyarrow as pa
 import pyarrow.dataset as pads
 
 from conformance.canonical import Row, canonical
+from harness import pauses
+from harness.command import Inrush
 from harness.packages import Value, package
 from harness.servers import Database
 from sqlserver import real_server
@@ -104,6 +107,18 @@ class Place(ABC):
         if self.options:
             connection["options"] = self.options
         return package(connection, *flows, name=name, **run)
+
+    def killed_at(self, point: str, inrush: Inrush, *words: str | Path) -> None:
+        """Run a command until it dies by SIGKILL at a fault point, and wait for its sessions."""
+        died = inrush(*words, environment={"INRUSH_FAULT": point})
+        assert died.status == -signal.SIGKILL, f"{point} was not reached: {died.said}"
+        self.wait_for_no_session()
+
+    def wait_for_no_session(self) -> None:  # noqa: B027
+        """Wait until the server has ended the sessions of a process that is gone, if it has any.
+
+        Until then they hold their locks, which keep a reader out.
+        """
 
     def keeps(self, clause: str) -> bool:
         """Whether it fulfils a clause as it is written, without an exception."""
@@ -203,6 +218,9 @@ class PostgreSql(Place):
         super().__init__(url, options)
         self.database = database
 
+    def wait_for_no_session(self) -> None:
+        pauses.wait_until(self.database, pauses.sessions_of_inrush(self.database))
+
     def tables(self) -> set[str]:
         return {
             name
@@ -291,7 +309,9 @@ class AdbcPostgreSql(PostgreSql):
     unit_table = "inrush.adbc_unit"
 
     def __init__(self, database: Database) -> None:
-        super().__init__(database, "adbc:adbc_driver_postgresql", {"uri": database.url})
+        # The driver gives its sessions no name.
+        uri = f"{database.url}&application_name=inrush"
+        super().__init__(database, "adbc:adbc_driver_postgresql", {"uri": uri})
 
 
 class DuckDb(Place):
@@ -653,7 +673,10 @@ class SqlServerDouble(SqlServer):
         return self.double.database.functions[function.lower()].bounds
 
     def _session(self) -> Session:
-        return self.double.session()
+        session = self.double.session()
+        # A server's own wait is endless; it ends when the server notices that a client is gone.
+        session.lock_timeout = 60
+        return session
 
     def rows_analyzed(self, table: str) -> int | None:
         found = self.double.database.objects["dbo", table]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import signal
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
 
@@ -75,8 +74,7 @@ class Job:
 
     def killed_at(self, point: str, *words: str) -> None:
         """Run it until it dies by SIGKILL at a fault point."""
-        died = self.inrush("run", self.package, *words, environment={"INRUSH_FAULT": point})
-        assert died.status == -signal.SIGKILL, f"{point} was not reached: {died.said}"
+        self.place.killed_at(point, self.inrush, "run", self.package, *words)
 
     def stopped_at(self, point: str, deed: str = "stop") -> AbstractContextManager[Running]:
         """Run it until a fault point stops it.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import signal
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -98,8 +97,7 @@ class Merged:
 
     def killed_at(self, point: str, streams: int, before: Sequence[Row] = ()) -> None:
         """Run it until SIGKILL ends it at a fault point, and check that nothing new is visible."""
-        died = self.inrush("run", self.package(streams), environment={"INRUSH_FAULT": point})
-        assert died.status == -signal.SIGKILL, f"{point} was not reached: {died.said}"
+        self.place.killed_at(point, self.inrush, "run", self.package(streams))
         assert (self.place.rows(TABLE, TYPES) or []) == list(before)
 
     def assert_done(self, outcome: Outcome) -> None:

@@ -5,7 +5,6 @@ What only PostgreSQL has (several servers, routing, grants) is in tests/postgres
 
 from __future__ import annotations
 
-import signal
 from pathlib import Path
 from typing import Any
 
@@ -69,8 +68,7 @@ class Customers:
         return self.inrush.write(f"{table}.toml", self.place.package(text, name=table, streams=3))
 
     def killed_at(self, point: str, package: Path) -> None:
-        died = self.inrush("run", package, environment={"INRUSH_FAULT": point})
-        assert died.status == -signal.SIGKILL, died.said
+        self.place.killed_at(point, self.inrush, "run", package)
 
     def count(self, table: str = "customers") -> int:
         ((count,),) = self.place.query(f"SELECT count(*) FROM {table}")

@@ -49,6 +49,8 @@ def test_status_asks_the_lock_and_names_the_staging_tables(job: Job) -> None:
             asked.expect(FAILED, str(running.process.pid))
         running.process.kill()
         running.wait()
+    # A session that the server has not ended yet holds the run.
+    job.place.wait_for_no_session()
     (stopped,) = runs(status())
     assert not stopped["held"]
     # A folder has files for staging, and no tables.
