@@ -76,8 +76,10 @@ class Place(ABC):
     # A column of a table whose values the database computes, after a comma.
     computed_column: ClassVar[str] = ", twice integer GENERATED ALWAYS AS (id * 2)"
     unit_table: ClassVar[str] = "inrush.unit"
-    # The type of a text in a key to which members are added.
+    # The type of a text in a key to which members are added, and a number of members that is large
+    # for it.
     key_text: ClassVar[str] = "varchar(5)"
+    many_members: ClassVar[int] = 15_000
     partitions: ClassVar[bool] = False
     # Its partitions have bounds, which the loads of tests name. `bounds` has its words for those of
     # a load with the bounds 0, 5 and 10 that have rows.
@@ -664,6 +666,8 @@ class SqlServerDouble(SqlServer):
     name = "sql_server_double"
     # The double has none.
     computed_column = ""
+    # It has no index, and finds a key by reading all rows. More than a page of members.
+    many_members = 3_000
 
     def __init__(self, double: Double) -> None:
         super().__init__(double.url)

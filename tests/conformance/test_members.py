@@ -223,9 +223,10 @@ def test_a_row_that_is_no_row_of_the_load_adds_no_member(customers: Customers) -
 def test_the_first_members_of_an_empty_reference(customers: Customers) -> None:
     customers.place.execute("DELETE FROM customers")
     customers.make_target()
-    rows = customers.write(1, 20_000, 15_000)
+    members = customers.place.many_members
+    rows = customers.write(1, 20_000, members)
     outcome = customers.inrush("run", customers.package()).expect(CLEAN)
-    assert members_of(outcome) == [15_000]
+    assert members_of(outcome) == [members]
     customers.assert_loaded(rows)
     # The number of an existing row is given to no other row.
     taken = customers.place.query("SELECT count(*) FROM customers WHERE customer_key <= 5")

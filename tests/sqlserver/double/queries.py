@@ -273,7 +273,7 @@ class Queries(SessionBase):
         self, source: Source, where: Node | None
     ) -> tuple[list[Column], Iterator[list[Any]]]:
         if source.query is not None:
-            names, found_rows = self._query(source.query)
+            names, found_rows = source.made or self._query(source.query)
             return [Column(name, TEXT) for name in names], iter(found_rows)
         if (source.name.schema or "").lower() == "sys":
             sought = self._sought_object(where)

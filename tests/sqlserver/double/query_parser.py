@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from decimal import Decimal
+from typing import Any
 
 from .lexer import Name, Token, TokenReader
 from .nodes import Node
@@ -41,6 +42,8 @@ class Source:
     is_outer: bool = False
     # The query, if it is not a table.
     query: Select | None = None
+    # The names and rows of the query, once it was run for a statement that needs them often.
+    made: tuple[list[str], list[list[Any]]] | None = None
 
 
 @dataclass

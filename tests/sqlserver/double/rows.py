@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -256,7 +257,7 @@ class Rows(Queries):
         own = next((one for one in sources if one.alias == name.name), None)
         name, alias = (own.name, own.alias) if own is not None else (name, name.name)
         table = self.table(name, "X" if "TABLOCK" in hints else "IX")
-        others = [one for one in sources if one is not own]
+        others = [self._made(one) for one in sources if one is not own]
         self._lock_sources(others)
         self._decoded(table)
         found: list[tuple[Row, Scope]] = []
@@ -277,6 +278,12 @@ class Rows(Queries):
         self.check_changed(table, new_rows)
         return Result(count=len(found))
 
+    def _made(self, source: Source) -> Source:
+        """Return a source whose query was run."""
+        if source.query is None:
+            return source
+        return replace(source, made=self._query(source.query))
+
     def _partners(
         self, own: Source | None, others: list[Source], scope: Scope, where: Node | None
     ) -> Iterator[Scope]:
@@ -285,8 +292,7 @@ class Rows(Queries):
         assert len(others) == 1
         # `ON` compares both, whichever comes first.
         on = own.on or others[0].on
-        other = others[0]
-        joined = Source(other.name, other.alias, other.hints, None, on, query=other.query)
+        joined = replace(others[0], percent=None, on=on)
         for found in self._joined([joined], scope, None):
             if where is None or self._evaluator.value(where, found):
                 yield found
