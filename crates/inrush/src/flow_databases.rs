@@ -12,11 +12,11 @@ use inrush_package::{ColumnDetail, Connection, FlowSource};
 use inrush_rows::cancel::Stop;
 use inrush_sniff::tables::type_name;
 use inrush_source::Source;
-use inrush_source_adbc::{AdbcSource, Column, Databases, Settings, file_of};
+use inrush_source_adbc::{AdbcSource, Column, Databases, file_of};
 
 use crate::flow_since::{self, Beginning};
 use crate::flow_source::{
-    Paces, STABLE_NOTE, rate_note, refuse_what_needs_postgresql, rows_of, typed_inputs,
+    Paces, STABLE_NOTE, rate_note, refuse_what_needs_postgresql, settings_of, typed_inputs,
 };
 
 /// The tables and queries of all flows of a run. Each is opened once: all plans of a run see the same rows.
@@ -93,17 +93,7 @@ impl FlowDatabases {
         {
             return Ok((Arc::clone(known), beginning));
         }
-        let settings = Settings {
-            rows: rows_of(asked.name, source)?,
-            columns: source.columns.clone(),
-            filter: source.filter.clone(),
-            split_by: source.split_by.clone(),
-            split_nulls: source.split_nulls,
-            max_connections: source.max_connections.map(usize::from),
-            pace: self.paces.of(asked.package, &source.connection),
-            is_stable: source.stable,
-            since,
-        };
+        let settings = settings_of(asked, source, &self.paces, since)?;
         let source = Arc::new(AdbcSource::open(&database, &settings, &self.stop)?);
         // A reference in the target's file is closed after it was read: its transaction would keep the load from writing.
         if own_file.is_none() {

@@ -11,7 +11,7 @@ use inrush_engine::plan::flow_inputs::{
 use inrush_package::{ColumnDetail, FlowSource, Package, TableName};
 use inrush_rows::pace::Pace;
 use inrush_rows::quantity::bytes;
-use inrush_source::{ReadLimits, Rows, Source, SourceColumn};
+use inrush_source::{DatabaseSettings, ReadLimits, Rows, Since, Source, SourceColumn};
 
 use crate::flow_files::form_of_typed_rows;
 
@@ -53,6 +53,26 @@ pub fn table_name(flow: &str, table: &str, hint: &str) -> Result<TableName, Plan
         flow: flow.to_owned(),
         what: fault.to_string(),
         hint: hint.to_owned(),
+    })
+}
+
+/// How a flow reads its table or query.
+pub fn settings_of(
+    asked: &FlowAsked<'_>,
+    source: &FlowSource,
+    paces: &Paces,
+    since: Option<Since>,
+) -> Result<DatabaseSettings, PlanError> {
+    Ok(DatabaseSettings {
+        rows: rows_of(asked.name, source)?,
+        columns: source.columns.clone(),
+        filter: source.filter.clone(),
+        split_by: source.split_by.clone(),
+        split_nulls: source.split_nulls,
+        connections_max: source.max_connections.map(usize::from),
+        pace: paces.of(asked.package, &source.connection),
+        is_stable: source.stable,
+        since,
     })
 }
 

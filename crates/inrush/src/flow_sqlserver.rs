@@ -9,11 +9,11 @@ use inrush_package::{ColumnDetail, Connection, FlowSource};
 use inrush_rows::cancel::Stop;
 use inrush_sniff::tables::type_name;
 use inrush_source::{Source, SourceError};
-use inrush_source_sqlserver::{SessionOptions, Settings, SqlServerSource};
+use inrush_source_sqlserver::{SessionOptions, SqlServerSource};
 
 use crate::flow_since::{self, Beginning};
 use crate::flow_source::{
-    Paces, STABLE_NOTE, rate_note, refuse_what_needs_postgresql, rows_of, typed_inputs,
+    Paces, STABLE_NOTE, rate_note, refuse_what_needs_postgresql, settings_of, typed_inputs,
 };
 
 /// The tables and queries of all flows of a run. Each is opened once.
@@ -68,17 +68,7 @@ impl FlowSqlServer {
         {
             return Ok((Arc::clone(known), beginning));
         }
-        let settings = Settings {
-            rows: rows_of(asked.name, source)?,
-            columns: source.columns.clone(),
-            filter: source.filter.clone(),
-            split_by: source.split_by.clone(),
-            split_nulls: source.split_nulls,
-            connections_max: source.max_connections.map(usize::from),
-            pace: self.paces.of(asked.package, &source.connection),
-            is_stable: source.stable,
-            since,
-        };
+        let settings = settings_of(asked, source, &self.paces, since)?;
         let source = Arc::new(SqlServerSource::open(&options, &settings, &self.stop)?);
         opened.insert(asked.name.to_owned(), (from, Arc::clone(&source)));
         Ok((source, beginning))

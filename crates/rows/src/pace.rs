@@ -4,7 +4,7 @@
 //! after they are received. The pipeline decides when to pause, and why.
 
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use arrow_array::cast::AsArray;
@@ -49,6 +49,11 @@ impl Pace {
     /// True if there is a rate limit.
     pub fn is_limited(&self) -> bool {
         self.rate_bytes_max.is_some()
+    }
+
+    /// This pace, if there is a rate limit.
+    pub fn if_limited(self: &Arc<Pace>) -> Option<&Arc<Pace>> {
+        self.is_limited().then_some(self)
     }
 
     /// The rate limit, in bytes per second.

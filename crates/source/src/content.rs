@@ -20,6 +20,13 @@ pub struct SplitContent {
     pub text_range: Option<Range<u64>>,
 }
 
+impl SplitContent {
+    /// Its range in an input of this size.
+    pub fn range_in(&self, size_bytes: u64) -> Range<u64> {
+        self.start..self.end.unwrap_or(size_bytes)
+    }
+}
+
 /// Returned at the end of a split, after all of its rows were read.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SplitEnd {
@@ -29,6 +36,17 @@ pub struct SplitEnd {
     pub text_range: Option<Range<u64>>,
     /// The trailer record that was removed from the rows, if the source has such records.
     pub trailer: Option<String>,
+}
+
+impl SplitEnd {
+    /// The end of a split of typed rows.
+    pub fn of_rows(hash: String) -> SplitEnd {
+        SplitEnd {
+            hash,
+            text_range: None,
+            trailer: None,
+        }
+    }
 }
 
 /// XXH3 of the text that was read, no matter how it was cut into chunks.

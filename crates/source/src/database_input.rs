@@ -5,9 +5,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use inrush_rows::cancel::Stop;
+
 use crate::error::SourceError;
 use crate::input::{Input, InputState};
 use crate::input_kind::InputKind;
+use crate::split::SourceSplit;
 
 /// A mark that no other opening has: it never proves that rows are unchanged, so they are always read again.
 pub fn never_the_same() -> String {
@@ -46,6 +49,34 @@ pub struct DatabaseInput {
     pub whole_because: Option<&'static str>,
     /// [`Input::is_loaded_alone_again`].
     pub is_loaded_alone_again: bool,
+}
+
+impl DatabaseInput {
+    /// All of it as one split.
+    pub fn whole(&self) -> SourceSplit {
+        SourceSplit {
+            input: self.index,
+            range: 0..self.size_bytes,
+            first_record: None,
+            is_shared: false,
+            size_bytes: self.size_bytes,
+        }
+    }
+
+    /// What its readers do, for messages.
+    pub fn reading(&self) -> String {
+        format!("reading {}", self.name.display())
+    }
+
+    /// Ends a read if the run is asked to stop.
+    pub fn check_stop(&self, stop: &Stop) -> Result<(), SourceError> {
+        match stop.asked() {
+            None => Ok(()),
+            Some(_) => Err(SourceError::Stopped {
+                path: self.name.to_path_buf(),
+            }),
+        }
+    }
 }
 
 impl Input for DatabaseInput {

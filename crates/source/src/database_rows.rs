@@ -1,6 +1,11 @@
-//! The rows of a database that a flow reads: a table, or a query (`table` and `query` of a `source`).
+//! The rows of a database that a flow reads (`source` in a package): a table or a query, and how it is read.
+
+use std::sync::Arc;
+
+use inrush_rows::pace::Pace;
 
 use crate::input_kind::InputKind;
+use crate::since::Since;
 
 /// What is read of a database.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -36,4 +41,27 @@ impl Rows {
             Rows::Query(_) => "the query".to_owned(),
         }
     }
+}
+
+/// How a table or query is read. Sources have further settings if their database can do more.
+#[derive(Clone, Debug)]
+pub struct DatabaseSettings {
+    /// What is read.
+    pub rows: Rows,
+    /// The columns: `name`, or `name::text` for the database's text of its values. None means all.
+    pub columns: Vec<String>,
+    /// A condition on the rows, as in WHERE.
+    pub filter: Option<String>,
+    /// The column by whose ranges the rows are cut into splits.
+    pub split_by: Option<String>,
+    /// Rows in which this column is NULL are read with the first range; otherwise they are refused.
+    pub split_nulls: bool,
+    /// The most connections that are open at a time; `None` if the source decides.
+    pub connections_max: Option<usize>,
+    /// The pace at which bytes are read, shared by all sources of the connection.
+    pub pace: Arc<Pace>,
+    /// The rows are declared not to change between runs.
+    pub is_stable: bool,
+    /// Only the rows of a range are read.
+    pub since: Option<Since>,
 }

@@ -29,6 +29,7 @@ mod since;
 mod split;
 mod split_key;
 mod steps;
+mod stream_by;
 mod structure;
 mod wait;
 
@@ -41,7 +42,7 @@ pub use contract::{
     Source, SourceStream, SplitReader,
 };
 pub use database_input::{DatabaseInput, never_the_same};
-pub use database_rows::Rows;
+pub use database_rows::{DatabaseSettings, Rows};
 pub use error::{SourceError, input_error, unsuitable};
 pub use expected_reading::ExpectedReading;
 pub use input::{FirstRow, Input, InputState, SourceColumn};
@@ -60,6 +61,7 @@ pub use since::{BoundBy, ColumnOfSince, FoundRange, Since, SinceRange, range_con
 pub use split::{RecordStart, SourceSplit, Split};
 pub use split_key::{chosen_rows, null_key, refuse_unknown_key, unsteady_word};
 pub use steps::Steps;
+pub use stream_by::stream_by;
 pub use structure::{
     ColumnCollation, NeededObject, TableIndex, TablePartition, TablePartitioning, TableStructure,
 };

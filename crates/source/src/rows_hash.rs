@@ -50,8 +50,8 @@ impl RowsHash {
         }
     }
 
-    /// The hash of all rows, in the form that the ledger keeps.
-    pub fn end(self) -> String {
+    /// The hash of all rows so far, in the form that the ledger keeps.
+    pub fn text(&self) -> String {
         let mut all = ContentHash::default();
         for column in &self.columns {
             for part in [&column.is_null, &column.lengths, &column.bytes] {
@@ -190,7 +190,7 @@ mod tests {
             hash.add(&part);
             start = end;
         }
-        hash.end()
+        hash.text()
     }
 
     #[test]

@@ -50,35 +50,8 @@ mod sqlite;
 mod stopping;
 mod table;
 
-use std::sync::Arc;
-
-use inrush_rows::pace::Pace;
-
 pub use columns::Column;
 pub use database::{Database, Databases, Vendor, file_of};
-pub use inrush_source::{Rows, Since};
+pub use inrush_source::{DatabaseSettings as Settings, Rows, Since};
 pub use row_stream::RowStream;
 pub use source::AdbcSource;
-
-/// The source's settings.
-#[derive(Clone, Debug)]
-pub struct Settings {
-    /// What is read.
-    pub rows: Rows,
-    /// The columns: `name`, or `name::text` for the database's text of its values. None means all.
-    pub columns: Vec<String>,
-    /// A condition on the rows, as in WHERE.
-    pub filter: Option<String>,
-    /// The column by whose ranges the rows are cut into splits.
-    pub split_by: Option<String>,
-    /// Rows in which this column is NULL are read with the first range; otherwise they are refused.
-    pub split_nulls: bool,
-    /// The most connections that read at a time; `None` if the database decides.
-    pub max_connections: Option<usize>,
-    /// The pace at which bytes of values are read, shared by all sources of the connection.
-    pub pace: Arc<Pace>,
-    /// The rows are declared not to change between runs.
-    pub is_stable: bool,
-    /// Only the rows of a range are read.
-    pub since: Option<Since>,
-}

@@ -136,8 +136,8 @@ impl<'a> RangeReader<'a> {
             meter: SourceMeter::default(),
             pace: ReadPace::new(&reading.pace),
         };
-        reader.check_stop()?;
-        let doing = reader.doing();
+        input.check_stop(&reading.stop)?;
+        let doing = input.reading();
         let refused = |error| {
             let Reading { database, stop, .. } = reading;
             database.refused(&input.name, &doing, &error, stop)
@@ -195,26 +195,13 @@ impl<'a> RangeReader<'a> {
         Ok(true)
     }
 
-    fn doing(&self) -> String {
-        format!("reading {}", self.input.name.display())
-    }
-
-    fn check_stop(&self) -> Result<(), SourceError> {
-        match self.reading.stop.asked() {
-            None => Ok(()),
-            Some(_) => Err(SourceError::Stopped {
-                path: self.input.name.to_path_buf(),
-            }),
-        }
-    }
-
     /// The next batch with rows; `None` at the end.
     fn next_batch(&mut self) -> Result<Option<Batch>, SourceError> {
         while let Some(answer) = &mut self.answer {
             let start = Instant::now();
             let batch = answer.batches.next();
             self.meter.read_ns += nanoseconds_since(start);
-            self.check_stop()?;
+            self.input.check_stop(&self.reading.stop)?;
             let Some(batch) = batch else {
                 if self.next_partition()? {
                     continue;
@@ -226,7 +213,13 @@ impl<'a> RangeReader<'a> {
                 let Reading { database, stop, .. } = self.reading;
                 let message = database.without_secrets(&error.to_string());
                 let status = adbc_core::error::Status::IO;
-                of_driver(&self.input.name, &self.doing(), status, &message, stop)
+                of_driver(
+                    &self.input.name,
+                    &self.input.reading(),
+                    status,
+                    &message,
+                    stop,
+                )
             })?;
             let start = Instant::now();
             let block = self
@@ -323,7 +316,7 @@ pub fn one_for_each_row(mut faults: Vec<RowFault>) -> Vec<RowFault> {
 impl Chunks for RangeReader<'_> {
     fn next_chunk(&mut self, records: &mut Records) -> Result<Option<Chunk>, SourceError> {
         records.clear();
-        self.check_stop()?;
+        self.input.check_stop(&self.reading.stop)?;
         let first_number = match &self.batch {
             Some(batch) => self.meter.record_count - (batch.rows.row_count - batch.taken) as u64,
             None => self.meter.record_count,
@@ -401,12 +394,7 @@ impl Chunks for RangeReader<'_> {
 }
 
 impl SplitReader for RangeReader<'_> {
-    fn end(mut self: Box<Self>) -> SplitEnd {
-        let hash = std::mem::replace(&mut self.hash, RowsHash::new(0));
-        SplitEnd {
-            hash: hash.end(),
-            text_range: None,
-            trailer: None,
-        }
+    fn end(self: Box<Self>) -> SplitEnd {
+        SplitEnd::of_rows(self.hash.text())
     }
 }

@@ -497,10 +497,6 @@ impl Chunks for SlicesReader {
 
 impl SplitReader for SlicesReader {
     fn end(self: Box<Self>) -> SplitEnd {
-        SplitEnd {
-            hash: self.hash.end(),
-            text_range: None,
-            trailer: None,
-        }
+        SplitEnd::of_rows(self.hash.text())
     }
 }

@@ -9,7 +9,7 @@ use inrush_rows::plural::counted;
 use inrush_rows::sql_text::without_semicolon;
 use inrush_source::{
     DatabaseInput, FoundRange, Input, ReadSettings, Source, SourceColumn, SourceError, SourceSplit,
-    SourceStream, SplitContent, SplitReader, Steps, has_same_hashes, never_the_same,
+    SourceStream, SplitContent, Steps, has_same_hashes, never_the_same, stream_by,
 };
 
 use crate::columns::{Column, row_bytes};
@@ -94,7 +94,7 @@ impl AdbcSource {
         let mut since = None;
         let table: Box<dyn Table> = match database.vendor {
             Vendor::DuckDb => {
-                sessions_max = settings.max_connections.unwrap_or(CONNECTIONS_MAX);
+                sessions_max = settings.connections_max.unwrap_or(CONNECTIONS_MAX);
                 let limit = session.rows("SELECT current_setting('memory_limit')");
                 let limit = limit.map_err(|error| refused("asking for its settings", &error))?;
                 if let Some(limit) = limit.into_iter().flatten().flatten().next() {
@@ -129,7 +129,7 @@ impl AdbcSource {
                         true => notes.push(format!(
                             "{name} is read by one connection, because the file has a write-ahead log (journal_mode = wal)"
                         )),
-                        false => sessions_max = settings.max_connections.unwrap_or(CONNECTIONS_MAX),
+                        false => sessions_max = settings.connections_max.unwrap_or(CONNECTIONS_MAX),
                     }
                     opening.begins = true;
                     opening.statements = vec![SQLITE_LOOK.to_owned()];
@@ -155,7 +155,7 @@ impl AdbcSource {
                 // A driver without transactions reads all the same.
                 let _ = session.begin();
                 if settings.split_by.is_some() {
-                    sessions_max = settings.max_connections.unwrap_or(1);
+                    sessions_max = settings.connections_max.unwrap_or(1);
                 }
                 notes.push(match sessions_max {
                     1 => format!(
@@ -176,7 +176,7 @@ impl AdbcSource {
                 )?;
                 if table.partitions().is_some() {
                     // They are parts of one result.
-                    sessions_max = settings.max_connections.unwrap_or(CONNECTIONS_MAX);
+                    sessions_max = settings.connections_max.unwrap_or(CONNECTIONS_MAX);
                     notes.clear();
                 }
                 Box::new(table)
@@ -404,16 +404,10 @@ impl Source for AdbcSource {
         self.input.clone()
     }
 
-    fn whole(&self, input: usize) -> SourceSplit {
-        let Some(steps) = self.steps() else {
-            return self.split(0..self.end());
-        };
-        SourceSplit {
-            input,
-            range: 0..steps.size_bytes,
-            first_record: None,
-            is_shared: false,
-            size_bytes: steps.size_bytes,
+    fn whole(&self, _input: usize) -> SourceSplit {
+        match self.steps() {
+            Some(_) => self.input.whole(),
+            None => self.split(0..self.end()),
         }
     }
 
@@ -449,15 +443,13 @@ impl Source for AdbcSource {
         &self,
         settings: ReadSettings,
     ) -> Result<Box<dyn SourceStream + '_>, SourceError> {
-        Ok(Box::new(Stream {
-            source: self,
-            chunk_bytes: settings.chunk_bytes,
+        Ok(stream_by(move |split| {
+            self.reader(split.range.clone(), settings.chunk_bytes)
         }))
     }
 
     fn has_same_content(&self, _input: usize, read: &[SplitContent]) -> Result<bool, SourceError> {
-        has_same_hashes(read, |content, chunk_bytes| {
-            let range = content.start..content.end.unwrap_or(self.input.size_bytes);
+        has_same_hashes(read, self.input.size_bytes, |range, chunk_bytes| {
             self.reader(range, chunk_bytes)
         })
     }
@@ -476,24 +468,10 @@ impl Source for AdbcSource {
     }
 
     fn pace(&self) -> Option<&Arc<Pace>> {
-        let pace = &self.reading.pace;
-        pace.is_limited().then_some(pace)
+        self.reading.pace.if_limited()
     }
 
     fn notes(&self) -> Vec<String> {
         self.notes.clone()
-    }
-}
-
-/// The way of one thread through the splits.
-struct Stream<'a> {
-    source: &'a AdbcSource,
-    chunk_bytes: usize,
-}
-
-impl SourceStream for Stream<'_> {
-    fn open(&mut self, split: &SourceSplit) -> Result<Box<dyn SplitReader + '_>, SourceError> {
-        let reader = self.source.reader(split.range.clone(), self.chunk_bytes)?;
-        Ok(Box::new(reader))
     }
 }

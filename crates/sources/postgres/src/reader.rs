@@ -90,15 +90,6 @@ impl<'a> RangeReader<'a> {
         })
     }
 
-    fn check_stop(&self) -> Result<(), SourceError> {
-        match self.reading.stop.asked() {
-            None => Ok(()),
-            Some(_) => Err(SourceError::Stopped {
-                path: self.input.of.name.to_path_buf(),
-            }),
-        }
-    }
-
     /// Called when the rest has no whole row: if the COPY is over, the rest must be its end.
     fn end_if_over(&mut self) -> Result<(), SourceError> {
         if self.lease.is_none() {
@@ -113,20 +104,22 @@ impl<'a> RangeReader<'a> {
     fn receive(&mut self, bytes: &mut Vec<u8>) -> Result<(), SourceError> {
         let wanted = bytes.len().saturating_add(self.chunk_bytes);
         while bytes.len() < wanted {
-            self.check_stop()?;
+            self.input.of.check_stop(&self.reading.stop)?;
             let Some(lease) = &mut self.lease else {
                 return Ok(());
             };
             if let Some(copy) = self.copy.take() {
                 lease
                     .session
-                    .begin_copy(&copy, &doing(&self.input))
+                    .begin_copy(&copy, &self.input.of.reading())
                     .map_err(|error| of_session(&self.input.of.name, error))?;
             }
             let before = bytes.len();
             let waited_before = lease.session.waited_ns();
             let piece = wanted.min(before + PIECE_BYTES);
-            let more = lease.session.read_copy(bytes, piece, &doing(&self.input));
+            let more = lease
+                .session
+                .read_copy(bytes, piece, &self.input.of.reading());
             self.meter.read_ns += lease.session.waited_ns() - waited_before;
             let more = more.map_err(|error| of_session(&self.input.of.name, error))?;
             self.hash.add(&bytes[before..]);
@@ -153,10 +146,6 @@ impl<'a> RangeReader<'a> {
     }
 }
 
-fn doing(input: &TableInput) -> String {
-    format!("reading {}", input.of.name.display())
-}
-
 fn undecodable(input: &TableInput, error: &DecodeError) -> SourceError {
     input_error(
         &input.of.name,
@@ -170,7 +159,7 @@ impl Chunks for RangeReader<'_> {
         records.clear();
         self.keep_pace();
         while !self.is_at_end {
-            self.check_stop()?;
+            self.input.of.check_stop(&self.reading.stop)?;
             let mut bytes = std::mem::take(&mut self.rest);
             if !self.is_cut {
                 self.receive(&mut bytes)?;
@@ -216,7 +205,7 @@ impl NativeRows for RangeReader<'_> {
         let until = until.max(block.len() + 1);
         self.keep_pace();
         while !self.is_at_end {
-            self.check_stop()?;
+            self.input.of.check_stop(&self.reading.stop)?;
             let start = Instant::now();
             let bytes = &self.rest[self.done..];
             let passed = self.decoder.pass(bytes, self.place.columns(), until, block);
@@ -246,14 +235,10 @@ impl SplitReader for RangeReader<'_> {
     }
 
     fn end(mut self: Box<Self>) -> SplitEnd {
-        SplitEnd {
-            hash: match &self.proof {
-                Some(proof) => proof.to_string(),
-                None => self.hash.take(),
-            },
-            text_range: None,
-            trailer: None,
-        }
+        SplitEnd::of_rows(match &self.proof {
+            Some(proof) => proof.to_string(),
+            None => self.hash.take(),
+        })
     }
 
     fn session(&self) -> Option<ReadingSession> {

@@ -12,7 +12,7 @@ use inrush_rows::pace::Pace;
 use inrush_source::{
     ColumnCollation, DatabaseInput, ExpectedReading, FoundRange, Input, InputKind, RangesMark,
     ReadSettings, SessionSampler, Source, SourceColumn, SourceError, SourceSplit, SourceStream,
-    SplitContent, SplitReader, TableStructure, has_same_hashes, never_the_same,
+    SplitContent, TableStructure, has_same_hashes, never_the_same, stream_by,
 };
 
 use crate::Settings;
@@ -311,14 +311,7 @@ impl Source for PostgresSource {
     }
 
     fn whole(&self, input: usize) -> SourceSplit {
-        let of = &self.inputs[input].of;
-        SourceSplit {
-            input,
-            range: 0..of.size_bytes,
-            first_record: None,
-            is_shared: false,
-            size_bytes: of.size_bytes,
-        }
+        self.inputs[input].of.whole()
     }
 
     /// Ranges of pages, or of the key.
@@ -334,9 +327,14 @@ impl Source for PostgresSource {
         &self,
         settings: ReadSettings,
     ) -> Result<Box<dyn SourceStream + '_>, SourceError> {
-        Ok(Box::new(Stream {
-            source: self,
-            chunk_bytes: settings.chunk_bytes,
+        Ok(stream_by(move |split| {
+            let input = &self.inputs[split.input];
+            RangeReader::open(
+                &self.reading,
+                input,
+                split.range.clone(),
+                settings.chunk_bytes,
+            )
         }))
     }
 
@@ -345,8 +343,7 @@ impl Source for PostgresSource {
         if self.reading.is_proven {
             return proof::holds(&self.reading, of, read);
         }
-        has_same_hashes(read, |content, chunk_bytes| {
-            let range = content.start..content.end.unwrap_or(of.of.size_bytes);
+        has_same_hashes(read, of.of.size_bytes, |range, chunk_bytes| {
             RangeReader::open(&self.reading, of, range, chunk_bytes)
         })
     }
@@ -384,8 +381,7 @@ impl Source for PostgresSource {
     }
 
     fn pace(&self) -> Option<&Arc<Pace>> {
-        let pace = self.reading.pace();
-        pace.is_limited().then_some(pace)
+        self.reading.pace().if_limited()
     }
 
     fn notes(&self) -> Vec<String> {
@@ -394,26 +390,5 @@ impl Source for PostgresSource {
 
     fn stored_tables(&self) -> Vec<String> {
         self.stored.clone()
-    }
-}
-
-/// Reads splits on one thread, with sessions of the pool.
-struct Stream<'a> {
-    source: &'a PostgresSource,
-    chunk_bytes: usize,
-}
-
-impl SourceStream for Stream<'_> {
-    fn open(&mut self, split: &SourceSplit) -> Result<Box<dyn SplitReader + '_>, SourceError> {
-        let PostgresSource {
-            inputs, reading, ..
-        } = self.source;
-        let input = &inputs[split.input];
-        Ok(Box::new(RangeReader::open(
-            reading,
-            input,
-            split.range.clone(),
-            self.chunk_bytes,
-        )?))
     }
 }

@@ -38,39 +38,14 @@ mod table;
 
 use std::collections::BTreeMap;
 use std::path::Path;
-use std::sync::Arc;
 
-use inrush_rows::pace::Pace;
 use inrush_tdsclient::SessionError;
 use inrush_tdsclient::address::{OF_LOADS, refuse_unknown};
 
 pub use columns::Column;
-pub use inrush_source::{Rows, Since};
+pub use inrush_source::{DatabaseSettings as Settings, Rows, Since};
 pub use inrush_tdsclient::SessionOptions;
 pub use source::SqlServerSource;
-
-/// The source's settings.
-#[derive(Clone, Debug)]
-pub struct Settings {
-    /// What is read.
-    pub rows: Rows,
-    /// The columns: `name`, or `name::text` for the server's text of its values. None means all.
-    pub columns: Vec<String>,
-    /// A condition on the rows, as in WHERE.
-    pub filter: Option<String>,
-    /// The column by whose ranges the rows are split.
-    pub split_by: Option<String>,
-    /// Rows whose key is NULL are read with the first range.
-    pub split_nulls: bool,
-    /// The most sessions that are open at a time; `None` is no limit.
-    pub connections_max: Option<usize>,
-    /// The pace at which bytes are read, shared by all sources of the connection.
-    pub pace: Arc<Pace>,
-    /// The rows are declared not to change between runs.
-    pub is_stable: bool,
-    /// Only rows with such values are read.
-    pub since: Option<Since>,
-}
 
 /// The server and the database of a connection, as marks name them.
 pub fn place_of(options: &SessionOptions) -> String {

@@ -13,7 +13,6 @@ use inrush_source::{
     SessionSampler, SourceError, SourceMeter, SplitEnd, SplitReader, nanoseconds_since,
 };
 use inrush_tds::result::{DecodedRows, RowDecoder};
-use inrush_tdsclient::SessionError;
 
 use crate::columns::Column;
 use crate::error::refused;
@@ -50,7 +49,8 @@ impl<'a> RowReader<'a> {
         let start = Instant::now();
         let described = lease.session.begin_query(&statement);
         meter.read_ns += nanoseconds_since(start);
-        let described = described.map_err(|error| refused(&input.name, &doing(input), &error))?;
+        let described =
+            described.map_err(|error| refused(&input.name, &input.reading(), &error))?;
         let columns = described.columns().iter().skip(places_of(reading));
         let types: Vec<_> = columns
             .map(|column| Column::new(column).data_type)
@@ -75,13 +75,6 @@ impl<'a> RowReader<'a> {
         })
     }
 
-    fn check_stop(&self) -> Result<(), SourceError> {
-        match self.reading.stop.asked() {
-            None => Ok(()),
-            Some(_) => Err(refused(&self.input.name, "", &SessionError::Interrupted)),
-        }
-    }
-
     /// Receives and decodes rows until a chunk is full, and returns the number of their bytes.
     fn receive(&mut self) -> Result<u64, SourceError> {
         let mut bytes = 0;
@@ -102,7 +95,7 @@ impl<'a> RowReader<'a> {
                 }
                 Err(error) => {
                     self.lease = None;
-                    return Err(refused(&self.input.name, &doing(&self.input), &error));
+                    return Err(refused(&self.input.name, &self.input.reading(), &error));
                 }
             };
             let start = Instant::now();
@@ -111,11 +104,11 @@ impl<'a> RowReader<'a> {
             bytes += rows.len();
             if let Err(error) = decoded {
                 self.lease = None;
-                let what = format!("{}: {error}", doing(&self.input));
+                let what = format!("{}: {error}", self.input.reading());
                 let fix = "run the same command again; if it fails again, leave out columns one by one to find the one that fails, and report it";
                 return Err(inrush_source::input_error(&self.input.name, what, fix));
             }
-            self.check_stop()?;
+            self.input.check_stop(&self.reading.stop)?;
         }
         self.pace.add(bytes);
         Ok(bytes as u64)
@@ -204,15 +197,10 @@ fn places_of(reading: &Reading) -> usize {
     usize::from(reading.split_by.is_some())
 }
 
-/// What the reader does, for messages.
-fn doing(input: &DatabaseInput) -> String {
-    format!("reading {}", input.name.display())
-}
-
 impl Chunks for RowReader<'_> {
     fn next_chunk(&mut self, records: &mut Records) -> Result<Option<Chunk>, SourceError> {
         records.clear();
-        self.check_stop()?;
+        self.input.check_stop(&self.reading.stop)?;
         self.keep_pace();
         let bytes = self.receive()?;
         let start = Instant::now();
@@ -247,13 +235,8 @@ impl Chunks for RowReader<'_> {
 }
 
 impl SplitReader for RowReader<'_> {
-    fn end(mut self: Box<Self>) -> SplitEnd {
-        let hash = std::mem::replace(&mut self.hash, RowsHash::new(0));
-        SplitEnd {
-            hash: hash.end(),
-            text_range: None,
-            trailer: None,
-        }
+    fn end(self: Box<Self>) -> SplitEnd {
+        SplitEnd::of_rows(self.hash.text())
     }
 
     fn session(&self) -> Option<ReadingSession> {

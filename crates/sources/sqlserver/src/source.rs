@@ -9,8 +9,8 @@ use inrush_rows::pace::Pace;
 use inrush_rows::sql_text::{in_parentheses, without_semicolon};
 use inrush_source::{
     DatabaseInput, FoundRange, Input, ReadSettings, SessionSampler, Source, SourceColumn,
-    SourceError, SourceSplit, SourceStream, SplitContent, SplitReader, Steps, has_same_hashes,
-    never_the_same,
+    SourceError, SourceSplit, SourceStream, SplitContent, Steps, has_same_hashes, never_the_same,
+    stream_by,
 };
 use inrush_tdsclient::{Interrupt, Session, SessionError, SessionOptions, SessionWatch};
 
@@ -344,15 +344,8 @@ impl Source for SqlServerSource {
         self.input.clone()
     }
 
-    fn whole(&self, input: usize) -> SourceSplit {
-        let size_bytes = self.input.size_bytes;
-        SourceSplit {
-            input,
-            range: 0..size_bytes,
-            first_record: None,
-            is_shared: false,
-            size_bytes,
-        }
+    fn whole(&self, _input: usize) -> SourceSplit {
+        self.input.whole()
     }
 
     /// Ranges of the key, or partitions.
@@ -367,15 +360,13 @@ impl Source for SqlServerSource {
         &self,
         settings: ReadSettings,
     ) -> Result<Box<dyn SourceStream + '_>, SourceError> {
-        Ok(Box::new(Stream {
-            source: self,
-            chunk_bytes: settings.chunk_bytes,
+        Ok(stream_by(move |split| {
+            self.reader(&split.range, settings.chunk_bytes)
         }))
     }
 
     fn has_same_content(&self, _input: usize, read: &[SplitContent]) -> Result<bool, SourceError> {
-        has_same_hashes(read, |content, chunk_bytes| {
-            let range = content.start..content.end.unwrap_or(self.input.size_bytes);
+        has_same_hashes(read, self.input.size_bytes, |range, chunk_bytes| {
             self.reader(&range, chunk_bytes)
         })
     }
@@ -396,24 +387,10 @@ impl Source for SqlServerSource {
     }
 
     fn pace(&self) -> Option<&Arc<Pace>> {
-        let pace = &self.reading.pace;
-        pace.is_limited().then_some(pace)
+        self.reading.pace.if_limited()
     }
 
     fn notes(&self) -> Vec<String> {
         self.notes.clone()
-    }
-}
-
-/// Reads splits, one after the other, on one thread.
-struct Stream<'a> {
-    source: &'a SqlServerSource,
-    chunk_bytes: usize,
-}
-
-impl SourceStream for Stream<'_> {
-    fn open(&mut self, split: &SourceSplit) -> Result<Box<dyn SplitReader + '_>, SourceError> {
-        let reader = self.source.reader(&split.range, self.chunk_bytes)?;
-        Ok(Box::new(reader))
     }
 }

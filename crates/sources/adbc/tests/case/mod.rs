@@ -132,7 +132,7 @@ fn settings(rows: Rows) -> Settings {
         filter: None,
         split_by: None,
         split_nulls: false,
-        max_connections: Some(4),
+        connections_max: Some(4),
         pace: Arc::default(),
         is_stable: false,
         since: None,
