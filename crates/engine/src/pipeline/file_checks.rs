@@ -21,7 +21,7 @@ where
     F: Iterator<Item = (&'a Arc<dyn Input>, FileEnd)>,
 {
     let each = || files().map(|(file, _)| file);
-    recheck::texts(&*flow.source, each(), own).await?;
+    recheck::texts(&*flow.source, each(), own)?;
     coverage::check_files(files(), own)?;
     Ok(expectations::check_trailers(flow, each(), own)?)
 }

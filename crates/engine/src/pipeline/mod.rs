@@ -37,11 +37,12 @@ pub(crate) mod threads;
 pub(crate) mod work;
 pub(crate) mod work_items;
 
-use inrush_rows::ids::RunName;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use inrush_package::RunSettings;
 use inrush_rows::cancel::Stop;
+use inrush_rows::ids::RunName;
 
 use crate::error::Error;
 use crate::event::{Observer, Silent};
@@ -124,9 +125,15 @@ impl RunOptions<'_> {
         (self.open_sources)(&self.stop)
     }
 
-    /// The options of the plan of a run. With `unlocked`, another run of the package may be in progress.
+    /// The streams that a package asks for, or else the caller.
+    pub fn streams(&self, run: &RunSettings) -> usize {
+        run.streams.map_or(self.streams_default, usize::from).max(1)
+    }
+
+    /// The options of the plan of a run with these settings. With `unlocked`, another run of the package may be in progress.
     pub fn plan_options<'a>(
         &'a self,
+        run: &RunSettings,
         sources: &'a dyn Sources,
         contents: &'a ContentChecks,
         unlocked: bool,
@@ -136,7 +143,7 @@ impl RunOptions<'_> {
             contents,
             folder: &self.folder,
             runs_folder: &self.runs_folder,
-            streams_default: self.streams_default,
+            streams: self.streams(run),
             again: self.again,
             from: self.from.as_deref(),
             is_replay: self.replays.is_some(),

@@ -6,12 +6,12 @@ use inrush_source::{Input, Source, SourceError};
 
 use crate::error::Error;
 use crate::ledger::SplitRecord;
-use crate::plan::contents::{ContentChecks, Contents};
+use crate::plan::contents::{ContentChecks, Contents, LoadedInput};
 use crate::plan::identity;
 
 /// If a file was written to while it was loaded, and its size and time are the same as before, its rows may come from
 /// two texts. So its loaded ranges are read again and compared.
-pub async fn texts<'a>(
+pub fn texts<'a>(
     source: &dyn Source,
     files: impl Iterator<Item = &'a Arc<dyn Input>>,
     of_flow: &[&SplitRecord],
@@ -27,10 +27,14 @@ pub async fn texts<'a>(
             continue;
         }
         let key = identity::file_key(&**file);
-        let is_of_file = |split: &&&SplitRecord| split.file_key == key;
-        let of_file: Vec<&SplitRecord> = of_flow.iter().filter(is_of_file).copied().collect();
-        let looked = contents.look((&**file, &now), source, &of_file);
-        if looked.await? == Contents::Changed {
+        let of_file = of_flow.iter().filter(|split| split.file_key == key);
+        let loaded = LoadedInput {
+            input: &**file,
+            state: now,
+            source,
+            splits: of_file.map(|split| (*split).clone()).collect(),
+        };
+        if contents.look(&loaded)? == Contents::Changed {
             return Err(Error::Source(SourceError::Changed {
                 path: file.name().to_path_buf(),
                 what: "its text was changed, and its time was set back".to_owned(),

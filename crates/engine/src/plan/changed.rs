@@ -6,7 +6,7 @@ use std::sync::Arc;
 use inrush_rows::ids::{FileKey, RunName, UnitKey};
 use inrush_source::{Input, Source};
 
-use super::contents::Contents;
+use super::contents::{Contents, LoadedInput};
 use super::error::PlanError;
 use super::file_index::FileIndex;
 use super::identity;
@@ -140,25 +140,35 @@ impl<'a> FilesBefore<'a> {
     }
 
     /// Compares the text of the files whose time has changed.
-    pub async fn look(self, options: &PlanOptions<'_>) -> Result<FoundFiles, PlanError> {
+    pub fn look(mut self, options: &PlanOptions<'_>) -> Result<FoundFiles, PlanError> {
         let mut found = FoundFiles::default();
-        for (place, size_and_time) in self.size_and_time {
-            let (flow_index, at) = place;
-            let flow = &self.flows[flow_index];
-            let file = flow.files[at];
-            let before = self.found[flow_index][at];
-            let contents = match (before.is_planned, self.touched.get(&place)) {
+        let mut touched = std::mem::take(&mut self.touched);
+        touched.retain(|place, _| {
+            let before = self.before(*place);
+            before.is_planned && !before.is_resized
+        });
+        let mut loaded = Vec::with_capacity(touched.len());
+        let mut places = Vec::with_capacity(touched.len());
+        for (place, splits) in touched {
+            let (flow, file) = self.flow_and_file(place);
+            places.push(place);
+            loaded.push(LoadedInput {
+                input: &**file,
+                state: file.state(),
+                source: flow.source,
+                splits,
+            });
+        }
+        let looked = options.contents.look_at_all(&loaded, options.streams)?;
+        let looked: BTreeMap<(usize, usize), Contents> = places.into_iter().zip(looked).collect();
+        for (place, size_and_time) in &self.size_and_time {
+            let (flow, file) = self.flow_and_file(*place);
+            let before = self.before(*place);
+            let contents = match before.is_planned {
                 // Rows of units that the plan does not have are not kept.
-                (false, _) if before.is_resized_elsewhere => Contents::Changed,
-                (true, _) if before.is_resized => Contents::Changed,
-                (true, Some(splits)) => {
-                    let splits: Vec<&SplitRecord> = splits.iter().collect();
-                    let state = file.state();
-                    let looked_at = (&**file, &state);
-                    let looked = options.contents.look(looked_at, flow.source, &splits);
-                    looked.await?
-                }
-                _ => Contents::Untouched,
+                false if before.is_resized_elsewhere => Contents::Changed,
+                true if before.is_resized => Contents::Changed,
+                _ => looked.get(place).copied().unwrap_or(Contents::Untouched),
             };
             match contents {
                 Contents::Untouched => {}
@@ -173,11 +183,23 @@ impl<'a> FilesBefore<'a> {
                     key: identity::file_key(&**file),
                     target: flow.target.clone(),
                     file: Arc::clone(file),
-                    before: size_and_time,
+                    before: *size_and_time,
                 }),
             }
         }
         Ok(found)
+    }
+
+    fn before(&self, (flow, at): (usize, usize)) -> FileBefore {
+        self.found[flow][at]
+    }
+
+    fn flow_and_file(
+        &self,
+        (flow, at): (usize, usize),
+    ) -> (&'a PlannedFiles<'a>, &'a Arc<dyn Input>) {
+        let flow = &self.flows[flow];
+        (flow, flow.files[at])
     }
 }
 

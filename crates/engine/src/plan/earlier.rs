@@ -3,7 +3,7 @@
 use inrush_destination::{PastRun, RunRecord};
 use inrush_package::Mode;
 
-use super::contents::Contents;
+use super::contents::{Contents, LoadedInput};
 use super::error::PlanError;
 use super::identity::file_key;
 use super::loaded::{Loaded, LoadedFiles, WantedFiles};
@@ -11,7 +11,6 @@ use super::options::PlanOptions;
 use super::package_runs::PackageRuns;
 use super::planned::PlannedFlow;
 use super::since;
-use crate::ledger::SplitRecord;
 
 /// The earlier work that matters.
 pub struct EarlierWork {
@@ -35,7 +34,7 @@ pub enum EarlierRun {
 /// Finds the earlier run that matters. Adds notes about targets that lost the rows of the plan's files. Flows that are loaded
 /// already, beside others that are not, are removed, with a note. Fails if some of the files of flows that append are loaded
 /// already, and others are not.
-pub async fn find<F, E>(
+pub fn find<F, E>(
     runs: &PackageRuns<'_>,
     package_hash: &str,
     flows: &mut Vec<F>,
@@ -56,7 +55,7 @@ where
         .iter()
         .map(|flow| wanted(flow, package_hash))
         .collect();
-    let found = look::<E>(runs, &wanted, options, notes).await?;
+    let found = look::<E>(runs, &wanted, options, notes)?;
     let left_out = match found {
         Found::Loaded(run) => {
             return Ok(EarlierWork {
@@ -111,7 +110,7 @@ enum Found<'r> {
     NotLoaded { left_out: Vec<usize> },
 }
 
-async fn look<'r, E>(
+fn look<'r, E>(
     runs: &'r PackageRuns<'_>,
     wanted: &[WantedFiles<'_>],
     options: &PlanOptions<'_>,
@@ -151,7 +150,7 @@ where
     {
         return Ok(Found::Loaded(run));
     }
-    compare_tables::<E>(runs, &mut files, wanted, options).await?;
+    compare_tables::<E>(runs, &mut files, wanted, options)?;
     let lost_rows = files.lost_rows();
     let of_other_packages = files.of_other_packages();
     match files.found()? {
@@ -196,7 +195,7 @@ pub fn leave_out<F>(flows: &mut Vec<F>, left_out: &[usize]) {
 }
 
 /// Reads the tables again that may have changed since they were loaded, and compares their rows with those that were loaded.
-async fn compare_tables<E>(
+fn compare_tables<E>(
     runs: &PackageRuns<'_>,
     files: &mut LoadedFiles<'_>,
     wanted: &[WantedFiles<'_>],
@@ -205,17 +204,21 @@ async fn compare_tables<E>(
 where
     E: From<PlanError> + From<inrush_destination::Error>,
 {
-    for table in files.tables_to_compare() {
+    let tables = files.tables_to_compare();
+    let mut loaded = Vec::with_capacity(tables.len());
+    for table in &tables {
         let flow = &wanted[table.flow];
-        let input = flow.files[table.file];
-        let splits = runs.splits_of(table.run_id, &file_key(&**input))?;
-        let splits: Vec<&SplitRecord> = splits.iter().collect();
-        let state = input.state();
-        let looked = options
-            .contents
-            .look((&**input, &state), flow.source, &splits);
-        let looked = looked.await.map_err(PlanError::from)?;
-        files.settle_table(&table, looked != Contents::Changed);
+        let input = &**flow.files[table.file];
+        loaded.push(LoadedInput {
+            input,
+            state: input.state(),
+            source: flow.source,
+            splits: runs.splits_of(table.run_id, &file_key(input))?,
+        });
+    }
+    let looked = options.contents.look_at_all(&loaded, options.streams);
+    for (table, contents) in tables.iter().zip(looked.map_err(PlanError::from)?) {
+        files.settle_table(table, contents != Contents::Changed);
     }
     Ok(())
 }

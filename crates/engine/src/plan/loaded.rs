@@ -390,10 +390,7 @@ mod tests {
     use crate::plan::test_source::{TestInput, TestSource};
 
     fn no_source() -> TestSource {
-        TestSource {
-            input: Arc::new(TestInput::new("none", 0)),
-            needs_locate: false,
-        }
+        TestSource::new(TestInput::new("none", 0))
     }
 
     /// A file as run 7 has switched it in, with 10 bytes.

@@ -22,8 +22,8 @@ pub struct PlanOptions<'a> {
     pub runs_folder: &'a Path,
     /// Opens the inputs of flows; the same for each plan of a run.
     pub sources: &'a dyn Sources,
-    /// Streams if the package does not say; usually the number of cores.
-    pub streams_default: usize,
+    /// The streams that the package asks for, or else the caller; a destination may have fewer.
+    pub streams: usize,
     /// The results of reading files again: the same for each plan of a run.
     pub contents: &'a ContentChecks,
     /// Load again what an earlier run has loaded.

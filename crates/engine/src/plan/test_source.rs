@@ -84,6 +84,19 @@ pub struct TestSource {
     pub input: Arc<TestInput>,
     /// [`Source::needs_locate`].
     pub needs_locate: bool,
+    /// [`Source::has_same_content`].
+    pub has_same_content: fn(&[SplitContent]) -> Result<bool, SourceError>,
+}
+
+impl TestSource {
+    /// A source whose rows are never the same.
+    pub fn new(input: TestInput) -> TestSource {
+        TestSource {
+            input: Arc::new(input),
+            needs_locate: false,
+            has_same_content: |_| Ok(false),
+        }
+    }
 }
 
 impl Source for TestSource {
@@ -125,7 +138,7 @@ impl Source for TestSource {
         unreachable!("no test of a plan reads rows")
     }
 
-    fn has_same_content(&self, _: usize, _: &[SplitContent]) -> Result<bool, SourceError> {
-        Ok(false)
+    fn has_same_content(&self, _: usize, read: &[SplitContent]) -> Result<bool, SourceError> {
+        (self.has_same_content)(read)
     }
 }

@@ -257,18 +257,13 @@ pub fn keep_read(flows: &mut [FlowFound], is_read: &[bool]) {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
-
     use super::*;
     use crate::meter::Meter;
     use crate::plan::test_source::{TestInput, TestSource};
     use crate::preflight::sample_batches::SampleWork;
 
     fn flow(input: TestInput) -> Option<(FlowFound, Split)> {
-        let source = TestSource {
-            input: Arc::new(input),
-            needs_locate: false,
-        };
+        let source = TestSource::new(input);
         let split = Split::of(source.input(0), source.whole(0));
         let works = vec![(0, vec![split.clone()])];
         let left = std::iter::once(&split);

@@ -64,10 +64,7 @@ impl PreflightReport {
             package_hash: package.hash(),
             made_at: jiff::Timestamp::now().to_string(),
             destination: String::new(),
-            streams: package
-                .run
-                .streams
-                .map_or(options.streams_default, usize::from),
+            streams: options.streams(&package.run),
             files: FilesFound::default(),
             steps: Vec::new(),
             prediction: None,

@@ -1,5 +1,7 @@
 //! Plans as a run does, but collects all reasons to refuse the plan, not only the first.
 
+use inrush_package::RunSettings;
+
 use super::findings;
 use super::result::Finding;
 use crate::error::Error;
@@ -9,6 +11,7 @@ use crate::plan::{ContentChecks, Obstacles, PlanError, PlanOptions};
 /// Makes a plan, and adds the obstacles to the findings. Returns an error only if the package itself is wrong.
 pub async fn plan<P>(
     options: &RunOptions<'_>,
+    run: &RunSettings,
     build: impl AsyncFnOnce(&PlanOptions<'_>) -> Result<P, PlanError>,
     found: &mut Vec<Finding>,
 ) -> Result<Option<P>, Error> {
@@ -17,7 +20,7 @@ pub async fn plan<P>(
     let obstacles = Obstacles::default();
     let plan_options = PlanOptions {
         obstacles: Some(&obstacles),
-        ..options.plan_options(&*sources, &contents, false)
+        ..options.plan_options(run, &*sources, &contents, false)
     };
     let plan = build(&plan_options).await;
     found.extend(obstacles.take().iter().map(findings::of_refusal));

@@ -213,10 +213,9 @@ mod tests {
 
     #[test]
     fn portions_lie_in_their_split_and_are_spread_over_it() {
-        let input = Arc::new(TestInput::new("a.tbl", 100 << 20));
         let source = |needs_locate| TestSource {
-            input: Arc::clone(&input),
             needs_locate,
+            ..TestSource::new(TestInput::new("a.tbl", 100 << 20))
         };
         let plain = source(false);
         let whole = Split::of(plain.input(0), plain.whole(0));

@@ -1,10 +1,11 @@
 //! The proof that the rows of a range are those that were loaded: their count and the sum of their hashes. The server computes both,
-//! and sends no rows.
+//! and sends no rows. Ranges that are compared with the ledger keep to the rate of reading all the same: each counts with its
+//! size in the database, which the server has to read.
 
 use std::fmt;
 
 use inrush_pgclient::{BlockingSession, SessionError};
-use inrush_source::{SourceError, SplitContent};
+use inrush_source::{ReadPace, SourceError, SplitContent};
 
 use crate::catalog::where_clause;
 use crate::columns::Column;
@@ -73,8 +74,11 @@ pub fn holds(
 ) -> Result<bool, SourceError> {
     let name = &input.of.name;
     let mut lease = reading.pool().take(name, reading.hides_nothing)?;
+    let mut pace = ReadPace::new(reading.pace());
     for content in read {
-        let range = content.start..content.end.unwrap_or(input.of.size_bytes);
+        let range = content.range_in(input.of.size_bytes);
+        pace.add(usize::try_from(range.end - range.start).unwrap_or(usize::MAX));
+        pace.keep(&reading.stop);
         let conditions = reading.conditions(input, &range);
         let proof = Proof::ask(&mut lease.session, input, &reading.columns, &conditions);
         let proof = proof.map_err(|error| of_session(name, error))?;

@@ -70,7 +70,7 @@ pub fn check(
         let sources = options.sources();
         let key_scans = KeyScans::default();
         let contents = ContentChecks::default();
-        let plan_options = options.plan_options(&*sources, &contents, false);
+        let plan_options = options.plan_options(&package.run, &*sources, &contents, false);
         let plan = plan::build(&session, address, package, &plan_options, &key_scans).await?;
         session.close().await;
         Ok(plan)

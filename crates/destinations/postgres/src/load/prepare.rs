@@ -34,7 +34,7 @@ pub async fn prepare(
     let contents = ContentChecks::default();
     let control = Session::open(address, "inrush plan").await?;
     let plan = async |control: &Session, unlocked| {
-        let plan_options = options.plan_options(&*sources, &contents, unlocked);
+        let plan_options = options.plan_options(&package.run, &*sources, &contents, unlocked);
         plan::build(control, address, package, &plan_options, &key_scans).await
     };
     let first = match plan(&control, true).await {

@@ -201,12 +201,8 @@ impl PlanRequest<'_> {
     }
 
     fn streams_wanted(&self) -> usize {
-        let run = &self.package.run;
-        match run.staging {
-            true => run
-                .streams
-                .map_or(self.options.streams_default, usize::from)
-                .max(1),
+        match self.package.run.staging {
+            true => self.options.streams,
             // A single transaction needs a single session.
             false => 1,
         }

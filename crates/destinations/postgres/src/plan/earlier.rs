@@ -32,7 +32,7 @@ pub async fn find(
 ) -> Result<(Earlier, Vec<usize>), PlanFailure> {
     let asked = ServerLedger::of_plan(session, ledger_schema, options.stop);
     let runs = PackageRuns::read(&asked, run_key)?;
-    let work = earlier::find::<_, PlanFailure>(&runs, package_hash, flows, options, notes).await?;
+    let work = earlier::find::<_, PlanFailure>(&runs, package_hash, flows, options, notes)?;
     let found = match work.run {
         EarlierRun::Loaded(run) => Earlier::Loaded(Box::new(run)),
         EarlierRun::Stopped(run) => {
@@ -63,7 +63,7 @@ async fn stopped(
         left.see(split);
     })
     .await?;
-    let found = before.look(options).await?;
+    let found = before.look(options)?;
     let changed_keys: BTreeSet<FileKey> =
         found.changed.iter().map(|file| file.key.clone()).collect();
     let keepable = Keepable::of(flows, &changed_keys);

@@ -103,7 +103,7 @@ async fn plan_all(
         let built = plan::build(session, address, package, options, &key_scans).await;
         built.map_err(PlanError::from)
     };
-    let Some(plan) = planning::plan(options, build, found).await? else {
+    let Some(plan) = planning::plan(options, &package.run, build, found).await? else {
         return Ok(None);
     };
     for planned in plan.members() {

@@ -62,7 +62,7 @@ pub async fn plan(
 ) -> Result<ContractPlan, Error> {
     let sources = options.sources();
     let contents = ContentChecks::default();
-    let plan_options = options.plan_options(&*sources, &contents, false);
+    let plan_options = options.plan_options(&package.run, &*sources, &contents, false);
     Ok(plan::build(destination, package, &plan_options).await?)
 }
 

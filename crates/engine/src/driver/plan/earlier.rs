@@ -17,7 +17,7 @@ use crate::plan::{PlanError, PlanOptions, identity};
 
 /// Looks the package up in the ledger. Notes for the user are added to `notes`. Flows that are loaded already, beside others
 /// that are not, are removed; their indices are returned.
-pub async fn find(
+pub fn find(
     destination: &dyn Destination,
     run_key: &RunKey,
     package_hash: &str,
@@ -26,11 +26,11 @@ pub async fn find(
     notes: &mut Vec<String>,
 ) -> Result<(ContractEarlier, Vec<usize>), PlanError> {
     let runs = PackageRuns::read(destination, run_key)?;
-    let work = earlier::find::<_, PlanError>(&runs, package_hash, flows, options, notes).await?;
+    let work = earlier::find::<_, PlanError>(&runs, package_hash, flows, options, notes)?;
     let flows = &flows[..];
     let found = match work.run {
         EarlierRun::Loaded(run) => loaded(destination, run, flows)?,
-        EarlierRun::Stopped(run) => stopped(destination, run, flows, options, notes).await?,
+        EarlierRun::Stopped(run) => stopped(destination, run, flows, options, notes)?,
         EarlierRun::None => {
             if !options.again && !options.is_replay {
                 options.or_note(refuse_lost_ledger(destination, run_key, flows))?;
@@ -42,7 +42,7 @@ pub async fn find(
 }
 
 /// The work of a run that was stopped, as much of it as the plan can keep.
-async fn stopped(
+fn stopped(
     destination: &dyn Destination,
     run: RunRecord,
     flows: &[ContractFlow],
@@ -72,7 +72,7 @@ async fn stopped(
             }
         }
     })?;
-    let found = before.look(options).await?;
+    let found = before.look(options)?;
     if !options.again && !options.is_replay {
         changed::refuse(&run.name, &found.changed)?;
     }

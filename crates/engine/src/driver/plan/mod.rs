@@ -242,10 +242,7 @@ pub async fn build(
     members::refuse_targets(&flows)?;
     let wanted = match abilities.streams {
         Streams::One => 1,
-        Streams::Many => package
-            .run
-            .streams
-            .map_or(options.streams_default, usize::from),
+        Streams::Many => options.streams,
     };
     let streams = share_among(&mut flows, wanted)?;
     let batch_rows = match package.run.batch_rows == RunSettings::default().batch_rows {
@@ -260,8 +257,7 @@ pub async fn build(
         &mut flows,
         options,
         &mut notes,
-    )
-    .await?;
+    )?;
     if let ContractEarlier::Stopped { kept, in_parts, .. } = &earlier {
         units::resume(&mut flows, kept, in_parts);
     }

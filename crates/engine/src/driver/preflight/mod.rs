@@ -48,7 +48,7 @@ pub fn preflight(
         async |options: &PlanOptions<'_>| plan::build(destination.as_ref(), package, options).await;
     let planning = Instant::now();
     let found = &mut report.findings;
-    let planned = runtime.block_on(planning::plan(options, build, found))?;
+    let planned = runtime.block_on(planning::plan(options, &package.run, build, found))?;
     let plan_s = planning.elapsed().as_secs_f64();
     let Some(plan) = planned else {
         return Ok(());

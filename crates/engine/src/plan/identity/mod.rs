@@ -159,7 +159,6 @@ pub fn another_version<'a>(
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
 
     use inrush_source::Source;
 
@@ -186,12 +185,8 @@ mod tests {
     #[test]
     fn a_unit_is_named_by_its_splits_in_their_order() {
         let split = |name: &str, size_bytes| {
-            let input = Arc::new(TestInput::new(name, size_bytes));
-            let source = TestSource {
-                input: Arc::clone(&input),
-                needs_locate: false,
-            };
-            Split::of(input, source.whole(0))
+            let source = TestSource::new(TestInput::new(name, size_bytes));
+            Split::of(source.input(0), source.whole(0))
         };
         let splits = [split("a.csv", 10), split("b.csv", 7)];
         let key = |splits: &[Split]| unit_key(&RunKey::new("run"), "{}", splits);
