@@ -81,6 +81,8 @@ class Place(ABC):
     key_text: ClassVar[str] = "varchar(5)"
     many_members: ClassVar[int] = 15_000
     partitions: ClassVar[bool] = False
+    # The rows of one load unit leave its staging without those of the others.
+    removes_units_alone: ClassVar[bool] = False
     # Its partitions have bounds, which the loads of tests name. `bounds` has its words for those of
     # a load with the bounds 0, 5 and 10 that have rows.
     bounds: ClassVar[tuple[str, ...]] = ()
@@ -207,6 +209,7 @@ class PostgreSql(Place):
 
     name = "postgresql"
     partitions = True
+    removes_units_alone = True
     bounds: ClassVar[tuple[str, ...]] = (
         "FOR VALUES FROM (0) TO (5)",
         "FOR VALUES FROM (5) TO (10)",
@@ -307,6 +310,7 @@ class AdbcPostgreSql(PostgreSql):
     # The driver's library.
     own_memory_kib = 16 << 10
     partitions = False
+    removes_units_alone = False
     bounds = ()
     unit_table = "inrush.adbc_unit"
 
@@ -487,6 +491,7 @@ class Parquet(Place):
     title = "Parquet"
     speaks_sql = False
     partitions = True
+    removes_units_alone = True
     exceptions: ClassVar[dict[str, str]] = {
         "D-14": "each table's folder is exchanged by itself, one after the other: a reader may see "
         "the rows of one table before those of the next, and the same command completes a run that "

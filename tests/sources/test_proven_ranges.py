@@ -12,15 +12,13 @@ import duckdb
 import pytest
 
 from harness.command import CLEAN, FAILED, USAGE, Inrush
+from harness.ranged_table import ROWS_OF_A_RANGE, TABLE, add_rows, filled, keys_since, now
 from harness.servers import Database, Server
 
 _numbers = itertools.count(1)
 
-# A range has about 16 MiB of the source's disk, so this table has five: its pages have two rows.
-ROWS = 20_500
-PAD = "repeat(chr(97 + (n % 26)::int), 300)"
-SPARSE = "WITH (autovacuum_enabled = off, fillfactor = 10)"
-TABLE = "CREATE TABLE orders (id bigint PRIMARY KEY, v int NOT NULL, pad text NOT NULL)"
+RANGES = 5
+ROWS = RANGES * ROWS_OF_A_RANGE
 
 
 @pytest.fixture
@@ -39,31 +37,16 @@ def newest_target(newest_server: Server) -> Iterator[Database]:
     newest_server.done_with(database)
 
 
-def filled(database: Database) -> Database:
-    """Return a database with a table of five ranges. Nothing else changes its statistics."""
-    database.execute(f"{TABLE} {SPARSE}")
-    add_rows(database, 1, ROWS)
-    database.execute("ANALYZE orders")
-    return database
-
-
 @pytest.fixture
 def source(database: Database) -> Database:
     """Return a filled database on each version."""
-    return filled(database)
+    return filled(database, RANGES)
 
 
 @pytest.fixture
 def newest_source(newest_database: Database) -> Database:
     """Return a filled database on the newest server."""
-    return filled(newest_database)
-
-
-def add_rows(database: Database, first: int, last: int) -> None:
-    """Add rows with these keys."""
-    database.execute(
-        f"INSERT INTO orders SELECT n, n % 1000, {PAD} FROM generate_series({first}, {last}) AS n"
-    )
+    return filled(newest_database, RANGES)
 
 
 def package(
@@ -94,19 +77,6 @@ def killed(inrush: Inrush, fault: str) -> None:
 def rows(database: Database) -> list[tuple[object, ...]]:
     """Return all rows, in the order of their keys, each shortened by a hash."""
     return database.rows("SELECT id, v, md5(pad) FROM orders ORDER BY id, v")
-
-
-def now(database: Database) -> int:
-    """Return the number of the next transaction."""
-    return int(str(database.value("SELECT pg_current_xact_id()::text")))
-
-
-def keys_since(database: Database, transaction: int) -> tuple[int, int, int]:
-    """Return the smallest and the largest key of the rows stored since, and their number."""
-    found = database.rows(
-        f"SELECT min(id), max(id), count(*) FROM orders WHERE xmin::text::bigint > {transaction}"
-    )
-    return found[0]
 
 
 def test_a_range_that_has_changed_is_loaded_again_alone(

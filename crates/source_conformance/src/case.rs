@@ -28,6 +28,12 @@ pub trait Case {
         self.open_at(stop, None)
     }
 
+    /// Opens the source as a resumed run does: with the marks of the inputs of the stopped run. Only a source with inputs
+    /// that are loaded again alone uses them.
+    fn open_again(&self, stop: &Stop, _marks: &[String]) -> Result<Box<dyn Source>, SourceError> {
+        self.open(stop)
+    }
+
     /// The rows of each input, in order.
     fn rows(&self) -> Vec<Vec<Row>>;
 
@@ -38,6 +44,11 @@ pub trait Case {
 
     /// Changes the first input. Returns false if the source has no such change.
     fn change(&self, change: Change) -> bool;
+
+    /// Moves a row from the first input to the last one. Returns false if rows cannot be moved.
+    fn move_row(&self) -> bool {
+        false
+    }
 }
 
 /// Makes a case with about this many rows in its first input. It has at least one input.

@@ -6,6 +6,7 @@
 mod case;
 mod change;
 mod ending;
+mod loaded_again;
 mod memory;
 mod native;
 mod opening;
@@ -35,7 +36,7 @@ pub struct Breach {
 type Test = fn(&MakeCase<'_>, &mut Random) -> Result<(), String>;
 
 /// The tests of all clauses except that of memory.
-const CLAUSES: [(&str, Test); 23] = [
+const CLAUSES: [(&str, Test); 24] = [
     ("S-1", opening::no_secret),
     ("S-2", opening::changes_nothing),
     ("S-3", opening::columns),
@@ -59,6 +60,7 @@ const CLAUSES: [(&str, Test); 23] = [
     ("S-22", server::sessions_are_known),
     ("S-23", server::rate_is_kept),
     ("S-24", server::hazards_are_told),
+    ("S-25", loaded_again::inputs_are_loaded_again_alone),
 ];
 
 /// The names of all clauses except that of memory, in order.

@@ -50,6 +50,7 @@ fn each_clause_finds_a_mistake_that_no_other_finds() {
         (Flaw::NamesOtherSession, "S-22"),
         (Flaw::KeepsNoRate, "S-23"),
         (Flaw::TellsNoFix, "S-24"),
+        (Flaw::TrustsMarks, "S-25"),
     ];
     for (flaw, clause) in flaws {
         assert_eq!(finders(flaw), [clause], "{flaw:?}");

@@ -58,6 +58,12 @@ impl Case for JsonCase {
         Ok(Box::new(folder))
     }
 
+    fn open_again(&self, stop: &Stop, marks: &[String]) -> Result<Box<dyn Source>, SourceError> {
+        let mut folder = JsonFolder::open(self.folder.path(), stop, None, self.flaw)?;
+        folder.take_marks(marks);
+        Ok(Box::new(folder))
+    }
+
     fn limits_rate(&self) -> bool {
         true
     }
@@ -110,6 +116,16 @@ impl Case for JsonCase {
             Change::Grown => fs::write(&path, text + "{\"id\":-1}\n").expect("written"),
             Change::Removed => fs::remove_file(&path).expect("removed"),
         }
+        true
+    }
+
+    fn move_row(&self) -> bool {
+        let [from, to] = FILES.map(|name| self.path(name));
+        let text = fs::read_to_string(&from).expect("read");
+        let (first, rest) = text.split_once('\n').expect("a line");
+        let others = fs::read_to_string(&to).expect("read");
+        fs::write(&from, rest).expect("written");
+        fs::write(&to, format!("{others}{first}\n")).expect("written");
         true
     }
 }

@@ -72,6 +72,8 @@ pub enum Flaw {
     KeepsNoRate,
     /// A hazard has no fix.
     TellsNoFix,
+    /// Opened with the marks of a stopped run, it takes all rows for those that were loaded.
+    TrustsMarks,
 }
 
 /// Larger chunks than in any clause except the one of chunks.

@@ -14,7 +14,7 @@ fn tables_and_queries_hold() {
         let parent = open_folder();
         let server = EmbeddedServer::start(options(binaries, parent.path())).expect("a server");
         let database = Database::new(&server, binaries);
-        for form in [Form::Table, Form::Query, Form::Ranges] {
+        for form in [Form::Table, Form::Query, Form::Ranges, Form::Proven] {
             hold(
                 &format!("{form:?} of PostgreSQL {}", binaries.version),
                 &|rows| Box::new(TableCase::new(&database, form, rows)),

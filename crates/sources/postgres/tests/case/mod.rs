@@ -11,12 +11,15 @@ use inrush_embedded::{Binaries, EmbeddedServer};
 use inrush_pgclient::{ConnectionDefaults, DatabaseAddress};
 use inrush_rows::cancel::Stop;
 use inrush_scan::Records;
-use inrush_source::{ReadLimits, ReadSettings, Source, SourceError};
+use inrush_source::{ProvenRanges, RangesMark, ReadLimits, ReadSettings, Source, SourceError};
 use inrush_source_conformance::{Case, Change, Row};
 use inrush_source_postgres::{PostgresSource, Rows, Settings, StructureAsked};
 
 /// A password that the server does not ask for, and that must not appear in any message.
 const PASSWORD: &str = "not-to-be-told";
+
+/// [`RangesMark::of`].
+const RANGES_OF: &str = "a test";
 
 /// Up to this many rows, a table has few of them on each page.
 const FEW_ROWS: usize = 1_000;
@@ -178,6 +181,8 @@ pub enum Form {
     Query,
     /// A view, in ranges of its key.
     Ranges,
+    /// A table in three ranges of its key, whose rows the server counts and hashes.
+    Proven,
 }
 
 /// A table of known rows; some of them are faulty.
@@ -186,6 +191,8 @@ pub struct TableCase {
     form: Form,
     schema: String,
     rows: Vec<Vec<Row>>,
+    /// The ranges of [`Form::Proven`].
+    ranges: RangesMark,
 }
 
 /// The values of a row in SQL; `n` is its number.
@@ -234,7 +241,7 @@ impl TableCase {
             false => "WITH (fillfactor = 10)",
         };
         let border = rows;
-        let end = rows + 25;
+        let (middle, end) = (rows + 9, rows + 25);
         let columns = "id int, note text, price numeric(12,2), paid boolean, day date";
         database.run(&format!(
             "CREATE SCHEMA {schema}; \
@@ -273,6 +280,21 @@ impl TableCase {
                 let place = |_, n| format!("{schema}.v, row with id = {n}");
                 vec![numbers(0..end, &place)]
             }
+            Form::Proven => {
+                let name = format!("{schema}.t");
+                let place = |range: String| {
+                    let name = format!("{name} ({range})");
+                    move |_: usize, n: usize| format!("{name}, row with id = {n}")
+                };
+                let below = place(format!("id below {border}"));
+                let between = place(format!("id from {border}, below {middle}"));
+                let from = place(format!("id from {middle}"));
+                vec![
+                    numbers(0..border, &below),
+                    numbers(border..middle, &between),
+                    numbers(middle..end, &from),
+                ]
+            }
             Form::Table => {
                 let places = |partition: &str| -> Vec<String> {
                     let sql = format!("SELECT ctid FROM {schema}.{partition} ORDER BY id");
@@ -290,8 +312,15 @@ impl TableCase {
         TableCase {
             database: database.clone(),
             form,
-            schema,
             rows,
+            ranges: RangesMark {
+                of: RANGES_OF.to_owned(),
+                column: "id".to_owned(),
+                borders: [border, middle].map(|border| border.to_string()).to_vec(),
+                size_bytes: 3 << 10,
+                snapshot: String::new(),
+            },
+            schema,
         }
     }
 }
@@ -318,6 +347,19 @@ impl TableCase {
                 split_by: Some("id".to_owned()),
                 ..self.database.table(&format!("{}.v", self.schema))
             },
+            // The table is too small to be cut otherwise.
+            Form::Proven => self.in_ranges(vec![self.ranges.clone()]),
+        }
+    }
+
+    fn in_ranges(&self, known: Vec<RangesMark>) -> Settings {
+        Settings {
+            split_by: Some("id".to_owned()),
+            proven: Some(ProvenRanges {
+                of: RANGES_OF.to_owned(),
+                known,
+            }),
+            ..self.database.table(&format!("{}.t", self.schema))
         }
     }
 }
@@ -330,6 +372,15 @@ impl Case for TableCase {
     ) -> Result<Box<dyn Source>, SourceError> {
         let mut settings = self.settings();
         settings.limits.rate_bytes_max = rate_bytes_max;
+        Ok(Box::new(PostgresSource::open(&settings, stop)?))
+    }
+
+    fn open_again(&self, stop: &Stop, marks: &[String]) -> Result<Box<dyn Source>, SourceError> {
+        let known = marks.iter().filter_map(|mark| RangesMark::from_mark(mark));
+        let settings = match self.form {
+            Form::Proven => self.in_ranges(known.collect()),
+            _ => self.settings(),
+        };
         Ok(Box::new(PostgresSource::open(&settings, stop)?))
     }
 
@@ -356,6 +407,11 @@ impl Case for TableCase {
             // A source that is open holds a lock against it.
             Change::Removed => format!("SET lock_timeout = '50ms'; DROP TABLE {table}"),
         };
+        self.database.try_run(&sql).is_some()
+    }
+
+    fn move_row(&self) -> bool {
+        let sql = format!("UPDATE {}.t SET id = 1000000 WHERE id = 5", self.schema);
         self.database.try_run(&sql).is_some()
     }
 }
