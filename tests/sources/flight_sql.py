@@ -82,7 +82,8 @@ class FlightSql(flight.FlightServerBase):  # type: ignore[misc]
             self._results.append(result)
             number = len(self._results) - 1
         # A statement with a condition that is never true only asks for the columns.
-        cuts = self.cuts if "1 = 0" not in statement else ()
+        has_rows = "1 = 0" not in statement
+        cuts = [cut for cut in self.cuts if has_rows and cut <= result.num_rows]
         bounds = itertools.pairwise((0, *cuts, result.num_rows))
         endpoints = [
             flight.FlightEndpoint(f"{number} {at} {start} {end}", [])

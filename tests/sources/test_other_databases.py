@@ -452,17 +452,6 @@ def test_options_of_the_database_that_is_read(
     loaded.expect(USAGE, "write adbc:sqlite", "--option uri=FILE")
 
 
-def test_an_incremental_load_needs_to_know_the_database(database: Database, inrush: Inrush) -> None:
-    """Nothing says when another database commits its rows."""
-    database.execute("CREATE TABLE t (seen timestamptz); CREATE TABLE u (seen timestamptz)")
-    lake = f'{{ url = "adbc:postgresql", options = {{ uri = "{database.url}" }} }}'
-    words = 'table = "t", since = { column = "seen" }'
-    text = package(lake, database.url, "u", words, mode='"append"')
-    inrush.write("since.toml", text)
-    refused = inrush("run", "since.toml")
-    refused.expect(USAGE, "`since` is not available for PostgreSQL", "the condition as `where`")
-
-
 def test_places_that_cannot_be_read(inrush: Inrush, tmp_path: Path) -> None:
     """A missing file, the target itself and a folder of Parquet files are refused as sources."""
     target = f"parquet:{tmp_path}/out"

@@ -21,7 +21,7 @@ pub struct Since {
     /// The longest time from the value of a row until its commit, such as `"5 minutes"`. A run loads only values that are older.
     /// Default: a run loads the values below which all rows are committed. In PostgreSQL this is the start of the oldest open
     /// transaction, in SQLite the greatest value; in DuckDB, whose file nobody can write to meanwhile, all values are loaded. A
-    /// source in SQL Server needs `lag`.
+    /// source in SQL Server, or in another database with an ADBC driver, needs `lag`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lag: Option<String>,
     /// `"skip"`: rows without a value are never loaded. Default: a table with such rows is refused.

@@ -178,6 +178,18 @@ impl Since {
         Ok(())
     }
 
+    /// The seconds of a `lag`, for a database that does not know the words of PostgreSQL.
+    pub fn lag_seconds(lag: &str, input: &Path) -> Result<u64, SourceError> {
+        Since::refuse_bare_number(lag, input)?;
+        seconds_of(lag).ok_or_else(|| {
+            unsuitable(
+                input,
+                format!("`lag = \"{lag}\"` of `since` is not a length of time"),
+                "write a time in seconds, minutes, hours or days, such as lag = \"5 minutes\"",
+            )
+        })
+    }
+
     /// The refusal of rows without a value. `column` is written as in SQL, and `count` is their number.
     pub fn without_value(input: &Path, column: &str, count: &str) -> SourceError {
         input_error(
@@ -232,9 +244,51 @@ impl Since {
     }
 }
 
+/// The seconds of a time such as `5 minutes` or `1 hour 30 minutes`; `None` if it is none.
+fn seconds_of(lag: &str) -> Option<u64> {
+    if lag.trim() == "0" {
+        return Some(0);
+    }
+    let words: Vec<&str> = lag.split_whitespace().collect();
+    let pairs = words.chunks(2).map(|pair| {
+        let [number, unit] = pair else { return None };
+        let unit = match unit.to_lowercase().trim_end_matches('s') {
+            "second" | "sec" => 1,
+            "minute" | "min" => 60,
+            "hour" => 3_600,
+            "day" => 86_400,
+            _ => return None,
+        };
+        number.parse::<u64>().ok()?.checked_mul(unit)
+    });
+    let all: Vec<u64> = pairs.collect::<Option<_>>()?;
+    let sum = all.iter().try_fold(0u64, |sum, one| sum.checked_add(*one));
+    sum.filter(|_| !all.is_empty())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_lag_has_numbers_with_units() {
+        for (lag, seconds) in [
+            ("5 minutes", Some(300)),
+            (" 1 Hour  30 min ", Some(5_400)),
+            ("2 days", Some(172_800)),
+            ("0", Some(0)),
+            ("0 seconds", Some(0)),
+            ("", None),
+            ("5", None),
+            ("-5 minutes", None),
+            ("5 minutes 3", None),
+            ("a month", None),
+            ("99999999999999999999 days", None),
+            ("18446744073709551615 days", None),
+        ] {
+            assert_eq!(seconds_of(lag), seconds, "{lag}");
+        }
+    }
 
     /// Ledgers have this form.
     #[test]

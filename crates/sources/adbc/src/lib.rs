@@ -45,6 +45,7 @@ mod reader;
 mod row_stream;
 mod session;
 mod since;
+mod since_standard;
 mod source;
 mod sqlite;
 mod stopping;

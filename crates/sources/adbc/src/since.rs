@@ -1,5 +1,4 @@
-//! The range of an incremental load (`since`) of DuckDB, SQLite and other databases: which bound is safe, and the condition on
-//! the rows.
+//! The range of an incremental load (`since`) of DuckDB and SQLite: which bound is safe, and the condition on the rows.
 //!
 //! # Why no row is lost
 //!
@@ -12,7 +11,7 @@
 //! - SQLite: at most one, which began to write after the last commit. It may still write rows of the greatest value that is
 //!   seen, because `CURRENT_TIMESTAMP` has only seconds. So the bound is the greatest value, and its rows are loaded once there
 //!   are later ones.
-//! - Nothing is known about others: `lag` is needed.
+//! - Nothing is known about others: `since_standard` asks their clocks, and `lag` is needed.
 //!
 //! Values after the present are left to a later run. A wrong one, such as the year 2999, would otherwise move the mark there,
 //! and no row would be found again.
@@ -23,7 +22,8 @@ use arrow_schema::{DataType, TimeUnit};
 use inrush_rows::plural::counted;
 use inrush_rows::sql_text::identifier;
 use inrush_source::{
-    BoundBy, FoundRange, Since, SourceError, input_error, range_condition, unsuitable,
+    BoundBy, ColumnOfSince, FoundRange, Since, SourceError, input_error, range_condition,
+    unsuitable,
 };
 
 use crate::columns::{Column, ROWS, literal};
@@ -137,13 +137,8 @@ pub fn find_range(
     let words = match read.vendor {
         Vendor::DuckDb => DUCKDB,
         Vendor::Sqlite => SQLITE,
-        Vendor::Other => {
-            return Err(unsuitable(
-                input,
-                "`since` is not available for this database",
-                "write the condition as `where` of the source",
-            ));
-        }
+        // Its range is found by `since_standard`.
+        Vendor::Other => unreachable!("nothing is known about its transactions"),
     };
     // In SQLite an unknown name in quotes is a text, but not behind the name of the rows.
     let column = format!("{ROWS}.{}", identifier(&since.column));
@@ -400,16 +395,17 @@ fn refuse_type(
         (Vendor::Sqlite, _) | (_, Some(DataType::Timestamp(TimeUnit::Microsecond, Some(_)))) => {
             Ok(())
         }
-        (_, found) => {
-            let kind = match &found {
-                Some(DataType::Timestamp(_, None) | DataType::Date32) => {
-                    inrush_source::ColumnOfSince::TimeWithoutZone
-                }
-                Some(kind) if kind.is_numeric() => inrush_source::ColumnOfSince::Number,
-                _ => inrush_source::ColumnOfSince::Other,
-            };
-            let name = found.map_or_else(String::new, |found| found.to_string());
-            Err(since.unsuitable_column(read.input, &name, kind, "timestamptz"))
-        }
+        (_, found) => Err(unsuitable_type(since, read.input, found.as_ref())),
     }
+}
+
+/// The refusal of a column of this type.
+pub fn unsuitable_type(since: &Since, input: &Path, found: Option<&DataType>) -> SourceError {
+    let kind = match found {
+        Some(DataType::Timestamp(_, None) | DataType::Date32) => ColumnOfSince::TimeWithoutZone,
+        Some(kind) if kind.is_numeric() => ColumnOfSince::Number,
+        _ => ColumnOfSince::Other,
+    };
+    let name = found.map_or_else(String::new, ToString::to_string);
+    since.unsuitable_column(input, &name, kind, "timestamptz")
 }

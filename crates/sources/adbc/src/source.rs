@@ -6,7 +6,7 @@ use std::sync::Arc;
 use inrush_rows::cancel::Stop;
 use inrush_rows::pace::Pace;
 use inrush_rows::plural::counted;
-use inrush_rows::sql_text::without_semicolon;
+use inrush_rows::sql_text::{in_parentheses, without_semicolon};
 use inrush_source::{
     DatabaseInput, FoundRange, Input, ReadSettings, Source, SourceColumn, SourceError, SourceSplit,
     SourceStream, SplitContent, Steps, has_same_hashes, never_the_same, stream_by,
@@ -22,6 +22,7 @@ use crate::pool::{Opening, Pool};
 use crate::reader::RangeReader;
 use crate::session::Session;
 use crate::since;
+use crate::since_standard;
 use crate::sqlite::{SqliteTable, view_of};
 use crate::stopping::Stopping;
 use crate::table::{Partitions, Table};
@@ -142,16 +143,11 @@ impl AdbcSource {
                 Box::new(open(&mut session, &settings, condition_of(&since))?)
             }
             Vendor::Other => {
-                if settings.since.is_some() {
-                    return Err(unsuitable(
-                        input,
-                        format!(
-                            "`since` is not available for {}: Inrush does not know its times",
-                            database.described
-                        ),
-                        "write the condition as `where` of the source",
-                    ));
-                }
+                // Its time is asked for before the transaction can show any row.
+                let clock = match &settings.since {
+                    Some(_) => Some(since_standard::Clock::ask(database, input, &refused)?),
+                    None => None,
+                };
                 // A driver without transactions reads all the same.
                 let _ = session.begin();
                 if settings.split_by.is_some() {
@@ -167,13 +163,30 @@ impl AdbcSource {
                          meanwhile"
                     ),
                 });
-                let table = OtherTable::open(
-                    &mut session,
-                    &name,
-                    &settings,
-                    database.has_partitions,
-                    &refused,
-                )?;
+                let mut own = settings.clone();
+                if let (Some(asked), Some(clock)) = (&settings.since, &clock) {
+                    // As a whole first, so that its own faults are reported as always.
+                    own.split_by = None;
+                    let table = OtherTable::open(&mut session, &name, &own, false, &refused)?;
+                    let from = table.all_rows().to_owned();
+                    let found = since_standard::find_range(
+                        &mut session,
+                        asked,
+                        clock,
+                        input,
+                        &from,
+                        &refused,
+                    )?;
+                    let filter = settings.filter.iter().map(|filter| in_parentheses(filter));
+                    let conditions: Vec<String> = filter.chain([found.condition.clone()]).collect();
+                    own = Settings {
+                        filter: Some(conditions.join(" AND ")),
+                        ..settings.clone()
+                    };
+                    since = Some(found);
+                }
+                let table =
+                    OtherTable::open(&mut session, &name, &own, database.has_partitions, &refused)?;
                 if table.partitions().is_some() {
                     // They are parts of one result.
                     sessions_max = settings.connections_max.unwrap_or(CONNECTIONS_MAX);
