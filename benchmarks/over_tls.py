@@ -5,7 +5,8 @@ from __future__ import annotations
 import shutil
 import subprocess
 
-from harness.servers import Server, free_port, own_by_server
+from harness.ports import free_port
+from harness.servers import Server, own_by_server
 
 
 class TlsServer(Server):

@@ -13,8 +13,9 @@ import pytest
 from command.bench_clients import bench, clients_of, folders, inserting, left, results
 from harness.command import CLEAN, FAILED, USAGE, Inrush
 from harness.polling import until
+from harness.ports import free_port
 from harness.proxy import Proxy, Trouble
-from harness.servers import Database, Server, free_port
+from harness.servers import Database, Server
 
 
 @pytest.fixture(params=[18, 15], ids=lambda version: f"pg{version}")

@@ -13,6 +13,7 @@ from pathlib import Path
 import psycopg
 
 from harness import extension, polling, servers
+from harness.ports import free_port
 from harness.servers import Server
 
 # By name: the version, and the settings that differ from a durable server with full WAL.
@@ -124,7 +125,7 @@ class Site:
 
     def _make(self, name: str) -> Stand:
         version, settings = STANDS[name]
-        port = servers.free_port()
+        port = free_port()
         server = Server(version, self._programs(version), self._folder / name, port=port)
         # Small WAL segments stay below the limits that faults set for files.
         server.initialise(wal_segment_mib=1)

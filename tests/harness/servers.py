@@ -14,7 +14,6 @@ import os
 import pwd
 import shutil
 import signal
-import socket
 import subprocess
 import tempfile
 from collections.abc import Iterator, Mapping
@@ -26,6 +25,7 @@ from typing import Any
 import psycopg
 
 from harness import processes
+from harness.ports import free_port
 
 # The versions that tests run on; `make test-other-versions` names others.
 VERSIONS = tuple(map(int, os.environ.get("INRUSH_TEST_VERSIONS", "18,15").split(",")))
@@ -148,12 +148,6 @@ def _available_memory() -> int:
     lines = Path("/proc/meminfo").read_text().splitlines()
     (kib,) = (line.split()[1] for line in lines if line.startswith("MemAvailable:"))
     return int(kib) << 10
-
-
-def free_port() -> int:
-    """Return a port on which nobody listens."""
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        return int(listener.getsockname()[1])
 
 
 def server_user() -> str | None:

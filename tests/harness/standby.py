@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from harness import servers
+from harness.ports import free_port
 from harness.servers import Server
 
 
@@ -15,7 +16,7 @@ def follow(
     primary: Server, folder: Path, *, addresses: str = "", slot: str | None = None
 ) -> Iterator[Server]:
     """Make a standby of a server in a folder, and run it until the block ends."""
-    port = servers.free_port()
+    port = free_port()
     standby = Server(primary.version, primary.programs, folder, primary.settings, port=port)
     standby.prepare_folder()
     servers.run_as_server(

@@ -10,8 +10,9 @@ import pytest
 from conftest import StartServer
 from harness import servers
 from harness.command import CLEAN, FAILED, USAGE, Inrush
+from harness.ports import free_port
 from harness.proxy import Proxy
-from harness.servers import Server, free_port
+from harness.servers import Server
 from harness.standby import follow
 
 COLUMNS = ("--columns", "id int, name text")

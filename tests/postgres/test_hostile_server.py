@@ -7,7 +7,7 @@ import pytest
 from harness import hostile_server as hostile
 from harness.command import FAILED, USAGE, Inrush
 from harness.hostile_server import Client, HostileServer, Script, message
-from harness.servers import free_port
+from harness.ports import free_port
 
 SECRET = "long-and-secret"  # noqa: S105
 # A load may use this much more memory than a load that finds no server.

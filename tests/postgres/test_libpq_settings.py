@@ -21,7 +21,8 @@ from harness import servers
 from harness.certificates import Authority
 from harness.command import CLEAN, FAILED, USAGE, Inrush
 from harness.hostile_server import tls_before
-from harness.servers import Server, free_port
+from harness.ports import free_port
+from harness.servers import Server
 
 # The wheel's PostgreSQL is built without TLS.
 VERSION = 15

@@ -8,17 +8,16 @@ packet for a while (`relay.py`).
 
 from __future__ import annotations
 
-import os
 import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 
+from harness.ports import process_number
 from verdict.system import CannotError, need_root, program, run
 
-# 10.231 is not used otherwise; one part depends on the process, so that two suites can run at once.
-PART = os.getpid() % 250
+NAMESPACES = Path("/run/netns")
 # The length of the queue in front of the limited link.
 QUEUE_MS = 50
 BURST_BYTES = 64 << 10
@@ -34,13 +33,19 @@ class Network(AbstractContextManager["Network"]):
         need_root("a network namespace")
         self._ip = program("ip", "iproute2")
         self.kind = kind
-        self.namespace = f"inrush{PART}{kind}"
-        third = PART if kind == "veth" else PART + 1
+        # 10.231 is not used otherwise; each process has two networks, so that suites can run at
+        # once.
+        part = process_number()
+        self.namespace = f"inrush{part}{kind}"
+        third = 2 * part + (kind == "tun")
         self.server_address = f"10.231.{third}.1"
         self._loader_address = f"10.231.{third}.2"
-        self._outer = f"irv{PART}{kind}o"
-        self._inner = f"irv{PART}{kind}i"
+        self._outer = f"irv{part}{kind}o"
+        self._inner = f"irv{part}{kind}i"
         self._relay: subprocess.Popen[str] | None = None
+        # A process with this number may have been killed.
+        if (NAMESPACES / self.namespace).exists():
+            self._remove()
         run(self._ip, "netns", "add", self.namespace)
         try:
             if kind == "veth":
@@ -112,7 +117,7 @@ class Network(AbstractContextManager["Network"]):
     def loss(self, share: float) -> Iterator[None]:
         """Lose packets on their way to the server, at random."""
         nft = program("nft", "nftables")
-        table = f"inrush_verdict_{PART}"
+        table = f"inrush_verdict_{process_number()}"
         per_million = int(share * 1_000_000)
         rules = f"""
             table inet {table} {{
