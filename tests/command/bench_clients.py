@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import json
-import threading
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
+from harness import pauses
 from harness.checkout import DOCS
 from harness.command import Inrush, Outcome
+from harness.pauses import wait_until
 from harness.schema import faults
 from harness.servers import Database
 
 SCHEMA = DOCS / "bench-clients.schema.json"
-pause = threading.Event()
+# The session that looks at the server; the wall clock is read after each look.
+METER = "application_name = 'inrush bench meter'"
+# A statement that waits while the gate is closed.
+GATED = "SELECT pass_gate(-1)"
 
 
 def bench(inrush: Inrush, database: Database, *words: str, seconds: float = 120) -> Outcome:
@@ -43,18 +48,26 @@ def left(database: Database) -> list[str]:
     return [name for (name,) in database.rows(query)]
 
 
-def clients_of(database: Database) -> int:
-    """Return how many clients are connected."""
-    query = (
-        "SELECT count(*) FROM pg_stat_activity "
-        "WHERE application_name LIKE 'inrush bench client%' AND datname = current_database()"
-    )
-    return int(database.value(query))
+# The number of clients that are connected.
+CLIENTS = (
+    "SELECT count(*) FROM pg_stat_activity "
+    "WHERE application_name LIKE 'inrush bench client%' AND datname = current_database()"
+)
 
 
-def inserting(database: Database, clients: int) -> bool:
-    """Tell whether this number of clients is connected and one of them has inserted a row."""
-    if clients_of(database) != clients:
-        return False
+def wait_for_clients(database: Database, clients: int) -> None:
+    """Wait until this number of clients is connected."""
+    wait_until(database, f"SELECT ({CLIENTS}) = {clients}")
+
+
+def wait_until_inserting(database: Database, clients: int) -> None:
+    """Wait until this number of clients is connected and one of them has inserted a row."""
+    wait_for_clients(database, clients)
     (schema,) = left(database)
-    return bool(database.value(f"SELECT pg_relation_size('{schema}.rows')"))
+    wait_until(database, f"SELECT pg_relation_size('{schema}.rows') > 0")
+
+
+def closed_gate(database: Database) -> AbstractContextManager[None]:
+    """Let statements with `pass_gate(-1)` wait, so that a run is as it is until the gate opens."""
+    database.execute(pauses.HELD_DOMAIN)
+    return pauses.closed_gate(database)

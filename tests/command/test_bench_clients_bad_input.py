@@ -5,15 +5,26 @@ Each kind of bad input is tried on PostgreSQL 15 and 18.
 
 from __future__ import annotations
 
-import subprocess
 from collections.abc import Callable
+from contextlib import ExitStack
+from time import monotonic
 
 import pytest
 
-from command.bench_clients import bench, clients_of, folders, inserting, left, results
+from command.bench_clients import (
+    GATED,
+    METER,
+    bench,
+    closed_gate,
+    folders,
+    left,
+    results,
+    wait_until_inserting,
+)
+from harness import pauses
 from harness.command import CLEAN, FAILED, USAGE, Inrush
-from harness.polling import until
 from harness.ports import free_port
+from harness.preloaded import preloaded
 from harness.proxy import Proxy, Trouble
 from harness.servers import Database, Server
 
@@ -82,11 +93,15 @@ def test_a_client_that_is_refused(database: Database, inrush: Inrush) -> None:
     database.execute(f"CREATE ROLE {role} LOGIN CONNECTION LIMIT 10")
     database.execute(f"GRANT CREATE ON DATABASE {database.name} TO {role}")
     url = database.server.url(database.name, role)
-    words = ("bench", "calls", "--clients", "1,4", "--for", "2s", "--to", url)
-    with inrush.start(*words) as running:
-        until(lambda: clients_of(database) == 1)
-        database.execute(f"ALTER ROLE {role} CONNECTION LIMIT 3")
-        outcome = running.wait()
+    inrush.write("gated.sql", GATED)
+    calls = ("calls", "--sql", "gated.sql", "--clients", "1,4", "--calls", "8")
+    with ExitStack() as gate:
+        gate.enter_context(closed_gate(database))
+        with inrush.start("bench", *calls, "--to", url) as running:
+            pauses.wait_until_held(database)
+            database.execute(f"ALTER ROLE {role} CONNECTION LIMIT 3")
+            gate.close()
+            outcome = running.wait()
     outcome.expect(FAILED, "of 4 could not connect, so there is no result", "too many connections")
     found = results(inrush)
     assert not found["complete"]
@@ -99,7 +114,7 @@ def test_a_client_that_is_cut_off(database: Database, inrush: Inrush) -> None:
     """If a client fails, there is no result of the others alone."""
     words = ("inserts", "--connections", "4", "--for", "60s")
     with inrush.start("bench", *words, "--to", database.url) as running:
-        until(lambda: inserting(database, 4))
+        wait_until_inserting(database, 4)
         database.execute(
             "SELECT pg_terminate_backend(pid) FROM (SELECT pid FROM pg_stat_activity "
             "WHERE application_name LIKE 'inrush bench client%' "
@@ -121,7 +136,7 @@ def test_a_server_that_goes_away(
     database = server.create_database("bench")
     words = ("bench", "inserts", "--connections", "2", "--for", "60s", "--to", database.url)
     with inrush.start(*words) as running:
-        until(lambda: inserting(database, 2))
+        wait_until_inserting(database, 2)
         server.stop("immediate")
         outcome = running.wait()
     outcome.expect(FAILED, "clients did not finish", "could not be removed")
@@ -166,26 +181,28 @@ def test_a_rate_that_is_not_held_is_told(database: Database, inrush: Inrush) -> 
 
 def test_a_clock_that_jumps(database: Database, inrush: Inrush) -> None:
     """Times are measured by another clock: the results hold, and say what happened."""
-    source, library = inrush.folder / "clock.c", inrush.folder / "clock.so"
-    source.write_text(
+    jumped = inrush.folder / "jumped"
+    environment = preloaded(
+        inrush.folder,
         "#define _GNU_SOURCE\n#include <sys/syscall.h>\n#include <time.h>\n#include <unistd.h>\n"
         "int clock_gettime(clockid_t clock, struct timespec *now) {\n"
-        "  static long first;\n"
         "  long done = syscall(SYS_clock_gettime, clock, now);\n"
-        "  if (clock == CLOCK_REALTIME) {\n"
-        "    struct timespec passed;\n"
-        "    syscall(SYS_clock_gettime, CLOCK_MONOTONIC, &passed);\n"
-        "    if (first == 0) first = passed.tv_sec;\n"
-        "    if (passed.tv_sec >= first + 2) now->tv_sec += 3600;\n"
-        "  }\n  return (int)done;\n}\n"
+        f'  if (clock == CLOCK_REALTIME && access("{jumped}", F_OK) == 0) now->tv_sec += 3600;\n'
+        "  return (int)done;\n}\n",
     )
-    subprocess.run(["cc", "-shared", "-fPIC", "-o", library, source], check=True)
-    words = ("bench", "calls", "--clients", "1", "--for", "4s", "--to", database.url)
-    preload = {"LD_PRELOAD": str(library)}
-    with inrush.start(*words, environment=preload) as running:
-        running.wait().expect(CLEAN, "the clock of this machine jumped by 3600.0 s")
+    inrush.write("gated.sql", GATED)
+    words = ("bench", "calls", "--sql", "gated.sql", "--clients", "1", "--calls", "8")
+    begun = monotonic()
+    with ExitStack() as gate:
+        gate.enter_context(closed_gate(database))
+        with inrush.start(*words, "--to", database.url, environment=environment) as running:
+            pauses.wait_until_held(database)
+            jumped.touch()
+            pauses.wait_for_statements(database, METER, 10, running)
+            gate.close()
+            running.wait().expect(CLEAN, "the clock of this machine jumped by 3600.0 s")
     (run,) = results(inrush)["runs"]
-    assert 4 <= run["seconds"] < 5 and run["latency"]["most_us"] < 3_000_000
+    assert run["latency"]["most_us"] / 1e6 <= run["seconds"] * 1.001 <= monotonic() - begun
     assert left(database) == []
 
 

@@ -15,9 +15,10 @@ import pytest
 import zstandard
 
 from conftest import StartServer
-from harness import polling
+from harness import pauses
 from harness.command import CLEAN, INTERRUPTED, LOADED_WITH_REJECTS, USAGE, Inrush, Outcome
 from harness.packages import Value, flow, package
+from harness.preloaded import preloaded
 from harness.processes import wait_for_no_process
 from harness.servers import Database, Server
 
@@ -345,11 +346,23 @@ def test_a_run_that_failed_has_no_prediction(newest_database: Database, inrush: 
 
 def test_an_interrupted_preflight_leaves_no_database_file(inrush: Inrush) -> None:
     path = write(inrush, "x.duckdb", key=None)
+    # It stops as soon as it has made its folder.
+    environment = preloaded(
+        inrush.folder,
+        "#include <fcntl.h>\n#include <signal.h>\n#include <string.h>\n"
+        "#include <sys/stat.h>\n"
+        "int mkdir(const char *path, mode_t mode) {\n"
+        "  static int stopped;\n"
+        "  int done = mkdirat(AT_FDCWD, path, mode);\n"
+        '  if (strstr(path, "/.inrush-preflight-") && !stopped++) raise(SIGSTOP);\n'
+        "  return done;\n}\n",
+    )
     before = sorted(path.name for path in inrush.folder.iterdir())
-    with inrush.start("preflight", path) as running:
-        polling.until(lambda: list(inrush.folder.glob(".inrush-preflight-*")), running=running)
+    with inrush.start("preflight", path, environment=environment) as running:
+        running.wait_until_stopped()
+        assert list(inrush.folder.glob(".inrush-preflight-*"))
         running.send(signal.SIGINT)
-        running.wait().expect(INTERRUPTED, "nothing is left")
+        running.resume().wait().expect(INTERRUPTED, "nothing is left")
     assert sorted(path.name for path in inrush.folder.iterdir()) == before
 
 
@@ -555,20 +568,17 @@ def test_a_signal_ends_it_at_once(
     newest_database: Database, inrush: Inrush, which: signal.Signals
 ) -> None:
     database = newest_database
-    path = write(inrush, database.url)
-    before = catalog(database)
-    query = (
-        "SELECT count(*) FROM pg_stat_activity WHERE application_name = 'inrush preflight' "
-        f"AND datname = '{database.name}'"
+    database.execute(
+        pauses.HELD_DOMAIN + "CREATE TABLE t (id integer CHECK (pass_gate(-1)), name text)"
     )
-    with inrush.start("preflight", path) as running:
-        while database.value(query) == 0:
-            assert running.process.poll() is None
+    path = write(inrush, database.url, key=None, more={"mode": "append"})
+    before = catalog(database)
+    with pauses.closed_gate(database), inrush.start("preflight", path) as running:
+        pauses.wait_until_held(database)
         running.send(which)
         running.wait().expect(INTERRUPTED)
     # The backends roll back as soon as they notice that the client is gone.
-    while database.value(query) > 0:
-        pass
+    pauses.wait_until(database, pauses.sessions_of_inrush(database))
     assert catalog(database) == before
     assert not (inrush.folder / "runs").exists()
 
