@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gzip
-import socket
 from collections.abc import Iterable
 from contextlib import ExitStack
 from hashlib import sha256
@@ -96,15 +95,8 @@ def test_who_holds_a_load_is_named(newest_database: Database, inrush: Inrush) ->
                 "AND meter.query LIKE '%usename%')",
             )
             # A statement is prepared, then executed: the next sample begins after both.
-            begun = set[str]()
-            while len(begun) < 3:
-                begun.add(
-                    database.value(
-                        "SELECT query_start::text FROM pg_stat_activity "
-                        "WHERE datname = current_database() "
-                        "AND application_name LIKE 'inrush%meter'"
-                    )
-                )
+            meter = "application_name LIKE 'inrush%meter'"
+            pauses.wait_for_statements(database, meter, 3, running)
             gate.close()
             report = running.wait().expect(CLEAN).report
     server = report["measurements"]["server"]
@@ -121,11 +113,7 @@ def test_who_holds_a_load_is_named(newest_database: Database, inrush: Inrush) ->
 
 def test_a_connection_by_tcp_is_looked_at(start_server: StartServer, inrush: Inrush) -> None:
     server = start_server()
-    server.stop()
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        server.port = int(listener.getsockname()[1])
-    server.configure(dict(FAST), addresses="127.0.0.1")
-    server.start()
+    server.move_to_tcp(dict(FAST))
     database = server.create_database("by_tcp")
     write_rows(inrush, "rows.tbl", 200_000)
     url = f"postgresql://{server.user}@127.0.0.1:{server.port}/by_tcp"
