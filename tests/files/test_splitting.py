@@ -9,12 +9,14 @@ import re
 import threading
 import zipfile
 from collections.abc import Callable
+from contextlib import ExitStack
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
 
 import pytest
 
+from harness import pauses
 from harness.command import CLEAN, FAILED, LOADED_WITH_REJECTS, USAGE, Inrush, Outcome
 from harness.contents import state
 from harness.packages import Value, flow, package
@@ -23,6 +25,14 @@ from harness.servers import Database
 ROWS = 220_000
 BAD_ROW = 201_000
 STREAMS = 3
+# Some rows of each range wait while the gate is closed.
+GATED = (
+    pauses.HELD_DOMAIN
+    + """
+    CREATE DOMAIN gated AS int CHECK (VALUE % 5000 <> 0 OR pass_gate(-1));
+    CREATE TABLE loaded (id gated NOT NULL, note text, line int);
+"""
+)
 # Text that does not compress to almost nothing.
 NOISE = "".join(sha256(str(number).encode()).hexdigest() for number in range(1_600))
 
@@ -83,6 +93,22 @@ def rows_and_text(kind: Kind, *, bad_row: int | None = None) -> tuple[list[Row],
     return rows, "\n".join(lines) + "\n", bad_line, bad_character
 
 
+def write_package(
+    database: Database,
+    inrush: Inrush,
+    kind: Kind,
+    file: str | Path,
+    *,
+    streams: int = STREAMS,
+    **more: Value,
+) -> Path:
+    line_column = '{ name = "line", type = "int", source = "line" }'
+    columns = f'columns = ["id int not null", "note text", {line_column}]\n'
+    written = flow("loaded", file, format=kind.format, **more)
+    text = package(database.url, written.rstrip("\n") + "\n" + columns, streams=streams)
+    return inrush.write("package.toml", text)
+
+
 def load(
     database: Database,
     inrush: Inrush,
@@ -93,15 +119,8 @@ def load(
     streams: int = STREAMS,
     **more: Value,
 ) -> Outcome:
-    line_column = '{ name = "line", type = "int", source = "line" }'
-    columns = f'columns = ["id int not null", "note text", {line_column}]\n'
-    written = flow("loaded", file, format=kind.format, **more)
-    text = package(database.url, written.rstrip("\n") + "\n" + columns, streams=streams)
-    if fault is None:
-        return inrush("run", inrush.write("package.toml", text))
-    environment = {"INRUSH_FAULT": fault}
-    with inrush.start("run", inrush.write("package.toml", text), environment=environment) as run:
-        return run.wait()
+    path = write_package(database, inrush, kind, file, streams=streams, **more)
+    return inrush("run", path, environment={} if fault is None else {"INRUSH_FAULT": fault})
 
 
 def loaded(database: Database) -> list[Row]:
@@ -120,7 +139,20 @@ def test_one_file_by_several_streams(newest_database: Database, inrush: Inrush, 
     rows, text, bad_line, bad_character = rows_and_text(kind, bad_row=BAD_ROW)
     file = inrush.folder / kind.name
     file.write_bytes(kind.write(text))
-    outcome = load(newest_database, inrush, kind, kind.name, rejects={"rows_max": 1})
+    newest_database.execute(GATED)
+    path = write_package(
+        newest_database, inrush, kind, kind.name, mode="append", rejects={"rows_max": 1}
+    )
+    # A file of two pieces has two streams.
+    plan = inrush("check", path).expect(CLEAN).output
+    (planned,) = re.findall(r"^Streams +([0-9]+)", plan, re.MULTILINE)
+    with ExitStack() as gate:
+        gate.enter_context(pauses.closed_gate(newest_database))
+        with inrush.start("run", path) as running:
+            # Each stream has got a piece, whichever is the slowest to begin.
+            pauses.wait_until_held(newest_database, sessions=int(planned))
+            gate.close()
+            outcome = running.wait()
     outcome.expect(LOADED_WITH_REJECTS)
     assert loaded(newest_database) == expected(kind, rows)
     (reject,) = outcome.rejects()
@@ -130,12 +162,19 @@ def test_one_file_by_several_streams(newest_database: Database, inrush: Inrush, 
     assert (reject["line"], reject["byte_offset"]) == (bad_line, offset)
     report = outcome.report
     assert report["account"]["rows_read"] == ROWS
+    assert len(report["streams"]) == int(planned) > 1
     assert sum(stream["pieces"] for stream in report["streams"]) > 1
     assert all(stream["meter"]["rows"] > 0 for stream in report["streams"])
     # The number of streams of the next run may differ.
     for streams in (1, STREAMS):
         again = load(
-            newest_database, inrush, kind, kind.name, streams=streams, rejects={"rows_max": 1}
+            newest_database,
+            inrush,
+            kind,
+            kind.name,
+            streams=streams,
+            mode="append",
+            rejects={"rows_max": 1},
         )
         again.expect(LOADED_WITH_REJECTS, "already loaded")
 
