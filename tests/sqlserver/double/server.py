@@ -75,6 +75,8 @@ class Double:
     rows_max: int | None = None
     # Seconds that the server works after the last packet of each bulk load.
     bulk_seconds: float = 0
+    # While a test holds it, no bulk load ends.
+    bulk_gate: threading.Lock = field(default_factory=threading.Lock)
     # Seconds that the server works before it sends the rows of a table, after their description.
     read_seconds: float = 0
     # The NUMA node of the port.
@@ -407,6 +409,8 @@ class Client(Connection):
             self.session.feed(payload)
             refused = bulk.error is not None and self._server.refuses_early
         time.sleep(self._server.bulk_seconds)
+        with self._server.bulk_gate:
+            pass
         try:
             result = self.session.end_bulk()
         except SqlError as error:
