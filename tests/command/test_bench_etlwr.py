@@ -13,6 +13,9 @@ from command.etlwr import KEYS, PARTS, SCALE, SMALL, assert_holds, copied, resul
 from harness.command import CLEAN, INTERRUPTED, REJECT_LIMIT, USAGE, VERIFICATION, Inrush, Outcome
 from harness.servers import Database
 
+# A measurement has 300 seconds (etlwr.py), and a test has up to three.
+pytestmark = pytest.mark.timeout(900)
+
 
 @pytest.mark.parametrize("order", ["sequence", "largest-first"])
 def test_every_table_holds_what_the_generator_made(

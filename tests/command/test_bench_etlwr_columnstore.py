@@ -16,6 +16,9 @@ import pytest
 from command.etlwr import KEYS, copied, results, run
 from harness.command import CLEAN, INTERRUPTED, USAGE, VERIFICATION, Inrush
 
+# A measurement has 300 seconds (etlwr.py), and a test has up to three.
+pytestmark = pytest.mark.timeout(900)
+
 
 @pytest.mark.parametrize("place", ["x.duckdb", "parquet:lake"])
 def test_a_columnstore_has_the_same_rows(inrush: Inrush, made: Path, place: str) -> None:

@@ -13,6 +13,9 @@ from command.etlwr import KEYS, PARTS, SCALE, SMALL, copied, generate, results, 
 from harness.command import CLEAN, FAILED, INTERRUPTED, USAGE, Inrush
 from harness.servers import Database
 
+# A measurement has 300 seconds (etlwr.py), and a test has up to three.
+pytestmark = pytest.mark.timeout(900)
+
 
 def test_parts_made_alone_are_parts_of_the_whole(inrush: Inrush, whole: Path, made: Path) -> None:
     """Three machines make a part each: together, byte for byte, the generator's own files."""

@@ -13,6 +13,9 @@ from command.etlwr import SCALE, copied, results, run
 from harness.command import CLEAN, FAILED, USAGE, Inrush, Outcome
 from harness.servers import Database
 
+# A measurement has 300 seconds (etlwr.py), and a test has up to three.
+pytestmark = pytest.mark.timeout(900)
+
 
 @pytest.mark.parametrize(
     ("words", "said"),

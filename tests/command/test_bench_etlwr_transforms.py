@@ -12,6 +12,9 @@ from command.etlwr import KEYS, PARTS, SCALE, copied, results, run
 from harness.command import CLEAN, USAGE, Inrush
 from harness.servers import Database
 
+# A measurement has 300 seconds (etlwr.py), and a test has up to three.
+pytestmark = pytest.mark.timeout(900)
+
 
 def lines(folder: Path, table: str) -> list[list[str]]:
     """Return the fields of all rows of a table, as dbgen writes them."""

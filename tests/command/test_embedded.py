@@ -136,6 +136,7 @@ def test_rows_go_by_the_extension_that_the_package_brings(inrush: Inrush) -> Non
     wait_for_no_process(inrush.folder)
 
 
+@pytest.mark.timeout(240)
 @pytest.mark.usefixtures("own_extension")
 def test_the_demo(inrush: Inrush) -> None:
     outcome = inrush("demo", "--scale", "0.01", "--parts", "2", "--streams", "2", seconds=170)

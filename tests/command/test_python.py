@@ -124,7 +124,7 @@ def test_control_c_stops_it_cleanly(
         )
         pauses.wait_until_held(newest_database)
         process.send_signal(signal.SIGINT)
-        output, _ = process.communicate(timeout=30)
+        output, _ = process.communicate(timeout=60)
         assert output == "interrupted\n"
         pauses.wait_until(newest_database, pauses.sessions_of_inrush(newest_database))
     assert newest_database.value("SELECT count(*) FROM people") == 0

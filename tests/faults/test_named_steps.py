@@ -329,7 +329,7 @@ def test_one_signal_stops_cleanly(
         with pauses.closed_gate(newest_database), inrush.start("run", job.package) as running:
             pauses.wait_until_held(newest_database)
             running.send(which)
-            outcome = running.wait(20)
+            outcome = running.wait()
         outcome.expect(INTERRUPTED)
         # It ended its own sessions, and says how to resume.
         pauses.wait_until(newest_database, pauses.sessions_of_inrush(newest_database))
@@ -344,7 +344,7 @@ def test_a_second_signal_stops_at_once(newest_database: Database, inrush: Inrush
         pauses.wait_until_held(newest_database)
         running.send(signal.SIGINT)
         running.send(signal.SIGTERM)
-        outcome = running.wait(20)
+        outcome = running.wait()
     assert outcome.status in (INTERRUPTED, -signal.SIGTERM, -signal.SIGINT), outcome.said
     inrush("run", job.package).expect(CLEAN)
     job.assert_done()
@@ -363,7 +363,7 @@ def test_after_a_pipe_nothing_is_promised_that_a_pipe_cannot_do(
             writer.write(b"id,note\n" + b"1,x\n" * (1 << 20))
             for _ in range(signal_count):
                 running.send(signal.SIGINT)
-            outcome = running.wait(20)
+            outcome = running.wait()
         assert outcome.status in (INTERRUPTED, -signal.SIGINT), outcome.said
         assert "the data read from a pipe is lost" in outcome.errors or signal_count == 2
         assert "resumes from" not in outcome.errors

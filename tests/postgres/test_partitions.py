@@ -400,6 +400,7 @@ def test_a_file_that_cannot_be_cut_is_told_when_it_is_planned(
             outcome.expect(CLEAN, f"{name} is one partition", "asks for 4 parts", why)
 
 
+@pytest.mark.timeout(360)
 def test_more_partitions_than_the_server_has_locks_for_are_refused_by_the_plan(
     newest_database: Database, inrush: Inrush
 ) -> None:

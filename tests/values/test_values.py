@@ -18,6 +18,9 @@ from values import duckdb_loads, guesses, loads, locales
 from values.judging import Judgement, judge
 from values.rounds import CASES_PER_ROUND, make
 
+# A round may be loaded more than once, with 170 seconds each.
+pytestmark = pytest.mark.timeout(600)
+
 ROUNDS = range(4)
 GUESSES = (4, 5, 7)
 # Otherwise a loader that accepts only plain values would pass.
