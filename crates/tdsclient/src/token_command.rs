@@ -6,7 +6,7 @@
 use std::io::{self, Read};
 use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
-use std::process::{Child, Command, ExitStatus, Stdio};
+use std::process::{Child, Command, Output, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::sync::{Mutex, PoisonError};
 use std::thread;
@@ -113,7 +113,11 @@ impl TokenCommand {
         if !matches!(outcome, Ok(Some(_))) {
             end(&mut child);
         }
-        let (status, printed, said) = match outcome.map_err(failed)? {
+        let Output {
+            status,
+            stdout: printed,
+            stderr: said,
+        } = match outcome.map_err(failed)? {
             Some(ended) => ended,
             None if interrupt.is_raised() => return Err(TokenFault::Interrupted),
             None => {
@@ -153,7 +157,7 @@ fn outputs(
     child: &mut Child,
     interrupt: &Interrupt,
     until: Instant,
-) -> io::Result<Option<(ExitStatus, Vec<u8>, Vec<u8>)>> {
+) -> io::Result<Option<Output>> {
     let is_over = || interrupt.is_raised() || Instant::now() >= until;
     let wait = |output: &Receiver<Vec<u8>>| loop {
         match output.recv_timeout(TICK) {
@@ -168,7 +172,11 @@ fn outputs(
     };
     loop {
         if let Some(status) = child.try_wait()? {
-            return Ok(Some((status, printed, said)));
+            return Ok(Some(Output {
+                status,
+                stdout: printed,
+                stderr: said,
+            }));
         }
         if is_over() {
             return Ok(None);
