@@ -56,6 +56,7 @@ test-rust: ## Rust's own tests
 	$(CARGO) test $(WORKSPACE)
 
 test-python: build $(BROWSER) ## integration and faults, against real servers
+	$(BIN)/python -m harness.extension # for each server with headers: no test waits for the compiler
 	$(BIN)/python -m pytest --numprocesses $(WORKERS) --dist loadfile $(PYTEST)
 
 # Zonky's packages of the servers alone, without client programs.

@@ -34,9 +34,8 @@ def pg_config(version: int) -> Path | None:
     return config if (Path(asked.stdout.strip()) / "postgres.h").exists() else None
 
 
-@functools.cache
-def built(version: int, folder: Path) -> Path:
-    """Build it like a user, and return a copy in a folder that the servers' user can enter."""
+def build(version: int) -> Path:
+    """Build it like a user, and return its folder."""
     config = pg_config(version)
     assert config is not None, f"no headers of PostgreSQL {version}"
     target = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target"))
@@ -51,8 +50,14 @@ def built(version: int, folder: Path) -> Path:
             check=False,
         )
     assert done.returncode == 0, done.stdout + done.stderr
+    return target / "extension" / str(version)
+
+
+@functools.cache
+def built(version: int, folder: Path) -> Path:
+    """Build it, and return a copy in a folder that the servers' user can enter."""
     copy = folder / f"extension-{version}"
-    shutil.copytree(target / "extension" / str(version), copy, ignore=lambda *_: {"build"})
+    shutil.copytree(build(version), copy, ignore=lambda *_: {"build"})
     return copy
 
 
@@ -105,3 +110,14 @@ def settings(server_version: int, folder: Path) -> dict[str, str]:
         "extension_control_path": f"$system:{folder}",
         "dynamic_library_path": f"$libdir:{folder / 'lib'}",
     }
+
+
+def main() -> None:
+    """Build it for each version with headers, so that no test waits for a compiler."""
+    for version in EXTENSION_VERSIONS:
+        if pg_config(version) is not None:
+            build(version)
+
+
+if __name__ == "__main__":
+    main()
