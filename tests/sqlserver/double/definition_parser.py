@@ -127,7 +127,9 @@ class DefinitionParser(QueryParser):
                 pass
             elif self._take("IDENTITY"):
                 if self._peek() == Token("mark", "("):
-                    seed, increment = map(int, self._words_in_parentheses())
+                    # A sign is a token of its own.
+                    numbers = " ".join(self._words_in_parentheses()).replace("- ", "-")
+                    seed, increment = map(int, numbers.split())
                     column.seed, column.increment = seed, increment
                 column.identity, column.nullable = True, False
             elif self._take("DEFAULT"):
