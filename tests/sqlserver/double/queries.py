@@ -16,7 +16,7 @@ from .lexer import Name
 from .nodes import Node
 from .parser import Parser
 from .query_parser import Select, Source
-from .semi_join import Keys, conditions, equality
+from .semi_join import JoinIndex, Keys, conditions, equality
 from .storage import Chunk, Database, Row, Table, View
 from .types import TEXT, Column
 
@@ -36,6 +36,8 @@ class Queries(SessionBase):
         self._evaluator = Evaluator(self)
         # The keys of the running statement's subqueries; None for a subquery without a key.
         self.keys: dict[int, Keys | None] = {}
+        # The rows of its joined sources by their keys; None for a source that no key joins.
+        self.joins: dict[int, tuple[Source, JoinIndex | None]] = {}
 
     def query_rows(self, query: Select, outer: Scope | None = None) -> list[list[Any]]:
         """Return the rows of a query, or of a subquery for one row around it."""
@@ -252,7 +254,11 @@ class Queries(SessionBase):
         # All joined views of the catalog describe the requested object.
         is_system = (source.name.schema or "").lower() == "sys"
         known = where if is_system or len(sources) == 1 else None
-        columns, found = self._source_rows(source, known)
+        index = None if is_system else self._index_of(source, before)
+        if index is not None:
+            columns, found = index.columns, iter(self._of_index(index, before))
+        else:
+            columns, found = self._source_rows(source, known)
         has_partner = False
         for values in itertools.chain(found, [None]):
             if values is None and (has_partner or not source.is_outer):
@@ -268,6 +274,31 @@ class Queries(SessionBase):
                 yield from self._joined(rest, scope, where)
             else:
                 yield scope
+
+    def _index_of(self, source: Source, before: Scope) -> JoinIndex | None:
+        """Return the rows of a joined source by their keys, if it is joined by a key."""
+        if source.on is None or not before.sources:
+            return None
+        if id(source) not in self.joins:
+            found = (equality(one, source.alias) for one in conditions(source.on))
+            equalities = [one for one in found if one is not None]
+            # The source is kept, so that no other one gets its id.
+            self.joins[id(source)] = (source, None)
+            if equalities:
+                columns, rows = self._source_rows(source, None)
+                index = JoinIndex(columns, equalities, {})
+                inner = [one.inner for one in equalities]
+                for values in rows:
+                    scope = Scope()
+                    scope.sources = [(source.alias, columns, values)]
+                    key = self._evaluator.key(inner, scope)
+                    index.rows.setdefault(key, []).append(values)
+                self.joins[id(source)] = (source, index)
+        return self.joins[id(source)][1]
+
+    def _of_index(self, index: JoinIndex, before: Scope) -> list[list[Any]]:
+        key = self._evaluator.key([one.outer for one in index.equalities], before)
+        return index.rows.get(key, [])
 
     def _source_rows(
         self, source: Source, where: Node | None

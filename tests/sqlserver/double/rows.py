@@ -22,6 +22,14 @@ from .storage import Chunk, Row, Table
 from .types import Column
 
 
+def _partner(own: Source | None, others: list[Source]) -> Source:
+    """Return the source with which the rows of a table are joined."""
+    assert own is not None
+    assert len(others) == 1
+    # `ON` compares both, whichever comes first.
+    return replace(others[0], percent=None, on=own.on or others[0].on)
+
+
 class Rows(Queries):
     """A session that changes rows."""
 
@@ -260,14 +268,14 @@ class Rows(Queries):
         others = [self._made(one) for one in sources if one is not own]
         self._lock_sources(others)
         self._decoded(table)
+        partner = _partner(own, others) if others else None
         found: list[tuple[Row, Scope]] = []
         for row in self._visible(table, set(), where if own is None else None):
             scope = Scope()
             scope.sources = [(alias, table.columns, row.values)]
-            if others:
+            if partner is not None:
                 # The server takes any of the rows that are joined with a row.
-                joined = self._partners(own, others, scope, where)
-                scope = next(joined, Scope())
+                scope = next(self._partners(partner, scope, where), Scope())
             if scope.sources and (where is None or self._evaluator.value(where, scope)):
                 found.append((row, scope))
         self._hold([row for row, _ in found], table)
@@ -284,16 +292,9 @@ class Rows(Queries):
             return source
         return replace(source, made=self._query(source.query))
 
-    def _partners(
-        self, own: Source | None, others: list[Source], scope: Scope, where: Node | None
-    ) -> Iterator[Scope]:
+    def _partners(self, partner: Source, scope: Scope, where: Node | None) -> Iterator[Scope]:
         """Return the row of a table with each of the rows that it is joined with."""
-        assert own is not None
-        assert len(others) == 1
-        # `ON` compares both, whichever comes first.
-        on = own.on or others[0].on
-        joined = replace(others[0], percent=None, on=on)
-        for found in self._joined([joined], scope, None):
+        for found in self._joined([partner], scope, None):
             if where is None or self._evaluator.value(where, found):
                 yield found
 

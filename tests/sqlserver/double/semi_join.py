@@ -1,4 +1,4 @@
-"""EXISTS by a key: a row of the subquery is looked up by its key, without reading all rows."""
+"""EXISTS and joins by a key: a row is looked up by its key, without reading all rows."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from .nodes import Node
+from .types import Column
 
 
 @dataclass(frozen=True)
@@ -30,6 +31,15 @@ class Keys:
     rest: Node | None
 
 
+@dataclass(frozen=True)
+class JoinIndex:
+    """The rows of a joined source by their keys."""
+
+    columns: list[Column]
+    equalities: list[Equality]
+    rows: dict[tuple[Any, ...], list[list[Any]]]
+
+
 def conditions(where: Node | None) -> Iterator[Node]:
     """Return the conditions that are joined by AND."""
     if where is None:
@@ -50,10 +60,10 @@ def _is_of_another(node: Node, alias: str) -> bool:
 
 def equality(node: Node, alias: str) -> Equality | None:
     """Return a condition as an equality, if it compares with a column of another alias."""
-    if node[:2] == ("compare", "=") and node[2][0] == "column":
-        inner, outer = node[2], node[3]
-        if inner[1] == alias and _is_of_another(outer, alias):
-            return Equality(inner, outer, with_null=False)
+    if node[:2] == ("compare", "="):
+        for inner, outer in ((node[2], node[3]), (node[3], node[2])):
+            if inner[:2] == ("column", alias) and _is_of_another(outer, alias):
+                return Equality(inner, outer, with_null=False)
     if node[0] == "or":
         plain = equality(node[1], alias)
         both = node[2]

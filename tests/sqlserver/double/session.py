@@ -65,6 +65,7 @@ class Session(Switching):
             mark = len(own.undo)
             self._of_statement = own
             self.keys.clear()
+            self.joins.clear()
             try:
                 result = self._dispatch(statement)
             except BaseException:
