@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.servers import free_port
+from harness.ports import free_port
 
 REALM = "TEST.INRUSH"
 _PATH = f"{os.environ['PATH']}:/usr/sbin"
