@@ -222,7 +222,7 @@ mod tests {
         *compared += 1;
         more.notify_all();
         let met = more.wait_timeout_while(compared, LATE, |compared| *compared < 2);
-        let (_, waited) = met.unwrap_or_else(PoisonError::into_inner);
+        let waited = met.unwrap_or_else(PoisonError::into_inner).1;
         assert!(!waited.timed_out(), "one thread compares alone");
         assert_eq!(read.len(), 1);
         Ok(read[0].start != 1)

@@ -43,6 +43,7 @@ impl SourceStream for JsonStream<'_> {
             files,
             form,
             has_cut,
+            ..
         } = self.folder;
         if form.flaw == Flaw::ReadsOwnSplitsAlone && !has_cut.load(Ordering::Relaxed) {
             return Err(SourceError::Input {

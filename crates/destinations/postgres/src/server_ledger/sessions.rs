@@ -23,12 +23,7 @@ pub struct ServerLedger<'a> {
 
 enum Sessions<'a> {
     /// It connects when it is first asked.
-    Own {
-        address: DatabaseAddress,
-        runtime: Threads,
-        /// The session for questions, once there was one.
-        kept: Mutex<Option<Session>>,
-    },
+    Own(Box<OwnSession>),
     /// The session of a plan, which is made in the runtime. The plan limits the wait for locks.
     OfPlan {
         session: &'a Session,
@@ -36,16 +31,23 @@ enum Sessions<'a> {
     },
 }
 
+struct OwnSession {
+    address: DatabaseAddress,
+    runtime: Threads,
+    /// The session for questions, once there was one.
+    kept: Mutex<Option<Session>>,
+}
+
 impl<'a> ServerLedger<'a> {
     /// The ledger in `schema` of a server.
     pub fn new(address: DatabaseAddress, schema: &str, runtime: Threads) -> ServerLedger<'static> {
         ServerLedger {
             schema: schema.to_owned(),
-            sessions: Sessions::Own {
+            sessions: Sessions::Own(Box::new(OwnSession {
                 address,
                 runtime,
                 kept: Mutex::new(None),
-            },
+            })),
         }
     }
 
@@ -66,12 +68,8 @@ impl<'a> ServerLedger<'a> {
         &self,
         question: impl AsyncFnOnce(&Session, &Ledger) -> std::result::Result<T, LedgerError>,
     ) -> Result<T> {
-        let (address, runtime, kept) = match &self.sessions {
-            Sessions::Own {
-                address,
-                runtime,
-                kept,
-            } => (address, runtime, kept),
+        let own = match &self.sessions {
+            Sessions::Own(own) => own,
             Sessions::OfPlan { session, stop } => {
                 let book = self.book();
                 let answer = async {
@@ -84,11 +82,11 @@ impl<'a> ServerLedger<'a> {
                 return block_in_place(|| Handle::current().block_on(answer));
             }
         };
-        let mut kept = kept.lock().unwrap_or_else(PoisonError::into_inner);
-        runtime.block_on(async {
+        let mut kept = own.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        own.runtime.block_on(async {
             let session = match kept.take() {
                 Some(session) => session,
-                None => open(address, "inrush status").await?,
+                None => open(&own.address, "inrush status").await?,
             };
             let answer = question(&session, &self.book()).await;
             match answer {
@@ -110,14 +108,11 @@ impl<'a> ServerLedger<'a> {
         name: &str,
         work: impl AsyncFnOnce(&Session, &Ledger) -> std::result::Result<T, E>,
     ) -> Result<T> {
-        let Sessions::Own {
-            address, runtime, ..
-        } = &self.sessions
-        else {
+        let Sessions::Own(own) = &self.sessions else {
             unreachable!("a plan changes nothing");
         };
-        runtime.block_on(async {
-            let session = open(address, name).await?;
+        own.runtime.block_on(async {
+            let session = open(&own.address, name).await?;
             let done = work(&session, &self.book()).await;
             match done.map_err(Into::<Error>::into) {
                 Err(error @ Error::Lost { .. }) => {
@@ -144,12 +139,12 @@ async fn open(
 
 impl Drop for ServerLedger<'_> {
     fn drop(&mut self) {
-        let Sessions::Own { runtime, kept, .. } = &mut self.sessions else {
+        let Sessions::Own(own) = &mut self.sessions else {
             return;
         };
-        let kept = kept.get_mut().unwrap_or_else(PoisonError::into_inner);
+        let kept = own.kept.get_mut().unwrap_or_else(PoisonError::into_inner);
         if let Some(session) = kept.take() {
-            runtime.block_on(session.close());
+            own.runtime.block_on(session.close());
         }
     }
 }
