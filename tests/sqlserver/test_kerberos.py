@@ -63,11 +63,10 @@ def by_kerberos(realm: kerberos.Realm, double: Double, name: str = "", **setting
 def test_a_ticket_logs_in(load: Load, realm: kerberos.Realm, ticket: dict[str, str]) -> None:
     with Double() as double:
         by_kerberos(realm, double)
-        outcome = load(double.port, "encrypt=off", ticket).expect(CLEAN)
+        load(double.port, "encrypt=off", ticket).expect(CLEAN)
         assert loaded(double) == ROWS
         assert set(double.users) == {USER}
         assert len(double.users) == len(double.granted)
-        assert "the user of a Kerberos ticket" in outcome.said
 
 
 def test_a_ticket_logs_in_within_tls(

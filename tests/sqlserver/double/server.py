@@ -45,6 +45,8 @@ ENCRYPTION_OFF, ENCRYPTION_ON, NO_ENCRYPTION, ENCRYPTION_REQUIRED = 0, 1, 2, 3
 _FEDERATED, _FEDERATED_LOGIN, _SECURITY_TOKEN = 6, 2, 1
 # "The maximum network packet size for encrypted connections is 16,383 bytes."
 _ENCRYPTED_PACKET_BYTES_MAX = 16_383
+# What garbles the answer to the rows of a bulk load.
+ROWS = "the rows of a bulk load"
 
 
 class _AttentionError(Exception):
@@ -83,8 +85,8 @@ class Double:
     node: int = 0
     # The first batch that contains this text is run, and its connection ends before the answer.
     loses_answer_to: str | None = None
-    # The answer to the first batch that contains this text, or to the rows of a bulk load for
-    # `INSERT BULK`, is no answer of TDS.
+    # The answer to the first batch that contains this text is no answer of TDS; `ROWS` stands for
+    # the rows of a bulk load.
     garbage_to: str | None = None
     port: int = 0
     # Every batch, in the order of their beginnings.
@@ -423,5 +425,5 @@ class Client(Connection):
             if refused:
                 raise GoneError from error
             return
-        self._garble("INSERT BULK")
+        self._garble(ROWS)
         self._send(done(DONE_COUNT, result.count or 0))
