@@ -23,7 +23,7 @@ VIEW = (
 @pytest.fixture(scope="module", params=servers.VERSIONS, ids=lambda version: f"pg{version}")
 def restarted(request: pytest.FixtureRequest, start_server: StartServer) -> Server:
     """Return a server that nobody else uses."""
-    return start_server(request.param)
+    return start_server(request.param, servers.DURABLE)
 
 
 def restart(server: Server) -> None:

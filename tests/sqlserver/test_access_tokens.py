@@ -36,7 +36,7 @@ def test_an_access_token_logs_in(inrush: Inrush, authority: certificates.Authori
 
         refused = run(token + "x").expect(USAGE, "Login failed", "take a new access token")
         off = run(token, "encrypt=optional").expect(USAGE, "encrypted connections only")
-        both = run(token, "user=etl").expect(USAGE, "both an access token and a user")
+        both = run(token, "user=etl").expect(USAGE, "both access_token and a user")
         assert double.batches == []
         outcome = run(token + "\n").expect(CLEAN)
         assert loaded(double) == ROWS
@@ -72,13 +72,13 @@ def test_a_command_prints_the_token_of_each_login(
     load: Load, inrush: Inrush, authority: certificates.Authority
 ) -> None:
     """It runs in the folder of the command; the next one takes a token that was made since."""
-    command = "access_token_command=echo run >>runs; cat token; echo a note >&2"
+    command = "access_token_command=echo run >>calls; cat token; echo a note >&2"
     with encrypted(authority, encryption=ENCRYPTION_ON, tokens={TOKEN}) as double:
         inrush.write("token", TOKEN + "\n")
         outcome = load(double.port, command).expect(CLEAN)
         assert loaded(double) == ROWS
         # Logins within a minute share a token.
-        assert inrush.folder.joinpath("runs").read_text() == "run\n"
+        assert inrush.folder.joinpath("calls").read_text() == "run\n"
         double.tokens = {TOKEN + "2"}
         stale = load(double.port, command, table="u")
         stale.expect(USAGE, "Login failed", "take a new access token")
@@ -128,7 +128,7 @@ def test_a_command_of_a_package_needs_trust(
         inrush.write("token", TOKEN)
         options = (
             f'{{ certificate_authority = "{authority.certificate}", '
-            'access_token_command = "echo run >>runs; cat token" }'
+            'access_token_command = "echo run >>calls; cat token" }'
         )
         inrush.write(
             "package.toml",
@@ -141,13 +141,13 @@ def test_a_command_of_a_package_needs_trust(
             files = "rows.csv"
             table = "t"
             columns = [
-                {{ name = "id", type = "integer", not_null = true }},
+                {{ name = "id", type = "integer", nullable = false }},
                 {{ name = "note", type = "nvarchar(40)" }},
             ]
             """,
         )
         inrush("check", "package.toml").expect(USAGE, "access_token_command", "--trust")
-        assert not (inrush.folder / "runs").exists()
+        assert not (inrush.folder / "calls").exists()
         inrush("run", "package.toml", "--trust").expect(CLEAN)
         assert loaded(double) == ROWS
         url = f"mssql://localhost:{double.port}/test?access_token_command=cat%20token"

@@ -74,13 +74,17 @@ def test_a_session_that_the_server_has_ended_is_given_up(inrush: Inrush) -> None
 
 def test_a_server_that_answers_nowhere_is_given_up(inrush: Inrush) -> None:
     write_rows(inrush)
-    with Double() as double, Proxy(double.port) as proxy:
-        with inrush.stopped_by("stop:in_copy", *words_for(proxy.port)) as running:
+    with Double() as double:
+        with (
+            Proxy(double.port) as proxy,
+            inrush.stopped_by("stop:in_copy", *words_for(proxy.port)) as running,
+        ):
             proxy.strike(Trouble("stall"))
             proxy.refuse()
             outcome = running.resume().wait()
             said = "it is silent, and the server does not answer on other connections either"
             outcome.expect(FAILED, said, "resumes the load")
+        # The end of the proxy ends the session at the server, and with it the lock of the run.
         inrush(*words_for(double.port)).expect(CLEAN)
         assert loaded(double) == ROWS
 
