@@ -678,6 +678,9 @@ class SqlServerDouble(SqlServer):
         super().__init__(double.url)
         self.double = double
 
+    def wait_for_no_session(self) -> None:
+        self.double.wait_for_no_client()
+
     def _bounds_of(self, function: str) -> Sequence[Any]:
         return self.double.database.functions[function.lower()].bounds
 

@@ -134,6 +134,10 @@ class Double:
         with self._sent:
             assert self._sent.wait_for(is_so, seconds), self.batches
 
+    def wait_for_no_client(self) -> None:
+        """Wait until the session of each client has ended, and its transaction with it."""
+        self.wait_until(lambda: not self._connections)
+
     def session(self) -> Session:
         """Return a session of the test itself, without a connection."""
         session = Session(self.database)
@@ -165,9 +169,11 @@ class Double:
         except (GoneError, OSError, ssl.SSLError):
             pass
         finally:
-            self._connections.discard(connection)
             client.session.close()
             connection.close()
+            with self._sent:
+                self._connections.discard(connection)
+                self._sent.notify_all()
 
 
 class Client(Connection):
