@@ -164,7 +164,10 @@ class Evaluator:
 
     def _compare(self, node: Node, scope: Scope, group: Any) -> Any:
         left, right = self.value(node[2], scope, group), self.value(node[3], scope, group)
-        return self.compared(node[1], left, right, self.is_binary(scope, node[2], node[3]))
+        # Only texts have a collation, and most comparisons are of the numbers of a key.
+        are_texts = isinstance(left, str) and isinstance(right, str)
+        is_binary = are_texts and self.is_binary(scope, node[2], node[3])
+        return self.compared(node[1], left, right, is_binary)
 
     def compared(self, mark: str, left: Any, right: Any, is_binary: bool) -> Any:
         """Compare two values as the server does; trailing blanks of texts do not count."""
