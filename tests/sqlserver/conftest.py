@@ -29,18 +29,18 @@ def loads(inrush: Inrush, double: Double) -> Loads:
 
 
 @pytest.fixture
-def database() -> Database:
+def empty_database() -> Database:
     """Return an empty database."""
     return Database("test")
 
 
 @pytest.fixture
-def open_session(database: Database) -> Iterator[OpenSession]:
+def open_session(empty_database: Database) -> Iterator[OpenSession]:
     """Return a function that opens sessions which wait for nothing."""
     opened: list[Session] = []
 
     def make() -> Session:
-        session = Session(database)
+        session = Session(empty_database)
         session.lock_timeout = 0
         opened.append(session)
         return session

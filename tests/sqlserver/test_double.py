@@ -257,10 +257,10 @@ def test_what_it_does_not_know_is_not_answered(open_session: OpenSession) -> Non
 
 
 def test_babelfish_refuses_what_it_does_not_have(
-    database: Database, open_session: OpenSession
+    empty_database: Database, open_session: OpenSession
 ) -> None:
     session: Session = open_session()
-    database.properties["BABELFISH"] = 1
+    empty_database.properties["BABELFISH"] = 1
     for statement in (*PARTITIONED, TABLE, "CREATE TABLE s (id int NOT NULL, note nvarchar(4))"):
         session.execute(statement)
     for statement in (
@@ -282,11 +282,11 @@ def test_babelfish_refuses_what_it_does_not_have(
     [("14.0.1000.1", 3, False), ("15.0.2000.5", 3, True), ("12.0.2000.8", 5, True)],
 )
 def test_collations_of_utf_8_are_those_of_2019(
-    database: Database, open_session: OpenSession, version: str, edition: int, is_known: bool
+    empty_database: Database, open_session: OpenSession, version: str, edition: int, is_known: bool
 ) -> None:
     session: Session = open_session()
     session.execute("CREATE TABLE t (note nvarchar(4)); INSERT INTO t VALUES (N'a')")
-    database.properties |= {"PRODUCTVERSION": version, "ENGINEEDITION": edition}
+    empty_database.properties |= {"PRODUCTVERSION": version, "ENGINEEDITION": edition}
     queried = "SELECT note COLLATE Latin1_General_100_BIN2_UTF8 FROM t"
     if is_known:
         assert session.rows(queried) == [["a"]]
@@ -295,11 +295,11 @@ def test_collations_of_utf_8_are_those_of_2019(
 
 
 def test_a_table_that_a_foreign_key_references(
-    database: Database, open_session: OpenSession
+    empty_database: Database, open_session: OpenSession
 ) -> None:
     session: Session = open_session()
     session.execute(TABLE)
-    database.foreign_keys.append(ForeignKey("key", "other", "t"))
+    empty_database.foreign_keys.append(ForeignKey("key", "other", "t"))
     fails(session, 4712, "TRUNCATE TABLE t")
     session.execute("CREATE TABLE s (id int NOT NULL, note nvarchar(4) NULL)")
     fails(session, 4967, "ALTER TABLE t SWITCH TO s")

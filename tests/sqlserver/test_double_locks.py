@@ -85,8 +85,8 @@ def test_definitions_lock_their_names(open_session: OpenSession) -> None:
         fails(other, 1222, statement)
 
 
-def test_a_deadlock_ends_one_of_its_sessions(database: Database) -> None:
-    one, other = Session(database), Session(database)
+def test_a_deadlock_ends_one_of_its_sessions(empty_database: Database) -> None:
+    one, other = Session(empty_database), Session(empty_database)
     one.execute("CREATE TABLE a (n int); CREATE TABLE b (n int)")
     one.execute("BEGIN TRANSACTION; INSERT INTO a WITH (TABLOCK) VALUES (1)")
     other.execute("BEGIN TRANSACTION; INSERT INTO b WITH (TABLOCK) VALUES (1)")
@@ -133,19 +133,19 @@ def test_an_application_lock_dies_with_its_session(open_session: OpenSession) ->
     assert status(other) == 0
 
 
-def test_requests_show_who_waits_for_whom(database: Database) -> None:
+def test_requests_show_who_waits_for_whom(empty_database: Database) -> None:
     """Without VIEW SERVER STATE a session sees only itself, and no service (error 300)."""
-    one, other, asks = Session(database), Session(database), Session(database)
+    one, other, asks = Session(empty_database), Session(empty_database), Session(empty_database)
     one.execute(f"{TABLE}; BEGIN TRANSACTION; INSERT INTO t VALUES (1, NULL)")
     waits = threading.Thread(target=other.execute, args=("SELECT id FROM t",))
     waits.start()
-    with database.locks.changed:
-        assert database.locks.changed.wait_for(lambda: other.wait is not None, 10)
+    with empty_database.locks.changed:
+        assert empty_database.locks.changed.wait_for(lambda: other.wait is not None, 10)
     seen = "SELECT session_id, status, wait_type, blocking_session_id FROM sys.dm_exec_requests"
     blocked = [other.number, "suspended", "LCK_M_S", one.number]
     running = [asks.number, "running", None, 0]
     assert asks.rows(seen) == [blocked, running]
-    database.shows_server_state = False
+    empty_database.shows_server_state = False
     assert asks.rows(seen) == [running]
     assert asks.rows("SELECT session_id FROM sys.dm_exec_sessions") == [[asks.number]]
     fails(asks, 300, "SELECT servicename FROM sys.dm_server_services")

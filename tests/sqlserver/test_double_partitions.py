@@ -65,10 +65,10 @@ def test_partitions_are_switched_and_emptied_one_by_one(open_session: OpenSessio
 
 
 def test_partitions_are_in_the_filegroups_of_their_scheme(
-    database: Database, open_session: OpenSession
+    empty_database: Database, open_session: OpenSession
 ) -> None:
     session: Session = open_session()
-    database.filegroups += ["a", "b"]
+    empty_database.filegroups += ["a", "b"]
     for statement in PARTITIONED:
         session.execute(statement)
     session.execute("CREATE PARTITION SCHEME po AS PARTITION pf TO (a, b, a)")
