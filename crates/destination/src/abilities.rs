@@ -7,6 +7,8 @@
 
 use std::collections::BTreeSet;
 
+use crate::error::Error;
+
 /// The abilities of a destination. Its driver refuses a package that asks for another one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Abilities {
@@ -281,6 +283,14 @@ impl Ability {
     pub fn refusal(self) -> String {
         let AbilityText { asked_by, does, .. } = self.text();
         format!("this destination cannot {does} (`{asked_by}`)")
+    }
+
+    /// The same as an error, with the fix.
+    pub fn refused(self) -> Error {
+        Error::Unsuitable {
+            what: self.refusal(),
+            hint: self.text().fix.to_owned(),
+        }
     }
 }
 

@@ -101,19 +101,13 @@ pub trait Destination: RunLedger {
     /// the key. Called for the plan of a target with [`WriteMode::Upsert`](crate::WriteMode::Upsert), whose columns the
     /// engine has checked. Nothing is changed.
     fn check_merge(&self, _target: &TargetPlan) -> Result<()> {
-        Err(Error::Unsuitable {
-            what: Ability::Upsert.refusal(),
-            hint: Ability::Upsert.text().fix.to_owned(),
-        })
+        Err(Ability::Upsert.refused())
     }
 
     /// Refuses a table to which members cannot be added as `members` says: for example, one without a unique index on the key.
     /// Nothing is changed.
     fn check_members(&self, _members: &MembersPlan) -> Result<()> {
-        Err(Error::Unsuitable {
-            what: Ability::AddMembers.refusal(),
-            hint: Ability::AddMembers.text().fix.to_owned(),
-        })
+        Err(Ability::AddMembers.refused())
     }
 
     /// The steps of a planned run, for `inrush check`. The run performs exactly these steps, in this order, as long as no row is
@@ -143,10 +137,7 @@ pub trait Destination: RunLedger {
         _targets: &[TargetPlan],
         _joiner: &str,
     ) -> Result<Box<dyn OpenRun>> {
-        Err(Error::Unsuitable {
-            what: Ability::SeveralHosts.refusal(),
-            hint: Ability::SeveralHosts.text().fix.to_owned(),
-        })
+        Err(Ability::SeveralHosts.refused())
     }
 
     /// The form in which it sums up each column of a target, in the order of the columns: the form of the column's type
@@ -229,10 +220,7 @@ pub trait OpenRun: Send + Sync {
     /// by then, so an error becomes a note, and a run that is killed here is complete. Only asked of a destination with
     /// [`Ability::Analyze`](crate::Ability::Analyze).
     fn analyze(&self, _target: usize) -> Result<()> {
-        Err(Error::Unsuitable {
-            what: Ability::Analyze.refusal(),
-            hint: Ability::Analyze.text().fix.to_owned(),
-        })
+        Err(Ability::Analyze.refused())
     }
 
     /// A handle that ends the calls under way in this run. It is not used after the run is dropped.

@@ -10,9 +10,10 @@
 //! 3. [`OpenRun::publish`](crate::OpenRun::publish) adds the members that a staged row has. If the reference has one of the keys
 //!    meanwhile, the number of that row replaces the member's in the staged rows.
 
+use inrush_rows::suggest::listed;
 use serde::{Deserialize, Serialize};
 
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::target::TargetName;
 
 /// The most bytes of keys and numbers that a destination keeps in memory for a run. A run with more new members ends.
@@ -35,6 +36,60 @@ impl MembersPlan {
     /// True if both add members to the same table by the same columns.
     pub fn is_same_reference(&self, other: &MembersPlan) -> bool {
         self.table == other.table && self.key == other.key && self.number == other.number
+    }
+
+    /// The refusal of a reference that is no table.
+    pub fn not_a_table(&self) -> Error {
+        Error::Unsuitable {
+            what: format!("{} is not a table of the database", self.table.sql),
+            hint: "name a table, and no view".to_owned(),
+        }
+    }
+
+    /// The refusal of a reference without a unique index on these columns, which are its key or its number. `statement` makes one.
+    pub fn lacks_unique_index(&self, columns: &[String], statement: String) -> Error {
+        let otherwise = match columns == self.key {
+            true => "two runs could add the same member twice",
+            false => "two members could have the same number",
+        };
+        Error::Unsuitable {
+            what: format!(
+                "{} has no unique index on {} alone, so {otherwise}",
+                self.table.sql,
+                listed(columns.iter().map(String::as_str))
+            ),
+            hint: statement,
+        }
+    }
+
+    /// Refuses a reference that needs values for other columns than its key and its number.
+    pub fn refuse_required<'a>(&self, columns: impl Iterator<Item = &'a str>) -> Result<()> {
+        let mut columns = columns.peekable();
+        if columns.peek().is_none() {
+            return Ok(());
+        }
+        Err(Error::Unsuitable {
+            what: format!(
+                "a member has only its key and its number, but {} needs values for {}, which are NOT NULL without a default",
+                self.table.sql,
+                listed(columns)
+            ),
+            hint: "give these columns defaults, or allow NULL in them".to_owned(),
+        })
+    }
+}
+
+/// Refuses a publish after which members of staged rows are not in their reference. `doing` names it.
+pub fn refuse_missing(doing: String, missing: u64) -> Result<()> {
+    match missing {
+        0 => Ok(()),
+        _ => Err(Error::Refused {
+            doing,
+            message: format!("{missing} of them are not there with their numbers"),
+            hint: Some(
+                "does a trigger of the table drop rows, or change their numbers?".to_owned(),
+            ),
+        }),
     }
 }
 

@@ -200,20 +200,14 @@ impl Destination for SqlServer {
 
     fn check_merge(&self, target: &TargetPlan) -> Result<()> {
         if !self.abilities.can.contains(&Ability::Upsert) {
-            return Err(Error::Unsuitable {
-                what: Ability::Upsert.refusal(),
-                hint: Ability::Upsert.text().fix.to_owned(),
-            });
+            return Err(Ability::Upsert.refused());
         }
         self.asking(|session| merge::check(session, target))
     }
 
     fn check_members(&self, members: &MembersPlan) -> Result<()> {
         if !self.abilities.can.contains(&Ability::AddMembers) {
-            return Err(Error::Unsuitable {
-                what: Ability::AddMembers.refusal(),
-                hint: Ability::AddMembers.text().fix.to_owned(),
-            });
+            return Err(Ability::AddMembers.refused());
         }
         self.asking(|session| members::check(session, members))
     }

@@ -66,20 +66,34 @@ pub fn each_unit_total(
 impl LedgerRecord {
     /// Its rows, as those of its unit.
     pub(crate) fn total(self) -> UnitTotal {
-        let account = self.account();
+        // Only the process that reads a fed file knows whether it was read to its end.
+        let is_finished = self.is_whole();
+        let (account, key) = (self.account(), self.unit_key());
+        account.unit_total(key, self.target, is_finished, false)
+    }
+}
+
+impl Account {
+    /// The total of a unit with this account.
+    pub fn unit_total(
+        self,
+        key: UnitKey,
+        target: String,
+        is_finished: bool,
+        is_direct: bool,
+    ) -> UnitTotal {
         UnitTotal {
-            key: self.unit_key(),
-            // Only the process that reads a fed file knows whether it was read to its end.
-            is_finished: self.is_whole(),
-            is_direct: false,
-            target: self.target,
-            rows_read: account.rows_read,
-            rows_loaded: account.rows_loaded,
-            rows_rejected: account.rows_rejected,
-            rows_skipped: account.rows_skipped,
-            rows_filtered: account.rows_filtered,
-            rows_added: account.rows_added,
-            bytes_read: account.bytes_read,
+            key,
+            target,
+            is_finished,
+            is_direct,
+            rows_read: self.rows_read,
+            rows_loaded: self.rows_loaded,
+            rows_rejected: self.rows_rejected,
+            rows_skipped: self.rows_skipped,
+            rows_filtered: self.rows_filtered,
+            rows_added: self.rows_added,
+            bytes_read: self.bytes_read,
         }
     }
 }

@@ -50,10 +50,17 @@ impl<'a> PackageRuns<'a> {
 
     /// Passes each file that a run has switched in, or each range of it; the newest run first.
     pub(super) fn see_switched(&self, files: &mut LoadedFiles<'_>) -> Result<()> {
-        if self.see_loaded_inputs(files, |_| true)? {
+        let mut switched = self
+            .runs
+            .iter()
+            .rev()
+            .filter(|run| is_switched(run))
+            .peekable();
+        // Without a run, the ledger may not even stand.
+        if switched.peek().is_none() || self.see_loaded_inputs(files, |_| true)? {
             return Ok(());
         }
-        for run in self.runs.iter().rev().filter(|run| is_switched(run)) {
+        for run in switched {
             self.see_records(run, files)?;
         }
         Ok(())

@@ -21,7 +21,6 @@ mod numbers;
 mod statements;
 
 use inrush_destination::{Error, MembersPlan, Result, TargetFacts, TargetPlan};
-use inrush_rows::suggest::listed;
 
 pub use self::numbers::RunMembers;
 use crate::catalog;
@@ -125,33 +124,18 @@ impl Facts {
         let MembersPlan {
             table, key, number, ..
         } = members;
-        let sql = &table.sql;
         let facts = catalog::target(session, quirks, table)?;
         let Some(facts) = facts.filter(|facts| facts.obstacle.is_none()) else {
-            return Err(unsuitable(
-                format!("{sql} is not a table of the database"),
-                "name a table, and no view",
-            ));
+            return Err(members.not_a_table());
         };
         let keys = constraints::of_table(session, quirks, table)?.keys;
         let unique = |names: &[String]| keys.iter().find(|key| key.is_on(names));
         let Some(own) = unique(key) else {
-            return Err(unsuitable(
-                format!(
-                    "{sql} has no unique index on {} alone, so two runs could add the same member twice",
-                    listed(key.iter().map(String::as_str))
-                ),
-                unique_index(members, key),
-            ));
+            return Err(members.lacks_unique_index(key, unique_index(members, key)));
         };
         let of_number = std::slice::from_ref(number);
         if unique(of_number).is_none() {
-            return Err(unsuitable(
-                format!(
-                    "{sql} has no unique index on `{number}` alone, so two members could have the same number"
-                ),
-                unique_index(members, of_number),
-            ));
+            return Err(members.lacks_unique_index(of_number, unique_index(members, of_number)));
         }
         refuse_columns(&facts, members, own)?;
         let type_of = |name: &String| {
@@ -200,17 +184,7 @@ fn refuse_columns(facts: &TargetFacts, members: &MembersPlan, own: &UniqueKey) -
             && !column.name.eq_ignore_ascii_case(number)
     };
     let required = facts.columns.iter().filter(is_required);
-    let required: Vec<&str> = required.map(|column| column.name.as_str()).collect();
-    match required.is_empty() {
-        true => Ok(()),
-        false => Err(unsuitable(
-            format!(
-                "a member has only its key and its number, but {sql} needs values for {}, which are NOT NULL without a default",
-                listed(required.into_iter())
-            ),
-            "give these columns defaults, or allow NULL in them",
-        )),
-    }
+    members.refuse_required(required.map(|column| column.name.as_str()))
 }
 
 /// The expression that gives the next number of a reference in DuckDB. Refuses a reference whose numbers may be given twice.

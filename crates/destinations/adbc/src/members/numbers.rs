@@ -4,6 +4,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use arrow_array::StringArray;
 use inrush_destination::given_numbers::{GivenNumbers, KeptNumbers, batch, key_and_number};
+use inrush_destination::members::refuse_missing;
 use inrush_destination::{AddedMembers, Error, MemberNumbers, Result, TargetPlan};
 
 use super::MemberTable;
@@ -191,16 +192,7 @@ impl RunMembers {
             }
             if let Some(missing) = table.missing(stagings) {
                 let missing = session.number(&doing, &missing)?.unwrap_or(0);
-                if missing > 0 {
-                    return Err(Error::Refused {
-                        doing,
-                        message: format!("{missing} of them are not there with their numbers"),
-                        hint: Some(
-                            "does a trigger of the table drop rows, or change their numbers?"
-                                .to_owned(),
-                        ),
-                    });
-                }
+                refuse_missing(doing.clone(), missing)?;
             }
             session.run(&doing, &table.remove_statement())?;
             all.push(AddedMembers {

@@ -105,20 +105,8 @@ impl Ledger {
         let doing = "adding up the units of a run";
         session
             .query_each(&sql, &[&run_id.number()], doing, |row| {
-                let account = account(row, 4);
-                see(UnitTotal {
-                    key: UnitKey::new(row.get::<_, &str>(0)),
-                    target: row.get(1),
-                    is_finished: row.get(2),
-                    is_direct: row.get(3),
-                    rows_read: account.rows_read,
-                    rows_loaded: account.rows_loaded,
-                    rows_rejected: account.rows_rejected,
-                    rows_skipped: account.rows_skipped,
-                    rows_filtered: account.rows_filtered,
-                    rows_added: account.rows_added,
-                    bytes_read: account.bytes_read,
-                });
+                let key = UnitKey::new(row.get::<_, &str>(0));
+                see(account(row, 4).unit_total(key, row.get(1), row.get(2), row.get(3)));
             })
             .await?;
         Ok(())

@@ -51,12 +51,7 @@ impl RunLedger for ServerLedger<'_> {
     }
 
     fn loaded_inputs(&self, run_key: &RunKey, see: &mut dyn FnMut(LoadedInput)) -> Result<bool> {
-        self.ask(
-            async |session, book| match ledger::exists(session, &self.schema).await? {
-                true => book.loaded_inputs(session, run_key, see).await,
-                false => Ok(()),
-            },
-        )?;
+        self.ask(async |session, book| book.loaded_inputs(session, run_key, see).await)?;
         Ok(true)
     }
 

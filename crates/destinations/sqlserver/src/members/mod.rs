@@ -23,7 +23,6 @@ mod planned;
 mod statements;
 
 use inrush_destination::{Error, MembersPlan, Result, TargetPlan};
-use inrush_rows::suggest::listed;
 
 pub use self::numbers::RunMembers;
 use crate::catalog::{self, CatalogColumn};
@@ -138,10 +137,7 @@ fn key_of(session: &mut SqlSession, members: &MembersPlan) -> Result<Vec<KeyColu
     } = members;
     let sql = &table.sql;
     if !catalog::is_table(session, table)? {
-        return Err(unsuitable(
-            format!("{sql} is not a table of the database"),
-            "name a table, and no view",
-        ));
+        return Err(members.not_a_table());
     }
     if let Some((what, hint)) = catalog::target(session, table)?.and_then(|facts| facts.obstacle) {
         return Err(unsuitable(what, hint));
@@ -152,18 +148,9 @@ fn key_of(session: &mut SqlSession, members: &MembersPlan) -> Result<Vec<KeyColu
         .map(|index| index.unique_columns().map(str::to_owned).collect())
         .collect();
     let of_number = std::slice::from_ref(number);
-    for (columns, otherwise) in [
-        (key.as_slice(), "two runs could add the same member twice"),
-        (of_number, "two members could have the same number"),
-    ] {
+    for columns in [key.as_slice(), of_number] {
         if !unique.iter().any(|own| are_same(own, columns)) {
-            return Err(unsuitable(
-                format!(
-                    "{sql} has no unique index on {} alone, so {otherwise}",
-                    listed(columns.iter().map(String::as_str))
-                ),
-                unique_index(members, columns),
-            ));
+            return Err(members.lacks_unique_index(columns, unique_index(members, columns)));
         }
     }
     let columns = catalog::catalog_columns(session, sql)?;
@@ -253,17 +240,7 @@ fn refuse_columns(columns: &[CatalogColumn], members: &MembersPlan) -> Result<()
             && !own.is_computed
             && !is_of_key(&own.name)
     });
-    let required: Vec<&str> = required.map(|own| own.name.as_str()).collect();
-    match required.is_empty() {
-        true => Ok(()),
-        false => Err(unsuitable(
-            format!(
-                "a member has only its key and its number, but {sql} needs values for {}, which are NOT NULL without a default",
-                listed(required.into_iter())
-            ),
-            "give these columns defaults, or allow NULL in them",
-        )),
-    }
+    members.refuse_required(required.map(|own| own.name.as_str()))
 }
 
 fn column_of<'a>(columns: &'a [CatalogColumn], name: &str) -> Option<&'a CatalogColumn> {

@@ -4,6 +4,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use arrow_array::StringViewArray;
 use inrush_destination::given_numbers::{GivenNumbers, KeptNumbers, batch, key_and_number};
+use inrush_destination::members::refuse_missing;
 use inrush_destination::{AddedMembers, Error, MemberNumbers, Result, TargetPlan};
 
 use super::MemberTable;
@@ -143,27 +144,15 @@ impl RunMembers {
                 added = session.run(&doing, &add)?.count().unwrap_or(0);
                 session.run(&doing, &after)?;
             }
-            if let Some(missing) = table.missing(stagings) {
-                let others = session.number(&doing, &missing)?.unwrap_or(0);
-                if others > 0 {
-                    for replace in table.replace_statements(stagings) {
-                        session.run(&doing, &replace)?;
-                    }
+            if let Some(missing) = table.missing(stagings)
+                && session.number(&doing, &missing)?.unwrap_or(0) > 0
+            {
+                // Others have added them meanwhile.
+                for replace in table.replace_statements(stagings) {
+                    session.run(&doing, &replace)?;
                 }
-                let missing = match others {
-                    0 => 0,
-                    _ => session.number(&doing, &missing)?.unwrap_or(0),
-                };
-                if missing > 0 {
-                    return Err(Error::Refused {
-                        doing,
-                        message: format!("{missing} of them are not there with their numbers"),
-                        hint: Some(
-                            "does a trigger of the table drop rows, or change their numbers?"
-                                .to_owned(),
-                        ),
-                    });
-                }
+                let missing = session.number(&doing, &missing)?.unwrap_or(0);
+                refuse_missing(doing.clone(), missing.unsigned_abs())?;
             }
             session.run(&doing, &table.remove_statement())?;
             all.push(AddedMembers {
