@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 
 from harness.command import CLEAN, FAILED, Inrush
@@ -31,29 +33,27 @@ def checks(double: Double) -> int:
     return sum(batch.startswith(CHECK) for batch in double.batches)
 
 
-def test_a_silent_session_that_the_server_has_is_waited_for(inrush: Inrush) -> None:
+def logins(double: Double) -> int:
+    return len(double.granted)
+
+
+@pytest.mark.parametrize(
+    ("is_shown", "looks"),
+    [(True, checks), (False, logins)],
+    ids=["that_the_server_has", "whose_state_may_not_be_seen"],
+)
+def test_a_silent_session_is_waited_for(
+    inrush: Inrush, is_shown: bool, looks: Callable[[Double], int]
+) -> None:
     write_rows(inrush)
     with Double() as double, Proxy(double.port) as proxy:
+        double.database.shows_server_state = is_shown
         with inrush.stopped_by("stop:in_copy", *words_for(proxy.port)) as running:
+            before = looks(double)
             stall = Trouble("stall")
             proxy.strike(stall)
             running.resume()
-            double.wait_until(lambda: checks(double) >= 12)
-            stall.healed.set()
-            running.wait().expect(CLEAN)
-        assert loaded(double) == ROWS
-
-
-def test_a_silent_session_whose_state_may_not_be_seen_is_waited_for(inrush: Inrush) -> None:
-    write_rows(inrush)
-    with Double() as double, Proxy(double.port) as proxy:
-        double.database.shows_server_state = False
-        with inrush.stopped_by("stop:in_copy", *words_for(proxy.port)) as running:
-            before = len(double.granted)
-            stall = Trouble("stall")
-            proxy.strike(stall)
-            running.resume()
-            double.wait_until(lambda: len(double.granted) >= before + 12)
+            double.wait_until(lambda: looks(double) >= before + 12)
             stall.healed.set()
             running.wait().expect(CLEAN)
         assert loaded(double) == ROWS

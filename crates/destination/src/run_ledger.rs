@@ -54,8 +54,8 @@ pub trait RunLedger: Send + Sync {
     /// process is kept from the lock.
     fn is_held(&self, run: &RunRecord) -> Result<Option<bool>>;
 
-    /// The text of [`NewRun::lineage`](crate::NewRun::lineage) with which the run was begun, or resumed last. `None` if it was not kept: the destination
-    /// keeps none, or an older version of Inrush has begun the run.
+    /// The text of [`NewRun::lineage`](crate::NewRun::lineage) with which the run was begun, or resumed last. `None` if it
+    /// was not kept: the destination keeps none, or an older version of Inrush has begun the run.
     fn lineage(&self, _run: &RunRecord) -> Result<Option<String>> {
         Ok(None)
     }

@@ -1,5 +1,5 @@
-//! The trait of a driver, which checks, runs and predicts loads into destinations of one kind, and opens their ledgers. Each method is called once per run or once per command; work on rows or batches stays inside
-//! the driver.
+//! The trait of a driver, which checks, runs and predicts loads into destinations of one kind, and opens their ledgers. Each
+//! method is called once per run or once per command; work on rows or batches stays inside the driver.
 
 use std::fmt;
 use std::path::{Path, PathBuf};

@@ -1,4 +1,4 @@
-//! Who logs in, and what proves it.
+//! Credentials say who logs in, and what proves it.
 
 use std::fmt;
 use std::sync::Arc;

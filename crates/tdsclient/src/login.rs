@@ -259,18 +259,21 @@ mod tests {
     /// A ticket stands before the features, and its length in one of two places.
     #[test]
     fn a_ticket_is_a_part_of_the_login() {
-        for length in [1, 65_534, 65_535, 70_000] {
-            let ticket: Vec<u8> = (0..length).map(|at| at as u8).collect();
+        let payload = |ticket: &[u8]| {
             let login = Login {
                 is_strict: true,
                 packet_bytes: 4096,
                 client_host: "",
-                proof: LoginProof::Ticket(&ticket),
+                proof: LoginProof::Ticket(ticket),
                 application: "Inrush",
                 server: "dw",
                 database: "tpch",
             };
-            let payload = login.payload().expect("short enough");
+            login.payload()
+        };
+        for length in [1, 65_534, 65_535, 70_000] {
+            let ticket: Vec<u8> = (0..length).map(|at| at as u8).collect();
+            let payload = payload(&ticket).expect("short enough");
             let short = |at: usize| u16::from_le_bytes([payload[at], payload[at + 1]]);
             let long = u32::from_le_bytes(payload[90..94].try_into().expect("4 bytes"));
             assert_eq!(payload[25] & INTEGRATED_SECURITY, INTEGRATED_SECURITY);
@@ -283,17 +286,8 @@ mod tests {
             assert_eq!(payload[start + found..], [0x0a, 1, 0, 0, 0, 1, 0xff]);
             assert_eq!((text(&payload, 1), text(&payload, 2)), Default::default());
         }
-        let ticket = vec![0; LOGIN_BYTES_MAX];
-        let login = Login {
-            is_strict: true,
-            packet_bytes: 4096,
-            client_host: "",
-            proof: LoginProof::Ticket(&ticket),
-            application: "Inrush",
-            server: "dw",
-            database: "tpch",
-        };
-        assert!(login.payload().is_err_and(|said| said.contains("131071")));
+        let too_long = payload(&vec![0; LOGIN_BYTES_MAX]);
+        assert!(too_long.is_err_and(|said| said.contains("131071")));
     }
 
     /// "a" is 0x61 0x00 in UTF-16: the example of [MS-TDS] 2.2.6.4.

@@ -1,7 +1,7 @@
 //! Every function of the closed list over extreme arguments: NULL, NaN, infinity, the ends of each type, and odd texts.
 //!
-//! No call may end the database, or be NULL although no argument is, unless [`may_be_null`] has its reason. An argument is a column of a table, as in a step. So functions that need a constant there are not
-//! called with all types.
+//! No call may end the database, or be NULL although no argument is, unless [`may_be_null`] has its reason. An argument is a
+//! column of a table, as in a step. So functions that need a constant there are not called with all types.
 
 mod case;
 
@@ -183,8 +183,8 @@ fn call(name: &str, arguments: &[String]) -> String {
     }
 }
 
-/// True if this NULL has a reason: two equal values of `nullif`; a text that `try_strptime` cannot read; a path that a JSON document does not have, and JSON's own null;
-/// an infinite date, whose row the runner rejects.
+/// True if this NULL has a reason: two equal values of `nullif`; a text that `try_strptime` cannot read; a path that a JSON
+/// document does not have, and JSON's own null; an infinite date, whose row the runner rejects.
 fn may_be_null(name: &str, values: &[String]) -> bool {
     let is_infinite = |value: &String| ["infinity", "-infinity"].contains(&value.as_str());
     ["nullif", "try_strptime", "->>"].contains(&name)

@@ -1,6 +1,7 @@
 //! The driver of every destination that implements the contract of `inrush_destination`.
 //!
-//! [`plan`] resolves a package against files and destination, [`load`] runs the plan, and [`preflight`] measures it. How it works: `docs/design/destinations.md`.
+//! [`plan`] resolves a package against files and destination, [`load`] runs the plan, and [`preflight`] measures it. How it
+//! works: `docs/design/destinations.md`.
 
 mod failures;
 mod load;

@@ -1,4 +1,4 @@
-//! What the states of inputs in the ledger tell a plan: the marks of incremental loads, and the ranges of a key.
+//! A plan reads the states of inputs in the ledger here: the marks of incremental loads, and the ranges of a key.
 
 use std::collections::BTreeSet;
 
