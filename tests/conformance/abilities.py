@@ -122,9 +122,17 @@ OLD: list[Row] = [("1", "old"), ("2", "old")]
 class Scene:
     """A destination, and loads of a few rows into its table `t`."""
 
-    def __init__(self, place: Place, inrush: Inrush, source: PostgreSql | None = None) -> None:
+    def __init__(
+        self,
+        place: Place,
+        inrush: Inrush,
+        source: PostgreSql | None = None,
+        lacks: frozenset[str] = frozenset(),
+    ) -> None:
         self.place = place
         self.inrush = inrush
+        # Its abilities: those that the page claims, without those that its edition lacks.
+        self.has = claims()[place.title] - lacks
         # The database of `OF_TABLES`.
         self.source = source
 
@@ -178,7 +186,7 @@ class Scene:
     def _adding_members(self) -> Path:
         """Write a package that looks up two numbers, of which the reference has one."""
         assert self.source is not None
-        has_it = "add members" in claims()[self.place.title]
+        has_it = "add members" in self.has
         place = self.place if has_it else self.source
         place.make_numbered("numbers", "number", "no int UNIQUE")
         place.execute("INSERT INTO numbers (no) VALUES (10)")

@@ -16,7 +16,8 @@ import pytest
 
 from conformance import abilities
 from conformance.abilities import ABILITIES, SHOWN, Ability, Scene, claims
-from conformance.destinations import SqlServerDouble
+from conformance.conftest import MakePlace
+from conformance.destinations import PostgreSql, PostgreSql18, SqlServerDouble
 from harness.command import Inrush
 from sqlserver.double import Double
 
@@ -51,6 +52,7 @@ EDITIONS = {
                 "routing",
                 "analyze",
                 "verify sums",
+                "add members",
             }
         ),
     ),
@@ -65,14 +67,18 @@ def edition(request: pytest.FixtureRequest) -> Edition:
 
 
 @pytest.fixture
-def scene(edition: Edition, inrush: Inrush) -> Iterator[Scene]:
-    """Return a double of the edition."""
+def scene(
+    edition: Edition, inrush: Inrush, make_place: MakePlace, tmp_path: Path
+) -> Iterator[Scene]:
+    """Return a double of the edition, and the database beside it that some abilities need."""
+    source = make_place(PostgreSql18, tmp_path)
+    assert isinstance(source, PostgreSql)
     with Double() as double:
         double.database.properties |= edition.properties
         for name, value in edition.attributes.items():
             assert hasattr(double.database, name), name
             setattr(double.database, name, value)
-        yield Scene(SqlServerDouble(double), inrush)
+        yield Scene(SqlServerDouble(double), inrush, source, edition.lacks)
         assert double.unknown == []
 
 
