@@ -1,6 +1,6 @@
 //! The address of a database: hosts in the order in which they are tried, and how they are reached.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
@@ -11,91 +11,18 @@ use tokio_postgres::Config;
 use tokio_postgres::config::{ChannelBinding, Host, SslNegotiation};
 
 use super::error::ClientError;
+use super::keepalive::{self, Keepalive};
 use super::password_file;
 use super::required_auth::RequiredAuth;
+use super::server_address::{self, ServerAddress};
 use super::settings::UrlSettings;
 use super::socket::LoginRules;
 use super::tls_settings::{SslMode, TlsSettings};
 use crate::connection_defaults::ConnectionDefaults;
 
-const PORT: u16 = 5432;
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(15);
 /// The shortest timeout that libpq uses.
 const CONNECT_TIMEOUT_MIN: Duration = Duration::from_secs(2);
-/// After this long a silence the peer is probed, every `KEEPALIVE_INTERVAL`, up to `KEEPALIVE_COUNT` times.
-const KEEPALIVE_IDLE: Duration = Duration::from_secs(30);
-const KEEPALIVE_INTERVAL: Duration = Duration::from_secs(10);
-const KEEPALIVE_COUNT: u32 = 6;
-
-/// The settings that detect a silent peer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Keepalive {
-    /// The silence before the first probe; `None` without keepalives.
-    pub idle: Option<Duration>,
-    /// The time between probes.
-    pub interval: Duration,
-    /// The number of unanswered probes after which the connection is given up.
-    pub count: u32,
-    /// The longest time that sent data may stay unacknowledged.
-    pub user_timeout: Option<Duration>,
-}
-
-impl Keepalive {
-    /// The silence after which a dead peer is detected; `None` without keepalives.
-    pub fn patience(&self) -> Option<Duration> {
-        self.idle.map(|idle| idle + self.interval * self.count)
-    }
-}
-
-/// One of the servers of an address.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ServerAddress {
-    /// Its name, or the folder of its socket. Certificates and passwords are for this name.
-    pub host: Host,
-    /// The address of the server, if its name need not be looked up.
-    pub host_address: Option<String>,
-    /// Its port.
-    pub port: u16,
-}
-
-impl ServerAddress {
-    /// Reads `HOST:PORT`, `HOST`, `[IPV6]:PORT`, or a folder with a socket (`/FOLDER` or `/FOLDER:PORT`). Without a port it
-    /// is 5432.
-    pub fn parse(text: &str) -> Result<ServerAddress, String> {
-        let (host, port) = match text.rsplit_once(':') {
-            Some((host, port)) if !host.contains(':') || host.ends_with(']') => (host, Some(port)),
-            _ => (text, None),
-        };
-        let port = match port {
-            None => PORT,
-            Some(port) => port
-                .parse()
-                .ok()
-                .filter(|port| *port > 0)
-                .ok_or_else(|| format!("`{port}` is not a port"))?,
-        };
-        let name = host.trim_start_matches('[').trim_end_matches(']');
-        let host = match name {
-            "" => return Err(format!("`{text}` names no host")),
-            folder if folder.starts_with('/') => Host::Unix(PathBuf::from(folder)),
-            name => Host::Tcp(name.to_owned()),
-        };
-        Ok(ServerAddress {
-            host,
-            host_address: None,
-            port,
-        })
-    }
-
-    /// Host and port, or the socket.
-    pub fn describe(&self) -> String {
-        match &self.host {
-            Host::Tcp(host) if host.contains(':') => format!("[{host}]:{}", self.port),
-            Host::Tcp(host) => format!("{host}:{}", self.port),
-            Host::Unix(folder) => format!("{}/.s.PGSQL.{}", folder.display(), self.port),
-        }
-    }
-}
 
 /// `requirepeer`: the user that runs the server at the other end of a unix socket.
 #[derive(Clone, Debug)]
@@ -200,10 +127,10 @@ impl DatabaseAddress {
             .map_or(CONNECT_TIMEOUT, |wish| wish.max(CONNECT_TIMEOUT_MIN));
         Ok(DatabaseAddress {
             config,
-            places: places(settings)?,
+            places: server_address::places(settings)?,
             tls,
             connect_timeout,
-            keepalive: keepalive(settings)?,
+            keepalive: keepalive::keepalive(settings)?,
             required_auth: settings
                 .get("require_auth")
                 .map(|text| RequiredAuth::parse(text, &settings.called("require_auth")))
@@ -343,84 +270,6 @@ fn required_peer(
     }))
 }
 
-/// The servers that the settings name, in the order in which they are tried.
-fn places(settings: &UrlSettings) -> Result<Vec<ServerAddress>, String> {
-    let list = |name: &str| -> Vec<String> {
-        settings
-            .get(name)
-            .map(|text| text.split(',').map(|one| one.trim().to_owned()).collect())
-            .unwrap_or_default()
-    };
-    let (hosts, addresses, ports) = (list("host"), list("hostaddr"), list("port"));
-    let count = hosts.len().max(addresses.len()).max(1);
-    for (name, given) in [("host", &hosts), ("hostaddr", &addresses)] {
-        if !given.is_empty() && given.len() != count {
-            return Err(format!(
-                "it has {} of {} for {count} servers",
-                given.len(),
-                settings.called(name)
-            ));
-        }
-    }
-    if ports.len() > 1 && ports.len() != count {
-        return Err(format!(
-            "it has {} of {} for {count} servers",
-            ports.len(),
-            settings.called("port")
-        ));
-    }
-    let mut found = Vec::with_capacity(count);
-    for index in 0..count {
-        let address = addresses.get(index).filter(|text| !text.is_empty());
-        let port = match ports.get(index).or(ports.first()).map(String::as_str) {
-            None | Some("") => PORT,
-            Some(text) => text
-                .parse()
-                .ok()
-                .filter(|port| *port > 0)
-                .ok_or_else(|| format!("{} `{text}` is not a port", settings.called("port")))?,
-        };
-        let host = hosts.get(index).map_or("", String::as_str);
-        let host = match (host, address) {
-            ("", Some(address)) => Host::Tcp(address.clone()),
-            ("", None) => usual_host(port),
-            // As in libpq, an address decides where to connect, for any host.
-            (path, Some(address)) if path.starts_with('/') => Host::Tcp(address.clone()),
-            (path, None) if path.starts_with('/') => Host::Unix(PathBuf::from(path)),
-            (name, _) => Host::Tcp(name.to_owned()),
-        };
-        found.push(ServerAddress {
-            host,
-            host_address: address.cloned(),
-            port,
-        });
-    }
-    match settings.get("load_balance_hosts") {
-        None | Some("disable") => {}
-        // The process's number is random enough to spread loaders over servers.
-        Some("random") => found.rotate_left(std::process::id() as usize % count),
-        Some(other) => {
-            return Err(format!(
-                "{} `{other}` is neither disable nor random",
-                settings.called("load_balance_hosts")
-            ));
-        }
-    }
-    Ok(found)
-}
-
-/// The default host: the server's socket if there is one.
-fn usual_host(port: u16) -> Host {
-    ["/var/run/postgresql", "/tmp"]
-        .iter()
-        .map(Path::new)
-        .find(|folder| folder.join(format!(".s.PGSQL.{port}")).exists())
-        .map_or_else(
-            || Host::Tcp("localhost".to_owned()),
-            |folder| Host::Unix(folder.to_owned()),
-        )
-}
-
 /// A load writes, so the primary of several servers is used; a setting that asks for a standby is refused.
 fn check_session_wish(settings: &UrlSettings) -> Result<(), String> {
     match settings.get("target_session_attrs") {
@@ -436,33 +285,10 @@ fn check_session_wish(settings: &UrlSettings) -> Result<(), String> {
     }
 }
 
-fn keepalive(settings: &UrlSettings) -> Result<Keepalive, String> {
-    let idle = settings
-        .seconds("keepalives_idle")?
-        .unwrap_or(KEEPALIVE_IDLE);
-    let interval = settings
-        .seconds("keepalives_interval")?
-        .unwrap_or(KEEPALIVE_INTERVAL);
-    let count = match settings.number("keepalives_count")? {
-        None | Some(0) => KEEPALIVE_COUNT,
-        Some(count) => u32::try_from(count).map_err(|_| "keepalives_count is too large")?,
-    };
-    let user_timeout = match settings.number("tcp_user_timeout")? {
-        Some(0) => None,
-        Some(milliseconds) => Some(Duration::from_millis(milliseconds)),
-        // Unacknowledged data is given up after the same time as an idle peer.
-        None => Some(idle + interval * count),
-    };
-    Ok(Keepalive {
-        idle: (settings.number("keepalives")? != Some(0)).then_some(idle),
-        interval,
-        count,
-        user_timeout,
-    })
-}
-
 #[cfg(test)]
 mod tests {
+    use std::path::PathBuf;
+
     use super::*;
     use crate::connection_defaults::ServiceFile;
 

@@ -1,7 +1,7 @@
 //! Detects that a backend is gone if nothing reports its end.
 //!
 //! The system detects a dead server: it probes the peer of a silent connection
-//! ([`Keepalive`](super::address::Keepalive)). But the peer may be a proxy, a tunnel or a balancer. Some of these keep
+//! ([`Keepalive`](super::keepalive::Keepalive)). But the peer may be a proxy, a tunnel or a balancer. Some of these keep
 //! this connection open when their own connection to the server is reset: they answer the probes, and a statement would
 //! wait forever. Silence alone proves nothing, because building an index may take hours. But the server knows. So after
 //! a connection has been silent for the time in which a dead peer is normally found, this module asks the server over
@@ -15,10 +15,11 @@ use std::time::Duration;
 
 use tokio_postgres::SimpleQueryMessage;
 
-use super::address::{DatabaseAddress, ServerAddress};
+use super::address::DatabaseAddress;
 use super::backend::Backend;
-use super::connection::{Connected, connect};
+use super::connecting::{Connected, connect};
 use super::error::ClientError;
+use super::server_address::ServerAddress;
 use super::socket::SocketWatch;
 
 /// After this number of failed checks in a row a connection is given up. With the usual settings, it has then been

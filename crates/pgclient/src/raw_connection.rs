@@ -14,9 +14,10 @@ use inrush_system::tcp::{TcpFacts, is_this_machine};
 use rustls::ClientConnection;
 use socket2::Socket;
 
-use super::address::{DatabaseAddress, ServerAddress};
-use super::connection::{self, Connected};
+use super::address::DatabaseAddress;
+use super::connecting::{self, Connected};
 use super::error::ClientError;
+use super::server_address::ServerAddress;
 use super::tls_stream::SessionPlace;
 
 /// A connection that is logged in and waits for its first message.
@@ -44,7 +45,7 @@ impl RawConnection {
                 Err(error) => failures.push(error),
             }
         }
-        Err(connection::all_failed(failures))
+        Err(connecting::all_failed(failures))
     }
 
     async fn open_at(
@@ -55,7 +56,7 @@ impl RawConnection {
         let mut config = address.config_for(place);
         config.application_name(application_name);
         let session_place = SessionPlace::default();
-        let connecting = connection::connect(&config, address, place, Some(session_place.clone()));
+        let connecting = connecting::connect(&config, address, place, Some(session_place.clone()));
         let Connected {
             client,
             link,
@@ -64,8 +65,8 @@ impl RawConnection {
         } = match tokio::time::timeout(address.connect_timeout, connecting).await {
             Ok(connected) => connected?,
             Err(_) => {
-                let hint = connection::NO_ANSWER_HINT;
-                return Err(connection::no_answer(address, place, "no answer", hint));
+                let hint = connecting::NO_ANSWER_HINT;
+                return Err(connecting::no_answer(address, place, "no answer", hint));
             }
         };
         // The driver is not asked to end the connection: its link is dropped before the client, and moves no more.

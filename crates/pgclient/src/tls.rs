@@ -21,8 +21,9 @@ use tokio_postgres::config::Host;
 use x509_cert::Certificate;
 use x509_cert::der::Decode;
 
-use super::address::{DatabaseAddress, ServerAddress};
+use super::address::DatabaseAddress;
 use super::error::ClientError;
+use super::server_address::ServerAddress;
 use super::server_certificate::{self, Authorities};
 use super::socket::SocketWatch;
 use super::tls_settings::{OwnCertificate, SslMode};

@@ -5,7 +5,7 @@ use arrow_array::{Array, ArrayRef, BooleanArray};
 use arrow_select::concat::concat;
 
 use crate::error::RunError;
-use crate::plan::{Planned, StepAction};
+use crate::planned::{Planned, StepAction};
 use crate::runner::Values;
 use crate::spec::Otherwise;
 use crate::statement;

@@ -17,7 +17,8 @@ use arrow_schema::Schema;
 use inrush_adbcclient::duckdb::row_view::ROW;
 use inrush_rows::sql_text::identifier;
 
-use crate::plan::{DerivedColumn, Planned, RESERVED, StepAction};
+use crate::plan::RESERVED;
+use crate::planned::{DerivedColumn, Planned, StepAction};
 use crate::room;
 use crate::spec::Otherwise;
 

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use inrush_package::{Flow, LookupSource, Package};
 use inrush_rows::column::Column;
 use inrush_rows::column_policy::ValueSource;
-use inrush_transform::plan::StepAction;
+use inrush_transform::planned::StepAction;
 use inrush_transform::spec::InputColumn;
 use inrush_transform::stages::StagedStep;
 use inrush_transform::types::sql_name;

@@ -7,7 +7,7 @@ use arrow_schema::DataType;
 
 use super::shown::{Shown, infinite_rows};
 use crate::outcome::{FaultKind, RowFault};
-use crate::plan::FiniteDates;
+use crate::planned::FiniteDates;
 use crate::spec::{Otherwise, OutputSpec};
 use crate::travel;
 

@@ -7,7 +7,8 @@ use arrow_schema::{DataType, TimeUnit};
 use inrush_rows::{timestamp, typed_rows};
 
 use crate::outcome::{FaultKind, RowFault};
-use crate::plan::{Planned, names_special_number};
+use crate::plan::names_special_number;
+use crate::planned::Planned;
 use crate::spec::InputColumn;
 
 /// The facts about an expression that a fault reports.

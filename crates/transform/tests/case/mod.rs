@@ -17,7 +17,8 @@ use inrush_rows::column_type::ColumnType;
 use inrush_transform::error::StepError;
 use inrush_transform::evaluator::Evaluator;
 use inrush_transform::outcome::Stepped;
-use inrush_transform::plan::{Planned, Steps};
+use inrush_transform::plan::Steps;
+use inrush_transform::planned::Planned;
 use inrush_transform::runner::StepRunner;
 use inrush_transform::spec::{Derivation, InputColumn, Otherwise, StepSpec};
 

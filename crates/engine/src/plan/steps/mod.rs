@@ -20,7 +20,8 @@ use std::sync::Arc;
 use inrush_convert::AfterSteps;
 use inrush_rows::column::Column;
 use inrush_transform::evaluator::Evaluator;
-use inrush_transform::stages::{PlannedLookup, Staged, StagedStep};
+use inrush_transform::lookup_step::PlannedLookup;
+use inrush_transform::stages::{Staged, StagedStep};
 
 pub use asked::{AskedSteps, DerivedTarget};
 pub use bound::BoundSteps;

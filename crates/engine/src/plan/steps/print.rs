@@ -5,9 +5,10 @@ use inrush_rows::plural::counted;
 use inrush_rows::quantity::bytes;
 use inrush_transform::distinct::PlannedDistinct;
 use inrush_transform::fold::Folds;
-use inrush_transform::plan::StepAction;
+use inrush_transform::lookup_step::PlannedLookup;
+use inrush_transform::planned::StepAction;
 use inrush_transform::spec::{Otherwise, OutputSpec};
-use inrush_transform::stages::{PlannedLookup, StagedStep};
+use inrush_transform::stages::StagedStep;
 use inrush_transform::types::sql_name;
 use inrush_transform::unpivot::PlannedUnpivot;
 

@@ -26,8 +26,8 @@ use inrush_transform::key::KeyClass;
 use inrush_transform::lookup::{
     DiskBuilder, First, Members, Reference, ReferenceBuilder, ReferenceFault,
 };
+use inrush_transform::lookup_step::LookupSpec;
 use inrush_transform::spec::InputColumn;
-use inrush_transform::stages::LookupSpec;
 use inrush_transform::types::sql_name;
 
 use super::faults;
