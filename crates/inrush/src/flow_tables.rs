@@ -44,11 +44,21 @@ struct OpenedTables {
     sources: BTreeMap<String, OpenedTable>,
 }
 
-/// A source, and what was known about it from earlier runs when it was opened.
-type OpenedTable = (Known, Arc<PostgresSource>);
+/// A table or query that is open.
+struct OpenedTable {
+    /// What earlier runs had loaded of it when it was opened.
+    loaded: EarlierLoads,
+    source: Arc<PostgresSource>,
+}
 
-/// What is known about a source from earlier runs: the value at which an incremental load begins, and the ranges of its key.
-type Known = (Option<String>, Vec<RangesMark>);
+/// What earlier runs have loaded of a source.
+#[derive(PartialEq)]
+struct EarlierLoads {
+    /// The value at which an incremental load begins.
+    since: Option<String>,
+    /// The ranges of its key.
+    ranges: Vec<RangesMark>,
+}
 
 impl std::fmt::Debug for FlowTables {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -85,13 +95,15 @@ impl FlowTables {
         beginning: Option<&Beginning>,
     ) -> Result<Arc<PostgresSource>, PlanError> {
         let mut opened = self.opened.lock().unwrap_or_else(PoisonError::into_inner);
-        let from = beginning.and_then(|beginning| beginning.range.from.clone());
-        let said: Known = (from, asked.ranges.to_vec());
+        let loaded = EarlierLoads {
+            since: beginning.and_then(|beginning| beginning.range.from.clone()),
+            ranges: asked.ranges.to_vec(),
+        };
         let known = opened.sources.get(asked.name);
-        if let Some((before, known)) = known
-            && *before == said
+        if let Some(known) = known
+            && known.loaded == loaded
         {
-            return Ok(Arc::clone(known));
+            return Ok(Arc::clone(&known.source));
         }
         if known.is_some() {
             // The mark has moved, or another run has ended. The rows above the mark may be newer than the snapshot, so a new one is
@@ -112,9 +124,11 @@ impl FlowTables {
             }
         };
         let source = Arc::new(PostgresSource::open_in(&database, &settings, &self.stop)?);
-        opened
-            .sources
-            .insert(asked.name.to_owned(), (said, Arc::clone(&source)));
+        let opened_table = OpenedTable {
+            loaded,
+            source: Arc::clone(&source),
+        };
+        opened.sources.insert(asked.name.to_owned(), opened_table);
         Ok(source)
     }
 
