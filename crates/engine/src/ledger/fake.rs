@@ -1,6 +1,7 @@
 //! A ledger in memory, for tests.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
 use inrush_destination::{
@@ -26,6 +27,8 @@ pub struct FakeLedger {
     /// A process takes these runs as soon as they were asked for.
     pub taken: BTreeSet<RunName>,
     pub discarded: Arc<Mutex<Vec<RunName>>>,
+    /// How often its runs were read.
+    pub reads: AtomicUsize,
 }
 
 impl FakeLedger {
@@ -94,6 +97,7 @@ pub fn unit_record(unit: &str, split: usize, state: &str, rows_loaded: u64) -> U
 
 impl RunLedger for FakeLedger {
     fn runs(&self, run_key: Option<&RunKey>) -> Result<Vec<PastRun>> {
+        self.reads.fetch_add(1, Ordering::Relaxed);
         let is_asked = |run: &&PastRun| run_key.is_none_or(|key| run.record.run_key == *key);
         Ok(self.runs.iter().filter(is_asked).cloned().collect())
     }

@@ -1,77 +1,35 @@
-//! A plan reads the states of inputs in the ledger here: the marks of incremental loads, and the ranges of a key.
+//! The states of inputs in the records of a run: the marks of incremental loads, and the ranges of a key.
 
 use std::collections::BTreeSet;
 
-use inrush_destination::{PastRun, Result, RunLedger, RunRecord, RunState};
-use inrush_rows::ids::RunKey;
+use inrush_destination::{PastRun, Result, RunLedger, RunRecord};
 use inrush_source::{RangesMark, SinceRange};
 
 use super::records::each_record;
-use crate::plan::range_marks::RunRanges;
 use crate::plan::since::{Marks, SinceMark};
 
-/// The marks in a target: those of the newest switched run that has some.
-pub fn since_marks(
-    ledger: &dyn RunLedger,
-    run_key: &RunKey,
-    target: &str,
-) -> Result<Vec<SinceMark>> {
-    let runs = ledger.runs(Some(run_key))?;
-    let is_switched = |run: &&PastRun| run.record.state == RunState::Switched;
-    for run in runs.iter().rev().filter(is_switched) {
-        let found = since_marks_in(ledger, run, target)?;
-        if !found.is_empty() {
-            return Ok(found);
-        }
-    }
-    Ok(Vec::new())
-}
-
-/// The ranges of which the latest run of a package has loaded rows into a target, if it was stopped.
-pub fn since_stopped(
-    ledger: &dyn RunLedger,
-    run_key: &RunKey,
-    target: &str,
-) -> Result<Vec<SinceRange>> {
-    let runs = ledger.runs(Some(run_key))?;
-    let stopped = runs
-        .iter()
-        .rfind(|run| run.record.state == RunState::Loading);
-    let Some(run) = stopped else {
-        return Ok(Vec::new());
-    };
-    let marks = since_marks_in(ledger, run, target)?;
-    Ok(marks.into_iter().map(|mark| mark.range).collect())
-}
-
-/// The ranges of a key that the newest stopped run of a package has loaded into a target, and those of the newest switched run.
-pub fn ranges_of(ledger: &dyn RunLedger, run_key: &RunKey, target: &str) -> Result<Vec<RunRanges>> {
-    let runs = ledger.runs(Some(run_key))?;
-    let mut found = Vec::new();
-    for state in [RunState::Loading, RunState::Switched] {
-        let Some(run) = runs.iter().rfind(|run| run.record.state == state) else {
-            continue;
-        };
-        let mut states = BTreeSet::new();
-        each_state(
-            ledger,
-            &run.record,
-            RangesMark::BEGINNING,
-            &mut |of, state| {
-                if of == target {
-                    states.insert(state.to_owned());
-                }
-            },
-        )?;
-        let is_stopped = state == RunState::Loading;
-        let states = states.iter().map(String::as_str);
-        found.extend(RunRanges::of_states(&run.record.name, is_stopped, states));
-    }
-    Ok(found)
+/// The states of the ranges of a key that a run has loaded into a target.
+pub fn ranges_in(ledger: &dyn RunLedger, run: &PastRun, target: &str) -> Result<BTreeSet<String>> {
+    let mut states = BTreeSet::new();
+    each_state(
+        ledger,
+        &run.record,
+        RangesMark::BEGINNING,
+        &mut |of, state| {
+            if of == target {
+                states.insert(state.to_owned());
+            }
+        },
+    )?;
+    Ok(states)
 }
 
 /// The marks of the rows that a run has loaded into a target.
-fn since_marks_in(ledger: &dyn RunLedger, run: &PastRun, target: &str) -> Result<Vec<SinceMark>> {
+pub fn since_marks_in(
+    ledger: &dyn RunLedger,
+    run: &PastRun,
+    target: &str,
+) -> Result<Vec<SinceMark>> {
     let marks = since_marks_of(ledger, run, &[target])?;
     Ok(marks.into_iter().map(|(_, mark)| mark).collect())
 }

@@ -27,7 +27,7 @@ pub mod columns {
 
 /// The earlier run that a plan continues, or that leaves it nothing to do.
 pub mod earlier {
-    pub use crate::plan::earlier::{EarlierRun, find};
+    pub use crate::plan::earlier::{EarlierRun, EarlierWork, find};
     pub use crate::plan::package_runs::PackageRuns;
 }
 

@@ -12,13 +12,35 @@ use super::package_runs::PackageRuns;
 use super::planned::PlannedFlow;
 use super::since;
 
-/// The earlier work that matters.
-pub struct EarlierWork {
+/// The earlier work that matters. `R` is the earlier run, as far as it is known.
+pub struct EarlierWork<R> {
     /// The earlier run.
-    pub run: EarlierRun,
+    pub run: R,
     /// The flows, by their indices in ascending order, that are loaded already and were removed from the plan. None if all
     /// are loaded.
     pub left_out: Vec<usize>,
+    /// Notes for a plan that has nothing left to do: about rows that the targets have already.
+    pub loaded_notes: Vec<String>,
+}
+
+impl<R> EarlierWork<R> {
+    /// This run alone.
+    pub fn of(run: R) -> EarlierWork<R> {
+        EarlierWork {
+            run,
+            left_out: Vec::new(),
+            loaded_notes: Vec::new(),
+        }
+    }
+
+    /// The same with another description of the run.
+    pub fn map<T, E>(self, run: impl FnOnce(R) -> Result<T, E>) -> Result<EarlierWork<T>, E> {
+        Ok(EarlierWork {
+            run: run(self.run)?,
+            left_out: self.left_out,
+            loaded_notes: self.loaded_notes,
+        })
+    }
 }
 
 /// The earlier run that matters.
@@ -40,16 +62,13 @@ pub fn find<F, E>(
     flows: &mut Vec<F>,
     options: &PlanOptions<'_>,
     notes: &mut Vec<String>,
-) -> Result<EarlierWork, E>
+) -> Result<EarlierWork<EarlierRun>, E>
 where
     F: PlannedFlow,
     E: From<PlanError> + From<inrush_destination::Error>,
 {
-    if let Some(run) = of_marks(runs, flows) {
-        return Ok(EarlierWork {
-            run: EarlierRun::Loaded(run),
-            left_out: Vec::new(),
-        });
+    if let Some(run) = of_marks(runs, flows)? {
+        return Ok(EarlierWork::of(EarlierRun::Loaded(run)));
     }
     let wanted: Vec<WantedFiles<'_>> = flows
         .iter()
@@ -57,10 +76,10 @@ where
         .collect();
     let found = look::<E>(runs, &wanted, options, notes)?;
     let left_out = match found {
-        Found::Loaded(run) => {
+        Found::Loaded { run, notes } => {
             return Ok(EarlierWork {
-                run: EarlierRun::Loaded(run.record.clone()),
-                left_out: Vec::new(),
+                loaded_notes: notes,
+                ..EarlierWork::of(EarlierRun::Loaded(run.record.clone()))
             });
         }
         Found::NotLoaded { left_out } => left_out,
@@ -68,20 +87,28 @@ where
     drop(wanted);
     leave_out(flows, &left_out);
     // The flows that are left may all have nothing new.
-    let run = match (of_marks(runs, flows), runs.latest_stopped()) {
+    let run = match (of_marks(runs, flows)?, runs.latest_stopped()?) {
         (Some(run), _) => EarlierRun::Loaded(run),
         // `again` asks for a second load of rows that were switched in. A stopped run has switched nothing, so its units can
         // be kept.
         (None, Some(stopped)) => EarlierRun::Stopped(stopped.record.clone()),
         (None, None) => EarlierRun::None,
     };
-    Ok(EarlierWork { run, left_out })
+    Ok(EarlierWork {
+        left_out,
+        ..EarlierWork::of(run)
+    })
 }
 
 /// The run of the marks of all flows, if none of them has new rows.
-fn of_marks<F: PlannedFlow>(runs: &PackageRuns<'_>, flows: &[F]) -> Option<RunRecord> {
-    let name = since::run_if_all(flows)?;
-    Some(runs.with_name(name)?.record.clone())
+fn of_marks<F: PlannedFlow>(
+    runs: &PackageRuns<'_>,
+    flows: &[F],
+) -> inrush_destination::Result<Option<RunRecord>> {
+    let Some(name) = since::run_if_all(flows) else {
+        return Ok(None);
+    };
+    Ok(runs.with_name(name)?.map(|run| run.record.clone()))
 }
 
 /// The files of a flow, as they are looked up among those that were switched in.
@@ -104,10 +131,25 @@ fn wanted<'a, F: PlannedFlow>(flow: &'a F, package_hash: &'a str) -> WantedFiles
 
 /// What switched runs have loaded of the plan's files.
 enum Found<'r> {
-    /// All of them; the newest of the runs.
-    Loaded(&'r PastRun),
+    /// All of them.
+    Loaded {
+        /// The newest of the runs.
+        run: &'r PastRun,
+        /// Notes about the rows that it has loaded.
+        notes: Vec<String>,
+    },
     /// All files of these flows at most, which are left out.
     NotLoaded { left_out: Vec<usize> },
+}
+
+impl<'r> Found<'r> {
+    /// This run has loaded all of them.
+    fn loaded(run: &'r PastRun) -> Found<'r> {
+        Found::Loaded {
+            run,
+            notes: Vec::new(),
+        }
+    }
 }
 
 fn look<'r, E>(
@@ -122,11 +164,11 @@ where
     let nothing = Found::NotLoaded {
         left_out: Vec::new(),
     };
-    let latest = runs.latest_if_switched();
+    let latest = runs.latest_if_switched()?;
     if options.is_replay {
         // The corrected rejects were loaded or rejected again by that run, so it still counts.
         return Ok(match latest {
-            Some(run) if !options.again => Found::Loaded(run),
+            Some(run) if !options.again => Found::loaded(run),
             _ => nothing,
         });
     }
@@ -135,7 +177,7 @@ where
             Some(run)
                 if options.is_repeated(&run.record.name) && has_loaded(runs, run, wanted)? =>
             {
-                Found::Loaded(run)
+                Found::loaded(run)
             }
             _ => nothing,
         });
@@ -148,17 +190,17 @@ where
         && options.was_killed(&run.record.name)
         && has_loaded(runs, run, wanted)?
     {
-        return Ok(Found::Loaded(run));
+        return Ok(Found::loaded(run));
     }
     compare_tables::<E>(runs, &mut files, wanted, options)?;
     let lost_rows = files.lost_rows();
     let of_other_packages = files.of_other_packages();
     match files.found()? {
-        Loaded::All(run_id) => Ok(match runs.with_id(run_id) {
-            Some(run) => {
-                notes.extend(of_other_packages);
-                Found::Loaded(run)
-            }
+        Loaded::All(run_id) => Ok(match runs.with_id(run_id)? {
+            Some(run) => Found::Loaded {
+                run,
+                notes: of_other_packages,
+            },
             None => nothing,
         }),
         Loaded::Flows(left_out) => {

@@ -46,11 +46,6 @@ impl WantedFiles<'_> {
     }
 }
 
-/// The words of [`LoadedFiles::of_other_packages`]. Of all notes of a plan, only these are told if nothing is left to do: the others
-/// describe a load.
-pub const OF_OTHER_PACKAGE: &str =
-    "has the rows of these files as they were loaded before the package was changed";
-
 /// The part of a plan's files that earlier runs have loaded in their present state.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Loaded {
@@ -255,8 +250,8 @@ impl<'a> LoadedFiles<'a> {
         other
             .map(|(flow, _)| {
                 format!(
-                    "{} {OF_OTHER_PACKAGE} (its columns, its steps or other settings). To load them as the package says now, \
-                     set mode = \"replace\", or remove the old rows and run with --again",
+                    "{} has the rows of these files as they were loaded before the package was changed (its columns, its steps or \
+                     other settings). To load them as the package says now, set mode = \"replace\", or remove the old rows and run with --again",
                     flow.target
                 )
             })

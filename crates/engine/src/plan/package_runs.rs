@@ -1,61 +1,119 @@
 //! The runs of a package in the ledger of its destination.
 
+use std::cell::OnceCell;
+
 use inrush_destination::{PastRun, Result, RunLedger, RunState};
 use inrush_rows::ids::{FileKey, RunId, RunKey, RunName};
+use inrush_source::SinceRange;
 
 use super::loaded::LoadedFiles;
-use crate::ledger::{SplitRecord, SwitchedFile, each_record};
+use super::range_marks::RunRanges;
+use super::since::SinceMark;
+use crate::ledger::{SplitRecord, SwitchedFile, each_record, marks};
 
-/// The runs of a package, as the ledger had them when they were read.
+/// The runs of a package, as the ledger has them when a plan first asks for them. All flows of the plan see the same runs.
 pub struct PackageRuns<'a> {
     ledger: &'a dyn RunLedger,
     run_key: &'a RunKey,
     /// The oldest first.
-    runs: Vec<PastRun>,
+    runs: OnceCell<Vec<PastRun>>,
 }
 
 impl<'a> PackageRuns<'a> {
-    /// Reads the runs of a package.
-    pub fn read(ledger: &'a dyn RunLedger, run_key: &'a RunKey) -> Result<PackageRuns<'a>> {
-        Ok(PackageRuns {
+    /// The runs of a package. They are not read yet.
+    pub fn new(ledger: &'a dyn RunLedger, run_key: &'a RunKey) -> PackageRuns<'a> {
+        PackageRuns {
             ledger,
             run_key,
-            runs: ledger.runs(Some(run_key))?,
-        })
+            runs: OnceCell::new(),
+        }
+    }
+
+    /// The key of the package.
+    pub fn run_key(&self) -> &'a RunKey {
+        self.run_key
+    }
+
+    /// The runs, the oldest first.
+    fn runs(&self) -> Result<&[PastRun]> {
+        if let Some(runs) = self.runs.get() {
+            return Ok(runs);
+        }
+        let runs = self.ledger.runs(Some(self.run_key))?;
+        Ok(self.runs.get_or_init(|| runs))
+    }
+
+    /// The numbers of the runs whose rows are in their targets.
+    pub(crate) fn switched(&self) -> Result<Vec<RunId>> {
+        let switched = self.runs()?.iter().filter(|run| is_switched(run));
+        Ok(switched.map(|run| run.record.run_id).collect())
     }
 
     /// The latest run that was neither given up nor undone, if its rows are in their targets.
-    pub(super) fn latest_if_switched(&self) -> Option<&PastRun> {
+    pub(super) fn latest_if_switched(&self) -> Result<Option<&PastRun>> {
         let is_over =
             |run: &&PastRun| matches!(run.record.state, RunState::Discarded | RunState::Undone);
-        let latest = self.runs.iter().rfind(|run| !is_over(run));
-        latest.filter(|run| is_switched(run))
+        let latest = self.runs()?.iter().rfind(|run| !is_over(run));
+        Ok(latest.filter(|run| is_switched(run)))
     }
 
     /// The latest run that stopped before its rows were in their targets.
-    pub(super) fn latest_stopped(&self) -> Option<&PastRun> {
+    pub(super) fn latest_stopped(&self) -> Result<Option<&PastRun>> {
         let is_stopped = |run: &&PastRun| run.record.state == RunState::Loading;
-        self.runs.iter().rfind(is_stopped)
+        Ok(self.runs()?.iter().rfind(is_stopped))
     }
 
     /// The run with this number.
-    pub(super) fn with_id(&self, run_id: RunId) -> Option<&PastRun> {
-        self.runs.iter().find(|run| run.record.run_id == run_id)
+    pub(super) fn with_id(&self, run_id: RunId) -> Result<Option<&PastRun>> {
+        let mut runs = self.runs()?.iter();
+        Ok(runs.find(|run| run.record.run_id == run_id))
     }
 
     /// The run with this name.
-    pub(super) fn with_name(&self, name: &RunName) -> Option<&PastRun> {
-        self.runs.iter().find(|run| run.record.name == *name)
+    pub(super) fn with_name(&self, name: &RunName) -> Result<Option<&PastRun>> {
+        let mut runs = self.runs()?.iter();
+        Ok(runs.find(|run| run.record.name == *name))
+    }
+
+    /// The marks in a target: those of the newest switched run that has some.
+    pub fn since_marks(&self, target: &str) -> Result<Vec<SinceMark>> {
+        for run in self.runs()?.iter().rev().filter(|run| is_switched(run)) {
+            let found = marks::since_marks_in(self.ledger, run, target)?;
+            if !found.is_empty() {
+                return Ok(found);
+            }
+        }
+        Ok(Vec::new())
+    }
+
+    /// The ranges of which the latest run has loaded rows into a target, if it was stopped.
+    pub fn since_stopped(&self, target: &str) -> Result<Vec<SinceRange>> {
+        let Some(run) = self.latest_stopped()? else {
+            return Ok(Vec::new());
+        };
+        let marks = marks::since_marks_in(self.ledger, run, target)?;
+        Ok(marks.into_iter().map(|mark| mark.range).collect())
+    }
+
+    /// The ranges of a key that the newest stopped run has loaded into a target, and those of the newest switched run.
+    pub fn ranges(&self, target: &str) -> Result<Vec<RunRanges>> {
+        let mut found = Vec::new();
+        let switched = self.runs()?.iter().rfind(|run| is_switched(run));
+        for (run, is_stopped) in [(self.latest_stopped()?, true), (switched, false)] {
+            let Some(run) = run else {
+                continue;
+            };
+            let states = marks::ranges_in(self.ledger, run, target)?;
+            let states = states.iter().map(String::as_str);
+            found.extend(RunRanges::of_states(&run.record.name, is_stopped, states));
+        }
+        Ok(found)
     }
 
     /// Passes each file that a run has switched in, or each range of it; the newest run first.
     pub(super) fn see_switched(&self, files: &mut LoadedFiles<'_>) -> Result<()> {
-        let mut switched = self
-            .runs
-            .iter()
-            .rev()
-            .filter(|run| is_switched(run))
-            .peekable();
+        let runs = self.runs()?.iter().rev();
+        let mut switched = runs.filter(|run| is_switched(run)).peekable();
         // Without a run, the ledger may not even stand.
         if switched.peek().is_none() || self.see_loaded_inputs(files, |_| true)? {
             return Ok(());
@@ -77,7 +135,7 @@ impl<'a> PackageRuns<'a> {
     /// The splits of a file that a run has loaded.
     pub(super) fn splits_of(&self, run_id: RunId, file: &FileKey) -> Result<Vec<SplitRecord>> {
         let mut found = Vec::new();
-        if let Some(run) = self.with_id(run_id) {
+        if let Some(run) = self.with_id(run_id)? {
             each_record(self.ledger, &run.record, &mut |record| {
                 let own = record.splits.into_iter();
                 found.extend(own.filter(|split| split.file_key == *file));
@@ -92,11 +150,12 @@ impl<'a> PackageRuns<'a> {
         files: &mut LoadedFiles<'_>,
         is_asked: impl Fn(RunId) -> bool,
     ) -> Result<bool> {
+        let runs = self.runs()?;
         // The inputs of a run follow each other.
         let mut last: Option<&PastRun> = None;
         self.ledger.loaded_inputs(self.run_key, &mut |input| {
             if last.is_none_or(|run| run.record.run_id != input.run_id) {
-                last = self.with_id(input.run_id);
+                last = runs.iter().find(|run| run.record.run_id == input.run_id);
             }
             let Some(run) = last.filter(|_| is_asked(input.run_id)) else {
                 return;
@@ -148,6 +207,8 @@ fn see(run: &PastRun, switched: &SwitchedFile, files: &mut LoadedFiles<'_>) {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::atomic::Ordering;
+
     use super::*;
     use crate::ledger::fake::{FakeLedger, unit_record};
 
@@ -159,8 +220,11 @@ mod tests {
             for state in states {
                 ledger.add(*state, vec![unit_record("a", 0, "1", 1)]);
             }
-            let runs = PackageRuns::read(&ledger, &key).expect("they are read");
-            let id = |run: Option<&PastRun>| run.map(|run| run.record.run_id.number());
+            let runs = PackageRuns::new(&ledger, &key);
+            let id = |run: Result<Option<&PastRun>>| {
+                let run = run.expect("the runs are read");
+                run.map(|run| run.record.run_id.number())
+            };
             (id(runs.latest_if_switched()), id(runs.latest_stopped()))
         };
         use RunState::{Discarded, Loading, Switched, Undone};
@@ -169,5 +233,24 @@ mod tests {
         assert_eq!(states(&[Switched, Loading, Discarded]), (None, Some(2)));
         assert_eq!(states(&[Loading, Switched]), (Some(2), Some(1)));
         assert_eq!(states(&[Discarded]), (None, None));
+    }
+
+    #[test]
+    fn the_runs_are_read_once_for_all_flows() {
+        let key = RunKey::new("key");
+        let mut ledger = FakeLedger::default();
+        ledger.add(RunState::Switched, vec![unit_record("a", 0, "1", 1)]);
+        ledger.add(RunState::Loading, vec![unit_record("b", 0, "1", 1)]);
+        let runs = PackageRuns::new(&ledger, &key);
+        let reads = || ledger.reads.load(Ordering::Relaxed);
+        assert_eq!(reads(), 0, "nothing asks for them yet");
+        for target in ["t", "another"] {
+            // The states of these inputs are no marks.
+            assert!(runs.since_marks(target).expect("it is read").is_empty());
+            assert!(runs.since_stopped(target).expect("it is read").is_empty());
+            assert!(runs.ranges(target).expect("it is read").is_empty());
+        }
+        assert_eq!(runs.switched().expect("they are read"), [RunId::new(1)]);
+        assert_eq!(reads(), 1);
     }
 }

@@ -139,8 +139,9 @@ fn is_same_type(one: &str, other: &str) -> bool {
 }
 
 /// The notes for the user.
-pub fn fmt_notes(f: &mut fmt::Formatter<'_>, notes: &[String]) -> fmt::Result {
-    if notes.is_empty() {
+pub fn fmt_notes(f: &mut fmt::Formatter<'_>, facts: &PlanFacts) -> fmt::Result {
+    let mut notes = facts.all_notes().peekable();
+    if notes.peek().is_none() {
         return Ok(());
     }
     told!(f, "\nGood to know")?;

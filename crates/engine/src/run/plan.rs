@@ -57,8 +57,10 @@ pub struct PlanFacts {
     pub batch_rows: usize,
     /// Bytes of text that a stream takes from a feed for one transaction.
     pub fed_bytes: u64,
-    /// Notes for the user before the run.
+    /// Notes for the user before the run. They describe a load.
     pub notes: Vec<String>,
+    /// Notes for the user if nothing is left to do: about the rows that the targets have already.
+    pub loaded_notes: Vec<String>,
     /// Where the loaded columns come from; without flows until the plan is made.
     pub lineage: RunLineage,
     /// The sentences of all flows, if none has anything to load. The run of their marks then counts as the run of this plan.
@@ -66,4 +68,11 @@ pub struct PlanFacts {
     /// The flows of the package, by their indices, that are loaded already beside others that are not: the plan has no flow for
     /// them.
     pub left_out: Vec<usize>,
+}
+
+impl PlanFacts {
+    /// All notes, for a plan that is shown and not run.
+    pub fn all_notes(&self) -> impl Iterator<Item = &String> {
+        self.notes.iter().chain(&self.loaded_notes)
+    }
 }

@@ -14,7 +14,6 @@ use super::unit_reports::{self, UnitEnd};
 use crate::error::Error;
 use crate::ledger::Account;
 use crate::pipeline::RunOptions;
-use crate::plan::loaded::OF_OTHER_PACKAGE;
 use crate::plan::{PlannedFlow, UnitPlace};
 use crate::report::{RunReport, StepReport, TableReport};
 
@@ -147,9 +146,8 @@ pub fn of_loaded<P: RunPlan>(
         loaded.run.clone(),
         tables.collect(),
     );
-    let notes = loaded.plan.facts().notes.iter();
-    let of_other_package = notes.filter(|note| note.contains(OF_OTHER_PACKAGE));
-    report.notes.extend(of_other_package.cloned());
+    let notes = loaded.plan.facts().loaded_notes.iter();
+    report.notes.extend(notes.cloned());
     report
 }
 

@@ -1,5 +1,6 @@
 //! Makes a plan: reads files and catalog, changes nothing.
 
+use inrush_engine::native::plan::earlier::{EarlierWork, PackageRuns};
 use inrush_engine::native::plan::lineage::{self, RunLineage};
 use inrush_engine::native::plan::outputs;
 use inrush_engine::native::plan::since::sentences_if_all;
@@ -21,6 +22,7 @@ use crate::ledger::FoundLineage;
 use crate::plan::failure::PlanFailure;
 use crate::quote::qualified;
 use crate::server_facts::{self, ServerFacts};
+use crate::server_ledger::ServerLedger;
 use crate::{DatabaseAddress, Session, catalog, fast_copy, ledger};
 
 /// The key by which the ledger identifies the package and its targets in this database.
@@ -88,6 +90,7 @@ pub async fn build(
         .await?;
     let names = target_names(session, package).await?;
     let run_key = run_key_of(package, &names);
+    let asked = ServerLedger::of_plan(session, &package.run.ledger_schema, options.stop);
     let request = PlanRequest {
         session,
         address,
@@ -96,6 +99,7 @@ pub async fn build(
         key_scans,
         server: &server,
         run_key: &run_key,
+        runs: PackageRuns::new(&asked, &run_key),
     };
 
     let mut notes = Vec::new();
@@ -108,7 +112,11 @@ pub async fn build(
     } = request.share(flows)?;
     let privileges = request.privileges(&flows).await?;
     let (setup, keeps_lineage) = request.setup(&flows).await?;
-    let (earlier, left_out) = request.earlier(&mut flows, &privileges, &mut notes).await?;
+    let EarlierWork {
+        run: earlier,
+        left_out,
+        loaded_notes,
+    } = request.earlier(&mut flows, &privileges, &mut notes).await?;
     request.refuse_obstacles(&flows, &earlier).await?;
     notes.extend(request.wal_note());
     request.refuse_blind().await?;
@@ -130,6 +138,7 @@ pub async fn build(
             nothing_new: sentences_if_all(&flows),
             left_out,
             notes,
+            loaded_notes,
         },
         server,
         setup,
@@ -157,6 +166,7 @@ struct PlanRequest<'a> {
     key_scans: &'a KeyScans,
     server: &'a ServerFacts,
     run_key: &'a RunKey,
+    runs: PackageRuns<'a>,
 }
 
 /// Flows whose long units are shared by the streams.
@@ -183,7 +193,7 @@ impl PlanRequest<'_> {
                 options: self.options,
                 key_scans: self.key_scans,
                 flow,
-                run_key: self.run_key,
+                runs: &self.runs,
                 schema,
                 table,
             };
@@ -265,26 +275,25 @@ impl PlanRequest<'_> {
         Ok((statements, tables.lineage != FoundLineage::Closed))
     }
 
-    /// The work of an earlier run of the package. Flows that are loaded already, beside others that are not, are removed;
-    /// their indices are returned.
+    /// The work of an earlier run of the package. Flows that are loaded already, beside others that are not, are removed.
     async fn earlier(
         &self,
         flows: &mut Vec<FlowPlan>,
         privileges: &[Privilege],
         notes: &mut Vec<String>,
-    ) -> Result<(Earlier, Vec<usize>), PlanFailure> {
+    ) -> Result<EarlierWork<Earlier>, PlanFailure> {
         // A role that may not read the ledger sees this in the list of privileges.
         let is_readable = privileges
             .iter()
             .all(|privilege| privilege.held || privilege.needed_for != privileges::FOR_LEDGER);
         if !is_readable {
-            return Ok((Earlier::None, Vec::new()));
+            return Ok(EarlierWork::of(Earlier::None));
         }
         let (session, options) = (self.session, self.options);
-        let (found, left_out) = earlier::find(
+        let found = earlier::find(
             session,
             self.schemas(),
-            self.run_key,
+            &self.runs,
             &self.package.hash(),
             flows,
             options,
@@ -293,12 +302,12 @@ impl PlanRequest<'_> {
         .await?;
         // A replay must match the run whose rejects it loads.
         let is_asked_again = options.again || options.from.is_some() || options.is_replay;
-        if matches!(found, Earlier::None) && !is_asked_again {
+        if matches!(found.run, Earlier::None) && !is_asked_again {
             let (ledger_schema, _) = self.schemas();
             let lost = earlier::refuse_lost_ledger(session, ledger_schema, self.run_key, flows);
             options.or_note(lost.await)?;
         }
-        Ok((found, left_out))
+        Ok(found)
     }
 
     /// Refuses existing targets and names that conflict, if there is something to load.

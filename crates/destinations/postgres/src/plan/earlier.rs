@@ -6,7 +6,7 @@ use std::sync::Arc;
 use inrush_destination::RunRecord;
 use inrush_engine::native::ledger::SplitRecord;
 use inrush_engine::native::plan::changed::{self, FilesBefore, PlannedFiles};
-use inrush_engine::native::plan::earlier::{self, EarlierRun, PackageRuns};
+use inrush_engine::native::plan::earlier::{self, EarlierRun, EarlierWork, PackageRuns};
 use inrush_engine::native::plan::{PlanOptions, PlannedFlow, identity};
 use inrush_engine::plan::PlanError;
 use inrush_package::Mode;
@@ -17,31 +17,28 @@ use super::{Earlier, FlowPlan};
 use crate::Session;
 use crate::ledger::{Ledger, SplitChoice, UnitRow, mark};
 use crate::plan::failure::PlanFailure;
-use crate::server_ledger::ServerLedger;
 
-/// Looks the package up in the ledger; notes for the user are added to `notes`. Flows that are loaded already, beside others
-/// that are not, are removed; their indices are returned.
+/// Finds the earlier run of the package that matters; notes for the user are added to `notes`. Flows that are loaded already,
+/// beside others that are not, are removed.
 pub async fn find(
     session: &Session,
     (ledger_schema, staging_schema): (&str, &str),
-    run_key: &RunKey,
+    runs: &PackageRuns<'_>,
     package_hash: &str,
     flows: &mut Vec<FlowPlan>,
     options: &PlanOptions<'_>,
     notes: &mut Vec<String>,
-) -> Result<(Earlier, Vec<usize>), PlanFailure> {
-    let asked = ServerLedger::of_plan(session, ledger_schema, options.stop);
-    let runs = PackageRuns::read(&asked, run_key)?;
-    let work = earlier::find::<_, PlanFailure>(&runs, package_hash, flows, options, notes)?;
-    let found = match work.run {
-        EarlierRun::Loaded(run) => Earlier::Loaded(Box::new(run)),
+) -> Result<EarlierWork<Earlier>, PlanFailure> {
+    let work = earlier::find::<_, PlanFailure>(runs, package_hash, flows, options, notes)?;
+    let found = match &work.run {
+        EarlierRun::Loaded(run) => Earlier::Loaded(Box::new(run.clone())),
         EarlierRun::Stopped(run) => {
-            let book = Ledger::new(ledger_schema);
+            let (book, run) = (Ledger::new(ledger_schema), run.clone());
             stopped(session, &book, staging_schema, run, flows, options, notes).await?
         }
         EarlierRun::None => Earlier::None,
     };
-    Ok((found, work.left_out))
+    work.map(|_| Ok(found))
 }
 
 /// The work of a run that was stopped, as much of it as the plan can keep.

@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use inrush_engine::native::ledger::marks;
 use inrush_engine::native::plan::columns::KnownColumns;
 use inrush_engine::native::plan::expect;
 use inrush_engine::native::plan::range_marks;
@@ -75,16 +74,15 @@ impl FlowColumns {
             .and_then(|source| source.since.as_ref())
         {
             Some(_) => {
-                let (ledger, run_key) = (request.ledger(), request.run_key);
-                let loaded = marks::since_marks(&ledger, run_key, &target.sql)?;
-                let stopped = marks::since_stopped(&ledger, run_key, &target.sql)?;
-                Some(request.options.since(loaded, stopped))
+                let (runs, target) = (request.runs, &target.sql);
+                let stopped = runs.since_stopped(target)?;
+                Some(request.options.since(runs.since_marks(target)?, stopped))
             }
             None => None,
         };
         let ranges = match range_marks::are_asked(flow) {
             true => {
-                let found = marks::ranges_of(&request.ledger(), request.run_key, &target.sql)?;
+                let found = request.runs.ranges(&target.sql)?;
                 request.options.ranges(flow, found)
             }
             false => Vec::new(),

@@ -1,14 +1,13 @@
 //! The inputs of a flow's plan.
 
 use inrush_engine::native::plan::PlanOptions;
+use inrush_engine::native::plan::earlier::PackageRuns;
 use inrush_package::{Flow, Package};
-use inrush_rows::ids::RunKey;
 
 use super::Commit;
 use super::routing::KeyScans;
 use crate::Session;
 use crate::server_facts::ServerFacts;
-use crate::server_ledger::ServerLedger;
 
 /// One flow, and the inputs for its plan.
 pub struct FlowRequest<'a> {
@@ -24,8 +23,8 @@ pub struct FlowRequest<'a> {
     pub key_scans: &'a KeyScans,
     /// The flow.
     pub flow: &'a Flow,
-    /// The run's key.
-    pub run_key: &'a RunKey,
+    /// The earlier runs of the package.
+    pub runs: &'a PackageRuns<'a>,
     /// The target's schema.
     pub schema: &'a str,
     /// The target's name.
@@ -33,12 +32,6 @@ pub struct FlowRequest<'a> {
 }
 
 impl FlowRequest<'_> {
-    /// The ledger, asked over the session of the plan.
-    pub fn ledger(&self) -> ServerLedger<'_> {
-        let schema = &self.package.run.ledger_schema;
-        ServerLedger::of_plan(self.session, schema, self.options.stop)
-    }
-
     /// When rows that are written directly to the target are committed; `None` if there are staging tables.
     pub fn straight(&self) -> Option<Commit> {
         match (self.flow.atomic, self.package.run.staging) {

@@ -46,7 +46,7 @@ impl fmt::Display for Plan {
         for step in shortened(self.switch_steps()) {
             told!(f, "  {step}")?;
         }
-        fmt_notes(f, &self.notes)
+        fmt_notes(f, &self.facts)
     }
 }
 

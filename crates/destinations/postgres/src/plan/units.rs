@@ -211,7 +211,7 @@ impl<'a> UnitPlanner<'a> {
     }
 
     fn unit_key(&self, bounds: Option<&UnitBounds>, splits: &[Split]) -> UnitKey {
-        let run_key = self.request.run_key;
+        let run_key = self.request.runs.run_key();
         match bounds {
             Some(bounds) => {
                 let shape = format!("{} {}", self.shape, bounds.condition());

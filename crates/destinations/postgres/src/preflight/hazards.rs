@@ -52,7 +52,7 @@ pub fn of_plan(plan: &Plan, is_held: bool) -> Vec<Finding> {
             }
         ))),
     }
-    found.extend(plan.notes.iter().map(Finding::tells));
+    found.extend(plan.all_notes().map(Finding::tells));
     found
 }
 

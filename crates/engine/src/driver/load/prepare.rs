@@ -12,12 +12,13 @@ use super::members;
 use super::prepared::ContractRun;
 use crate::driver::OpenDestination;
 use crate::driver::plan::{
-    self, ContractEarlier, ContractFlow, ContractPlan, UnitAccounts, UnitIndex, switched,
+    self, ContractEarlier, ContractFlow, ContractPlan, UnitAccounts, UnitIndex,
 };
 use crate::error::Error;
 use crate::ledger::each_record;
 use crate::pipeline::RunOptions;
 use crate::pipeline::naming::{holder, new_run_name};
+use crate::plan::package_runs::PackageRuns;
 use crate::plan::{ContentChecks, UnitPlace, identity};
 use crate::report::RunFolder;
 use crate::run::announcements;
@@ -199,7 +200,8 @@ fn begin(
         &targets,
     )?;
     let resumed = takes_over.is_some();
-    if switched(destination, &plan.run_key)? == plan.switched_before {
+    let runs = PackageRuns::new(destination, &plan.run_key);
+    if runs.switched()? == plan.switched_before {
         return Ok(Some(BegunRun {
             open,
             resumed,

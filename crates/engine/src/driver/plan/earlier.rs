@@ -2,43 +2,41 @@
 
 use std::collections::BTreeSet;
 
-use inrush_destination::{Destination, PastRun, RunRecord, RunState};
+use inrush_destination::{Destination, RunRecord};
 use inrush_package::Mode;
-use inrush_rows::ids::{RunId, RunKey, UnitKey};
+use inrush_rows::ids::{RunKey, UnitKey};
 use inrush_rows::plural::counted;
 
 use super::unplanned::UnplannedUnits;
 use super::{ContractEarlier, ContractFlow, UnitAccounts, UnitIndex};
 use crate::ledger::{Account, each_record};
 use crate::plan::changed::{self, FilesBefore, PlannedFiles};
-use crate::plan::earlier::{self, EarlierRun};
+use crate::plan::earlier::{self, EarlierRun, EarlierWork};
 use crate::plan::package_runs::PackageRuns;
 use crate::plan::{PlanError, PlanOptions, identity};
 
-/// Looks the package up in the ledger. Notes for the user are added to `notes`. Flows that are loaded already, beside others
-/// that are not, are removed; their indices are returned.
+/// Finds the earlier run of the package that matters. Notes for the user are added to `notes`. Flows that are loaded already,
+/// beside others that are not, are removed.
 pub fn find(
     destination: &dyn Destination,
-    run_key: &RunKey,
+    runs: &PackageRuns<'_>,
     package_hash: &str,
     flows: &mut Vec<ContractFlow>,
     options: &PlanOptions<'_>,
     notes: &mut Vec<String>,
-) -> Result<(ContractEarlier, Vec<usize>), PlanError> {
-    let runs = PackageRuns::read(destination, run_key)?;
-    let work = earlier::find::<_, PlanError>(&runs, package_hash, flows, options, notes)?;
+) -> Result<EarlierWork<ContractEarlier>, PlanError> {
+    let work = earlier::find::<_, PlanError>(runs, package_hash, flows, options, notes)?;
     let flows = &flows[..];
-    let found = match work.run {
-        EarlierRun::Loaded(run) => loaded(destination, run, flows)?,
-        EarlierRun::Stopped(run) => stopped(destination, run, flows, options, notes)?,
+    work.map(|run| match run {
+        EarlierRun::Loaded(run) => Ok(loaded(destination, run, flows)?),
+        EarlierRun::Stopped(run) => stopped(destination, run, flows, options, notes),
         EarlierRun::None => {
             if !options.again && !options.is_replay {
-                options.or_note(refuse_lost_ledger(destination, run_key, flows))?;
+                options.or_note(refuse_lost_ledger(destination, runs.run_key(), flows))?;
             }
-            ContractEarlier::None
+            Ok(ContractEarlier::None)
         }
-    };
-    Ok((found, work.left_out))
+    })
 }
 
 /// The work of a run that was stopped, as much of it as the plan can keep.
@@ -129,17 +127,6 @@ fn stopped(
         in_parts,
         dropped: dropped_keys.len(),
     })
-}
-
-/// The numbers of a package's runs that are switched.
-pub fn switched(
-    destination: &dyn Destination,
-    run_key: &RunKey,
-) -> inrush_destination::Result<Vec<RunId>> {
-    let runs = destination.runs(Some(run_key))?;
-    let is_switched = |run: &&PastRun| run.record.state == RunState::Switched;
-    let switched = runs.iter().filter(is_switched);
-    Ok(switched.map(|run| run.record.run_id).collect())
 }
 
 /// A run that has loaded all files of the plan, and its rows by flow.

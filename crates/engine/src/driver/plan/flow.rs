@@ -6,7 +6,6 @@ use inrush_destination::{
     Abilities, Ability, ColumnPlan, Destination, ReplacedRows, TargetName, TargetPlan,
 };
 use inrush_package::{Bounds, Flow, Keep, OneOrMany, Package, Verify};
-use inrush_rows::ids::RunKey;
 use inrush_source::Source;
 
 use super::columns::{self, Resolved};
@@ -14,9 +13,9 @@ use super::members;
 use super::merge::AskedMerge;
 use super::units::UnitPlanner;
 use super::{ContractFlow, bounds, refuse};
-use crate::ledger::marks;
 use crate::plan::flow_inputs::FlowAsked;
 use crate::plan::identity::description::{self, Description};
+use crate::plan::package_runs::PackageRuns;
 use crate::plan::range_marks;
 use crate::plan::steps::{AskedMembers, AskedSteps};
 use crate::plan::{PlanError, PlanOptions, Reading, abilities, expect};
@@ -34,8 +33,8 @@ pub struct ContractFlowPlanner<'a> {
     pub options: &'a PlanOptions<'a>,
     /// The flow.
     pub flow: &'a Flow,
-    /// The run's key.
-    pub run_key: &'a RunKey,
+    /// The earlier runs of the package.
+    pub runs: &'a PackageRuns<'a>,
     /// The target's name.
     pub name: &'a TargetName,
 }
@@ -81,16 +80,15 @@ impl ContractFlowPlanner<'_> {
         });
         let since = match self.flow.source.as_ref().and_then(|it| it.since.as_ref()) {
             Some(_) => {
-                let (destination, target) = (self.destination, &self.name.sql);
-                let loaded = marks::since_marks(destination, self.run_key, target)?;
-                let stopped = marks::since_stopped(destination, self.run_key, target)?;
-                Some(self.options.since(loaded, stopped))
+                let (runs, target) = (self.runs, &self.name.sql);
+                let stopped = runs.since_stopped(target)?;
+                Some(self.options.since(runs.since_marks(target)?, stopped))
             }
             None => None,
         };
         let ranges = match range_marks::are_asked(self.flow) {
             true => {
-                let found = marks::ranges_of(self.destination, self.run_key, &self.name.sql)?;
+                let found = self.runs.ranges(&self.name.sql)?;
                 self.options.ranges(self.flow, found)
             }
             false => Vec::new(),
@@ -195,7 +193,7 @@ impl ContractFlowPlanner<'_> {
         let units = UnitPlanner {
             destination: self.destination,
             abilities: self.abilities,
-            run_key: self.run_key,
+            run_key: self.runs.run_key(),
             flow: &name,
             source: &*source,
             target: &target,

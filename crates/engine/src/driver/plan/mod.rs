@@ -29,16 +29,17 @@ use inrush_package::{LoadOrder, Mode, Package, RunSettings};
 use inrush_rows::ids::RunId;
 use inrush_source::Split;
 
-pub use self::earlier::switched;
 use self::flow::ContractFlowPlanner;
 pub use self::unit_index::{UnitAccounts, UnitIndex};
 pub use self::units::RangeUnit;
 use crate::ledger::Account;
 use crate::lineage::{self, RunLineage};
 use crate::plan::abilities::require_of_run;
+use crate::plan::earlier::EarlierWork;
 use crate::plan::long_units::share_among;
 use crate::plan::memory::LoadMemory;
 use crate::plan::outputs;
+use crate::plan::package_runs::PackageRuns;
 use crate::plan::since::{self, NothingNew};
 use crate::plan::steps::AskedMembers;
 use crate::plan::{MemoryBound, PlanError, PlanOptions, PlannedFlow, Reading, UnitPlace, identity};
@@ -224,7 +225,8 @@ pub async fn build(
     let targets: Vec<String> = targets.collect();
     let run_key = identity::run_key(&package.name, &targets);
     // Marks and earlier runs are read after this.
-    let switched_before = switched(destination, &run_key)?;
+    let runs = PackageRuns::new(destination, &run_key);
+    let switched_before = runs.switched()?;
     let mut notes = Vec::new();
     let mut flows = Vec::new();
     for (flow, name) in package.flows.iter().zip(&names) {
@@ -234,7 +236,7 @@ pub async fn build(
             package,
             options,
             flow,
-            run_key: &run_key,
+            runs: &runs,
             name,
         };
         flows.extend(options.or_note(planner.plan(&mut notes))?);
@@ -250,9 +252,13 @@ pub async fn build(
         false => package.run.batch_rows,
     } as usize;
     let package_hash = package.hash();
-    let (earlier, left_out) = earlier::find(
+    let EarlierWork {
+        run: earlier,
+        left_out,
+        loaded_notes,
+    } = earlier::find(
         destination,
-        &run_key,
+        &runs,
         &package_hash,
         &mut flows,
         options,
@@ -295,6 +301,7 @@ pub async fn build(
             nothing_new: since::sentences_if_all(&flows),
             left_out,
             notes,
+            loaded_notes,
         },
         abilities,
         flows,

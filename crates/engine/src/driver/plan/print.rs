@@ -133,7 +133,7 @@ impl fmt::Display for ContractPlan {
                 told!(f, "  - {sentence}")?;
             }
         }
-        fmt_notes(f, &self.notes)
+        fmt_notes(f, &self.facts)
     }
 }
 

@@ -58,9 +58,7 @@ pub fn preflight(
     }
     report.destination.clone_from(&plan.destination);
     report.streams = plan.streams;
-    report
-        .findings
-        .extend(plan.notes.iter().map(Finding::tells));
+    report.findings.extend(plan.all_notes().map(Finding::tells));
     if let ContractEarlier::Loaded { run, .. } = &plan.earlier {
         report.findings.push(findings::loaded_already(&run.name));
     } else if !plan.flows.is_empty() {
