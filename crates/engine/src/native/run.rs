@@ -10,9 +10,7 @@ pub use crate::run::context::RunContext;
 pub use crate::run::gathering::Gathering;
 pub use crate::run::prepared::{DriverRun, KeptRecord, PreparedRun};
 pub use crate::run::run;
-pub use crate::run::steps::{
-    AlreadyLoaded, LoadSteps, LostRejects, Preparation, PublishEnd, SwitchedTarget,
-};
+pub use crate::run::steps::{AlreadyLoaded, LoadSteps, Preparation, PublishEnd, SwitchedTarget};
 pub use crate::run::unit_reports::UnitEnd;
 
 /// Notes for the user about the plan.

@@ -10,7 +10,7 @@ use super::context::RunContext;
 use super::gathering::Gathering;
 use super::plan::RunPlan;
 use super::steps::{LoadSteps, SwitchedTarget};
-use super::{ending, publish, report};
+use super::{analyze, ending, publish, report};
 use crate::error::Error;
 use crate::event::Event;
 use crate::fault::{self, FaultPoint};
@@ -50,10 +50,8 @@ pub fn conclude<S: LoadSteps>(
     let mut verified = None;
     let published = publish(steps, context, options, &mut verified, gathering);
     gathering.phases.switch_s = switching.elapsed().as_secs_f64();
-    if published.is_ok() && steps.analyzes() {
-        let analyzing = Instant::now();
-        steps.analyze(context, gathering);
-        gathering.phases.analyze_s = analyzing.elapsed().as_secs_f64();
+    if published.is_ok() {
+        analyze::analyze(steps, context, gathering);
     }
     let committed = verified.map(|verified| verified.committed);
     match published {

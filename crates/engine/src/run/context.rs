@@ -109,24 +109,6 @@ impl<'a, R: DriverRun> RunContext<'a, R> {
         }
     }
 
-    /// Reports that a target was analyzed, or why it was not. Its rows are already published, so the reason is only a
-    /// note.
-    pub fn tell_analyzed(
-        &self,
-        target: String,
-        analyzed: Result<(), String>,
-        gathering: &mut Gathering,
-    ) {
-        match analyzed {
-            Ok(()) => self.notice(&Event::Analyzed { target }),
-            Err(reason) => {
-                let text = format!("{target} was not analyzed: {reason}");
-                self.notice(&Event::Note { text: text.clone() });
-                gathering.note(text);
-            }
-        }
-    }
-
     /// Adds notes about how long limits of rates have delayed the streams; `asked` names the settings of the run, as
     /// [`Gathering::paced`] does.
     pub fn tell_paces(&self, asked: &str, gathering: &mut Gathering) {

@@ -4,11 +4,12 @@ use inrush_rows::plural::counted;
 use tokio::runtime::Runtime;
 
 use super::plan::RunPlan;
-use super::prepared::{DriverRun, places};
+use super::prepared::{DriverRun, KeptRecord, places};
 use super::steps::LoadSteps;
 use crate::error::Error;
 use crate::event::Event;
 use crate::pipeline::{RunOptions, reject_files};
+use crate::plan::{PlannedFlow, PlannedUnit};
 
 /// Removes ledger records whose rejects are lost, so that their rows are loaded and rejected again. Notes tell the
 /// user.
@@ -31,7 +32,7 @@ pub fn forget<S: LoadSteps>(
                 continue;
             }
             let missing = record.rows_rejected - found;
-            let told = steps.lost_words(run, &record);
+            let told = words(run, &record);
             notes.push(format!(
                 "{} that run {} had rejected before it stopped {} not in {} (the folder was removed, or the command \
                  runs in another folder): {}",
@@ -39,9 +40,9 @@ pub fn forget<S: LoadSteps>(
                 run.name,
                 if missing == 1 { "is" } else { "are" },
                 folder.path().display(),
-                told.words
+                told
             ));
-            if told.is_forgotten {
+            if !record.is_direct {
                 lost.push(record);
             }
         }
@@ -54,4 +55,30 @@ pub fn forget<S: LoadSteps>(
         true => Ok(()),
         false => steps.forget(runtime, run, lost),
     }
+}
+
+/// What becomes of the rows of a record whose rejects are lost. Rows that were written directly to a target cannot be loaded
+/// again.
+fn words<R: DriverRun>(run: &R, record: &KeptRecord) -> String {
+    let (flow, unit) = record.unit;
+    let flow = &run.plan.flows()[flow];
+    let (unit, target) = (&flow.units()[unit], &flow.reading().target);
+    if record.is_direct {
+        let file = unit.splits().first().map_or_else(
+            || "their file".to_owned(),
+            |split| split.input.name().display().to_string(),
+        );
+        return format!(
+            "only the former folder has these rows, because the loaded rows of {file} stay in {target} (atomic = false) and \
+             are not loaded again"
+        );
+    }
+    let part = match record.key == *unit.key() {
+        true => "",
+        false => "a part of ",
+    };
+    format!(
+        "{part}unit {} of {target} is loaded again, so that its rejects are written again",
+        unit.number()
+    )
 }

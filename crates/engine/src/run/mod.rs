@@ -18,10 +18,11 @@
 //! before the load and after it. [`prepared`] has the state of a run and the work
 //! that is kept from earlier attempts, [`lost_rejects`] finds kept work that must be loaded again, [`first_rows`] reads
 //! the keys of all rows before the load if a step keeps the first of several rows (`distinct_on`), [`account`] compares
-//! the ledger with the destination's counts, [`publish`] makes the rows visible, [`gathering`], [`unit_reports`] and
+//! the ledger with the destination's counts, [`publish`] makes the rows visible, [`analyze`] updates the targets' statistics, [`gathering`], [`unit_reports`] and
 //! [`report`] make the report, and [`ending`] writes it.
 
 pub(crate) mod account;
+mod analyze;
 pub(crate) mod announcements;
 mod conclude;
 pub(crate) mod context;

@@ -84,6 +84,8 @@ pub struct KeptRecord {
     pub unit: UnitPlace,
     /// Its key in the ledger.
     pub key: UnitKey,
+    /// Its rows were written directly to the target, so they cannot be removed.
+    pub is_direct: bool,
     /// Rows of it that were rejected.
     pub rows_rejected: u64,
     /// The names of the files with these rejects.

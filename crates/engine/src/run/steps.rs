@@ -49,9 +49,6 @@ pub trait LoadSteps: Sized {
         lost: Vec<KeptRecord>,
     ) -> Result<(), Error>;
 
-    /// What happens to the rows of a record whose rejects are lost, in words; `is_forgotten` if they are loaded again.
-    fn lost_words(&self, run: &Self::Run, record: &KeptRecord) -> LostRejects;
-
     /// Prepares the destination for the streams, after the start of the run is reported.
     fn ready(&self, _: &Runtime, _: &mut Self::Run) -> Result<(), Error> {
         Ok(())
@@ -113,13 +110,11 @@ pub trait LoadSteps: Sized {
         result: &mut StreamResult,
     ) -> Result<(), Error>;
 
-    /// True if targets are analyzed after the switch.
-    fn analyzes(&self) -> bool {
-        false
-    }
+    /// True if the target of a flow is analyzed after the publish.
+    fn analyzes(&self, context: &RunContext<'_, Self::Run>, flow: usize) -> bool;
 
-    /// Analyzes the targets. The rows are committed, so an error becomes a note ([`RunContext::tell_analyzed`]).
-    fn analyze(&self, _: &RunContext<'_, Self::Run>, _: &mut Gathering) {}
+    /// Analyzes the target of a flow. The rows are committed, so an error becomes a note.
+    fn analyze(&self, context: &RunContext<'_, Self::Run>, flow: usize) -> Result<(), Error>;
 
     /// Undoes the parts of a failed run that do not undo themselves. It may add a hint to the error.
     fn undo(&self, _: &RunContext<'_, Self::Run>, error: Error) -> Error {
@@ -189,14 +184,6 @@ pub enum PublishEnd<R> {
         /// The destination's error.
         refusal: R,
     },
-}
-
-/// How lost rejects are handled.
-pub struct LostRejects {
-    /// The end of the note for the user.
-    pub words: String,
-    /// The rows are loaded again.
-    pub is_forgotten: bool,
 }
 
 /// A target after the switch.

@@ -1,4 +1,4 @@
-//! After the last unit: compares the ledger with files and server, then switches, then analyzes.
+//! After the last unit: compares the ledger with files and server, then switches.
 
 use std::time::Duration;
 
@@ -16,7 +16,7 @@ use super::ledger_units::LedgerUnits;
 use super::reload::load_in_file_order;
 use super::{count_again, files, one_transaction};
 use crate::ledger::{LedgerError, UnitRow};
-use crate::plan::{FlowPlan, statistics};
+use crate::plan::FlowPlan;
 use crate::switch::{self, LoadedUnit, SwitchError, SwitchTask, TargetTask};
 use crate::transaction::Transaction;
 use crate::{PostgresError, Session};
@@ -308,40 +308,4 @@ async fn ask_ledger(context: &Context<'_>, session: &Session) -> Result<bool, Le
     }
     run.ledger.end_backends(session, &run.record.name).await?;
     run.ledger.is_switched(session, run.fence.run_id).await
-}
-
-/// The rows are committed, so an error of ANALYZE changes nothing.
-pub async fn analyze(context: &Context<'_>, gathering: &mut Gathering) {
-    let control = &context.run.control;
-    for flow in &context.run.plan.flows {
-        let target = flow.target();
-        let Some(statement) = statistics::of_target(&context.run.plan, flow) else {
-            continue;
-        };
-        let lock_timeout = statistics::lock_timeout(&context.run.plan);
-        let analyzing = async {
-            control.execute(&lock_timeout, "analyzing").await?;
-            let refused = control.execute(&statement, "analyzing").await.err();
-            match refused {
-                Some(error) if error.is_blocked() => Ok(false),
-                Some(error) => Err(error.into()),
-                None => Ok(true),
-            }
-        };
-        let analyzed = match context.stop.asked() {
-            Some(_) => Err(Error::Interrupted),
-            None => context.unless_stopped(analyzing).await,
-        };
-        let analyzed = match analyzed {
-            Ok(true) => Ok(()),
-            Ok(false) => Err(format!(
-                "another session held a lock on it for longer than run.lock_timeout_ms ({} ms); run this when it has \
-                 ended: {statement}",
-                context.run.plan.settings.lock_timeout_ms
-            )),
-            Err(Error::Interrupted) => Err("the run was stopped".to_owned()),
-            Err(error) => Err(error.to_string()),
-        };
-        context.tell_analyzed(target, analyzed, gathering);
-    }
 }

@@ -3,8 +3,9 @@
 //! [`prepare`] connects, plans and enters the run into the ledger; [`streams`] runs the streams, each a thread with its
 //! own connection; the engine's loader takes pieces of work through a [`stream`], in transactions of [`piece`], whose
 //! rows are sent by [`rows`]; [`backends`] samples the server meanwhile; [`conclude`] compares ledger, files and
-//! server, switches and analyzes.
+//! server, and switches; [`analyze`] updates the statistics of a target.
 
+mod analyze;
 mod backends;
 mod careful;
 mod conclude;
@@ -42,8 +43,8 @@ use inrush_engine::native::load::Gauge;
 use inrush_engine::native::plan::ContentChecks;
 use inrush_engine::native::run::work_items::WorkItem;
 use inrush_engine::native::run::{
-    self, Gathering, KeptRecord, LoadSteps, LostRejects, Preparation, PublishEnd, RunContext,
-    StreamResult, runtime,
+    self, Gathering, KeptRecord, LoadSteps, Preparation, PublishEnd, RunContext, StreamResult,
+    runtime,
 };
 use inrush_engine::pipeline::{Failure, RunOptions, Success};
 use inrush_package::Package;
@@ -132,10 +133,6 @@ impl LoadSteps for PostgresSteps<'_> {
     fn prepare(&self, runtime: &Runtime) -> Result<Preparation<PostgresRun>, Error> {
         let preparing = prepare::prepare(self.package, self.address, self.options);
         self.unless_stopped(runtime, preparing)
-    }
-
-    fn lost_words(&self, run: &PostgresRun, record: &KeptRecord) -> LostRejects {
-        run.lost_words(record)
     }
 
     fn forget(
@@ -227,14 +224,17 @@ impl LoadSteps for PostgresSteps<'_> {
         runtime.block_on(context.unless_stopped(loading))
     }
 
-    fn analyzes(&self) -> bool {
-        plan::statistics::are_wanted(&self.package.run)
+    /// Unless the package says that it does not. A target whose rows came with their statistics is not analyzed again.
+    fn analyzes(&self, context: &RunContext<'_, PostgresRun>, flow: usize) -> bool {
+        let plan = &context.run.plan;
+        plan::statistics::of_target(plan, &plan.flows[flow]).is_some()
     }
 
-    fn analyze(&self, context: &RunContext<'_, PostgresRun>, gathering: &mut Gathering) {
+    fn analyze(&self, context: &RunContext<'_, PostgresRun>, flow: usize) -> Result<(), Error> {
         let context = self.context(context);
+        let analyzing = analyze::of_target(&context, flow);
         let runtime = context.runtime;
-        runtime.block_on(conclude::analyze(&context, gathering));
+        runtime.block_on(context.unless_stopped(analyzing))
     }
 
     fn undo(&self, context: &RunContext<'_, PostgresRun>, error: Error) -> Error {

@@ -8,7 +8,7 @@ use inrush_convert::RunStamp;
 use inrush_engine::ledger::Account;
 use inrush_engine::native::plan::{SplitPlace, UnitPlace, identity};
 use inrush_engine::native::run::work_items::Committed;
-use inrush_engine::native::run::{DriverRun, KeptRecord, LostRejects, PreparedRun};
+use inrush_engine::native::run::{DriverRun, KeptRecord, PreparedRun};
 use inrush_rows::ids::UnitKey;
 
 use super::kept_splits::KeptSplits;
@@ -60,34 +60,6 @@ impl PostgresRun {
     pub fn unit(&self, flow: usize, unit: usize) -> (&FlowPlan, &UnitPlan) {
         let flow = &self.plan.flows[flow];
         (flow, &flow.units[unit])
-    }
-
-    /// The end of the note on a unit whose rejects are lost. Rows that were written directly to a target cannot be loaded
-    /// again.
-    pub fn lost_words(&self, record: &KeptRecord) -> LostRejects {
-        let (flow, unit) = self.unit(record.unit.0, record.unit.1);
-        let is_straight = self.units_kept.get(&unit.key);
-        let is_straight = is_straight.is_some_and(|kept| kept.straight);
-        let words = match is_straight {
-            true => format!(
-                "only the former folder has these rows, because the loaded rows of {} stay in {} (atomic = false) and are not \
-                 loaded again",
-                unit.splits.first().map_or_else(
-                    || "their file".to_owned(),
-                    |split| split.input.name().display().to_string()
-                ),
-                flow.target()
-            ),
-            false => format!(
-                "unit {} of {} is loaded again, so that its rejects are written again",
-                unit.number,
-                flow.target()
-            ),
-        };
-        LostRejects {
-            words,
-            is_forgotten: !is_straight,
-        }
     }
 }
 
@@ -153,6 +125,7 @@ impl DriverRun for PostgresRun {
         vec![KeptRecord {
             unit: place,
             key: unit.key.clone(),
+            is_direct: kept.straight,
             rows_rejected,
             reject_files: unit_reject_files::names_of(flow, unit, kept, splits),
         }]

@@ -236,20 +236,3 @@ pub fn publish(context: &ContractContext<'_>) -> Result<PublishEnd, Error> {
         },
     }
 }
-
-/// Has the destination update the statistics of all targets.
-pub fn analyze(context: &ContractContext<'_>, gathering: &mut Gathering) {
-    let run = context.run;
-    for (place, flow) in run.plan.flows.iter().enumerate() {
-        let analyzed = match context.stop.asked() {
-            Some(_) => Err(Error::Interrupted),
-            None => stopped_by(context, || run.open.analyze(place))
-                .and_then(|analyzed| analyzed.map_err(Error::from)),
-        };
-        let analyzed = analyzed.map_err(|error| match error {
-            Error::Interrupted => "the run was stopped".to_owned(),
-            error => error.to_string(),
-        });
-        context.tell_analyzed(flow.reading.target.clone(), analyzed, gathering);
-    }
-}

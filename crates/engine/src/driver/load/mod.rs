@@ -25,7 +25,7 @@ use inrush_destination::{Ability, Destination, RunRecord};
 use inrush_package::Package;
 use tokio::runtime::Runtime;
 
-use self::conclude::StagedUnits;
+use self::conclude::{StagedUnits, stopped_by};
 use self::prepared::ContractRun;
 use self::reload::Reload;
 use super::OpenDestination;
@@ -40,7 +40,7 @@ use crate::report::RunFolder;
 use crate::run::context::RunContext;
 use crate::run::gathering::Gathering;
 use crate::run::prepared::KeptRecord;
-use crate::run::steps::{JoinSteps, LoadSteps, LostRejects, Preparation, PublishEnd};
+use crate::run::steps::{JoinSteps, LoadSteps, Preparation, PublishEnd};
 use crate::shares::{SentPlan, ShareLoaded};
 
 /// A running load.
@@ -110,10 +110,6 @@ impl LoadSteps for ContractSteps<'_> {
     fn prepare(&self, runtime: &Runtime) -> Result<Preparation<ContractRun>, Error> {
         let destination = self.destination.as_ref();
         runtime.block_on(prepare::prepare(destination, self.package, self.options))
-    }
-
-    fn lost_words(&self, run: &ContractRun, record: &KeptRecord) -> LostRejects {
-        run.lost_words(record)
     }
 
     fn forget(
@@ -204,12 +200,13 @@ impl LoadSteps for ContractSteps<'_> {
     }
 
     /// Targets are analyzed only if the package says so: most databases keep statistics by themselves.
-    fn analyzes(&self) -> bool {
+    fn analyzes(&self, _: &ContractContext<'_>, _: usize) -> bool {
         self.package.run.asks_to_analyze()
     }
 
-    fn analyze(&self, context: &ContractContext<'_>, gathering: &mut Gathering) {
-        conclude::analyze(context, gathering);
+    fn analyze(&self, context: &ContractContext<'_>, flow: usize) -> Result<(), Error> {
+        let open = context.run.open.as_ref();
+        Ok(stopped_by(context, || open.analyze(flow))??)
     }
 
     fn at_end(

@@ -18,7 +18,6 @@ use crate::plan::planned::SplitPlace;
 use crate::plan::{UnitPlace, identity};
 use crate::report::reject_file_name;
 use crate::run::prepared::{DriverRun, KeptRecord, PreparedRun};
-use crate::run::steps::LostRejects;
 
 /// A run that is planned and holds its lock.
 pub struct ContractRun {
@@ -91,6 +90,7 @@ impl DriverRun for ContractRun {
             KeptRecord {
                 unit: place,
                 key: key.clone(),
+                is_direct: false,
                 rows_rejected: account.rows_rejected,
                 reject_files: vec![reject_file_name(&file)],
             }
@@ -127,23 +127,5 @@ impl ContractRun {
             }
         }
         Ok(())
-    }
-
-    /// The end of the note on a record whose rejects are lost.
-    pub fn lost_words(&self, record: &KeptRecord) -> LostRejects {
-        let (flow, unit) = record.unit;
-        let flow = &self.plan.flows[flow];
-        let unit = &flow.units[unit];
-        let part = match record.key == unit.key {
-            true => "",
-            false => "a part of ",
-        };
-        LostRejects {
-            words: format!(
-                "{part}unit {} of {} is loaded again, so that its rejects are written again",
-                unit.number, flow.reading.target
-            ),
-            is_forgotten: true,
-        }
     }
 }

@@ -1,0 +1,44 @@
+//! Analyzes the targets of a run after its rows are published, for any destination.
+
+use std::time::Instant;
+
+use super::context::RunContext;
+use super::gathering::Gathering;
+use super::plan::RunPlan;
+use super::steps::LoadSteps;
+use crate::error::Error;
+use crate::event::Event;
+use crate::plan::PlannedFlow;
+
+/// Analyzes one target after the other. Its rows are already published, so the reason why one is not analyzed is only a
+/// note.
+pub fn analyze<S: LoadSteps>(
+    steps: &S,
+    context: &RunContext<'_, S::Run>,
+    gathering: &mut Gathering,
+) {
+    let analyzing = Instant::now();
+    for (index, flow) in context.run.plan.flows().iter().enumerate() {
+        if !steps.analyzes(context, index) {
+            continue;
+        }
+        let analyzed = match context.stop.asked() {
+            Some(_) => Err(Error::Interrupted),
+            None => steps.analyze(context, index),
+        };
+        let target = flow.reading().target.clone();
+        match analyzed {
+            Ok(()) => context.notice(&Event::Analyzed { target }),
+            Err(error) => {
+                let reason = match error {
+                    Error::Interrupted => "the run was stopped".to_owned(),
+                    error => error.to_string(),
+                };
+                let text = format!("{target} was not analyzed: {reason}");
+                context.notice(&Event::Note { text: text.clone() });
+                gathering.note(text);
+            }
+        }
+        gathering.phases.analyze_s = analyzing.elapsed().as_secs_f64();
+    }
+}
