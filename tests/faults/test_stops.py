@@ -1,4 +1,4 @@
-"""A signal ends a load at every step, even while no row is sent."""
+"""A signal ends a load at every step: while no row is sent, and while the plan waits for the ledger."""
 
 from __future__ import annotations
 
@@ -8,8 +8,9 @@ import signal
 
 import pytest
 
-from harness.command import INTERRUPTED, Inrush, Running
+from harness.command import CLEAN, INTERRUPTED, Inrush, Running
 from harness.packages import flow, package
+from harness.pauses import wait_until
 from harness.servers import Database
 
 CHUNK_BYTES = 65536
@@ -53,3 +54,28 @@ def test_a_signal_ends_a_load_that_sends_nothing(
         running.resume()
         # Only the chunk at which it was paused.
         assert chunks_told(running, INTERRUPTED) == 1
+
+
+@pytest.mark.parametrize("which", [signal.SIGTERM, signal.SIGINT])
+def test_a_signal_ends_a_plan_that_waits_for_the_ledger(
+    newest_database: Database, inrush: Inrush, which: signal.Signals
+) -> None:
+    inrush.write("rows.csv", "id\n1\n2\n")
+    of = flow("t", "rows.csv", columns=["id integer"])
+    path = inrush.write("package.toml", package(newest_database.url, of, lock_timeout_ms=600_000))
+    inrush("run", path).expect(CLEAN)
+    with newest_database.connect(autocommit=False) as holder:
+        holder.execute(b"LOCK TABLE inrush.run IN ACCESS EXCLUSIVE MODE")
+        with inrush.start("run", path) as running:
+            wait_until(
+                newest_database,
+                "SELECT count(*) = 1 FROM pg_locks "
+                "WHERE NOT granted AND relation = 'inrush.run'::regclass",
+            )
+            running.send(which)
+            running.wait().expect(INTERRUPTED)
+        # The session of the plan does not wait any longer, either.
+        wait_until(newest_database, "SELECT count(*) = 0 FROM pg_locks WHERE NOT granted")
+        holder.rollback()
+    inrush("run", path).expect(CLEAN, "already loaded")
+    assert newest_database.rows("SELECT id FROM t ORDER BY id") == [(1,), (2,)]
