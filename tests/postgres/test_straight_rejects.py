@@ -275,5 +275,7 @@ def test_rejects_of_rows_that_went_straight_in_are_told_of(
         path.unlink()
     outcome = inrush("run", "package.toml").expect(LOADED_WITH_REJECTS, "1 row that run")
     assert outcome.report["account"]["rows_rejected"] == 3
-    assert any("1 row that run" in note for note in outcome.report["notes"])
+    (note,) = (note for note in outcome.report["notes"] if "1 row that run" in note)
+    assert "the loaded rows of rows." in note
+    assert 'stay in "public"."t" (atomic = false) and are not loaded again' in note
     assert database.value("SELECT count(*) FROM t") == 6
