@@ -2,13 +2,14 @@
 
 use std::sync::atomic::Ordering;
 
+use inrush_destination::LoadMethod;
 use inrush_source::Split;
 use inrush_verdict::Phase;
 
 use super::run::LoadRun;
 use super::straight::RepeatableWork;
 use super::transaction::TransactionEnd;
-use super::transactions::{Method, Part, Transactions};
+use super::transactions::{Part, Transactions};
 use crate::driver_error::{DriverError, Retry};
 use crate::error::Error;
 use crate::ledger::Account;
@@ -86,13 +87,13 @@ impl<'a, T: Transactions> Loader<'a, T> {
     async fn private_unit(&self, result: &mut StreamResult) -> Result<(), Error> {
         let (_, unit) = self.run.unit(self.item.unit_place());
         let work = || Work::Splits(unit.splits());
-        let tried = self.transaction(work(), Part::Whole, None, Method::Quick, result);
+        let tried = self.transaction(work(), Part::Whole, None, LoadMethod::Quick, result);
         let error = match tried.await {
             Ok(_) => return Ok(()),
             Err(error) => self.refusal(error)?,
         };
         self.events().refused(error.to_string());
-        self.transaction(work(), Part::Whole, None, Method::Careful(None), result)
+        self.transaction(work(), Part::Whole, None, LoadMethod::Careful, result)
             .await?;
         Ok(())
     }
@@ -163,7 +164,7 @@ impl<'a, T: Transactions> Loader<'a, T> {
         if self.commits_each_split() {
             return self.straight(work, part, result).await;
         }
-        self.transaction(work.work(), part, Some(sharing), Method::Quick, result)
+        self.transaction(work.work(), part, Some(sharing), LoadMethod::Quick, result)
             .await
     }
 
@@ -174,25 +175,19 @@ impl<'a, T: Transactions> Loader<'a, T> {
         result: &mut StreamResult,
     ) -> Result<(), Error> {
         let bytes = sharing.committed_bytes.swap(0, Ordering::AcqRel);
-        self.careful_unit(sharing.take_back(), bytes, None, result)
-            .await
+        self.careful_unit(sharing.take_back(), bytes, result).await
     }
 
     /// Loads a unit again, carefully, because its target refused a row when all rows were to be published. `committed` is
     /// the ledger's account of the unit before that.
-    pub async fn reload(
-        &self,
-        committed: Account,
-        additions: Option<&T::Additions>,
-        result: &mut StreamResult,
-    ) -> Result<(), Error> {
+    pub async fn reload(&self, committed: Account, result: &mut StreamResult) -> Result<(), Error> {
         let place = self.item.unit_place();
         let (_, unit) = self.run.unit(place);
         if let Some(sharing) = self.run.sharing.get(&place) {
             sharing.take_back();
         }
         let bytes = unit.splits().iter().map(|split| split.size_bytes).sum();
-        self.careful_unit(RowTally::from(committed), bytes, additions, result)
+        self.careful_unit(RowTally::from(committed), bytes, result)
             .await
     }
 
@@ -201,7 +196,6 @@ impl<'a, T: Transactions> Loader<'a, T> {
         &self,
         committed: RowTally,
         committed_bytes: u64,
-        additions: Option<&T::Additions>,
         result: &mut StreamResult,
     ) -> Result<(), Error> {
         let run = self.run;
@@ -212,7 +206,7 @@ impl<'a, T: Transactions> Loader<'a, T> {
         run.rejects[self.item.flow].take_back(committed);
         self.events().aborted(committed_bytes);
         let work = Work::Splits(&splits);
-        self.transaction(work, Part::Whole, None, Method::Careful(additions), result)
+        self.transaction(work, Part::Whole, None, LoadMethod::Careful, result)
             .await?;
         if let Some(sharing) = run.sharing.get(&place) {
             sharing.all_done();

@@ -26,4 +26,4 @@ mod work_off;
 pub use self::loader::{Loader, refuse_pipe};
 pub use self::run::LoadRun;
 pub use self::straight_lock::StraightLock;
-pub use self::transactions::{Method, Part, Transactions, UnitTransaction};
+pub use self::transactions::{Part, Transactions, UnitTransaction};

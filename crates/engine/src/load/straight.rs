@@ -6,11 +6,12 @@
 //! may end in a deadlock or a lock timeout. The piece whose transaction fails is loaded again while no
 //! other piece of the run is being loaded, so it does not have to wait.
 
+use inrush_destination::LoadMethod;
 use inrush_source::{SharedPart, SharedSplit, Split};
 
 use super::loader::Loader;
 use super::transaction::TransactionEnd;
-use super::transactions::{Method, Part, Transactions};
+use super::transactions::{Part, Transactions};
 use crate::driver_error::Retry;
 use crate::error::Error;
 use crate::pipeline::feeding::{FedFile, TakenRanges};
@@ -99,8 +100,8 @@ impl<T: Transactions> Loader<'_, T> {
         loop {
             let _guard = self.run.straight_lock.take(attempt.is_alone).await;
             let method = match attempt.is_careful {
-                true => Method::Careful(None),
-                false => Method::Quick,
+                true => LoadMethod::Careful,
+                false => LoadMethod::Quick,
             };
             let tried = self.transaction(work.work(), part, None, method, result);
             let error = match tried.await {

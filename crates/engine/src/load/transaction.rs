@@ -3,10 +3,11 @@
 use std::collections::BTreeMap;
 use std::sync::atomic::Ordering;
 
+use inrush_destination::LoadMethod;
 use inrush_source::SourceMeter;
 
 use super::loader::Loader;
-use super::transactions::{Method, Part, Transactions, UnitTransaction};
+use super::transactions::{Part, Transactions, UnitTransaction};
 use crate::driver_error::Retry;
 use crate::error::Error;
 use crate::fault::{self, FaultPoint};
@@ -36,7 +37,7 @@ impl<'a, T: Transactions> Loader<'a, T> {
         work: Work<'_>,
         part: Part,
         sharing: Option<&Sharing>,
-        method: Method<'_, T::Additions>,
+        method: LoadMethod,
         result: &mut StreamResult,
     ) -> Result<TransactionEnd, Error> {
         let Loader {
@@ -55,7 +56,7 @@ impl<'a, T: Transactions> Loader<'a, T> {
                 outcome = performed => outcome.map(Some),
             },
         };
-        let is_careful = method.is_careful();
+        let is_careful = method == LoadMethod::Careful;
         let mut ended = EndedPiece {
             // True for a careful load and for a private unit. With `atomic = false` it is false, because committed rows
             // stay.

@@ -1,5 +1,6 @@
 //! The traits by which a destination loads a unit in transactions, for the streams of a run.
 
+use inrush_destination::LoadMethod;
 use inrush_source::SourceError;
 
 use crate::error::Error;
@@ -13,8 +14,6 @@ use crate::plan::{PlannedFlow, UnitPlace};
 pub trait Transactions {
     /// A flow of the plan.
     type Flow: PlannedFlow;
-    /// The constraints and indexes that the staging of a unit gets for a careful load.
-    type Additions;
     /// A transaction of a unit.
     type Transaction<'t>: UnitTransaction
     where
@@ -28,7 +27,7 @@ pub trait Transactions {
         &'t self,
         unit: UnitPlace,
         part: Part,
-        method: Method<'t, Self::Additions>,
+        method: LoadMethod,
     ) -> Self::Transaction<'t>;
 
     /// The name of the file in the run's folder that holds the rejects of a part of a unit.
@@ -56,29 +55,6 @@ pub trait UnitTransaction {
 
     /// Rolls it back and waits until that is done.
     fn roll_back(&mut self) -> impl Future<Output = Result<(), Error>>;
-}
-
-/// How the rows of a transaction are sent.
-pub enum Method<'a, A> {
-    /// The quickest method: a row that the destination refuses rolls the transaction back.
-    Quick,
-    /// The destination can refuse single rows; staging gets these constraints and indexes.
-    Careful(Option<&'a A>),
-}
-
-impl<A> Clone for Method<'_, A> {
-    fn clone(&self) -> Self {
-        *self
-    }
-}
-
-impl<A> Copy for Method<'_, A> {}
-
-impl<A> Method<'_, A> {
-    /// True if the destination can refuse single rows.
-    pub fn is_careful(self) -> bool {
-        matches!(self, Method::Careful(_))
-    }
 }
 
 /// A part of a unit that is loaded in one transaction.

@@ -1,7 +1,7 @@
 //! The transactions of a load: their traits, and the parts that take rows from their source to a writer.
 
 pub use crate::gauge::Gauge;
-pub use crate::load::{LoadRun, Loader, Method, Part, Transactions, UnitTransaction};
+pub use crate::load::{LoadRun, Loader, Part, Transactions, UnitTransaction};
 pub use crate::pipeline::gathered::Gathered;
 pub use crate::pipeline::kept_rejects::KeptRejects;
 pub use crate::pipeline::reject_files::of_key;

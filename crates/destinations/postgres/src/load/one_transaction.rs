@@ -74,7 +74,7 @@ async fn load_flows(
     for flow in flows_in_order(&run.plan, session).await? {
         for (unit, planned) in run.plan.flows[flow].units.iter().enumerate() {
             let item = WorkItem::whole((flow, unit), planned);
-            let target = SessionStream { context, session };
+            let target = SessionStream::new(context, session);
             Loader::new(load_run, &target, 1, &item)
                 .load(result)
                 .await?;

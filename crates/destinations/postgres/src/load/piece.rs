@@ -1,16 +1,17 @@
 //! A piece of work in one transaction: the plan's steps, from BEGIN through the rows to the ledger and COMMIT.
 
+use inrush_destination::LoadMethod;
 use inrush_engine::error::Error;
 use inrush_engine::fault::{self, FaultPoint};
-use inrush_engine::native::load::{Gathered, Method, RowLoop, UnitTransaction, Work};
+use inrush_engine::native::load::{Gathered, RowLoop, UnitTransaction, Work};
 use inrush_engine::native::plan::UnitPlace;
 use inrush_verdict::Phase;
 
 use super::context::Context;
 use super::performer::Performer;
 use super::rows::CopyRows;
+use super::stream::SessionStream;
 use crate::ledger::LedgerError;
-use crate::plan::additions::Additions;
 use crate::plan::unit_steps::{self, Step};
 use crate::{Session, unit_transaction};
 
@@ -23,21 +24,19 @@ pub struct Piece<'a> {
 
 impl<'a> Piece<'a> {
     /// No step is done yet.
-    pub fn new(
-        context: &'a Context<'a>,
-        session: &'a Session,
-        place: UnitPlace,
-        method: Method<'a, Additions>,
-    ) -> Piece<'a> {
+    pub fn new(stream: &'a SessionStream<'_>, place: UnitPlace, method: LoadMethod) -> Piece<'a> {
+        let SessionStream {
+            context, session, ..
+        } = *stream;
         let (flow, unit) = context.run.unit(place.0, place.1);
         let doing = format!("loading {}", flow.target());
-        let is_careful = method.is_careful();
+        let is_careful = method == LoadMethod::Careful;
         if is_careful {
             context.run.stored_ways.loaded_again(place);
         }
         Piece {
             place,
-            table: CopyRows::new(context, session, (flow, unit), method),
+            table: CopyRows::new(stream, (flow, unit), method),
             performer: Performer::new(context.run, session, place, is_careful, doing),
         }
     }
@@ -101,14 +100,11 @@ impl UnitTransaction for Piece<'_> {
 fn steps<'a>(table: &CopyRows<'a>, splits: usize) -> Vec<Step<'a>> {
     let (plan, flow, unit) = (&table.context.run.plan, table.flow, table.unit);
     match table.method {
-        Method::Careful(additions) => {
-            let additions = additions.unwrap_or(Additions::NONE);
-            unit_steps::careful(plan, flow, unit, splits, additions)
-        }
-        Method::Quick if flow.commits_at_switch() => unit_steps::part(plan, flow, splits),
-        Method::Quick if flow.commits_each_split() => unit_steps::straight(plan, flow),
-        Method::Quick if unit.shared => unit_steps::shared_split(plan, flow, unit),
-        Method::Quick => unit_steps::private(plan, flow, unit, splits),
+        LoadMethod::Careful => unit_steps::careful(plan, flow, unit, splits, table.additions),
+        LoadMethod::Quick if flow.commits_at_switch() => unit_steps::part(plan, flow, splits),
+        LoadMethod::Quick if flow.commits_each_split() => unit_steps::straight(plan, flow),
+        LoadMethod::Quick if unit.shared => unit_steps::shared_split(plan, flow, unit),
+        LoadMethod::Quick => unit_steps::private(plan, flow, unit, splits),
     }
 }
 

@@ -29,9 +29,13 @@ pub async fn load_in_file_order(
     if !additions.is_empty() {
         forget(context, session, unit).await?;
     }
-    let (load_run, target) = (context.load_run(), SessionStream { context, session });
+    let load_run = context.load_run();
+    let target = SessionStream {
+        additions,
+        ..SessionStream::new(context, session)
+    };
     Loader::new(&load_run, &target, 0, item)
-        .reload(committed, Some(additions), result)
+        .reload(committed, result)
         .await
 }
 

@@ -4,10 +4,11 @@ use std::borrow::Cow;
 
 use arrow_array::RecordBatch;
 use inrush_convert::RunStamp;
+use inrush_destination::LoadMethod;
 use inrush_engine::error::Error;
 use inrush_engine::event::Event;
 use inrush_engine::fault::{self, FaultPoint};
-use inrush_engine::native::load::{FileWriter, Method, RowMaker, RowWriter, Written};
+use inrush_engine::native::load::{FileWriter, RowMaker, RowWriter, Written};
 use inrush_engine::native::plan::UnitPlace;
 use inrush_engine::native::run::DriverRun;
 use inrush_package::ServerCopy;
@@ -19,6 +20,7 @@ use super::context::Context;
 use super::copying::{Copied, Copying};
 use super::expected_keys::ExpectedKeys;
 use super::performer::Performer;
+use super::stream::SessionStream;
 use crate::copy::BlockPool;
 use crate::load_error::LoadError;
 use crate::plan::additions::Additions;
@@ -34,7 +36,9 @@ pub struct CopyRows<'a> {
     pub(super) flow: &'a FlowPlan,
     pub(super) unit: &'a UnitPlan,
     /// How rows are sent.
-    pub(super) method: Method<'a, Additions>,
+    pub(super) method: LoadMethod,
+    /// The constraints and indexes that the staging table gets for a careful load.
+    pub(super) additions: &'a Additions,
     /// The keys that the unit's CHECK allows while its rows are sent.
     expected: Option<ExpectedKeys>,
     /// The COPY of the server extension, if it stores the rows.
@@ -64,17 +68,22 @@ enum Copier<'a> {
 impl<'a> CopyRows<'a> {
     /// Nothing is sent yet.
     pub fn new(
-        context: &'a Context<'a>,
-        session: &'a Session,
+        stream: &'a SessionStream<'_>,
         (flow, unit): (&'a FlowPlan, &'a UnitPlan),
-        method: Method<'a, Additions>,
+        method: LoadMethod,
     ) -> CopyRows<'a> {
+        let SessionStream {
+            context,
+            session,
+            additions,
+        } = *stream;
         CopyRows {
             context,
             session,
             flow,
             unit,
             method,
+            additions,
             expected: None,
             fast: None,
             copied: Copied::default(),
@@ -242,16 +251,16 @@ impl FileWriter for CopyRows<'_> {
         let doing = format!("loading {file} into {}", self.flow.target());
         let stop = self.context.stop.clone();
         self.copier = Some(match self.method {
-            Method::Careful(additions) => Copier::Careful(CarefulCopy::new(
+            LoadMethod::Careful => Copier::Careful(CarefulCopy::new(
                 self.session,
                 self.flow,
                 self.unit,
                 &self.context.run.plan.settings,
-                additions.unwrap_or(Additions::NONE),
+                self.additions,
                 stop,
                 doing,
             )?),
-            Method::Quick => {
+            LoadMethod::Quick => {
                 let copy = match &self.fast {
                     Some(fast) => Cow::from(fast.statement.clone()),
                     None => Cow::from(&self.unit.copy),

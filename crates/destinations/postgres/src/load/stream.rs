@@ -1,7 +1,8 @@
 //! A session for the engine's loader: transactions that fill load units.
 
+use inrush_destination::LoadMethod;
 use inrush_engine::error::Error;
-use inrush_engine::native::load::{Gauge, Method, Part, Transactions};
+use inrush_engine::native::load::{Gauge, Part, Transactions};
 use inrush_engine::native::plan::UnitPlace;
 use inrush_source::SourceError;
 
@@ -18,11 +19,23 @@ pub struct SessionStream<'a> {
     pub context: &'a Context<'a>,
     /// The session.
     pub session: &'a Session,
+    /// The constraints and indexes that the staging of a unit gets for a careful load.
+    pub additions: &'a Additions,
+}
+
+impl<'a> SessionStream<'a> {
+    /// A stream whose careful loads need no additions.
+    pub fn new(context: &'a Context<'a>, session: &'a Session) -> SessionStream<'a> {
+        SessionStream {
+            context,
+            session,
+            additions: Additions::NONE,
+        }
+    }
 }
 
 impl Transactions for SessionStream<'_> {
     type Flow = FlowPlan;
-    type Additions = Additions;
     type Transaction<'t>
         = Piece<'t>
     where
@@ -32,13 +45,8 @@ impl Transactions for SessionStream<'_> {
         &self.session.gauge
     }
 
-    fn transaction<'t>(
-        &'t self,
-        unit: UnitPlace,
-        _: Part,
-        method: Method<'t, Additions>,
-    ) -> Piece<'t> {
-        Piece::new(self.context, self.session, unit, method)
+    fn transaction<'t>(&'t self, unit: UnitPlace, _: Part, method: LoadMethod) -> Piece<'t> {
+        Piece::new(self, unit, method)
     }
 
     fn reject_file_name(&self, (flow, unit): UnitPlace, part: Part) -> String {

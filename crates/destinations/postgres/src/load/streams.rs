@@ -95,10 +95,7 @@ pub async fn finish_units(context: &Context<'_>, gathering: &mut Gathering) -> R
     };
     let places = run.sharing.keys().copied();
     let unfinished: Vec<UnitPlace> = places.filter(|place| !is_finished(place)).collect();
-    let target = SessionStream {
-        context,
-        session: &run.control,
-    };
+    let target = SessionStream::new(context, &run.control);
     let mut result = StreamResult::default();
     let load_run = context.load_run();
     let finished = load_run
@@ -127,10 +124,7 @@ async fn work_off(
     session.pace = Arc::clone(&context.run.pace);
     session.gauge = Arc::clone(gauge);
     gauge.served_by(session.backend_process_id, session.watch.tcp());
-    let target = SessionStream {
-        context,
-        session: &session,
-    };
+    let target = SessionStream::new(context, &session);
     let loaded = load_run
         .work_off(&target, number, first, queue, result)
         .await;

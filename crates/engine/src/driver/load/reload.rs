@@ -76,7 +76,7 @@ impl Reload<'_> {
             let item = WorkItem::whole(place, unit);
             let loader = Loader::new(&load_run, &target, 0, &item);
             let account = committed.get(place).unwrap_or_default();
-            let loading = loader.reload(account, None, result);
+            let loading = loader.reload(account, result);
             row_loop::blocking(loading)?;
         }
         Ok(())

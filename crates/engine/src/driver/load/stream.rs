@@ -18,7 +18,7 @@ use crate::error::Error;
 use crate::fault::{self, FaultPoint};
 use crate::gauge::Gauge;
 use crate::ledger::unit_detail;
-use crate::load::{Method, Part, Transactions, UnitTransaction};
+use crate::load::{Part, Transactions, UnitTransaction};
 use crate::pipeline::gathered::Gathered;
 use crate::pipeline::reject_files;
 use crate::pipeline::row_loop::{RowFault, RowLoop, RowWriter, Written};
@@ -53,8 +53,6 @@ impl ContractStream<'_> {
 
 impl<'a> Transactions for ContractStream<'a> {
     type Flow = ContractFlow;
-    /// The destination decides by itself what a careful load needs.
-    type Additions = ();
     type Transaction<'t>
         = RecordTransaction<'t, 'a>
     where
@@ -68,7 +66,7 @@ impl<'a> Transactions for ContractStream<'a> {
         &'t self,
         place: UnitPlace,
         part: Part,
-        method: Method<'t, ()>,
+        method: LoadMethod,
     ) -> RecordTransaction<'t, 'a> {
         let flow = &self.context.run.plan.flows[place.0];
         RecordTransaction {
@@ -78,10 +76,7 @@ impl<'a> Transactions for ContractStream<'a> {
             unit: &flow.units[place.1],
             part,
             key: self.record_key(place, part),
-            method: match method {
-                Method::Quick => LoadMethod::Quick,
-                Method::Careful(_) => LoadMethod::Careful,
-            },
+            method,
             is_open: false,
         }
     }
