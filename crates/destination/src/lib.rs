@@ -48,7 +48,7 @@ pub use ledger_row::LedgerRow;
 pub use members::{AddedMembers, MEMBERS_BYTES_MAX, MemberNumbers, MembersPlan};
 pub use rows_not_taken::{Adapted, Misfit, RefusedRow, Written};
 pub use run_ledger::RunLedger;
-pub use sampling::{FileBytes, SessionSampler};
+pub use sampling::{ServerFigures, SessionSampler};
 pub use steps::{Action, RunSteps, StatementEnd, Step, StepsRequest, StepsTarget, Times};
 pub use sums::{ColumnForm, ExactSum, StagedSums};
 pub use target::{

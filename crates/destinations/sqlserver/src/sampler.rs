@@ -1,6 +1,6 @@
 //! Asks the server what the sessions of a run's streams do. The answers are evidence for the verdict.
 
-use inrush_destination::{Error, FileBytes, Result, SessionSampler};
+use inrush_destination::{Error, Result, ServerFigures, SessionSampler};
 use inrush_tdsclient::{SessionWatch, WatchError};
 use inrush_verdict::{SeenSession, ServerKind};
 
@@ -18,12 +18,13 @@ impl SessionSampler for Sampler {
         self.0.look(sessions).map_err(not_known)
     }
 
-    fn file_bytes(&mut self) -> Result<FileBytes> {
+    fn figures(&mut self) -> Result<Option<ServerFigures>> {
         let sizes = self.0.file_sizes().map_err(not_known)?;
-        Ok(FileBytes {
-            log: sizes.log_bytes,
-            data: sizes.data_bytes,
-        })
+        Ok(Some(ServerFigures {
+            log_file_bytes: Some(sizes.log_bytes),
+            data_file_bytes: Some(sizes.data_bytes),
+            ..ServerFigures::default()
+        }))
     }
 }
 

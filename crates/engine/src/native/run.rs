@@ -1,6 +1,5 @@
 //! The sequence of a run: its traits, its state, and the checks before the publish.
 
-pub use crate::pipeline::metering::{Backends, Looking};
 pub use crate::pipeline::naming::{holder, new_run_name};
 pub use crate::pipeline::results::StreamResult;
 pub use crate::pipeline::threads::{Threads, runtime};

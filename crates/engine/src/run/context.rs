@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use inrush_destination::SessionSampler;
 use inrush_rows::cancel::Stop;
 use inrush_rows::pace::Pace;
 use inrush_source::SourceError;
@@ -17,8 +18,9 @@ use crate::gauge::Gauge;
 use crate::load::{LoadRun, StraightLock};
 use crate::pipeline::RunOptions;
 use crate::pipeline::event_sink::EventSink;
+use crate::pipeline::metering::session_samples::SessionSamples;
 use crate::pipeline::metering::source_side::samplers;
-use crate::pipeline::metering::{Backends, Subjects, named_counts};
+use crate::pipeline::metering::{Subjects, named_counts};
 use crate::plan::PlannedFlow;
 use crate::plan::source_paces::source_paces;
 
@@ -92,11 +94,11 @@ impl<'a, R: DriverRun> RunContext<'a, R> {
         }
     }
 
-    /// The parts of the run that are sampled.
+    /// The parts of the run that are sampled. `sampler` asks the destination's server, if there is one.
     pub fn subjects(
         &self,
         gauges: &'a [Arc<Gauge>],
-        backends: Option<Box<dyn Backends + 'a>>,
+        sampler: Option<Box<dyn SessionSampler>>,
     ) -> Subjects<'a> {
         let run = self.run;
         Subjects {
@@ -105,7 +107,7 @@ impl<'a, R: DriverRun> RunContext<'a, R> {
             feeds: run.fed_files.sources(run.plan.flows()),
             reads_database: are_snapshots(run.plan.flows()),
             samplers: samplers(run.plan.flows()),
-            backends,
+            backends: SessionSamples::new(sampler, gauges.len()),
         }
     }
 

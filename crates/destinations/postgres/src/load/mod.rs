@@ -2,11 +2,10 @@
 //!
 //! [`prepare`] connects, plans and enters the run into the ledger; [`streams`] runs the streams, each a thread with its
 //! own connection; the engine's loader takes pieces of work through a [`stream`], in transactions of [`piece`], whose
-//! rows are sent by [`rows`]; [`backends`] samples the server meanwhile; [`conclude`] compares ledger, files and
+//! rows are sent by [`rows`]; [`sampler`] asks the server what its sessions do meanwhile; [`conclude`] compares ledger, files and
 //! server, and switches; [`analyze`] updates the statistics of a target.
 
 mod analyze;
-mod backends;
 mod careful;
 mod conclude;
 mod context;
@@ -29,6 +28,7 @@ pub mod ready;
 mod reload;
 mod replication_lag;
 pub mod rows;
+mod sampler;
 mod shared_unit;
 mod stored_ways;
 mod stream;

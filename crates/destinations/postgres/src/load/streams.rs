@@ -11,10 +11,10 @@ use inrush_engine::native::run::{Gathering, StreamResult};
 use inrush_verdict::Phase;
 use tokio::sync::Notify;
 
-use super::backends::ServerBackends;
 use super::context::Context;
 use super::one_transaction;
 use super::replication_lag::Replicas;
+use super::sampler::ServerSampler;
 use super::stream::SessionStream;
 use crate::Session;
 use crate::plan::FlowPlan;
@@ -38,8 +38,8 @@ pub fn run(
         }
     })?;
     let version = run.plan.server.version_number;
-    let backends = ServerBackends::new(context.address, &run.name, version, gauges.len());
-    let subjects = context.subjects(gauges, Some(Box::new(backends)));
+    let sampler = ServerSampler::new(runtime, context.address, &run.name, version);
+    let subjects = context.subjects(gauges, Some(Box::new(sampler)));
     let loaded = Notify::new();
     let (ended, watched) =
         std::thread::scope(|scope| {

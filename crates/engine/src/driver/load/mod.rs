@@ -2,8 +2,7 @@
 //!
 //! [`prepare`] opens the destination, plans, and holds the run's lock; [`prepared`] is the run with the work that it keeps;
 //! [`streams`] runs the streams, each of which loads units through its [`stream`]; [`conclude`] reads the ledger and
-//! publishes; [`reload`] loads units again if the target refuses a row then. [`session_samples`] asks the destination's server
-//! what the sessions of the streams do. The order of the steps is [`crate::run`]'s.
+//! publishes; [`reload`] loads units again if the target refuses a row then. The order of the steps is [`crate::run`]'s.
 
 mod conclude;
 mod kept;
@@ -12,7 +11,6 @@ mod members;
 pub mod prepare;
 mod prepared;
 mod reload;
-mod session_samples;
 mod staged_sums;
 mod stream;
 mod streams;

@@ -5,13 +5,11 @@ use std::sync::Arc;
 
 use super::ContractContext;
 use super::conclude::stopped_by;
-use super::session_samples::SessionSamples;
 use super::stream::ContractStream;
 use crate::driver::plan::ContractFlow;
 use crate::error::Error;
 use crate::gauge::Gauge;
 use crate::load::LoadRun;
-use crate::pipeline::metering::Backends;
 use crate::pipeline::results::StreamResult;
 use crate::pipeline::row_loop;
 use crate::pipeline::stream_threads::{self, Queue};
@@ -27,9 +25,7 @@ pub fn run(
 ) -> Result<(), Error> {
     let queue = Queue::new(work.into());
     let load_run = context.load_run();
-    let samples = SessionSamples::new(context.run.open.sampler(), gauges.len());
-    let backends = samples.map(|samples| Box::new(samples) as Box<dyn Backends>);
-    let subjects = context.subjects(gauges, backends);
+    let subjects = context.subjects(gauges, context.run.open.sampler());
     let ended = stream_threads::run(
         context.runtime,
         context.stop,

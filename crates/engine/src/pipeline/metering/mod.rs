@@ -4,21 +4,22 @@
 
 mod machine_figures;
 mod series;
+pub mod session_samples;
 pub mod source_side;
 mod steps;
 
-use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use inrush_source::{SessionSampler, SourceMeter};
 use inrush_system::process::{thread_cpu_us, thread_id};
-use inrush_verdict::{BackendSeries, Measurements, ServerMeasurements};
+use inrush_verdict::Measurements;
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
 use self::series::Columns;
+use self::session_samples::SessionSamples;
 use self::source_side::SourceSide;
 use self::steps::Steps;
 use crate::gauge::Gauge;
@@ -62,27 +63,6 @@ pub trait FedSource: Sync {
     fn cost(&self) -> Option<SourceMeter>;
 }
 
-/// Samples the server's side of the streams' connections ten times a second.
-pub trait Backends: Send {
-    /// Samples each stream's backend now. If it does not answer, the load continues without samples.
-    fn look<'l>(&'l mut self, gauges: &'l [Arc<Gauge>]) -> Looking<'l, ()>;
-
-    /// The figures of the whole server since the first sample, and the microseconds of CPU that sampling took there.
-    fn end(&mut self) -> Looking<'_, Option<(ServerMeasurements, u64)>>;
-
-    /// CPU time of a stream's backend and its wait for a CPU, in microseconds; `None` if it is on another machine.
-    fn cpu_us(&self, stream: usize) -> Option<(u64, u64)>;
-
-    /// True if the server is on this machine.
-    fn is_local(&self) -> bool;
-
-    /// The samples of a stream's backend; `None` if it was not sampled.
-    fn series(&self, stream: usize) -> Option<BackendSeries>;
-}
-
-/// A sample that has to wait for the server.
-pub type Looking<'l, T> = Pin<Box<dyn Future<Output = T> + 'l>>;
-
 /// The streams, feeds and flows that are sampled.
 pub struct Subjects<'a> {
     /// The streams, in their order.
@@ -96,7 +76,7 @@ pub struct Subjects<'a> {
     /// Ask the source's servers about the sessions from which the streams read.
     pub samplers: Vec<Arc<dyn SessionSampler>>,
     /// The server's side, if the destination has a server.
-    pub backends: Option<Box<dyn Backends + 'a>>,
+    pub backends: Option<SessionSamples>,
 }
 
 /// Samples until the streams have ended, and returns the measurements. `source` is sampled by another thread.

@@ -3,15 +3,16 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use inrush_destination::{Error, FileBytes, Result, SessionSampler};
+use inrush_destination::{Error, Result, ServerFigures, SessionSampler};
+use inrush_system::process;
+use inrush_system::tcp::TcpConnection;
 use inrush_verdict::{BackendSeries, BackendTally, SeenSession, ServerKind, ServerMeasurements};
 
 use crate::gauge::Gauge;
-use crate::pipeline::metering::{Backends, Looking};
 use crate::preflight::findings::words;
 
 /// The longest wait for the server's answer. After it the server is not asked again.
-const PATIENCE: Duration = Duration::from_secs(2);
+const PATIENCE: Duration = Duration::from_secs(3);
 
 /// The sessions of a run's streams.
 pub struct SessionSamples {
@@ -19,8 +20,10 @@ pub struct SessionSamples {
     sampler: Option<Box<dyn SessionSampler>>,
     kind: ServerKind,
     why_not: Option<String>,
-    before: Option<FileBytes>,
+    /// The figures after the first look.
+    before: Option<ServerFigures>,
     streams: Vec<SampledStream>,
+    is_local: bool,
 }
 
 /// The samples of one stream's sessions.
@@ -28,6 +31,8 @@ pub struct SessionSamples {
 struct SampledStream {
     /// Its last session.
     session: i32,
+    /// The session is a process of this machine.
+    is_local: bool,
     tally: BackendTally,
 }
 
@@ -41,6 +46,7 @@ impl SessionSamples {
             why_not: None,
             before: None,
             streams: (0..streams).map(|_| SampledStream::default()).collect(),
+            is_local: false,
         })
     }
 
@@ -71,9 +77,19 @@ impl SessionSamples {
         None
     }
 
-    async fn look_at_all(&mut self, gauges: &[Arc<Gauge>]) {
+    /// Samples each stream's session now.
+    pub async fn look(&mut self, gauges: &[Arc<Gauge>]) {
+        let Some(sampler) = &self.sampler else {
+            return;
+        };
         for (stream, gauge) in self.streams.iter_mut().zip(gauges) {
-            stream.session = gauge.process_id();
+            let session = gauge.process_id();
+            if stream.session != session {
+                stream.session = session;
+                let is_near = gauge.tcp().is_none_or(TcpConnection::is_loopback);
+                stream.is_local = is_near && sampler.is_process_here(session);
+                self.is_local |= stream.is_local;
+            }
         }
         let sessions = self.streams.iter().map(|stream| stream.session);
         let sessions: Vec<i32> = sessions.filter(|session| *session != 0).collect();
@@ -85,7 +101,7 @@ impl SessionSamples {
             self.add(seen, gauges);
         }
         if self.before.is_none() {
-            self.before = self.ask(|sampler| sampler.file_bytes()).await;
+            self.before = self.ask(|sampler| sampler.figures()).await.flatten();
         }
     }
 
@@ -95,48 +111,69 @@ impl SessionSamples {
             return;
         };
         stream.tally.add(gauge.doing(), seen.state, seen.event);
+        if stream.is_local {
+            let state = process::state(stream.session);
+            stream.tally.add_process_state(state);
+        }
         for blocker in seen.blockers {
             stream.tally.add_blocker(blocker);
         }
     }
 
-    async fn total(&mut self) -> ServerMeasurements {
-        let after = self.ask(|sampler| sampler.file_bytes()).await;
-        let growth = |bytes: fn(&FileBytes) -> u64| {
-            let (before, after) = (self.before.as_ref()?, after.as_ref()?);
-            Some(bytes(after).saturating_sub(bytes(before)))
+    /// The figures of the whole server since the first look, and the microseconds of CPU that sampling took there. `None` if
+    /// the server was never reached, for no known reason.
+    pub async fn end(&mut self) -> Option<(ServerMeasurements, u64)> {
+        let is_local = self.is_local;
+        let ended = self.ask(move |sampler| {
+            let figures = sampler.figures()?;
+            let own = sampler.own_session().filter(|_| is_local);
+            let asked = own.and_then(process::cpu_us);
+            sampler.close();
+            Ok((figures, asked.map_or(0, |(ran, _)| ran)))
+        });
+        let (after, asked_us) = match ended.await {
+            Some((None, _)) => return None,
+            Some((after, asked_us)) => (after, asked_us),
+            None => (None, 0),
         };
-        ServerMeasurements {
+        let both = |figure: fn(&ServerFigures) -> Option<u64>| {
+            let (before, after) = (self.before.as_ref()?, after.as_ref()?);
+            Some((figure(before)?, figure(after)?))
+        };
+        // Files may become smaller. A counter does so only if it was reset.
+        let growth = |figure| both(figure).map(|(before, after)| after.saturating_sub(before));
+        let counted = |figure| both(figure).and_then(|(before, after)| after.checked_sub(before));
+        let server = ServerMeasurements {
+            is_local,
             kind: self.kind,
-            log_growth_bytes: growth(|bytes| bytes.log),
-            data_growth_bytes: growth(|bytes| bytes.data),
+            log_growth_bytes: growth(|figures| figures.log_file_bytes),
+            data_growth_bytes: growth(|figures| figures.data_file_bytes),
+            wal_bytes: counted(|figures| figures.wal_bytes),
+            checkpoints_timed: counted(|figures| figures.checkpoints_timed),
+            checkpoints_requested: counted(|figures| figures.checkpoints_requested),
             not_sampled: self.why_not.clone(),
-            ..ServerMeasurements::default()
-        }
-    }
-}
-
-impl Backends for SessionSamples {
-    fn look<'l>(&'l mut self, gauges: &'l [Arc<Gauge>]) -> Looking<'l, ()> {
-        Box::pin(self.look_at_all(gauges))
+            // The caller knows the interval.
+            sample_ms: 0,
+        };
+        Some((server, asked_us))
     }
 
-    fn end(&mut self) -> Looking<'_, Option<(ServerMeasurements, u64)>> {
-        Box::pin(async { Some((self.total().await, 0)) })
-    }
-
-    /// The server runs its sessions as threads of one process, so the system has no figures for a single session.
-    fn cpu_us(&self, _: usize) -> Option<(u64, u64)> {
-        None
-    }
-
-    fn is_local(&self) -> bool {
-        false
-    }
-
-    fn series(&self, stream: usize) -> Option<BackendSeries> {
+    /// CPU time of a stream's session and its wait for a CPU, in microseconds; `None` if it is no process of this machine.
+    pub fn cpu_us(&self, stream: usize) -> Option<(u64, u64)> {
         let stream = &self.streams[stream];
-        stream.tally.series(stream.session, false)
+        let session = Some(stream.session).filter(|_| stream.is_local);
+        session.and_then(process::cpu_us)
+    }
+
+    /// True if the server is on this machine.
+    pub fn is_local(&self) -> bool {
+        self.is_local
+    }
+
+    /// The samples of a stream's sessions; `None` if there is none.
+    pub fn series(&self, stream: usize) -> Option<BackendSeries> {
+        let stream = &self.streams[stream];
+        stream.tally.series(stream.session, stream.is_local)
     }
 }
 
@@ -174,12 +211,13 @@ mod tests {
             Ok(seen.collect())
         }
 
-        fn file_bytes(&mut self) -> Result<FileBytes> {
+        fn figures(&mut self) -> Result<Option<ServerFigures>> {
             self.bytes += 100;
-            Ok(FileBytes {
-                log: self.bytes,
-                data: 7,
-            })
+            Ok(Some(ServerFigures {
+                log_file_bytes: Some(self.bytes),
+                data_file_bytes: Some(7),
+                ..ServerFigures::default()
+            }))
         }
     }
 
