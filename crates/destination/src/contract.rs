@@ -283,7 +283,7 @@ pub trait UnitStream {
     fn begin(&mut self, unit: &UnitPart<'_>, method: LoadMethod) -> Result<()>;
 
     /// Writes rows: from 1 to the batch's own number of them. Returns the rows that were refused, by their indices in
-    /// the batch.
+    /// the batch, and the first row that is left, if there is one ([`Written::rest`]).
     fn write(&mut self, batch: &RecordBatch) -> Result<Written>;
 
     /// Commits the rows together with their record, and returns the destination's own count of them. If that

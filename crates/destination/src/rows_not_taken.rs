@@ -3,7 +3,7 @@
 use arrow_array::RecordBatch;
 use inrush_rows::reject::RejectCode;
 
-/// The outcome of writing a batch: rows that are not listed were taken.
+/// The outcome of writing a batch: rows before [`rest`](Written::rest) that are not listed were taken.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Written {
     /// Rows with a value that the destination cannot hold, in the order of the batch.
@@ -12,6 +12,10 @@ pub struct Written {
     /// of them is a misfit. Only a unit that was begun with [`LoadMethod::Careful`](crate::LoadMethod::Careful) has
     /// such rows.
     pub refused: Vec<RefusedRow>,
+    /// The first row that was not handled, if the destination stopped before the last one; it is larger than 0. The engine
+    /// counts the rows that were not taken, and calls again with the rest of the batch. So a careful load ends soon after the
+    /// limit of rejects is exceeded.
+    pub rest: Option<usize>,
 }
 
 impl Written {

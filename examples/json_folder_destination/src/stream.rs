@@ -89,7 +89,7 @@ impl UnitStream for Stream<'_> {
         unit.append(&self.buffer)?;
         Ok(Written {
             misfits,
-            refused: Vec::new(),
+            ..Written::default()
         })
     }
 

@@ -205,7 +205,7 @@ impl UnitStream for Stream<'_> {
             self.send(fits)?;
             return Ok(Written {
                 misfits,
-                refused: Vec::new(),
+                ..Written::default()
             });
         }
         let mut refused = self.send_carefully(&fits)?;
@@ -217,7 +217,11 @@ impl UnitStream for Stream<'_> {
                 refused.row = sent[refused.row];
             }
         }
-        Ok(Written { misfits, refused })
+        Ok(Written {
+            misfits,
+            refused,
+            rest: None,
+        })
     }
 
     fn commit(&mut self, record: &UnitRecord) -> Result<u64> {

@@ -126,7 +126,7 @@ impl UnitStream for Stream<'_> {
         }
         Ok(Written {
             misfits,
-            refused: Vec::new(),
+            ..Written::default()
         })
     }
 

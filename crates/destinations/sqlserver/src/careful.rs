@@ -132,7 +132,11 @@ impl Trial {
         let sent = writer.sent_rows() - refused.len() as u64;
         self.sent_rows += sent;
         self.counted_rows += added.unwrap_or(sent);
-        Ok(Written { misfits, refused })
+        Ok(Written {
+            misfits,
+            refused,
+            rest: None,
+        })
     }
 
     /// Drops the table, before the transaction of the unit is committed. Returns the server's count of the rows that went

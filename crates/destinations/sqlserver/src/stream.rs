@@ -103,7 +103,7 @@ impl UnitStream for Stream<'_> {
         match unit {
             OpenUnit::Quick(writer) => Ok(Written {
                 misfits: writer.write(session, batch)?,
-                refused: Vec::new(),
+                ..Written::default()
             }),
             OpenUnit::Careful(trial) => trial.write(session, batch),
         }

@@ -6,11 +6,11 @@
 //! writer took, reports progress, checks the stop, and reaches the fault points.
 
 use std::collections::BTreeMap;
-use std::ops::Range;
 use std::pin::pin;
 use std::task::{Context, Poll, Waker};
 
 use arrow_array::RecordBatch;
+use inrush_destination::{RefusedRow, Written};
 use inrush_rows::cancel::Stop;
 use inrush_rows::column_policy::ColumnChanges;
 use inrush_rows::reject::{Reject, RejectCode};
@@ -34,13 +34,11 @@ use crate::plan::Reading;
 
 /// Writes batches to a destination.
 pub trait RowWriter {
-    /// Writes the rows of a batch from `from` on. If a writer finds many faulty rows, it may stop before the last row.
-    /// It must stop once the destination has refused `refused_max` rows. The loop counts the rejects, and calls again
-    /// for the rest.
+    /// Writes the rows of a batch. If a writer finds many faulty rows, it may stop before the last row; it may also stop
+    /// once the destination has refused `refused_max` rows. The loop counts the rejects, and calls again for the rest.
     fn write(
         &mut self,
         batch: &RecordBatch,
-        from: usize,
         refused_max: u64,
     ) -> impl Future<Output = Result<Written, Error>>;
 
@@ -55,41 +53,6 @@ pub trait RowWriter {
     fn appended(&mut self, _rows: u64) -> impl Future<Output = Result<(), Error>> {
         std::future::ready(Ok(()))
     }
-}
-
-/// The rows of a batch that a writer did not take. It took all rows that are not listed.
-#[derive(Debug, Default)]
-pub struct Written {
-    /// One past the last row that was handled.
-    pub end: usize,
-    /// Rows with a value that the destination cannot hold.
-    pub misfits: Vec<RowFault>,
-    /// Rows that the destination refused because of its constraints or existing rows. The ledger keeps their byte
-    /// offsets.
-    pub refused: Vec<RowFault>,
-}
-
-impl Written {
-    /// All rows of a batch were taken.
-    pub fn all(batch: &RecordBatch) -> Written {
-        Written {
-            end: batch.num_rows(),
-            ..Written::default()
-        }
-    }
-}
-
-/// A row that was not taken.
-#[derive(Debug)]
-pub struct RowFault {
-    /// Its index in the batch.
-    pub row: usize,
-    /// The column at fault, if one is known.
-    pub column: Option<String>,
-    /// The kind of fault.
-    pub code: RejectCode,
-    /// The fault, in words.
-    pub reason: String,
 }
 
 /// The row loop of one piece of work.
@@ -276,30 +239,38 @@ impl RowLoop<'_> {
         } = batch;
         if let Some(parts) = damage::harmed(self.fault, batch) {
             for part in parts {
-                writer.write(&part, 0, 1).await?;
+                writer.write(&part, 1).await?;
             }
             account.rows_loaded += batch.num_rows() as u64;
             self.evidence.add(batch, self.gauge);
             return self.keep(rejects, account);
         }
-        let mut from = 0;
+        let mut rest: Option<RecordBatch> = None;
+        let mut first = *first;
         loop {
+            let sent = rest.as_ref().unwrap_or(batch);
             let refused_max = self.rejects.left().saturating_sub(rejects.len() as u64) + 1;
-            let written = writer.write(batch, from, refused_max).await?;
-            let end = written.end;
-            let not_taken = self.reject(written, (made, *first), rejects);
-            account.rows_loaded += (end - from - not_taken.len()) as u64;
-            self.add_taken(batch, from..end, &not_taken);
+            let written = writer.write(sent, refused_max).await?;
+            let end = written.rest.unwrap_or(sent.num_rows());
+            assert!(
+                end > 0 || sent.num_rows() == 0,
+                "a writer handles at least one row"
+            );
+            let not_taken = self.reject(written, (made, first), rejects);
+            account.rows_loaded += (end - not_taken.len()) as u64;
+            self.add_taken(sent, end, &not_taken);
             self.keep(rejects, account)?;
-            from = end;
-            if from >= batch.num_rows() {
+            let left = sent.num_rows() - end;
+            if left == 0 {
                 return Ok(());
             }
+            first += end;
+            rest = Some(sent.slice(end, left));
         }
     }
 
-    /// Makes rejects of the rows that were not taken, in the order of the file. Returns the sorted indexes of these
-    /// rows in the batch.
+    /// Makes rejects of the rows that were not taken, in the order of the file. `first` is the number of rows that were made
+    /// before those that were written. Returns the sorted indexes of the rows among those that were written.
     fn reject(
         &mut self,
         written: Written,
@@ -312,31 +283,40 @@ impl RowLoop<'_> {
         if misfits.is_empty() && refused.is_empty() {
             return Vec::new();
         }
-        let mut refused_rows: Vec<usize> = refused.iter().map(|fault| fault.row).collect();
-        refused_rows.sort_unstable();
-        for row in refused_rows {
+        let mut rows: Vec<usize> = refused.iter().map(|refused| refused.row).collect();
+        rows.sort_unstable();
+        for row in &rows {
             self.evidence.refused(made.row_id(first + row));
         }
-        let mut rows = Vec::with_capacity(misfits.len() + refused.len());
-        for fault in misfits.into_iter().chain(refused) {
-            rows.push(fault.row);
-            let row = first + fault.row;
-            let column = fault.column.as_deref();
-            rejects.push(made.reject(row, column, fault.code, fault.reason));
+        let name = |column: usize| self.flow.columns[column].name.as_str();
+        for misfit in misfits {
+            rows.push(misfit.row);
+            let column = Some(name(misfit.column));
+            let code = RejectCode::OutOfRange;
+            rejects.push(made.reject(first + misfit.row, column, code, misfit.reason));
+        }
+        for refused in refused {
+            let RefusedRow {
+                row,
+                column,
+                code,
+                reason,
+            } = refused;
+            rejects.push(made.reject(first + row, column.map(name), code, reason));
         }
         rejects.sort_by_key(|reject| reject.location.byte_offset);
         rows.sort_unstable();
         rows
     }
 
-    /// Sums up the rows of a range that were taken.
-    fn add_taken(&mut self, batch: &RecordBatch, rows: Range<usize>, not_taken: &[usize]) {
-        if not_taken.is_empty() && rows == (0..batch.num_rows()) {
+    /// Sums up the rows before `end` that were taken.
+    fn add_taken(&mut self, batch: &RecordBatch, end: usize, not_taken: &[usize]) {
+        if not_taken.is_empty() && end == batch.num_rows() {
             self.evidence.add(batch, self.gauge);
             return;
         }
-        let mut from = rows.start;
-        for row in not_taken.iter().copied().chain([rows.end]) {
+        let mut from = 0;
+        for row in not_taken.iter().copied().chain([end]) {
             if row > from {
                 self.evidence
                     .add(&batch.slice(from, row - from), self.gauge);

@@ -38,6 +38,8 @@ pub struct Scene {
     pub commits_left: AtomicUsize,
     /// If true, it changes the number in the first row of the next batch, once.
     pub changes_a_value: AtomicBool,
+    /// Rows that it takes in one call; it leaves the rest of the batch.
+    pub rows_at_once: AtomicUsize,
     /// The records that streams have begun, with their units.
     pub begun: Mutex<Vec<Begun>>,
     /// The records that were committed.
@@ -280,6 +282,13 @@ impl UnitStream for LaidOutStream<'_> {
     }
 
     fn write(&mut self, batch: &RecordBatch) -> Result<Written> {
+        let rows = self.scene.rows_at_once.load(Ordering::SeqCst);
+        if rows < batch.num_rows() {
+            return Ok(Written {
+                rest: Some(rows),
+                ..self.inner.write(&batch.slice(0, rows))?
+            });
+        }
         match self.scene.changes_a_value.swap(false, Ordering::SeqCst) {
             true => self.inner.write(&changed(batch)),
             false => self.inner.write(batch),

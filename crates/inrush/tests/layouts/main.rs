@@ -168,6 +168,7 @@ fn scene(lay_out: impl Fn(&[SplitFacts<'_>]) -> Layout + Send + Sync + 'static) 
         refuses_publish: AtomicBool::new(false),
         commits_left: AtomicUsize::new(usize::MAX),
         changes_a_value: AtomicBool::new(false),
+        rows_at_once: AtomicUsize::new(usize::MAX),
         begun: Mutex::default(),
         committed: Mutex::default(),
         open: AtomicUsize::default(),

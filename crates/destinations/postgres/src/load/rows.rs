@@ -4,11 +4,11 @@ use std::borrow::Cow;
 
 use arrow_array::RecordBatch;
 use inrush_convert::RunStamp;
-use inrush_destination::LoadMethod;
+use inrush_destination::{LoadMethod, Written};
 use inrush_engine::error::Error;
 use inrush_engine::event::Event;
 use inrush_engine::fault::{self, FaultPoint};
-use inrush_engine::native::load::{FileWriter, RowMaker, RowWriter, Written};
+use inrush_engine::native::load::{FileWriter, RowMaker, RowWriter};
 use inrush_engine::native::plan::UnitPlace;
 use inrush_engine::native::run::DriverRun;
 use inrush_package::ServerCopy;
@@ -197,12 +197,7 @@ impl<'a> CopyRows<'a> {
 }
 
 impl RowWriter for CopyRows<'_> {
-    async fn write(
-        &mut self,
-        batch: &RecordBatch,
-        from: usize,
-        refused_max: u64,
-    ) -> Result<Written, Error> {
+    async fn write(&mut self, batch: &RecordBatch, refused_max: u64) -> Result<Written, Error> {
         let expects_others = self.expected.as_mut().is_some_and(|keys| !keys.hold(batch));
         let drop_check = expects_others.then(|| self.drop_check());
         match &mut self.copier {
@@ -212,10 +207,10 @@ impl RowWriter for CopyRows<'_> {
                     copying.interrupt(&statement).await?;
                 }
                 copying.send(batch).await?;
-                Ok(Written::all(batch))
+                Ok(Written::default())
             }
             Some(Copier::Careful(copy)) => {
-                let written = copy.send(batch, from, refused_max).await?;
+                let written = copy.send(batch, refused_max).await?;
                 fault::reach(self.context.fault, FaultPoint::InCarefulCopy);
                 Ok(written)
             }

@@ -5,10 +5,9 @@
 use std::cell::RefCell;
 
 use arrow_array::RecordBatch;
-use inrush_destination::{LoadMethod, Misfit, RefusedRow, UnitPart, UnitRecord, UnitStream};
+use inrush_destination::{LoadMethod, UnitPart, UnitRecord, UnitStream, Written};
 use inrush_rows::ids::UnitKey;
 use inrush_rows::pace::value_bytes;
-use inrush_rows::reject::RejectCode;
 use inrush_source::SourceError;
 use inrush_verdict::Phase;
 
@@ -21,7 +20,7 @@ use crate::ledger::unit_detail;
 use crate::load::{Part, Transactions, UnitTransaction};
 use crate::pipeline::gathered::Gathered;
 use crate::pipeline::reject_files;
-use crate::pipeline::row_loop::{RowFault, RowLoop, RowWriter, Written};
+use crate::pipeline::row_loop::{RowLoop, RowWriter};
 use crate::pipeline::row_maker::RowMaker;
 use crate::pipeline::work::{FileWriter, Work};
 use crate::plan::{PlannedUnit, UnitPlace};
@@ -237,7 +236,7 @@ struct StreamWriter<'t, 'a> {
 }
 
 impl RowWriter for StreamWriter<'_, '_> {
-    async fn write(&mut self, batch: &RecordBatch, _: usize, _: u64) -> Result<Written, Error> {
+    async fn write(&mut self, batch: &RecordBatch, _: u64) -> Result<Written, Error> {
         self.pace(batch);
         let sending = self.target.gauge.enter(Phase::SendWait);
         let written = self.target.stream.borrow_mut().write(batch)?;
@@ -245,24 +244,7 @@ impl RowWriter for StreamWriter<'_, '_> {
         if self.method == LoadMethod::Careful {
             fault::reach(self.target.context.fault, FaultPoint::InCarefulCopy);
         }
-        let name = |column: usize| self.flow.reading.columns[column].name.clone();
-        let misfit = |misfit: Misfit| RowFault {
-            row: misfit.row,
-            column: Some(name(misfit.column)),
-            code: RejectCode::OutOfRange,
-            reason: misfit.reason,
-        };
-        let refused = |refused: RefusedRow| RowFault {
-            row: refused.row,
-            column: refused.column.map(name),
-            code: refused.code,
-            reason: refused.reason,
-        };
-        Ok(Written {
-            misfits: written.misfits.into_iter().map(misfit).collect(),
-            refused: written.refused.into_iter().map(refused).collect(),
-            ..Written::all(batch)
-        })
+        Ok(written)
     }
 }
 

@@ -3,8 +3,8 @@
 use std::ops::Range;
 
 use arrow_array::RecordBatch;
+use inrush_destination::{RefusedRow, Written};
 use inrush_engine::error::Error;
-use inrush_engine::native::load::{RowFault, Written};
 use inrush_package::RunSettings;
 use inrush_rows::cancel::Stop;
 use inrush_verdict::Phase;
@@ -86,14 +86,9 @@ impl<'a> CarefulCopy<'a> {
         })
     }
 
-    /// Loads the rows of a batch from `from` on, except those that the server refuses. It stops after some refusals, so
+    /// Loads the rows of a batch, except those that the server refuses. It stops after some refusals, so
     /// that they are counted soon.
-    pub async fn send(
-        &mut self,
-        batch: &RecordBatch,
-        from: usize,
-        refused_max: u64,
-    ) -> Result<Written, Error> {
+    pub async fn send(&mut self, batch: &RecordBatch, refused_max: u64) -> Result<Written, Error> {
         let refused_max = refused_max.clamp(1, REFUSED_AT_ONCE_MAX) as usize;
         let mut isolator = self.isolator;
         let mut rows = BatchRows {
@@ -101,23 +96,24 @@ impl<'a> CarefulCopy<'a> {
             batch,
         };
         let (rows, end) = isolator
-            .run(&mut rows, from..batch.num_rows(), refused_max)
+            .run(&mut rows, 0..batch.num_rows(), refused_max)
             .await?;
         self.isolator = isolator;
         let mut refused = Vec::with_capacity(rows.len());
         for row in rows {
             let cause = self.cause(&row.facts).await?;
-            refused.push(RowFault {
+            let column = cause.column;
+            refused.push(RefusedRow {
                 row: row.row,
-                column: cause.column,
+                column: column.and_then(|name| self.columns.iter().position(|it| *it == name)),
                 code: cause.code,
                 reason: cause.reason,
             });
         }
         Ok(Written {
-            end,
-            misfits: Vec::new(),
             refused,
+            rest: Some(end).filter(|end| *end < batch.num_rows()),
+            ..Written::default()
         })
     }
 
