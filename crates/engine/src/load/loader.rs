@@ -13,7 +13,7 @@ use super::transactions::{Part, Transactions};
 use crate::driver_error::{DriverError, Retry};
 use crate::error::Error;
 use crate::ledger::Account;
-use crate::pipeline::feeding::TakenRanges;
+use crate::pipeline::feeding::{self, TakenRanges};
 use crate::pipeline::piece_events::PieceEvents;
 use crate::pipeline::reject_count::RowTally;
 use crate::pipeline::reject_files;
@@ -124,7 +124,7 @@ impl<'a, T: Transactions> Loader<'a, T> {
             let next = tokio::select! {
                 biased;
                 () = sharing.refused() => return Ok(()),
-                next = target.wait(file.next_part(&*feed)) => next?,
+                next = feeding::wait(run.stop, file.next_part(&*feed)) => next?,
             };
             drop(waiting);
             let Some(first) = next else {

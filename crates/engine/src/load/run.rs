@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use inrush_convert::RunStamp;
 use inrush_rows::cancel::Stop;
 
 use super::straight_lock::StraightLock;
@@ -17,6 +18,8 @@ use crate::plan::{PlannedFlow, UnitPlace};
 pub struct LoadRun<'a, F> {
     /// The flows of the plan.
     pub flows: &'a [F],
+    /// The run, for columns of provenance.
+    pub stamp: RunStamp,
     /// Gets events and progress.
     pub event_sink: EventSink<'a>,
     /// Asks the run to stop.

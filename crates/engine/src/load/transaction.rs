@@ -112,7 +112,7 @@ impl<'a, T: Transactions> Loader<'a, T> {
         let Loader {
             run, target, item, ..
         } = *self;
-        let (flow, _) = run.unit(item.unit_place());
+        let (flow, unit) = run.unit(item.unit_place());
         let reading = flow.reading();
         let event_sink = run.event_sink;
         let file = RejectFile::new(
@@ -125,6 +125,7 @@ impl<'a, T: Transactions> Loader<'a, T> {
         Ok(RowLoop {
             event_sink,
             flow: reading,
+            make_maker: Box::new(|| unit.row_maker(reading, run.stamp)),
             flow_count: &run.flow_counts[item.flow],
             gauge: target.gauge(),
             stop: run.stop,

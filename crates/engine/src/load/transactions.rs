@@ -1,7 +1,6 @@
 //! The traits by which a destination loads a unit in transactions, for the streams of a run.
 
 use inrush_destination::LoadMethod;
-use inrush_source::SourceError;
 
 use crate::error::Error;
 use crate::gauge::Gauge;
@@ -35,12 +34,6 @@ pub trait Transactions {
 
     /// Called when all splits of a shared unit are committed: counts it, and prepares it for publishing.
     fn finish_shared(&self, unit: UnitPlace) -> impl Future<Output = Result<(), Error>>;
-
-    /// Waits for a feed, or until the run is asked to stop.
-    fn wait<T>(
-        &self,
-        feed: impl Future<Output = Result<T, SourceError>>,
-    ) -> impl Future<Output = Result<T, Error>>;
 }
 
 /// A transaction of a unit. It is rolled back if it is dropped before its end.

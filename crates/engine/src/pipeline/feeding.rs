@@ -5,9 +5,11 @@ use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use inrush_rows::cancel::Stop;
 use inrush_source::{ShareSettings, SharedPart, SharedSplit, SourceError, SourceMeter, Split};
 
 use super::metering::FedSource;
+use crate::error::Error;
 use crate::plan::Reading;
 
 /// The ranges that a stream has taken from a feed for one transaction.
@@ -174,5 +176,17 @@ impl FedSource for FedFile {
     fn cost(&self) -> Option<SourceMeter> {
         let feed = self.feed.lock().unwrap_or_else(PoisonError::into_inner);
         feed.as_ref().map(|feed| feed.meter())
+    }
+}
+
+/// Waits for a feed, or until the run is asked to stop.
+pub async fn wait<T>(
+    stop: &Stop,
+    feed: impl Future<Output = Result<T, SourceError>>,
+) -> Result<T, Error> {
+    tokio::select! {
+        biased;
+        _ = stop.wait() => Err(Error::Interrupted),
+        next = feed => Ok(next?),
     }
 }

@@ -7,7 +7,9 @@
 
 use std::collections::BTreeMap;
 use std::pin::pin;
-use std::task::{Context, Poll, Waker};
+use std::sync::Arc;
+use std::task::{Context, Poll, Wake, Waker};
+use std::thread::Thread;
 
 use arrow_array::RecordBatch;
 use inrush_destination::{RefusedRow, Written};
@@ -61,6 +63,8 @@ pub struct RowLoop<'a> {
     pub event_sink: EventSink<'a>,
     /// The flow of the rows.
     pub flow: &'a Reading,
+    /// Makes the maker of rows from the records of a file.
+    pub make_maker: Box<dyn Fn() -> Result<RowMaker, Error> + 'a>,
     /// Counts the rows and bytes of the flow, over all streams.
     pub flow_count: &'a FlowCount,
     /// The gauge of the stream.
@@ -372,10 +376,25 @@ impl RowLoop<'_> {
     }
 }
 
-/// Runs a loop whose writer blocks, so its future is never pending.
+/// Runs a loop whose writer blocks, on the calling thread. Outside the runtime, so that the writer may use it.
 pub fn blocking<T>(sending: impl Future<Output = T>) -> T {
-    match pin!(sending).poll(&mut Context::from_waker(Waker::noop())) {
-        Poll::Ready(sent) => sent,
-        Poll::Pending => unreachable!("a writer that blocks is never pending"),
+    let waker = Waker::from(Arc::new(Unpark(std::thread::current())));
+    let mut context = Context::from_waker(&waker);
+    let mut sending = pin!(sending);
+    loop {
+        match sending.as_mut().poll(&mut context) {
+            Poll::Ready(sent) => return sent,
+            // A feed is not ready, or another stream loads. A wake-up in between lets `park` return at once.
+            Poll::Pending => std::thread::park(),
+        }
+    }
+}
+
+/// Wakes up a thread.
+struct Unpark(Thread);
+
+impl Wake for Unpark {
+    fn wake(self: Arc<Self>) {
+        self.0.unpark();
     }
 }

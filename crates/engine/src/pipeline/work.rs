@@ -8,10 +8,9 @@ use inrush_source::{
 };
 use inrush_verdict::Phase;
 
-use super::feeding::{FedFile, TakenRanges};
+use super::feeding::{self, FedFile, TakenRanges};
 use super::gathered::Gathered;
 use super::row_loop::{RowLoop, RowWriter};
-use super::row_maker::RowMaker;
 use crate::error::Error;
 use crate::ledger::Account;
 
@@ -61,20 +60,11 @@ impl Work<'_> {
 
 /// Writes the rows of files, one file after the other, to a destination.
 pub trait FileWriter: RowWriter {
-    /// The maker of rows from the records of the next file.
-    fn row_maker(&self) -> Result<RowMaker, Error>;
-
     /// Called before the rows of a file.
     fn begin_file(&mut self, file: &str) -> impl Future<Output = Result<(), Error>>;
 
     /// Called when all rows of the file are written.
     fn end_file(&mut self) -> impl Future<Output = Result<(), Error>>;
-
-    /// Waits for a feed, or until the run is asked to stop.
-    fn wait<T>(
-        &self,
-        feed: impl Future<Output = Result<T, SourceError>>,
-    ) -> impl Future<Output = Result<T, Error>>;
 }
 
 impl RowLoop<'_> {
@@ -130,7 +120,7 @@ impl RowLoop<'_> {
         drop(opening);
         self.gauge.reads_from(reader.session());
         let path = split.input.name().display().to_string();
-        let mut maker = writer.row_maker()?;
+        let mut maker = (self.make_maker)()?;
         maker.begin_input(split.input.index());
         writer.begin_file(&path).await?;
         let account = self.send(&mut *reader, &path, &mut maker, writer).await?;
@@ -157,7 +147,7 @@ impl RowLoop<'_> {
             taken,
         } = fed;
         let path = split.input.name().display().to_string();
-        let mut maker = writer.row_maker()?;
+        let mut maker = (self.make_maker)()?;
         maker.begin_input(split.input.index());
         writer.begin_file(&path).await?;
         let mut text_bytes = 0;
@@ -173,7 +163,7 @@ impl RowLoop<'_> {
             next = match text_bytes < *wanted_bytes {
                 true => {
                     let _waiting = self.gauge.enter(Phase::FeedWait);
-                    writer.wait(file.next_part(*feed)).await?
+                    feeding::wait(self.stop, file.next_part(*feed)).await?
                 }
                 false => None,
             };
@@ -193,12 +183,12 @@ impl RowLoop<'_> {
     ) -> Result<(), Error> {
         let path = split.input.name().display().to_string();
         let feed = file.again(self.flow, split)?;
-        let mut maker = writer.row_maker()?;
+        let mut maker = (self.make_maker)()?;
         maker.begin_input(split.input.index());
         writer.begin_file(&path).await?;
         for wanted in &taken.ranges {
             let mut part = loop {
-                match writer.wait(feed.next_part()).await? {
+                match feeding::wait(self.stop, feed.next_part()).await? {
                     Some(part) if part.range == *wanted => break part,
                     Some(_) => {}
                     None => {

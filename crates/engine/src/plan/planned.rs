@@ -2,12 +2,15 @@
 
 use std::sync::Arc;
 
+use inrush_convert::RunStamp;
 use inrush_package::Mode;
 use inrush_rows::ids::UnitKey;
 use inrush_source::{Input, Source, SourceError, Split};
 
 use super::Reading;
 use super::since::NothingNew;
+use crate::error::Error;
+use crate::pipeline::row_maker::RowMaker;
 
 /// A unit, by the indexes of its flow and of itself.
 pub type UnitPlace = (usize, usize);
@@ -111,6 +114,11 @@ pub trait PlannedUnit {
     /// Shares the unit among several streams if that is possible and keeps more than one stream busy. Returns true if
     /// it is now shared. `source` is the flow's source.
     fn share_if_useful(&mut self, source: &dyn Source) -> Result<bool, SourceError>;
+
+    /// The maker of its rows from the records of a file. `reading` is its flow's.
+    fn row_maker(&self, reading: &Reading, stamp: RunStamp) -> Result<RowMaker, Error> {
+        reading.row_maker(stamp)
+    }
 
     /// The splits for one stream, in the order of the files. A file that was cut into ranges for several streams, or
     /// was to be fed to them, is one split again. `source` is the flow's source.

@@ -5,13 +5,11 @@ use std::sync::Arc;
 use inrush_destination::SessionSampler;
 use inrush_rows::cancel::Stop;
 use inrush_rows::pace::Pace;
-use inrush_source::SourceError;
 use tokio::runtime::Runtime;
 
 use super::gathering::Gathering;
 use super::plan::RunPlan;
 use super::prepared::{DriverRun, FlowOf};
-use crate::error::Error;
 use crate::event::{Event, Observer};
 use crate::fault::Fault;
 use crate::gauge::Gauge;
@@ -80,6 +78,7 @@ impl<'a, R: DriverRun> RunContext<'a, R> {
         let facts = run.plan.facts();
         LoadRun {
             flows: run.plan.flows(),
+            stamp: run.stamp(),
             event_sink: self.event_sink(),
             stop: self.stop,
             fault: self.fault,
@@ -118,20 +117,6 @@ impl<'a, R: DriverRun> RunContext<'a, R> {
         for (_, pace) in source_paces(self.run.plan.flows()) {
             gathering.paced(&pace, "`rate_bytes_max` of the source asks");
         }
-    }
-
-    /// Blocks until the feed is ready, or until the run is asked to stop.
-    pub fn wait_for_feed<T>(
-        &self,
-        feed: impl Future<Output = Result<T, SourceError>>,
-    ) -> Result<T, Error> {
-        self.runtime.block_on(async {
-            tokio::select! {
-                biased;
-                _ = self.stop.wait() => Err(Error::Interrupted),
-                next = feed => Ok(next?),
-            }
-        })
     }
 }
 

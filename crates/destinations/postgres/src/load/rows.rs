@@ -3,16 +3,13 @@
 use std::borrow::Cow;
 
 use arrow_array::RecordBatch;
-use inrush_convert::RunStamp;
 use inrush_destination::{LoadMethod, Written};
 use inrush_engine::error::Error;
 use inrush_engine::event::Event;
 use inrush_engine::fault::{self, FaultPoint};
-use inrush_engine::native::load::{FileWriter, RowMaker, RowWriter};
+use inrush_engine::native::load::{FileWriter, RowWriter};
 use inrush_engine::native::plan::UnitPlace;
-use inrush_engine::native::run::DriverRun;
 use inrush_package::ServerCopy;
-use inrush_source::SourceError;
 use inrush_verdict::Phase;
 
 use super::careful::CarefulCopy;
@@ -238,10 +235,6 @@ impl RowWriter for CopyRows<'_> {
 }
 
 impl FileWriter for CopyRows<'_> {
-    fn row_maker(&self) -> Result<RowMaker, Error> {
-        row_maker(self.flow, self.unit, self.context.run.stamp())
-    }
-
     async fn begin_file(&mut self, file: &str) -> Result<(), Error> {
         let doing = format!("loading {file} into {}", self.flow.target());
         let stop = self.context.stop.clone();
@@ -284,25 +277,4 @@ impl FileWriter for CopyRows<'_> {
             None => Ok(()),
         }
     }
-
-    /// A stop discards the whole load.
-    async fn wait<T>(
-        &self,
-        feed: impl Future<Output = Result<T, SourceError>>,
-    ) -> Result<T, Error> {
-        Ok(feed.await?)
-    }
-}
-
-/// The maker of a unit's rows from its records. Rows whose key is outside the unit become rejects.
-pub fn row_maker(flow: &FlowPlan, unit: &UnitPlan, stamp: RunStamp) -> Result<RowMaker, Error> {
-    let maker = flow.row_maker(stamp)?;
-    let maker = match &unit.key_set {
-        Some(set) => maker.with_target(|target| target.with_key_set(set.clone())),
-        None => maker,
-    };
-    Ok(match &unit.key_bounds {
-        Some(bounds) => maker.with_target(|target| target.with_key_bounds(bounds.clone())),
-        None => maker,
-    })
 }

@@ -4,7 +4,6 @@ use inrush_destination::LoadMethod;
 use inrush_engine::error::Error;
 use inrush_engine::native::load::{Gauge, Part, Transactions};
 use inrush_engine::native::plan::UnitPlace;
-use inrush_source::SourceError;
 
 use super::context::Context;
 use super::piece::Piece;
@@ -56,12 +55,5 @@ impl Transactions for SessionStream<'_> {
 
     async fn finish_shared(&self, unit: UnitPlace) -> Result<(), Error> {
         Ok(shared_unit::finish(self.context, self.session, unit).await?)
-    }
-
-    async fn wait<T>(
-        &self,
-        feed: impl Future<Output = Result<T, SourceError>>,
-    ) -> Result<T, Error> {
-        Ok(feed.await?)
     }
 }

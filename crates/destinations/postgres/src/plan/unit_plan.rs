@@ -1,8 +1,11 @@
 //! A planned load unit.
 
-use inrush_convert::{KeyBounds, KeySet};
+use inrush_convert::{KeyBounds, KeySet, RunStamp};
 use inrush_destination::Filling;
+use inrush_engine::error::Error;
+use inrush_engine::native::load::RowMaker;
 use inrush_engine::native::plan::PlannedUnit;
+use inrush_engine::plan::Reading;
 use inrush_rows::ids::UnitKey;
 use inrush_source::{Source, SourceError, Split};
 
@@ -48,6 +51,19 @@ pub struct UnitPlan {
 }
 
 impl PlannedUnit for UnitPlan {
+    /// Rows whose key is outside the unit become rejects.
+    fn row_maker(&self, reading: &Reading, stamp: RunStamp) -> Result<RowMaker, Error> {
+        let maker = reading.row_maker(stamp)?;
+        let maker = match &self.key_set {
+            Some(set) => maker.with_target(|target| target.with_key_set(set.clone())),
+            None => maker,
+        };
+        Ok(match &self.key_bounds {
+            Some(bounds) => maker.with_target(|target| target.with_key_bounds(bounds.clone())),
+            None => maker,
+        })
+    }
+
     fn number(&self) -> usize {
         self.number
     }

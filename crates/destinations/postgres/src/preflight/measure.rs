@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use arrow_array::RecordBatch;
 use inrush_engine::error::Error;
+use inrush_engine::native::plan::PlannedUnit;
 use inrush_engine::native::preflight::decode::{self, EncodeRows, Ways};
 use inrush_engine::native::preflight::flow_found::FlowFound;
 use inrush_engine::native::preflight::sample_batches;
@@ -20,7 +21,6 @@ use super::steps as server_steps;
 use super::work_left::WorkLeft;
 use crate::block_socket::BLOCK_BYTES;
 use crate::load::encoder::Encoder;
-use crate::load::rows;
 use crate::plan::Plan;
 use crate::{DatabaseAddress, Session};
 
@@ -104,7 +104,7 @@ impl MeasuredDestination for MeasuredServer<'_> {
         let is_one = found.works.len() == 1;
         // A sample over several units has rows with several bounds, and rows of one unit are not rejects of another.
         let row_maker = || match is_one {
-            true => rows::row_maker(flow, unit, sample_batches::stamp()),
+            true => unit.row_maker(flow, sample_batches::stamp()),
             false => sample_batches::row_maker(&flow.reading),
         };
         let encoder = || Some(Box::new(Encoder::new(flow)) as Box<dyn EncodeRows>);

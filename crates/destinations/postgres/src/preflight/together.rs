@@ -9,6 +9,7 @@ use std::time::Instant;
 
 use inrush_engine::error::Error;
 use inrush_engine::meter::Meter;
+use inrush_engine::native::plan::PlannedUnit;
 use inrush_engine::native::preflight::flow_found::FlowFound;
 use inrush_engine::native::preflight::sample::Portion;
 use inrush_engine::native::preflight::sample_batches::{
@@ -24,7 +25,6 @@ use crate::copy::BlockPool;
 use crate::load::copying::Copying;
 use crate::load::expected_keys::ExpectedKeys;
 use crate::load::ready::check_keys;
-use crate::load::rows;
 use crate::load_error::LoadError;
 use crate::plan::{statistics, switch_statements};
 use crate::quote::qualified;
@@ -166,7 +166,7 @@ async fn stream(
     making: &Making<'_>,
     source: &Source,
 ) -> Result<Ran, LoadError> {
-    let mut maker = rows::row_maker(&trial.flow, &trial.unit, sample_batches::stamp())?;
+    let mut maker = trial.unit.row_maker(&trial.flow, sample_batches::stamp())?;
     let mut sending = Sending::begin(server, session, trial).await?;
     let cpu_before = server.backend_cpu_s(session);
     let began = Instant::now();

@@ -8,7 +8,6 @@ use arrow_array::RecordBatch;
 use inrush_destination::{LoadMethod, UnitPart, UnitRecord, UnitStream, Written};
 use inrush_rows::ids::UnitKey;
 use inrush_rows::pace::value_bytes;
-use inrush_source::SourceError;
 use inrush_verdict::Phase;
 
 use super::{ContractContext, members};
@@ -21,12 +20,11 @@ use crate::load::{Part, Transactions, UnitTransaction};
 use crate::pipeline::gathered::Gathered;
 use crate::pipeline::reject_files;
 use crate::pipeline::row_loop::{RowLoop, RowWriter};
-use crate::pipeline::row_maker::RowMaker;
 use crate::pipeline::work::{FileWriter, Work};
 use crate::plan::{PlannedUnit, UnitPlace};
-use crate::run::prepared::DriverRun;
 
-/// A stream and its connection to the destination. Every call blocks, so its futures are never pending.
+/// A stream and its connection to the destination, whose calls block. Its futures are pending only while they wait for a
+/// feed, or for other streams.
 pub struct ContractStream<'a> {
     /// The context that all streams of the run share.
     pub context: &'a ContractContext<'a>,
@@ -97,13 +95,6 @@ impl<'a> Transactions for ContractStream<'a> {
         drop(waiting);
         self.context.run.finished(place);
         Ok(())
-    }
-
-    async fn wait<T>(
-        &self,
-        feed: impl Future<Output = Result<T, SourceError>>,
-    ) -> Result<T, Error> {
-        self.context.wait_for_feed(feed)
     }
 }
 
@@ -185,7 +176,6 @@ impl UnitTransaction for RecordTransaction<'_, '_> {
         let splits = 0..work.split_count();
         let mut writer = StreamWriter {
             target,
-            flow,
             method: self.method,
         };
         rows.copy(&unit.key, &mut work, splits, &mut writer, &mut gathered)
@@ -231,7 +221,6 @@ impl UnitTransaction for RecordTransaction<'_, '_> {
 /// Writes batches into the open unit.
 struct StreamWriter<'t, 'a> {
     target: &'t ContractStream<'a>,
-    flow: &'t ContractFlow,
     method: LoadMethod,
 }
 
@@ -249,10 +238,6 @@ impl RowWriter for StreamWriter<'_, '_> {
 }
 
 impl FileWriter for StreamWriter<'_, '_> {
-    fn row_maker(&self) -> Result<RowMaker, Error> {
-        self.flow.reading.row_maker(self.target.context.run.stamp())
-    }
-
     /// The rows of a unit's files follow each other.
     async fn begin_file(&mut self, _: &str) -> Result<(), Error> {
         Ok(())
@@ -260,13 +245,6 @@ impl FileWriter for StreamWriter<'_, '_> {
 
     async fn end_file(&mut self) -> Result<(), Error> {
         Ok(())
-    }
-
-    async fn wait<T>(
-        &self,
-        feed: impl Future<Output = Result<T, SourceError>>,
-    ) -> Result<T, Error> {
-        self.target.context.wait_for_feed(feed)
     }
 }
 

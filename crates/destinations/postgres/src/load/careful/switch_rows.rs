@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use inrush_engine::error::Error;
 use inrush_engine::native::load::{KeptRejects, RejectFile};
+use inrush_engine::native::plan::PlannedUnit;
 use inrush_engine::native::run::DriverRun;
 use inrush_engine::native::sums::Tally;
 use inrush_engine::verify::VerifyError;
@@ -20,7 +21,7 @@ use super::savepoint::Savepoint;
 use super::source_rows::{self, RefusedStagingRow};
 use super::staged_row_order::Order;
 use crate::load::context::Context;
-use crate::load::{rows, unit_reject_files};
+use crate::load::unit_reject_files;
 use crate::load_error::LoadError;
 use crate::plan::{FlowPlan, UnitPlan};
 use crate::quote::{literal, qualified};
@@ -130,7 +131,7 @@ impl<'a> SwitchRows<'a> {
             });
         }
         let refused = told(session, flow, &copied.refused).await?;
-        let maker = rows::row_maker(flow, unit, run.stamp())?;
+        let maker = unit.row_maker(flow, run.stamp())?;
         let settings = &run.plan.settings;
         let splits = run.ledger.splits(session, run.fence.run_id).await;
         let splits = splits.map_err(Error::from)?;
