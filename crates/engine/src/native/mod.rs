@@ -12,7 +12,7 @@
 //! | [`sums::DriverSums`], [`sums::BatchSums`] | its own comparison of the rows that were sent with the rows that it has stored |
 //! | [`preflight::MeasuredDestination`], [`preflight::decode::EncodeRows`] | the measurements of a preflight |
 //!
-//! Its ledger is a `RunLedger` of the contract, and its server is sampled by a `SessionSampler`. [`run::run`] loads with these, and callers use [`crate::driver_trait::Driver`].
+//! Its ledger is a `RunLedger` of the contract, and its server is asked by a `SessionSampler`. [`run::run`] loads with these, and callers use [`crate::driver_trait::Driver`].
 //!
 //! The other names here are parts that its implementation uses. Nothing else of the engine is public for such a destination:
 //! the modules beside this one are public for those who call the engine (errors, events, options, reports), and a test

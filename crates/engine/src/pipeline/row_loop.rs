@@ -398,3 +398,19 @@ impl Wake for Unpark {
         self.0.unpark();
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_loop_that_waits_goes_on_when_another_thread_is_ready() {
+        let (send, receive) = tokio::sync::oneshot::channel();
+        let received = std::thread::scope(|scope| {
+            scope.spawn(|| send.send(7));
+            blocking(receive)
+        });
+        assert_eq!(received, Ok(7));
+        assert_eq!(blocking(std::future::ready(8)), 8);
+    }
+}
