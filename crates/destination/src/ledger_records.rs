@@ -3,6 +3,8 @@
 use inrush_rows::ids::{FileKey, RunId, RunKey, RunName, UnitKey};
 use serde::{Deserialize, Serialize};
 
+use crate::account::Account;
+
 /// The state of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -93,20 +95,8 @@ pub struct UnitTotal {
     pub is_finished: bool,
     /// True if its rows were written directly to the target, where [`RunLedger::discard`](crate::RunLedger::discard) leaves them.
     pub is_direct: bool,
-    /// Rows that were read, including skipped lines.
-    pub rows_read: u64,
-    /// Rows that were loaded.
-    pub rows_loaded: u64,
-    /// Rows that could not be loaded.
-    pub rows_rejected: u64,
-    /// Blank lines and comments.
-    pub rows_skipped: u64,
-    /// Rows that a step left out.
-    pub rows_filtered: u64,
-    /// Rows that steps made in addition to those read.
-    pub rows_added: u64,
-    /// Bytes of text that were read, after decompression.
-    pub bytes_read: u64,
+    /// The sums over its records.
+    pub account: Account,
 }
 
 /// An input of which a switched run has loaded rows into a target, in the state that it had then. The engine's note in a

@@ -6,6 +6,7 @@
 //! files, of packages or of the engine.
 
 pub mod abilities;
+pub mod account;
 pub mod address;
 pub mod calendar_text;
 pub mod changes;
@@ -24,6 +25,7 @@ pub mod rows_not_taken;
 pub mod run_ledger;
 pub mod sampling;
 mod sharers;
+pub mod split_record;
 pub mod sql_ledger;
 pub mod staging_name;
 pub mod steps;
@@ -33,6 +35,7 @@ pub mod trial;
 pub mod undo;
 
 pub use abilities::{Abilities, Ability, AbilityText, OwnMemory, PublishedTogether, Streams};
+pub use account::Account;
 pub use address::Address;
 pub use contract::{
     CancelRun, Destination, LoadMethod, MergedRows, OpenRun, PublishStep, Published, UnitPart,
@@ -49,6 +52,7 @@ pub use members::{AddedMembers, MEMBERS_BYTES_MAX, MemberNumbers, MembersPlan};
 pub use rows_not_taken::{Adapted, Misfit, RefusedRow, Written};
 pub use run_ledger::RunLedger;
 pub use sampling::{ServerFigures, SessionSampler};
+pub use split_record::{SplitRecord, TouchedFile};
 pub use steps::{Action, RunSteps, StatementEnd, Step, StepsRequest, StepsTarget, Times};
 pub use sums::{ColumnForm, ExactSum, StagedSums};
 pub use target::{

@@ -116,11 +116,7 @@ impl RunLedger for FakeLedger {
                     totals.insert(total.key.clone(), total);
                 }
                 Some(all) => {
-                    all.rows_read += total.rows_read;
-                    all.rows_loaded += total.rows_loaded;
-                    all.rows_rejected += total.rows_rejected;
-                    all.rows_skipped += total.rows_skipped;
-                    all.bytes_read += total.bytes_read;
+                    all.account.add(&total.account);
                 }
             }
         })?;

@@ -3,16 +3,16 @@
 //!
 //! The destination decides how its ledger is stored, and which records commit with the data.
 
-mod account;
 #[cfg(test)]
 pub(crate) mod fake;
 pub(crate) mod marks;
 mod moment;
 pub(crate) mod records;
-pub(crate) mod split_record;
+mod switched_file;
 pub(crate) mod unit_detail;
 
-pub use account::Account;
+pub use inrush_destination::Account;
+pub(crate) use inrush_destination::{SplitRecord, TouchedFile};
 pub use moment::{moment_rfc3339, moment_text};
 pub(crate) use records::{LedgerRecord, each_record, each_unit_total};
-pub(crate) use split_record::{SplitRecord, SwitchedFile, TouchedFile};
+pub(crate) use switched_file::SwitchedFile;

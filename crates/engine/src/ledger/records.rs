@@ -3,9 +3,8 @@
 use inrush_destination::{Result, RunLedger, RunRecord, UnitTotal};
 use inrush_rows::ids::UnitKey;
 
-use super::account::Account;
-use super::split_record::SplitRecord;
 use super::unit_detail::splits_of;
+use super::{Account, SplitRecord};
 use crate::plan::identity;
 
 /// A record of a run, as the engine wrote it: of all of a unit, or of a part of one that several streams fill.
@@ -68,46 +67,12 @@ impl LedgerRecord {
     pub(crate) fn total(self) -> UnitTotal {
         // Only the process that reads a fed file knows whether it was read to its end.
         let is_finished = self.is_whole();
-        let (account, key) = (self.account(), self.unit_key());
-        account.unit_total(key, self.target, is_finished, false)
-    }
-}
-
-impl Account {
-    /// The total of a unit with this account.
-    pub fn unit_total(
-        self,
-        key: UnitKey,
-        target: String,
-        is_finished: bool,
-        is_direct: bool,
-    ) -> UnitTotal {
         UnitTotal {
-            key,
-            target,
+            key: self.unit_key(),
+            account: self.account(),
+            target: self.target,
             is_finished,
-            is_direct,
-            rows_read: self.rows_read,
-            rows_loaded: self.rows_loaded,
-            rows_rejected: self.rows_rejected,
-            rows_skipped: self.rows_skipped,
-            rows_filtered: self.rows_filtered,
-            rows_added: self.rows_added,
-            bytes_read: self.bytes_read,
-        }
-    }
-}
-
-impl From<&UnitTotal> for Account {
-    fn from(total: &UnitTotal) -> Account {
-        Account {
-            rows_read: total.rows_read,
-            rows_loaded: total.rows_loaded,
-            rows_rejected: total.rows_rejected,
-            rows_skipped: total.rows_skipped,
-            rows_filtered: total.rows_filtered,
-            rows_added: total.rows_added,
-            bytes_read: total.bytes_read,
+            is_direct: false,
         }
     }
 }

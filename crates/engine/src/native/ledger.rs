@@ -1,6 +1,4 @@
-//! The records that every ledger has, however the destination stores them.
-
-pub use crate::ledger::split_record::{SplitRecord, TouchedFile};
+//! The engine's part of a ledger's records.
 
 /// The engine's note in a record of a ledger.
 pub mod unit_detail {

@@ -84,7 +84,7 @@ impl PastRuns {
             }
             let mut rows: BTreeMap<String, u64> = BTreeMap::new();
             each_unit_total(&*self.ledger, record, &mut |unit| {
-                *rows.entry(unit.target).or_default() += unit.rows_loaded;
+                *rows.entry(unit.target).or_default() += unit.account.rows_loaded;
             })?;
             let lineage = self.ledger.lineage(record)?;
             found.extend(targets.into_iter().map(|target| {
@@ -194,9 +194,9 @@ impl PastRuns {
         let mut rows_straight = 0;
         each_unit_total(&*self.ledger, record, &mut |unit| {
             is_of_another_version |= identity::is_of_another_version(&unit.key);
-            account.add(&Account::from(&unit));
+            account.add(&unit.account);
             if unit.is_direct {
-                rows_straight += unit.rows_loaded;
+                rows_straight += unit.account.rows_loaded;
             }
             match unit.is_finished {
                 true => units_finished += 1,

@@ -106,7 +106,13 @@ impl Ledger {
         session
             .query_each(&sql, &[&run_id.number()], doing, |row| {
                 let key = UnitKey::new(row.get::<_, &str>(0));
-                see(account(row, 4).unit_total(key, row.get(1), row.get(2), row.get(3)));
+                see(UnitTotal {
+                    key,
+                    target: row.get(1),
+                    is_finished: row.get(2),
+                    is_direct: row.get(3),
+                    account: account(row, 4),
+                });
             })
             .await?;
         Ok(())

@@ -7,8 +7,8 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
+use inrush_destination::SplitRecord;
 use inrush_engine::error::Error;
-use inrush_engine::native::ledger::SplitRecord;
 use inrush_engine::native::plan::identity;
 use inrush_engine::native::run::file_checks;
 use inrush_rows::ids::{FileKey, UnitKey};

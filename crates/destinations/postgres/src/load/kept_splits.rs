@@ -6,8 +6,8 @@
 
 use std::collections::BTreeMap;
 
+use inrush_destination::SplitRecord;
 use inrush_engine::ledger::Account;
-use inrush_engine::native::ledger::SplitRecord;
 use inrush_engine::native::plan::KeyStart;
 use inrush_rows::ids::{FileKey, SplitKey, UnitKey};
 

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use inrush_engine::native::ledger::SplitRecord;
+use inrush_destination::SplitRecord;
 use inrush_engine::native::plan::identity;
 use inrush_engine::native::run::file_checks::check_file;
 use inrush_engine::verify::VerifyError;

@@ -3,9 +3,9 @@
 
 use std::collections::BTreeSet;
 
+use inrush_destination::SplitRecord;
 use inrush_destination::sums::ExactSum;
 use inrush_engine::fault::{self, FaultPoint};
-use inrush_engine::native::ledger::SplitRecord;
 use inrush_engine::native::plan::{UnitPlace, identity};
 use inrush_rows::ids::FileKey;
 use inrush_verdict::Phase;

@@ -1,7 +1,7 @@
 //! Before the COMMIT of a unit: compares the database's sums over its rows with those of the loader.
 
+use inrush_destination::SplitRecord;
 use inrush_destination::sums::ExactSum;
-use inrush_engine::native::ledger::SplitRecord;
 use inrush_engine::verify::VerifyError;
 use inrush_package::Verify;
 use inrush_verdict::Phase;

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use inrush_destination::RunRecord;
-use inrush_engine::native::ledger::SplitRecord;
+use inrush_destination::SplitRecord;
 use inrush_engine::native::plan::changed::{self, FilesBefore, PlannedFiles};
 use inrush_engine::native::plan::earlier::{self, EarlierRun, EarlierWork, PackageRuns};
 use inrush_engine::native::plan::{PlanOptions, PlannedFlow, identity};

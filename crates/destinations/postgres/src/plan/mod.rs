@@ -61,7 +61,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Deref;
 
 use inrush_destination::RunRecord;
-use inrush_engine::native::ledger::TouchedFile;
+use inrush_destination::TouchedFile;
 use inrush_engine::native::plan::{PlanFacts, RunPlan};
 use inrush_engine::report::ServerReport;
 use inrush_package::Package;

@@ -7,8 +7,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use inrush_destination::SplitRecord;
 use inrush_engine::error::Error;
-use inrush_engine::native::ledger::SplitRecord;
 use inrush_engine::native::load::{Gauge, RowMaker};
 use inrush_engine::native::plan::{PlannedUnit, identity};
 use inrush_engine::native::sums::Tally;

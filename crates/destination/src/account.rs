@@ -3,7 +3,7 @@
 use inrush_rows::ids::UnitKey;
 use serde::{Deserialize, Serialize};
 
-use super::split_record::SplitRecord;
+use crate::split_record::SplitRecord;
 
 /// The account of rows and bytes. It always holds that read + added = loaded + rejected + skipped + filtered.
 #[derive(

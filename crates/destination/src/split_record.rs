@@ -1,11 +1,12 @@
-//! The record of a loaded split, and of the file that it belongs to.
+//! The record of a loaded split, and of the file that it belongs to: the form of the engine's note in the record of a unit
+//! ([`UnitRecord::detail`](crate::UnitRecord::detail)), which a ledger may also keep in rows of its own.
 
 use std::ops::Range;
 
-use inrush_rows::ids::{FileKey, RunId, SplitKey, UnitKey};
+use inrush_rows::ids::{FileKey, SplitKey, UnitKey};
 use serde::{Deserialize, Serialize};
 
-use super::account::Account;
+use crate::account::Account;
 
 /// A split in the ledger.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -54,25 +55,4 @@ pub struct TouchedFile {
     pub modified_ns: i64,
     /// Its other metadata: inode, and the time of the inode's last change.
     pub state: String,
-}
-
-/// A file that a run has switched in completely.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct SwitchedFile {
-    /// The run.
-    pub run_id: RunId,
-    /// The hash of the run's package.
-    pub package_hash: String,
-    /// The target, `schema.table`, quoted.
-    pub target: String,
-    /// Identifies the file.
-    pub file_key: FileKey,
-    /// The file's size at that time.
-    pub file_bytes: u64,
-    /// When the file had been changed last, in nanoseconds since 1970.
-    pub file_modified_ns: i64,
-    /// Its other metadata at that time; for a table, the moment that was read.
-    pub file_state: String,
-    /// Rows that were loaded from it.
-    pub rows_loaded: u64,
 }
