@@ -10,6 +10,7 @@ pub use crate::run::gathering::Gathering;
 pub use crate::run::prepared::{DriverRun, KeptRecord, PreparedRun};
 pub use crate::run::run;
 pub use crate::run::steps::{AlreadyLoaded, LoadSteps, Preparation, PublishEnd, SwitchedTarget};
+pub use crate::run::streams::Stream;
 pub use crate::run::unit_reports::UnitEnd;
 
 /// Notes for the user about the plan.
@@ -26,7 +27,7 @@ pub mod file_checks {
 
 /// The threads of streams.
 pub mod stream_threads {
-    pub use crate::pipeline::stream_threads::{Queue, StopOnPanic, run, worse};
+    pub use crate::pipeline::stream_threads::{StopOnPanic, worse};
 }
 
 /// The pieces of work that streams take.

@@ -4,13 +4,11 @@
 //! It is the control session. Each flow is one part after a savepoint, so that a part with a refused row can be loaded
 //! once more, carefully. A target gets its rows before the targets whose foreign keys refer to it.
 
-use std::sync::Arc;
-
 use inrush_engine::driver_error::{DriverError, Retry};
 use inrush_engine::error::Error;
-use inrush_engine::native::load::{Gauge, LoadRun, Loader};
-use inrush_engine::native::run::StreamResult;
+use inrush_engine::native::load::{LoadRun, Loader};
 use inrush_engine::native::run::work_items::WorkItem;
+use inrush_engine::native::run::{Stream, StreamResult};
 
 use super::context::Context;
 use super::stream::SessionStream;
@@ -36,16 +34,17 @@ pub const PART: [&str; 3] = [
 /// Begins the transaction and loads every flow in it. The switch commits it.
 pub async fn load_all(
     context: &Context<'_>,
-    load_run: &LoadRun<'_, FlowPlan>,
-    gauge: &Arc<Gauge>,
+    stream: &Stream<'_, FlowPlan>,
     result: &mut StreamResult,
 ) -> Result<(), Error> {
     let session = &context.run.control;
-    gauge.served_by(session.backend_process_id, session.watch.tcp());
+    stream
+        .gauge
+        .served_by(session.backend_process_id, session.watch.tcp());
     // Waiting for the server ends when the run is asked to stop; conversion checks the flag between blocks.
     tokio::select! {
         biased;
-        loaded = load_flows(context, load_run, session, result) => loaded?,
+        loaded = load_flows(context, stream.load_run, session, result) => loaded?,
         _ = context.stop.wait() => return Err(Error::Interrupted),
     }
     match context.stop.asked() {

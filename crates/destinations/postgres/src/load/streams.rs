@@ -2,12 +2,13 @@
 
 use std::sync::Arc;
 
+use inrush_destination::SessionSampler;
 use inrush_engine::error::Error;
-use inrush_engine::native::load::{Gauge, LoadRun};
+use inrush_engine::native::load::Gauge;
 use inrush_engine::native::plan::UnitPlace;
-use inrush_engine::native::run::stream_threads::{self, Queue, StopOnPanic, worse};
+use inrush_engine::native::run::stream_threads::{StopOnPanic, worse};
 use inrush_engine::native::run::work_items::WorkItem;
-use inrush_engine::native::run::{Gathering, StreamResult};
+use inrush_engine::native::run::{Gathering, Stream, StreamResult};
 use inrush_verdict::Phase;
 use tokio::sync::Notify;
 
@@ -27,8 +28,6 @@ pub fn run(
     gathering: &mut Gathering,
 ) -> Result<(), Error> {
     let (run, runtime) = (context.run, context.runtime);
-    let queue = Queue::new(work.into());
-    let load_run = context.load_run();
     // The first check is made before the first row is sent.
     let replicas = runtime.block_on(async {
         tokio::select! {
@@ -39,45 +38,36 @@ pub fn run(
     })?;
     let version = run.plan.server.version_number;
     let sampler = ServerSampler::new(runtime, context.address, &run.name, version);
-    let subjects = context.subjects(gauges, Some(Box::new(sampler)));
     let loaded = Notify::new();
-    let (ended, watched) =
-        std::thread::scope(|scope| {
-            let watching = replicas.map(|replicas| {
-                let loaded = &loaded;
-                let watching = move || {
-                    let _stop_on_panic = StopOnPanic(context.stop);
-                    runtime.block_on(replicas.go_on(context, loaded))
-                };
-                std::thread::Builder::new()
-                    .name("inrush-replicas".to_owned())
-                    .spawn_scoped(scope, watching)
-            });
-            let watching = watching.transpose();
-            let watching = watching.map_err(|source| Error::Threads { source })?;
-            let ended =
-                stream_threads::run(runtime, context.stop, subjects, |number, gauge, result| {
-                    match run.plan.is_one_transaction() {
-                        true => runtime
-                            .block_on(one_transaction::load_all(context, &load_run, gauge, result)),
-                        false => runtime
-                            .block_on(work_off(context, &load_run, number, gauge, &queue, result)),
-                    }
-                });
-            loaded.notify_one();
-            let watched = watching.map_or(Ok(()), |thread| {
-                thread
-                    .join()
-                    .unwrap_or_else(|panic| std::panic::resume_unwind(panic))
-            });
-            Ok::<_, Error>((ended, watched))
-        })?;
-    let error = gathering.streams_ended(ended);
-    match worse(watched.err(), error) {
-        Some(error) => Err(error),
-        None if context.stop.asked().is_some() => Err(Error::Interrupted),
-        None => Ok(()),
-    }
+    let (ended, watched) = std::thread::scope(|scope| {
+        let watching = replicas.map(|replicas| {
+            let loaded = &loaded;
+            let watching = move || {
+                let _stop_on_panic = StopOnPanic(context.stop);
+                runtime.block_on(replicas.go_on(context, loaded))
+            };
+            std::thread::Builder::new()
+                .name("inrush-replicas".to_owned())
+                .spawn_scoped(scope, watching)
+        });
+        let watching = watching.transpose();
+        let watching = watching.map_err(|source| Error::Threads { source })?;
+        let sampler = Some(Box::new(sampler) as Box<dyn SessionSampler>);
+        let is_one = run.plan.is_one_transaction();
+        let load = |stream: &Stream<'_, FlowPlan>, result: &mut StreamResult| match is_one {
+            true => runtime.block_on(one_transaction::load_all(context, stream, result)),
+            false => runtime.block_on(work_off(context, stream, result)),
+        };
+        let ended = context.run_streams(work, gauges, sampler, gathering, load);
+        loaded.notify_one();
+        let watched = watching.map_or(Ok(()), |thread| {
+            thread
+                .join()
+                .unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+        });
+        Ok::<_, Error>((ended, watched))
+    })?;
+    worse(watched.err(), ended.err()).map_or(Ok(()), Err)
 }
 
 /// Finishes shared units whose stream was killed right after the last split was committed: all of their splits are loaded,
@@ -108,15 +98,13 @@ pub async fn finish_units(context: &Context<'_>, gathering: &mut Gathering) -> R
 
 async fn work_off(
     context: &Context<'_>,
-    load_run: &LoadRun<'_, FlowPlan>,
-    number: usize,
-    gauge: &Arc<Gauge>,
-    queue: &Queue<WorkItem>,
+    stream: &Stream<'_, FlowPlan>,
     result: &mut StreamResult,
 ) -> Result<(), Error> {
-    let Some(first) = queue.next() else {
+    let Some(first) = stream.next() else {
         return Ok(());
     };
+    let Stream { number, gauge, .. } = *stream;
     let name = format!("inrush {} stream {number}", context.run.record.name);
     let opening = gauge.enter(Phase::ServerWait);
     let mut session = Session::open(context.address, &name).await?;
@@ -125,9 +113,7 @@ async fn work_off(
     session.gauge = Arc::clone(gauge);
     gauge.served_by(session.backend_process_id, session.watch.tcp());
     let target = SessionStream::new(context, &session);
-    let loaded = load_run
-        .work_off(&target, number, first, queue, result)
-        .await;
+    let loaded = stream.work_off(&target, first, result).await;
     match loaded {
         Ok(()) => session.close().await,
         Err(_) => session.abandon(),

@@ -9,12 +9,11 @@ use super::stream::ContractStream;
 use crate::driver::plan::ContractFlow;
 use crate::error::Error;
 use crate::gauge::Gauge;
-use crate::load::LoadRun;
 use crate::pipeline::results::StreamResult;
 use crate::pipeline::row_loop;
-use crate::pipeline::stream_threads::{self, Queue};
 use crate::pipeline::work_items::WorkItem;
 use crate::run::gathering::Gathering;
+use crate::run::streams::Stream;
 
 /// Runs all streams to their ends.
 pub fn run(
@@ -23,20 +22,10 @@ pub fn run(
     gauges: &[Arc<Gauge>],
     gathering: &mut Gathering,
 ) -> Result<(), Error> {
-    let queue = Queue::new(work.into());
-    let load_run = context.load_run();
-    let subjects = context.subjects(gauges, context.run.open.sampler());
-    let ended = stream_threads::run(
-        context.runtime,
-        context.stop,
-        subjects,
-        |number, gauge, result| work_off(context, &load_run, number, gauge, &queue, result),
-    );
-    match gathering.streams_ended(ended) {
-        Some(error) => Err(error),
-        None if context.stop.asked().is_some() => Err(Error::Interrupted),
-        None => Ok(()),
-    }
+    let sampler = context.run.open.sampler();
+    context.run_streams(work, gauges, sampler, gathering, |stream, result| {
+        work_off(context, stream, result)
+    })
 }
 
 /// Finishes units that an earlier attempt has committed completely, and may not have finished.
@@ -65,21 +54,18 @@ pub fn finish_units(context: &ContractContext<'_>, gathering: &mut Gathering) ->
 
 fn work_off(
     context: &ContractContext<'_>,
-    load_run: &LoadRun<'_, ContractFlow>,
-    number: usize,
-    gauge: &Gauge,
-    queue: &Queue<WorkItem>,
+    stream: &Stream<'_, ContractFlow>,
     result: &mut StreamResult,
 ) -> Result<(), Error> {
-    let Some(first) = queue.next() else {
+    let Some(first) = stream.next() else {
         return Ok(());
     };
-    let mut stream = context.run.open.open_stream()?;
+    let mut connection = context.run.open.open_stream()?;
     let target = ContractStream {
         context,
-        gauge,
-        stream: RefCell::new(stream.as_mut()),
+        gauge: stream.gauge,
+        stream: RefCell::new(connection.as_mut()),
     };
     target.note_session();
-    row_loop::blocking(load_run.work_off(&target, number, first, queue, result))
+    row_loop::blocking(stream.work_off(&target, first, result))
 }
