@@ -147,8 +147,9 @@ pub trait Destination: RunLedger {
         Ok(vec![ColumnForm::Opaque; target.columns.len()])
     }
 
-    /// Problems that would stop or disturb a run into these targets, and notes, for a preflight. A question that the
-    /// role may not ask, or that gets no answer, becomes a note. Nothing is changed.
+    /// Problems that would stop or disturb a run into these targets, and notes, for a preflight. Asked twice: without the
+    /// volume of the load, for all that does not depend on it, and then with the volume, for what depends on it. A
+    /// question that the role may not ask, or that gets no answer, becomes a note. Nothing is changed.
     fn hazards(&self, _targets: &[TargetPlan], _expected: &ExpectedLoad) -> Result<Vec<Finding>> {
         Ok(Vec::new())
     }

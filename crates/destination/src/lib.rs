@@ -42,7 +42,7 @@ pub use contract::{
     UnitStream,
 };
 pub use error::{Error, Result};
-pub use expected_load::ExpectedLoad;
+pub use expected_load::{ExpectedLoad, LoadVolume};
 pub use layout::{Filling, Layout, LayoutError, PublishesInto, SplitFacts, UnitLayout};
 pub use ledger_records::{
     LoadedInput, NewRun, PastRun, RunRecord, RunState, UnitRecord, UnitTotal,

@@ -7,7 +7,7 @@
 
 use std::collections::BTreeSet;
 
-use inrush_destination::{Error, ExpectedLoad, Result, TargetPlan, WriteMode};
+use inrush_destination::{Error, ExpectedLoad, LoadVolume, Result, TargetPlan, WriteMode};
 use inrush_rows::finding::Finding;
 use inrush_rows::quantity;
 
@@ -33,28 +33,9 @@ pub fn of_load(
         // Babelfish has the files and the log of PostgreSQL.
         return Ok(found);
     }
-    let asked = RecoveryModel::ask(session);
-    let recovery = known(&mut found, "the recovery model", asked)?;
-    if let Some(recovery) = &recovery {
-        found.extend(recovery.finding(server.is_azure, expected));
-    }
-    let asked = Files::ask(session);
-    if let Some(files) = known(&mut found, "the space in the database's files", asked)? {
-        let spaces = Spaces::ask(session, options, targets)?;
-        let room = files.room(&|file| !file.is_log && spaces.ids.contains(&file.space));
-        let needed = expected.text_bytes * if spaces.is_copied { 2 } else { 1 };
-        found.extend(of_data_files(&room, needed, spaces.is_copied));
-        // A log file on Azure grows as the service decides, and services are not shown there.
-        if !server.is_azure && needed > room.free_bytes {
-            let asked = grows_at_once(session);
-            let about = "whether data files grow at once (instant file initialization)";
-            if known(&mut found, about, asked)? == Some(false) {
-                found.push(of_slow_growth());
-            }
-        }
-        if recovery.is_some_and(|recovery| recovery.is_full) && !server.is_azure {
-            found.extend(of_log(&files.room(&|file| file.is_log), needed));
-        }
+    if let Some(volume) = &expected.volume {
+        of_volume(session, server, options, targets, volume, &mut found)?;
+        return Ok(found);
     }
     for target in targets {
         let asked = indexed_views(session, &target.name.sql);
@@ -65,6 +46,41 @@ pub fn of_load(
         }
     }
     Ok(found)
+}
+
+/// The hazards that depend on the number of bytes.
+fn of_volume(
+    session: &mut SqlSession,
+    server: &Server,
+    options: &Options,
+    targets: &[TargetPlan],
+    volume: &LoadVolume,
+    found: &mut Vec<Finding>,
+) -> Result<()> {
+    let asked = RecoveryModel::ask(session);
+    let recovery = known(found, "the recovery model", asked)?;
+    if let Some(recovery) = &recovery {
+        found.extend(recovery.finding(server.is_azure, volume));
+    }
+    let asked = Files::ask(session);
+    if let Some(files) = known(found, "the space in the database's files", asked)? {
+        let spaces = Spaces::ask(session, options, targets)?;
+        let room = files.room(&|file| !file.is_log && spaces.ids.contains(&file.space));
+        let needed = volume.text_bytes * if spaces.is_copied { 2 } else { 1 };
+        found.extend(of_data_files(&room, needed, spaces.is_copied));
+        // A log file on Azure grows as the service decides, and services are not shown there.
+        if !server.is_azure && needed > room.free_bytes {
+            let asked = grows_at_once(session);
+            let about = "whether data files grow at once (instant file initialization)";
+            if known(found, about, asked)? == Some(false) {
+                found.push(of_slow_growth());
+            }
+        }
+        if recovery.is_some_and(|recovery| recovery.is_full) && !server.is_azure {
+            found.extend(of_log(&files.room(&|file| file.is_log), needed));
+        }
+    }
+    Ok(())
 }
 
 /// The answer to a question. If the server refuses to answer, adds a note.
@@ -106,9 +122,9 @@ impl RecoveryModel {
 
     /// Under FULL nothing is minimally logged
     /// (learn.microsoft.com: prerequisites for minimal logging in bulk import).
-    fn finding(&self, is_azure: bool, expected: &ExpectedLoad) -> Option<Finding> {
+    fn finding(&self, is_azure: bool, volume: &LoadVolume) -> Option<Finding> {
         let Self { database, .. } = self;
-        let logged = quantity::bytes(expected.text_bytes);
+        let logged = quantity::bytes(volume.text_bytes);
         if !self.is_full {
             return None;
         }

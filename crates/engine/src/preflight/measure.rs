@@ -3,13 +3,14 @@
 
 use std::time::Duration;
 
+use inrush_destination::{ExpectedLoad, LoadVolume};
 use inrush_source::ExpectedReading;
 
 use super::client::Client;
 use super::flow_found::FlowFound;
 use super::read::ReadFound;
 use super::result::{Finding, PreflightReport, StepFound, Weight};
-use super::{MeasuringTime, files, steps};
+use super::{MeasuringTime, files, findings, steps};
 use crate::error::Error;
 use crate::plan::PlannedFlow;
 use crate::run::plan::RunPlan;
@@ -45,8 +46,22 @@ pub trait MeasuredDestination {
         measuring_time: MeasuringTime,
     ) -> Result<Self::Found, Error>;
 
-    /// The hazards of the destination.
-    fn findings(&self, flows: &[FlowFound], destination: &Self::Found) -> Vec<Finding>;
+    /// What the measurements of the destination have found besides its speed.
+    fn findings(&self, _: &Self::Found) -> Vec<Finding> {
+        Vec::new()
+    }
+
+    /// What the load is expected to write; `None` if the measurements do not show it.
+    fn volume(
+        &self,
+        flows: &[FlowFound],
+        read: &ReadFound,
+        destination: &Self::Found,
+    ) -> Option<LoadVolume>;
+
+    /// The hazards of the destination for such a load, as [`Destination::hazards`](inrush_destination::Destination::hazards)
+    /// answers.
+    fn hazards(&self, expected: &ExpectedLoad) -> inrush_destination::Result<Vec<Finding>>;
 
     /// The measured steps from the network on.
     fn steps(&self, flows: &[FlowFound], destination: &Self::Found) -> Vec<StepFound>;
@@ -73,6 +88,11 @@ pub fn measure<D: MeasuredDestination>(
         streams,
         seconds: None,
     };
+    let mut load = ExpectedLoad {
+        streams,
+        volume: None,
+    };
+    report.findings.extend(of_destination(measured, &load));
     let early = hazards(plan.flows(), &expected);
     if early.iter().any(|found| found.weight == Weight::Stops) {
         report.findings.extend(early);
@@ -94,9 +114,11 @@ pub fn measure<D: MeasuredDestination>(
         let rejected = steps::rejected(reading, found.decoded.as_ref());
         report.findings.extend(rejected);
     }
-    report
-        .findings
-        .extend(measured.findings(&flows, &destination));
+    report.findings.extend(measured.findings(&destination));
+    load.volume = measured.volume(&flows, &read, &destination);
+    if load.volume.is_some() {
+        report.findings.extend(of_destination(measured, &load));
+    }
     let splits = plan.flows().iter().map(PlannedFlow::all_splits);
     report.files = files::of_all(splits, &flows, read.cached_share);
     report.steps = steps::client(&flows, &read, streams);
@@ -108,6 +130,17 @@ pub fn measure<D: MeasuredDestination>(
         report.findings.extend(of_reading(plan, found));
     }
     Ok(())
+}
+
+/// The hazards of the destination. If it cannot be asked, a note says so.
+fn of_destination<D: MeasuredDestination>(measured: &D, load: &ExpectedLoad) -> Vec<Finding> {
+    let asked = measured.hazards(load);
+    asked.unwrap_or_else(|error| {
+        vec![Finding::tells(format!(
+            "the settings of the destination could not be read: {}",
+            findings::words(&error)
+        ))]
+    })
 }
 
 /// The hazards of all sources, each once.

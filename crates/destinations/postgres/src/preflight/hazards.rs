@@ -1,7 +1,8 @@
-//! Findings about plan and server before anything is measured: obstacles of the run, and hazards for its speed.
+//! Findings about the plan, and the hazards of the server for a load.
 
 use std::collections::BTreeMap;
 
+use inrush_destination::{ExpectedLoad, LoadVolume};
 use inrush_engine::native::preflight::findings::{loaded_already, of_error, of_refusal};
 use inrush_engine::preflight::Finding;
 use inrush_pgclient::connections_left::{CONNECTIONS_LEFT, ConnectionsLeft, LackOfConnections};
@@ -56,8 +57,23 @@ pub fn of_plan(plan: &Plan, is_held: bool) -> Vec<Finding> {
     found
 }
 
-/// The findings about connections that the server has left for this role, and about its other limits.
-pub async fn of_server(session: &Session, plan: &Plan) -> Result<Vec<Finding>, PostgresError> {
+/// The hazards of a load: without its volume those of the server's state, and then those of the volume.
+pub async fn of_load(
+    session: &Session,
+    plan: &Plan,
+    expected: &ExpectedLoad,
+) -> Result<Vec<Finding>, PostgresError> {
+    if let Some(volume) = &expected.volume {
+        return of_volume(session, plan, volume).await;
+    }
+    let mut found = of_connections(session, expected.streams).await?;
+    found.extend(of_settings(session, plan).await?);
+    found.extend(of_locks(session, plan).await?);
+    Ok(found)
+}
+
+/// The findings about connections that the server has left for this role.
+async fn of_connections(session: &Session, streams: usize) -> Result<Vec<Finding>, PostgresError> {
     let rows = session
         .query(CONNECTIONS_LEFT, &[], "asking for the server's limits")
         .await?;
@@ -67,15 +83,30 @@ pub async fn of_server(session: &Session, plan: &Plan) -> Result<Vec<Finding>, P
         texts.map(|index| row.get(index)).collect()
     });
     if let Some(left) = row.as_deref().and_then(ConnectionsLeft::read) {
-        let needed = plan.streams as i64 + OTHER_CONNECTIONS;
+        let needed = streams as i64 + OTHER_CONNECTIONS;
         // This session is one of the connections in use.
         for LackOfConnections { what, raise, free } in left.lacks(needed, 1) {
             let hint = format!("{raise}; or --streams {}", (free - 1).max(1));
             found.push(Finding::stops(what, hint));
         }
     }
-    found.extend(of_settings(session, plan).await?);
-    found.extend(of_locks(session, plan).await?);
+    Ok(found)
+}
+
+/// The findings about the WAL and the disk that the load fills.
+async fn of_volume(
+    session: &Session,
+    plan: &Plan,
+    volume: &LoadVolume,
+) -> Result<Vec<Finding>, PostgresError> {
+    let mut found = Vec::new();
+    let settings = WalSettings::ask(session).await?;
+    let log_bytes = volume.log_bytes.unwrap_or(0) as f64;
+    found.extend(of_wal(plan, log_bytes, &settings));
+    if let (true, Some(table_bytes)) = (plan.settings.disk_check, volume.table_bytes) {
+        let kept_wal = log_bytes.min(settings.max_wal_bytes);
+        found.extend(of_disk(plan, table_bytes as f64, kept_wal));
+    }
     Ok(found)
 }
 
@@ -181,27 +212,26 @@ fn is_in_the_way(held: &str, wanted: &str) -> bool {
 }
 
 /// The findings about the server's WAL, from the predicted volume.
-pub fn of_wal(plan: &Plan, wal_bytes: f64, settings: &WalSettings) -> Vec<Finding> {
-    let mut found = Vec::new();
+fn of_wal(plan: &Plan, wal_bytes: f64, settings: &WalSettings) -> Option<Finding> {
     // A checkpoint begins early enough to end before the limit is reached.
     let between = settings.max_wal_bytes / (1.0 + settings.completion_target);
-    if between > 0.0 && wal_bytes > between {
-        let hint = match plan.server.wal_level.as_str() {
-            "minimal" => "raise max_wal_size",
-            _ => "raise max_wal_size, or load under wal_level = minimal",
-        };
-        found.push(Finding::hurts(
-            format!(
-                "the load writes about {:.1} GB to the WAL, and the server takes a checkpoint every {:.1} GB \
-                 (max_wal_size): about {:.0} during the load",
-                wal_bytes / 1e9,
-                between / 1e9,
-                (wal_bytes / between).floor()
-            ),
-            hint,
-        ));
+    if between <= 0.0 || wal_bytes <= between {
+        return None;
     }
-    found
+    let hint = match plan.server.wal_level.as_str() {
+        "minimal" => "raise max_wal_size",
+        _ => "raise max_wal_size, or load under wal_level = minimal",
+    };
+    Some(Finding::hurts(
+        format!(
+            "the load writes about {:.1} GB to the WAL, and the server takes a checkpoint every {:.1} GB \
+             (max_wal_size): about {:.0} during the load",
+            wal_bytes / 1e9,
+            between / 1e9,
+            (wal_bytes / between).floor()
+        ),
+        hint,
+    ))
 }
 
 /// The settings of the WAL.
@@ -236,7 +266,7 @@ impl WalSettings {
 }
 
 /// The findings about the server's disk, from the predicted volume, if the disk can be seen.
-pub fn of_disk(plan: &Plan, table_bytes: f64, wal_bytes: f64) -> Option<Finding> {
+fn of_disk(plan: &Plan, table_bytes: f64, wal_bytes: f64) -> Option<Finding> {
     let disk = plan.disk.as_ref()?;
     let needed = table_bytes + wal_bytes;
     let free = disk.free_bytes as f64;

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use arrow_array::RecordBatch;
+use inrush_destination::{ExpectedLoad, LoadVolume};
 use inrush_engine::error::Error;
 use inrush_engine::native::plan::PlannedUnit;
 use inrush_engine::native::preflight::decode::{self, EncodeRows, Ways};
@@ -18,7 +19,9 @@ use tokio::runtime::Runtime;
 use super::predict::{self, MeasuredPlan};
 use super::server::ServerFound;
 use super::steps as server_steps;
+use super::volume::Volume;
 use super::work_left::WorkLeft;
+use super::{hazards, pieces};
 use crate::block_socket::BLOCK_BYTES;
 use crate::load::encoder::Encoder;
 use crate::plan::Plan;
@@ -120,8 +123,29 @@ impl MeasuredDestination for MeasuredServer<'_> {
         Ok(ServerFound::measure(self.preflight, flows, measuring_time)?)
     }
 
-    fn findings(&self, _: &[FlowFound], server: &ServerFound) -> Vec<Finding> {
+    fn findings(&self, server: &ServerFound) -> Vec<Finding> {
         server.findings.clone()
+    }
+
+    fn volume(
+        &self,
+        flows: &[FlowFound],
+        read: &ReadFound,
+        server: &ServerFound,
+    ) -> Option<LoadVolume> {
+        let measured = MeasuredPlan::new(self.preflight.plan, &self.left, flows, read, server);
+        let volume = Volume::of_all(&measured, &pieces::of(&measured))?;
+        Some(volume.of_load())
+    }
+
+    fn hazards(&self, expected: &ExpectedLoad) -> inrush_destination::Result<Vec<Finding>> {
+        let Preflight {
+            runtime,
+            session,
+            plan,
+            ..
+        } = self.preflight;
+        Ok(runtime.block_on(hazards::of_load(session, plan, expected))?)
     }
 
     fn steps(&self, flows: &[FlowFound], server: &ServerFound) -> Vec<StepFound> {

@@ -61,9 +61,6 @@ pub fn preflight(
     if let Some(Planned { plan, is_held }) = planned {
         report.destination.clone_from(&plan.destination);
         report.streams = plan.streams;
-        report
-            .findings
-            .extend(runtime.block_on(hazards::of_server(&session, &plan))?);
         let is_loaded = matches!(plan.earlier, Earlier::Loaded(_));
         if !is_loaded && !is_held && !plan.flows.is_empty() {
             let preflight = Preflight {

@@ -51,8 +51,7 @@ impl<'a> MeasuredPlan<'a> {
     }
 }
 
-/// Predicts the run, and adds findings about the volume that it writes on the server. Does neither if rows are left to
-/// load and no flow has a measured speed.
+/// Predicts the run. Does not if rows are left to load and no flow has a measured speed.
 pub fn predict(
     preflight: &Preflight<'_>,
     measured: &MeasuredPlan<'_>,
@@ -70,13 +69,10 @@ pub fn predict(
     let pieces = pieces::of(measured);
     let speeds = predict::speeds(&measured.with_speed, plan.streams);
     let schedule = model::schedule(&pieces, &speeds, plan.streams);
-    let text_bytes: f64 = pieces.iter().map(|piece| piece.text_bytes).sum();
-    if text_bytes <= 0.0 && !measured.left.items.is_empty() {
-        // Nothing is known of the work.
+    let Some(volume) = Volume::of_all(measured, &pieces) else {
         return;
-    }
-    let volume = Volume::of(measured, text_bytes);
-    let shared = shared(measured, &volume, text_bytes);
+    };
+    let shared = shared(measured, &volume);
     let answer = model::answer(&schedule, &shared, &seen(measured, largest));
     let load_s = answer.load_s + time_around_load::split_s(measured);
     let phases = phases(preflight, measured, load_s);
@@ -94,9 +90,6 @@ pub fn predict(
             server.wal.map(|wal| wal.all_bytes_s),
         )
     });
-    report
-        .findings
-        .extend(volume.findings(plan, &server.settings));
     if plan.streams < cores() {
         report.findings.push(Finding::tells(format!(
             "the run has {} of {} possible streams: as many as the package or --streams says, or as there are pieces \
@@ -124,7 +117,8 @@ fn phases(preflight: &Preflight<'_>, measured: &MeasuredPlan<'_>, load_s: f64) -
 }
 
 /// Seconds of the shared resources, including the server's WAL.
-fn shared(measured: &MeasuredPlan<'_>, volume: &Volume, text_bytes: f64) -> SharedSeconds {
+fn shared(measured: &MeasuredPlan<'_>, volume: &Volume) -> SharedSeconds {
+    let text_bytes = volume.text_bytes;
     let MeasuredPlan {
         plan, left, server, ..
     } = *measured;

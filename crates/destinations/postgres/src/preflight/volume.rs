@@ -1,13 +1,14 @@
 //! Estimates how much the run writes on the server, to its WAL and its disk.
 
-use inrush_engine::preflight::Finding;
+use inrush_destination::LoadVolume;
+use inrush_engine::native::preflight::model::WorkPiece;
 
-use super::hazards::{self, WalSettings};
 use super::predict::MeasuredPlan;
-use crate::plan::Plan;
 
 /// Bytes that a run writes on the server.
 pub struct Volume {
+    /// Bytes of text that are left to load.
+    pub text_bytes: f64,
     /// Bytes written to tables.
     pub table_bytes: f64,
     /// Bytes written to the WAL.
@@ -15,8 +16,14 @@ pub struct Volume {
 }
 
 impl Volume {
-    /// The volume for this number of bytes of text.
-    pub fn of(measured: &MeasuredPlan<'_>, text_bytes: f64) -> Volume {
+    /// The volume of these pieces of work; `None` if nothing is known of the work that is left.
+    pub fn of_all(measured: &MeasuredPlan<'_>, pieces: &[WorkPiece]) -> Option<Volume> {
+        let text_bytes: f64 = pieces.iter().map(|piece| piece.text_bytes).sum();
+        let is_known = text_bytes > 0.0 || measured.left.items.is_empty();
+        is_known.then(|| Volume::of(measured, text_bytes))
+    }
+
+    fn of(measured: &MeasuredPlan<'_>, text_bytes: f64) -> Volume {
         let (mut tables, mut wal, mut text) = (0.0, 0.0, 0.0);
         for flow in &measured.with_speed {
             if let Some(tried) = &flow.together_all {
@@ -37,18 +44,18 @@ impl Volume {
             wal = wal.max(tables * bytes(true) / bytes(false).max(1.0));
         }
         Volume {
+            text_bytes,
             table_bytes: tables * times,
             wal_bytes: wal * times,
         }
     }
 
-    /// The findings about this volume.
-    pub fn findings(&self, plan: &Plan, settings: &WalSettings) -> Vec<Finding> {
-        let mut found = hazards::of_wal(plan, self.wal_bytes, settings);
-        if plan.settings.disk_check {
-            let kept_wal = self.wal_bytes.min(settings.max_wal_bytes);
-            found.extend(hazards::of_disk(plan, self.table_bytes, kept_wal));
+    /// The same in whole bytes, for the hazards of the load.
+    pub fn of_load(&self) -> LoadVolume {
+        LoadVolume {
+            text_bytes: self.text_bytes.round() as u64,
+            table_bytes: Some(self.table_bytes.round() as u64),
+            log_bytes: Some(self.wal_bytes.round() as u64),
         }
-        found
     }
 }

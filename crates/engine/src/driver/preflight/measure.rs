@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use inrush_destination::{Destination, ExpectedLoad};
+use inrush_destination::{Destination, ExpectedLoad, LoadVolume};
 use inrush_package::Package;
 use inrush_rows::finding::Finding;
 use inrush_source::Split;
@@ -114,18 +114,18 @@ impl MeasuredDestination for ContractPreflight<'_> {
         }
     }
 
-    fn findings(&self, flows: &[FlowFound], _: &String) -> Vec<Finding> {
-        let targets = prepare::targets(self.plan);
-        let expected = ExpectedLoad {
+    /// A scratch destination does not show how much its tables and its log take.
+    fn volume(&self, flows: &[FlowFound], _: &ReadFound, _: &String) -> Option<LoadVolume> {
+        Some(LoadVolume {
             text_bytes: self.text_bytes_left(flows),
-        };
-        let asked = self.destination.hazards(&targets, &expected);
-        asked.unwrap_or_else(|error| {
-            vec![Finding::tells(format!(
-                "the settings of the destination could not be read: {}",
-                findings::words(&error)
-            ))]
+            table_bytes: None,
+            log_bytes: None,
         })
+    }
+
+    fn hazards(&self, expected: &ExpectedLoad) -> inrush_destination::Result<Vec<Finding>> {
+        let targets = prepare::targets(self.plan);
+        self.destination.hazards(&targets, expected)
     }
 
     fn steps(&self, flows: &[FlowFound], why_not: &String) -> Vec<StepFound> {
