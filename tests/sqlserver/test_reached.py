@@ -316,6 +316,8 @@ LOST: dict[str, tuple[str, str, list[int]]] = {
     "unit": ("in_copy", 'INSERT INTO "inrush"."unit"', [FAILED, CLEAN]),
     # The ledger is asked whether the switch was committed: it was.
     "switch": ("before_switch", "COMMIT TRANSACTION", [CLEAN]),
+    # It does not answer at once.
+    "restart": ("before_switch", "COMMIT TRANSACTION", [CLEAN]),
 }
 
 
@@ -332,10 +334,12 @@ def test_an_answer_is_lost(inrush: Inrush, step: str) -> None:
             if step == "begin":
                 running.process.kill()
             double.loses_answer_to = batch
+            double.turns_away = 2 if step == "restart" else 0
             first = running.resume().wait() if step != "begin" else inrush(*words)
         outcomes = [first, *(inrush(*words) for _ in statuses[1:])]
         assert [outcome.status for outcome in outcomes] == statuses, outcomes
         assert not double.loses_answer_to
+        assert double.turns_away == 0
         assert loaded(double) == ROWS
         inrush(*words).expect(CLEAN, "already loaded")
         session = double.session()

@@ -85,6 +85,8 @@ class Double:
     node: int = 0
     # The first batch that contains this text is run, and its connection ends before the answer.
     loses_answer_to: str | None = None
+    # The number of clients that it turns away next, as a server does that starts again.
+    turns_away: int = 0
     # The answer to the first batch that contains this text is no answer of TDS; `ROWS` stands for
     # the rows of a bulk load.
     garbage_to: str | None = None
@@ -155,6 +157,10 @@ class Double:
                 connection, _ = self._listener.accept()
             except OSError:
                 return
+            if self.turns_away > 0:
+                self.turns_away -= 1
+                connection.close()
+                continue
             self._connections.add(connection)
             threading.Thread(target=self._serve, args=[connection], daemon=True).start()
 

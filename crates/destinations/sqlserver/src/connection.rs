@@ -193,14 +193,21 @@ impl SqlSession {
 
 /// An error of a session as an error of the contract.
 pub fn refused(doing: &str, error: SessionError) -> Error {
-    if matches!(error, SessionError::Interrupted) {
-        return Error::Interrupted;
-    }
     let hint = error.number().and_then(hint).or(error.hint());
-    Error::Refused {
-        doing: doing.to_owned(),
-        message: error.to_string(),
-        hint: hint.map(str::to_owned),
+    let hint = hint.map(str::to_owned);
+    let doing = doing.to_owned();
+    match error {
+        SessionError::Interrupted => Error::Interrupted,
+        SessionError::Lost { server, reason } => Error::Lost {
+            doing,
+            reason: format!("{server}: {reason}"),
+            hint: hint.unwrap_or_default(),
+        },
+        error => Error::Refused {
+            doing,
+            message: error.to_string(),
+            hint,
+        },
     }
 }
 

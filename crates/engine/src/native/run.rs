@@ -9,6 +9,7 @@ pub use crate::run::context::RunContext;
 pub use crate::run::gathering::Gathering;
 pub use crate::run::prepared::{DriverRun, KeptRecord, PreparedRun};
 pub use crate::run::run;
+pub use crate::run::settle::settle;
 pub use crate::run::steps::{AlreadyLoaded, LoadSteps, Preparation, PublishEnd, SwitchedTarget};
 pub use crate::run::streams::Stream;
 pub use crate::run::unit_reports::UnitEnd;

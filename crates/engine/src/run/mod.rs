@@ -18,7 +18,8 @@
 //! before the load and after it, and [`streams`] runs the streams. [`prepared`] has the state of a run and the work
 //! that is kept from earlier attempts, [`lost_rejects`] finds kept work that must be loaded again, [`first_rows`] reads
 //! the keys of all rows before the load if a step keeps the first of several rows (`distinct_on`), [`account`] compares
-//! the ledger with the destination's counts, [`publish`] makes the rows visible, [`analyze`] updates the targets' statistics, [`gathering`], [`unit_reports`] and
+//! the ledger with the destination's counts, [`publish`] makes the rows visible, [`settle`] asks
+//! the ledger if the answer to that was lost, [`analyze`] updates the targets' statistics, [`gathering`], [`unit_reports`] and
 //! [`report`] make the report, and [`ending`] writes it.
 
 pub(crate) mod account;
@@ -35,6 +36,7 @@ pub(crate) mod prepare;
 pub(crate) mod prepared;
 mod publish;
 mod report;
+pub(crate) mod settle;
 pub(crate) mod steps;
 pub(crate) mod streams;
 pub(crate) mod unit_reports;

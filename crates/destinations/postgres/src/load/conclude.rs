@@ -6,9 +6,8 @@ use inrush_engine::driver_error::DriverError;
 use inrush_engine::error::Error;
 use inrush_engine::event::Event;
 use inrush_engine::native::run::work_items::WorkItem;
-use inrush_engine::native::run::{Gathering, PublishEnd, StreamResult, SwitchedTarget};
+use inrush_engine::native::run::{Gathering, PublishEnd, StreamResult, SwitchedTarget, settle};
 use inrush_engine::report::PartitionReport;
-use inrush_rows::cancel::StopReason;
 
 use super::careful::{Need, RefusedStaged, SwitchRows};
 use super::context::{Context, INTERRUPT_TIMEOUT};
@@ -21,9 +20,7 @@ use crate::switch::{self, LoadedUnit, SwitchError, SwitchTask, TargetTask};
 use crate::transaction::Transaction;
 use crate::{PostgresError, Session};
 
-/// The number of attempts: a server that restarts after a crash gets half a minute.
-const SETTLE_TRIES: u32 = 30;
-const SETTLE_PAUSE: Duration = Duration::from_secs(1);
+/// The longest wait for a lock on the run's row.
 const SETTLE_PATIENCE: Duration = Duration::from_secs(5);
 /// The longest wait for the answer, including the wait for old backends to end.
 const SETTLE_TIMEOUT: Duration = Duration::from_secs(60);
@@ -113,7 +110,7 @@ pub fn publish(
             return Err(*error);
         }
         Err(error) => {
-            let settled = runtime.block_on(settle(context, error));
+            let settled = runtime.block_on(switched_nevertheless(context, error));
             settled.map_err(|error| match run.plan.is_one_transaction() {
                 true => Error::Driver(one_transaction::switch_failed(error)),
                 false => error.into(),
@@ -265,26 +262,25 @@ async fn interrupted(context: &Context<'_>, control: &Session) -> Result<bool, L
 }
 
 /// After a lost connection it is unknown whether the COMMIT took place. The ledger shows it once the server answers
-/// again. Until then nothing is reported.
-async fn settle(context: &Context<'_>, error: SwitchError) -> Result<(), SwitchError> {
+/// again.
+async fn switched_nevertheless(
+    context: &Context<'_>,
+    error: SwitchError,
+) -> Result<(), SwitchError> {
     if !error.destination().is_some_and(PostgresError::is_lost) {
         return Err(error);
     }
-    for _ in 0..SETTLE_TRIES {
-        match tokio::time::timeout(SETTLE_TIMEOUT, was_switched(context)).await {
-            Ok(Ok(true)) => return Ok(()),
-            Ok(Ok(false)) => return Err(error),
-            // The server is not up yet, went away again, or something blocks the run's row: try once more.
-            Ok(Err(_)) | Err(_) => {}
-        }
-        if context.stop.asked() == Some(StopReason::Interrupted) {
-            break;
-        }
-        tokio::time::sleep(SETTLE_PAUSE).await;
+    let in_time = async || {
+        let asking = tokio::time::timeout(SETTLE_TIMEOUT, was_switched(context));
+        asking.await.ok().and_then(Result::ok).ok_or(())
+    };
+    match settle(context.stop, in_time).await {
+        Ok(true) => Ok(()),
+        Ok(false) => Err(error),
+        Err(()) => Err(SwitchError::Unknown {
+            reason: error.to_string(),
+        }),
     }
-    Err(SwitchError::Unknown {
-        reason: error.to_string(),
-    })
 }
 
 /// Reads the ledger over a new connection. The backend of the lost connection may still be committing, or hold the

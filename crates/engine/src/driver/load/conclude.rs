@@ -19,6 +19,7 @@ use crate::plan::UnitPlace;
 use crate::report::{MembersReport, PartitionReport, VersionsReport};
 use crate::run::account::CommittedUnits;
 use crate::run::gathering::Gathering;
+use crate::run::settle::settle;
 use crate::run::steps::SwitchedTarget;
 use crate::run::unit_reports::UnitEnd;
 
@@ -202,8 +203,8 @@ pub fn stopped_by<T>(context: &ContractContext<'_>, call: impl FnOnce() -> T) ->
     })
 }
 
-/// Publishes, but stops waiting when the run is asked to stop. Then it is not known whether the publish succeeded; the
-/// ledger shows it.
+/// Publishes, but stops waiting when the run is asked to stop. Then, and after any error, it is not known whether the publish
+/// succeeded; the ledger shows it, and if the connection was lost, as soon as the destination answers again.
 pub fn publish(context: &ContractContext<'_>) -> Result<PublishEnd, Error> {
     let open = context.run.open.as_ref();
     let published = stopped_by(context, || {
@@ -213,7 +214,15 @@ pub fn publish(context: &ContractContext<'_>) -> Result<PublishEnd, Error> {
         Ok(published) => return Ok(PublishEnd::Published(published)),
         Err(error) => error,
     };
-    match open.is_switched() {
+    let is_lost = matches!(error, inrush_destination::Error::Lost { .. });
+    let is_switched = match is_lost {
+        true => {
+            let asking = settle(context.stop, async || open.is_switched());
+            context.runtime.block_on(asking)
+        }
+        false => open.is_switched(),
+    };
+    match is_switched {
         Ok(true) => {
             return Ok(PublishEnd::Published(Published {
                 notes: vec![format!(
