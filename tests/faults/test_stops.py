@@ -1,4 +1,4 @@
-"""A signal ends a load at every step: while no row is sent, and while the plan waits for the ledger."""
+"""A signal ends a load while no row is sent, and while its plan waits for the ledger."""
 
 from __future__ import annotations
 
