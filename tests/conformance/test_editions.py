@@ -53,6 +53,7 @@ EDITIONS = {
                 "analyze",
                 "verify sums",
                 "add members",
+                "staged bytes",
             }
         ),
     ),
@@ -98,6 +99,8 @@ def test_each_ability_is_shown_or_refused(scene: Scene, edition: Edition, abilit
         SHOWN[ability.name](scene)
     elif ability.name == "undo":
         abilities.no_undo(scene, ability)
+    elif ability.name == "staged bytes":
+        abilities.no_staged_bytes(scene)
     else:
         abilities.refuses(scene, ability)
 

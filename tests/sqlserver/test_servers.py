@@ -23,6 +23,7 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
     "synapse": ({"ENGINEEDITION": 6}, "the server is Azure Synapse"),
     "fabric": ({"ENGINEEDITION": 11}, "the server is a Fabric warehouse"),
 }
+BABELFISH = {"PRODUCTVERSION": "12.0.2000.8", "BABELFISH": 1}
 # Texts are only counted before SQL Server 2019.
 COUNTED_ONLY = "the destination has no exact sum of them: note"
 
@@ -39,7 +40,7 @@ def test_a_server_is_loaded(loads: Loads, name: str) -> None:
 
 
 def test_babelfish_takes_plain_tables(loads: Loads) -> None:
-    loads.double.database.properties |= {"PRODUCTVERSION": "12.0.2000.8", "BABELFISH": 1}
+    loads.double.database.properties |= BABELFISH
     loads.files("1,2024-01-01 2,2024-02-01")
     for settings in ({"partition_by": "id"}, {"verify": "sums"}):
         loads("check", **settings).expect(USAGE)
@@ -47,6 +48,27 @@ def test_babelfish_takes_plain_tables(loads: Loads) -> None:
     loads().expect(CLEAN)
     assert loads.ids() == [1, 2]
     assert not loads.switches
+
+
+def test_babelfish_has_names_in_lower_case(loads: Loads) -> None:
+    """Its catalog has them so; its results have them as they were written."""
+    loads.double.database.properties |= BABELFISH
+    loads.files("1,2024-01-01 2,2024-02-01")
+    loads(columns=["ID integer not null", "Day date not null", "Note nvarchar(20)"]).expect(CLEAN)
+    named = "SELECT ID, Day, Note FROM t ORDER BY ID"
+    assert [row[0] for row in loads.rows(named)] == [1, 2]
+    assert [row[2] for row in loads.rows(named)] == ["n1", "n2"]
+
+
+def test_babelfish_copies_rows_into_partitions(loads: Loads) -> None:
+    loads.months(side="RIGHT")
+    loads.double.database.properties |= BABELFISH
+    loads.files("1,2024-01-01 2,2024-02-01")
+    said = loads("check", mode="append").expect(CLEAN, "its partitions get their rows by INSERT")
+    assert "switched into" not in said.output
+    loads(mode="append").expect(CLEAN)
+    assert loads.ids() == [1, 2]
+    assert not loads.switches and len(loads.copies) == 1
 
 
 @pytest.mark.parametrize("name", REFUSED)

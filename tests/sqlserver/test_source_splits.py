@@ -107,6 +107,14 @@ def test_the_ranges_of_a_large_table_are_found_in_a_sample(
     assert borders and not {border % 12 for border in borders} - {0}, reads
 
 
+def test_babelfish_counts_the_rows_of_a_table(inrush: Inrush, double: Double) -> None:
+    """Its catalog only estimates them, and says nothing of their size."""
+    made(double, TABLE)
+    double.database.properties |= {"PRODUCTVERSION": "12.0.2000.8", "BABELFISH": 1}
+    copied(inrush, double, "--split-by", "id").expect(CLEAN, '501 ranges of "id", by its values')
+    assert found(inrush) == expected()
+
+
 def test_a_table_that_is_written_to_is_read_at_one_moment(
     inrush: Inrush, double: Double, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -9,10 +9,10 @@ from .catalog_places import PLACES
 from .catalog_sessions import connections, requests, session_waits, sessions
 from .catalog_view import View, view
 from .columnstore import rowgroups
-from .editions import refuse_view
+from .editions import catalog_name, refuse_view
 from .errors import NotInDoubleError, SqlError
 from .lexer import Name
-from .storage import Table
+from .storage import Database, Table
 from .storage import View as TableView
 
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ def catalog_view(session: SessionBase, name: str, object_id: int | None) -> View
             listed,
         )
     if name == "columns":
-        return _columns(tables)
+        return _columns(database, tables)
     if name in PLACES:
         return PLACES[name](database, tables)
     if name == "dm_exec_connections":
@@ -123,7 +123,7 @@ def _kind(one: Any) -> str:
     return "U " if isinstance(one, Table) else "V "
 
 
-def _columns(tables: list[Table]) -> View:
+def _columns(database: Database, tables: list[Table]) -> View:
     names = (
         "object_id name column_id system_type_id max_length precision scale collation_name "
         "is_nullable is_identity is_computed generated_always_type default_object_id "
@@ -136,7 +136,7 @@ def _columns(tables: list[Table]) -> View:
             digits = kind.precision or _DIGITS.get(kind.name, 0)
             rows.append(
                 [
-                    *(table.object_id, column.name, number, kind.name),
+                    *(table.object_id, catalog_name(database, column.name), number, kind.name),
                     *(kind.length if kind.length else kind.max_length, digits, kind.scale),
                     *(kind.collation, int(column.nullable), int(column.identity), 0, 0),
                     *(int(column.default is not None), None),

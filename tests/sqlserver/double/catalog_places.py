@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from .catalog_view import View, view
+from .editions import is_babelfish
 from .nodes import PRIMARY, Index
 from .partitions import PartitionScheme, partition_of, scheme_of
 from .storage import Database, Table
@@ -50,6 +51,9 @@ def _partitions(database: Database, tables: list[Table]) -> View:
                 compression = table.compression.get(number) or table.compression.get(0, "NONE")
                 name = compression if index_id == _HEAP else "NONE"
                 counted = rows_of[number] * database.counted_rows_of_a_row
+                if is_babelfish(database):
+                    # An estimate of PostgreSQL, which is 0 until somebody runs ANALYZE.
+                    counted = 0
                 rows.append([table.object_id, hobt, index_id, number, name, counted])
     return view("object_id hobt_id index_id partition_number data_compression_desc rows", rows)
 

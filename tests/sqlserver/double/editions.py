@@ -14,6 +14,7 @@ from .storage import Database
 
 # Views of the catalog that Babelfish lacks (sql/sys_views.sql of babelfish_extensions).
 _NOT_IN_BABELFISH = (
+    "allocation_units",
     "dm_exec_requests",
     "dm_db_partition_stats",
     "dm_db_column_store_row_group_physical_stats",
@@ -24,6 +25,11 @@ _SQL_SERVER_2019 = 15
 def is_babelfish(database: Database) -> bool:
     """Return whether the server is Babelfish."""
     return bool(database.properties.get("BABELFISH"))
+
+
+def catalog_name(database: Database, name: str) -> str:
+    """Return a name as the catalog has it: that of Babelfish has it in lower case."""
+    return name.lower() if is_babelfish(database) else name
 
 
 def refuse_statement(database: Database, statement: Node) -> None:

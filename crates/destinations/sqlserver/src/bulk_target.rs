@@ -30,8 +30,7 @@ impl BulkTarget {
     ) -> Result<BulkTarget> {
         let doing = format!("cannot ask for the columns of {table}");
         let own = catalog::catalog_columns(session, table)?;
-        let listed = sql::names(own.iter().map(|column| column.name.as_str()));
-        let question = format!("SELECT TOP (0) {listed} FROM {table}");
+        let question = format!("SELECT TOP (0) * FROM {table}");
         let described = session.run(&doing, &question)?.rowsets.into_iter().next();
         let columns = described
             .map(|rowset| rowset.columns)
@@ -40,7 +39,8 @@ impl BulkTarget {
                 message: "the server described no columns".to_owned(),
                 hint: None,
             })?;
-        let places = own.iter().map(|column| {
+        // The catalog of Babelfish has names in lower case; results have them as they were written.
+        let places = columns.columns().iter().map(|column| {
             let place = names.clone().position(|name| name == column.name);
             place.ok_or_else(|| Error::Refused {
                 doing: doing.clone(),

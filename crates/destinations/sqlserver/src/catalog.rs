@@ -71,8 +71,12 @@ pub fn schema(session: &mut SqlSession, name: &str) -> Result<Option<String>> {
         .flatten())
 }
 
-/// The table; `None` if there is none.
-pub fn target(session: &mut SqlSession, name: &TargetName) -> Result<Option<TargetFacts>> {
+/// The table; `None` if there is none. `switch` is false if rows are never switched into tables that exist.
+pub fn target(
+    session: &mut SqlSession,
+    name: &TargetName,
+    switch: bool,
+) -> Result<Option<TargetFacts>> {
     let schema = schema_of(name)?;
     let Some(found) = entry(session, schema, &name.name)? else {
         return Ok(None);
@@ -101,7 +105,7 @@ pub fn target(session: &mut SqlSession, name: &TargetName) -> Result<Option<Targ
         takes_new_bounds,
         partitioned_by: partitioning.into_iter().map(|own| own.column).collect(),
         obstacle: obstacle(session, name)?,
-        notes: notes(session, name)?,
+        notes: notes(session, name, switch)?,
     }))
 }
 
@@ -234,7 +238,7 @@ fn obstacle(session: &mut SqlSession, name: &TargetName) -> Result<Option<(Strin
     })
 }
 
-fn notes(session: &mut SqlSession, name: &TargetName) -> Result<Vec<String>> {
+fn notes(session: &mut SqlSession, name: &TargetName, switch: bool) -> Result<Vec<String>> {
     let triggers = triggers(session, &name.sql)?;
     let mut notes = Vec::new();
     if !triggers.is_empty() {
@@ -250,6 +254,11 @@ fn notes(session: &mut SqlSession, name: &TargetName) -> Result<Vec<String>> {
     }
     if let Some(partitioning) = &shape.partitioning {
         notes.push(match shape.standing_obstacle() {
+            _ if !switch => format!(
+                "{} is {}: its partitions get their rows by INSERT ... SELECT",
+                name.sql,
+                partitioning.words()
+            ),
             None => format!(
                 "{} is {}: rows are switched into its empty partitions; partitions with rows get theirs by INSERT ... SELECT",
                 name.sql,

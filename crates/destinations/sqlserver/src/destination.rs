@@ -174,7 +174,7 @@ impl Destination for SqlServer {
     }
 
     fn target(&self, name: &TargetName) -> Result<Option<TargetFacts>> {
-        self.asking(|session| catalog::target(session, name))
+        self.asking(|session| catalog::target(session, name, self.options.switch))
     }
 
     /// The partitions and the columnstore that the plan asks for are checked here, before anything is changed.
@@ -271,6 +271,9 @@ impl RunLedger for SqlServer {
     }
 
     fn staged_bytes(&self, run: &RunRecord) -> Result<Option<u64>> {
+        if !self.abilities.can.contains(&Ability::StagedBytes) {
+            return Ok(None);
+        }
         self.asking(|session| {
             let Some(stored) = self.ledger.run(session, run.run_id)? else {
                 return Ok(None);

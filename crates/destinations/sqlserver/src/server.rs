@@ -128,7 +128,6 @@ impl Server {
             Ability::ReplaceByRows,
             Ability::RejectRefused,
             Ability::UserSql,
-            Ability::StagedBytes,
         ]);
         match self.is_babelfish {
             true => not_promised.push(
@@ -148,6 +147,7 @@ impl Server {
                 Ability::Upsert,
                 Ability::Versions,
                 Ability::AddMembers,
+                Ability::StagedBytes,
             ]),
         }
         Abilities {

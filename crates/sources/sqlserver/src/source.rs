@@ -113,7 +113,7 @@ impl SqlServerSource {
         let columns = columns.map_err(|error| failed(&doing, error))?;
         let table_name = query::table(&settings.rows);
         let table = match &table_name {
-            Some(table) => TableFacts::ask(&mut keeper, table)
+            Some(table) => TableFacts::ask(&mut keeper, table, versions.is_babelfish)
                 .map_err(|error| failed("reading the catalog", error))?,
             None => None,
         };
@@ -166,7 +166,8 @@ impl SqlServerSource {
             notes.push(split_by.note(&name));
             let row_bytes: u64 = all.iter().map(Column::value_bytes).sum();
             let of_rows = found.rows.unwrap_or(0).saturating_mul(row_bytes);
-            let bytes = table.as_ref().map_or(of_rows, |table| table.bytes);
+            let bytes = table.as_ref().and_then(|table| table.bytes);
+            let bytes = bytes.unwrap_or(of_rows);
             // A step has a byte or more.
             size_bytes = bytes.max(split_by.count());
         }

@@ -143,7 +143,7 @@ pub struct Found {
 /// Finds how the rows are split: by ranges of the key that `split_by` names, otherwise by ranges of the leading column of a
 /// table's clustered index, or by its partitions.
 pub fn find(session: &mut Session, asked: &Asked<'_>) -> Result<Found, SourceError> {
-    let rows = asked.table.map(|table| table.rows);
+    let rows = asked.table.and_then(|table| table.rows);
     if let Some(column) = &asked.settings.split_by {
         let names: Vec<String> = asked.columns.iter().map(|one| one.name.clone()).collect();
         refuse_unknown_key(asked.input, column, &names, "split_by")?;
@@ -257,8 +257,8 @@ fn by_key(session: &mut Session, asked: &Asked<'_>, name: &str) -> Result<Found,
         let answer = answer.map_err(|error| refused(input, doing, &error))?;
         Ok(answer.into_rows())
     };
-    let rows = match asked.table {
-        Some(table) => {
+    let rows = match asked.table.and_then(|table| table.rows) {
+        Some(rows) => {
             let question = format!("SELECT TOP (1) 1 FROM {from} WHERE {key} IS NULL");
             if !column.not_null
                 && !takes_nulls
@@ -266,7 +266,7 @@ fn by_key(session: &mut Session, asked: &Asked<'_>, name: &str) -> Result<Found,
             {
                 return Err(null_key(input, name));
             }
-            table.rows
+            rows
         }
         None => {
             let question = format!("SELECT COUNT_BIG(*), COUNT_BIG({key}) FROM {from}");

@@ -6,10 +6,10 @@ use inrush_tdsclient::{Session, SessionError};
 /// A table of rows.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TableFacts {
-    /// Its rows, as the catalog counts them.
-    pub rows: u64,
-    /// Bytes of its rows on the server's disk.
-    pub bytes: u64,
+    /// Its rows, as the catalog counts them; `None` if it only estimates them.
+    pub rows: Option<u64>,
+    /// Bytes of its rows on the server's disk; `None` if the catalog does not say.
+    pub bytes: Option<u64>,
     /// The leading column of its clustered index.
     pub key: Option<String>,
     /// Its partitions.
@@ -36,7 +36,12 @@ impl Partitioning {
 
 impl TableFacts {
     /// Asks the catalog. `None` if it is a view or anything else than a table of rows. `name` is as statements write it.
-    pub fn ask(session: &mut Session, name: &str) -> Result<Option<TableFacts>, SessionError> {
+    /// Babelfish has no view of sizes, and its counts of rows are estimates of PostgreSQL: 0 until somebody runs ANALYZE.
+    pub fn ask(
+        session: &mut Session,
+        name: &str,
+        is_babelfish: bool,
+    ) -> Result<Option<TableFacts>, SessionError> {
         let object = format!("OBJECT_ID(N'{}')", name.replace('\'', "''"));
         let mut ask = |question: &str| -> Result<Vec<String>, SessionError> {
             let rows = session.run(question)?.into_rows();
@@ -49,11 +54,16 @@ impl TableFacts {
         if kind.first().map(|kind| kind.trim_end()) != Some("U") {
             return Ok(None);
         }
-        let number = |row: Vec<String>| row.first().and_then(|text| text.parse().ok()).unwrap_or(0);
-        let rows = ask(&format!(
+        let mut number = |question: &str| -> Result<Option<u64>, SessionError> {
+            match is_babelfish {
+                true => Ok(None),
+                false => Ok(ask(question)?.first().and_then(|text| text.parse().ok())),
+            }
+        };
+        let rows = number(&format!(
             "SELECT COALESCE(SUM(p.rows), 0) FROM sys.partitions p WHERE p.object_id = {object} AND p.index_id < 2"
         ))?;
-        let bytes = ask(&format!(
+        let bytes = number(&format!(
             "SELECT COALESCE(SUM(a.total_pages), 0) * 8192 FROM sys.partitions p JOIN sys.allocation_units a ON a.container_id = \
              p.hobt_id WHERE p.object_id = {object} AND p.index_id < 2"
         ))?;
@@ -69,8 +79,8 @@ impl TableFacts {
              i.object_id = {object} AND i.index_id < 2 AND k.partition_ordinal = 1"
         ))?;
         Ok(Some(TableFacts {
-            rows: number(rows),
-            bytes: number(bytes),
+            rows,
+            bytes,
             key: key.into_iter().next(),
             partitioning: match <[String; 3]>::try_from(partitioned) {
                 Ok([function, fanout, column]) => Some(Partitioning {

@@ -139,7 +139,8 @@ fn key_of(session: &mut SqlSession, members: &MembersPlan) -> Result<Vec<KeyColu
     if !catalog::is_table(session, table)? {
         return Err(members.not_a_table());
     }
-    if let Some((what, hint)) = catalog::target(session, table)?.and_then(|facts| facts.obstacle) {
+    let found = catalog::target(session, table, false)?;
+    if let Some((what, hint)) = found.and_then(|facts| facts.obstacle) {
         return Err(unsuitable(what, hint));
     }
     let unique: Vec<Vec<String>> = indexes::read(session, sql)?
