@@ -1,7 +1,7 @@
 """Draws the results of the suite as SVG: `plots.py RESULT.json`, with a Python that has matplotlib.
 
-One picture shows the ratio of each side's time to Inrush's, for all workloads. If several numbers
-of streams were run, one picture for each workload shows time by streams.
+One picture shows the ratio of each side's time to Inrush's, for all workloads. A workload that was
+run with several numbers of streams has a picture of its own, which shows its time by streams.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ Bar = tuple[tuple[str, int], str, list[float]]
 
 
 def bars_of(facts: findings.Facts) -> list[Bar]:
-    """Return a bar for each side of each workload that is compared with Inrush."""
+    """Return a bar for each workload and each side other than Inrush."""
     return [
         (case, side, found)
         for case in findings.cases(facts)

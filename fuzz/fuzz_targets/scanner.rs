@@ -1,4 +1,4 @@
-//! The fast scanner finds what the slow one finds, in one text or two.
+//! The fast scanner finds the same records as the slow one, in a whole text and in a text that is cut in two.
 
 #![no_main]
 

@@ -1,4 +1,4 @@
-"""TLS as libpq means `sslmode`: against a server that refuses connections without it."""
+"""Each `sslmode` means the same as in libpq, on a server that refuses connections without TLS."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Members of lookups in SQL Server: the keys and the rights that they need.
 
-What all destinations have in common is in tests/conformance/test_members.py.
+The tests for all destinations are in tests/conformance/test_members.py.
 """
 
 from __future__ import annotations

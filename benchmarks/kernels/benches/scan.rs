@@ -1,5 +1,5 @@
-//! Measures how fast the ends of records and fields are found, for each instruction set, and the pass over the ranges of a
-//! file that finds where records begin.
+//! Measures two passes of the scanner. One finds the ends of records and fields, for each instruction set; the other
+//! reads a range of a file and finds where its records begin.
 //!
 //! The text is a chunk of lineitem's lines in many dialects.
 

@@ -17,7 +17,7 @@ pub(super) const MICROSECONDS_MAX: i128 =
 pub(super) const LEAP_SECOND: &str = "a minute has no 60th second here; PostgreSQL would carry it \
      into the next minute, which changes the value: write the first second of the next minute";
 
-/// Microseconds since 1970 as in batches; an error if PostgreSQL has no such timestamp.
+/// Converts microseconds since 1970 to the form that batches hold; an error if PostgreSQL has no such timestamp.
 #[inline]
 pub(super) fn in_range(microseconds: i128) -> Result<i64, ValueError> {
     if microseconds < MICROSECONDS_MIN {

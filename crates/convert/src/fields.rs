@@ -3,9 +3,9 @@
 //!
 //! After this step a field is valid UTF-8 without a NUL byte, or its row is rejected.
 //!
-//! `fields`, `kernel`, `quoted` and `simd` depend on each other: a kernel reads the windows over the fields in
-//! `fields`, and `fields` gathers them with the windows of `kernel`, the quick path of `quoted` and the instructions of
-//! `simd`, which compile the loops of `fields` and `kernel` once more.
+//! `fields`, `kernel`, `quoted` and `simd` depend on each other. `fields` gathers the fields of a column, by the quick
+//! path of `quoted` if their quotes are simple; `kernel` makes values of them. `simd` compiles the loops of both once
+//! more for other instructions, and both call it.
 
 use std::ops::Range;
 

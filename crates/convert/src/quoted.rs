@@ -1,16 +1,16 @@
 //! Gathers the fields of a column whose quotes enclose whole fields, as usual: the field is the text between the
 //! quotes. A field of another form is decoded byte by byte.
 //!
-//! `fields`, `kernel`, `quoted` and `simd` depend on each other: a kernel reads the windows over the fields in
-//! `fields`, and `fields` gathers them with the windows of `kernel`, the quick path of `quoted` and the instructions of
-//! `simd`, which compile the loops of `fields` and `kernel` once more.
+//! `fields`, `kernel`, `quoted` and `simd` depend on each other. `fields` gathers the fields of a column, by the quick
+//! path of `quoted` if their quotes are simple; `kernel` makes values of them. `simd` compiles the loops of both once
+//! more for other instructions, and both call it.
 
 use inrush_scan::{DialectTrim, Escape};
 
 use super::fields::{GatherInput, Gatherer, Marks, ONES, Span, zero_bytes};
 use super::kernel::{Fault, WINDOW_BYTES, Window};
 
-/// The quotes of a dialect without other processing of fields.
+/// The quotes of a dialect that needs no other processing of its fields.
 pub(super) struct SimpleQuotes {
     quote: u8,
     /// Quote and escape; equal if there is only one of them.

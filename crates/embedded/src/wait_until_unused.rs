@@ -2,8 +2,8 @@
 //!
 //! Every process of a server has inherited the lock that its loader took on the folder, so the lock is free when the
 //! last of them ends. The functions here wait for that event. How long depends on the loader: a live one keeps its
-//! server, so the folder is refused soon; a killed one has left a server that stops by itself, even in its start or
-//! recovery.
+//! server, so the folder is refused soon; a killed one has left a server that stops by itself, even while it is
+//! starting or recovering.
 
 use std::fs::{File, TryLockError};
 use std::io;

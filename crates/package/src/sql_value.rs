@@ -9,7 +9,7 @@ use inrush_rows::sql_text::{identifier, literal};
 use super::error::PackageFaultKind;
 use super::sql_lexer::{SqlLexer, SqlPlace, ValueKind, Word};
 
-/// The value in the quotes of a form.
+/// The value in quotes, as a form (`literal` or `identifier`) requires.
 fn quoted(parameter: &str, form: &str, value: &str) -> Result<String, PackageFaultKind> {
     if value.contains('\0') {
         return Err(fault(
@@ -141,7 +141,8 @@ impl StatementText {
 
 type Refusal = (&'static str, fn(&str) -> String);
 
-/// The kind of a value from a command that is inserted unchanged: a token of its own, or part of a text or name.
+/// Checks a value from a command that is inserted unchanged. Returns its kind if it is a token of its own, and `None`
+/// if it is part of a text or a name.
 fn bare_kind(place: SqlPlace, value: &str, before: &str) -> Result<Option<ValueKind>, Refusal> {
     let is_digits = !value.is_empty() && value.bytes().all(|byte| byte.is_ascii_digit());
     match place {

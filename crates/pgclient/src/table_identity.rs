@@ -3,9 +3,10 @@
 //! A source and a destination ask for the names of their tables, each in its own session. If they have a name in
 //! common, the flow would read from the table into which it writes.
 //!
-//! A server is the same if its database cluster and the start of its postmaster are the same: another server on a copy of
-//! the data folder was started at another time. A table of a standby has a name that its primary gives to the table, too:
-//! the cluster with its timeline, which a copy that was promoted does not share.
+//! The name of a table contains the cluster's identifier and the time at which its postmaster was started, because
+//! another server on a copy of the data folder was started at another time. A standby has another start time than its
+//! primary: in place of it, the name contains the timeline, and targets on the primary have such a name, too. A copy
+//! that was promoted is on another timeline.
 
 /// The side of a load that asks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -18,7 +18,7 @@ const LOOK_BYTES: usize = 128 << 10;
 const BEGINNINGS_MAX: usize = 4;
 const PLACES_MAX: usize = 8;
 
-/// If fewer records than this, in percent, have the same number of fields, the file does not have several columns.
+/// If a smaller share of the records has the same number of fields, the file does not have several columns.
 pub(super) const SHARE_MIN: f64 = 0.7;
 
 /// The factor for a form that the file itself declares (`sep=;`). It counts more than the evidence of the records.
@@ -33,7 +33,8 @@ const QUOTED_BONUS: f64 = 1.25;
 /// The factor for quotes that are only inside fields under this delimiter, but around fields under another.
 const STRAY_QUOTES_MALUS: f64 = 0.4;
 
-/// The delimiters that are tried, and how much a regular look under each is trusted.
+/// The delimiters that are tried, and the weight of each: how likely it is that records which it cuts evenly are meant
+/// so.
 const DELIMITERS: [(u8, f64); 17] = [
     (b',', 1.0),
     (b'\t', 1.0),
@@ -59,9 +60,9 @@ const DELIMITERS: [(u8, f64); 17] = [
 pub(super) struct Entry {
     pub form: Form,
     pub tally: Tally,
-    /// The quality of its records, without the trust in the delimiter.
+    /// The quality of its records, without the weight of the delimiter.
     pub look: f64,
-    /// The trust in a look with this delimiter.
+    /// The weight of its delimiter.
     pub weight: f64,
     /// Its score: the higher the better.
     pub value: f64,
@@ -94,7 +95,7 @@ pub(super) fn hold(looks: &[Sample], preset: Option<&Form>, said: Option<u8>) ->
         .map(|candidate| candidate.delimiter)
         .filter(|delimiter| RIVALS.contains(delimiter))
         .collect();
-    // A single one could be chance.
+    // A single quoted field could be chance.
     let are_quotes_around = candidates
         .iter()
         .filter(are_even)
@@ -138,7 +139,7 @@ fn parts(samples: &Samples, bytes_max: usize) -> Vec<Sample> {
     let beginnings: Vec<&Sample> = samples.beginnings().collect();
     let step_beginnings = beginnings.len().div_ceil(BEGINNINGS_MAX).max(1);
     let beginnings = beginnings.into_iter().step_by(step_beginnings);
-    // The last sample counts, because it has the end of the file.
+    // The last sample is always among them, because it has the end of the file.
     let middles = middles.into_iter().rev().step_by(step);
     beginnings
         .chain(middles)
@@ -168,7 +169,8 @@ fn candidate(
     let is_preset = preset.is_some_and(|form| form.delimiter == [delimiter]);
     let usual = match preset {
         Some(form) if is_preset => form.quoting(),
-        // If a quote comes later in the file, its row is then a reject and never changed silently.
+        // With this form, a quote that first occurs later in the file makes its row a reject: nothing is changed
+        // silently.
         _ => Quoting::DOUBLED,
     };
     let tallies: Vec<(Quoting, Tally)> = Quoting::ALL
@@ -274,7 +276,7 @@ pub(super) fn best_quoting(
         .max_by_key(|(quoting, tally)| {
             // A backslash before quotes is accepted as an escape only if the records cannot be cut without it.
             let is_plain = quoting.quote.is_none() || quoting.escape != FormEscape::Backslash;
-            // A program that escapes with backslashes writes no single ones.
+            // A program that escapes with backslashes also doubles each backslash in a value.
             let is_contradicted = *quoting == Quoting::BACKSLASH && tally.backslashes.lone > 0;
             (
                 in_use(quoting, tally),

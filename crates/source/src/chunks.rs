@@ -12,9 +12,9 @@ pub trait Chunks {
     /// After an error the reader must not be used again.
     fn next_chunk(&mut self, records: &mut Records) -> Result<Option<Chunk>, SourceError>;
 
-    /// Waits until more may be read, if the rate of reading is limited. [`next_chunk`](Chunks::next_chunk) and
-    /// [`append_rows`](NativeRows::append_rows) wait themselves, unless this was called before: a caller that wants to know the
-    /// time of this wait calls it.
+    /// Waits until more may be read, if the rate of reading is limited. A caller that measures the time of this wait
+    /// calls it before [`next_chunk`](Chunks::next_chunk) or [`append_rows`](NativeRows::append_rows); otherwise these
+    /// wait themselves.
     fn keep_pace(&mut self) {}
 
     /// Takes back the memory of a chunk.
@@ -30,8 +30,8 @@ pub trait Chunks {
     }
 }
 
-/// Reads whole rows in the source's own binary form, for a destination of the same kind: nothing of a value is decoded. A
-/// reader hands out either chunks or such rows, never both.
+/// Reads whole rows in the source's own binary form, for a destination of the same kind: no value is decoded. A reader
+/// hands out either chunks or such rows, never both.
 pub trait NativeRows: Chunks {
     /// Appends the next whole rows to `block`, until it has about `until` bytes, and returns their number. `None` at the
     /// end, and at every later call. After an error the reader must not be used again.

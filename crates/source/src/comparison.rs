@@ -36,11 +36,11 @@ pub struct SplitDifference {
     pub rows: [u64; 2],
     /// The sum of the hashes of its rows on each side.
     pub sums: [String; 2],
-    /// The number of rows that only the one or only the other side has, by their keys.
+    /// For each side, the number of rows without a counterpart that has the same key on the other side.
     pub only: [u64; 2],
     /// The number of keys whose rows have other values.
     pub changed: u64,
-    /// Rows of both sides that differ or lie beside rows that differ, and were too many to be compared one by one.
+    /// The number of rows, of both sides, in parts that differ but have too many rows to be compared one by one.
     pub unseen: u64,
     /// Some of these keys, with what differs, in words.
     pub keys: Vec<String>,
@@ -52,7 +52,7 @@ impl Comparison {
         self.splits.is_empty() && self.unfit.iter().all(|unfit| unfit.count == 0)
     }
 
-    /// The number of rows that only the one or only the other side has, by their keys.
+    /// For each side, the number of rows without a counterpart that has the same key on the other side.
     pub fn only(&self) -> [u64; 2] {
         let sum = |side: usize| self.splits.iter().map(|split| split.only[side]).sum();
         [sum(0), sum(1)]
@@ -63,15 +63,15 @@ impl Comparison {
         self.splits.iter().map(|split| split.changed).sum()
     }
 
-    /// Rows of splits that differ that were not compared one by one.
+    /// The number of rows in all splits that were not compared one by one, although their part differs.
     pub fn unseen(&self) -> u64 {
         self.splits.iter().map(|split| split.unseen).sum()
     }
 }
 
 impl SplitDifference {
-    /// Compares some rows of the split one by one. Each side has the sorted hashes of its rows by their keys, several where rows
-    /// have the same key.
+    /// Compares some rows of the split one by one. Each side maps a key to the sorted hashes of all its rows with that
+    /// key.
     pub fn compare_rows<H: PartialEq>(
         &mut self,
         [here, there]: [&BTreeMap<String, Vec<H>>; 2],

@@ -13,7 +13,7 @@ pub enum Value {
     Integer(i64),
     /// A text.
     Text(String),
-    /// Of a type that is not read here, by the type's name: the query should have converted it.
+    /// A value of a type that this client does not read: the name of the type. The query should convert such values.
     Unread(String),
 }
 

@@ -69,7 +69,7 @@ impl DataFile {
         self.writer.bytes_written() as u64
     }
 
-    /// Writes the footer and flushes the file (`fsync`). Returns the number of rows by the footer, and the bytes.
+    /// Writes the footer and flushes the file (`fsync`). Returns the number of rows in the footer, and the file's size.
     pub(super) fn close(self) -> Result<(u64, u64)> {
         self.writer
             .close()
@@ -139,7 +139,7 @@ impl Write for Sink {
     }
 }
 
-/// The number of rows by the footer of a file, and its bytes.
+/// The number of rows in the footer of a file, and the file's size in bytes.
 pub(super) fn measure(path: &Path) -> Result<(u64, u64)> {
     let rows = table::row_count(&table::footer(path)?);
     let metadata = fs::metadata(path).map_err(Error::file("cannot look at", path))?;

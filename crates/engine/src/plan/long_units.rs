@@ -72,7 +72,7 @@ fn share<E>(
         .iter()
         .map(|index| units[*index].bytes_count)
         .collect();
-    // The private units, without and with those that are still to be examined.
+    // The loads of the private units: `kept` has those that were examined, `all` also those that are still to come.
     let mut kept = Loads::new(streams);
     let mut all = kept.with(&sizes);
     for (at, index) in private.into_iter().enumerate() {

@@ -21,7 +21,7 @@ pub struct Pool {
     stop: Stop,
 }
 
-/// A session and its setting that sources do not share.
+/// A session, and its value of the setting that differs from source to source.
 #[derive(Debug)]
 struct PooledSession {
     session: BlockingSession,

@@ -1,11 +1,13 @@
 //! The ETL world record of 2009, and the repetition of 2016, at any scale.
 //!
-//! `generating` makes files (in a `disposable` folder if none is named), `data` finds them again,
-//! `package` says how they are loaded, `measuring` loads them by the library's own run into a `database` that it
-//! makes ready (a server, or a `columnstore` on this machine), `proof` compares the loaded rows with dbgen's, and `results` keep the measurements:
-//! `transforms` has the steps that rows go through on request.
-//! `needs` says what the published workloads would take here, `summary` and `chart` put them into words and pictures, `markdown` makes a page of these, and `results_folder` writes it. Before files are made,
-//! `space` looks at the disks, and the load is planned with `stand_ins`.
+//! - Before files are made, `space` checks the free space of the disks, and the load is planned with `stand_ins`.
+//! - `generating` makes files, in a `disposable` folder if none is named; `data` finds them again.
+//! - `package` says how they are loaded; `transforms` has the steps that rows go through on request.
+//! - `measuring` loads them by the library's own run into a `database`: a server, or a `columnstore` on this machine.
+//! - `proof` compares the loaded rows with dbgen's.
+//! - `results` keeps the measurements; `needs` says what the published workloads would take here.
+//! - `summary` and `chart` show the results in words and pictures, `markdown` makes a page of them, and
+//!   `results_folder` writes it.
 
 pub mod chart;
 mod columnstore;

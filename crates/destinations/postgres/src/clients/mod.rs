@@ -60,7 +60,7 @@ const SETTINGS_OF_INTEREST: &[&str] = &[
 
 /// A server with a separate schema for a measurement.
 pub struct PostgresClients {
-    /// One address for each endpoint, or the URL's.
+    /// One address for each endpoint; without endpoints, that of the URL.
     addresses: Vec<DatabaseAddress>,
     statements: Statements,
     schema: OwnSchema,
@@ -314,7 +314,7 @@ impl ClientServer for PostgresClients {
     fn clean(&self) -> Vec<String> {
         let name = &self.schema.name;
         let removed = self.ask(async |connection| OwnSchema::remove(connection, name).await);
-        // That the control connection was lost says nothing about the server.
+        // If only the control connection was lost, a new one can still remove the schema.
         let removed = removed.or_else(|_| {
             let runtime = runtime()?;
             runtime.block_on(async {
@@ -343,8 +343,8 @@ impl PostgresClients {
 
 /// A role without the right to see other sessions sees only their role and database.
 ///
-/// Returns the limit of connections, the reserved ones, those in use; the limit of the role or database, and those in
-/// use of it.
+/// Returns the server's limit of connections, how many of them are reserved, and how many are in use; then the limit of
+/// the role or the database, and how many of that limit are in use.
 const ROOM: &str = "\
     WITH own AS ( \
         SELECT r.rolsuper, r.rolconnlimit, d.datconnlimit \
@@ -388,7 +388,7 @@ async fn version_of(connection: &ServerConnection) -> std::result::Result<i32, C
     Ok(rows[0].get(0))
 }
 
-/// Fails if the endpoints are different servers: the measurement would not be about any of them.
+/// Fails if the endpoints are different servers: the results would describe none of them.
 async fn require_one_server(
     connection: &ServerConnection,
     addresses: &[DatabaseAddress],
@@ -416,7 +416,7 @@ async fn require_one_server(
     Ok(())
 }
 
-/// Waits for the end of the sessions of clients that have gone, but not for long: one may still compute.
+/// Waits until the sessions of disconnected clients have ended, but not for long: one may still execute a statement.
 async fn all_ended(
     connection: &ServerConnection,
     name: &str,

@@ -1,4 +1,4 @@
-//! Upsert: lets the server check its key.
+//! Asks the server whether it can merge on the key of an upsert.
 
 use tokio_postgres::error::SqlState;
 
@@ -47,7 +47,7 @@ pub async fn check(
     ).into())
 }
 
-/// Refuses unique indexes on the key with which the merge would fail, though the server can plan it.
+/// Refuses a unique index on the key if the merge on it would fail or add duplicates, although the server can plan it.
 async fn check_indexes(
     session: &Session,
     target: &FlowTarget<'_>,

@@ -68,7 +68,8 @@ impl RowStatements<'_> {
     }
 }
 
-/// Merges rows. A row whose version a trigger or rule of the target keeps as it was is not counted as merged.
+/// Merges rows, and returns how many were merged. A row is not counted if a trigger or rule of the target left its
+/// version unchanged.
 async fn merge(
     session: &Session,
     merge: &VersionMerge,
