@@ -98,11 +98,11 @@ pub fn range_notes(
     let below = &found.range.below;
     let mut notes = vec![match &found.range.from {
         Some(from) => format!(
-            "{name}: rows are loaded whose `{column}` is from {from} ({}) and before {below}; the next run begins there",
+            "{name}: loads the rows whose `{column}` is from {from} ({}) and before {below}; the next run begins there",
             beginning.words
         ),
         None => format!(
-            "{name}: rows are loaded whose `{column}` is before {below}; the next run begins there"
+            "{name}: loads the rows whose `{column}` is before {below}; the next run begins there"
         ),
     }];
     if found.by_index > 0 {
@@ -113,7 +113,7 @@ pub fn range_notes(
     }
     if let Some(because) = &found.is_safe_because {
         notes.push(format!(
-            "{name}: {because}, if the times are those of the transactions that write them"
+            "{name}: {because}, if each transaction writes its own time into the column"
         ));
     }
     if let Some(held_by) = &found.held_by {
@@ -166,8 +166,8 @@ pub fn nothing_new(
     let mark = beginning.mark.as_ref()?;
     let sentence = match (beginning.is_done, &found.held_by) {
         (true, _) => format!(
-            "{}: run {} has loaded the rows from the value of --from on; its process was killed before it wrote its report. \
-             The next command with --from loads them once more",
+            "{}: run {} has already loaded the rows from the value of --from; its process was killed before it wrote its \
+             report. The next command with --from loads them once more",
             asked.name, mark.run
         ),
         (false, _) if found.has_rows => return None,

@@ -15,7 +15,8 @@ use crate::unpivot::FAN_OUT_MAX;
 pub struct StepError {
     /// The number of the step, counted from 1.
     pub step: usize,
-    /// The setting in the step: `where`, `check` or `derive.NAME`; for outputs that in the flow, `output[1].when`.
+    /// The setting in the step: `where`, `check` or `derive.NAME`. For an output, the setting in the flow:
+    /// `output[1].when`.
     pub setting: String,
     /// The expression.
     pub expression: String,
@@ -81,7 +82,7 @@ pub enum StepErrorKind {
         /// The name as written.
         name: String,
     },
-    /// A column whose values DuckDB does not have.
+    /// A column of a type that DuckDB does not have.
     #[error("`{name}` is {} {type_name}, which expressions cannot use", if type_name.starts_with('i') { "an" } else { "a" })]
     ColumnCannotTravel {
         /// The column.
@@ -241,8 +242,8 @@ impl StepErrorKind {
             }
             StepErrorKind::NamedTwice { .. } => "name it once".to_owned(),
             StepErrorKind::AmbiguousColumn { .. } => {
-                "rename one of the columns: DuckDB does not tell upper from lower case in names; `on`, `distinct_on` and `unpivot` take \
-                 the column that is spelled exactly as they spell it"
+                "rename one of the columns, because DuckDB does not distinguish upper and lower case in names (only in `on`, \
+                 `distinct_on` and `unpivot` can you select one of them, by its exact spelling)"
                     .to_owned()
             }
             StepErrorKind::Types { .. } => {
@@ -348,7 +349,7 @@ pub enum RunError {
     /// The run was asked to stop while DuckDB evaluated a batch.
     #[error("the steps were interrupted")]
     Interrupted,
-    /// DuckDB failed for another reason than a row.
+    /// DuckDB failed, and no row is the reason.
     #[error("DuckDB cannot evaluate the steps: {message}")]
     Engine {
         /// DuckDB's message.
@@ -362,14 +363,14 @@ pub enum RunError {
         /// The rows of the result.
         returned: usize,
     },
-    /// The texts of these rows need more memory than the rows that pass together may use. No row of the batch is used: the caller
-    /// must pass fewer rows together.
+    /// The texts that steps make for these rows need more memory than one batch may use. No row of the batch is used:
+    /// the caller must pass smaller batches.
     #[error("the texts that steps make for {rows} rows need too much memory")]
     TooManyRows {
         /// The rows of the batch, at least two.
         rows: usize,
     },
-    /// The destination gives no numbers to members that a lookup adds to its reference.
+    /// The destination could not number the members that a lookup adds to its reference.
     #[error("members cannot be added to the reference of a lookup: {message}")]
     Members {
         /// The destination's message.
@@ -388,7 +389,7 @@ pub enum RunError {
         /// The limit.
         limit: u64,
     },
-    /// A row has a key that the pass over all rows did not find, or its first place is behind this row.
+    /// A row has a key that the earlier pass over all rows did not find, or found first in a later row.
     #[error(
         "step {step}, `distinct_on`: a row has the key {key}, which it did not have when the keys were read: the source has \
          changed since"

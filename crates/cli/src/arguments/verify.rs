@@ -15,9 +15,10 @@ with its fields, its byte offset and its line. Nothing is loaded, and no databas
 If a package (NAME.toml) is given, the files of its flows are read in the formats that it
 declares. This way you can check fixed width and other formats that --format cannot express.
 
-With --compare, the rows of each flow of a package are hashed on both sides, and compared part by
-part: if both are PostgreSQL, by their servers; else Inrush reads all rows of both. Each part that
-differs is printed with its rows and sums on both sides, and up to ten keys. Nothing is changed.",
+With --compare, the rows of each flow of a package are hashed on both sides, and the sums of the
+hashes are compared part by part. If both sides are PostgreSQL, their servers compute the hashes;
+otherwise Inrush reads all rows of both. Each part that differs is printed with the number of its
+rows and their sum on both sides, and up to ten keys. Nothing is changed.",
     after_long_help = VERIFY_HELP
 )]
 pub struct VerifyArguments {

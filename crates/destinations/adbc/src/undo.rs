@@ -88,7 +88,7 @@ struct TargetUndo<'a> {
 }
 
 impl UndoTarget<AdbcSession> for TargetUndo<'_> {
-    /// Fails unless the target has exactly the rows of the run, and the rows before them are kept.
+    /// Fails unless the target has exactly the rows of the run, and the rows that they replaced are kept.
     fn check(&self, session: &mut AdbcSession) -> Result<()> {
         let check = self.undo_check();
         let later = self.later_run(session)?;
@@ -214,7 +214,7 @@ impl TargetUndo<'_> {
                     counted(self.change.rows_before, "row")
                 ),
                 hint: Some(
-                    "ON CONFLICT in its constraints drops rows or replaces others with them"
+                    "a constraint with ON CONFLICT drops rows, or replaces other rows with them"
                         .to_owned(),
                 ),
             });

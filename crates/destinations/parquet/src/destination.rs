@@ -18,7 +18,7 @@ use crate::run::{ParquetRun, remove_staging};
 use crate::table::Table;
 use crate::{files, joined, merging, names, publish, recover, steps, sums, types, undo};
 
-/// Bytes of text of a unit, which becomes one file: readers prefer large files.
+/// The size of a unit, in bytes of text. A unit becomes one file, and readers prefer large files.
 const UNIT_BYTES: u64 = 128 << 20;
 
 /// A folder of tables.
@@ -64,8 +64,8 @@ impl ParquetFolder {
                 "tables are exchanged one after the other: for a moment, a reader of several \
                  tables may see new rows in one and old rows in another"
                     .to_owned(),
-                "a reader that lists a folder before the exchange and opens its files after it \
-                 fails if the files were replaced, and sees the old rows if files were added"
+                "a reader may list a folder before the exchange and open its files afterwards: it \
+                 then fails if files were replaced, and sees only the old rows if files were added"
                     .to_owned(),
             ],
         };

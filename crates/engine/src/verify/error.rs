@@ -215,7 +215,7 @@ pub enum VerifyError {
     },
     /// A split in the ledger has no sums, or sums of other columns.
     #[error(
-        "{table}: the ledger does not have the sums of all its splits to compare; nothing was switched"
+        "{table}: its rows cannot be compared, because the ledger lacks the sums of a split; nothing was switched"
     )]
     NoTally {
         /// The staging table.

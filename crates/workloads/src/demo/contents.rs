@@ -60,7 +60,7 @@ fn difference(table: &str, expected: Sum, found: Sum) -> Option<String> {
     }
     (expected != found).then(|| {
         format!(
-            "{table}: the sum of its rows' hashes is {} and was generated as {}",
+            "{table}: the sum of its rows' hashes is {}, but {} in the generated files",
             found.hashes, expected.hashes
         )
     })
@@ -103,7 +103,7 @@ fn sum_statement(table: &Table, target: &str) -> String {
         .columns
         .iter()
         .map(|(name, _)| match *name {
-            // dbgen writes this column without two digits after the point.
+            // dbgen writes this column without digits after the point, and its type has two.
             "l_quantity" => format!("{name}::bigint::text"),
             // The cast removes the blanks with which `char(n)` is padded.
             name => format!("{name}::text"),
