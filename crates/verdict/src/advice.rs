@@ -215,7 +215,7 @@ fn link_rate(facts: &Facts) -> String {
         .is_some_and(|link| link.is_loopback && !link.has_queue());
     if is_relay {
         format!(
-            "Connect to the server itself: the pooler, proxy or tunnel between passes on {sent} and no more"
+            "Connect to the server itself: the pooler, proxy or tunnel in between passes on no more than {sent}"
         )
     } else {
         format!(
@@ -342,7 +342,7 @@ fn destination_locks(facts: &Facts) -> String {
         ),
         // Sessions of the run itself are not among the blockers.
         None => "Give each stream a table or a partition of its own (`bounds`): no other session was seen with a lock, so the \
-                 load's own waited for each other"
+                 load's own sessions waited for each other"
             .to_owned(),
     }
 }
@@ -359,7 +359,7 @@ fn coordination(facts: &Facts) -> String {
     let streams = facts.streams.len();
     match &facts.tail {
         Some(tail) if tail.is_slow() && ended_s > 0.0 => format!(
-            "Look at the last work of stream {}: {} at {}, where the others had {}",
+            "Find out why the last work of stream {} was slow: {} at {}, and the other streams at {}",
             tail.stream,
             crate::line::doing(tail.cause),
             rate(tail.rate),

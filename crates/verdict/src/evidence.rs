@@ -260,7 +260,7 @@ fn latency(facts: &Facts) -> Vec<String> {
             bytes(sent * link.round_trip_us / 1e6)
         ));
         clauses.push(format!(
-            "the receiver's window was the limit {} of the time with data to deliver; congestion control would let {} be under way",
+            "the receiver's window was the limit {} of the time with data to deliver; congestion control would allow {} under way",
             percent(link.receiver_share),
             bytes(link.congestion_window_bytes)
         ));
@@ -286,7 +286,7 @@ fn link_rate(facts: &Facts) -> Vec<String> {
     };
     if link.has_queue() {
         clauses.push(format!(
-            "a queue stood before the link: the round trip was {}, the least {}",
+            "segments queued before the link: the round trip was {}, and the shortest one {}",
             milliseconds(link.round_trip_us),
             milliseconds(link.round_trip_min_us)
         ));
@@ -320,7 +320,7 @@ fn loss(facts: &Facts) -> Vec<String> {
     vec![
         lost(facts),
         format!(
-            "no queue explains it: the round trip was {}, the least {}",
+            "no queue explains it: the round trip was {}, and the shortest one {}",
             milliseconds(link.round_trip_us),
             milliseconds(link.round_trip_min_us)
         ),
@@ -548,7 +548,7 @@ fn undecided(facts: &Facts) -> Vec<String> {
     if unsampled_s > 0.0 {
         clauses.push(if facts.has_backends() {
             format!(
-                "only {} of the backends fell into the {} that streams waited for them",
+                "only {} of the backends were taken in the {} that streams waited for them",
                 counted(facts.wait_samples() as u64, "sample"),
                 seconds(unsampled_s)
             )
