@@ -10,8 +10,8 @@ use super::bench_clients::{CallsArguments, InsertsArguments};
 #[derive(Clone, Debug, Args)]
 #[command(
     long_about = "\
-Repeats the workloads of published record runs at any scale, on any machine, and writes its times
-beside the published figures.
+Repeats the workloads of published record runs at any scale, on any machine, and writes the
+measured times beside the published figures.
 
 `etlwr` is the ETL world record: TPC-H in as many parts as there were streams, loaded into tables
 with a partition for each part. `inserts` inserts rows by many connections at once, and `calls`

@@ -16,9 +16,9 @@ columns and the source of their types, the load units and streams, every stateme
 switch, the privileges that the run needs and those that it has, and the most memory that it uses.
 A run does nothing that the plan does not list.
 
-With --sql it prints the statements alone, as a script for a database administrator to read. In an
-empty database or a copy it can be run: it makes the tables of a load without rows. What a script
-cannot do is a comment.",
+With --sql it prints the statements alone, as a script for a database administrator to read. The
+script can be run in an empty database or in a copy: it makes the tables of a load, without rows.
+Steps that a script cannot do are comments in it.",
     after_long_help = CHECK_HELP
 )]
 pub struct CheckArguments {

@@ -8,7 +8,7 @@ use super::common::LedgerArguments;
 #[derive(Clone, Debug, Args)]
 #[command(
     long_about = "\
-Takes the tables that a run switched in out of their targets, and puts back the tables that it
+Removes from their targets the tables that a run switched in, and puts back the tables that it
 replaced and kept (replace = { keep = true }). All this is one transaction: readers see the state
 before it or the state after it.
 
