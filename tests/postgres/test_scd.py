@@ -92,7 +92,7 @@ def test_a_version_that_began_after_the_run_is_not_ended(
     before = newest_database.rows(everything)
     write(inrush, newest_database, SECOND, "2")
     said = "1 current version that begins at or after the start of this run"
-    run(inrush).expect(FAILED, said, "that of no = 3, land = at begins at ", "cleanup")
+    run(inrush).expect(FAILED, said, "the version of no = 3, land = at begins at ", "cleanup")
     assert newest_database.rows(everything) == before
 
 

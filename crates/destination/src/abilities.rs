@@ -263,7 +263,7 @@ abilities! {
     }
     /// A finished run can be undone.
     Undo {
-        "undo", "inrush undo", "undo a run, since it does not keep the rows that a run replaces",
+        "undo", "inrush undo", "undo a run, because it does not keep the rows that a run replaces",
         "delete the rows yourself; a column with the run's number (`source = \"run\"`) tells them apart"
     }
     /// Processes on several hosts load units of one run ([`Destination::join`](crate::Destination::join)).

@@ -83,7 +83,7 @@ impl GivenNumbers {
             false => Ok(()),
             true => Err(Error::Unsuitable {
                 what: format!(
-                    "the new members of {reference} need more than {} of memory: they are {} so far",
+                    "the new members of {reference} need more than {} of memory; there are {} of them so far",
                     bytes(MEMBERS_BYTES_MAX),
                     numbers.len()
                 ),

@@ -85,7 +85,7 @@ pub fn refuse_missing(doing: String, missing: u64) -> Result<()> {
         0 => Ok(()),
         _ => Err(Error::Refused {
             doing,
-            message: format!("{missing} of them are not there with their numbers"),
+            message: format!("{missing} of them are not in the table, or have other numbers there"),
             hint: Some(
                 "does a trigger of the table drop rows, or change their numbers?".to_owned(),
             ),

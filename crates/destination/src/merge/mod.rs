@@ -304,8 +304,8 @@ impl<'a> Merge<'a> {
         let (key, begins) = self.key_and_time(found.into_iter().next().unwrap_or_default());
         Err(Error::Unsuitable {
             what: format!(
-                "{} has {} at or after the start of this run ({start}), so a version would end before it began: that of {key} \
-                 begins at {begins}",
+                "{} has {} at or after the start of this run ({start}): the version of {key} begins at {begins}, so it would \
+                 end before it began",
                 self.plan.name.sql,
                 match later {
                     1 => "1 current version that begins".to_owned(),
@@ -393,8 +393,8 @@ fn altered(doing: String, message: String) -> Error {
         doing,
         message,
         hint: Some(
-            "a trigger, a rule, ON CONFLICT or IGNORE_DUP_KEY of the table drops or changes rows, or its collation takes two keys \
-             of the files for one: fix or leave out those rows, or load into another table"
+            "a trigger, a rule, ON CONFLICT or IGNORE_DUP_KEY of the table drops or changes rows, or its collation treats two \
+             keys of the files as equal: fix or leave out those rows, or load into another table"
                 .to_owned(),
         ),
     }

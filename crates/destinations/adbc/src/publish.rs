@@ -212,7 +212,7 @@ impl Fill<'_> {
                     after.unwrap_or_default()
                 ),
                 hint: Some(
-                    "a trigger of the table, or ON CONFLICT in its constraints, drops rows or replaces \
+                    "a trigger of the table, or a constraint with ON CONFLICT, drops rows or replaces \
                      others with them: fix or leave out those rows, or load into another table"
                         .to_owned(),
                 ),

@@ -134,7 +134,7 @@ impl RowGroups {
                 "the server had too little memory for its build: raise the memory grant of the login's workload group"
             }
             "DICTIONARY_SIZE" => {
-                "a column has many different or long texts: a shorter text, or a rowstore for it, is read faster"
+                "a column has too many different or long texts for its dictionary: shorten its texts, or use a rowstore for it"
             }
             _ => return None,
         };

@@ -141,8 +141,8 @@ impl RecoveryModel {
         } else {
             Finding::hurts(
                 format!(
-                    "the recovery model of {database} is FULL: all rows (about {logged}) are also written to the log, which is not \
-                     minimal"
+                    "the recovery model of {database} is FULL: all rows (about {logged}) are also written to the log, because loads \
+                     are not minimally logged"
                 ),
                 format!(
                     "if the load can be repeated after a loss: ALTER DATABASE {0} SET RECOVERY BULK_LOGGED before it; ALTER DATABASE \

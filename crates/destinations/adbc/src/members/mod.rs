@@ -164,7 +164,7 @@ fn refuse_columns(facts: &TargetFacts, members: &MembersPlan, own: &UniqueKey) -
                 "`{}` of {sql} is generated from other columns, so a member cannot have it as its key",
                 column.name
             ),
-            "compare a column that is stored as it is given",
+            "compare a column that the database does not compute",
         ));
     }
     if let Some(column) = own.columns.iter().find(|column| column.folds_texts()) {

@@ -19,7 +19,7 @@ pub async fn check(
         return Err(target
             .mismatch(
                 format!("the key column `{missing}` of the upsert is not loaded"),
-                "`key` names columns that the files fill",
+                "name only columns that are loaded in `key`",
             )
             .into());
     }

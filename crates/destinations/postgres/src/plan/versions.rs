@@ -123,7 +123,7 @@ impl VersionsPlan {
                 return Err(target
                     .mismatch(
                         format!("the column `{name}` of `{setting}` is not loaded"),
-                        format!("`{setting}` names columns that the files fill"),
+                        format!("name only columns that are loaded in `{setting}`"),
                     )
                     .into());
             }

@@ -81,7 +81,7 @@ pub enum SwitchError {
     },
     /// A version cannot end before it begins.
     #[error(
-        "{target} has {} at or after the start of this run ({}), so a version would end before it began: that of {} begins at {}; \
+        "{target} has {} at or after the start of this run ({}): the version of {} begins at {}, so it would end before it began; \
          nothing was switched",
         match rows {
             1 => "1 current version that begins".to_owned(),

@@ -220,7 +220,7 @@ fn refuse_columns(columns: &[CatalogColumn], members: &MembersPlan) -> Result<()
                 "`{}` of {sql} is computed by the server, so a member cannot have it as its key",
                 column.name
             ),
-            "compare a column that is stored as it is given",
+            "compare a column that the server does not compute",
         ));
     }
     if !column_of(columns, number).is_some_and(|own| own.is_identity) {

@@ -216,7 +216,7 @@ impl Planner<'_> {
         if let Some(generated) = &facts.generated {
             return Err(self.refused(
                 &format!("`{generated}` of {table} is generated from other columns, so a member cannot have it as its key"),
-                "compare a column that is stored as it is given",
+                "compare a column that the server does not compute",
             ));
         }
         if let Some(folded) = &facts.folded {
