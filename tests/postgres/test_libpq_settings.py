@@ -287,7 +287,7 @@ def test_a_certificate_of_version_1_is_not_looked_up_in_lists(
     assert libpq_connects(url) is None
     said = inrush_connects(inrush, url)
     assert said is not None
-    for part in ("X.509 version 1", "revoked", "give the server a certificate of version 3"):
+    for part in ("X.509 version 1", "revoked", "Give the server a certificate of version 3"):
         assert part in said
 
 

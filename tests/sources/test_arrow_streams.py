@@ -63,7 +63,7 @@ def test_a_table_is_loaded_by_all_streams(database: Database, tmp_path: Path) ->
     )
     assert (report.outcome, report.account.rows_loaded) == ("loaded", 200_000)
     assert database.rows(SUMS) == [expected(200_000)]
-    assert any("gives them once" in note for note in report.notes)
+    assert any("can be read only once" in note for note in report.notes)
 
 
 def test_rows_come_as_a_program_makes_them(tmp_path: Path) -> None:

@@ -141,7 +141,7 @@ fn access(options: &Options, places: &ServerPaths<'_>) -> Vec<Setting> {
 
 fn durability(options: &Options) -> Vec<Setting> {
     if options.durable {
-        let why = "committed rows outlive a crash of the machine";
+        let why = "committed rows survive a crash of the machine";
         ["fsync", "synchronous_commit", "full_page_writes"]
             .map(|name| Setting::new(name, "on", why))
             .into()

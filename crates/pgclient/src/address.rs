@@ -425,8 +425,8 @@ mod tests {
                 "load_balance_hosts (from PGLOADBALANCEHOSTS) `x`",
             ),
             ("port", "x", "port (from PGPORT) `x` is not a port"),
-            ("port", "1,2", "2 of port (from PGPORT) for 1 servers"),
-            ("hostaddr", "1.1.1.1,2.2.2.2", "1 of host for 2 servers"),
+            ("port", "1,2", "but 2 values of port (from PGPORT)"),
+            ("hostaddr", "1.1.1.1,2.2.2.2", "but 1 values of host"),
         ] {
             let url = "postgresql://dw/t";
             let error = DatabaseAddress::parse(url, &defaults(&[(setting, value)]));
@@ -467,7 +467,7 @@ mod tests {
         unknown_setting_of_a_service: "postgresql:///?service=odd" => "the service `odd` in /etc";
         unknown_service: "postgresql:///?service=lake" => "`lake` is not in /etc/pg_service.conf";
         a_standby: "postgresql://a/t?target_session_attrs=standby" => "selects a read-only server";
-        two_ports_for_three_hosts: "postgresql:///t?host=a,b,c&port=1,2" => "2 of port for 3";
+        two_ports_for_three_hosts: "postgresql:///t?host=a,b,c&port=1,2" => "3 servers, but 2 values of port";
         no_port: "postgresql:///t?host=a&port=x" => "`x` is not a port";
         certificate_without_key: "postgresql://dw/t?sslcert=x" => "sslkey names no key for it";
         no_certificate: "postgresql://dw/t?sslcertmode=require" => "needs a certificate";

@@ -66,7 +66,7 @@ pub(super) fn no_statement_answered(
         address,
         place,
         "it accepted the connection, but answered no statement",
-        "is the server overloaded, or does a proxy stand before it?",
+        "is the server overloaded, or is a proxy in front of it?",
     )
 }
 

@@ -71,7 +71,7 @@ pub(super) fn places(settings: &UrlSettings) -> Result<Vec<ServerAddress>, Strin
     for (name, given) in [("host", &hosts), ("hostaddr", &addresses)] {
         if !given.is_empty() && given.len() != count {
             return Err(format!(
-                "it has {} of {} for {count} servers",
+                "it names {count} servers, but {} values of {}",
                 given.len(),
                 settings.called(name)
             ));
@@ -79,7 +79,7 @@ pub(super) fn places(settings: &UrlSettings) -> Result<Vec<ServerAddress>, Strin
     }
     if ports.len() > 1 && ports.len() != count {
         return Err(format!(
-            "it has {} of {} for {count} servers",
+            "it names {count} servers, but {} values of {}",
             ports.len(),
             settings.called("port")
         ));

@@ -334,8 +334,8 @@ impl Verifier {
 enum OldCertificate {
     #[error(
         "the server's certificate is of X.509 version 1, and Inrush cannot look such a certificate up in lists of revoked \
-         certificates: give the server a certificate of version 3 (with extensions: `openssl x509 -req -extfile FILE`), or \
-         no lists (sslcrl, sslcrldir, ~/.postgresql/root.crl)"
+         certificates. Give the server a certificate of version 3 (with extensions: `openssl x509 -req -extfile FILE`), or \
+         connect without lists (sslcrl, sslcrldir, ~/.postgresql/root.crl)"
     )]
     OfServer,
     #[error(

@@ -312,7 +312,7 @@ fn accepted(
     let granted = changes.packet_bytes.unwrap_or(FIRST_PACKET_BYTES as u32);
     let Some(packet_size) = PacketSize::new(granted) else {
         return Err(transport.garbage(&format!(
-            "it grants packets of {granted} bytes; they have 512 to 32767"
+            "it grants packets of {granted} bytes, but a packet has 512 to 32767"
         )));
     };
     transport.limit(None);

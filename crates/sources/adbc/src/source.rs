@@ -155,7 +155,7 @@ impl AdbcSource {
                 }
                 notes.push(match sessions_max {
                     1 => format!(
-                        "Inrush does not know whether {} shows one moment to a transaction: make sure that nobody writes to {name} meanwhile",
+                        "Inrush does not know whether a transaction of {} reads one snapshot: make sure that nobody writes to {name} meanwhile",
                         database.described
                     ),
                     _ => format!(
@@ -238,7 +238,7 @@ impl AdbcSource {
                 .saturating_mul(row_bytes(table.columns()));
             size_bytes = bytes.max(partitions.count());
             notes.push(format!(
-                "{name} is read in the {} of its result that the driver offers: the database runs the query when the plan is made",
+                "{name} is read in {}, into which the driver divides its result: the database runs the query when the plan is made",
                 counted(partitions.count(), "partition")
             ));
             identity.push("by partitions of the driver".to_owned());

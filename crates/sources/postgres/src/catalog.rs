@@ -169,7 +169,7 @@ pub(crate) fn look(
         return Err(unsuitable(
             name,
             format!(
-                "it reads the foreign table {table}, which each session sees at another moment, and `split_by` reads it by several: \
+                "it reads the foreign table {table} with several sessions (`split_by`), and each session sees it at another moment: \
                  rows that change in between might be read twice or never"
             ),
             "leave `split_by` out; or write `stable = true` if nobody writes to it during the load",

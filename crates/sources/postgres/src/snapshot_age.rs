@@ -53,8 +53,8 @@ impl SnapshotAge {
             true => Ok(()),
             false => Err(SessionError::Client(ClientError::Gone {
                 what: format!(
-                    "the server removes rows that only snapshots older than {minutes} min see (old_snapshot_threshold), and does \
-                     not say which rows are missing to sessions that share a snapshot: this one may be read for {} s",
+                    "the server removes rows that only snapshots older than {minutes} min see (old_snapshot_threshold). Sessions \
+                     that share a snapshot would miss these rows without an error, so this snapshot may be read for {} s",
                     lasts.as_secs()
                 ),
                 hint: FIX.to_owned(),

@@ -163,7 +163,7 @@ impl PostgresSource {
         let has_one_moment = looked.changes_unseen.is_none();
         let unproven = looked.changes_unseen.or_else(|| {
             (is_of_standby && !settings.is_stable)
-                .then(|| format!("{place} is a standby, whose snapshot does not tell each change"))
+                .then(|| format!("{place} is a standby, and two snapshots of a standby may be equal although rows changed in between"))
         });
         if let Some(why) = unproven.filter(|_| looked.since.is_none()) {
             let always = match looked.ranges {

@@ -16,7 +16,7 @@ use crate::moment::Isolation;
 pub enum MoreSessions {
     /// They are opened when they are needed.
     Opened(Box<SessionOptions>, Arc<Interrupt>),
-    /// No session can be added: each shows the moment at which the source was opened, and a new one would show a later moment.
+    /// No session can be added: all of them have the snapshot of the source, and a new one would have a later snapshot.
     None,
 }
 

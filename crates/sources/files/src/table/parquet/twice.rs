@@ -96,7 +96,7 @@ fn timestamp(wrapped: &ArrayRef, cut: &ArrayRef) -> Result<ArrayRef, ArrowError>
         };
         let fraction = nanoseconds.wrapping_sub(microseconds.wrapping_mul(1_000));
         if !(-999..1_000).contains(&fraction) {
-            return Err(damaged("an INT96 timestamp of it is none"));
+            return Err(damaged("one of its INT96 values is not a timestamp"));
         }
         any_fraction |= fraction != 0;
         any_wrapped |= microseconds.checked_mul(1_000) != Some(nanoseconds.wrapping_sub(fraction));
