@@ -66,13 +66,13 @@ FAULTS = {
         {"derive": {"number": "CAST(id AS DECIMAL(5,2))"}},
         "CAST",
         USAGE,
-        ("no value of `number`", "DECIMAL(5,2)", "INTEGER", "AS BIGINT"),
+        ("`number` has the type DECIMAL(5,2)", "INTEGER", "none of its values", "AS BIGINT"),
     ),
     "zone": Fault(
         {"derive": {"moment": "to_timestamp(id)"}},
         "to_timestamp",
         USAGE,
-        ("no value of `moment`", "timezone('UTC', x)"),
+        ("`moment` has the type", "none of its values fit", "timezone('UTC', x)"),
     ),
     "boolean": Fault(
         {"derive": {"number": "id > 1"}}, "id > 1", USAGE, ("which holds booleans", "boolean")

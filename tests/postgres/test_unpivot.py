@@ -166,7 +166,7 @@ BAD = {
     '{ columns = ["q1", "q9"], name = "quarter", value = "amount" }': "there is no column `q9`",
     '{ columns = ["q1", "word"], name = "quarter", value = "amount" }': "has the type VARCHAR",
     '{ columns = ["q1", "q2"], name = "ID", value = "amount" }': "a column `ID` already",
-    '{ columns = ["q1", "q2"], name = "V", value = "v" }': "it is the column with the name, too",
+    '{ columns = ["q1", "q2"], name = "V", value = "v" }': "`name` is the same column",
     '{ columns = ["q1", "q2"], name = "inrush_step_x", value = "amount" }': "cannot be called",
 }
 

@@ -266,9 +266,9 @@ impl OneFlow<'_> {
         match (range(&here), range(&there)) {
             (Some(here), Some(there)) if !is_coarser => Ok(([Some(here), Some(there)], words)),
             _ => Err(self.refused(
-                "it loads only new rows (`since`), and such flows are compared only from PostgreSQL or DuckDB into PostgreSQL or DuckDB, \
-                 and from SQLite into these or SQLite",
-                "compare by a package that is the same without `since`: then all rows of both sides are compared",
+                "it loads only new rows (`since`): such a flow can be compared only if its source and its target are PostgreSQL, DuckDB or \
+                 SQLite, and SQLite is not the target of another kind of source",
+                "remove `since` in a copy of the package, and compare with that: then all rows of both sides are compared",
             )),
         }
     }

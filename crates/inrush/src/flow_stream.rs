@@ -40,7 +40,7 @@ impl Sources for FlowStream {
         notes: &mut Vec<String>,
     ) -> Result<FlowInputs, PlanError> {
         notes.push(
-            "rows come from a program as an Arrow stream, which gives them once: a load that stops is not resumed"
+            "rows come from a program as an Arrow stream, which can be read only once: a load that stops is not resumed"
                 .to_owned(),
         );
         let columns = self.rows.columns().iter().map(of_new_target).collect();

@@ -71,7 +71,7 @@ pub(super) fn check_expect(flow: &Flow, at: &dyn Fn(&str) -> String, faults: &mu
     if control.file_field.is_some() && control.path.is_none() {
         conflict(
             &at("control_file.file_field"),
-            "only a control file for all files names the files",
+            "`file_field` is for a control file that has a line for each file of the flow",
             "remove `file_field`, or name that control file: path = \"totals.ctl\"",
             faults,
         );

@@ -288,7 +288,7 @@ fn check_add(step: &Step, lookup: &LookupSource, path: &str, faults: &mut Faults
         (
             "fold",
             !step.fold.is_empty(),
-            "remove `fold`: the index of the table keeps apart what `fold` ignores",
+            "remove `fold`: the unique index of the table distinguishes keys that `fold` would treat as equal",
         ),
         (
             "take",

@@ -200,7 +200,7 @@ fn check_unpivot(unpivot: &Unpivot, path: &str, faults: &mut Faults<'_>) {
         faults.value(&format!("{path}.{setting}"), own, "it is empty", MEND);
     }
     if name.eq_ignore_ascii_case(value) && !name.is_empty() {
-        let wrong = "it is the column with the name, too";
+        let wrong = "`name` is the same column";
         faults.value(&format!("{path}.value"), value, wrong, MEND);
     }
     check_names(columns, &format!("{path}.columns"), MEND, faults);

@@ -72,7 +72,7 @@ pub fn unknown_switch(
         error: error.to_string(),
         asking: asking.to_string(),
     };
-    let hint = "run the same command again when the destination can be read: its ledger knows, and \
-                no row is loaded twice";
+    let hint = "run the same command again when the destination can be read: its ledger says whether \
+                they are, and no row is loaded twice";
     Error::Driver(DriverError::new(unknown, Some(hint.to_owned())))
 }

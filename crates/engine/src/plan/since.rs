@@ -143,8 +143,8 @@ impl SinceAsked {
         if own.is_none() {
             return refused(
                 format!(
-                    "it reads {of} by `{column}`, but the mark in its target is that of {of_mark} by `{column_of_mark}`, \
-                     up to {below} (run {})",
+                    "it reads {of} by `{column}`, but the mark in its target is for {of_mark}, which was read by \
+                     `{column_of_mark}` up to {below} (run {})",
                     mark.run
                 ),
                 hint,

@@ -104,8 +104,8 @@ pub fn measure(
         found.cached_share = Some(bytes_there as f64 / known_bytes as f64);
     } else if !places.is_empty() {
         found.note = Some(
-            "the system shows only a file's owner what is in the page cache: the data may have \
-             come from the disk or from the cache"
+            "only the owner of a file can ask which part of it is in the page cache: the data may \
+             have come from the disk or from the cache"
                 .to_owned(),
         );
     }

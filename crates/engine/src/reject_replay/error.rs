@@ -44,7 +44,7 @@ pub enum ReplayError {
         flow: String,
     },
     /// The folder has both rows that no output took and rows that only one target lacks.
-    #[error("the rows of {} are in no target, and those of {} may be in other targets of their flow; they cannot be loaded by one run",
+    #[error("the rows of {} are in no target, but those of {} may be in some targets of their flow; one run cannot load both",
         shared.display(), refused.display())]
     Mixed {
         /// A file of rows that no output got.

@@ -94,7 +94,7 @@ pub async fn prepare(
             None => {
                 return Err(Error::from(inrush_destination::Error::Held {
                     what: format!(
-                        "{TRIES} times another run of this package ended while this run was planned"
+                        "this run was planned {TRIES} times, and each time another run of this package ended meanwhile"
                     ),
                     hint: "run the same command again: it plans from the current state".to_owned(),
                 }));

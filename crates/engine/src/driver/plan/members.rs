@@ -43,7 +43,7 @@ fn loaded(asked: &AskedMembers, columns: &[ColumnPlan]) -> Result<Option<String>
         ColumnType::Int16 | ColumnType::Int32 | ColumnType::Int64 => Ok(Some(own.clone())),
         _ => Err(asked.refusal(
             &format!(
-                "`{own}` of the target has the type {}, and members have integers as numbers",
+                "`{own}` of the target has the type {}, but the numbers of members are integers",
                 column.sql
             ),
             "make it an integer column",

@@ -117,7 +117,7 @@ impl<'a> AskedMerge<'a> {
         if let Some(name) = missing {
             return Err(self.mismatch(
                 format!("the key column `{name}` of the upsert is not loaded"),
-                "`key` names columns that the files fill",
+                "name only columns that are loaded in `key`",
             ));
         }
         let key: Vec<&ColumnPlan> = self.key.iter().filter_map(loaded).collect();
@@ -157,7 +157,7 @@ impl<'a> AskedMerge<'a> {
         if let Some(name) = track.find(|name| !is_loaded(name)) {
             return Err(self.mismatch(
                 format!("the column `{name}` of `scd.track` is not loaded"),
-                "`scd.track` names columns that the files fill",
+                "name only columns that are loaded in `scd.track`",
             ));
         }
         let is_of_key = |name: &str| key.iter().any(|column| column.name == name);

@@ -92,7 +92,7 @@ impl<'a> UnplannedUnits<'a> {
         if regrouped > 0 {
             notes.push(format!(
                 "the files of {} of the stopped run {run} are in other units now, so they are loaded again: files came \
-                 or went, or a setting changed that groups files or says how they are read",
+                 or went, or a setting for their grouping or their format changed",
                 counted(regrouped, "committed unit"),
             ));
         }

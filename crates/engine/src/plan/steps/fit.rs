@@ -10,7 +10,7 @@ use super::DerivedTarget;
 pub fn never_fits(derived: &DerivedTarget, target: &ColumnType) -> Option<(String, &'static str)> {
     let hint = reason(&derived.column_type, target)?;
     let what = format!(
-        "no value of `{}`, of the type {}, fits its column in the target, of the type {}",
+        "`{}` has the type {}, and its column in the target has the type {}, which none of its values fit",
         derived.name,
         sql_name(&derived.column_type),
         sql_name(target),

@@ -171,7 +171,7 @@ fn unpivot_words(unpivot: &PlannedUnpivot) -> String {
 fn distinct_words(distinct: &PlannedDistinct, typed: &str) -> String {
     format!(
         "distinct_on {}{typed}: of rows with equal values the first in the order of the source is kept, others are filtered; \
-         all rows are read once before the load for this, with at most {} of memory for their keys",
+         for this, all rows are read once before the load, and their keys take at most {} of memory",
         distinct.spec.columns.join(", "),
         bytes(distinct.spec.bytes_max)
     )

@@ -437,7 +437,7 @@ impl ReadReference<'_> {
                     bytes(*limit),
                     counted(*rows, "row")
                 ),
-                "raise memory_bytes_max of the lookup, or write the rows into a file: a larger reference is read once more onto the disk, and a pipe cannot be read a second time",
+                "raise memory_bytes_max of the lookup, or write the rows into a file first: a reference that does not fit into memory is read a second time, and a pipe cannot be",
             ),
             ReferenceFault::Engine { .. } => (
                 fault.to_string(),

@@ -18,7 +18,7 @@ impl CostsFound {
             ),
             Some(pieces) => (
                 format!(
-                    "there are {pieces:.0} pieces of {:.1} MB of text, where here they had {:.1} MB",
+                    "there are {pieces:.0} pieces of {:.1} MB of text; in this load, a piece has {:.1} MB",
                     size_bytes / pieces.max(1.0) / 1e6,
                     self.piece_bytes / 1e6
                 ),
@@ -37,7 +37,7 @@ impl CostsFound {
                 self.stream_bytes_s / 1e6
             ),
             format!(
-                "several streams together reach {:.0} % of the speed of one stream times their number (or of what the cores allow), as the {} here did",
+                "N streams together reach {:.0} % of N times the speed of one stream, or of the speed that the cores allow; this was measured with {}",
                 self.efficiency() * 100.0,
                 counted(self.streams as u64, "stream")
             ),
