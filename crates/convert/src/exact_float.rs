@@ -1,12 +1,13 @@
 //! Rejects numbers that a column of floats would change.
 //!
-//! A float keeps 15 significant digits of a number, `real` 6, and fewer for the smallest numbers (below 2.2e-308,
-//! `real` 1.2e-38). For those, and for numbers with more digits, the rules are:
+//! A float keeps 15 significant digits of a number (`real` keeps 6), and fewer for the smallest numbers (below
+//! 2.2e-308, for `real` below 1.2e-38). For the smallest numbers, and for numbers with more digits, the rules are:
 //!
 //! - A whole number is kept if the float equals it: `9007199254740992` is, `9007199254740993` is not.
-//! - Any other number (with a fraction, or with an exponent) is kept if the float, printed with as many digits as are
-//!   written or with the fewest digits that identify it (for `real`: as `real` or as a double), equals the number. So numbers that a program has printed from
-//!   a float are kept: `0.30000000000000004`, and `0.10000000000000001` of `%.17g`.
+//! - Any other number (with a fraction, or with an exponent) is kept if it equals the printed float. The float is
+//!   printed with as many digits as the number has, and with the fewest digits that identify it (for `real`: as `real`
+//!   and as a double). So numbers that a program has printed from a float are kept: `0.30000000000000004`, and
+//!   `0.10000000000000001` of `%.17g`.
 //!
 //! All other numbers are rejected, unless the column declares `lossless = false`. In files of typed rows a number means
 //! exactly its digits, because no program has printed it from a float. There only the shortest text of a float counts,

@@ -1,8 +1,9 @@
 //! A [`Change`] says what a publish has done to a target, and an [`UndoCheck`] whether that can be undone.
 //!
-//! For destinations whose tables have rows of several runs. Rows of one run cannot be told from others in the same table. So a run
-//! is undone only if its target has exactly the rows that it left there, and the rows before them are kept or were none. The ledger
-//! of the destination keeps a [`Change`] of each target; [`UndoCheck`] has the reasons against an undo.
+//! For destinations whose tables have rows of several runs. Rows of one run cannot be told from others in the same
+//! table. So a run is undone only if its target has exactly the rows that it left there, and if the rows that it
+//! replaced are kept or there were none. The ledger of the destination keeps a [`Change`] of each target; [`UndoCheck`]
+//! has the reasons against an undo.
 
 use inrush_rows::ids::{RunId, RunName};
 use inrush_rows::plural::counted;

@@ -1,5 +1,5 @@
-//! The numbers that a run has given to new members, in memory. Destinations whose transactions keep these numbers beside the rows
-//! of a unit share it; where the numbers come from is their own.
+//! The numbers that a run has given to new members, in memory. It is used by destinations whose transactions keep these
+//! numbers beside the rows of a unit. Each of them gets the numbers in its own way.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;

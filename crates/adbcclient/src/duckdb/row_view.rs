@@ -1,12 +1,12 @@
 //! A view whose rows are a batch of this process, for statements that are prepared once and run for many batches.
 //!
-//! DuckDB plans a statement again each time it is executed if it has a table function of the C interface
-//! ([`table_function`](super::table_function)); that takes 0.4 ms, longer than a few thousand rows. A view over an Arrow stream is
-//! read by a table function of DuckDB's own, and its plan is kept.
+//! If a statement has a table function of the C interface ([`table_function`](super::table_function)), DuckDB plans it
+//! again for each execution. That takes 0.4 ms, longer than the work on a few thousand rows. A view over an Arrow
+//! stream is read by a table function of DuckDB's own, and its plan is kept.
 //!
-//! The rows are fields of one column, a struct. DuckDB reads such a stream as if it had only the columns that the statement
-//! uses, in the order in which it uses them. The stream cannot know which: it always has all of its columns. With one column
-//! there is nothing to confuse.
+//! The rows are fields of one column, a struct. DuckDB reads a stream as if it had only the columns that the statement
+//! uses, in the order in which the statement uses them. But the stream does not learn which columns these are, and
+//! always has all of them. So it has one column, which cannot be confused with another.
 //!
 //! # Why it is sound
 //!

@@ -1,4 +1,4 @@
-//! Values of a file of typed rows as those of the target's column, without their text.
+//! Converts the values of a file of typed rows to values of the target's column, without making text of them.
 //!
 //! This is a quick path like those of the kernels. It converts a column of a batch if its type is that of the target,
 //! or a type whose range the target covers, and if each value of the batch fits (a text with a NUL byte does not). It

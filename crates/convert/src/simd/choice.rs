@@ -1,4 +1,5 @@
-//! Chooses the code for this machine: makes every call of code for instructions that only some machines have.
+//! Chooses the code for this machine. Code for instructions that only some machines have is called from here and
+//! nowhere else.
 //!
 //! # Why it is sound
 //!

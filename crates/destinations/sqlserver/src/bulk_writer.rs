@@ -1,4 +1,5 @@
-//! Writes batches into one table by INSERT BULK. A message of rows begins with the first batch and ends when it is told to.
+//! Writes batches into one table by INSERT BULK. A message of rows begins with the first batch and ends when the caller
+//! ends it.
 
 use std::collections::BTreeSet;
 

@@ -1,4 +1,4 @@
-//! The largest value before another one, of types whose values can be counted.
+//! The largest value below another one, for types between whose values there are gaps.
 
 use inrush_rows::calendar::{DAY_MICROSECONDS, civil_from_days, days_from_civil};
 use inrush_rows::column_type::ColumnType;

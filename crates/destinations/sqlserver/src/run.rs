@@ -1,7 +1,7 @@
 //! A run into a database.
 //!
 //! This module, [`publish`](crate::publish) and [`stream`](crate::stream) depend on each other: a run opens streams and
-//! publishes, and both are steps of a run that they get as an argument.
+//! calls the functions that publish, and these get the run as an argument.
 
 use std::collections::{BTreeMap, HashSet};
 use std::sync::atomic::{AtomicUsize, Ordering};

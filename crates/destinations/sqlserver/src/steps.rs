@@ -2,9 +2,9 @@
 //! [`stream`](crate::stream), [`publish`](crate::publish)). Each statement has its text from one function. The order before and
 //! after [`fill`] is written in those modules too: `tests/sqlserver/test_plan_is_run.py` compares both.
 //!
-//! Which statements fill a target depends on the target, on its catalog and on its rows ([`ways`](crate::ways)): the plan asks with
-//! the facts of the plan, and the run with those of its moment. If the target refuses a row, the transactions of a careful load follow,
-//! which the plan does not print.
+//! The statements that fill a target depend on the target, its catalog and its rows ([`ways`](crate::ways)): the plan
+//! uses the facts of its time, and the run asks for them again. If the target refuses a row, the transactions of a
+//! careful load follow, which the plan does not print.
 
 use inrush_destination::sql_ledger::changes::drop_kept_statement;
 use inrush_destination::steps::RUN;

@@ -1,4 +1,5 @@
-//! A stream's way through its pieces of work, and the end of units whose stream was killed, for any destination.
+//! Loads the pieces of work of a stream one after the other, and finishes units whose process was killed, for any
+//! destination.
 
 use super::loader::Loader;
 use super::run::LoadRun;

@@ -14,9 +14,9 @@
 //!
 //! Its ledger is a `RunLedger` of the contract, and its server is asked by a `SessionSampler`. [`run::run`] loads with these, and callers use [`crate::driver_trait::Driver`].
 //!
-//! The other names here are parts that its implementation uses. Nothing else of the engine is public for such a destination:
-//! the modules beside this one are public for those who call the engine (errors, events, options, reports), and a test
-//! holds both (`crates/inrush/tests/knowledge/native_surface.rs`).
+//! The other names here are parts that its implementation uses. Nothing else of the engine is public for such a
+//! destination: the modules beside this one are public for those who call the engine (errors, events, options,
+//! reports). A test checks both lists (`crates/inrush/tests/knowledge/native_surface.rs`).
 
 pub mod ledger;
 pub mod load;

@@ -1,5 +1,5 @@
 //! Damages rows in transit on purpose, to test that the account, sums or row hashes find it. Each kind of damage is
-//! found from one level of `verify` on.
+//! found by one level of `verify` and by all stricter ones.
 
 use std::sync::Arc;
 

@@ -1,7 +1,8 @@
 //! The number of rows that pass the steps of a flow together, so that the columns which steps add take little memory.
 //!
-//! A statement of DuckDB costs as much as a hundred rows, so a few thousand rows pass together. If each row gets long texts,
-//! fewer do: the number follows the bytes that the rows before got. If they still need too much memory, half of them pass.
+//! A statement of DuckDB costs as much as a hundred rows, so a few thousand rows pass together. If rows get long texts,
+//! fewer pass: their number is computed from the bytes that the rows before them got. If they still need too much
+//! memory, half of them pass.
 
 /// The most rows that pass together.
 pub const ROWS_MAX: usize = 8_192;

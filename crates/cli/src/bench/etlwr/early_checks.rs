@@ -1,5 +1,5 @@
-//! Checks that files can be loaded, before hours are spent on generating them. Everything that is known by then is
-//! tried, and nothing is left behind.
+//! Checks that files can be loaded, before hours are spent on generating them. All checks that need no files are made,
+//! and nothing is left behind.
 
 use std::path::PathBuf;
 

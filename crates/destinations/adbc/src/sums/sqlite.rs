@@ -1,7 +1,7 @@
 //! Sums as SQLite makes them: of whole numbers in 64 bits, so numbers are cut into parts of few digits.
 //!
-//! Decimals, dates, times and timestamps are texts here. Of floating-point numbers, intervals, UUIDs and decimals without a
-//! scale SQLite has no exact sum.
+//! Decimals, dates, times and timestamps are texts here. SQLite has no exact sum of floating-point numbers, intervals,
+//! UUIDs and decimals without a scale.
 
 use inrush_destination::Result;
 use inrush_destination::sums::{Addend, ColumnForm, SumForm};

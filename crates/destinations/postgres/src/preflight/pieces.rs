@@ -1,4 +1,4 @@
-//! The pieces of work for the model, each with its time apart from its rows.
+//! The pieces of work for the model, each with the time that it takes in addition to its rows.
 
 use inrush_engine::native::preflight::Together;
 use inrush_engine::native::preflight::model::{Beside, WorkPiece};
