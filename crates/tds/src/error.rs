@@ -53,7 +53,7 @@ pub enum MetadataError {
         token: u8,
         /// The type's name, or `unknown`.
         type_name: &'static str,
-        /// The type to change to, with the word before it; may be empty.
+        /// The end of the sentence with the type to use instead: ` to nvarchar(max)`, for example; may be empty.
         instead: &'static str,
     },
     /// A length, precision or scale is not possible for the type.

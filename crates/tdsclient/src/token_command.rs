@@ -18,7 +18,7 @@ use crate::interrupt::Interrupt;
 
 /// The time for which a printed token is used for further logins.
 const REUSED_FOR: Duration = Duration::from_secs(60);
-/// The longest that the command may run.
+/// The longest time that the command may run.
 const RUN_TIME_MAX: Duration = if cfg!(test) {
     Duration::from_millis(300)
 } else {

@@ -1,7 +1,7 @@
 //! Finds the reasons why an expression failed for rows of a batch.
 //!
-//! DuckDB tells the reason only by a statement that fails, one for each row. An expression has the same result for the same
-//! values, so rows with equal values have one statement together.
+//! DuckDB gives a reason only if a statement fails, so it takes a statement for each row. An expression has the same
+//! result for the same values, so rows with equal values share one statement.
 
 use std::collections::HashMap;
 
@@ -45,7 +45,7 @@ mod tests {
             };
             reasons.of(own.collect(), ask).expect("a reason")
         };
-        // A text that looks like two values, or like NULL, is another one.
+        // A text that looks like two values, or like NULL, differs from them.
         let cases: [&[Option<&str>]; 4] = [
             &[Some("n/a"), Some("1")],
             &[Some("n/a, 1")],

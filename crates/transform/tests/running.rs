@@ -461,7 +461,7 @@ fn an_overflow_is_found_beside_columns_that_are_no_numbers() {
     ])];
     let stepped = run(evaluator, &steps, &rows_with_words(&words));
     let lost: Vec<usize> = stepped.faults.iter().map(|fault| fault.row).collect();
-    // A word that is an infinite number may have been asked for.
+    // The word `-Infinity` may mean that infinity was asked for.
     assert_eq!(lost, [0, 1, 3]);
     assert_eq!(
         stepped.faults[0].value.as_deref(),

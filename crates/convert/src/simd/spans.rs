@@ -9,8 +9,8 @@ use super::LANES;
 use super::gather::Pairs;
 use super::registers::{load_rows, load_spans, store_spans};
 
-/// The spans of the field after number `before` of each row: it begins `gap_bytes` after the end of that one. With
-/// `empty_is_null`, empty fields become NULL.
+/// The spans of one field of each row: the field after field number `before`. It begins `gap_bytes` after the end of
+/// that field. With `empty_is_null`, empty fields become NULL.
 ///
 /// # Panics
 ///

@@ -68,7 +68,7 @@ pub trait MergeDialect {
         vec![insert]
     }
 
-    /// A query of the first row; `select` is all of it after SELECT.
+    /// A query that returns only its first row; `select` is the text after SELECT.
     fn first(&self, select: &str) -> String {
         format!("SELECT {select} LIMIT 1")
     }

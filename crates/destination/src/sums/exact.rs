@@ -6,7 +6,7 @@ use std::fmt;
 /// The number of digits that always fits an `i64`; texts are cut into pieces of this length.
 const CHUNK_DIGITS: usize = 18;
 
-/// A sum: for each power of ten, how many of it were added. Carries are resolved only when the sum is written.
+/// A sum, kept as a count for each power of ten. Carries are resolved only when the sum is written.
 #[derive(Clone, Debug, Default)]
 pub struct ExactSum(BTreeMap<i32, i128>);
 

@@ -129,7 +129,8 @@ impl<'a> Filling<'a> {
         let has_rows = match (mode, partitioning) {
             (WriteMode::Create, _) => false,
             (WriteMode::Append | WriteMode::ReplacePartitions, Some(_)) => !filled.is_empty(),
-            // The statement that copies waits for other sessions. If their rows are missed here, an undo counts them, and is refused.
+            // The statement that copies waits for other sessions. If they add rows after this question, an undo counts
+            // these rows, and is refused.
             (WriteMode::Append, None) => catalog::has_rows(self.session, target)?,
             _ => catalog::has_rows_for_certain(self.session, target)?,
         };
@@ -183,7 +184,7 @@ impl<'a> Filling<'a> {
         Ok(is_all.then_some(self.staged))
     }
 
-    /// The partitions that get rows and have some, if that makes a difference.
+    /// The partitions that get rows and have rows already; none if rows are not added or replaced by partition.
     fn filled_partitions(
         &mut self,
         partitioning: Option<&Partitioning>,

@@ -370,7 +370,8 @@ impl Catalog<'_> {
     }
 }
 
-/// A query for the objects that not every server has, and on which the objects chosen by a condition on `pg_depend` (`d`) depend.
+/// A query for objects that not every server has and on which other objects depend. A condition on `pg_depend` (`d`)
+/// chooses these other objects.
 fn needed(condition: &str) -> String {
     format!(
         "SELECT DISTINCT d.objid, o.type, o.identity, \

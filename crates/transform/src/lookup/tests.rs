@@ -234,7 +234,7 @@ fn with_order(
     builder.build(columns)
 }
 
-/// Rows of a reference: keys below `keys`, an order of a few values, and values that tell the row.
+/// Rows of a reference: keys below `keys`, an order of a few values, and values that identify the row.
 fn rows_of_a_reference(numbers: std::ops::Range<i64>, keys: i64, orders: i64) -> RecordBatch {
     let mixed = |number: i64| (number * 48_271) % 2_147_483_647;
     let all = || numbers.clone();

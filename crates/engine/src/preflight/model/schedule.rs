@@ -31,7 +31,7 @@ pub struct WorkPiece {
     pub flow: usize,
     /// Its text.
     pub text_bytes: f64,
-    /// Seconds beside its rows, by kind.
+    /// Seconds that it takes in addition to its rows, by kind.
     pub beside: Beside,
 }
 
@@ -45,7 +45,7 @@ impl WorkPiece {
     }
 }
 
-/// Seconds of a piece of work beside its rows.
+/// Seconds that a piece of work takes in addition to its rows.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Beside {
     /// Creating the table, counting, indexes, statistics, and their round trips.
@@ -70,7 +70,7 @@ pub struct Schedule {
     pub busy_s: Vec<f64>,
     /// Seconds that all streams spend on rows.
     pub rows_s: f64,
-    /// Seconds that all streams spend beside rows.
+    /// Seconds that all streams spend in addition to those on rows.
     pub beside: Beside,
 }
 
