@@ -56,8 +56,8 @@ fn of_element(subscripts: &[i64], text: &str, error: ValueError) -> ValueError {
     let more = if end < text.len() { "..." } else { "" };
     let takes_none = match names_a_setting(&error.reason) {
         true => {
-            ". In an array elements take no such setting: write them as the element's type has them, or load the \
-             column as text"
+            ". The elements of an array take no such setting: write them as their type keeps them, or load the column \
+             as text"
         }
         false => "",
     };
@@ -182,7 +182,7 @@ mod tests {
         ] {
             let reason = checked(element, text).expect_err("a reject").reason;
             assert!(
-                reason.contains("elements take no such setting"),
+                reason.contains("an array take no such setting"),
                 "{element:?}: {reason}"
             );
         }

@@ -64,7 +64,7 @@ impl DecimalText {
         if !is_zero && needed > fraction_digits_max {
             return Err(match self.limit {
                 Some((precision, scale)) if scale < 0 => ValueError::fraction_lost(format!(
-                    "numeric({precision},{scale}) keeps no digits of the last {} before the \
+                    "numeric({precision},{scale}) does not keep the last {} digits before the \
                      point; declare `round` for the column, or a larger scale",
                     -scale
                 )),

@@ -229,8 +229,8 @@ const OTHER: Quirks = Quirks {
          transaction",
         "a database without transactions, or one whose driver cannot turn autocommit off, is refused \
          when the first unit begins",
-        "only the ledger distinguishes a second run of the same package at the same time from a \
-         stopped run: do not start two",
+        "Inrush cannot tell whether another run of the same package is in progress or has stopped: \
+         do not start two at the same time",
     ],
 };
 

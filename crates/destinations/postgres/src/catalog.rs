@@ -494,7 +494,7 @@ pub async fn default_schema(session: &Session, name: &str) -> Result<String, Pos
     match rows?[0].get::<_, Option<String>>(0) {
         Some(schema) => Ok(schema),
         None => Err(PostgresError::Unsuitable {
-            what: format!("no schema of the role's search_path exists to put `{name}` into"),
+            what: format!("no schema of the role's search_path exists, so `{name}` has none"),
             hint: "name the schema: `schema.table`".to_owned(),
         }),
     }

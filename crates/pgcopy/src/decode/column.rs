@@ -124,7 +124,7 @@ fn words<V: Default, const N: usize>(
             continue;
         };
         let Ok(word) = <[u8; N]>::try_from(bytes) else {
-            let what = format!("the field has {} bytes, and a value {N}", bytes.len());
+            let what = format!("the field has {} bytes, but a value has {N}", bytes.len());
             return Err(fields.fault(row, what));
         };
         values.push(value(word).map_err(|what| fields.fault(row, what))?);

@@ -120,7 +120,7 @@ pub(super) fn bytes_of_char(fields: &Fields<'_>) -> Result<ArrayRef, DecodeError
             Some((_, [byte])) if byte.is_ascii() => Some(char::from(*byte).to_string()),
             Some((_, [byte])) => Some(format!("\\{byte:03o}")),
             Some((_, bytes)) => {
-                let what = format!("the field has {} bytes, and a value 1", bytes.len());
+                let what = format!("the field has {} bytes, but a value has 1", bytes.len());
                 return Err(fields.fault(row, what));
             }
         });
