@@ -27,8 +27,8 @@ const ERRORS_MIN: f64 = 6.0;
 /// It must also be at least this share of the later rate.
 const SHARE_MIN: f64 = 0.05;
 
-/// The end of the warm-up: the bin in the first half at which the counts change most, the first one among equals. `None`
-/// if they do not change, or only a little.
+/// The end of the warm-up: the bin in the first half at which the counts change most, the first one among equals.
+/// `None` if they do not change, or only a little.
 pub fn warm_up_end(counts: &[u32]) -> Option<usize> {
     // The last bin is cut off by the end of the run.
     let counts = &counts[..counts.len().saturating_sub(1)];
