@@ -224,9 +224,7 @@ def test_a_corrected_row_goes_to_its_output(place: Place, inrush: Inrush, each: 
     if each:
         # The two kinds cannot be loaded together, because other targets may have the rows of one
         # kind.
-        inrush("rejects", "replay", folder.name).expect(
-            USAGE, "may be in some targets", ".target."
-        )
+        inrush("rejects", "replay", folder.name).expect(USAGE, "may be in some targets", ".target.")
         copied = inrush.folder / "copy" / folder.name
         shutil.copytree(folder, copied)
         for path in copied.glob("rejects/*"):

@@ -135,7 +135,30 @@ REFUSED = {
     "a condition that closes our parenthesis": (
         ["--table", "many", "--where", "id < 10) OR (id > 20"],
         USAGE,
-        "syntax",
+        "in `where` parentheses",
+    ),
+    "a query that closes our parenthesis": (
+        [
+            "--query",
+            "SELECT id FROM many) AS x; DELETE FROM many; SELECT 1 AS a FROM (SELECT 1 AS a",
+        ],
+        USAGE,
+        "one SELECT",
+    ),
+    "a condition with a statement behind it": (
+        [
+            "--table",
+            "many",
+            "--where",
+            "1 = 0)) AS x; DELETE FROM many; SELECT * FROM (SELECT 1 AS id WHERE (1 = 1",
+        ],
+        USAGE,
+        "in `where` parentheses",
+    ),
+    "a query whose comment swallows what we write": (
+        ["--query", "SELECT id FROM many /*"],
+        USAGE,
+        "in the query parentheses, quotes, brackets or comments",
     ),
     "changed rows": (["--table", "many", "--since", "id"], USAGE, "since"),
 }

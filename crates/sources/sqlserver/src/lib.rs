@@ -35,6 +35,7 @@ mod since;
 mod source;
 mod split_by;
 mod table;
+mod user_sql;
 
 use std::collections::BTreeMap;
 use std::path::Path;

@@ -10,7 +10,7 @@ use inrush_rows::sql_text::{in_parentheses, without_semicolon};
 use inrush_source::{
     DatabaseInput, FoundRange, Input, ReadSettings, SessionSampler, Source, SourceColumn,
     SourceError, SourceSplit, SourceStream, SplitContent, Steps, has_same_hashes, never_the_same,
-    stream_by,
+    stream_by, unsuitable,
 };
 use inrush_tdsclient::{Interrupt, Session, SessionError, SessionOptions, SessionWatch};
 
@@ -24,6 +24,7 @@ use crate::sampler::Sampler;
 use crate::since;
 use crate::split_by::{self, SplitBy};
 use crate::table::TableFacts;
+use crate::user_sql;
 use crate::{Rows, Settings};
 
 /// The most sessions that show one moment, if the settings do not limit them. All are opened at once.
@@ -77,6 +78,7 @@ impl SqlServerSource {
             },
             ..settings.clone()
         };
+        refuse_parts(input, &settings)?;
         let interrupt = Arc::new(Interrupt::at(stop));
         let failed = |doing: &str, error: SessionError| refused(input, doing, &error);
         let mut keeper = connect(options, 0, &interrupt, Isolation::ReadCommitted)
@@ -318,6 +320,29 @@ impl Opening<'_> {
             (None, None) => Moment::OfStatement,
         };
         Ok((moment, Pool::new(vec![session], MoreSessions::None, 1)))
+    }
+}
+
+/// Refuses a query or a condition that would end the parentheses around it: what follows would be another statement.
+fn refuse_parts(input: &Path, settings: &Settings) -> Result<(), SourceError> {
+    let query = match &settings.rows {
+        Rows::Query(query) => Some(("the query", query)),
+        Rows::Table { .. } => None,
+    };
+    let condition = settings.filter.as_ref().map(|text| ("`where`", text));
+    match query
+        .into_iter()
+        .chain(condition)
+        .find(|(_, text)| !user_sql::is_whole(text))
+    {
+        None => Ok(()),
+        Some((what, _)) => Err(unsuitable(
+            input,
+            format!(
+                "in {what} parentheses, quotes, brackets or comments are opened or closed that have no counterpart there"
+            ),
+            "write one SELECT without `;`, or a condition, that is complete by itself",
+        )),
     }
 }
 
