@@ -225,11 +225,32 @@ def test_rows_are_copied_where_switch_cannot_be(loads: Loads, kind: str) -> None
     tables, said = COPIED[kind]
     loads.make(FUNCTION.format(side="LEFT"), SCHEME, *tables)
     loads.files("1,2024-01-01 2,2024-02-02")
+    planned = loads("check", mode="append").expect(CLEAN, f"and not by SWITCH, because {said}")
+    assert "switched into" not in planned.output
     outcome = loads(mode="append").expect(CLEAN)
     assert loads.ids() == [1, 2]
     assert not loads.switches and len(loads.copies) == 1
     assert f"and not by SWITCH, because {said}" in str(outcome.report)
     loads.nothing_is_left()
+
+
+PLAIN_COPIED = {
+    "a_column_is_not_filled": ("more int DEFAULT 7", "the load does not fill column more"),
+    "identity": ("n int IDENTITY(1,1)", "column n is an identity column"),
+}
+
+
+@pytest.mark.parametrize("kind", PLAIN_COPIED)
+def test_the_plan_says_why_a_plain_table_is_not_switched(loads: Loads, kind: str) -> None:
+    column, said = PLAIN_COPIED[kind]
+    loads.make(f"CREATE TABLE t (id int NOT NULL, day date NOT NULL, note nvarchar(20), {column})")
+    loads.files("1,2024-01-01 2,2024-02-02")
+    loads("check", mode="append").expect(
+        CLEAN, f"gets its rows by INSERT ... SELECT and not by SWITCH, because {said}"
+    )
+    loads(mode="append").expect(CLEAN)
+    assert loads.ids() == [1, 2]
+    assert not loads.switches and len(loads.copies) == 1
 
 
 def test_switch_may_be_turned_off(loads: Loads) -> None:

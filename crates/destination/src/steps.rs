@@ -51,6 +51,8 @@ pub struct RunSteps {
     pub analyze: Vec<Step>,
     /// How statements end in a script.
     pub statement_end: StatementEnd,
+    /// Notes for the user that follow from the steps: for example, why rows get into a target by a slower way.
+    pub notes: Vec<String>,
 }
 
 /// A step.

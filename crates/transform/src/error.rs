@@ -242,8 +242,8 @@ impl StepErrorKind {
             }
             StepErrorKind::NamedTwice { .. } => "name it once".to_owned(),
             StepErrorKind::AmbiguousColumn { .. } => {
-                "rename one of the columns, because DuckDB does not distinguish upper and lower case in names (only in `on`, \
-                 `distinct_on` and `unpivot` can you select one of them, by its exact spelling)"
+                "rename one of the columns, because DuckDB does not distinguish upper and lower case in names (only `on`, \
+                 `distinct_on` and `unpivot` take one of them by its exact spelling)"
                     .to_owned()
             }
             StepErrorKind::Types { .. } => {

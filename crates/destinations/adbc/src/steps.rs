@@ -307,6 +307,7 @@ pub fn of_run(
             false => Vec::new(),
         },
         statement_end: StatementEnd::Semicolon,
+        notes: Vec::new(),
     })
 }
 

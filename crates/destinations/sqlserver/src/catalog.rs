@@ -71,12 +71,8 @@ pub fn schema(session: &mut SqlSession, name: &str) -> Result<Option<String>> {
         .flatten())
 }
 
-/// The table; `None` if there is none. `switch` is false if rows are never switched into tables that exist.
-pub fn target(
-    session: &mut SqlSession,
-    name: &TargetName,
-    switch: bool,
-) -> Result<Option<TargetFacts>> {
+/// The table; `None` if there is none.
+pub fn target(session: &mut SqlSession, name: &TargetName) -> Result<Option<TargetFacts>> {
     let schema = schema_of(name)?;
     let Some(found) = entry(session, schema, &name.name)? else {
         return Ok(None);
@@ -105,7 +101,7 @@ pub fn target(
         takes_new_bounds,
         partitioned_by: partitioning.into_iter().map(|own| own.column).collect(),
         obstacle: obstacle(session, name)?,
-        notes: notes(session, name, switch)?,
+        notes: notes(session, name)?,
     }))
 }
 
@@ -238,7 +234,7 @@ fn obstacle(session: &mut SqlSession, name: &TargetName) -> Result<Option<(Strin
     })
 }
 
-fn notes(session: &mut SqlSession, name: &TargetName, switch: bool) -> Result<Vec<String>> {
+fn notes(session: &mut SqlSession, name: &TargetName) -> Result<Vec<String>> {
     let triggers = triggers(session, &name.sql)?;
     let mut notes = Vec::new();
     if !triggers.is_empty() {
@@ -251,25 +247,6 @@ fn notes(session: &mut SqlSession, name: &TargetName, switch: bool) -> Result<Ve
     let shape = TableShape::read(session, &name.sql)?;
     if shape.columnstore().is_some() {
         notes.push(columnstore::plan_note(&name.sql));
-    }
-    if let Some(partitioning) = &shape.partitioning {
-        notes.push(match shape.standing_obstacle() {
-            _ if !switch => format!(
-                "{} is {}: its partitions get their rows by INSERT ... SELECT",
-                name.sql,
-                partitioning.words()
-            ),
-            None => format!(
-                "{} is {}: rows are switched into its empty partitions; partitions with rows get theirs by INSERT ... SELECT",
-                name.sql,
-                partitioning.words()
-            ),
-            Some(reason) => format!(
-                "{} is {}: its partitions get their rows by INSERT ... SELECT and not by SWITCH, because {reason}",
-                name.sql,
-                partitioning.words()
-            ),
-        });
     }
     Ok(notes)
 }

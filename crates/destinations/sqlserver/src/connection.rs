@@ -15,8 +15,8 @@ pub const RUN_LOCK_MILLISECONDS: u32 = 60_000;
 pub mod number {
     /// A key is not unique: in a constraint, in an index, or in an index that is being made.
     pub const DUPLICATE_KEYS: [i32; 3] = [2627, 2601, 1505];
-    /// SWITCH is refused: 4904 to 4985 are its reasons.
-    pub const SWITCH: std::ops::RangeInclusive<i32> = 4904..=4985;
+    /// SWITCH is refused: these are its reasons.
+    pub const SWITCH: std::ops::RangeInclusive<i32> = 4900..=4993;
     /// A CHECK or FOREIGN KEY is broken; a NULL is not allowed.
     pub const CONSTRAINT: i32 = 547;
     /// NULL into a column that is NOT NULL.

@@ -174,7 +174,7 @@ impl Destination for SqlServer {
     }
 
     fn target(&self, name: &TargetName) -> Result<Option<TargetFacts>> {
-        self.asking(|session| catalog::target(session, name, self.options.switch))
+        self.asking(|session| catalog::target(session, name))
     }
 
     /// The partitions and the columnstore that the plan asks for are checked here, before anything is changed.

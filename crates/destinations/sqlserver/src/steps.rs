@@ -117,11 +117,14 @@ pub fn of_run(
     let plans = targets.iter().map(|(staging, _)| &staging.plan);
     let named = |at, _: &MembersPlan| format!("members_<{}>", at + 1);
     planned.members = MemberTable::all(planned.session, plans, ledger.schema(), &named)?;
+    let begin = planned.begin(request, &targets)?;
+    let mut notes = Vec::new();
+    let publish = planned.publish(request, &targets, &mut notes)?;
     Ok(RunSteps {
         session: vec![Step::statement(connection::settings(Purpose::Run))],
-        begin: planned.begin(request, &targets)?,
+        begin,
         units: targets.iter().map(|(it, _)| planned.unit(it)).collect(),
-        publish: planned.publish(request, &targets)?,
+        publish,
         analyze: match request.analyzes {
             true => targets
                 .iter()
@@ -130,6 +133,7 @@ pub fn of_run(
             false => Vec::new(),
         },
         statement_end: StatementEnd::Batch,
+        notes,
     })
 }
 
@@ -248,6 +252,7 @@ impl PlannedSteps<'_> {
         &mut self,
         request: &StepsRequest<'_>,
         targets: &[(Staging, &StepsTarget<'_>)],
+        notes: &mut Vec<String>,
     ) -> Result<Vec<Step>> {
         let ledger = self.ledger;
         let mut steps = Vec::new();
@@ -258,6 +263,7 @@ impl PlannedSteps<'_> {
             let way = ways::find(self.session, staging, self.options, |_, partitioning| {
                 Ok(!is_appended || partitioning.is_some())
             })?;
+            notes.extend(ways::note(self.session, staging, &way)?);
             prepare(staging, &way, is_appended, self.options, &mut steps)?;
             ways.push((way, is_appended));
         }

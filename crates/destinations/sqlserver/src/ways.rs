@@ -60,6 +60,35 @@ pub fn find(
     })
 }
 
+/// The note of a plan on how rows get into a target that exists; none if nothing about it is unusual.
+pub fn note(session: &mut SqlSession, staging: &Staging, way: &Way) -> Result<Option<String>> {
+    let target = &staging.plan.name.sql;
+    if matches!(way, Way::Rename) || staging.plan.mode == WriteMode::Upsert {
+        return Ok(None);
+    }
+    let partitioning = Partitioning::of_table(session, target)?;
+    Ok(match (partitioning, way) {
+        (None, Way::Copy(Some(reason))) => Some(format!(
+            "{target} gets its rows by INSERT ... SELECT and not by SWITCH, because {reason}"
+        )),
+        (None, _) => None,
+        (Some(partitioning), way) => {
+            let words = partitioning.words();
+            let how = match way {
+                Way::Copy(None) => "its partitions get their rows by INSERT ... SELECT".to_owned(),
+                Way::Copy(Some(reason)) => format!(
+                    "its partitions get their rows by INSERT ... SELECT and not by SWITCH, because {reason}"
+                ),
+                Way::Switch(_) | Way::Rename => {
+                    "rows are switched into its empty partitions; partitions with rows get theirs by INSERT ... SELECT"
+                        .to_owned()
+                }
+            };
+            Some(format!("{target} is {words}: {how}"))
+        }
+    })
+}
+
 /// Finds the way for a target, and prepares the staging table for it.
 pub fn prepare(session: &mut SqlSession, staging: &Staging, options: &Options) -> Result<Way> {
     let target = &staging.plan.name;

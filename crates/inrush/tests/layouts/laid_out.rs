@@ -50,8 +50,8 @@ pub struct Scene {
     pub finishes_left: AtomicUsize,
     /// What happened to units, in its order.
     pub steps: Mutex<Vec<UnitStep>>,
-    /// Called once, after the ledger was read for so many times, and before its answer is returned.
-    pub meanwhile: Mutex<Option<(usize, Meanwhile)>>,
+    /// Called once, after the runs were read from the ledger, and before they are returned.
+    pub meanwhile: Mutex<Option<Meanwhile>>,
     /// A flaw: commits of a process that has joined a run are lost without an error.
     pub joined_commits_are_lost: bool,
 }
@@ -322,15 +322,10 @@ impl UnitStream for LaidOutStream<'_> {
 }
 
 impl Scene {
-    /// What is to be done meanwhile, if its turn has come.
+    /// What is to be done meanwhile, if it was not done yet.
     fn due(&self) -> Option<Meanwhile> {
         let mut meanwhile = self.meanwhile.lock().expect("no stream has panicked");
-        let (left, _) = meanwhile.as_mut()?;
-        *left -= 1;
-        match *left {
-            0 => meanwhile.take().map(|(_, meanwhile)| meanwhile),
-            _ => None,
-        }
+        meanwhile.take()
     }
 
     fn note(&self, step: UnitStep) {

@@ -139,7 +139,7 @@ fn key_of(session: &mut SqlSession, members: &MembersPlan) -> Result<Vec<KeyColu
     if !catalog::is_table(session, table)? {
         return Err(members.not_a_table());
     }
-    let found = catalog::target(session, table, false)?;
+    let found = catalog::target(session, table)?;
     if let Some((what, hint)) = found.and_then(|facts| facts.obstacle) {
         return Err(unsuitable(what, hint));
     }

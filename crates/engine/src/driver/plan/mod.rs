@@ -310,6 +310,7 @@ pub async fn build(
         switched_before,
     };
     plan.steps = steps_of(destination, &plan)?;
+    plan.facts.notes.extend(plan.steps.notes.iter().cloned());
     let readings = plan.flows.iter_mut().map(|flow| &mut flow.reading);
     outputs::settle(package, readings.collect())?;
     plan.facts.lineage = lineage::of_plan(&plan, package);

@@ -146,6 +146,8 @@ pub fn fmt_script(plan: &ContractPlan, f: &mut fmt::Formatter<'_>) -> fmt::Resul
         publish,
         analyze,
         statement_end,
+        // They are among the notes of the plan.
+        notes: _,
     } = &plan.steps;
     let all = [session, begin, publish, analyze];
     let is_statement = |step: &Step| !matches!(step.action, Action::Other(_));
