@@ -234,7 +234,7 @@ fn key_plan(
         .ok_or_else(|| {
             target.mismatch(
                 format!("the files have no column `{column}`, which is the partition key"),
-                "partition_by names one of the columns of the files",
+                "name one of the columns of the files in partition_by; files without a header get names by `columns` (--columns)",
             )
         })?;
     let is_read_before = matches!(

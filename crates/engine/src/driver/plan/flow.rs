@@ -244,7 +244,7 @@ impl ContractFlowPlanner<'_> {
         if let Some(column) = asked.iter().find(|name| !is_column(name)) {
             return Err(mismatch(
                 format!("the files have no column `{column}`, which is the partition key"),
-                "partition_by names one of the columns of the files",
+                "name one of the columns of the files in partition_by; files without a header get names by `columns` (--columns)",
             ));
         }
         match facts
