@@ -134,8 +134,7 @@ def test_the_lineage_of_columns(inrush: Inrush) -> None:
     filters = [(one["field"], one["transformations"][0]) for one in lineage["dataset"]]
     assert [(field, how["subtype"], how["description"]) for field, how in filters] == [
         ("price", "FILTER", "price > 0"),
-        ("price", "FILTER", "price < 8"),
-    ]
+    ], "the check only warns"
 
 
 def test_a_run_that_fails_and_its_next_attempt(inrush: Inrush) -> None:

@@ -167,9 +167,11 @@ fn transformation(column: &Traced<'_>) -> Value {
     }
 }
 
-/// The fields that the condition of a step names, or whose values decide which of several rows it keeps.
+/// The fields that the condition of a step names, or whose values decide which of several rows it keeps. A check that only warns
+/// keeps all rows.
 fn indirect(flow: &FlowLineage, source: &Dataset, index: usize, step: &StepLineage) -> Vec<Value> {
     let (subtype, description) = match &step.condition {
+        Some(_) if step.only_warns => return Vec::new(),
         Some(condition) => ("FILTER", condition.as_str()),
         None if step.step == "distinct_on" => ("GROUP_BY", "distinct_on"),
         None => return Vec::new(),

@@ -286,6 +286,11 @@ fn conditions(flow: &FlowLineage) -> String {
     let mut text = String::new();
     for (step, number) in flow.steps.iter().zip(1..) {
         let text_of_step = match &step.condition {
+            Some(condition) if step.only_warns => format!(
+                "rows that fail step {number}, {}, are loaded, and counted: {}",
+                step.step,
+                words(condition)
+            ),
             Some(condition) => format!(
                 "only rows that pass step {number}, {}: {}",
                 step.step,

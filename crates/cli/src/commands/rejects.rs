@@ -151,6 +151,12 @@ fn replay(
         folder: folder.clone(),
         data_trust,
     };
+    // Each output reads all rows, and filters those of the others.
+    let has_outputs = ready
+        .package
+        .flows
+        .iter()
+        .any(|flow| !flow.outputs.is_empty() || flow.output_number.is_some());
     let guard = signals::end_at_once(None);
     let reached = embedded::reach(ready.package, &ready.folder, ready.data_trust, surroundings)?;
     drop(guard);
@@ -164,14 +170,20 @@ fn replay(
             &success.report,
             success.report_path.as_deref(),
         ));
-        output::say(&closed(&replay.run, replay.rows_rejected, &success.report));
+        output::say(&closed(
+            &replay.run,
+            replay.rows_rejected,
+            has_outputs,
+            &success.report,
+        ));
     }
     output::notes(reached.stop_after_commit());
     Ok(success.report.exit_status)
 }
 
-/// The outcome of a replay, in words.
-fn closed(run: &RunName, rows_rejected: u64, report: &RunReport) -> String {
+/// The outcome of a replay, in words. With several outputs a row is counted by each of them, so nothing is said of rows that
+/// somebody has removed or added.
+fn closed(run: &RunName, rows_rejected: u64, has_outputs: bool, report: &RunReport) -> String {
     let account = &report.account;
     let had = counted(rows_rejected, "row");
     if report.outcome == Outcome::AlreadyLoaded {
@@ -197,8 +209,12 @@ fn closed(run: &RunName, rows_rejected: u64, report: &RunReport) -> String {
             account.rows_rejected, report.run
         ));
     }
-    let found = account.rows_loaded + account.rows_rejected;
+    if account.rows_filtered > 0 && !has_outputs {
+        text.push_str(&format!(", {} filtered by steps", account.rows_filtered));
+    }
+    let found = account.rows_loaded + account.rows_rejected + account.rows_filtered;
     match rows_rejected {
+        _ if has_outputs => {}
         had if had > found => text.push_str(&format!(", {} removed by hand", had - found)),
         had if had < found => text.push_str(&format!(", {} added by hand", found - had)),
         _ => {}

@@ -7,6 +7,7 @@ use inrush_rows::column::Column;
 use inrush_rows::column_policy::ValueSource;
 use inrush_transform::planned::StepAction;
 use inrush_transform::spec::InputColumn;
+use inrush_transform::spec::Otherwise;
 use inrush_transform::stages::StagedStep;
 use inrush_transform::types::sql_name;
 
@@ -211,10 +212,18 @@ fn of_step(
                 Some(_) => planned.named.clone(),
                 None => Vec::new(),
             };
+            let only_warns = matches!(
+                planned.action,
+                StepAction::Check {
+                    otherwise: Otherwise::Warn,
+                    ..
+                }
+            );
             StepLineage {
                 step: step_word,
                 condition,
                 name,
+                only_warns,
                 names,
                 adds,
                 ..StepLineage::default()

@@ -125,6 +125,9 @@ pub struct StepLineage {
     /// The name of a check.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
+    /// Rows that fail a check are loaded all the same (`else = "warn"`).
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub only_warns: bool,
     /// The columns that its condition or its key names.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub names: Vec<String>,
