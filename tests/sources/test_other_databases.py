@@ -304,7 +304,7 @@ def test_any_driver_is_read_by_one_stream(
     words = 'table = "t", columns = ["id", "note", "at", "tags::text"], where = "id > 10 -- these"'
     inrush.write("copy.toml", package(lake, f"parquet:{tmp_path}/out", "t", words))
     plan = inrush("check", "copy.toml").expect(CLEAN)
-    assert "does not know whether PostgreSQL" in plan.said
+    assert "does not know whether a transaction of PostgreSQL" in plan.said
     inrush("run", "copy.toml").expect(CLEAN)
     read = f"SELECT count(*), sum(id), max(note), max(tags) FROM '{tmp_path}/out/**/*.parquet'"
     assert duckdb.execute(read).fetchall() == [(2990, 4501445, "note 999", "{a,b}")]

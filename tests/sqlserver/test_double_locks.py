@@ -76,6 +76,30 @@ def test_who_changes_a_row_waits_for_those_who_keep_it(open_session: OpenSession
     other.execute("UPDATE r SET v = 3 WHERE n = 1")
 
 
+def test_a_reader_waits_behind_a_writer_that_waits(empty_database: Database) -> None:
+    """Locks are granted in the order of the requests, so that readers never starve a writer."""
+    one, other, third = (Session(empty_database) for _ in range(3))
+    third.lock_timeout = 0
+    kept = "SELECT v FROM r WITH (REPEATABLEREAD) WHERE n = 1"
+    one.execute("CREATE TABLE r (n int PRIMARY KEY, v int); INSERT INTO r VALUES (1, 1), (2, 2)")
+    one.execute("BEGIN TRANSACTION")
+    one.rows(kept)
+    writer = threading.Thread(target=other.execute, args=("UPDATE r SET v = 3 WHERE n = 1",))
+    with empty_database.locks.changed:
+        writer.start()
+        assert empty_database.locks.changed.wait_for(lambda: other.wait is not None, 60)
+    third.execute("BEGIN TRANSACTION")
+    fails(third, 1222, kept)
+    assert third.rows("SELECT v FROM r WITH (REPEATABLEREAD) WHERE n = 2") == [[2]]
+    # Who has the lock already does not wait for itself.
+    assert one.rows(kept) == [[1]]
+    one.execute("COMMIT")
+    writer.join(60)
+    assert third.rows(kept) == [[3]]
+    for session in (one, other, third):
+        session.close()
+
+
 def test_definitions_lock_their_names(open_session: OpenSession) -> None:
     one: Session = open_session()
     other: Session = open_session()

@@ -17,7 +17,7 @@ from .nodes import Node
 from .parser import Parser
 from .query_parser import Select, Source
 from .semi_join import JoinIndex, Keys, conditions, equality
-from .storage import Chunk, Database, Row, Table, View
+from .storage import Chunk, Database, Row, Table, Transaction, View
 from .types import TEXT, Column
 
 _SQL_SERVER_2022 = 16
@@ -221,10 +221,15 @@ class Queries(SessionBase):
             self._await(part)
 
     def _await(self, part: Row | Chunk) -> None:
-        own = self.transaction
-        blockers = lambda: {part.owner} - {None, own}  # noqa: E731
+        blockers = lambda: self._ahead(part)  # noqa: E731
         with self._waiting("S", blockers):
-            self.database.locks.wait(blockers, own, self.lock_timeout, self._look)
+            self.database.locks.wait(blockers, self.transaction, self.lock_timeout, self._look)
+
+    def _ahead(self, part: Row | Chunk) -> set[Transaction]:
+        """Return the transactions that a reader has to wait for."""
+        own = self.transaction
+        claims = part.claims if isinstance(part, Row) and own not in part.shares else []
+        return {one for one in (part.owner, *claims) if one not in (None, own)}
 
     def _lock_sources(self, sources: list[Source]) -> None:
         """Take the locks of a query when it begins, even if it reads no row."""
@@ -355,7 +360,7 @@ class Queries(SessionBase):
         for row in list(table.rows):
             if place is not None and row.values[place] != wanted:
                 continue
-            if row.owner not in (None, own) and "NOLOCK" not in hints:
+            if "NOLOCK" not in hints and self._ahead(row):
                 if "READPAST" in hints:
                     continue
                 self._await(row)

@@ -248,8 +248,12 @@ class Rows(Queries):
         own = self.transaction
         for row in found:
             blockers = lambda row=row: row.shares - {own}  # noqa: E731
-            with self._waiting("X", blockers):
-                self.database.locks.wait(blockers, own, self.lock_timeout, self._look)
+            row.claims.append(own)
+            try:
+                with self._waiting("X", blockers):
+                    self.database.locks.wait(blockers, own, self.lock_timeout, self._look)
+            finally:
+                row.claims.remove(own)
             row.owner = own
             own.rows.append(row)
         own.tables.add(table)

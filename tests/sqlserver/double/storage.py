@@ -45,6 +45,9 @@ class Row:
     deleted: bool = False
     # Transactions that keep what they have read (REPEATABLEREAD).
     shares: set[Transaction] = field(default_factory=set)
+    # Writers that wait for those. A lock is granted in the order of the requests: who reads the
+    # row next waits behind them.
+    claims: list[Transaction] = field(default_factory=list)
     # The values that were committed last; None if there are none.
     committed: list[Any] | None = None
 
