@@ -143,7 +143,7 @@ def page(facts: dict[str, Any]) -> str:
             f"Wanted: at least {RATE_LIMIT} of pgbench's calls per second, and at most {CPU_LIMIT} "
             f"of its CPU for a call. {f'Missed: {said}.' if missed else 'All are within.'}",
             "",
-            "Again: `.venv/bin/python benchmarks/clients_vs_pgbench.py`.",
+            "To repeat: `.venv/bin/python benchmarks/clients_vs_pgbench.py`.",
             "",
         ]
     )

@@ -395,7 +395,7 @@ def page(facts: dict[str, object], found: dict[str, list[Measure]], left_out: li
     lines += [f"- left out: {one}" for one in left_out]
     lines += [
         "",
-        f"Again: `.venv/bin/python benchmarks/database_to_database.py --to {facts['to']}`.",
+        f"To repeat: `.venv/bin/python benchmarks/database_to_database.py --to {facts['to']}`.",
         "",
     ]
     return "\n".join(lines)

@@ -225,7 +225,7 @@ def run(options: argparse.Namespace, folder: Path) -> None:
         f"read_csv / inrush, Parquet: **{ground.spread(ratios(parquet, my_parquet))}**, with "
         f"{my_parquet.bytes / parquet.bytes:.3f} times the bytes",
         "",
-        "Again: `.venv/bin/python benchmarks/files_vs_duckdb.py`.",
+        "To repeat: `.venv/bin/python benchmarks/files_vs_duckdb.py`.",
         "",
     ]
     ground.write_results(options.results, "files-vs-duckdb", facts, "\n".join(lines))

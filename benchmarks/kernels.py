@@ -243,7 +243,7 @@ def page(facts: Facts) -> str:
             met,
         ]
         lines.append(f"| {' | '.join(cells)} |")
-    lines += ["", "Again: `make bench-kernels`.", ""]
+    lines += ["", "To repeat: `make bench-kernels`.", ""]
     return "\n".join(lines)
 
 

@@ -105,7 +105,7 @@ def page(facts: dict[str, Any]) -> str:
         )
     lines += [
         "",
-        "Again: `.venv/bin/python benchmarks/preflight_accuracy.py --files FOLDER`.",
+        "To repeat: `.venv/bin/python benchmarks/preflight_accuracy.py --files FOLDER`.",
         "",
     ]
     return "\n".join(lines)

@@ -114,8 +114,9 @@ def table(facts: Facts) -> str:
     where = "TCP with TLS" if facts["over"] == "tls" else "a Unix socket"
     lines += [
         "",
-        "Seconds, and in bold that time divided by Inrush's, the median over the rounds that have "
-        f"both; a dash if a tool cannot do it or was not run. {facts['date']}, commit "
+        "Times are in seconds. In bold is the time divided by Inrush's, as the median over the "
+        "rounds that have both. A dash means that a tool cannot do it or was not run. "
+        f"{facts['date']}, commit "
         f"{about['commit']}{changed}, {about['processor']}, {about['cores']} cores, "
         f"{about['memory_gib']} GiB; {str(about['postgresql']).split(' on ')[0]} on the same "
         f"machine over {where}, durable, `wal_level = {facts['wal_level']}`; scale "
@@ -139,8 +140,8 @@ def noise_line(facts: Facts) -> str:
     stolen = sum(run["stolen_cpu_s"] for run in facts["runs"]) / wall
     return (
         f"noise: a fixed hash took {ground.spread(hashes)} s and a fixed synced write "
-        f"{ground.spread(writes)} s before each measure, others than the two sides had "
-        f"{others:.0%} of the processors, and the host took {stolen:.0%}."
+        f"{ground.spread(writes)} s before each measure, other programs than the two sides "
+        f"used {others:.0%} of the processors, and the host took {stolen:.0%}."
     )
 
 
@@ -173,7 +174,7 @@ def page(facts: Facts, stem: str) -> str:
         f"| {name} | {told['version'] or 'absent'} | {told['about']} |"
         for name, told in facts["peers"].items()
     ]
-    lines += ["", "Again: `make bench`.", ""]
+    lines += ["", "To repeat: `make bench`.", ""]
     return "\n".join(lines)
 
 
@@ -236,8 +237,8 @@ def _noted(runs: Sequence[Run]) -> Iterator[str]:
         run["metering_cpu_s"] / (run["client_cpu_s"] + run["server_cpu_s"]) * 100 for run in noted
     ]
     yield (
-        "Of all processor seconds of Inrush and the server its meters took "
-        f"{ground.spread(shares)} %. What its reports say, round by round:"
+        f"Inrush's meters took {ground.spread(shares)} % of the processor seconds of Inrush and "
+        "the server. The verdicts of its reports, round by round:"
     )
     yield ""
     yield from (f"- {run['verdict']}" for run in noted)

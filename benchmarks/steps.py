@@ -333,7 +333,7 @@ def page(
         lines.append(f"| {' | '.join(cells)} |")
     lines += ["", *(f"- {name}: {abouts[name]}" for name in found)]
     lines += [f"- left out: {one}" for one in left_out]
-    lines += ["", "Again: `.venv/bin/python benchmarks/steps.py`.", ""]
+    lines += ["", "To repeat: `.venv/bin/python benchmarks/steps.py`.", ""]
     return "\n".join(lines)
 
 

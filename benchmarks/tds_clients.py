@@ -205,7 +205,7 @@ def write(
         ratios = [own / other for own, other in zip(speeds(mine, way), best, strict=False)]
         if ratios:
             lines += ["", f"inrush / the best other, {way}: **{ground.spread(ratios)}**  "]
-    lines += ["", "Again: `.venv/bin/python benchmarks/tds_clients.py`.", ""]
+    lines += ["", "To repeat: `.venv/bin/python benchmarks/tds_clients.py`.", ""]
     ground.write_results(options.results, "tds-clients", facts, "\n".join(lines))
 
 

@@ -75,7 +75,7 @@ def page(facts: dict[str, object], found: Found, streams: int) -> str:
         f"(at most {MEMORY_LIMIT}); at most {facts['memory_peak']:.0f} MiB "
         f"(at most {memory_bound(streams)}).",
         "",
-        "Again: `make bench-ways`, or `.venv/bin/python benchmarks/two_scales.py`.",
+        "To repeat: `make bench-ways`, or `.venv/bin/python benchmarks/two_scales.py`.",
         "",
     ]
     return "\n".join(lines)

@@ -152,5 +152,5 @@ def write_results(
             f"| {ground.cells(one)}"
         )
     script = f"benchmarks/{name.replace('-', '_')}.py"
-    lines += ["", f"Again: `make bench-ways`, or `.venv/bin/python {script}`.", ""]
+    lines += ["", f"To repeat: `make bench-ways`, or `.venv/bin/python {script}`.", ""]
     ground.write_results(options.results, name, facts, "\n".join(lines))

@@ -21,8 +21,8 @@ class Inrush(Peer):
 
     name = findings.OURS
     about = (
-        "One command; the same package but for what a workload is about. It counts every row, "
-        "keeps a ledger, and its readers see all rows at once (but for plain-straight)."
+        "One command, with the same settings except those that a workload tests. It counts every "
+        "row, keeps a ledger, and makes all rows visible at once (except in plain-straight)."
     )
     accepted = (0, LOADED_WITH_REJECTS)
 

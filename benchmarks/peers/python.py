@@ -1,4 +1,4 @@
-"""Shared code of the peers that are Python packages: their Python, and their task files."""
+"""Shared code of the peers that are Python packages: finds the packages, writes task files."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ VERSION = "import importlib.metadata as found, sys; print(found.version(sys.argv
 
 
 def version_of(python: Path, package: str) -> str | None:
-    """Return the version of a package, or None if it, or that Python, is not installed."""
+    """Return the version of a package, or None if the package or its Python is missing."""
     try:
         done = subprocess.run([python, "-c", VERSION, package], capture_output=True, text=True)
     except OSError:

@@ -13,10 +13,10 @@ class DuckDb(Peer):
 
     name = "duckdb"
     about = (
-        "A process for each stream, for the extension writes a transaction over one connection: "
-        "read_csv with the columns declared, nothing guessed and the order not kept, into COPY "
-        "BINARY. Each file's table is made in the transaction that fills it. Bad rows by "
-        "ignore_errors."
+        "A process for each stream, because the extension writes a transaction over one "
+        "connection. read_csv reads declared columns, guesses nothing and does not keep the "
+        "order; the rows are sent by COPY BINARY. Each file's table is made in the transaction "
+        "that fills it. Bad rows are skipped by ignore_errors."
     )
 
     def version(self) -> str | None:

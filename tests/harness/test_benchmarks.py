@@ -438,7 +438,7 @@ def test_the_page_is_made_of_the_results(tmp_path: Path) -> None:
     assert "commit 0123456789ab, Some(R) Processor, 2 cores" in table
     assert "1.75 (1.50-2.00) | 1.00 (1.00-1.00) | 2.00 (2.00-2.00) | 10 (10-10)" in page
     assert "| all | dlt | not installed |" in page
-    assert "others than the two sides had 6% of the processors" in page
+    assert "other programs than the two sides used 6% of the processors" in page
     before = page
     results.write_page(path)
     assert path.with_suffix(".md").read_text() == before
