@@ -40,7 +40,7 @@ class Text:
 
 
 def make(first: int = 0, seed: str = "fed") -> Text:
-    """Return a text that compresses only to its half: its file is large enough to be fed."""
+    """Return a text that compresses only to half its size: the file is large enough to be fed."""
     numbers = random.Random(seed)  # noqa: S311
     lines = [HEADER]
     rows: list[Row] = []
@@ -126,7 +126,7 @@ def places(outcome: Outcome) -> list[tuple[int, int]]:
 
 
 def rows_sent(outcome: Outcome) -> int:
-    """Return the number of rows that each stream of a run has sent."""
+    """Return the number of rows that all streams of a run have sent."""
     rows: list[Any] = [stream["meter"]["rows"] for stream in outcome.report["streams"]]
     return sum(rows)
 

@@ -85,7 +85,7 @@ def test_each_run_has_its_lineage(place: Place, inrush: Inrush) -> None:
     of_lookup = inrush("lineage", f"{TABLE}.title", *place.words).expect(CLEAN).output
     assert "step 4, lookup: title of kinds.csv, where kind = kind" in of_lookup
     of_file = inrush("lineage", f"{TABLE}.place", "prices.toml").expect(CLEAN).output
-    assert "the name of the file, of rows.csv" in of_file
+    assert "the name of the row's file in rows.csv" in of_file
 
 
 @pytest.mark.clause("D-44")

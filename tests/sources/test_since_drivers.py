@@ -1,4 +1,4 @@
-"""Incremental loads from databases of which only the ADBC driver is known: their clock and `lag`.
+"""Incremental loads from databases that Inrush knows only by their ADBC driver: clock and `lag`.
 
 PostgreSQL by ADBC is such a database, and so is DuckDB behind a server of Arrow Flight SQL.
 """
@@ -61,7 +61,7 @@ def ids(target: Database) -> list[int]:
 
 
 def add(source: Database, number: int, ago: str) -> None:
-    """Add a row whose time is so long before the present."""
+    """Add a row whose time is this long ago."""
     source.execute(f"INSERT INTO orders VALUES ({number}, {number}, now() - interval '{ago}')")
 
 
@@ -128,7 +128,7 @@ def test_a_start_and_a_condition(source: Database, target: Database, inrush: Inr
 
 
 def test_a_server_of_flight_sql(target: Database, inrush: Inrush) -> None:
-    """DuckDB behind it has another way to write a time; partitions are read as always."""
+    """DuckDB behind the server writes times in another way; partitions are read as always."""
     now = datetime.datetime.now(datetime.timezone.utc)
     rows = (
         f"SELECT n::int AS id, n::int AS v, '{now}'::timestamptz - n * INTERVAL 1 minute AS at "

@@ -19,8 +19,8 @@ from harness.packages import flow, step
 
 WORDS = ["case", "accents", "blanks"]
 FOLDS = [list(words) for count in range(4) for words in combinations(WORDS, count)]
-# Letters that are equal in another case, like sharp s and both small sigmas, and accents of both
-# forms.
+# Letters that are equal if case is ignored, such as sharp s and both small sigmas, and letters with
+# accents in both forms of Unicode.
 LETTERS = [
     *("a", "A", "é", "É", "e\u0301", "e", "ß", "ss", "SS", "\u03c3", "ς", "Σ"),
     *("İ", "\u0131", "i", "ø", "ő"),

@@ -24,7 +24,7 @@ TEXTS = """
 
 @pytest.mark.parametrize("fields", FIELDS, ids=str)
 def test_what_the_reader_reads_is_what_postgresql_reads(database: Database, fields: str) -> None:
-    """The reader may refuse more, such as values that PostgreSQL cuts, but reads nothing else."""
+    """The reader may refuse more than PostgreSQL, but reads no text in another way."""
     read = 0
     for text in TEXTS.split("|"):
         meaning = interval(text, Column("interval", f"interval {fields}", fields=fields))

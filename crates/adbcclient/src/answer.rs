@@ -78,7 +78,7 @@ mod tests {
     fn values_are_read_as_text() {
         let decimal = Decimal128Array::from(vec![42])
             .with_precision_and_scale(38, 0)
-            .expect("a precision that is one");
+            .expect("a valid precision");
         let integers = Int64Array::from(vec![Some(-1), None]);
         assert_eq!(cell(&decimal, 0).expect("read"), Some("42".to_owned()));
         assert_eq!(cell(&integers, 0).expect("read"), Some("-1".to_owned()));

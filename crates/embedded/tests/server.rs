@@ -241,7 +241,7 @@ on_each_version! {
 
     tcp_only_with_the_password(binaries) {
         let parent = open_folder();
-        // A port that was free a moment ago; the test of a port in use holds on to it.
+        // The listener keeps its port in use, so the first start is refused. The second start gets the port.
         let holder = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
         let port = holder.local_addr().unwrap().port();
         let mut options = temporary(binaries, parent.path());

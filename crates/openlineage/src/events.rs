@@ -54,7 +54,8 @@ impl Job {
         )
     }
 
-    /// The same for a run with a report; `None` if it did not fail, because its files were already loaded.
+    /// The event of a run that has a report but did not begin. `None` if it did not fail either: its files were already
+    /// loaded.
     pub(crate) fn refused_with_report(&self, report: &RunReport) -> Option<Value> {
         report.error.as_ref()?;
         let run = report.run.as_str();

@@ -19,12 +19,12 @@ const SHORT: u32 = 30_000;
 pub const LOGIN_BYTES_MAX: usize = 1 << 20;
 /// Settings that a server may report; each takes memory for the life of the connection. PostgreSQL reports fifteen.
 pub const REPORTED_SETTINGS_MAX: usize = 256;
-/// Bytes of the answer to one question, its rows and what holds them in memory.
+/// Bytes of the answer to one query: its rows, and the memory that holds them.
 pub const ANSWER_BYTES_MAX: u64 = 256 << 20;
 /// The memory that a parsed message needs in addition to its bytes.
 pub const MESSAGE_OVERHEAD_BYTES: u64 = 128;
 
-/// A kind of message and how many bytes it may have, with the four that say its length.
+/// A kind of message and its limits, each of which includes the four bytes of the length.
 struct MessageKind {
     byte: u8,
     name: &'static str,
@@ -68,7 +68,7 @@ const KINDS: &[MessageKind] = &[
     kind(b'c', "CopyDone", 0, 4),
 ];
 
-/// The fewest bytes of a message whose body is read here.
+/// The smallest length of a message. It is greater than 4 for messages whose body this crate reads itself.
 fn least(byte: u8) -> u32 {
     match byte {
         b'R' => 8,
@@ -77,7 +77,8 @@ fn least(byte: u8) -> u32 {
     }
 }
 
-/// The fault of a message of this kind and length (which includes itself but not the kind).
+/// Checks the kind and the length of a message. The length includes its own four bytes, but not the byte of the
+/// kind.
 pub fn check(byte: u8, length: u32, logged_in: bool) -> Result<(), String> {
     let when = match logged_in {
         true => "after the login",

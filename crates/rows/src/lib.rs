@@ -1,7 +1,8 @@
 //! The words that all of Inrush shares: columns and their types, chunks and places of rows, rejects and their codes,
-//! values in batches that Arrow does not have (`timestamp`, `interval`), encodings of text, time zones, numbers in
-//! sentences (`quantity`, `plural`), names without case (`same_name`), texts that become part of SQL or of a URL (`sql_text`, `percent`), ids of runs,
-//! units, splits and files, exit statuses, the request to stop, and the pace of a load.
+//! values that Arrow has no type for (`timestamp`, `interval`), encodings of text, time zones, numbers in sentences
+//! (`quantity`, `plural`), names that differ only in case (`same_name`), texts that become part of SQL or of a URL
+//! (`sql_text`, `percent`), ids of runs, units, splits and files, exit statuses, the request to stop, and the pace of a
+//! load.
 //!
 //! Nothing here reads a file, knows a database or starts a thread.
 

@@ -6,7 +6,8 @@
 /// The type of a column whose values are in a database's own binary form.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NativeType {
-    /// The kind of database and the whole definition of the type. Values pass between two columns if their texts are the same.
+    /// The kind of database and the whole definition of the type. Values pass between two columns if their forms are
+    /// equal.
     pub form: String,
     /// The additional limit of the column (a length, a precision), as the database's own number; `None` if there is
     /// none.

@@ -123,7 +123,7 @@ impl Evidence {
     ) -> Result<Evidence, SourceError> {
         const CHUNK_BYTES: usize = 1 << 20;
         let mut evidence = Evidence::new(column_count);
-        // A title has been skipped, so the header is searched for here.
+        // The header may follow a title, so `take_cut` leaves it out, not the reader.
         let dialect = Dialect {
             header: false,
             ..mapping::dialect(form)
@@ -268,7 +268,7 @@ impl Evidence {
                 if form.quote.is_some() && written.first() == form.quote.as_ref() {
                     facts.quoted += 1;
                 }
-                // Escapes are resolved as in the load.
+                // An escape stood for a NUL, or for bytes that are not UTF-8. Such a value says nothing about the type.
                 if value.contains(&0) || std::str::from_utf8(value).is_err() {
                     continue;
                 }

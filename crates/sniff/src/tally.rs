@@ -31,7 +31,7 @@ pub(super) struct Tally {
     pub escaped_quotes: u64,
     /// The number of fields with quotes elsewhere than around them.
     pub stray_quotes: u64,
-    /// The number of backslashes that look like escapes of COPY's text form, without `\N`.
+    /// The backslashes in unquoted fields of good records, without fields that are `\N`.
     pub backslashes: Backslashes,
     /// The number of unquoted empty fields.
     pub empties: u64,
@@ -39,7 +39,7 @@ pub(super) struct Tally {
     pub null_marks: u64,
 }
 
-/// Backslashes outside of quotes, each with the byte after it.
+/// Numbers of backslashes outside of quotes, by the byte after each.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Backslashes {
     /// Backslashes before a delimiter or a line end, which can only be escapes.
@@ -53,7 +53,7 @@ pub(super) struct Backslashes {
 }
 
 impl Backslashes {
-    /// The number of bytes that can be escapes.
+    /// The number of backslashes that can be escapes.
     pub fn escapes(&self) -> u64 {
         self.needed + self.doubled + self.letters
     }

@@ -19,7 +19,7 @@ use crate::token_command::TokenFault;
 use crate::tokens::{self, Changes, Message};
 use crate::transport::Transport;
 
-/// Tokens that each side of a Kerberos login sends at most. There are usually one or two.
+/// The most tokens that each side of a Kerberos login sends. Usually it sends one or two.
 const ROUNDS_MAX: usize = 10;
 /// The text that stands for an access token that the server repeats.
 const HIDDEN: &str = "***";

@@ -1,4 +1,4 @@
-"""Loads the table with mssql-python (`bulkcopy`), Microsoft's driver on its crate `mssql-tds`."""
+"""Loads the table with `bulkcopy` of mssql-python, Microsoft's driver on its `mssql-tds` crate."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from sqlserver.table import TABLE, rows
 def main(port: int) -> None:
     """Load it as `Cursor.bulkcopy` does.
 
-    The ODBC session beside it is left out: its driver wants libraries of the system.
+    The ODBC session beside it is left out: its driver needs system libraries.
     """
     context = connstr_to_pycore_params(
         {

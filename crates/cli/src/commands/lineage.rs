@@ -47,7 +47,7 @@ pub fn lineage(
     Ok(ExitStatus::Clean)
 }
 
-/// True if these parts of a name are the last ones of a target's.
+/// True if the name of a target ends with these parts.
 fn is_table(parts: &[String], target: &str) -> bool {
     let Ok(own) = dotted_names(target) else {
         return false;
@@ -270,9 +270,9 @@ fn read_words(flow: &FlowLineage, read: &ReadColumn) -> String {
             name: None,
         } => format!("field {position} of {source}"),
         ColumnOrigin::Provenance { what } => match what.as_str() {
-            "file" => format!("the name of the file, of {source}"),
-            "line" => format!("the number of the line in {source}"),
-            "byte_offset" => format!("the place of the row in {source}, in bytes"),
+            "file" => format!("the name of the row's file in {source}"),
+            "line" => format!("the number of the row's line in {source}"),
+            "byte_offset" => format!("the byte position of the row in {source}"),
             "load_time" => "the time of the load".to_owned(),
             "run" => "the number of the run".to_owned(),
             what => what.to_owned(),

@@ -3,9 +3,9 @@
 //!
 //! # Why it is sound
 //!
-//! [`Instructions`](super::Instructions) say which instructions a machine has: they contain a proof of
-//! [`inrush_scan::cpu`], which only a check of the processor creates. [`Lanes`] are a proof, too: only code that is
-//! itself compiled for AVX-512 loads them. Apart from that, the functions called here are safe.
+//! [`Instructions`](super::Instructions) say which instructions a machine has: they contain a proof from
+//! [`inrush_scan::cpu`], which only a check of the processor can create. [`Lanes`] are a proof, too, because only code
+//! that is compiled for AVX-512 can load them. Apart from that, the functions called here are safe.
 #![cfg_attr(
     target_arch = "x86_64",
     expect(
@@ -41,7 +41,7 @@ pub(in super::super) fn values<K: Kernel>(
     kernel::values_with(kernel, fields, faults)
 }
 
-/// Like the function without vectors, but eight at a time if the machine and the column allow it.
+/// Like [`values`], but reads eight fields at a time if the machine and the column allow it.
 #[inline]
 pub(in super::super) fn values_by_eight<K: EightKernel>(
     kernel: &K,
@@ -128,7 +128,7 @@ impl Gatherer {
     }
 }
 
-/// A bit for each field, the first one lowest: set if it is not NULL.
+/// One bit for each field, which is set if the field is not NULL. The lowest bit is that of the first field.
 pub(in super::super) fn present_bits(spans: &[Span], instructions: Instructions) -> Vec<u8> {
     #[cfg(target_arch = "x86_64")]
     if instructions.has_avx512() {

@@ -10,7 +10,7 @@ use crate::error::Refused;
 use crate::session::Session;
 use crate::{Rows, Settings};
 
-/// The operators at the beginning of a plan that read the database's file, or make rows of nothing else.
+/// The operators without inputs whose rows come from the database's file or from the query itself.
 const OF_THE_FILE: &str = "'SEQ_SCAN', 'INDEX_SCAN', 'TABLE_SCAN', 'COLUMN_DATA_SCAN', 'DUMMY_SCAN', 'EMPTY_RESULT', 'CTE_SCAN', \
     'REC_CTE_SCAN', 'DELIM_SCAN', 'EXPRESSION_SCAN', 'RANGE', 'GENERATE_SERIES', 'UNNEST'";
 
@@ -33,7 +33,8 @@ pub fn why_changes_unseen(
 ) -> Result<Option<String>, SourceError> {
     let doing = "asking for the plan of the query";
     let failed = |error: &_| refused(doing, error);
-    // The optimizer would put the count of a file and the time of now in place of what is read.
+    // The optimizer would put constants in place of some operators, such as the number of rows of a file or the current
+    // time.
     session
         .run("PRAGMA disable_optimizer")
         .map_err(|error| failed(&error))?;
@@ -161,8 +162,8 @@ fn plan_of(session: &mut Session, from: &str) -> AdbcResult<String> {
         .collect())
 }
 
-/// The functions that a query calls, and behind them the text of the views whose names stand in it or in another such view; in
-/// lower case.
+/// Adds to a text the definitions of all views whose names occur in the query or in another view that is added. The
+/// result is in lower case.
 fn with_views(rows: &Rows, functions: String, views: Vec<Vec<Option<String>>>) -> String {
     let mut views: Vec<(String, String)> = views
         .into_iter()

@@ -14,7 +14,7 @@ use crate::session::Session;
 
 /// The most ranges. A split is one or several of them.
 const RANGES_MAX: u64 = 512;
-/// About the number of keys in a sample.
+/// The approximate number of keys in a sample.
 const SAMPLE_ROWS: u64 = 50_000;
 
 /// How a database writes the borders.
@@ -95,7 +95,7 @@ pub fn find(
     })
 }
 
-/// The question for the borders, and how they are found, in words.
+/// The query for the borders, and in words what they are taken from.
 fn borders(asked: &KeyAsked<'_>, keys: u64) -> (String, &'static str) {
     let KeyAsked { key, from, .. } = *asked;
     let every = match asked.dialect {

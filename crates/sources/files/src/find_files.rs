@@ -64,7 +64,7 @@ pub fn resolve_as(
         return Err(SourceError::NoPattern);
     }
     let mut files = Vec::new();
-    // By index, because there may be a hundred thousand.
+    // Positions in `files`. A search in the list would be slow, because there may be a hundred thousand files.
     let mut names: HashMap<Identity, usize> = HashMap::new();
     for pattern in patterns {
         for found in paths_of(pattern, base, options.compression)? {

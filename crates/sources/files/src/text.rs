@@ -27,7 +27,7 @@ impl Text {
         Text::open_range(file, purpose, &(0..file.size_bytes))
     }
 
-    /// Opens a file from its beginning; for typed rows, the rows of a range of it.
+    /// Opens a text file from its beginning, or the rows of a range of a file of typed rows.
     pub(super) fn open_range(
         file: &Arc<SourceFile>,
         purpose: Purpose,
@@ -57,7 +57,7 @@ impl Text {
         matches!(self, Text::Table(_))
     }
 
-    /// The encoding that only the text shows, if it is not UTF-8.
+    /// The encoding, if only the text itself shows it and it is not UTF-8.
     pub(super) fn encoding_found(&self) -> Option<TextEncoding> {
         match self {
             Text::File(text) => text.encoding_found(),

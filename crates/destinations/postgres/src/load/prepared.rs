@@ -35,7 +35,7 @@ pub struct PostgresRun {
     pub units_kept: BTreeMap<UnitKey, UnitRow>,
     /// Splits that were committed by an earlier attempt.
     pub splits_kept: KeptSplits,
-    /// Numbers the members that lookups add to their references.
+    /// Assigns numbers to the members that lookups add to their references.
     pub members: Arc<MemberSession>,
     /// How the server stored the rows of each unit.
     pub stored_ways: StoredWays,

@@ -57,7 +57,7 @@ pub fn of_plan(plan: &Plan, is_held: bool) -> Vec<Finding> {
     found
 }
 
-/// The hazards of a load: without its volume those of the server's state, and then those of the volume.
+/// The hazards of a load. If the volume is not known yet, those of the server's state; later, those of the volume.
 pub async fn of_load(
     session: &Session,
     plan: &Plan,
@@ -142,7 +142,7 @@ async fn of_settings(session: &Session, plan: &Plan) -> Result<Vec<Finding>, Pos
     Ok(found)
 }
 
-/// The sessions that hold a lock on a target now for which the run would wait.
+/// The sessions whose lock on a target would make the run wait if it switched now.
 async fn of_locks(session: &Session, plan: &Plan) -> Result<Vec<Finding>, PostgresError> {
     let mut wanted: BTreeMap<u32, &FlowPlan> = BTreeMap::new();
     for flow in &plan.flows {

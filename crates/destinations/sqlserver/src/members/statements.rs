@@ -31,8 +31,8 @@ impl MemberTable {
         format!("DROP TABLE IF EXISTS {}", self.sql)
     }
 
-    /// The batch that inserts keys into the reference to take numbers from its identity column: it returns the numbers, and rolls
-    /// the rows back.
+    /// The batch that takes numbers from the identity column of the reference: it inserts the keys, returns their
+    /// numbers, and rolls back.
     pub(super) fn take_batch(&self, keys: &[&Vec<String>]) -> String {
         let values = keys.iter().map(|key| {
             let values = key.iter().enumerate();
@@ -43,7 +43,7 @@ impl MemberTable {
         self.take_batch_of(&values.join(", "), &self.numbers_of(keys))
     }
 
-    /// The same batch with other words in place of the values and of the query.
+    /// The batch of `take_batch` with these texts as its values and its query; the plan prints it with placeholders.
     pub fn take_batch_of(&self, values: &str, query: &str) -> String {
         format!(
             "{BEGIN}; INSERT INTO {} ({}) VALUES {values}; {query}; {ROLL_BACK}",
@@ -52,7 +52,8 @@ impl MemberTable {
         )
     }
 
-    /// The query for the numbers of keys in the reference: one row with a value for each, NULL if it has no such row.
+    /// The query for the numbers of keys in the reference: one row with a value for each key. A key that the
+    /// reference does not have gives NULL.
     pub(super) fn numbers_of(&self, keys: &[&Vec<String>]) -> String {
         let number = identifier(&self.plan.number);
         let values = keys.iter().map(|key| {
@@ -80,7 +81,8 @@ impl MemberTable {
         )
     }
 
-    /// The query for the members whose keys the reference has with other numbers: their keys, and these numbers.
+    /// The query for the members whose keys already have other numbers in the reference: the keys, and the numbers
+    /// there.
     pub(super) fn existing_of_keys(&self) -> String {
         let keys = (1..=self.key.len()).map(|at| format!("m.key_{at}"));
         let keys: Vec<String> = keys.collect();
@@ -92,8 +94,9 @@ impl MemberTable {
         )
     }
 
-    /// The statements that add the members that staged rows have; none if no target has numbers of them. The second one adds
-    /// them. It holds the keys that it does not find, so that another run waits with the same ones.
+    /// The statements that add the members that staged rows refer to; `None` if no target stores their numbers. The
+    /// second statement adds them. It locks the keys that it does not find, so that another run that adds the same
+    /// keys waits.
     pub fn add_statements(&self, stagings: &[Staging]) -> Option<[String; 3]> {
         let used = self.used(stagings)?;
         let reference = &self.plan.table.sql;
@@ -114,7 +117,8 @@ impl MemberTable {
         ])
     }
 
-    /// The statements that give staged rows the number of a member that others have added.
+    /// The statements for members that others have added meanwhile: staged rows get the numbers that these members have
+    /// in the reference.
     pub fn replace_statements(&self, stagings: &[Staging]) -> Vec<String> {
         let number = identifier(&self.plan.number);
         let staged = self.staged.iter();
@@ -130,8 +134,8 @@ impl MemberTable {
             .collect()
     }
 
-    /// The query for the number of members that staged rows have and that the reference has not with their numbers; none if no target
-    /// has numbers of them.
+    /// The query that counts the members that staged rows refer to and that the reference does not have with the same
+    /// number; `None` if no target stores their numbers.
     pub(super) fn missing(&self, stagings: &[Staging]) -> Option<String> {
         let used = self.used(stagings)?;
         Some(format!(
@@ -143,7 +147,7 @@ impl MemberTable {
         ))
     }
 
-    /// The members `m` with the rows `d` of the reference that have their keys and other numbers.
+    /// Joins the members `m` with the rows `d` of the reference that have the same key but another number.
     fn existing_from(&self) -> String {
         format!(
             "FROM {} AS m JOIN {} AS d ON {} WHERE d.{} <> m.number",
@@ -154,7 +158,7 @@ impl MemberTable {
         )
     }
 
-    /// A condition for the members `m` whose numbers staged rows have.
+    /// A condition for the members `m` that staged rows refer to.
     fn used(&self, stagings: &[Staging]) -> Option<String> {
         let staged = self.staged.iter().map(|(target, column)| {
             let (staging, column) = (&stagings[*target].sql, identifier(column));

@@ -1,6 +1,6 @@
 //! Turns samples of cumulative figures into series of equal steps.
 
-/// The most steps; if there are more, each two become one.
+/// The most steps. If there are more, each pair of neighbours becomes one step.
 pub const STEPS_MAX: usize = 1_200;
 
 /// The kind of a figure.
@@ -133,7 +133,7 @@ impl Steps {
         }
     }
 
-    /// Joins each two steps.
+    /// Joins each pair of neighbouring steps.
     fn double(&mut self) {
         let is_odd = self.rows.len() % 2 == 1;
         let full = 1 << self.doublings;
@@ -156,17 +156,17 @@ impl Steps {
         1 << self.doublings
     }
 
-    /// The number of entries.
+    /// The number of steps.
     pub fn count(&self) -> usize {
         self.rows.len()
     }
 
-    /// The total of a figure over all steps; `None` if it was never known.
+    /// The value of a figure in each step; `None` if it was never known.
     pub fn series(&self, column: Figure) -> Option<Vec<u64>> {
         self.seen[column.0].then(|| self.rows.iter().map(|row| row[column.0]).collect())
     }
 
-    /// The total of a figure over all steps; zero if it was never known.
+    /// The value of a figure in each step; zeros if it was never known.
     pub fn series_or_zero(&self, column: Figure) -> Vec<u64> {
         self.rows.iter().map(|row| row[column.0]).collect()
     }

@@ -141,7 +141,7 @@ fn texts_that_begin_alike_are_texts() {
         let found = read(&file, &dialect, 1 << 16).expect("a text");
         assert_eq!(found.records.len(), text.lines().count(), "{text}");
     }
-    // A line of at least 512 bytes, with zeros at the position of a name.
+    // A text that is long enough for the header of a tar archive.
     let file = write(folder.path(), "b.csv", "x".repeat(1000));
     assert!(read(&file, &Dialect::csv(), 1 << 16).is_ok());
 }
