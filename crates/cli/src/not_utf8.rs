@@ -35,7 +35,7 @@ pub fn refused(words: &[OsString]) -> CommandError {
         .all(|(index, _)| of_options(&index));
     let hint = match is_of_options {
         true => {
-            "the value of an option is text in UTF-8: the terminal or the script has likely another encoding"
+            "the value of an option is text in UTF-8: the terminal or the script probably has another encoding"
         }
         false => {
             "the ledger and reports keep file names as text, so a file's name must be UTF-8: \

@@ -90,7 +90,7 @@ pub enum Error {
         flow: String,
         /// Rows rejected so far, in all streams.
         rejected: u64,
-        /// Rows in all; before all rows are read, the most that there can be.
+        /// The number of all rows; before all are read, the largest number that is possible.
         rows: u64,
         /// True if all rows were read.
         at_end: bool,
@@ -313,7 +313,7 @@ impl Error {
             ),
             Error::RejectLimit { reject, .. } if reject.code == RejectCode::OutsidePartition => {
                 Some(
-                    "a file lies within one partition: cut the files by the key, or declare wider \
+                    "a file must lie within one partition: cut the files by the key, or declare wider \
                      `bounds`"
                         .to_owned(),
                 )
@@ -414,7 +414,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn whoever_was_stopped_while_it_read_has_not_failed() {
+    fn a_run_that_was_stopped_while_reading_has_not_failed() {
         let stopped = || SourceError::Stopped {
             path: PathBuf::from("rows.csv"),
         };
@@ -424,7 +424,7 @@ mod tests {
     }
 
     #[test]
-    fn a_folder_that_a_limit_forbids_is_not_to_be_exchanged() {
+    fn hints_name_the_limit_that_forbids_a_file() {
         use rustix::io::Errno;
         for (errno, hint) in [
             (Errno::MFILE, "ulimit -n"),

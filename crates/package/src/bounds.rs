@@ -31,7 +31,7 @@ impl BoundsEvery {
         match &self.every {
             BoundValue::Integer(width) if *width > 0 => Ok(BoundsStep::Integer(*width)),
             BoundValue::Integer(width) => {
-                Err(refused(&width.to_string(), "a step is greater than 0"))
+                Err(refused(&width.to_string(), "a step must be greater than 0"))
             }
             BoundValue::Text(text) => {
                 let mut words = text.split_whitespace();
@@ -55,7 +55,7 @@ impl BoundsEvery {
                         _ => return Err(refused(text, "it does not end with a unit of time")),
                     };
                 match count.checked_mul(factor) {
-                    Some(0) => Err(refused(text, "a step is greater than 0")),
+                    Some(0) => Err(refused(text, "a step must be greater than 0")),
                     Some(count) => Ok(step(count)),
                     None => Err(refused(text, "it is longer than any calendar")),
                 }

@@ -356,7 +356,7 @@ impl PackageFaultKind {
     }
 }
 
-/// The numbers that can be, for a message.
+/// The possible numbers, for a message.
 fn interval(minimum: &str, maximum: &str) -> String {
     match maximum == i64::MAX.to_string() {
         true => format!("{minimum} or more"),

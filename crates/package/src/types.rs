@@ -327,7 +327,7 @@ pub enum ServerCopy {
     Plain,
     /// Refuse the load if any unit cannot use the extension.
     Require,
-    /// As `auto`, but write whole pages past the server's buffers if that is possible.
+    /// As `auto`, but write whole pages without the server's shared buffers if that is possible.
     Pages,
 }
 

@@ -53,8 +53,8 @@ interrupted. The help of each workload says more.";
 #[command(
     args_conflicts_with_subcommands = true,
     long_about = "\
-Repeats the ETL world record of 2009 (1.18 TB of TPC-H in 56 parts, 1,794 s) and its simpler
-answer of 2016 (lineitem alone, 1 TB in 30 min) at any scale. It generates dbgen's files, creates
+Repeats the ETL world record of 2009 (1.18 TB of TPC-H in 56 parts, 1,794 s) and the simpler
+load of 2016 (lineitem alone, 1 TB in 30 min) at any scale. It generates dbgen's files, creates
 the tables, loads all parts in parallel streams, switches each part in as a partition, verifies
 the contents of the database, and writes the results beside the published figures.
 
@@ -257,7 +257,7 @@ pub struct MeasureArguments {
     #[arg(long)]
     pub analyze: bool,
 
-    /// Measure each load a second time with what 2009 left out: reformat, check, look up, lineage
+    /// Measure each load a second time with steps that the runs of 2009 left out: reformat, check, look up, lineage
     ///
     /// The rows go through steps (`[[flow.step]]`), which need the Python package `duckdb`. The keys of nations and
     /// suppliers are looked up in files that are generated into the folder `references` of the data.
@@ -332,7 +332,7 @@ Examples:
 
 Files: etlwr-results/RUN/results.json, summary.md and, of a sweep, sweep.svg.
 
-Exit status: 0 measured, 1 failed (no room on the disk is one), 2 a mistake in the arguments, 4 a
+Exit status: 0 measured, 1 failed (such as no room on the disk), 2 a mistake in the arguments, 4 a
 file has rows that cannot be loaded, 5 the loaded rows differ from dbgen's, 130 interrupted.";
 
 const GENERATE_HELP: &str = "\
@@ -348,7 +348,7 @@ Examples:
       inrush bench etlwr generate --scale 1000 --parts 56 --part 15-28 --ten-percent \\
           --to /data/etlwr
 
-Exit status: 0 all files are there, 1 failed (no room on the disk is one), 2 a mistake in the
+Exit status: 0 all files are there, 1 failed (such as no room on the disk), 2 a mistake in the
 arguments, 130 interrupted, and the same command generates the missing files.";
 
 const RUN_HELP: &str = "\
@@ -363,5 +363,5 @@ Examples:
   Load the largest parts first, as `inrush run` does:
       inrush bench etlwr run --data etlwr-data --order largest-first
 
-Exit status: 0 measured, 1 failed (no room on the disk is one), 2 a mistake in the arguments, 4 a
+Exit status: 0 measured, 1 failed (such as no room on the disk), 2 a mistake in the arguments, 4 a
 file has rows that cannot be loaded, 5 the loaded rows differ from dbgen's, 130 interrupted.";

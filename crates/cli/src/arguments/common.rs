@@ -57,7 +57,7 @@ pub enum ServerCopyChoice {
     Plain,
     /// Refuse the load if any unit cannot use the extension
     Require,
-    /// As auto, but write whole pages past the server's buffers if that is possible
+    /// As auto, but write whole pages without the server's shared buffers if that is possible
     Pages,
 }
 
@@ -101,7 +101,7 @@ pub struct OverrideArguments {
 #[derive(Clone, Debug, Args)]
 #[group(required = true, multiple = false)]
 pub struct DestinationArguments {
-    /// The package: its database is used, and only its runs
+    /// The package: the command uses its database, and concerns only its runs
     #[arg(value_name = "PACKAGE", value_parser = local_path())]
     pub package: Option<PathBuf>,
 

@@ -157,7 +157,7 @@ Examples:
       inrush preflight feed.toml --set day=2024-05-31 --json
 
 Exit status: 0 the run can succeed, 1 the preflight itself failed, 2 a mistake in the arguments or
-the package (a pipe among its files is one), 6 the run cannot succeed (all reasons are printed),
+the package (such as a pipe among its files), 6 the run cannot succeed (all reasons are printed),
 130 interrupted.";
 
 #[cfg(test)]

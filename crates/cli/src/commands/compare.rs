@@ -78,7 +78,7 @@ fn split_lines(split: &SplitDifference) -> Vec<String> {
     }
     if split.unseen > 0 {
         lines.push(format!(
-            "    {} of both sides beside them were not compared one by one",
+            "    besides, {} of this part (both sides together) were not compared one by one",
             counted(split.unseen, "row")
         ));
     }

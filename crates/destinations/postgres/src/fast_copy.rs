@@ -54,7 +54,7 @@ pub enum Way {
     Tuples,
     /// The server's own executor stores the rows, with triggers, routing and defaults.
     Executor,
-    /// The extension writes whole pages, past the server's buffers.
+    /// The extension writes whole pages, without the server's shared buffers.
     Pages,
 }
 

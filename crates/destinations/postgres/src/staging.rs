@@ -224,7 +224,7 @@ pub enum CopyForm<'a> {
     Extension {
         /// The column whose smallest and largest value it reports.
         key: Option<&'a str>,
-        /// Whole pages are written past the server's buffers.
+        /// Whole pages are written, without the server's shared buffers.
         by_pages: bool,
     },
 }
