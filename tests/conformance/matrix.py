@@ -14,7 +14,7 @@ Written by the conformance suite from what it has loaded and read back, never by
 (`INRUSH_BLESS=1 pytest tests/conformance -k matrix`). For each type of a package, the type that the
 column of a new table gets. Every destination was given NULL and the values of the
 [last table](#what-was-tried), and gave back each of them exactly as the file had it, or made it a
-reject. A number stands for what is not loaded, and why, below the table.
+reject. A number refers to a note below the table, which says what is not loaded, and why.
 """
 
 

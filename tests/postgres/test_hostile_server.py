@@ -115,7 +115,7 @@ def test_lies_take_no_memory(inrush: Inrush, name: str) -> None:
 def test_rows_without_end_take_bounded_memory(inrush: Inrush) -> None:
     calm = peak_kib(inrush, f"postgresql://etl@127.0.0.1:{free_port()}/dw")
     with HostileServer(hostile.after_login(hostile.rows_without_end)) as server:
-        peak = peak_kib(inrush, server.url(), "an answer to one question", f":{server.port}")
+        peak = peak_kib(inrush, server.url(), "an answer to one query", f":{server.port}")
     assert peak < calm + (400 << 10), (peak, calm)
 
 

@@ -163,7 +163,7 @@ impl Headers {
         self.answer_bytes += length as u64 + MESSAGE_OVERHEAD_BYTES;
         if self.answer_bytes > ANSWER_BYTES_MAX && !watch.drops_rows.load(Ordering::Acquire) {
             return Err(format!(
-                "sent an answer to one question that takes more than {ANSWER_BYTES_MAX} bytes of memory"
+                "sent an answer to one query that takes more than {ANSWER_BYTES_MAX} bytes of memory"
             ));
         }
         Ok(())
@@ -349,7 +349,7 @@ mod tests {
         };
         let endless = [login.clone(), question(2_100_000)].concat();
         let told = wrong_in_pieces(&rules(None), &endless, &[8192]).expect("refused");
-        assert!(told.contains("answer to one question"), "{told}");
+        assert!(told.contains("answer to one query"), "{told}");
         let twice = [login, question(1_900_000), question(1_900_000)].concat();
         assert_eq!(wrong_in_pieces(&rules(None), &twice, &[8192]), None);
     }
