@@ -59,7 +59,7 @@ MERGE = "SELECT merge_row(%s::int, %s, %s, %s::int, %s, %s::int)"
 FILES = 3
 ROWS = 300
 KEPT = 200
-# What is compared: the moments of the loaded rows are those of the run.
+# What is compared. The times themselves are not, because versions of the run begin at its start.
 COMPARED = (
     "(SELECT no, land, city, level, phone, visits, valid_from = '2020-01-01' AS is_old, "
     "valid_to IS NULL AS is_open, is_current FROM {}) AS compared"

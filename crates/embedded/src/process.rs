@@ -53,8 +53,8 @@ pub(crate) fn command_as(
     command
 }
 
-/// Appends a command's output to a file that its own user opens: the folder may belong to another user, who must not
-/// make root write through a link.
+/// Appends the output of a command to a file, which the user of the command opens: the folder may belong to another
+/// user, who must not make root write through a link.
 pub(crate) fn log_to(command: &mut Command, path: &Path) -> io::Result<()> {
     let path = CString::new(path.as_os_str().as_bytes())?;
     fork::log_to(command, path);

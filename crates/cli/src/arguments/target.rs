@@ -103,7 +103,7 @@ impl From<VerifyLevel> for Verify {
     }
 }
 
-/// The answer to a load into columns whose values only the server checks.
+/// What is done about columns whose values only the server checks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum UncheckedTypesAnswer {
     /// Load them, and name them in the plan and the report

@@ -120,8 +120,8 @@ impl<'a> AdbcMerge<'a> {
         Merge::new(&self.dialect, self.plan, &self.source)
     }
 
-    /// Performs the merge of `staged` rows, as the run's target with the index `place`. `started_at` is the start of the run,
-    /// in microseconds since 1970-01-01T00:00:00Z.
+    /// Merges the rows, `staged` of them, into the run's target with the index `place`. `started_at` is the start of
+    /// the run, in microseconds since 1970-01-01T00:00:00Z.
     pub fn perform(
         &self,
         session: &mut AdbcSession,
@@ -200,7 +200,7 @@ pub fn check(session: &mut AdbcSession, quirks: &Quirks, plan: &TargetPlan) -> R
     Ok(())
 }
 
-/// The unique index on the key that lets only one row have a NULL in it, if NULLs may come.
+/// The unique index on the key in which NULLs are equal, if the rows may have NULLs in their key.
 fn nulls_equal(
     session: &mut AdbcSession,
     quirks: &Quirks,

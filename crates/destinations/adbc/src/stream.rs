@@ -89,7 +89,7 @@ impl<'a> Stream<'a> {
         Ok(refused)
     }
 
-    /// `record` is that of the unit; its transaction begins without it.
+    /// Performs a step. `record` is the record of the unit, which exists only at the end of its transaction.
     fn perform(&mut self, step: UnitStep, record: Option<&UnitRecord>) -> Result<()> {
         let (shared, run) = (&self.run.shared, &self.run.record);
         let (ledger, session) = (&shared.ledger, &mut self.session);

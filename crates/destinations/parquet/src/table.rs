@@ -93,7 +93,7 @@ impl Table {
         self.files.iter().map(|file| file.rows).sum()
     }
 
-    /// The table for the contract.
+    /// The table as the contract of destinations describes it.
     pub(super) fn facts(self) -> TargetFacts {
         TargetFacts {
             has_rows: self.rows() > 0,

@@ -1,9 +1,10 @@
 //! A preflight asks here for what would slow down or disturb a load: the recovery model, the space in data files and in the
 //! log, and views that the server updates together with the targets. Triggers are notes of the plan (`catalog.rs`).
 //!
-//! Each question is asked separately. If the server refuses to answer one, for example because the login lacks a right, only
-//! its figure is missing, and a note says so. The recovery model and the sizes of files need no right; the service needs
-//! VIEW SERVER STATE, or from SQL Server 2022 on VIEW SERVER SECURITY STATE.
+//! Each question is asked separately. If the server refuses to answer one, for example because the login lacks a right,
+//! only its figure is missing, and a note says so. The recovery model and the sizes of files need no right. The question
+//! about the service (instant file initialization) needs VIEW SERVER STATE, or from SQL Server 2022 on VIEW SERVER
+//! SECURITY STATE.
 
 use std::collections::BTreeSet;
 
@@ -214,7 +215,7 @@ impl Files {
         Ok(Files(files.collect()))
     }
 
-    /// The space in the files that `are_meant`.
+    /// The space in the files for which `are_meant` is true.
     fn room(&self, are_meant: &dyn Fn(&File) -> bool) -> Room {
         let mut room = Room {
             free_bytes: 0,

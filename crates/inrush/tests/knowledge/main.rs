@@ -57,7 +57,7 @@ const SQL: &[&str] = &[
 /// Names of products.
 const PRODUCTS: &[&str] = &["PostgreSQL", "DuckDB", "SQLite", "SQL Server", "Parquet"];
 
-/// The sources that must not name a product, in texts for users either: what they say holds for every destination.
+/// The sources that must not name a product, not even in texts for users: these texts hold for every destination.
 const NAMELESS: &[&str] = &[
     "rows/src/",
     "source/src/",
@@ -117,7 +117,7 @@ const KNOW: &[Exception] = &[
     },
     Exception {
         file: "package/src/check_direct_writes.rs",
-        why: "leaves checks of settings to destinations that are asked first whether they have them",
+        why: "checks direct writes only for PostgreSQL; other destinations are asked first whether they have them",
         words: &["DestinationKind::of"],
     },
     Exception {
@@ -209,7 +209,7 @@ const KNOW: &[Exception] = &[
     },
     Exception {
         file: "inrush/src/lib.rs",
-        why: "hands out the types of PostgreSQL's that the demo, the record workload and the command use",
+        why: "hands out the types of PostgreSQL that the demo, the record workload and the command use",
         words: &["inrush_postgres"],
     },
     Exception {
@@ -301,7 +301,7 @@ fn nobody_else_knows_which_database_it_is() {
     }
     assert!(
         found.is_empty(),
-        "these know a database, which belongs into the crate of a destination:\n{}",
+        "these know a database, and only the crate of a destination may:\n{}",
         found.join("\n")
     );
     let names: Vec<String> = sources().into_iter().map(|(name, _)| name).collect();

@@ -17,7 +17,7 @@ use crate::ranges;
 
 /// The most ranges that are distinguished. A split is one or several of them.
 const RANGES_MAX: usize = 512;
-/// About the number of keys in a sample.
+/// The approximate number of keys in a sample.
 const SAMPLE_ROWS: u64 = 50_000;
 
 /// A key that is asked for.
@@ -298,7 +298,7 @@ impl<'a> Finder<'a> {
     ) -> Result<Vec<String>, SourceError> {
         let doing = "reading a sample of the keys";
         let key = &self.key;
-        // The same sample of the same rows.
+        // With a fixed seed, the same rows give the same sample.
         self.texts(session, "SELECT pg_catalog.setseed(0.5)", doing)?;
         let share = SAMPLE_ROWS as f64 / rows.max(1) as f64;
         let chosen = match share < 1.0 {

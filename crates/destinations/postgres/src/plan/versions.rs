@@ -88,7 +88,8 @@ pub struct VersionMerge {
     /// Finds a changed row whose current version does not begin before the run: its key, when the version begins, and the
     /// start of the run, as texts.
     pub later: String,
-    /// Finds a row that gets a version before an ended one of its key has ended: its key, the end, and the start of the run.
+    /// Finds a row whose new version would begin before an ended version of its key ends: its key, that end, and the
+    /// start of the run.
     pub overlap: String,
     /// Ends the current versions of changed rows.
     pub end: String,

@@ -41,8 +41,8 @@ impl PackageKey {
     ) -> Result<Vec<PackageKey>, PostgresError> {
         let targets: Vec<String> = plan.flows.iter().map(|flow| flow.target()).collect();
         // A key that refers to a partitioned table has further constraints below it, on the same table. Triggers BEFORE
-        // (2) each row (1) on INSERT (4) or UPDATE (16) may change the key that it has in staging; policies would hide
-        // rows.
+        // (2) each row (1) on INSERT (4) or UPDATE (16) may change the key that a row has in staging; policies would
+        // hide rows.
         let sql = "SELECT c.conname::text, t.number - 1, \
                 (SELECT array_agg(a.attname::text ORDER BY k.n) \
                  FROM unnest(c.conkey) WITH ORDINALITY k (attnum, n) \
