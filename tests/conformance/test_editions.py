@@ -107,7 +107,7 @@ def test_each_ability_is_shown_or_refused(scene: Scene, edition: Edition, abilit
 
 @pytest.mark.parametrize("mode", ["create", "append", "replace"])
 def test_a_table_that_exists(scene: Scene, mode: str) -> None:
-    """An empty table, and one with rows, get rows by what the edition has."""
+    """An empty table, and one with rows, get rows by statements that the edition has."""
     scene.place.execute("CREATE TABLE t (id integer NOT NULL PRIMARY KEY, note text)")
     if mode != "create":
         scene.place.execute("INSERT INTO t VALUES (1, 'old')")

@@ -12,7 +12,7 @@ TABLE = "CREATE TABLE orders (id bigint PRIMARY KEY, v int NOT NULL, pad text NO
 
 
 def filled(database: Database, ranges: int) -> Database:
-    """Return a database with a table of so many ranges. Nothing else changes its statistics."""
+    """Return a database with a table of this many ranges; nothing else changes its statistics."""
     database.execute(f"{TABLE} {SPARSE}")
     add_rows(database, 1, ranges * ROWS_OF_A_RANGE)
     database.execute("ANALYZE orders")

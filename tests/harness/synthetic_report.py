@@ -53,7 +53,7 @@ class Wish:
     error: str | None = None
     is_measured: bool = True
     is_predicted: bool = False
-    # The first so many flows have `atomic = false`.
+    # How many flows, from the first one on, have `atomic = false`.
     straight_flows: int = 0
     # Per unit: rows that a condition removed, and rows that a step added.
     filtered: int = 0

@@ -172,7 +172,7 @@ def test_text_that_is_not_utf8_is_refused(server: Server, target: Database, inru
 def test_rows_pass_between_versions(
     shared_server: SharedServer, inrush: Inrush, old: int, new: int
 ) -> None:
-    """The forms of the types are the same in all versions, but for intervals of newer servers."""
+    """The forms of types are the same in all versions, except intervals of newer servers."""
     number = next(_numbers)
     source, target = (
         shared_server(version).create_database(f"versions_{number}_{version}")

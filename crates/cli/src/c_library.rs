@@ -2,8 +2,8 @@
 //!
 //! # Why it is sound
 //!
-//! Every call gets memory of this file, valid during the call, with its length. The memory is read only if the call
-//! reports that it filled it in.
+//! Every call gets memory that this module owns and that is valid during the call, with its length. The memory is read
+//! only if the call reports that it has filled it.
 #![expect(
     unsafe_code,
     reason = "calls of the C library for which no crate in use has safe functions"

@@ -327,7 +327,7 @@ pub enum PublishStep {
 /// The rows that were merged into a target, by what they did there. Each staged row is counted in one of the numbers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct MergedRows {
-    /// Rows whose key no row of the target had, or no current version.
+    /// Rows whose key had no row in the target, or no current version.
     pub new: u64,
     /// Rows that ended the current version of their key and added a new one.
     pub changed: u64,

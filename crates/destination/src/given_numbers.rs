@@ -140,7 +140,7 @@ pub fn key_and_number(mut row: Vec<Option<String>>) -> Result<(Vec<String>, i64)
 ///
 /// # Panics
 ///
-/// If `names` has not one name for each text of a key and one for the number.
+/// If `names` does not have one name for each text of a key, and one more for the number.
 pub fn batch<'a, Texts>(names: &[String], members: &'a [(i64, Vec<String>)]) -> RecordBatch
 where
     Texts: Array + FromIterator<Option<&'a str>> + 'static,

@@ -206,8 +206,8 @@ impl Side {
     }
 }
 
-/// The type by which a column of the source is compared with one of the target: that of the target. `None` if it cannot hold the
-/// values of both: PostgreSQL writes `jsonb` anew.
+/// The type by which a column of the source is compared with one of the target: the type of the target. `None` if this
+/// type cannot hold the values of both, as `jsonb`, which PostgreSQL writes in its own form.
 fn common_type(source: &SideColumn, target: &SideColumn) -> Option<ColumnType> {
     let (own, type_name) = (source.type_name.as_deref()?, target.type_name.as_deref()?);
     if type_name == "jsonb" && own != type_name {

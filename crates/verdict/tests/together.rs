@@ -279,8 +279,8 @@ fn a_gain_ends_at_the_next_limit() {
     assert!(verdict.line.contains("almost nothing"), "{}", verdict.line);
 }
 
-/// Many small units: streams hardly wait to send, but for the server to create tables and to commit. A backend's work
-/// at such a moment is already part of its work in the whole run, and is not added again.
+/// Many small units: streams seldom wait to send; they wait until the server has created tables and committed. A
+/// backend's work at such a moment is already part of its work in the whole run, and is not added again.
 #[test]
 fn a_backend_is_busy_once_for_all_that_is_known_of_it() {
     let small = |seen_sending: u32| {

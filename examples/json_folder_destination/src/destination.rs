@@ -17,7 +17,7 @@ use crate::run::Run;
 use crate::steps;
 use crate::types;
 
-/// What each unit costs, two renames and four calls of `fsync`, does not count beside so many bytes.
+/// Each unit costs two renames and four calls of `fsync`, which is little beside writing this number of bytes.
 const UNIT_BYTES: u64 = 16 << 20;
 const BATCH_ROWS: u32 = 8192;
 /// A batch as JSON, before it is written.

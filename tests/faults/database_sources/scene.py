@@ -67,7 +67,7 @@ class CopyScene:
 
     @property
     def answer_bytes(self) -> int:
-        """About the bytes of rows that the source sends."""
+        """The approximate bytes of rows that the source sends."""
         return self.origin.answer_bytes if isinstance(self.origin, ServerOrigin) else 0
 
     def start(self, *, fault: str | None = None) -> Running:

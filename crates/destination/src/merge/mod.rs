@@ -35,7 +35,7 @@ pub trait MergeDialect {
         format!("{table}.{}", identifier(column))
     }
 
-    /// True if a column differs between `t` and `s`: never NULL, and NULL is equal to NULL.
+    /// True if a column differs between `t` and `s`. The result is never NULL, and NULL is equal to NULL.
     fn differs(&self, column: &str) -> String {
         let name = identifier(column);
         format!("t.{name} IS DISTINCT FROM s.{name}")

@@ -14,19 +14,19 @@ const SUMS_MAX: usize = 500;
 pub struct Addend {
     /// An aggregate, whose value is a number or NULL.
     pub sql: String,
-    /// The number that one of it counts for in the measure.
+    /// The factor by which its value is multiplied in the measure.
     pub times: i128,
-    /// The power of ten of that.
+    /// The power of ten by which it is multiplied, too.
     pub exponent: i32,
 }
 
 impl Addend {
-    /// An aggregate that counts the measure itself.
+    /// An aggregate whose value is added as it is.
     pub fn whole(sql: String) -> Addend {
         Addend::scaled(sql, 0)
     }
 
-    /// An aggregate that counts a power of ten of the measure.
+    /// An aggregate whose value is multiplied by a power of ten.
     pub fn scaled(sql: String, exponent: i32) -> Addend {
         Addend {
             sql,
@@ -41,7 +41,7 @@ impl Addend {
                 sum.add_at(self.exponent, number * self.times);
                 true
             }
-            // A decimal of the database, which counts the measure itself.
+            // A decimal of the database, which is added as it is.
             Err(_) => self.times == 1 && self.exponent == 0 && sum.add_text(text),
         }
     }

@@ -141,7 +141,7 @@ impl Index {
         keys.filter(move |_| is_unique)
     }
 
-    /// The condition of its rows, if it has not all of them.
+    /// The condition of a filtered index; `None` if it has all rows.
     pub fn filter(&self) -> Option<&str> {
         self.filter.as_deref()
     }

@@ -21,7 +21,7 @@ use crate::error::Error;
 
 /// The number of buckets.
 const BUCKETS: usize = 1 << 16;
-/// About the number of rows in a split.
+/// The approximate number of rows in a split.
 const SPLIT_ROWS: u64 = 10_000;
 /// The most splits.
 const SPLITS_MAX: u64 = 64;

@@ -204,8 +204,9 @@ impl<'a> FilesBefore<'a> {
 }
 
 impl ChangedFile {
-    /// True if it is loaded again without being asked for. Tables are written to all the time, and all rows of the run are those
-    /// of the new snapshot: what is kept has the same rows there. A file should not change while it is loaded.
+    /// True if it is loaded again without being asked for. That is so for tables, which are written to all the time:
+    /// only inputs with the same rows in the new snapshot are kept, so all rows of the run are those of the new
+    /// snapshot. A file should not change while it is loaded.
     pub fn is_loaded_again(&self) -> bool {
         self.file.is_snapshot()
     }

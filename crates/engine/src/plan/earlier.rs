@@ -138,7 +138,7 @@ enum Found<'r> {
         /// Notes about the rows that it has loaded.
         notes: Vec<String>,
     },
-    /// All files of these flows at most, which are left out.
+    /// At most all files of some flows; these flows are left out.
     NotLoaded { left_out: Vec<usize> },
 }
 

@@ -112,7 +112,7 @@ pub struct SampleBatches<'a> {
     left: Option<RecordBatch>,
     rejects: Vec<Reject>,
     work: SampleWork,
-    /// Includes the sums in the work.
+    /// Measures the time of converting, of the steps and of the sums, which is added to the work at the end.
     gauge: Gauge,
     /// If its rows come from a database.
     database: Option<DatabasePortion>,

@@ -56,9 +56,10 @@ pub struct Read<'a> {
 struct Words {
     /// A number or a text that sorts by time, made of a column; NULL if its value is not a time of the years 1 to 9999.
     time: fn(column: &str) -> String,
-    /// The same of the present.
+    /// The present as such a number or text.
     now: &'static str,
-    /// The same of the present less a time that a user has written; NULL if that is not a time of 0 or more.
+    /// The present less a length of time that a user has written, as such a number or text; NULL if the length is
+    /// invalid or negative.
     before_now: fn(lag: &str) -> String,
     /// A mark, made of such a number or text.
     mark: fn(time: &str) -> String,

@@ -20,7 +20,7 @@ use crate::structure;
 
 /// The split number of rows that are in no split.
 const OTHERS: i64 = -1;
-/// About the number of rows in a range.
+/// The approximate number of rows in a range.
 const RANGE_ROWS: u64 = 10_000;
 /// The most ranges.
 const RANGES_MAX: u64 = 64;

@@ -186,7 +186,8 @@ fn other_borders_are_another_state() {
     });
 }
 
-/// A range of a key is known by the number of its first step, which other rows have if the borders are others.
+/// A range of a key is identified by the number of its first step. With other borders, the same number means other
+/// rows.
 #[test]
 fn other_borders_make_another_input() {
     on_each_version(|database| {

@@ -99,7 +99,7 @@ impl MemberTable {
         format!("SELECT count(*) {}", self.existing_from())
     }
 
-    /// The statement that adds the members that staged rows have; none if no target has numbers of them.
+    /// The statement that adds the members that staged rows refer to; `None` if no target stores their numbers.
     pub fn add_statement(&self, stagings: &[Staging]) -> Option<String> {
         let used = self.used(stagings)?;
         let key = self.plan.key.iter().map(String::as_str);
@@ -138,7 +138,8 @@ impl MemberTable {
             .collect()
     }
 
-    /// The query for the number of members that staged rows have and the reference lacks; none if no target has numbers of them.
+    /// The query that counts the members that staged rows refer to and the reference lacks; `None` if no target stores
+    /// their numbers.
     pub(super) fn missing(&self, stagings: &[Staging]) -> Option<String> {
         let used = self.used(stagings)?;
         Some(format!(

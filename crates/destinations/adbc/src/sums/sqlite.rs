@@ -8,8 +8,8 @@ use inrush_destination::sums::{Addend, ColumnForm, SumForm};
 
 use crate::session::AdbcSession;
 
-/// Digits of a part of a number, and the number of parts that hold any decimal. Of 900 billion rows the sum of a part fits
-/// into 64 bits.
+/// Digits of a part of a number, and the number of parts that hold any decimal. The sum of a part over 900 billion rows
+/// fits into 64 bits.
 const PART_DIGITS: usize = 7;
 const DECIMAL_PARTS: usize = 6;
 

@@ -1,5 +1,5 @@
-//! The numbers of members that lookups add, from the ledger: over a session of its own, because that of a stream is in the
-//! middle of a transaction.
+//! The numbers of members that lookups add, from the ledger: over a session of its own, because the session of a stream
+//! is in the middle of a transaction.
 
 use std::sync::{Arc, Mutex, PoisonError};
 

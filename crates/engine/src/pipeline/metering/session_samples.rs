@@ -183,7 +183,7 @@ mod tests {
 
     use super::*;
 
-    /// A server that answers so many times.
+    /// A server that answers a limited number of times.
     struct Server {
         answers: usize,
         bytes: u64,

@@ -31,7 +31,7 @@ use crate::{PostgresError, Session, row_numbers, verify};
 
 /// Pages of a staging table whose rows one statement copies, as long as none is refused.
 const PAGES_PER_WINDOW: i64 = 64;
-/// The same for a partitioned staging table, in rows.
+/// The rows that one statement copies from a partitioned staging table, as long as none is refused.
 const NUMBERS_PER_WINDOW: i64 = 8192;
 
 /// Copies rows carefully for the flows that had a refused row.
