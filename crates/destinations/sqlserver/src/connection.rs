@@ -81,6 +81,8 @@ pub fn lock_waits_statement(milliseconds: u32) -> String {
 #[derive(Debug)]
 pub struct SqlSession {
     session: Session,
+    /// The index of the target that the statements fill; see [`filling`](Self::filling).
+    filled: Option<usize>,
 }
 
 impl SqlSession {
@@ -92,7 +94,10 @@ impl SqlSession {
         interrupt: &Arc<Interrupt>,
     ) -> Result<SqlSession> {
         let session = Session::connect(options, number, interrupt).map_err(address_error)?;
-        let mut session = SqlSession { session };
+        let mut session = SqlSession {
+            session,
+            filled: None,
+        };
         session.run("cannot set up a session", &settings(purpose))?;
         Ok(session)
     }
@@ -104,7 +109,24 @@ impl SqlSession {
 
     /// Runs a batch.
     pub fn run(&mut self, doing: &str, sql: &str) -> Result<Answer> {
-        self.session.run(sql).map_err(|error| refused(doing, error))
+        let answer = self.session.run(sql);
+        answer.map_err(|error| match self.filled {
+            Some(target) => refused_filling(target, doing, error),
+            None => refused(doing, error),
+        })
+    }
+
+    /// Does work that fills the target with this index, or its staging table. If a constraint refuses rows, the error is
+    /// [`Error::RowsRefused`], because a careful load may find these rows.
+    pub fn filling<T>(
+        &mut self,
+        target: usize,
+        work: impl FnOnce(&mut SqlSession) -> Result<T>,
+    ) -> Result<T> {
+        self.filled = Some(target);
+        let done = work(self);
+        self.filled = None;
+        done
     }
 
     /// Runs a query with few rows.
@@ -191,9 +213,10 @@ impl SqlSession {
     }
 }
 
-/// An error of a session as an error of the contract.
+/// An error of a session as an error of the contract. Only the server's number decides about its kind.
 pub fn refused(doing: &str, error: SessionError) -> Error {
-    let hint = error.number().and_then(hint).or(error.hint());
+    let number = error.number();
+    let hint = number.and_then(hint).or(error.hint());
     let hint = hint.map(str::to_owned);
     let doing = doing.to_owned();
     match error {
@@ -203,11 +226,36 @@ pub fn refused(doing: &str, error: SessionError) -> Error {
             reason: format!("{server}: {reason}"),
             hint: hint.unwrap_or_default(),
         },
+        error if number == Some(number::LOCK_TIMEOUT) => Error::Blocked {
+            doing,
+            message: error.to_string(),
+            hint: hint.unwrap_or_default(),
+        },
         error => Error::Refused {
             doing,
             message: error.to_string(),
             hint,
         },
+    }
+}
+
+/// Like [`refused`], for a statement that fills the target with this index.
+fn refused_filling(target: usize, doing: &str, error: SessionError) -> Error {
+    let is_of_rows = error.number().is_some_and(|number| {
+        number == number::CONSTRAINT || number::DUPLICATE_KEYS.contains(&number)
+    });
+    match refused(doing, error) {
+        Error::Refused {
+            doing,
+            message,
+            hint,
+        } if is_of_rows => Error::RowsRefused {
+            target,
+            doing,
+            message,
+            hint,
+        },
+        other => other,
     }
 }
 
@@ -223,33 +271,6 @@ pub fn address_error(error: SessionError) -> Error {
             what: error.to_string(),
         },
     }
-}
-
-/// An error of a target that gets its rows: [`Error::RowsRefused`] if a constraint refuses rows, and a careful load may find
-/// these.
-pub fn rows_refused(error: Error, target: usize) -> Error {
-    let is_of_rows = |message: &str| {
-        let mut numbers = number::DUPLICATE_KEYS.iter().chain([&number::CONSTRAINT]);
-        numbers.any(|number| message.contains(&format!("(error {number})")))
-    };
-    match error {
-        Error::Refused {
-            doing,
-            message,
-            hint,
-        } if is_of_rows(&message) => Error::RowsRefused {
-            target,
-            doing,
-            message,
-            hint,
-        },
-        other => other,
-    }
-}
-
-/// True if the server reports that a lock was not granted in time.
-pub fn is_lock_timeout(error: &Error) -> bool {
-    matches!(error, Error::Refused { message, .. } if message.contains(&format!("(error {})", number::LOCK_TIMEOUT)))
 }
 
 fn hint(number: i32) -> Option<&'static str> {
@@ -278,4 +299,43 @@ fn hint(number: i32) -> Option<&'static str> {
         }
         _ => return None,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use inrush_tdsclient::ServerMessage;
+
+    use super::*;
+
+    /// An error of the server, whose text has the numbers of all errors that are distinguished.
+    fn error(number: i32) -> SessionError {
+        SessionError::Server(ServerMessage {
+            number,
+            state: 1,
+            class: 16,
+            text: "said (error 547), (error 1222), (error 2627)".to_owned(),
+            procedure: String::new(),
+            line: 1,
+        })
+    }
+
+    #[test]
+    fn the_number_decides_and_not_the_text() {
+        for number in [547, 2627, 2601, 1505] {
+            let refused = refused_filling(3, "x", error(number));
+            assert!(
+                matches!(refused, Error::RowsRefused { target: 3, .. }),
+                "{refused:?}"
+            );
+        }
+        let blocked = refused_filling(3, "x", error(number::LOCK_TIMEOUT));
+        assert!(matches!(blocked, Error::Blocked { .. }), "{blocked:?}");
+        let other = refused_filling(3, "x", error(50_000));
+        assert!(matches!(other, Error::Refused { .. }), "{other:?}");
+        let of_no_target = refused("x", error(number::CONSTRAINT));
+        assert!(
+            matches!(of_no_target, Error::Refused { .. }),
+            "{of_no_target:?}"
+        );
+    }
 }

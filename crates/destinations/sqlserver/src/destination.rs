@@ -17,7 +17,7 @@ use inrush_tdsclient::Interrupt;
 use crate::added_partitions::AddedPartitions;
 use crate::catalog;
 use crate::columnstore;
-use crate::connection::{self, Purpose, SqlSession};
+use crate::connection::{Purpose, SqlSession};
 use crate::hazards;
 use crate::ledger::{Ledger, StoredRun};
 use crate::lock;
@@ -89,7 +89,7 @@ impl SqlServer {
     fn asking<T>(&self, work: impl FnOnce(&mut SqlSession) -> Result<T>) -> Result<T> {
         let mut session = self.control();
         match work(&mut session) {
-            Err(error) if connection::is_lock_timeout(&error) => {
+            Err(error @ Error::Blocked { .. }) => {
                 Err(match lock::held(&mut session, &self.ledger, None) {
                     Error::Held { what, hint } => Error::Held {
                         what: format!("{error}: {what}"),

@@ -20,25 +20,33 @@ use crate::staging::Staging;
 use crate::steps::{self, FillStep, Keeping};
 use crate::ways::{self, Way};
 
-/// One target that gets its rows.
-pub struct Filling<'a> {
-    run: &'a SqlRun,
-    /// The session of the switch.
-    pub session: &'a mut SqlSession,
-    /// Its place in the plan.
-    place: usize,
-    staging: &'a Staging,
-    staged: u64,
+/// A target that has got its rows.
+pub struct Filled {
+    /// The number of its rows, if that is known without counting them.
+    pub rows: Option<u64>,
     /// What became of the rows in a merge.
     pub merged: Option<MergedRows>,
     /// The partitions that got rows, by their numbers.
     pub partitions: Vec<String>,
-    /// What is done to it.
+    /// What was done to it.
     pub change: TargetChange,
     /// What the report says about it.
     pub notes: Vec<String>,
     /// Some rows were copied.
     pub has_copied: bool,
+}
+
+/// One target that gets its rows.
+pub struct Filling<'a> {
+    run: &'a SqlRun,
+    /// The session of the switch.
+    session: &'a mut SqlSession,
+    /// Its place in the plan.
+    place: usize,
+    staging: &'a Staging,
+    staged: u64,
+    /// What is done to the target so far.
+    filled: Filled,
 }
 
 impl<'a> Filling<'a> {
@@ -56,19 +64,28 @@ impl<'a> Filling<'a> {
             place,
             staging: &run.stagings[place],
             staged,
-            merged: None,
-            partitions: Vec::new(),
-            change: TargetChange {
-                change,
-                partitions: None,
+            filled: Filled {
+                rows: None,
+                merged: None,
+                partitions: Vec::new(),
+                change: TargetChange {
+                    change,
+                    partitions: None,
+                },
+                notes: Vec::new(),
+                has_copied: false,
             },
-            notes: Vec::new(),
-            has_copied: false,
         }
     }
 
-    /// Fills the target. Returns the number of rows that it then has, if that is known without counting them.
-    pub fn fill(&mut self, way: &Way) -> Result<Option<u64>> {
+    /// Fills the target.
+    pub fn fill(mut self, way: &Way) -> Result<Filled> {
+        self.filled.rows = self.give_rows(way)?;
+        Ok(self.filled)
+    }
+
+    /// Returns the number of rows that the target then has, if that is known without counting them.
+    fn give_rows(&mut self, way: &Way) -> Result<Option<u64>> {
         let staging = self.staging;
         let target = &staging.plan.name;
         let mode = staging.plan.mode;
@@ -87,7 +104,7 @@ impl<'a> Filling<'a> {
             Some(partitioning) => ways::staged_partitions(self.session, staging, partitioning)?,
             None => Vec::new(),
         };
-        self.partitions = staged
+        self.filled.partitions = staged
             .iter()
             .map(|(number, _)| number.to_string())
             .collect();
@@ -174,8 +191,8 @@ impl<'a> Filling<'a> {
                 (FillStep::Merge, _) => {
                     let merge = SqlMerge::of_staging(self.session, staging)?;
                     let rows = (self.place, self.staged);
-                    self.merged = Some(merge.perform(self.run, self.session, rows)?);
-                    self.has_copied = true;
+                    self.filled.merged = Some(merge.perform(self.run, self.session, rows)?);
+                    self.filled.has_copied = true;
                 }
                 (FillStep::DropStaging, _) => staging.remove(self.session)?,
             }
@@ -214,7 +231,7 @@ impl<'a> Filling<'a> {
     ) -> Result<()> {
         let mode = self.staging.plan.mode;
         let replaces = matches!(mode, WriteMode::Replace | WriteMode::ReplacePartitions);
-        self.change.change.what = match (has_rows, replaces) {
+        self.filled.change.change.what = match (has_rows, replaces) {
             (false, _) => What::Filled,
             (true, true) => What::Replaced,
             (true, false) if mode == WriteMode::Upsert => What::Merged,
@@ -222,15 +239,20 @@ impl<'a> Filling<'a> {
         };
         let is_by_partition = matches!(mode, WriteMode::Append | WriteMode::ReplacePartitions);
         let of_partitions = partitioning.filter(|_| is_by_partition);
-        self.change.partitions = of_partitions.map(|partitioning| ChangedPartitions {
+        self.filled.change.partitions = of_partitions.map(|partitioning| ChangedPartitions {
             rows: staged.to_vec(),
             function_changed_at: partitioning.changed_at.clone(),
         });
-        if self.change.change.what == What::Replaced {
+        if self.filled.change.change.what == What::Replaced {
             let target = &self.staging.plan.name.sql;
-            let numbers = self.change.partitions.as_ref().map(|_| numbers_of(staged));
+            let numbers = self
+                .filled
+                .change
+                .partitions
+                .as_ref()
+                .map(|_| numbers_of(staged));
             let rows = catalog::rows_told(self.session, target, numbers.as_deref())?;
-            self.change.change.rows_before = rows;
+            self.filled.change.change.rows_before = rows;
         }
         Ok(())
     }
@@ -245,7 +267,7 @@ impl<'a> Filling<'a> {
                 // Only one generation is kept, so that the database does not grow with each run.
                 let run_key = &run.record.run_key;
                 run.ledger.drop_kept(self.session, run_key, target)?;
-                self.change.change.until_next = true;
+                self.filled.change.change.until_next = true;
                 run.ledger.kept_table(run.record.run_id, self.place)
             }
             ReplacedRows::KeptAs(name) => {
@@ -257,15 +279,20 @@ impl<'a> Filling<'a> {
                 kept
             }
         };
-        let numbers = self.change.partitions.as_ref().map(|_| numbers_of(staged));
+        let numbers = self
+            .filled
+            .change
+            .partitions
+            .as_ref()
+            .map(|_| numbers_of(staged));
         let rows = MovedRows {
             table: target,
             shape,
             apart: &kept,
             numbers: numbers.as_deref(),
         };
-        self.change.change.rows_before = rows.take_out(self.session, by_switch)?;
-        self.change.change.kept = Some(kept);
+        self.filled.change.change.rows_before = rows.take_out(self.session, by_switch)?;
+        self.filled.change.change.kept = Some(kept);
         Ok(())
     }
 
@@ -321,7 +348,7 @@ impl<'a> Filling<'a> {
             copied_rows += rows;
         }
         if !copied.is_empty() {
-            self.notes.push(format!(
+            self.filled.notes.push(format!(
                 "{target}: {} had rows, and got {} by INSERT ... SELECT: {}",
                 counted(copied.len() as u64, "partition"),
                 counted(copied_rows, "row"),
@@ -346,7 +373,7 @@ impl<'a> Filling<'a> {
     }
 
     fn copied_because(&mut self, reason: &str) {
-        self.notes.push(format!(
+        self.filled.notes.push(format!(
             "{}: rows were added by INSERT ... SELECT and not by SWITCH, because {reason}",
             self.staging.plan.name.sql
         ));
@@ -356,7 +383,7 @@ impl<'a> Filling<'a> {
     fn copy(&mut self, condition: &str, rows: u64) -> Result<()> {
         let staging = self.staging;
         let target = &staging.plan.name;
-        self.has_copied = true;
+        self.filled.has_copied = true;
         let session = &mut *self.session;
         let doing = format!("cannot add the rows to {}", target.sql);
         let mut added = None;

@@ -13,7 +13,7 @@ use inrush_destination::{Error, PublishStep, Published, Result, WriteMode};
 use inrush_rows::calendar::now_microseconds;
 
 use crate::columnstore;
-use crate::connection::{self, SqlSession};
+use crate::connection::SqlSession;
 use crate::filling::Filling;
 use crate::run::SqlRun;
 use crate::sql;
@@ -30,8 +30,9 @@ pub fn publish(
     let mut notes = Vec::new();
     for staging in &run.stagings {
         run.refuse_interrupted()?;
-        let prepared = ways::prepare(session, staging, &run.options);
-        let way = prepared.map_err(|error| connection::rows_refused(error, found.len()))?;
+        let way = session.filling(found.len(), |session| {
+            ways::prepare(session, staging, &run.options)
+        })?;
         if way.builds_columnstore(&run.options) {
             let target = &staging.plan.name.sql;
             notes.extend(columnstore::built_note(session, &staging.sql, target));
@@ -91,22 +92,22 @@ fn switch(
         if matches!(staging.plan.mode, WriteMode::Create | WriteMode::Replace) {
             change.gone = ledger.mark_gone(session, target)?;
         }
-        let mut filling = Filling::new(run, session, place, staged, change);
-        let filled = filling.fill(way);
-        let filled = filled.map_err(|error| connection::rows_refused(error, place))?;
+        let mut filled = session.filling(place, |session| {
+            Filling::new(run, session, place, staged, change).fill(way)
+        })?;
         let (run_id, run_name) = (run.record.run_id, &run.record.name);
-        ledger.enter_change(filling.session, run_id, target, &filling.change)?;
-        published.rows.push(filled);
-        let kept = filling.change.change.kept_note(run_name, target);
+        ledger.enter_change(session, run_id, target, &filled.change)?;
+        published.rows.push(filled.rows);
+        let kept = filled.change.change.kept_note(run_name, target);
         published.notes.extend(kept);
-        published.notes.append(&mut filling.notes);
-        let merged = filling.merged.map(|rows| (place, rows));
+        published.notes.append(&mut filled.notes);
+        let merged = filled.merged.map(|rows| (place, rows));
         published.merged.extend(merged);
-        if filling.has_copied {
+        if filled.has_copied {
             copied.push(place);
         }
-        if !filling.partitions.is_empty() {
-            published.partitions.insert(place, filling.partitions);
+        if !filled.partitions.is_empty() {
+            published.partitions.insert(place, filled.partitions);
         }
         loaded.push(staged);
         if place == 0 {

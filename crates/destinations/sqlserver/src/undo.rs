@@ -13,7 +13,7 @@ use inrush_rows::ids::RunName;
 
 use crate::catalog;
 use crate::changes::{ChangedPartitions, TargetChange};
-use crate::connection::{self, SqlSession};
+use crate::connection::SqlSession;
 use crate::emptying;
 use crate::ledger::{Ledger, StoredRun};
 use crate::moved_rows::{self, MovedRows};
@@ -35,8 +35,8 @@ pub fn undo(
         reached(PublishStep::BeforeCommit);
         Ok(undone)
     });
-    let undone = undone.map_err(|error| match connection::is_lock_timeout(&error) {
-        true => Error::Held {
+    let undone = undone.map_err(|error| match error {
+        Error::Blocked { .. } => Error::Held {
             what: format!(
                 "a table of run {} was locked by another session for {} ms; nothing was changed",
                 request.run.name,
@@ -44,7 +44,7 @@ pub fn undo(
             ),
             hint: "the same command tries again; --lock-timeout-ms lets it wait longer".to_owned(),
         },
-        false => error,
+        other => other,
     })?;
     reached(PublishStep::Committed);
     Ok(undone)
