@@ -127,7 +127,7 @@ def test_a_subscription_brings_rows_late(
         text = package(copy, target.url, words).replace('"feed"', '"own"')
         inrush("run", inrush.write("own.toml", text)).expect(CLEAN)
         assert ids(target) == [1, 2, 3, 4, 9]
-        # A view shows rows of the table that is subscribed, or not.
+        # A view over the table that is subscribed is treated like that table.
         copy.execute("CREATE VIEW behind AS SELECT * FROM orders")
         text = text.replace('table = "own", since', 'table = "behind", since')
         behind = inrush.write("behind.toml", text.replace('"own"', '"behind"'))

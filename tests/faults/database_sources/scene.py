@@ -39,7 +39,7 @@ class CopyScene:
     # What the targets held when no command ran.
     last: Seen = field(default_factory=dict)
     # The transactions of the source that were committed when the last command began, and when the
-    # command began that loaded the targets.
+    # command that loaded the targets began.
     began_after: int = 0
     loaded_after: int = 0
     # Rows of the source may have changed since a command staged them.

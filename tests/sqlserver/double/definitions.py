@@ -215,8 +215,8 @@ class Definitions(Rows):
     def _do_split_range(self, name: str, value: Node) -> None:
         """Add a bound, with a Sch-M lock on all tables that have the function.
 
-        "Always keep empty partitions at both ends of the partition range": a split of a partition
-        with rows is refused here, which the server would do row by row.
+        "Always keep empty partitions at both ends of the partition range": the server would
+        split a partition with rows row by row; here that is refused.
         """
         database = self.database
         function = database.functions.get(name.lower())
