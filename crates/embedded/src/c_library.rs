@@ -5,7 +5,7 @@
 //! The call gets a name that ends with a NUL and is valid for as long as it runs. The locale that it makes is freed here.
 #![expect(
     unsafe_code,
-    reason = "calls of the C library that no crate in use has safe"
+    reason = "calls of the C library for which no crate in use has safe functions"
 )]
 
 use std::ffi::CStr;

@@ -13,7 +13,7 @@ use crate::pg_type::PgType;
 pub enum EncodeError {
     /// The batch has more or fewer columns than the encoder was made for.
     #[error(
-        "the batch has {found} columns where COPY was told of {expected}: the columns of the \
+        "the batch has {found} columns but COPY was begun with {expected}: the columns of the \
          COPY statement and those of the batch must be the same"
     )]
     ColumnCount {

@@ -112,7 +112,7 @@ pub enum MetadataError {
 pub enum EncodeError {
     /// The batch has more or fewer columns than the stream.
     #[error(
-        "the batch has {found} columns where the bulk load was told of {expected}: the columns of INSERT BULK and \
+        "the batch has {found} columns but the bulk load was begun with {expected}: the columns of INSERT BULK and \
          those of the batch must be the same"
     )]
     ColumnCount {

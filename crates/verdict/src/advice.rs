@@ -260,7 +260,7 @@ fn destination_cpu(facts: &Facts) -> Option<Advice> {
     // Reducing the work for each row helps more than adding cores.
     if let Some(fix) = facts.fix_of_copy() {
         return all(format!(
-            "Let the server's extension store the rows, which takes it less CPU than COPY: {fix}"
+            "Let the server's extension store the rows, which takes less CPU than COPY: {fix}"
         ));
     }
     let word = facts.destination();

@@ -287,7 +287,7 @@ fn batches_of_other_columns() {
     for (batch, message) in [
         (
             two,
-            "the batch has 2 columns where the bulk load was told of 1",
+            "the batch has 2 columns but the bulk load was begun with 1",
         ),
         (
             other,

@@ -226,8 +226,8 @@ fn machine_full(run: &RunResult) -> (String, String) {
 /// The change that helps against an internal lock of the server.
 fn internal_change(event: &str) -> &'static str {
     if event.contains("extend") {
-        "Extending the table holds all up: newer versions of PostgreSQL (16) extend by several pages; use fewer clients, \
-         or several tables"
+        "Extending the table holds all clients up: PostgreSQL 16 and later extend it by several pages at a time; use \
+         fewer clients, or several tables"
     } else if event.contains("BufferContent") || event.contains("BufferMapping") {
         "Clients meet at the same pages: use a random key (--key random), fewer clients, or several tables"
     } else {
