@@ -2,9 +2,9 @@
 //! log, and views that the server updates together with the targets. Triggers are notes of the plan (`catalog.rs`).
 //!
 //! Each question is asked separately. If the server refuses to answer one, for example because the login lacks a right,
-//! only its figure is missing, and a note says so. The recovery model and the sizes of files need no right. The question
-//! about the service (instant file initialization) needs VIEW SERVER STATE, or from SQL Server 2022 on VIEW SERVER
-//! SECURITY STATE.
+//! only its figure is missing, and a note says so. The recovery model and the sizes of files need no right. The
+//! question about the service (instant file initialization) needs VIEW SERVER STATE, or from SQL Server 2022 on VIEW
+//! SERVER SECURITY STATE.
 
 use std::collections::BTreeSet;
 

@@ -287,8 +287,8 @@ impl KnownColumns<'_> {
                     listed(&unpivoted),
                     self.target
                 ),
-                "give the column a DEFAULT or remove its NOT NULL, or derive it under another name in an earlier step, and \
-                 unpivot that column",
+                "give the column a DEFAULT or remove its NOT NULL, or derive it under another name in an earlier \
+                 step, and unpivot that column",
             ));
         }
         Err(self.mismatch(

@@ -63,8 +63,8 @@ impl SnapshotAge {
     }
 }
 
-/// How long a snapshot shows all rows with a threshold: the server counts whole minutes, and a minute that has only begun
-/// counts as a whole one.
+/// How long a snapshot shows all rows with a threshold: the server counts whole minutes, and a minute that has only
+/// begun counts as a whole one.
 pub fn lasts(threshold_minutes: u64) -> Duration {
     Duration::from_secs(60 * threshold_minutes.saturating_sub(1))
 }
