@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import copy
 import json
 import re
 import socket
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -14,6 +15,7 @@ from typing import Any
 
 import pytest
 
+from command.open_lineage import faults
 from harness.command import CLEAN, FAILED, LOADED_WITH_REJECTS, REJECT_LIMIT, USAGE, Inrush
 from harness.packages import Value, flow, package, step
 
@@ -50,8 +52,11 @@ def write(
 
 
 def read(path: Path) -> list[dict[str, Any]]:
-    """Return the events of a file."""
-    return [json.loads(line) for line in path.read_text().splitlines()]
+    """Return the events of a file, which must be as the published schemas say."""
+    events = [json.loads(line) for line in path.read_text().splitlines()]
+    for event in events:
+        assert faults(event) == []
+    return events
 
 
 def facet_names(facets: dict[str, Any]) -> set[str]:
@@ -104,37 +109,104 @@ def test_the_events_of_a_load(inrush: Inrush) -> None:
     assert (check["column"], check["severity"]) == ("price", "warn")
 
 
+def made_of(event: dict[str, Any], column: str | None) -> list[tuple[str, ...]]:
+    """Return dataset, field, type, subtype and description of all that a column is made of.
+
+    Without a column it is what decides which rows are loaded.
+    """
+    lineage = event["outputs"][0]["facets"]["columnLineage"]
+    fields = lineage["dataset"] if column is None else lineage["fields"][column]["inputFields"]
+    found: list[tuple[str, ...]] = []
+    for one in fields:
+        for how in one["transformations"]:
+            assert how["masking"] is False
+            assert one["namespace"] == "file"
+            dataset = one["name"].rsplit("/", 1)[1]
+            found.append((dataset, one["field"], how["type"], how["subtype"], how["description"]))
+    return found
+
+
 def test_the_lineage_of_columns(inrush: Inrush) -> None:
     inrush("run", write(inrush, "events.jsonl")).expect(LOADED_WITH_REJECTS)
     start, *_ = read(inrush.folder / "events.jsonl")
     (output,) = start["outputs"]
     fields = output["facets"]["schema"]["fields"]
     assert [field["name"] for field in fields] == ["id", "price", "kind", "run", "gross", "title"]
-    read_fields = start["inputs"][0]["facets"]["schema"]["fields"]
-    assert [field["name"] for field in read_fields] == ["id", "price", "kind"]
-    lineage = output["facets"]["columnLineage"]
-    source = {"namespace": "file", "name": f"{inrush.folder}/rows.csv"}
-
-    def made_of(column: str) -> list[tuple[str, str, str, str]]:
-        found = []
-        for one in lineage["fields"][column]["inputFields"]:
-            assert {name: one[name] for name in source} == source
-            (how,) = one["transformations"]
-            assert how["masking"] is False
-            found.append((one["field"], how["type"], how["subtype"], how["description"]))
-        return found
-
-    assert made_of("id") == [("id", "DIRECT", "IDENTITY", "")]
-    assert made_of("run") == []
-    assert made_of("gross") == [
-        ("id", "DIRECT", "TRANSFORMATION", "net * 2 + id"),
-        ("price", "DIRECT", "TRANSFORMATION", "net * 2 + id"),
+    rows, kinds = start["inputs"]
+    assert [field["name"] for field in rows["facets"]["schema"]["fields"]] == [
+        "id",
+        "price",
+        "kind",
     ]
-    assert made_of("title") == [("kind", "INDIRECT", "JOIN", "title of kinds.csv")]
-    filters = [(one["field"], one["transformations"][0]) for one in lineage["dataset"]]
-    assert [(field, how["subtype"], how["description"]) for field, how in filters] == [
-        ("price", "FILTER", "price > 0"),
+    assert kinds["facets"]["schema"]["fields"] == [
+        {"name": "kind", "type": "VARCHAR"},
+        {"name": "title", "type": "VARCHAR"},
+    ]
+    assert made_of(start, "id") == [("rows.csv", "id", "DIRECT", "IDENTITY", "")]
+    assert made_of(start, "run") == []
+    assert made_of(start, "gross") == [
+        ("rows.csv", "id", "DIRECT", "TRANSFORMATION", "net * 2 + id"),
+        ("rows.csv", "price", "DIRECT", "TRANSFORMATION", "net * 2 + id"),
+    ]
+    assert made_of(start, "title") == [
+        ("kinds.csv", "title", "DIRECT", "IDENTITY", ""),
+        ("rows.csv", "kind", "INDIRECT", "JOIN", "title of kinds.csv"),
+    ]
+    assert made_of(start, None) == [
+        ("rows.csv", "price", "INDIRECT", "FILTER", "price > 0"),
     ], "the check only warns"
+
+
+def test_the_lineage_of_what_is_made_of_a_lookup(inrush: Inrush) -> None:
+    """A taken value is a field of its reference, in whatever it is used."""
+    inrush.write("rows.csv", "id,kind\n1,a\n2,b\n")
+    inrush.write("kinds.csv", "kind,title,shelf\na,first,7\nb,second,8\n")
+    inrush.write("shelves.csv", "number,floor\n7,1\n8,2\n")
+    kinds: dict[str, Value] = {
+        "files": "kinds.csv",
+        "columns": ["kind text", "title text", "shelf integer"],
+    }
+    shelves: dict[str, Value] = {
+        "files": "shelves.csv",
+        "columns": ["number integer", "floor integer"],
+    }
+    rows = (
+        flow("goods", "rows.csv", columns=["id integer", "kind text"])
+        + step(lookup=kinds, on={"kind": "kind"}, take={"title": "title", "at": "shelf"})
+        + step(lookup=shelves, on={"at": "number"}, take={"floor": "floor"})
+        + step(lookup=kinds, on={"kind": "kind"}, take={"again": "title"})
+        + step(derive={"label": "title || ' of ' || kind"})
+        + step(where="floor > 0 AND id > 0")
+    )
+    run: dict[str, Value] = {"open_lineage": {"to": "events.jsonl"}}
+    text = package("results.duckdb", rows, name="goods", **run)
+    inrush("run", inrush.write("goods.toml", text)).expect(CLEAN)
+    events = read(inrush.folder / "events.jsonl")
+    start = events[0]
+    names = [(one["name"].rsplit("/", 1)[1], one["facets"]["schema"]) for one in start["inputs"]]
+    assert [(name, [field["name"] for field in schema["fields"]]) for name, schema in names] == [
+        ("rows.csv", ["id", "kind"]),
+        ("kinds.csv", ["kind", "shelf", "title"]),
+        ("shelves.csv", ["number", "floor"]),
+    ], "each reference once"
+    expression = "title || ' of ' || kind"
+    assert made_of(start, "label") == [
+        ("rows.csv", "kind", "DIRECT", "TRANSFORMATION", expression),
+        ("rows.csv", "kind", "INDIRECT", "JOIN", "title of kinds.csv"),
+        ("kinds.csv", "title", "DIRECT", "TRANSFORMATION", expression),
+    ]
+    assert made_of(start, "floor") == [
+        ("shelves.csv", "floor", "DIRECT", "IDENTITY", ""),
+        ("kinds.csv", "shelf", "INDIRECT", "JOIN", "floor of shelves.csv"),
+        ("rows.csv", "kind", "INDIRECT", "JOIN", "floor of shelves.csv"),
+    ]
+    condition = "floor > 0 AND id > 0"
+    assert made_of(start, None) == [
+        ("shelves.csv", "floor", "INDIRECT", "FILTER", condition),
+        ("kinds.csv", "shelf", "INDIRECT", "FILTER", condition),
+        ("rows.csv", "kind", "INDIRECT", "FILTER", condition),
+        ("rows.csv", "id", "INDIRECT", "FILTER", condition),
+    ]
 
 
 def test_a_run_that_fails_and_its_next_attempt(inrush: Inrush) -> None:
@@ -206,6 +278,7 @@ def test_events_are_posted_with_a_key(inrush: Inrush) -> None:
         outcome = inrush("run", path, environment={"OPENLINEAGE_API_KEY": "s3cret-key"})
         outcome.expect(LOADED_WITH_REJECTS)
     assert [event["eventType"] for event in server.events] == ["START", "RUNNING", "COMPLETE"]
+    assert [faults(event) for event in server.events] == [[], [], []]
     assert set(server.keys) == {"Bearer s3cret-key"}
     assert "OpenLineage" not in outcome.said
     everything = "".join(
@@ -313,3 +386,31 @@ def test_rows_without_steps_have_lineage_too(inrush: Inrush) -> None:
     lineage = output["facets"]["columnLineage"]
     assert [one["field"] for one in lineage["fields"]["id"]["inputFields"]] == ["id"]
     assert "dataset" not in lineage
+
+
+def test_an_event_with_a_fault_is_found(inrush: Inrush) -> None:
+    """The check of the schemas sees the faults that events could have."""
+    inrush("run", write(inrush, "events.jsonl")).expect(LOADED_WITH_REJECTS)
+    *_, complete = read(inrush.folder / "events.jsonl")
+
+    def said(change: Callable[[dict[str, Any]], object]) -> str:
+        event = copy.deepcopy(complete)
+        change(event)
+        return "\n".join(faults(event))
+
+    def columns(event: dict[str, Any]) -> dict[str, Any]:
+        fields: dict[str, Any] = event["outputs"][0]["facets"]["columnLineage"]["fields"]
+        return fields
+
+    assert "'runId' is a required property" in said(lambda event: event["run"].pop("runId"))
+    assert "is not a 'uuid'" in said(lambda event: event["run"].update(runId="7"))
+    assert "'DONE' is not one of" in said(lambda event: event.update(eventType="DONE"))
+    assert "'field' is a required property" in said(
+        lambda event: columns(event)["id"]["inputFields"][0].pop("field")
+    )
+    assert "'7' is not of type 'integer'" in said(
+        lambda event: event["outputs"][0]["outputFacets"]["outputStatistics"].update(rowCount="7")
+    )
+    assert "'account' is a required property" in said(
+        lambda event: event["run"]["facets"]["inrush_run"].pop("account")
+    )

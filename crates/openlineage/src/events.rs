@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use inrush_engine::error::Error;
-use inrush_engine::lineage::{FlowLineage, RunLineage};
+use inrush_engine::lineage::{FlowLineage, ReferenceColumn, RunLineage};
 use inrush_engine::report::{Outcome, RunReport, TableReport};
 use inrush_package::Package;
 use inrush_rows::hexadecimal::hexadecimal;
@@ -12,6 +12,7 @@ use jiff::Timestamp;
 use serde_json::{Map, Value, json};
 use sha2::{Digest, Sha256};
 
+use crate::column_lineage::{column_lineage, field_name};
 use crate::datasets::Dataset;
 use crate::facets::{self, PRODUCER};
 
@@ -166,22 +167,51 @@ impl RunFacts {
 
     fn event(&self, word: &str, facets: Map<String, Value>, report: Option<&RunReport>) -> Value {
         let flows = self.lineage.flows.iter().zip(&self.targets);
-        let inputs = flows.clone();
-        let inputs = inputs.flat_map(|(flow, _)| self.inputs(flow, report));
+        let sources = self.lineage.flows.iter();
+        let mut inputs: Vec<Value> = sources.map(|flow| self.input(flow, report)).collect();
+        inputs.extend(self.references());
         let outputs = flows.map(|(flow, url)| self.output(flow, url, report));
-        self.job.event(
-            word,
-            self.run.as_str(),
-            facets,
-            (inputs.collect(), outputs.collect()),
-        )
+        self.job
+            .event(word, self.run.as_str(), facets, (inputs, outputs.collect()))
     }
 
-    /// The source of a flow, then the references of its lookups.
-    fn inputs(&self, flow: &FlowLineage, report: Option<&RunReport>) -> Vec<Value> {
+    /// The references of all lookups, each once, with the columns that are read.
+    fn references(&self) -> Vec<Value> {
+        let mut found: Vec<(Dataset, Vec<&ReferenceColumn>)> = Vec::new();
+        for step in self.lineage.flows.iter().flat_map(|flow| &flow.steps) {
+            let Some(reference) = &step.reference else {
+                continue;
+            };
+            let dataset = Dataset::of_source(reference, &self.folder);
+            let at = found.iter().position(|(known, _)| *known == dataset);
+            let at = at.unwrap_or_else(|| {
+                found.push((dataset, Vec::new()));
+                found.len() - 1
+            });
+            let columns = &mut found[at].1;
+            for column in &step.reference_columns {
+                if columns.iter().all(|known| known.name != column.name) {
+                    columns.push(column);
+                }
+            }
+        }
+        let found = found.into_iter().map(|(dataset, columns)| {
+            let fields = columns.iter();
+            let fields = fields.map(|column| (column.name.as_str(), column.data_type.as_str()));
+            let mut reference = json!({ "namespace": dataset.namespace, "name": dataset.name });
+            if !columns.is_empty() {
+                reference["facets"] = json!({ "schema": facets::schema(fields) });
+            }
+            reference
+        });
+        found.collect()
+    }
+
+    /// The source of a flow.
+    fn input(&self, flow: &FlowLineage, report: Option<&RunReport>) -> Value {
         let source = Dataset::of_source(&flow.source, &self.folder);
         let fields = flow.read.iter().filter_map(|read| {
-            let name = facets::field_name(read)?;
+            let name = field_name(read)?;
             Some((name, read.data_type.as_str()))
         });
         let mut input = json!({
@@ -200,12 +230,7 @@ impl RunFacts {
             }
             input["inputFacets"] = Value::Object(own);
         }
-        let references = flow.steps.iter().filter_map(|step| step.reference.as_ref());
-        let references = references.map(|reference| {
-            let dataset = Dataset::of_source(reference, &self.folder);
-            json!({ "namespace": dataset.namespace, "name": dataset.name })
-        });
-        std::iter::once(input).chain(references).collect()
+        input
     }
 
     fn output(&self, flow: &FlowLineage, url: &str, report: Option<&RunReport>) -> Value {
@@ -218,7 +243,7 @@ impl RunFacts {
             "name": target.name,
             "facets": {
                 "schema": facets::schema(columns),
-                "columnLineage": facets::column_lineage(flow, &source),
+                "columnLineage": column_lineage(flow, &source, &self.folder),
             },
         });
         if let Some(table) = table_of(report, flow) {

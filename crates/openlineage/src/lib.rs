@@ -10,6 +10,7 @@
 //! | `RUNNING` | each minute, and before the switch |
 //! | `COMPLETE`, `FAIL`, `ABORT` | at the end: the rows are in their targets, the run failed, or it was interrupted. If a run fails before it is in the ledger, this is its only event |
 
+mod column_lineage;
 mod datasets;
 mod emitter;
 mod events;

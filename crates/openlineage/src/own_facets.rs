@@ -39,8 +39,7 @@ pub(crate) struct InrushRunFacet {
     /// What limited the run, in one line; absent for a run that was too short to tell.
     #[serde(skip_serializing_if = "Option::is_none")]
     verdict: Option<String>,
-    /// The causes, the largest share of the streams' time first.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    /// The causes, the largest share of the streams' time first; none for a run that was too short to tell.
     causes: Vec<CauseOfTime>,
 }
 

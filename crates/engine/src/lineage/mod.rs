@@ -13,10 +13,10 @@ use crate::plan::PlannedFlow;
 use crate::run::plan::RunPlan;
 
 pub use record::{
-    AddedColumn, ColumnOrigin, FlowLineage, LoadedColumn, ReadColumn, RowSource, RunLineage,
-    StepLineage,
+    AddedColumn, ColumnOrigin, FlowLineage, LoadedColumn, ReadColumn, ReferenceColumn, RowSource,
+    RunLineage, StepLineage,
 };
-pub use trace::{Traced, TracedFrom, fields_before, traced};
+pub use trace::{Traced, TracedFrom, traced, traced_before};
 
 /// The version of the text that the ledger keeps. A change of meaning raises it.
 pub const LINEAGE_VERSION: u32 = 1;

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use inrush_package::{Flow, LookupSource, Package};
 use inrush_rows::column::Column;
 use inrush_rows::column_policy::ValueSource;
+use inrush_transform::lookup_step::PlannedLookup;
 use inrush_transform::planned::StepAction;
 use inrush_transform::spec::InputColumn;
 use inrush_transform::spec::Otherwise;
@@ -12,7 +13,8 @@ use inrush_transform::stages::StagedStep;
 use inrush_transform::types::sql_name;
 
 use super::record::{
-    AddedColumn, ColumnOrigin, FlowLineage, LoadedColumn, ReadColumn, RowSource, StepLineage,
+    AddedColumn, ColumnOrigin, FlowLineage, LoadedColumn, ReadColumn, ReferenceColumn, RowSource,
+    StepLineage,
 };
 use crate::plan::Reading;
 
@@ -128,6 +130,27 @@ fn reference_of(lookup: &LookupSource, package: &Package) -> Option<RowSource> {
     })
 }
 
+/// The columns of the reference that a lookup reads, each once.
+fn reference_columns(
+    planned: &PlannedLookup,
+    take: Option<&BTreeMap<String, String>>,
+) -> Vec<ReferenceColumn> {
+    let keys = planned.spec.on.iter();
+    let keys = keys.map(|(_, own)| (&own.name, &own.column_type));
+    let taken = planned.spec.take.iter();
+    let taken = taken.filter_map(|column| Some((take?.get(&column.name)?, &column.column_type)));
+    let mut found: Vec<ReferenceColumn> = Vec::new();
+    for (name, column_type) in keys.chain(taken) {
+        if found.iter().all(|known| known.name != *name) {
+            found.push(ReferenceColumn {
+                name: name.clone(),
+                data_type: sql_name(column_type),
+            });
+        }
+    }
+    found
+}
+
 fn of_step(
     step: &StagedStep,
     lookup: Option<&LookupSource>,
@@ -164,6 +187,7 @@ fn of_step(
                 .iter()
                 .map(|(name, own)| (name.clone(), own.name.clone()))
                 .collect(),
+            reference_columns: reference_columns(planned, take),
             ..StepLineage::default()
         },
         StagedStep::Unpivot(planned) => {

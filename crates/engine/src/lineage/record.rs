@@ -140,6 +140,19 @@ pub struct StepLineage {
     /// The key of a lookup: columns of the flow, each with the column of the reference.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub on: BTreeMap<String, String>,
+    /// The columns of the reference that a lookup reads: those of the key, then those that it takes. Empty in lineages of
+    /// older versions.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub reference_columns: Vec<ReferenceColumn>,
+}
+
+/// A column of a reference that a lookup reads.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ReferenceColumn {
+    /// Its name in the reference.
+    pub name: String,
+    /// Its type.
+    pub data_type: String,
 }
 
 /// A column that a step adds.

@@ -37,25 +37,20 @@ pub fn traced<'a>(flow: &'a FlowLineage, column: &'a str) -> Option<Traced<'a>> 
     let loaded = flow.columns.iter().find(|loaded| is_it(&loaded.name))?;
     Some(Traced {
         data_type: &loaded.data_type,
-        ..before(flow, &loaded.name, flow.steps.len())
+        ..traced_before(flow, &loaded.name, flow.steps.len())
     })
-}
-
-/// The read columns from which `column` is made. The step with this index names `column`.
-pub fn fields_before<'a>(
-    flow: &'a FlowLineage,
-    column: &'a str,
-    step: usize,
-) -> Vec<&'a ReadColumn> {
-    before(flow, column, step.min(flow.steps.len())).fields()
 }
 
 /// The origin of a column before the step with this index: an earlier step added it, or it was read. A step does not
 /// see the columns that it adds itself, so the recursion ends.
-fn before<'a>(flow: &'a FlowLineage, column: &'a str, end: usize) -> Traced<'a> {
+pub fn traced_before<'a>(flow: &'a FlowLineage, column: &'a str, end: usize) -> Traced<'a> {
     // DuckDB compares names without case.
     let is_it = |name: &str| name.eq_ignore_ascii_case(column);
-    for (index, step) in flow.steps[..end].iter().enumerate().rev() {
+    for (index, step) in flow.steps[..end.min(flow.steps.len())]
+        .iter()
+        .enumerate()
+        .rev()
+    {
         let Some(added) = step.adds.iter().find(|added| is_it(&added.name)) else {
             continue;
         };
@@ -69,7 +64,10 @@ fn before<'a>(flow: &'a FlowLineage, column: &'a str, end: usize) -> Traced<'a> 
             from: TracedFrom::Step {
                 index,
                 step,
-                of: names.iter().map(|name| before(flow, name, index)).collect(),
+                of: names
+                    .iter()
+                    .map(|name| traced_before(flow, name, index))
+                    .collect(),
             },
         };
     }
