@@ -202,10 +202,10 @@ def test_the_lineage_of_what_is_made_of_a_lookup(inrush: Inrush) -> None:
     ]
     condition = "floor > 0 AND id > 0"
     assert made_of(start, None) == [
+        ("rows.csv", "id", "INDIRECT", "FILTER", condition),
         ("shelves.csv", "floor", "INDIRECT", "FILTER", condition),
         ("kinds.csv", "shelf", "INDIRECT", "FILTER", condition),
         ("rows.csv", "kind", "INDIRECT", "FILTER", condition),
-        ("rows.csv", "id", "INDIRECT", "FILTER", condition),
     ]
 
 

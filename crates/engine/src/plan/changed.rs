@@ -9,7 +9,7 @@ use inrush_source::{Input, Source};
 use super::contents::{Contents, LoadedInput};
 use super::error::PlanError;
 use super::file_index::FileIndex;
-use super::identity;
+use super::identity::{self, causes::compares_all_rows};
 use super::options::PlanOptions;
 use super::planned::{PlannedFlow, PlannedUnit};
 use crate::ledger::{SplitRecord, TouchedFile};
@@ -30,6 +30,8 @@ pub struct ChangedFile {
     target: String,
     file: Arc<dyn Input>,
     before: SizeAndTime,
+    /// The rows that are kept of the other files of its flow depend on its rows.
+    decides_others: bool,
 }
 
 /// Bytes of a file, and when it was changed last, in nanoseconds since 1970.
@@ -45,6 +47,8 @@ pub struct PlannedFiles<'a> {
     pub files: Vec<&'a Arc<dyn Input>>,
     /// The keys of the flow's units.
     pub unit_keys: BTreeSet<&'a UnitKey>,
+    /// The rows that are kept of one file depend on the rows of the others.
+    pub compares_all_rows: bool,
 }
 
 impl<'a> PlannedFiles<'a> {
@@ -56,6 +60,7 @@ impl<'a> PlannedFiles<'a> {
             source: &*reading.source,
             files: flow.files(),
             unit_keys: flow.units().iter().map(PlannedUnit::key).collect(),
+            compares_all_rows: compares_all_rows(reading),
         }
     }
 }
@@ -184,6 +189,7 @@ impl<'a> FilesBefore<'a> {
                     target: flow.target.clone(),
                     file: Arc::clone(file),
                     before: *size_and_time,
+                    decides_others: flow.compares_all_rows,
                 }),
             }
         }
@@ -241,12 +247,27 @@ pub fn note(changed: &[ChangedFile]) -> Option<String> {
 }
 
 /// Refuses files that a stopped run has loaded in part and that have changed, because rows of the old and the new text
-/// would be mixed. A file without loaded rows may change.
-pub fn refuse(run: &RunName, changed: &[ChangedFile]) -> Result<(), PlanError> {
+/// would be mixed. A file without loaded rows may change. `removes_units_alone`: the destination can remove the rows of one unit
+/// and keep the others.
+pub fn refuse(
+    run: &RunName,
+    changed: &[ChangedFile],
+    removes_units_alone: bool,
+) -> Result<(), PlanError> {
     let refused = changed.iter().filter(|file| !file.is_loaded_again());
     let changed: Vec<&ChangedFile> = refused.collect();
     let Some(first) = changed.first() else {
         return Ok(());
+    };
+    let again = match changed.iter().any(|file| file.decides_others) {
+        true => {
+            "or load all files of the flow again with --again, because `distinct_on` compares the rows of all files"
+        }
+        false if !removes_units_alone => {
+            "or load all files of the target again with --again, because rows of single files cannot be removed from its \
+             staging table"
+        }
+        false => "or load the changed files again and keep the rest with --again",
     };
     let ChangedFile {
         target,
@@ -280,9 +301,9 @@ pub fn refuse(run: &RunName, changed: &[ChangedFile]) -> Result<(), PlanError> {
             run,
             file.name().display(),
         ),
-        hint: "restore the file; or load the changed files again and keep the rest with --again; or start from the beginning \
-               after `inrush cleanup`"
-            .to_owned(),
+        hint: format!(
+            "restore the file; {again}; or start from the beginning after `inrush cleanup`"
+        ),
     })
 }
 

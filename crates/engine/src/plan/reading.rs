@@ -7,6 +7,7 @@ use inrush_package::{Format, RejectLimit};
 use inrush_rows::column::Column;
 use inrush_scan::Dialect;
 use inrush_source::{InputKind, Source};
+use inrush_transform::stages::StagedStep;
 
 use super::expect::ExpectPlan;
 use super::steps::StepPlan;
@@ -46,6 +47,12 @@ pub struct Reading {
 }
 
 impl Reading {
+    /// True if one of its steps is such a step.
+    pub fn has_step(&self, is_it: impl Fn(&StagedStep) -> bool) -> bool {
+        let steps = self.steps.iter();
+        steps.flat_map(|steps| &steps.planned.steps).any(is_it)
+    }
+
     /// The kind of its inputs.
     pub fn input_kind(&self) -> InputKind {
         match self.source.input_count() {

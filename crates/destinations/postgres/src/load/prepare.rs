@@ -3,6 +3,7 @@
 use inrush_destination::RunRecord;
 use inrush_engine::error::Error;
 use inrush_engine::ledger::Account;
+use inrush_engine::native::plan::identity::possible_changes;
 use inrush_engine::native::plan::{ContentChecks, RunPlan};
 use inrush_engine::native::run::{
     AlreadyLoaded, KeptRecord, Preparation, announcements, new_run_name,
@@ -106,9 +107,11 @@ pub async fn ready(run: &mut PostgresRun) -> Result<(), Error> {
     if let Earlier::Stopped { dropped, .. } = &run.plan.earlier
         && *dropped > 0
     {
+        let readings = run.plan.flows.iter().map(|flow| &flow.reading);
         let note = format!(
-            "loaded again: {} of the stopped attempt, because files or settings had changed",
-            counted(*dropped as u64, "unit")
+            "loaded again: {} of the stopped attempt, because one of these has changed since: its files, {}",
+            counted(*dropped as u64, "unit"),
+            possible_changes(readings)
         );
         run.plan.add_note(note);
     }

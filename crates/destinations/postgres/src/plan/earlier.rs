@@ -70,7 +70,7 @@ async fn stopped(
     refuse_lost_rows(&run, lost, &left)?;
     notes.extend(emptied(&run, flows, &straight, &left));
     if !options.again && !options.is_replay {
-        changed::refuse(&run.name, &found.changed)?;
+        changed::refuse(&run.name, &found.changed, true)?;
     }
     let kept: BTreeSet<UnitKey> = units
         .iter()

@@ -72,7 +72,8 @@ fn stopped(
     })?;
     let found = before.look(options)?;
     if !options.again && !options.is_replay {
-        changed::refuse(&run.name, &found.changed)?;
+        let removes_alone = destination.abilities().removes_units_alone;
+        changed::refuse(&run.name, &found.changed, removes_alone)?;
     }
     if !found.changed.is_empty() {
         let changed: BTreeSet<&str> = found.changed.iter().map(|file| file.key.as_str()).collect();

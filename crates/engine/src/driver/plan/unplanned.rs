@@ -9,7 +9,7 @@ use inrush_rows::plural::counted;
 
 use super::ContractFlow;
 use crate::ledger::LedgerRecord;
-use crate::plan::identity;
+use crate::plan::identity::{self, causes::possible_changes};
 
 /// Why the plan does not have a unit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -18,6 +18,8 @@ enum Cause {
     FileGone,
     /// Its files are in the plan, but in units with other files.
     Regrouped,
+    /// Its files are in units of the same files, and one of them has another size.
+    Resized,
     /// Its files are in units of the same files, with another description.
     Settings,
 }
@@ -26,12 +28,23 @@ enum Cause {
 pub struct UnplannedUnits<'a> {
     flows: &'a [ContractFlow],
     /// The files of each flow, listed when the first such unit is seen.
-    files: OnceCell<Vec<UnitSizes>>,
+    files: OnceCell<Vec<PlannedFiles>>,
     units: BTreeMap<UnitKey, Cause>,
+    /// The targets of units with another description.
+    described_otherwise: BTreeSet<String>,
 }
 
-/// For each file of a flow, the number of files in the unit with the most of them.
-type UnitSizes = BTreeMap<FileKey, usize>;
+/// The files of a flow.
+type PlannedFiles = BTreeMap<FileKey, PlannedFile>;
+
+/// A file of a flow.
+#[derive(Clone, Copy)]
+struct PlannedFile {
+    /// The number of files in its unit; of several units, that with the most files.
+    unit_files: usize,
+    /// Its size.
+    size_bytes: u64,
+}
 
 impl<'a> UnplannedUnits<'a> {
     /// None so far, for a plan with these flows.
@@ -40,14 +53,14 @@ impl<'a> UnplannedUnits<'a> {
             flows,
             files: OnceCell::new(),
             units: BTreeMap::new(),
+            described_otherwise: BTreeSet::new(),
         }
     }
 
-    /// The number of files in the unit of a planned file.
-    fn unit_size(&self, target: &str, key: &FileKey) -> Option<usize> {
+    fn planned(&self, target: &str, key: &FileKey) -> Option<PlannedFile> {
         let files = self
             .files
-            .get_or_init(|| self.flows.iter().map(unit_sizes).collect());
+            .get_or_init(|| self.flows.iter().map(planned_files).collect());
         let mut flows = self.flows.iter().zip(files);
         flows.find_map(|(flow, files)| {
             let is_target = flow.reading.target == target;
@@ -62,15 +75,32 @@ impl<'a> UnplannedUnits<'a> {
             // There is a note about these already.
             return;
         }
-        let own: BTreeSet<&FileKey> = record.splits.iter().map(|split| &split.file_key).collect();
-        let sizes = own.iter().map(|key| self.unit_size(&record.target, key));
-        let planned: Option<Vec<usize>> = sizes.collect();
-        let cause = match planned {
+        let splits = record.splits.iter();
+        let own: BTreeMap<&FileKey, u64> = splits
+            .map(|split| (&split.file_key, split.file_bytes))
+            .collect();
+        let files = own
+            .iter()
+            .map(|(key, size_bytes)| Some((self.planned(&record.target, key)?, *size_bytes)));
+        let files: Option<Vec<(PlannedFile, u64)>> = files.collect();
+        let cause = match files {
             None => Cause::FileGone,
-            Some(counts) if own.len() > 1 || counts.iter().any(|count| *count > 1) => {
+            Some(files)
+                if own.len() > 1 || files.iter().any(|(planned, _)| planned.unit_files > 1) =>
+            {
                 Cause::Regrouped
             }
-            Some(_) => Cause::Settings,
+            Some(files)
+                if files
+                    .iter()
+                    .any(|(planned, was)| planned.size_bytes != *was) =>
+            {
+                Cause::Resized
+            }
+            Some(_) => {
+                self.described_otherwise.insert(record.target.clone());
+                Cause::Settings
+            }
         };
         let known = self.units.entry(key).or_insert(cause);
         *known = cause.min(*known);
@@ -82,6 +112,7 @@ impl<'a> UnplannedUnits<'a> {
         let mut notes = Vec::new();
         let gone = of(Cause::FileGone);
         let regrouped = of(Cause::Regrouped);
+        let resized = of(Cause::Resized);
         let settings = of(Cause::Settings);
         if gone > 0 {
             notes.push(format!(
@@ -96,29 +127,41 @@ impl<'a> UnplannedUnits<'a> {
                 counted(regrouped, "committed unit"),
             ));
         }
-        if settings > 0 {
+        if resized > 0 {
             notes.push(format!(
-                "the files of {} of the stopped run {run} are loaded again, because the settings of the flow or the \
-                 columns of the target changed since",
+                "the files of {} of the stopped run {run} are loaded again, because they have another size now",
+                counted(resized, "committed unit"),
+            ));
+        }
+        if settings > 0 {
+            let readings = self.flows.iter().map(|flow| &flow.reading);
+            let readings =
+                readings.filter(|reading| self.described_otherwise.contains(&reading.target));
+            notes.push(format!(
+                "the files of {} of the stopped run {run} are loaded again, because one of these has changed since: {}",
                 counted(settings, "committed unit"),
+                possible_changes(readings)
             ));
         }
         notes
     }
 }
 
-fn unit_sizes(flow: &ContractFlow) -> UnitSizes {
-    let mut sizes = UnitSizes::new();
+fn planned_files(flow: &ContractFlow) -> PlannedFiles {
+    let mut files = PlannedFiles::new();
     for unit in &flow.units {
-        let keys = unit.splits.iter();
-        let keys: BTreeSet<FileKey> = keys
-            .map(|split| identity::file_key(&*split.input))
+        let splits = unit.splits.iter();
+        let own: BTreeMap<FileKey, u64> = splits
+            .map(|split| (identity::file_key(&*split.input), split.input.size_bytes()))
             .collect();
-        let size = keys.len();
-        for key in keys {
-            let most = sizes.entry(key).or_insert(size);
-            *most = size.max(*most);
+        let unit_files = own.len();
+        for (key, size_bytes) in own {
+            let file = files.entry(key).or_insert(PlannedFile {
+                unit_files,
+                size_bytes,
+            });
+            file.unit_files = file.unit_files.max(unit_files);
         }
     }
-    sizes
+    files
 }

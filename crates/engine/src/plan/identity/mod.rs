@@ -1,5 +1,6 @@
 //! Keys by which the ledger recognises a package, a unit and a split.
 
+pub mod causes;
 pub mod description;
 #[doc(hidden)]
 pub mod golden;
