@@ -3,6 +3,8 @@
 //! They return the same value for the same arguments, on every machine and in every run, and see nothing but their
 //! arguments. A function that is missing here is refused, even if a later version of DuckDB has it.
 //!
+//! `docs/steps.md` has the list, written by a test of this file.
+//!
 //! Functions that make a text as long as a number says (`repeat`, `printf`) are not there: DuckDB's memory limit does not
 //! cover their results. The lengths of `lpad` and `rpad` are limited by [`crate::expression`].
 
@@ -12,8 +14,16 @@ use inrush_rows::suggest::suggestion;
 
 use crate::error::StepErrorKind;
 
-/// The functions, by their purpose, in lower case, with blanks between them.
-const ALLOWED: [&str; 7] = [OPERATORS, CHOICES, NUMBERS, TEXTS, DATES, DOCUMENTS, BYTES];
+/// The functions by their purpose, in lower case, with blanks between them.
+const ALLOWED: [(&str, &str); 7] = [
+    ("operators", OPERATORS),
+    ("choices", CHOICES),
+    ("numbers", NUMBERS),
+    ("texts", TEXTS),
+    ("dates and times", DATES),
+    ("JSON", DOCUMENTS),
+    ("bytes and digests", BYTES),
+];
 
 const OPERATORS: &str = "
     * !~~ !~~* % & ** + - ->> / // << >> ^ ^@ | || ~ ~~ ~~* ~~~ add subtract multiply divide mod
@@ -91,60 +101,181 @@ pub fn names() -> impl Iterator<Item = &'static str> {
 pub fn all() -> impl Iterator<Item = &'static str> {
     ALLOWED
         .iter()
-        .flat_map(|group| group.split_ascii_whitespace())
+        .flat_map(|(_, names)| names.split_ascii_whitespace())
 }
 
-/// The fault of a function that is not on the list; DuckDB's catalog has the reason.
+/// Why functions are not allowed, and what to use instead.
+type Refusal = (&'static str, &'static str);
+
+const OF_THE_MOMENT: Refusal = (
+    "its value differs from call to call, so a run that is resumed would load other rows",
+    "use a column of the source, or a parameter of the package",
+);
+
+const OF_OTHER_ROWS: Refusal = (
+    "it reads tables, files or settings, and a step sees only the columns of its row",
+    "load the other rows in a flow of their own",
+);
+
+/// Functions whose reason DuckDB's catalog does not have, or has wrongly.
+const REFUSED: [(&str, Refusal); 7] = [
+    (
+        "error assert_true",
+        (
+            "it only makes an error, and a reject would not say which rule the row breaks",
+            "write the rule as a `check` step; `else = \"fail\"` ends the load",
+        ),
+    ),
+    (
+        "repeat printf format bar",
+        (
+            "it makes a text as long as a number says, and no memory limit holds for that",
+            "use `lpad` or `rpad` (10,000 characters at most), or `concat` for a fixed text",
+        ),
+    ),
+    (
+        "hash",
+        (
+            "its result may be another one in the next version of DuckDB",
+            "use `md5` or `sha256`",
+        ),
+    ),
+    (
+        "age",
+        (
+            "with one argument it counts from today, so a run that is resumed would load other rows",
+            "use `date_diff('day', a, b)`, where one date may be a parameter of the package",
+        ),
+    ),
+    (
+        "ago current_localtime current_localtimestamp",
+        OF_THE_MOMENT,
+    ),
+    (
+        "current_setting currval getvariable nextval setval",
+        OF_OTHER_ROWS,
+    ),
+    (
+        "pg_sleep setseed sleep_ms write_log",
+        (
+            "it is called for its effect, and a step only computes values",
+            "leave it out",
+        ),
+    ),
+];
+
+/// The fault of a function that is not on the list.
 pub fn fault(link: &Link, name: &str) -> AdbcResult<StepErrorKind> {
+    let lower_case = name.to_lowercase();
+    let is_named = |names: &str| names.split(' ').any(|own| own == lower_case);
+    let refused = REFUSED.iter().find(|(names, _)| is_named(names));
+    let refusal = match refused {
+        Some((_, refusal)) => Some(*refusal),
+        None => refusal_by_catalog(link, name)?,
+    };
+    Ok(match refusal {
+        Some((reason, instead)) => StepErrorKind::ForbiddenFunction {
+            name: name.to_owned(),
+            reason,
+            instead,
+        },
+        None => StepErrorKind::UnknownFunction {
+            name: name.to_owned(),
+            suggestion: suggestion(name, names()),
+        },
+    })
+}
+
+/// The reason that DuckDB's catalog has; `None` if it has no such function.
+fn refusal_by_catalog(link: &Link, name: &str) -> AdbcResult<Option<Refusal>> {
     let text = name.replace('\'', "''");
     let rows = link
         .query(&format!(
-            "SELECT function_type, stability FROM duckdb_functions() WHERE lower(function_name) = '{text}'"
+            "SELECT function_type, stability, \
+             concat_ws(' ', return_type, array_to_string(parameter_types, ' ')) \
+             ~ '.*(\\[|STRUCT|MAP|UNION|LIST|ARRAY|LAMBDA|VARIANT).*' \
+             FROM duckdb_functions() WHERE lower(function_name) = lower('{text}')"
         ))?
         .rows()?;
     if rows.is_empty() {
-        return Ok(StepErrorKind::UnknownFunction {
-            name: name.to_owned(),
-            suggestion: suggestion(name, names()),
-        });
+        return Ok(None);
     }
-    let is = |column: usize, word: &str| {
-        let mut values = rows.iter().filter_map(|row| row.get(column)?.as_deref());
-        values.any(|value| value == word)
+    let is = |row: &Vec<Option<String>>, column: usize, word: &str| {
+        row.get(column).and_then(Option::as_deref) == Some(word)
     };
-    let (reason, instead) = if is(0, "aggregate") || is(0, "window") {
+    let any = |column: usize, word: &str| rows.iter().any(|row| is(row, column, word));
+    let is_table = |row: &Vec<Option<String>>| {
+        ["table", "table_macro", "pragma"]
+            .iter()
+            .any(|word| is(row, 0, word))
+    };
+    Ok(Some(if any(0, "aggregate") || any(0, "window") {
         (
             "it aggregates several rows, and a step sees one row at a time",
             "compute it in the source's query, or after the load",
         )
-    } else if is(0, "table") || is(0, "table_macro") || is(0, "pragma") {
+    } else if rows.iter().all(is_table) {
+        OF_OTHER_ROWS
+    } else if any(1, "VOLATILE") || any(1, "CONSISTENT_WITHIN_QUERY") {
+        OF_THE_MOMENT
+    } else if rows.iter().all(|row| is_table(row) || is(row, 2, "true")) {
         (
-            "it reads tables, files or settings, and a step sees only the columns of its row",
-            "load the other rows in a flow of their own",
-        )
-    } else if is(1, "VOLATILE") || is(1, "CONSISTENT_WITHIN_QUERY") {
-        (
-            "its value differs from call to call, so a run that is resumed would load other rows",
-            "use a column of the source, or a parameter of the package",
+            "it is made for lists, structures or maps, and a step computes single values",
+            "take a part of a text by `split_part` or `regexp_extract`, and of JSON by `json_extract_string`",
         )
     } else {
         (
-            "it is not on the list of functions that are the same in every run",
-            "use a function that the documentation of steps lists",
+            "it is not on the list of functions that were found to return the same value in every run",
+            "use one of the list (docs/steps.md, Allowed functions)",
         )
-    };
-    Ok(StepErrorKind::ForbiddenFunction {
-        name: name.to_owned(),
-        reason,
-        instead,
-    })
+    }))
 }
 
 #[cfg(test)]
 mod tests {
     use std::collections::BTreeSet;
+    use std::path::Path;
 
     use super::*;
+
+    const BEGIN: &str = "<!-- functions: written by `INRUSH_BLESS=1 cargo test -p inrush-transform functions` -->\n";
+    const END: &str = "<!-- end of functions -->\n";
+
+    fn table() -> String {
+        let rows = ALLOWED.iter().map(|(purpose, names)| {
+            let mut names: Vec<&str> = names.split_ascii_whitespace().collect();
+            names.sort_unstable();
+            // A bar ends the cell of a table.
+            let names = names.iter().map(|name| match name.contains('|') {
+                true => format!("<code>{}</code>", name.replace('|', "&#124;")),
+                false => format!("`{name}`"),
+            });
+            let names: Vec<String> = names.collect();
+            format!("| {purpose} | {} |\n", names.join(" "))
+        });
+        format!(
+            "| of | functions |\n|---|---|\n{}",
+            rows.collect::<String>()
+        )
+    }
+
+    #[test]
+    fn the_page_has_the_functions() {
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/steps.md");
+        let page = std::fs::read_to_string(&path).expect("the page");
+        let (before, rest) = page.split_once(BEGIN).expect("the table begins");
+        let (_, after) = rest.split_once(END).expect("the table ends");
+        let written = format!("{before}{BEGIN}\n{}\n{END}{after}", table());
+        if std::env::var_os("INRUSH_BLESS").is_some() {
+            std::fs::write(&path, &written).expect("the page can be written");
+            return;
+        }
+        assert!(
+            page == written,
+            "docs/steps.md is not what the code says; write it again: \
+             INRUSH_BLESS=1 cargo test -p inrush-transform functions"
+        );
+    }
 
     #[test]
     fn the_list_has_each_function_once_and_in_lower_case() {
