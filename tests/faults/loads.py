@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from functools import cache
 
 from harness.command import CLEAN, LOADED_WITH_REJECTS
-from harness.packages import Value, flow, output, step
+from harness.packages import flow
 
 COLUMNS = "id int not null, k int not null, note text"
 COLUMN_LIST = [column.strip() for column in COLUMNS.split(",")]
@@ -61,8 +61,6 @@ class Load:
 
 
 LARGE_BYTES = 12 << 20
-# In one of this many scenarios the rows pass steps.
-STEPS_EVERY = 4
 PART_ROWS = 1_500
 LARGE_ROWS = 18_000
 # The first keys of the second, the third and the fourth part.
@@ -117,7 +115,8 @@ def old_rows() -> list[Row]:
     return [(-number, -number, "old") for number in range(1, 101)]
 
 
-def _insert_old(table: str) -> str:
+def insert_old(table: str) -> str:
+    """Return the statement that fills a target with the old rows."""
     return f"INSERT INTO {table} SELECT -n, -n, 'old' FROM generate_series(1, 100) AS n;"
 
 
@@ -149,30 +148,19 @@ def bad_files() -> dict[str, bytes]:
     return files
 
 
-def files_for_steps() -> dict[str, bytes]:
-    """Return files with ten rows each for which an expression fails."""
-    files = {}
-    for part in range(3):
-        lines = text_of(part_rows(part)).splitlines(keepends=True)
-        for bad in range(10):
-            lines.insert(100 * bad + 7, b"x%d|1|no number|\n" % bad)
-        files[f"rows.tbl.{part}"] = b"".join(lines)
-    return files
-
-
 def _partitioned(table: str, files: str, **more: str | dict[str, str | int | bool]) -> str:
     return flow(table, files, columns=COLUMN_LIST, partition_by="k", **more)
 
 
-_APPENDED_PLAIN = f"CREATE TABLE journal ({COLUMNS}, PRIMARY KEY (id));" + _insert_old("journal")
+APPENDED_PLAIN = f"CREATE TABLE journal ({COLUMNS}, PRIMARY KEY (id));" + insert_old("journal")
 _APPENDED_PARTITIONED = (
     f"CREATE TABLE history ({COLUMNS}) PARTITION BY RANGE (k);"
     "CREATE INDEX ON history (note);"
     "CREATE TABLE history_old PARTITION OF history FOR VALUES FROM (-1000) TO (0);"
-    + _insert_old("history")
+    + insert_old("history")
 )
 
-_REPLACED_PLAIN = f"CREATE TABLE journal ({COLUMNS}, PRIMARY KEY (id));" + _insert_old("journal")
+_REPLACED_PLAIN = f"CREATE TABLE journal ({COLUMNS}, PRIMARY KEY (id));" + insert_old("journal")
 # Two partitions that are replaced, and one that is kept.
 _REPLACED_PARTITIONED = (
     f"CREATE TABLE history ({COLUMNS}) PARTITION BY RANGE (k);"
@@ -180,7 +168,7 @@ _REPLACED_PARTITIONED = (
     "CREATE TABLE history_old PARTITION OF history FOR VALUES FROM (-1000) TO (0);"
     f"CREATE TABLE history_0 PARTITION OF history FOR VALUES FROM (0) TO ({SECOND});"
     f"CREATE TABLE history_1 PARTITION OF history FOR VALUES FROM ({SECOND}) TO ({THIRD});"
-    + _insert_old("history")
+    + insert_old("history")
     + f"INSERT INTO history SELECT n, n, 'gone' FROM generate_series(0, {THIRD - 1}, 7) n;"
 )
 _UPSERTED = (
@@ -198,7 +186,7 @@ _ROUTED = (
     " PARTITION BY HASH (id);"
     "CREATE TABLE history_1a PARTITION OF history_1 FOR VALUES WITH (MODULUS 2, REMAINDER 0);"
     "CREATE TABLE history_1b PARTITION OF history_1 FOR VALUES WITH (MODULUS 2, REMAINDER 1);"
-    "CREATE TABLE history_rest PARTITION OF history DEFAULT;" + _insert_old("history")
+    "CREATE TABLE history_rest PARTITION OF history DEFAULT;" + insert_old("history")
 )
 
 LOADS = [
@@ -225,7 +213,7 @@ LOADS = [
         lambda: part_files(3),
         (flow("journal", "rows.tbl.*", mode="append"),),
         lambda: {"journal": sorted(old_rows() + parts(3))},
-        setup=_APPENDED_PLAIN,
+        setup=APPENDED_PLAIN,
     ),
     Load(
         "append_partitioned",
@@ -270,7 +258,7 @@ LOADS = [
             "history": sorted(old_rows() + part_rows(0) + part_rows(3)),
             "large": large_rows(),
         },
-        setup=_APPENDED_PLAIN + _APPENDED_PARTITIONED,
+        setup=APPENDED_PLAIN + _APPENDED_PARTITIONED,
         is_large=True,
     ),
     Load(
@@ -315,125 +303,7 @@ LOADS = [
         lambda: part_files(3),
         (flow("journal", "rows.tbl.*", mode="append", atomic=False),),
         lambda: {"journal": sorted(old_rows() + parts(3))},
-        setup=_APPENDED_PLAIN,
+        setup=APPENDED_PLAIN,
         is_atomic=False,
-    ),
-]
-
-_READ_FOR_STEPS: list[Value] = [
-    {"name": "text", "type": "text", "load": False},
-    "k int",
-    "note text",
-]
-_ID_BY_A_STEP = step(where="k % 5 <> 4") + step(derive={"id": "CAST(text AS INTEGER)"})
-
-
-def _stepped_rows() -> list[Row]:
-    return [row for row in parts(3) if row[1] % 5 != 4]
-
-
-def files_for_distinct() -> dict[str, bytes]:
-    """Return files, each of which repeats the keys of the file before it with other notes."""
-    files = {}
-    for part in range(3):
-        again = [(number, key, "again") for number, key, _ in part_rows(max(part - 1, 0))]
-        files[f"rows.tbl.{part}"] = text_of([*part_rows(part), *again])
-    return files
-
-
-def files_for_unpivot() -> dict[str, bytes]:
-    """Return files whose records have the keys of two rows; the second key occurs twice.
-
-    In five records of each file the first key is invalid. Their second keys are loaded.
-    """
-    files = {}
-    for part in range(3):
-        rows = part_rows(part)
-        lines = []
-        for (one, _, note), (other, _, _) in zip(rows[::2], rows[1::2], strict=True):
-            bad = "x" if one % 300 == 0 else ""
-            lines.append(f"{bad}{one}|{other}|{other}|{note}|\n")
-        files[f"rows.tbl.{part}"] = "".join(lines).encode()
-    return files
-
-
-_PAIRS: list[Value] = [
-    {"name": name, "type": "text", "load": False} for name in ("one", "other", "again", "said")
-]
-_ROWS_OF_PAIRS = (
-    step(
-        unpivot={"columns": ["one", "other", "again"], "name": "which", "value": "text"}, load=False
-    )
-    + step(
-        derive={
-            "id": "CAST(text AS INTEGER)",
-            "k": "CAST(text AS INTEGER)",
-            "note": "CASE which WHEN 'one' THEN said ELSE 'note ' || text END",
-        }
-    )
-    + step(distinct_on=["id"])
-)
-
-
-# Rows that pass steps. They are no part of `LOADS`, so that most seeds still mean the same
-# scenario.
-STEPS_LOADS = [
-    Load(
-        "steps",
-        files_for_steps,
-        (
-            flow(
-                "journal",
-                "rows.tbl.*",
-                columns=_READ_FOR_STEPS,
-                mode="append",
-                rejects={"rows_max": 100},
-            )
-            + _ID_BY_A_STEP,
-        ),
-        lambda: {"journal": sorted(old_rows() + _stepped_rows())},
-        setup=_APPENDED_PLAIN,
-        rejected_rows=30,
-    ),
-    Load(
-        "outputs",
-        files_for_steps,
-        (
-            flow(
-                None,
-                "rows.tbl.*",
-                columns=_READ_FOR_STEPS,
-                mode="append",
-                rejects={"rows_max": 100},
-            )
-            + _ID_BY_A_STEP
-            + output("journal", when="id % 3 = 0")
-            + output("others"),
-        ),
-        lambda: {
-            "journal": sorted(old_rows() + [row for row in _stepped_rows() if row[0] % 3 == 0]),
-            "others": sorted(old_rows() + [row for row in _stepped_rows() if row[0] % 3]),
-        },
-        setup=_APPENDED_PLAIN + f"CREATE TABLE others ({COLUMNS});" + _insert_old("others"),
-        rejected_rows=30,
-    ),
-    # The first of the rows with equal keys is kept, whichever unit is loaded first, or kept.
-    Load(
-        "distinct",
-        files_for_distinct,
-        (flow("journal", "rows.tbl.*", mode="append") + step(distinct_on=["id"]),),
-        lambda: {"journal": sorted(old_rows() + parts(3))},
-        setup=_APPENDED_PLAIN,
-    ),
-    Load(
-        "unpivot",
-        files_for_unpivot,
-        (
-            flow("journal", "rows.tbl.*", columns=_PAIRS, mode="append", rejects={"rows_max": 100})
-            + _ROWS_OF_PAIRS,
-        ),
-        lambda: {"journal": sorted(old_rows() + [row for row in parts(3) if row[0] % 300])},
-        setup=_APPENDED_PLAIN,
-        rejected_rows=15,
     ),
 ]

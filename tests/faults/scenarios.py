@@ -14,9 +14,10 @@ from time import monotonic
 
 from faults import site
 from faults.disturbances import KINDS, Disturbance, Result
-from faults.loads import LOADS, STEPS_EVERY, STEPS_LOADS, Load
+from faults.loads import LOADS, Load
 from faults.scene import Reference, Scene
 from faults.site import STANDS, Site, Stand
+from faults.steps_loads import STEPS_EVERY, STEPS_LOADS
 from harness import extension
 from harness.command import Inrush
 from harness.proxy import Proxy

@@ -222,15 +222,21 @@ class Scene:
         left = [name for name in found if not (self.load.keeps and "_kept_" in name)]
         assert left == [], left
 
+    def check_no_members_wait(self) -> None:
+        """Fail if the ledger still has numbers of members that are to be added."""
+        if self.database.value("SELECT to_regclass('inrush.inferred_member') IS NOT NULL"):
+            assert self.database.value("SELECT count(*) FROM inrush.inferred_member") == 0
+
     def check_loaded(self) -> None:
         """Fail unless the targets have exactly the right rows, and nothing is left behind."""
         for target, rows in self.full_rows.items():
-            query = f"SELECT id, k, note FROM {target} ORDER BY id"
+            query = f"SELECT id, k, note FROM {target} ORDER BY id, k"
             found = contents(self.database, query, binary=False).text
             wanted = tuple(f"{number}\t{key}\t{note}" for number, key, note in rows)
             assert found == wanted, f"{target} holds {len(found)} rows of {len(wanted)}"
         assert self.now() == self.full
         self.check_nothing_staged()
+        self.check_no_members_wait()
         if self.proxy is not None:
             # Keepalives tell a server that its network was cut; here the proxy answers them.
             self.proxy.end_connections()

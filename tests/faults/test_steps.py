@@ -7,9 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from faults.loads import STEPS_LOADS, Load
+from faults.loads import Load
 from faults.scenarios import References, play, scenario
 from faults.site import Site
+from faults.steps_loads import STEPS_LOADS
 
 # Kills, crashes of the server, a full disk, a second process, and a network that is cut.
 KINDS = ["killed_at_random", "killed_at_step", "network_cut", "rival", "server_crashed"]

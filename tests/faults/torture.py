@@ -18,8 +18,8 @@ from faults import scenarios
 from faults.database_sources import scenarios as database_scenarios
 from faults.disturbances import Result
 from faults.file_destinations import scenarios as file_scenarios
-from faults.loads import STEPS_LOADS
 from faults.site import Site
+from faults.steps_loads import STEPS_LOADS
 from harness import servers
 
 

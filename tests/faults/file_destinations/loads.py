@@ -14,7 +14,6 @@ from faults.loads import (
     PART_ROWS,
     Row,
     bad_files,
-    files_for_steps,
     large_gzip,
     large_rows,
     large_text,
@@ -24,6 +23,7 @@ from faults.loads import (
     parts,
     text_of,
 )
+from faults.steps_loads import files_for_steps
 from harness.command import CLEAN, LOADED_WITH_REJECTS
 from harness.packages import Value, flow, step
 

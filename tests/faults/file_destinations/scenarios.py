@@ -14,7 +14,7 @@ from faults.disturbances import Result
 from faults.file_destinations.disturbances import KINDS, FileDisturbance
 from faults.file_destinations.loads import FILE_LOADS, FILE_STEPS_LOAD, FileLoad
 from faults.file_destinations.scene import FileScene, opened
-from faults.loads import STEPS_EVERY
+from faults.steps_loads import STEPS_EVERY
 
 _numbers = count(1)
 # How often each is drawn, relative to the others.
