@@ -156,7 +156,7 @@ const REFUSED: [(&str, Refusal); 7] = [
         OF_OTHER_ROWS,
     ),
     (
-        "pg_sleep setseed sleep_ms write_log",
+        "setseed sleep_ms write_log",
         (
             "it is called for its effect, and a step only computes values",
             "leave it out",

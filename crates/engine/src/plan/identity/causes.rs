@@ -28,7 +28,7 @@ pub fn possible_changes<'a>(flows: impl Iterator<Item = &'a Reading>) -> String 
         found.push("a file of the flow (`distinct_on` compares the rows of all files)");
     }
     if has_steps {
-        found.push("the version of DuckDB");
+        found.push("the version of the library that evaluates expressions");
     }
     let last = found.pop().expect("there are at least two");
     format!("{}, or {last}", found.join(", "))
