@@ -6,7 +6,7 @@ from typing import Any
 
 from harness.command import Inrush, Outcome
 from harness.packages import Value, flow, package
-from sqlserver.double import Double, Session
+from sqlserver.double import Double, Session, Table
 
 COLUMNS: Value = ["id integer not null", "day date not null", "note nvarchar(20)"]
 # A table like those of the files, with a partition for each month of 2024.
@@ -50,6 +50,23 @@ class Loads:
         for statement in statements:
             session.execute(statement)
         session.close()
+
+    @property
+    def table(self) -> Table:
+        """Return the table `t` of the double."""
+        table = self.double.database.objects["dbo", "t"]
+        assert isinstance(table, Table)
+        return table
+
+    def mark(self, trait: str, column: str | None = None) -> None:
+        """Give the table `t`, or one of its columns, something that the catalog says of it."""
+        table = self.table
+        if column is None:
+            table.traits.add(trait)
+            return
+        place = table.place(column)
+        assert place is not None
+        table.columns[place].traits |= {trait}
 
     def months(self, more: str = "", side: str = "LEFT") -> None:
         """Make the table with a partition for each month."""

@@ -12,6 +12,7 @@ from .columnstore import rowgroups
 from .editions import catalog_name, refuse_view
 from .errors import NotInDoubleError, SqlError
 from .lexer import Name
+from .partitions import large_value_space
 from .storage import Database, Table
 from .storage import View as TableView
 
@@ -23,7 +24,13 @@ _ROWGROUPS = "dm_db_column_store_row_group_physical_stats"
 _OF_OBJECTS = (
     *("objects", "tables", "columns", "partitions", "allocation_units", "indexes"),
     *("index_columns", "check_constraints", _ROWGROUPS),
+    *("change_tracking_tables", "fulltext_indexes"),
 )
+# "1 = Column uses ANSI_PADDING ON behavior if character, binary, or variant."
+_PADDED = ("char", "varchar", "nchar", "nvarchar", "binary", "varbinary")
+# Views with a row for each table that has a trait.
+_TRAITS = {"change_tracking_tables": "change_tracking", "fulltext_indexes": "fulltext_index"}
+_REPLICATED = ("is_published", "is_merge_published", "is_replicated", "is_tracked_by_cdc")
 _DIGITS = {"tinyint": 3, "smallint": 5, "int": 10, "bigint": 19, "real": 24, "float": 53}
 
 
@@ -48,12 +55,10 @@ def catalog_view(session: SessionBase, name: str, object_id: int | None) -> View
         kinds = [[one.object_id, one.name, one.schema, _kind(one)] for one in objects]
         return view("object_id name schema_id type", kinds)
     if name == "tables":
-        listed = [[one.object_id, one.name, one.schema, 0, 0, 0, 0, 0, 0] for one in tables]
-        return view(
-            "object_id name schema_id is_memory_optimized temporal_type is_published "
-            "is_merge_published is_replicated is_tracked_by_cdc",
-            listed,
-        )
+        return _tables(tables)
+    if name in _TRAITS:
+        marked = [[one.object_id] for one in tables if _TRAITS[name] in one.traits]
+        return view("object_id", marked)
     if name == "columns":
         return _columns(database, tables)
     if name in PLACES:
@@ -123,11 +128,31 @@ def _kind(one: Any) -> str:
     return "U " if isinstance(one, Table) else "V "
 
 
+def _tables(tables: list[Table]) -> View:
+    rows = [
+        [
+            *(one.object_id, one.name, one.schema, 0, 0),
+            *(int(trait in one.traits) for trait in _REPLICATED),
+            *(int("out_of_row" in one.traits), 256 if "text_in_row" in one.traits else 0),
+            # 0 if it has no large values.
+            large_value_space(one) or 0,
+        ]
+        for one in tables
+    ]
+    return view(
+        "object_id name schema_id is_memory_optimized temporal_type "
+        + " ".join(_REPLICATED)
+        + " large_value_types_out_of_row text_in_row_limit lob_data_space_id",
+        rows,
+    )
+
+
 def _columns(database: Database, tables: list[Table]) -> View:
     names = (
         "object_id name column_id system_type_id max_length precision scale collation_name "
         "is_nullable is_identity is_computed generated_always_type default_object_id "
-        "encryption_type"
+        "encryption_type is_rowguidcol is_filestream is_ansi_padded xml_collection_id "
+        "rule_object_id"
     )
     rows = []
     for table in tables:
@@ -140,6 +165,9 @@ def _columns(database: Database, tables: list[Table]) -> View:
                     *(kind.length if kind.length else kind.max_length, digits, kind.scale),
                     *(kind.collation, int(column.nullable), int(column.identity), 0, 0),
                     *(int(column.default is not None), None),
+                    *(int("rowguidcol" in column.traits), int("filestream" in column.traits)),
+                    int(kind.name in _PADDED and "ansi_unpadded" not in column.traits),
+                    *(int("xml_collection" in column.traits), int("rule" in column.traits)),
                 ]
             )
     return view(names, rows)

@@ -125,11 +125,16 @@ def _column_id(table: Table, name: str) -> int:
 
 def _checks(_: Database, tables: list[Table]) -> View:
     rows = [
-        [check.name, table.object_id, check.text, 0, int(not check.is_trusted)]
+        [
+            *(check.name, table.object_id, check.text, 0),
+            *(int(not check.is_trusted), int(check.not_for_replication)),
+        ]
         for table in tables
         for check in table.checks
     ]
-    return view("name parent_object_id definition is_disabled is_not_trusted", rows)
+    return view(
+        "name parent_object_id definition is_disabled is_not_trusted is_not_for_replication", rows
+    )
 
 
 def _data_spaces(database: Database, _: list[Table]) -> View:

@@ -116,7 +116,8 @@ class DefinitionParser(QueryParser):
                 break
         self._must(")")
         place = self._place() or (PRIMARY, None)
-        return ("create_table", name, columns, constraints, place, self._options())
+        large = self._identifier() if self._take("TEXTIMAGE_ON") else None
+        return ("create_table", name, columns, constraints, place, large, self._options())
 
     def _column(self, constraints: list[Node]) -> Column:
         column = Column(self._identifier(), self._type())

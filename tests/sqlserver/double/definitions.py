@@ -13,7 +13,13 @@ from .expressions import Scope
 from .lexer import Name
 from .nodes import Index, Node
 from .parser import Parser
-from .partitions import PartitionFunction, PartitionScheme, key_of, partition_of
+from .partitions import (
+    PartitionFunction,
+    PartitionScheme,
+    key_of,
+    large_value_space,
+    partition_of,
+)
 from .query_parser import Select
 from .rows import Rows
 from .storage import Check, Table, View
@@ -47,6 +53,7 @@ class Definitions(Rows):
         columns: list[Column],
         constraints: list[Node],
         place: tuple[str, str | None],
+        large: str | None,
         compression: dict[int, str],
     ) -> None:
         schema = self._new_name(name)
@@ -55,10 +62,20 @@ class Definitions(Rows):
         table = Table(self.database.next_id(), schema, name.name, columns)
         table.space, table.partition_column = self._place(table, place)
         table.compression = compression
+        if large is not None:
+            self._put_large_values(table, large)
         self.lock(("table", table.object_id), "Sch-M")
         for constraint in constraints:
             self._constrain(table, constraint, checked=True)
         self._change_name(name, table)
+
+    def _put_large_values(self, table: Table, space: str) -> None:
+        """Put the large values of a table into a filegroup (errors 1709, 1921)."""
+        if large_value_space(table) is None:
+            raise SqlError(1709)
+        if table.partition_column is not None:
+            raise NotInDoubleError("TEXTIMAGE_ON of a table with partitions")
+        table.large_value_space = self._place(table, (space, None))[0]
 
     def _place(self, table: Table, place: tuple[str, str | None]) -> tuple[str, str | None]:
         """Return a filegroup, or a scheme with its column (errors 1921, 7726)."""

@@ -15,6 +15,8 @@ from .storage import Database
 # Views of the catalog that Babelfish lacks (sql/sys_views.sql of babelfish_extensions).
 _NOT_IN_BABELFISH = (
     "allocation_units",
+    "change_tracking_tables",
+    "fulltext_indexes",
     "dm_exec_requests",
     "dm_db_partition_stats",
     "dm_db_column_store_row_group_physical_stats",
@@ -58,9 +60,14 @@ def _has_check(parts: list[Any]) -> bool:
     return len(parts) > 1 and isinstance(parts[1], tuple) and parts[1][0] == "check"
 
 
+def view_id(database: Database, name: str) -> int | None:
+    """Return a number for a view of the catalog, if the server has it."""
+    return None if is_babelfish(database) and name in _NOT_IN_BABELFISH else -1
+
+
 def refuse_view(database: Database, name: str) -> None:
     """Refuse a view of the catalog that Babelfish lacks (error 208)."""
-    if is_babelfish(database) and name in _NOT_IN_BABELFISH:
+    if view_id(database, name) is None:
         raise SqlError(208, f"sys.{name}")
 
 

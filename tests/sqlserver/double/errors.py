@@ -69,6 +69,11 @@ RULES: dict[int, tuple[str, str]] = {
         "object name '{0}' and the index name '{1}'.",
         _EVENTS,
     ),
+    1709: (
+        "Cannot use TEXTIMAGE_ON when a table has no text, ntext, image, varchar(max), "
+        "nvarchar(max), non-FILESTREAM varbinary(max), xml or large CLR type columns.",
+        _EVENTS,
+    ),
     1908: (
         "Column '{0}' is partitioning column of the index '{1}'. Partition columns for a unique "
         "index must be a subset of the index key.",
@@ -121,6 +126,11 @@ RULES: dict[int, tuple[str, str]] = {
         _EVENTS,
     ),
     4060: ('Cannot open database "{0}" requested by the login. The login failed.', _EVENTS),
+    4711: (
+        "Cannot truncate table '{0}' because it is published for replication or enabled for "
+        "Change Data Capture.",
+        _EVENTS,
+    ),
     4712: (
         "Cannot truncate table '{0}' because it is being referenced by a FOREIGN KEY constraint.",
         _EVENTS,
@@ -135,6 +145,12 @@ RULES: dict[int, tuple[str, str]] = {
     4815: ("Received an invalid column length from the bcp client for colid {0}.", _BULK),
     # Reported in issues 234 and 410 of tiberius.
     4816: ("Invalid column type from bcp client for colid {0}.", _BULK),
+    4900: (
+        "The ALTER TABLE SWITCH statement failed for table '{0}'. It is not possible to switch "
+        "the partition of a table that has change tracking enabled. Disable change tracking "
+        "before using ALTER TABLE SWITCH.",
+        _EVENTS,
+    ),
     4904: (
         "ALTER TABLE SWITCH statement failed. The specified partition {0} of target table '{1}' "
         "must be empty.",
@@ -151,6 +167,10 @@ RULES: dict[int, tuple[str, str]] = {
         "table '{2}' does not have clustered index.",
         _EVENTS,
     ),
+    4918: (
+        "ALTER TABLE SWITCH statement failed because the table '{0}' has fulltext index on it.",
+        _EVENTS,
+    ),
     4938: (
         "ALTER TABLE SWITCH statement failed. Partition {0} of table '{1}' is in filegroup '{2}' "
         "and partition {3} of table '{4}' is in filegroup '{5}'.",
@@ -159,6 +179,11 @@ RULES: dict[int, tuple[str, str]] = {
     4940: (
         "ALTER TABLE SWITCH statement failed. table '{0}' is in filegroup '{1}' and table '{2}' is "
         "in filegroup '{3}'.",
+        _EVENTS,
+    ),
+    4941: (
+        "ALTER TABLE SWITCH statement failed because the table '{0}' is marked for merge "
+        "replication.",
         _EVENTS,
     ),
     4942: (
@@ -187,15 +212,45 @@ RULES: dict[int, tuple[str, str]] = {
         "'{1}'.",
         _EVENTS,
     ),
+    4951: (
+        "ALTER TABLE SWITCH statement failed because column '{0}' does not have the same "
+        "FILESTREAM storage attribute in tables '{1}' and '{2}'.",
+        _EVENTS,
+    ),
+    4952: (
+        "ALTER TABLE SWITCH statement failed because column '{0}' does not have the same ANSI "
+        "trimming semantics in tables '{1}' and '{2}'.",
+        _EVENTS,
+    ),
     4953: (
         "ALTER TABLE SWITCH statement failed. The columns set used to partition the table '{0}' is "
         "different from the column set used to partition the table '{1}'.",
+        _EVENTS,
+    ),
+    4954: (
+        "ALTER TABLE SWITCH statement failed. The table '{0}' has inline limit for text in row "
+        "data which is different from the one used by table '{1}'.",
+        _EVENTS,
+    ),
+    4958: (
+        "ALTER TABLE SWITCH statement failed because column '{0}' does not have the same "
+        "ROWGUIDCOL property in tables '{1}' and '{2}'.",
+        _EVENTS,
+    ),
+    4959: (
+        "ALTER TABLE SWITCH statement failed. table '{0}' has TEXT filegroup '{1}' and table "
+        "'{2}' has TEXT filegroup '{3}'.",
         _EVENTS,
     ),
     4960: (
         "ALTER TABLE SWITCH statement failed. Check constraint '{0}' in source table '{1}' is "
         "NOCHECK constraint but the matching check constraint '{2}' in target table '{3}' is "
         "CHECK.",
+        _EVENTS,
+    ),
+    4964: (
+        "ALTER TABLE SWITCH statement failed. Table '{0}' has RULE constraint '{1}'. SWITCH is "
+        "not allowed on tables with RULE constraints.",
         _EVENTS,
     ),
     4967: (
@@ -213,9 +268,25 @@ RULES: dict[int, tuple[str, str]] = {
         "a subset of range defined by partition {2} in table '{3}'.",
         _EVENTS,
     ),
+    4975: (
+        "ALTER TABLE SWITCH statement failed. Check constraint '{0}' in source table '{1}' and "
+        "check constraint '{2}' in target table '{3}' have different 'Not For Replication' "
+        "settings.",
+        _EVENTS,
+    ),
     4985: (
         "ALTER TABLE SWITCH statement failed because column '{0}' does not have the same "
         "nullability attribute in tables '{1}' and '{2}'.",
+        _EVENTS,
+    ),
+    4987: (
+        "ALTER TABLE SWITCH statement failed because column '{0}' does not have the same XML "
+        "Schema Collection in tables '{1}' and '{2}'.",
+        _EVENTS,
+    ),
+    4993: (
+        "ALTER TABLE SWITCH statement failed. The table '{0}' has different setting for Large "
+        "Value Types Out Of Row table option as compared to table '{1}'.",
         _EVENTS,
     ),
     7706: ("Partition function '{0}' is being used by one or more partition schemes.", _EVENTS),

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
+from .nodes import PRIMARY
 from .types import TEXTS, SqlType
 
 if TYPE_CHECKING:
@@ -88,6 +89,17 @@ def partition_of(scheme: PartitionScheme, table: Table, values: list[Any]) -> in
     place = table.place(table.partition_column or "")
     assert place is not None
     return scheme.function.number(values[place])
+
+
+def large_value_space(table: Table) -> str | None:
+    """Return the filegroup or scheme of a table's large values; None if it has no such columns."""
+    if not any(column.kind.is_chunked for column in table.columns):
+        return None
+    if table.large_value_space is not None:
+        return table.large_value_space
+    # "If TEXTIMAGE_ON isn't specified at all, the large value columns are stored in the default
+    # filegroup." (https://learn.microsoft.com/sql/t-sql/statements/create-table-transact-sql)
+    return table.space if table.partition_column else PRIMARY
 
 
 def filegroup(database: Database, table: Table, number: int | None) -> str:

@@ -9,6 +9,7 @@ from typing import Any
 from .base import Result, SessionBase
 from .catalog import catalog_view
 from .catalog_view import View as CatalogView
+from .editions import view_id
 from .errors import NotInDoubleError, SqlError
 from .expressions import Evaluator, Scope, aggregates
 from .functions import now
@@ -438,6 +439,8 @@ class Queries(SessionBase):
         """Return the value of a function of the system."""
         if name == "OBJECT_ID":
             parts = [token.text for token in Parser(values[0])._tokens if token.text != "."]
+            if parts[0].lower() == "sys":
+                return view_id(self.database, parts[1])
             found = self.find(Name(parts[0], parts[1]) if len(parts) > 1 else Name(None, parts[0]))
             return None if found is None else found.object_id
         simple: dict[str, Callable[[], Any]] = {

@@ -79,6 +79,7 @@ class Check:
     is_trusted: bool = True
     # The condition as the catalog has it.
     text: str = ""
+    not_for_replication: bool = False
 
 
 @dataclass(eq=False)
@@ -98,6 +99,11 @@ class Table:
     # Its filegroup or partition scheme, and the column that decides about partitions.
     space: str = PRIMARY
     partition_column: str | None = None
+    # The filegroup of its large values, if it has such columns and no partitions.
+    large_value_space: str | None = None
+    # What else the catalog says of it: `change_tracking`, `fulltext_index`, `out_of_row`,
+    # `text_in_row`, `is_published`, `is_merge_published`, `is_replicated`, `is_tracked_by_cdc`.
+    traits: set[str] = field(default_factory=set)
     # DATA_COMPRESSION by partition; 0 for all of them.
     compression: dict[int, str] = field(default_factory=dict)
     # Its rows when its statistics were updated last.

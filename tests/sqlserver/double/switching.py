@@ -11,7 +11,7 @@ from .definitions import Definitions
 from .errors import NotInDoubleError, SqlError
 from .lexer import Name
 from .nodes import Index
-from .partitions import filegroup, partition_of, scheme_of
+from .partitions import filegroup, large_value_space, partition_of, scheme_of
 from .storage import Row, Table
 
 
@@ -33,6 +33,7 @@ class Switching(Definitions):
         self._check_indexes(source, target)
         self._check_places(source, source_part, target, target_part)
         self._check_checks(source, target)
+        _check_traits(source, target)
         if source_part is None and target_part is None:
             if any(not row.deleted for row in target.rows) or target.chunks:
                 raise SqlError(4905, target.name)
@@ -103,6 +104,8 @@ class Switching(Definitions):
                 raise SqlError(4970, target.name, check.name, source.name)
             if not any(own.is_trusted for own in same):
                 raise SqlError(4960, same[0].name, source.name, check.name, target.name)
+            if same[0].not_for_replication != check.not_for_replication:
+                raise SqlError(4975, same[0].name, source.name, check.name, target.name)
 
     @staticmethod
     def _swap(source: Table, target: Table) -> None:
@@ -146,6 +149,9 @@ class Switching(Definitions):
         table = self.table(name, "Sch-M")
         if any(key.referenced == table.name for key in self.database.foreign_keys):
             raise SqlError(4712, table.name)
+        for trait in ("is_published", "is_merge_published", "is_replicated", "is_tracked_by_cdc"):
+            if trait in table.traits:
+                raise SqlError(4711, table.name)
         if ranges is not None:
             self._truncate_partitions(table, ranges)
             return
@@ -182,6 +188,39 @@ class Switching(Definitions):
                 self.transaction.rows.append(row)
                 self.transaction.tables.add(table)
                 self.transaction.undo.append(partial(setattr, row, "deleted", False))
+
+
+# Traits that both tables or columns must have, or neither.
+_SAME_OF_TABLES = {"text_in_row": 4954, "out_of_row": 4993}
+_SAME_OF_COLUMNS = {
+    "filestream": 4951,
+    "ansi_unpadded": 4952,
+    "rowguidcol": 4958,
+    "xml_collection": 4987,
+}
+# Traits that neither table may have.
+_OF_NO_TABLE = {"change_tracking": 4900, "fulltext_index": 4918, "is_merge_published": 4941}
+
+
+def _check_traits(source: Table, target: Table) -> None:
+    """Refuse what the catalog says of the tables and their columns."""
+    for table in (source, target):
+        for trait, number in _OF_NO_TABLE.items():
+            if trait in table.traits:
+                raise SqlError(number, table.name)
+        for column in table.columns:
+            if "rule" in column.traits:
+                raise SqlError(4964, table.name, column.name)
+    for trait, number in _SAME_OF_TABLES.items():
+        if (trait in source.traits) != (trait in target.traits):
+            raise SqlError(number, source.name, target.name)
+    for one, other in zip(source.columns, target.columns, strict=True):
+        for trait, number in _SAME_OF_COLUMNS.items():
+            if (trait in one.traits) != (trait in other.traits):
+                raise SqlError(number, one.name, source.name, target.name)
+    spaces = [large_value_space(table) or "" for table in (source, target)]
+    if spaces[0].lower() != spaces[1].lower():
+        raise SqlError(4959, source.name, spaces[0], target.name, spaces[1])
 
 
 def _alike(one: Index, other: Index) -> bool:

@@ -304,6 +304,9 @@ class Column:
     seed: int = 1
     increment: int = 1
     default: Any = None
+    # What else the catalog says of it: `rowguidcol`, `filestream`, `ansi_unpadded`,
+    # `xml_collection`, `rule`.
+    traits: frozenset[str] = frozenset()
 
 
 def description(columns: list[Column]) -> bytes:

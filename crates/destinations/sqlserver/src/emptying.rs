@@ -10,14 +10,15 @@ use crate::shape::TableShape;
 use crate::sql;
 
 /// True if TRUNCATE would be refused, or would leave something out: a foreign key references the table, an indexed view
-/// reads it (error 4712), it is a temporal table, or it has triggers, which TRUNCATE does not run. Fails if DELETE would change rows of other
+/// reads it (error 4712), it is a temporal table, it is replicated or its changes are captured (error 4711), or it has triggers, which TRUNCATE does not run. Fails if DELETE would change rows of other
 /// tables, too.
 fn must_delete(session: &mut SqlSession, doing: &str, table: &str) -> Result<bool> {
     let object = sql::text(table);
     let question = format!(
         "SELECT (SELECT COUNT_BIG(*) FROM sys.foreign_keys WHERE referenced_object_id = OBJECT_ID({object})) + (SELECT \
          COUNT_BIG(*) FROM sys.triggers WHERE parent_id = OBJECT_ID({object})) + (SELECT COUNT_BIG(*) FROM sys.tables WHERE \
-         object_id = OBJECT_ID({object}) AND temporal_type <> 0) + (SELECT COUNT_BIG(*) FROM sys.sql_expression_dependencies \
+         object_id = OBJECT_ID({object}) AND (temporal_type <> 0 OR is_published = 1 OR is_merge_published = 1 OR is_replicated = \
+         1 OR is_tracked_by_cdc = 1)) + (SELECT COUNT_BIG(*) FROM sys.sql_expression_dependencies \
          WHERE referenced_id = OBJECT_ID({object}) AND is_schema_bound_reference = 1 AND referencing_id IN (SELECT object_id \
          FROM sys.views))"
     );

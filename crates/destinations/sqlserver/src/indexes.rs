@@ -38,6 +38,8 @@ pub struct Check {
     pub definition: String,
     /// It checks nothing.
     pub is_disabled: bool,
+    /// It does not check the rows of replication agents.
+    is_not_for_replication: bool,
 }
 
 /// An index, or a key.
@@ -61,6 +63,19 @@ pub struct Index {
 }
 
 impl Check {
+    /// Why rows cannot be switched into its table, in words that follow "because".
+    pub fn obstacle(&self) -> Option<String> {
+        let name = &self.name;
+        if self.is_disabled {
+            Some(format!("its CHECK {name} is disabled"))
+        } else if self.is_not_for_replication {
+            // Error 4975.
+            Some(format!("its CHECK {name} is NOT FOR REPLICATION"))
+        } else {
+            None
+        }
+    }
+
     /// True if its condition names a column. The catalog writes names in brackets.
     pub fn mentions(&self, column: &str) -> bool {
         mentions(&self.definition, column)
@@ -303,7 +318,8 @@ pub fn read(session: &mut SqlSession, table: &str) -> Result<Vec<Index>> {
 /// The CHECKs of a table.
 pub fn checks(session: &mut SqlSession, table: &str) -> Result<Vec<Check>> {
     let question = format!(
-        "SELECT name, definition, is_disabled FROM sys.check_constraints WHERE parent_object_id = OBJECT_ID({}) ORDER BY name",
+        "SELECT name, definition, is_disabled, is_not_for_replication FROM sys.check_constraints WHERE parent_object_id = \
+         OBJECT_ID({}) ORDER BY name",
         sql::text(table)
     );
     let rows = session.rows(DOING, &question)?;
@@ -313,6 +329,7 @@ pub fn checks(session: &mut SqlSession, table: &str) -> Result<Vec<Check>> {
             name: text(0),
             definition: text(1),
             is_disabled: text(2) == "1",
+            is_not_for_replication: text(3) == "1",
         }
     };
     Ok(rows.into_iter().map(check).collect())

@@ -62,6 +62,7 @@ mod staging;
 mod steps;
 mod stream;
 mod sums;
+mod switch_obstacles;
 mod types;
 mod undo;
 mod ways;

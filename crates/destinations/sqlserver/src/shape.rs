@@ -7,6 +7,7 @@ use crate::connection::SqlSession;
 use crate::indexes::{self, Check, Compression, Index};
 use crate::partitions::Partitioning;
 use crate::sql;
+use crate::switch_obstacles;
 
 const DOING: &str = "cannot read the shape of a table";
 
@@ -17,6 +18,8 @@ pub struct TableShape {
     pub columns: Vec<CatalogColumn>,
     /// The filegroup or partition scheme of its rows.
     pub data_space: String,
+    /// The filegroup or partition scheme of its large values, such as those of `varchar(max)`, if it has such columns.
+    pub large_value_space: Option<String>,
     /// Its partitions, if it has them.
     pub partitioning: Option<Partitioning>,
     /// The compression of its rows, if it is a heap.
@@ -42,8 +45,10 @@ impl TableShape {
                  i.object_id = OBJECT_ID({object}) AND i.index_id < 2"
             ),
         )?;
+        let columns = catalog::catalog_columns(session, table)?;
         Ok(TableShape {
-            columns: catalog::catalog_columns(session, table)?,
+            large_value_space: large_value_space(session, table, &columns)?,
+            columns,
             data_space: spaces
                 .into_iter()
                 .flatten()
@@ -55,7 +60,7 @@ impl TableShape {
             indexes: indexes::read(session, table)?,
             checks: indexes::checks(session, table)?,
             is_referenced: is_referenced(session, table)?,
-            other_obstacle: other_obstacle(session, table)?,
+            other_obstacle: switch_obstacles::find(session, table)?,
         })
     }
 
@@ -87,10 +92,20 @@ impl TableShape {
         let indexes = self.indexes.iter();
         let mut obstacles = indexes.map(|index| index.obstacle(&self.data_space));
         let of_index = obstacles.find_map(|obstacle| obstacle);
-        let disabled = self.checks.iter().find(|check| check.is_disabled);
+        let of_check = self.checks.iter().find_map(Check::obstacle);
         of_index
-            .or_else(|| disabled.map(|check| format!("its CHECK {} is disabled", check.name)))
+            .or(of_check)
+            .or_else(|| self.obstacle_of_large_values())
             .or_else(|| self.other_obstacle.clone())
+    }
+
+    /// A table that was partitioned later has its large values where they were (error 4959), and a partitioned table cannot be
+    /// made so.
+    fn obstacle_of_large_values(&self) -> Option<String> {
+        let space = self.large_value_space.as_ref()?;
+        let is_elsewhere = self.partitioning.is_some() && *space != self.data_space;
+        is_elsewhere
+            .then(|| format!("its large values are in {space} and not in its partition scheme"))
     }
 
     /// Its columnstore, if its rows are in one.
@@ -121,8 +136,13 @@ impl TableShape {
             )
         });
         let columns: Vec<String> = columns.collect();
+        // Without the clause they would be in the default filegroup, and not in that of the target (error 4959).
+        let large_values = match (&self.large_value_space, &self.partitioning) {
+            (Some(space), None) => format!(" TEXTIMAGE_ON {}", sql::identifier(space)),
+            _ => String::new(),
+        };
         format!(
-            "CREATE TABLE {table} ({}) ON {}{}",
+            "CREATE TABLE {table} ({}) ON {}{large_values}{}",
             columns.join(", "),
             self.on(),
             self.compression.clause()
@@ -185,6 +205,7 @@ impl TableShape {
                 && one.is_nullable == other.is_nullable
         };
         self.data_space == other.data_space
+            && self.large_value_space == other.large_value_space
             && self.columns.len() == other.columns.len()
             && self
                 .columns
@@ -243,26 +264,22 @@ fn is_referenced(session: &mut SqlSession, table: &str) -> Result<bool> {
     Ok(session.number(DOING, &question)? != Some(0))
 }
 
-fn other_obstacle(session: &mut SqlSession, table: &str) -> Result<Option<String>> {
-    let object = sql::text(table);
+fn large_value_space(
+    session: &mut SqlSession,
+    table: &str,
+    columns: &[CatalogColumn],
+) -> Result<Option<String>> {
+    let is_any = columns
+        .iter()
+        .any(|column| column.catalog_type.has_large_values());
+    if !is_any {
+        return Ok(None);
+    }
     let question = format!(
-        "SELECT (SELECT COUNT_BIG(*) FROM sys.triggers WHERE parent_id = OBJECT_ID({object}) AND is_disabled = 0), (SELECT \
-         COUNT_BIG(*) FROM sys.foreign_keys WHERE parent_object_id = OBJECT_ID({object})), (SELECT COUNT_BIG(*) FROM \
-         sys.tables WHERE object_id = OBJECT_ID({object}) AND temporal_type <> 0), (SELECT COUNT_BIG(*) FROM sys.tables WHERE \
-         object_id = OBJECT_ID({object}) AND (is_published = 1 OR is_merge_published = 1 OR is_replicated = 1 OR \
-         is_tracked_by_cdc = 1)), (SELECT COUNT_BIG(*) FROM sys.sql_expression_dependencies WHERE referenced_id = \
-         OBJECT_ID({object}) AND is_schema_bound_reference = 1 AND referencing_id IN (SELECT object_id FROM sys.views))"
+        "SELECT d.name FROM sys.tables t JOIN sys.data_spaces d ON d.data_space_id = t.lob_data_space_id WHERE t.object_id = \
+         OBJECT_ID({})",
+        sql::text(table)
     );
-    let counts = session.rows(DOING, &question)?;
-    let counts = counts.into_iter().next().unwrap_or_default();
-    let reasons = [
-        "it has triggers, which a switch does not run",
-        "it has foreign keys",
-        "it is a temporal table",
-        "it is replicated, or its changes are captured",
-        "a view with SCHEMABINDING reads it",
-    ];
-    let is_any = |count: &Option<String>| count.as_deref().is_some_and(|count| count != "0");
-    let found = counts.iter().zip(reasons).find(|(count, _)| is_any(count));
-    Ok(found.map(|(_, reason)| reason.to_owned()))
+    let found = session.rows(DOING, &question)?;
+    Ok(found.into_iter().flatten().flatten().next())
 }

@@ -183,6 +183,11 @@ impl CatalogType {
         }
     }
 
+    /// True if large values are stored apart from their rows.
+    pub fn has_large_values(&self) -> bool {
+        self.max_length == -1 || matches!(self.name.as_str(), "text" | "ntext" | "image")
+    }
+
     /// True if it stores every value of the other type unchanged. The types must be the same. Only the collation of a text in UTF-16
     /// may differ, because it does not change the characters.
     pub fn keeps_all_of(&self, other: &CatalogType) -> bool {
