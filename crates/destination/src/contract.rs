@@ -16,7 +16,8 @@
 //!     sampler -> SessionSampler   asks the server what the sessions of streams do
 //!     member_numbers         numbers for the members that lookups add
 //!     open_stream -> UnitStream   one for each of the engine's threads
-//!       begin(Quick | Careful), write*, commit | abort
+//!       begin(Quick | Careful), (begin_split, write*, end_split)*, commit | abort
+//!         record                 records of splits, if the ledger keeps them
 //!       finish                 a unit that several streams have filled is complete
 //!     staged_rows            the destination's own count
 //!     staged_sums            its own sums of columns, where the package asks for them
@@ -31,6 +32,10 @@
 //! several streams do, split by split. If a file cannot be read from its middle, each stream takes ranges of it. Each
 //! transaction commits one [`UnitRecord`]. So a unit has one record, or several with keys of their own: a [`UnitPart`]
 //! names both keys.
+//!
+//! The rows of a transaction come split by split. A destination whose ledger has a record of each split says so
+//! ([`UnitStream::keeps_splits`]), and gets them as typed records. All others get them as text of the engine in
+//! [`UnitRecord::detail`].
 //!
 //! # Quick, then careful
 //!
@@ -62,8 +67,9 @@ use crate::members::{AddedMembers, MemberNumbers, MembersPlan};
 use crate::rows_not_taken::Written;
 use crate::run_ledger::RunLedger;
 use crate::sampling::SessionSampler;
+use crate::split_record::SplitRecord;
 use crate::steps::{RunSteps, StepsRequest};
-use crate::sums::{ColumnForm, StagedSums};
+use crate::sums::{ColumnForm, ExactSum, StagedSums};
 use crate::target::{ResolvedType, TargetFacts, TargetName, TargetPlan};
 
 /// An open connection to a database, or to another place that rows are loaded into.
@@ -252,24 +258,41 @@ pub enum LoadMethod {
 pub struct UnitPart<'a> {
     /// Index of the target among those of the run.
     pub target: usize,
+    /// Index of the unit among those of its target, as [`Destination::lay_out`] returned them.
+    pub unit: usize,
     /// Key of the record that will commit it. No other record of the run has it.
     pub record_key: &'a UnitKey,
     /// Key of the unit. It is the record's own key if the record commits all of the unit.
     pub unit_key: &'a UnitKey,
     /// The target or partition that the unit is published into, as [`Destination::lay_out`] returned it.
     pub publishes_into: &'a PublishesInto,
+    /// The number of splits whose rows follow, one after the other.
+    pub splits: usize,
 }
 
 impl<'a> UnitPart<'a> {
-    /// A whole unit that is published into the target together with all others.
+    /// The whole first unit of a target, with one split, that is published together with all others.
     pub fn whole(target: usize, key: &'a UnitKey) -> UnitPart<'a> {
         UnitPart {
             target,
+            unit: 0,
             record_key: key,
             unit_key: key,
             publishes_into: &PublishesInto::Target,
+            splits: 1,
         }
     }
+}
+
+/// The rows that a transaction has written so far, for a destination that keeps records of splits.
+#[derive(Debug)]
+pub struct WrittenSplits {
+    /// The records of the splits that are written since the last call.
+    pub records: Vec<SplitRecord>,
+    /// The rows of the whole transaction.
+    pub rows: u64,
+    /// Their sums, if the unit is verified by sums; `None` if those of a split are not known.
+    pub sums: Option<Vec<ExactSum>>,
 }
 
 /// The connection of one thread to staging.
@@ -283,9 +306,49 @@ pub trait UnitStream {
     /// Begins a unit, or a part of one.
     fn begin(&mut self, unit: &UnitPart<'_>, method: LoadMethod) -> Result<()>;
 
+    /// Begins the rows of a split. `name` is that of its input, for errors.
+    fn begin_split(&mut self, _name: &str) -> Result<()> {
+        Ok(())
+    }
+
     /// Writes rows: from 1 to the batch's own number of them. Returns the rows that were refused, by their indices in
-    /// the batch, and the first row that is left, if there is one ([`Written::rest`]).
-    fn write(&mut self, batch: &RecordBatch) -> Result<Written>;
+    /// the batch, and the first row that is left, if there is one ([`Written::rest`]). A careful load may stop once
+    /// `refused_max` rows are refused: more than that end the run.
+    fn write(&mut self, batch: &RecordBatch, refused_max: u64) -> Result<Written>;
+
+    /// The block that is filled for the destination, and the size from which it is sent, if rows in the source's own form
+    /// may be appended to it instead of writing batches: the plan found that both forms are the same. `None` if rows must be
+    /// written as batches.
+    fn native_block(&mut self) -> Option<(&mut Vec<u8>, usize)> {
+        None
+    }
+
+    /// The [block](UnitStream::native_block) has this many more rows, each of them whole.
+    fn appended(&mut self, _rows: u64) -> Result<()> {
+        Ok(())
+    }
+
+    /// All rows of the split are written.
+    fn end_split(&mut self) -> Result<()> {
+        Ok(())
+    }
+
+    /// The number of records of splits that [`record`](UnitStream::record) takes at a time, if the ledger has a record of
+    /// each split. `None` if it has none: then they are text in [`UnitRecord::detail`].
+    fn keeps_splits(&self) -> Option<usize> {
+        None
+    }
+
+    /// Takes the records of splits of the open unit, whose rows are written: after as many splits as
+    /// [`keeps_splits`](UnitStream::keeps_splits) says, and after the last one. They are committed with the unit.
+    fn record(&mut self, _written: WrittenSplits) -> Result<()> {
+        Ok(())
+    }
+
+    /// True if it delays its own blocks by the run's rate, and tells the meter itself what it does and waits for.
+    fn is_metered(&self) -> bool {
+        false
+    }
 
     /// Commits the rows together with their record, and returns the destination's own count of them. If that
     /// differs from `record.rows_loaded`, nothing is committed, and [`Error::Count`](crate::Error::Count) is returned.
@@ -304,8 +367,11 @@ pub trait UnitStream {
     /// attempt has committed completely. When the engine asks for [`staged_rows`](OpenRun::staged_rows), all units are
     /// finished.
     ///
-    /// If it fails, the run ends, and keeps all records. Rows that the target would refuse are no error here:
-    /// [`publish`](OpenRun::publish) fails because of them.
+    /// If it fails, the run ends, and keeps all records. A destination that
+    /// [removes units alone](crate::Abilities::removes_units_alone) may return
+    /// [`Error::RowsRefused`](crate::Error::RowsRefused): then this unit is loaded again, while other streams load other
+    /// units. For all others, rows that the target would refuse are no error here: [`publish`](OpenRun::publish) fails
+    /// because of them.
     fn finish(&mut self, _target: usize, _unit_key: &UnitKey) -> Result<()> {
         Ok(())
     }

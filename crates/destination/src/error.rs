@@ -4,6 +4,8 @@ use std::error::Error as StdError;
 use std::io::{self, ErrorKind};
 use std::path::Path;
 
+use crate::difference::Difference;
+
 /// An error of a destination.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
@@ -123,6 +125,24 @@ pub enum Error {
         /// The number of rows sent.
         sent: u64,
     },
+    /// The rows that the destination has stored differ from the rows that were sent. None of them are committed.
+    #[error("{table}: the rows in the database differ from the rows sent")]
+    Differs {
+        /// The staging table.
+        table: String,
+        /// The differences over all rows.
+        rows: Vec<Difference>,
+        /// Those of single columns, if rows were compared.
+        columns: Option<Vec<Difference>>,
+    },
+    /// The rows that are stored, or their records, cannot be verified. None of them are committed.
+    #[error("{what}")]
+    Unverified {
+        /// What is wrong, and where.
+        what: String,
+        /// How to fix it.
+        hint: String,
+    },
     /// The step was interrupted as asked.
     #[error("stopped as asked")]
     Interrupted,
@@ -152,10 +172,11 @@ impl Error {
             | Error::Held { hint, .. }
             | Error::ShutOut { hint, .. }
             | Error::Unsuitable { hint, .. }
-            | Error::Ledger { hint, .. } => Some(hint),
+            | Error::Ledger { hint, .. }
+            | Error::Unverified { hint, .. } => Some(hint),
             Error::Refused { hint, .. } | Error::RowsRefused { hint, .. } => hint.as_deref(),
             Error::File { source, .. } => fix_of_file(source.kind()),
-            Error::Count { .. } | Error::Interrupted => None,
+            Error::Count { .. } | Error::Differs { .. } | Error::Interrupted => None,
         }
     }
 }

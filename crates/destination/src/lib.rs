@@ -12,6 +12,7 @@ pub mod calendar_text;
 pub mod changes;
 pub mod clients;
 pub mod contract;
+mod difference;
 pub mod error;
 pub mod expected_load;
 pub mod given_numbers;
@@ -39,8 +40,9 @@ pub use account::Account;
 pub use address::Address;
 pub use contract::{
     CancelRun, Destination, LoadMethod, MergedRows, OpenRun, PublishStep, Published, UnitPart,
-    UnitStream,
+    UnitStream, WrittenSplits,
 };
+pub use difference::Difference;
 pub use error::{Error, Result};
 pub use expected_load::{ExpectedLoad, LoadVolume};
 pub use layout::{Filling, Layout, LayoutError, PublishesInto, SplitFacts, UnitLayout};

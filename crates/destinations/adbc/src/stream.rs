@@ -193,7 +193,7 @@ impl UnitStream for Stream<'_> {
         Ok(())
     }
 
-    fn write(&mut self, batch: &RecordBatch) -> Result<Written> {
+    fn write(&mut self, batch: &RecordBatch, _: u64) -> Result<Written> {
         let unit = self.unit.as_ref().expect("a unit was begun");
         let adapted = unit.adapter.adapt(batch);
         let adapted = adapted.map_err(|error| unconverted(self.run.shared.product, &error))?;

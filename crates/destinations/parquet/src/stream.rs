@@ -92,7 +92,7 @@ impl UnitStream for Stream<'_> {
         Ok(())
     }
 
-    fn write(&mut self, batch: &RecordBatch) -> Result<Written> {
+    fn write(&mut self, batch: &RecordBatch, _: u64) -> Result<Written> {
         self.check()?;
         let Some(unit) = &mut self.unit else {
             return Err(out_of_turn("rows come, and no unit is begun"));

@@ -8,7 +8,7 @@ use super::ledger::LedgerError;
 use super::undo::UndoError;
 
 /// The hint of an error that has none.
-const NO_HINT: &str = "the server's log has more about it";
+pub const NO_HINT: &str = "the server's log has more about it";
 
 impl From<PostgresError> for Error {
     fn from(error: PostgresError) -> Error {

@@ -6,6 +6,7 @@ use inrush_engine::verify::VerifyError;
 use inrush_source::SourceError;
 
 use crate::PostgresError;
+use crate::contract_errors::NO_HINT;
 use crate::copy::CopyStop;
 use crate::ledger::LedgerError;
 
@@ -38,6 +39,74 @@ impl From<CopyStop> for LoadError {
 impl From<SourceError> for LoadError {
     fn from(error: SourceError) -> LoadError {
         LoadError::Engine(error.into())
+    }
+}
+
+impl LoadError {
+    /// This error as the contract has it, about the target with this index.
+    pub fn of_target(self, target: usize) -> inrush_destination::Error {
+        match self {
+            LoadError::Server(error) | LoadError::Ledger(LedgerError::Destination(error)) => {
+                refused(error, target)
+            }
+            LoadError::Ledger(error) => error.into(),
+            LoadError::Verify(error) | LoadError::Engine(Error::Verify(error)) => unverified(error),
+            LoadError::Engine(Error::Interrupted) => inrush_destination::Error::Interrupted,
+            LoadError::Engine(Error::Verification {
+                what,
+                counted,
+                sent,
+            }) => inrush_destination::Error::Count {
+                what,
+                counted,
+                sent,
+            },
+            LoadError::Engine(error) => inrush_destination::Error::Unsuitable {
+                hint: error.hint().unwrap_or_else(|| NO_HINT.to_owned()),
+                what: error.to_string(),
+            },
+        }
+    }
+}
+
+/// An error of the server; of a row, if it refused one.
+fn refused(error: PostgresError, target: usize) -> inrush_destination::Error {
+    let is_of_row = error.row_refusal().is_some();
+    match error.into() {
+        inrush_destination::Error::Refused {
+            doing,
+            message,
+            hint,
+        } if is_of_row => inrush_destination::Error::RowsRefused {
+            target,
+            doing,
+            message,
+            hint,
+        },
+        other => other,
+    }
+}
+
+/// Rows that are not those that were sent, or of which nobody can say it.
+fn unverified(error: VerifyError) -> inrush_destination::Error {
+    let (what, hint) = (error.to_string(), error.hint());
+    match error {
+        VerifyError::Sums { table, differences } => inrush_destination::Error::Differs {
+            table,
+            rows: differences,
+            columns: None,
+        },
+        VerifyError::Rows {
+            table,
+            rows,
+            columns,
+        } => inrush_destination::Error::Differs {
+            table,
+            rows,
+            columns: Some(columns),
+        },
+        VerifyError::TargetReplaced { .. } => inrush_destination::Error::Unsuitable { what, hint },
+        _ => inrush_destination::Error::Unverified { what, hint },
     }
 }
 

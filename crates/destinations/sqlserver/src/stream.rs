@@ -98,7 +98,7 @@ impl UnitStream for Stream<'_> {
         Ok(())
     }
 
-    fn write(&mut self, batch: &RecordBatch) -> Result<Written> {
+    fn write(&mut self, batch: &RecordBatch, _: u64) -> Result<Written> {
         let (session, unit) = self.open_parts();
         match unit {
             OpenUnit::Quick(writer) => Ok(Written {

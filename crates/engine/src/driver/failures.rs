@@ -5,16 +5,21 @@ use inrush_rows::exit_status::ExitStatus;
 use crate::driver_error::{DriverError, Retry};
 use crate::error::Error;
 use crate::plan::PlanError;
+use crate::verify::VerifyError;
 
 impl From<inrush_destination::Error> for DriverError {
     fn from(error: inrush_destination::Error) -> DriverError {
         let hint = error.hint().map(str::to_owned);
         let exit_status = match &error {
             inrush_destination::Error::Address { .. } => ExitStatus::Usage,
+            inrush_destination::Error::Count { .. }
+            | inrush_destination::Error::Differs { .. }
+            | inrush_destination::Error::Unverified { .. } => ExitStatus::Verification,
             _ => ExitStatus::Failed,
         };
         let retry = match &error {
             inrush_destination::Error::RowsRefused { .. } => Retry::WithoutRows,
+            inrush_destination::Error::Blocked { .. } => Retry::Alone,
             _ => Retry::Never,
         };
         let is_lost = matches!(error, inrush_destination::Error::Lost { .. });
@@ -25,8 +30,8 @@ impl From<inrush_destination::Error> for DriverError {
     }
 }
 
-/// An interruption is not a failure of the destination. A wrong count ends with the exit status of a failed
-/// verification.
+/// An interruption is not a failure of the destination. A wrong count, and rows that differ, end with the exit status of a
+/// failed verification.
 impl From<inrush_destination::Error> for Error {
     fn from(error: inrush_destination::Error) -> Error {
         match error {
@@ -40,6 +45,21 @@ impl From<inrush_destination::Error> for Error {
                 counted,
                 sent,
             },
+            inrush_destination::Error::Differs {
+                table,
+                rows,
+                columns,
+            } => Error::Verify(match columns {
+                Some(columns) => VerifyError::Rows {
+                    table,
+                    rows,
+                    columns,
+                },
+                None => VerifyError::Sums {
+                    table,
+                    differences: rows,
+                },
+            }),
             other => Error::Driver(other.into()),
         }
     }

@@ -6,10 +6,11 @@ use inrush_destination::LoadMethod;
 use inrush_source::Split;
 use inrush_verdict::Phase;
 
+use super::part::Part;
 use super::run::LoadRun;
 use super::straight::RepeatableWork;
+use super::stream::LoadStream;
 use super::transaction::TransactionEnd;
-use super::transactions::{Part, Transactions};
 use crate::driver_error::{DriverError, Retry};
 use crate::error::Error;
 use crate::ledger::Account;
@@ -22,23 +23,24 @@ use crate::pipeline::sharing::Sharing;
 use crate::pipeline::work::Work;
 use crate::pipeline::work_items::WorkItem;
 use crate::plan::{PlannedFlow, PlannedUnit};
+use crate::run::prepared::{DriverRun, FlowOf};
 
 /// A stream with a piece of work.
-pub struct Loader<'a, T: Transactions> {
-    pub(super) run: &'a LoadRun<'a, T::Flow>,
-    pub(super) target: &'a T,
+pub struct Loader<'a, 's, R: DriverRun> {
+    pub(super) run: &'a LoadRun<'a, FlowOf<R>>,
+    pub(super) target: &'a LoadStream<'s, R>,
     pub(super) stream: usize,
     pub(super) item: &'a WorkItem,
 }
 
-impl<'a, T: Transactions> Loader<'a, T> {
+impl<'a, 's, R: DriverRun> Loader<'a, 's, R> {
     /// The stream's number, counted from 1; 0 for work that is done after all streams have ended.
     pub fn new(
-        run: &'a LoadRun<'a, T::Flow>,
-        target: &'a T,
+        run: &'a LoadRun<'a, FlowOf<R>>,
+        target: &'a LoadStream<'s, R>,
         stream: usize,
         item: &'a WorkItem,
-    ) -> Loader<'a, T> {
+    ) -> Loader<'a, 's, R> {
         Loader {
             run,
             target,
@@ -111,16 +113,16 @@ impl<'a, T: Transactions> Loader<'a, T> {
             let mut work = RepeatableWork::Splits(splits);
             let ended = self.part(&mut work, Part::Split(number), sharing, result);
             if matches!(ended.await?, TransactionEnd::Committed(_)) && sharing.split_done() {
-                target.finish_shared(place).await?;
+                target.finish_shared(place)?;
             }
             return Ok(());
         };
         let split = &splits[0];
-        let waiting = target.gauge().enter(Phase::FeedWait);
+        let waiting = target.gauge.enter(Phase::FeedWait);
         let feed = file.feed(flow.reading(), split)?;
         drop(waiting);
         loop {
-            let waiting = target.gauge().enter(Phase::FeedWait);
+            let waiting = target.gauge.enter(Phase::FeedWait);
             let next = tokio::select! {
                 biased;
                 () = sharing.refused() => return Ok(()),
@@ -148,7 +150,7 @@ impl<'a, T: Transactions> Loader<'a, T> {
             }
         }
         if file.is_complete() && sharing.split_done() {
-            target.finish_shared(place).await?;
+            target.finish_shared(place)?;
         }
         Ok(())
     }

@@ -1,7 +1,7 @@
 //! Loads the rows of a plan into any destination, one transaction after the other, and again if the destination refused
 //! a row.
 //!
-//! A destination implements [`Transactions`]: it begins, fills and commits transactions, and says of an error whether
+//! A [`LoadStream`] begins, fills and commits transactions by the calls of the contract. The destination's error says whether
 //! another try may succeed. [`Loader`] decides which transactions there are:
 //!
 //! ```text
@@ -16,14 +16,17 @@
 //! A careful transaction lets the destination refuse single rows, which become rejects.
 
 mod loader;
+mod part;
 mod run;
 mod straight;
 mod straight_lock;
+mod stream;
 mod transaction;
-mod transactions;
+mod unit_transaction;
 mod work_off;
 
 pub use self::loader::{Loader, refuse_pipe};
+pub use self::part::Part;
 pub use self::run::LoadRun;
 pub use self::straight_lock::StraightLock;
-pub use self::transactions::{Part, Transactions, UnitTransaction};
+pub use self::stream::LoadStream;

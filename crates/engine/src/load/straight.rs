@@ -10,13 +10,14 @@ use inrush_destination::LoadMethod;
 use inrush_source::{SharedPart, SharedSplit, Split};
 
 use super::loader::Loader;
+use super::part::Part;
 use super::transaction::TransactionEnd;
-use super::transactions::{Part, Transactions};
 use crate::driver_error::Retry;
 use crate::error::Error;
 use crate::pipeline::feeding::{FedFile, TakenRanges};
 use crate::pipeline::results::StreamResult;
 use crate::pipeline::work::{FedWork, Work};
+use crate::run::prepared::DriverRun;
 
 /// Work that can be loaded more than once.
 pub enum RepeatableWork<'a> {
@@ -85,7 +86,7 @@ struct Attempt {
     is_alone: bool,
 }
 
-impl<T: Transactions> Loader<'_, T> {
+impl<R: DriverRun> Loader<'_, '_, R> {
     /// Loads a piece of work and commits it.
     pub(super) async fn straight(
         &self,

@@ -7,7 +7,7 @@ use inrush_destination::LoadMethod;
 use inrush_source::SourceMeter;
 
 use super::loader::Loader;
-use super::transactions::{Part, Transactions, UnitTransaction};
+use super::part::Part;
 use crate::driver_error::Retry;
 use crate::error::Error;
 use crate::fault::{self, FaultPoint};
@@ -21,6 +21,7 @@ use crate::pipeline::step_tally::StepTally;
 use crate::pipeline::work::Work;
 use crate::plan::{PlannedFlow, PlannedUnit};
 use crate::report::RejectFile;
+use crate::run::prepared::DriverRun;
 
 /// The outcome of a transaction.
 pub enum TransactionEnd {
@@ -30,7 +31,7 @@ pub enum TransactionEnd {
     GivenUp,
 }
 
-impl<'a, T: Transactions> Loader<'a, T> {
+impl<R: DriverRun> Loader<'_, '_, R> {
     /// Loads and commits.
     pub(super) async fn transaction(
         &self,
@@ -44,7 +45,7 @@ impl<'a, T: Transactions> Loader<'a, T> {
             run, target, item, ..
         } = *self;
         let (flow, unit) = run.unit(item.unit_place());
-        let before = target.gauge().meter();
+        let before = target.gauge.meter();
         let mut rows = self.row_loop(part, sharing)?;
         let mut transaction = target.transaction(item.unit_place(), part, method);
         let performed = transaction.perform(&mut rows, work);
@@ -62,7 +63,7 @@ impl<'a, T: Transactions> Loader<'a, T> {
             // stay.
             is_whole: !flow.is_straight() && (is_careful || !unit.is_shared()),
             is_careful,
-            ..EndedPiece::of(rows, target.gauge().meter().since(&before))
+            ..EndedPiece::of(rows, target.gauge.meter().since(&before))
         };
         result.meter.add_reading(&ended.fed);
         match outcome {
@@ -81,7 +82,7 @@ impl<'a, T: Transactions> Loader<'a, T> {
             Ok(None) => {
                 ended.rejects.take_back()?;
                 self.events().aborted(ended.meter.stored_bytes);
-                transaction.roll_back().await?;
+                transaction.roll_back()?;
                 Ok(TransactionEnd::GivenUp)
             }
             Err(error) => {
@@ -94,7 +95,7 @@ impl<'a, T: Transactions> Loader<'a, T> {
                         ended.rejects.take_back()?;
                         // Its locks are held until the rollback, and no other transaction may load these rows
                         // meanwhile.
-                        transaction.roll_back().await?;
+                        transaction.roll_back()?;
                     }
                 }
                 self.events().aborted(ended.meter.stored_bytes);
@@ -117,7 +118,7 @@ impl<'a, T: Transactions> Loader<'a, T> {
         let event_sink = run.event_sink;
         let file = RejectFile::new(
             event_sink.folder.rejects(),
-            &target.reject_file_name(item.unit_place(), part),
+            &target.context.run.reject_file_name(item.unit_place(), part),
             &reading.dialect,
             reading.header.as_deref(),
         )?;
@@ -127,7 +128,7 @@ impl<'a, T: Transactions> Loader<'a, T> {
             flow: reading,
             make_maker: Box::new(|| unit.row_maker(reading, run.stamp)),
             flow_count: &run.flow_counts[item.flow],
-            gauge: target.gauge(),
+            gauge: target.gauge,
             stop: run.stop,
             fault: run.fault,
             chunk_bytes: run.chunk_bytes,

@@ -3,12 +3,14 @@
 
 use super::loader::Loader;
 use super::run::LoadRun;
-use super::transactions::Transactions;
+use super::stream::LoadStream;
 use crate::error::Error;
 use crate::pipeline::results::StreamResult;
 use crate::pipeline::stream_threads::Queue;
 use crate::pipeline::work_items::WorkItem;
 use crate::plan::{PlannedFlow, UnitPlace};
+use crate::run::plan::RunPlan;
+use crate::run::prepared::DriverRun;
 
 impl<F: PlannedFlow> LoadRun<'_, F> {
     /// Loads `first`, and then the pieces of the queue until none is left. `stream` is the stream's number, counted from 1.
@@ -16,14 +18,18 @@ impl<F: PlannedFlow> LoadRun<'_, F> {
     /// When the run is asked to stop, waits in the runtime are dropped, and the result is [`Error::Interrupted`].
     /// Between two pieces there is nothing to drop: then the function ends without an error, and the remaining work
     /// shows that the run was stopped.
-    pub async fn work_off<T: Transactions<Flow = F>>(
+    pub async fn work_off<R>(
         &self,
-        target: &T,
+        target: &LoadStream<'_, R>,
         stream: usize,
         first: WorkItem,
         queue: &Queue<WorkItem>,
         result: &mut StreamResult,
-    ) -> Result<(), Error> {
+    ) -> Result<(), Error>
+    where
+        R: DriverRun,
+        R::Plan: RunPlan<Flow = F>,
+    {
         let mut next = Some(first);
         while let Some(item) = next {
             if self.stop.asked().is_some() {
@@ -42,17 +48,21 @@ impl<F: PlannedFlow> LoadRun<'_, F> {
 
     /// Finishes shared units that are committed completely, and whose process was killed before it finished them. If the
     /// destination refuses a row of a unit, the whole unit is loaded again, carefully. All streams have ended.
-    pub async fn finish_units<T: Transactions<Flow = F>>(
+    pub async fn finish_units<R>(
         &self,
-        target: &T,
+        target: &LoadStream<'_, R>,
         places: &[UnitPlace],
         result: &mut StreamResult,
-    ) -> Result<(), Error> {
+    ) -> Result<(), Error>
+    where
+        R: DriverRun,
+        R::Plan: RunPlan<Flow = F>,
+    {
         for place in places {
             if self.stop.asked().is_some() {
                 return Err(Error::Interrupted);
             }
-            if let Err(error) = target.finish_shared(*place).await {
+            if let Err(error) = target.finish_shared(*place) {
                 let (_, unit) = self.unit(*place);
                 let item = WorkItem::whole(*place, unit);
                 let loader = Loader::new(self, target, 0, &item);

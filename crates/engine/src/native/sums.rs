@@ -2,6 +2,5 @@
 
 pub use crate::verify::column_sums::ColumnSums;
 pub use crate::verify::driver_sums::{BatchSums, DriverSums};
-pub use crate::verify::error::Difference;
 pub use crate::verify::plan::VerifyPlan;
 pub use crate::verify::tally::Tally;

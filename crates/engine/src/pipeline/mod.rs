@@ -34,6 +34,7 @@ pub(crate) mod splitting;
 pub(crate) mod step_tally;
 pub(crate) mod stream_threads;
 pub(crate) mod threads;
+pub(crate) mod unit_writer;
 pub(crate) mod work;
 pub(crate) mod work_items;
 

@@ -2,8 +2,8 @@
 //!
 //! If source and destination have the same columns in the same form, rows are passed on without conversion.
 //!
-//! A destination implements [`RowWriter`]. The loop keeps rejects in the order of the file, sums up only rows that the
-//! writer took, reports progress, checks the stop, and reaches the fault points.
+//! The loop writes by a [`UnitWriter`]. It keeps rejects in the order of the file, sums up only rows that the
+//! destination took, reports progress, checks the stop, and reaches the fault points.
 
 use std::collections::BTreeMap;
 use std::pin::pin;
@@ -27,35 +27,13 @@ use super::reading_meter::ReadingMeter;
 use super::row_maker::{MadeRows, RowMaker};
 use super::split_evidence::SplitEvidence;
 use super::step_tally::StepTally;
+use super::unit_writer::UnitWriter;
 use crate::error::Error;
 use crate::event::Event;
 use crate::fault::{self, Fault, FaultPoint};
 use crate::gauge::Gauge;
 use crate::ledger::Account;
 use crate::plan::Reading;
-
-/// Writes batches to a destination.
-pub trait RowWriter {
-    /// Writes the rows of a batch. If a writer finds many faulty rows, it may stop before the last row; it may also stop
-    /// once the destination has refused `refused_max` rows. The loop counts the rejects, and calls again for the rest.
-    fn write(
-        &mut self,
-        batch: &RecordBatch,
-        refused_max: u64,
-    ) -> impl Future<Output = Result<Written, Error>>;
-
-    /// The block that is being filled for the destination, and the size at which it is sent. Rows in the source's own
-    /// form may be appended to it; the plan has checked that the forms are the same. `None` if rows must be written as
-    /// batches.
-    fn native_block(&mut self) -> Option<(&mut Vec<u8>, usize)> {
-        None
-    }
-
-    /// Called when the block has this many more rows.
-    fn appended(&mut self, _rows: u64) -> impl Future<Output = Result<(), Error>> {
-        std::future::ready(Ok(()))
-    }
-}
 
 /// The row loop of one piece of work.
 pub struct RowLoop<'a> {
@@ -108,7 +86,7 @@ impl RowLoop<'_> {
         source: &mut dyn SplitReader,
         file: &str,
         maker: &mut RowMaker,
-        writer: &mut impl RowWriter,
+        writer: &mut UnitWriter<'_>,
     ) -> Result<Account, Error> {
         if !damage::is_wished(self.fault)
             && writer.native_block().is_some()
@@ -127,6 +105,7 @@ impl RowLoop<'_> {
         let mut stored_before = 0;
         let mut reading = ReadingMeter::new(gauge);
         while let Some(chunk) = reading.next_chunk(source, &mut records)? {
+            let_others_end_it().await;
             self.refuse_stopped()?;
             let mut at = 0;
             while at < records.len() {
@@ -155,17 +134,18 @@ impl RowLoop<'_> {
         &mut self,
         source: &mut dyn NativeRows,
         file: &str,
-        writer: &mut impl RowWriter,
+        writer: &mut UnitWriter<'_>,
     ) -> Result<Account, Error> {
         let mut account = Account::default();
         let mut before = SourceMeter::default();
         let mut reading = ReadingMeter::new(self.gauge);
         while let Some((block, until)) = writer.native_block() {
+            let_others_end_it().await;
             self.refuse_stopped()?;
             let Some(rows) = reading.append_rows(source, block, until)? else {
                 break;
             };
-            writer.appended(rows).await?;
+            writer.appended(rows)?;
             account.rows_loaded += rows;
             let now = source.meter();
             self.progress(rows, now.stored_bytes - before.stored_bytes);
@@ -197,7 +177,7 @@ impl RowLoop<'_> {
     async fn write_all(
         &mut self,
         made: &MadeRows<'_>,
-        writer: &mut impl RowWriter,
+        writer: &mut UnitWriter<'_>,
         rejects: &mut Vec<Reject>,
         account: &mut Account,
     ) -> Result<(), Error> {
@@ -232,7 +212,7 @@ impl RowLoop<'_> {
     async fn write(
         &mut self,
         batch: &Batch<'_>,
-        writer: &mut impl RowWriter,
+        writer: &mut UnitWriter<'_>,
         rejects: &mut Vec<Reject>,
         account: &mut Account,
     ) -> Result<(), Error> {
@@ -243,7 +223,7 @@ impl RowLoop<'_> {
         } = batch;
         if let Some(parts) = damage::harmed(self.fault, batch) {
             for part in parts {
-                writer.write(&part, 1).await?;
+                writer.write(&part, 1)?;
             }
             account.rows_loaded += batch.num_rows() as u64;
             self.evidence.add(batch, self.gauge);
@@ -254,7 +234,7 @@ impl RowLoop<'_> {
         loop {
             let sent = rest.as_ref().unwrap_or(batch);
             let refused_max = self.rejects.left().saturating_sub(rejects.len() as u64) + 1;
-            let written = writer.write(sent, refused_max).await?;
+            let written = writer.write(sent, refused_max)?;
             let end = written.rest.unwrap_or(sent.num_rows());
             assert!(
                 end > 0 || sent.num_rows() == 0,
@@ -374,6 +354,21 @@ impl RowLoop<'_> {
         }
         self.steps.add(&maker.step_tally());
     }
+}
+
+/// Is pending once, so that whoever drives the loop can drop it here: because the destination has refused a row that another
+/// stream sent to the same unit.
+async fn let_others_end_it() {
+    let mut was_pending = false;
+    std::future::poll_fn(|context| {
+        if was_pending {
+            return Poll::Ready(());
+        }
+        was_pending = true;
+        context.waker().wake_by_ref();
+        Poll::Pending
+    })
+    .await;
 }
 
 /// Runs a loop whose writer blocks, on the calling thread. Outside the runtime, so that the writer may use it.

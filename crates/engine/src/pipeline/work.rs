@@ -10,7 +10,8 @@ use inrush_verdict::Phase;
 
 use super::feeding::{self, FedFile, TakenRanges};
 use super::gathered::Gathered;
-use super::row_loop::{RowLoop, RowWriter};
+use super::row_loop::RowLoop;
+use super::unit_writer::UnitWriter;
 use crate::error::Error;
 use crate::ledger::Account;
 
@@ -58,15 +59,6 @@ impl Work<'_> {
     }
 }
 
-/// Writes the rows of files, one file after the other, to a destination.
-pub trait FileWriter: RowWriter {
-    /// Called before the rows of a file.
-    fn begin_file(&mut self, file: &str) -> impl Future<Output = Result<(), Error>>;
-
-    /// Called when all rows of the file are written.
-    fn end_file(&mut self) -> impl Future<Output = Result<(), Error>>;
-}
-
 impl RowLoop<'_> {
     /// Writes the rows of the work's splits, and collects their records for the ledger.
     pub async fn copy(
@@ -74,7 +66,7 @@ impl RowLoop<'_> {
         unit_key: &UnitKey,
         work: &mut Work<'_>,
         splits: Range<usize>,
-        writer: &mut impl FileWriter,
+        writer: &mut UnitWriter<'_>,
         gathered: &mut Gathered,
     ) -> Result<(), Error> {
         match work {
@@ -94,7 +86,7 @@ impl RowLoop<'_> {
         &mut self,
         unit_key: &UnitKey,
         splits: &[Split],
-        writer: &mut impl FileWriter,
+        writer: &mut UnitWriter<'_>,
         gathered: &mut Gathered,
     ) -> Result<(), Error> {
         let settings = ReadSettings {
@@ -113,7 +105,7 @@ impl RowLoop<'_> {
         &mut self,
         split: &Split,
         stream: &mut dyn SourceStream,
-        writer: &mut impl FileWriter,
+        writer: &mut UnitWriter<'_>,
     ) -> Result<(Account, SplitEnd), Error> {
         let opening = self.gauge.enter(Phase::Read);
         let mut reader = stream.open(&split.in_source())?;
@@ -122,10 +114,10 @@ impl RowLoop<'_> {
         let path = split.input.name().display().to_string();
         let mut maker = (self.make_maker)()?;
         maker.begin_input(split.input.index());
-        writer.begin_file(&path).await?;
+        writer.begin_split(&path)?;
         let account = self.send(&mut *reader, &path, &mut maker, writer).await?;
         self.gauge.reads_from(None);
-        writer.end_file().await?;
+        writer.end_split()?;
         self.note_made(&maker);
         Ok((account, reader.end()))
     }
@@ -135,7 +127,7 @@ impl RowLoop<'_> {
         &mut self,
         unit_key: &UnitKey,
         fed: &mut FedWork<'_>,
-        writer: &mut impl FileWriter,
+        writer: &mut UnitWriter<'_>,
         gathered: &mut Gathered,
     ) -> Result<(), Error> {
         let FedWork {
@@ -149,7 +141,7 @@ impl RowLoop<'_> {
         let path = split.input.name().display().to_string();
         let mut maker = (self.make_maker)()?;
         maker.begin_input(split.input.index());
-        writer.begin_file(&path).await?;
+        writer.begin_split(&path)?;
         let mut text_bytes = 0;
         let mut next = first.take();
         while let Some(mut part) = next {
@@ -168,7 +160,7 @@ impl RowLoop<'_> {
                 false => None,
             };
         }
-        writer.end_file().await?;
+        writer.end_split()?;
         self.note_made(&maker);
         Ok(())
     }
@@ -178,14 +170,14 @@ impl RowLoop<'_> {
         &mut self,
         unit_key: &UnitKey,
         (file, split, taken): (&FedFile, &Split, &TakenRanges),
-        writer: &mut impl FileWriter,
+        writer: &mut UnitWriter<'_>,
         gathered: &mut Gathered,
     ) -> Result<(), Error> {
         let path = split.input.name().display().to_string();
         let feed = file.again(self.flow, split)?;
         let mut maker = (self.make_maker)()?;
         maker.begin_input(split.input.index());
-        writer.begin_file(&path).await?;
+        writer.begin_split(&path)?;
         for wanted in &taken.ranges {
             let mut part = loop {
                 match feeding::wait(self.stop, feed.next_part()).await? {
@@ -203,7 +195,7 @@ impl RowLoop<'_> {
             let account = self.send(reader, &path, &mut maker, writer).await?;
             self.gather_part(unit_key, split, part, account, gathered);
         }
-        writer.end_file().await?;
+        writer.end_split()?;
         self.note_made(&maker);
         // The progress of the first attempt does not count any more.
         self.note_fed(&SourceMeter {

@@ -5,6 +5,7 @@ use std::ops::{DerefMut, Range};
 use std::sync::Arc;
 
 use inrush_convert::RunStamp;
+use inrush_destination::PublishesInto;
 use inrush_package::Package;
 use inrush_rows::ids::{RunName, UnitKey};
 use inrush_rows::pace::Pace;
@@ -16,6 +17,7 @@ use super::plan::RunPlan;
 use crate::error::Error;
 use crate::event::BegunRun;
 use crate::ledger::Account;
+use crate::load::Part;
 use crate::pipeline::coverage::FileEnd;
 use crate::pipeline::event_sink::EventSink;
 use crate::pipeline::fed_files::FedFiles;
@@ -76,6 +78,31 @@ pub trait DriverRun: DerefMut<Target = PreparedRun<Self::Plan>> {
 
     /// The kept ledger records of a unit.
     fn kept_records(&self, unit: UnitPlace) -> Vec<KeptRecord>;
+
+    /// The key of the record that commits a part of a unit. No other record of the run has it.
+    fn record_key(&self, unit: UnitPlace, part: Part) -> UnitKey;
+
+    /// The target or partition that a unit is published into.
+    fn publishes_into(&self, unit: UnitPlace) -> &PublishesInto;
+
+    /// The name of the file in the run's folder that holds the rejects of a part of a unit.
+    fn reject_file_name(&self, unit: UnitPlace, part: Part) -> String;
+
+    /// True if the sums of a unit's rows are compared before its commit.
+    fn is_verified(&self, _: UnitPlace) -> bool {
+        false
+    }
+
+    /// True if a unit that several streams have filled may be loaded again while they load others.
+    fn reloads_units_alone(&self) -> bool {
+        false
+    }
+
+    /// Called when a unit is complete, and prepared for the publish.
+    fn finished(&self, _: UnitPlace) {}
+
+    /// Called when a transaction was rolled back.
+    fn rolled_back(&self) {}
 }
 
 /// A ledger record that is kept from an earlier attempt: a whole unit, or ranges of a fed one.
@@ -110,6 +137,12 @@ impl<P: RunPlan> PreparedRun<P> {
             sharing: BTreeMap::new(),
             rejects: Vec::new(),
         }
+    }
+
+    /// A unit and its flow.
+    pub fn unit(&self, (flow, unit): UnitPlace) -> (&P::Flow, &<P::Flow as PlannedFlow>::Unit) {
+        let flow = &self.plan.flows()[flow];
+        (flow, &flow.units()[unit])
     }
 
     /// Where the ranges of a flow's file must end. A fed file that an earlier attempt has read to its end was checked

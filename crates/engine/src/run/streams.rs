@@ -6,10 +6,11 @@ use inrush_destination::SessionSampler;
 
 use super::context::RunContext;
 use super::gathering::Gathering;
+use super::plan::RunPlan;
 use super::prepared::{DriverRun, FlowOf};
 use crate::error::Error;
 use crate::gauge::Gauge;
-use crate::load::{LoadRun, Transactions};
+use crate::load::{LoadRun, LoadStream};
 use crate::pipeline::results::StreamResult;
 use crate::pipeline::stream_threads::{self, Queue};
 use crate::pipeline::work_items::WorkItem;
@@ -33,12 +34,16 @@ impl<F: PlannedFlow> Stream<'_, F> {
     }
 
     /// Loads `first`, and then the pieces that are left, through a connection ([`LoadRun::work_off`]).
-    pub async fn work_off<T: Transactions<Flow = F>>(
+    pub async fn work_off<R>(
         &self,
-        target: &T,
+        target: &LoadStream<'_, R>,
         first: WorkItem,
         result: &mut StreamResult,
-    ) -> Result<(), Error> {
+    ) -> Result<(), Error>
+    where
+        R: DriverRun,
+        R::Plan: RunPlan<Flow = F>,
+    {
         self.load_run
             .work_off(target, self.number, first, self.queue, result)
             .await

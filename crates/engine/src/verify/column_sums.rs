@@ -3,11 +3,11 @@
 use std::sync::Arc;
 
 use arrow_array::RecordBatch;
+use inrush_destination::Difference;
 use inrush_destination::sums::{ColumnForm, ExactSum};
 use serde::{Deserialize, Serialize};
 
 use super::driver_sums::{BatchSums, DriverSums};
-use super::error::Difference;
 
 /// The columns of a target, and the sums that are computed over each, in the order of the batches.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -1,39 +1,13 @@
 //! Verification errors. Each ends the run before its switch, with exit status 5.
 
-use std::fmt::{self, Write};
+use std::fmt::Write;
+
+use inrush_destination::Difference;
 
 use crate::ledger::Account;
 
 /// The most differences in a message.
 const DIFFERENCES_SHOWN: usize = 8;
-
-/// A number that the database and Inrush have computed over the same rows, with different results.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Difference {
-    /// The column; `None` if the number is about whole rows.
-    pub column: Option<String>,
-    /// What was counted or summed.
-    pub measure: &'static str,
-    /// The database's result.
-    pub stored: String,
-    /// Our result.
-    pub sent: String,
-}
-
-impl fmt::Display for Difference {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if let Some(column) = &self.column {
-            write!(f, "column `{column}`, ")?;
-        }
-        let Difference {
-            measure,
-            stored,
-            sent,
-            ..
-        } = self;
-        write!(f, "{measure}: {stored} in the database, {sent} sent")
-    }
-}
 
 /// The loaded rows differ from the rows that were read, or from the promised numbers. Nothing was switched.
 #[derive(Debug, thiserror::Error)]

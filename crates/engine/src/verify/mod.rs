@@ -14,7 +14,7 @@ pub(crate) mod tally;
 
 pub(crate) use column_sums::ColumnSums;
 pub(crate) use driver_sums::DriverSums;
-pub use error::{Difference, VerifyError};
+pub use error::VerifyError;
 pub(crate) use inrush_destination::sums::ExactSum;
 pub(crate) use plan::VerifyPlan;
 pub(crate) use tally::Tally;

@@ -281,17 +281,17 @@ impl UnitStream for LaidOutStream<'_> {
         self.inner.begin(unit, method)
     }
 
-    fn write(&mut self, batch: &RecordBatch) -> Result<Written> {
+    fn write(&mut self, batch: &RecordBatch, refused_max: u64) -> Result<Written> {
         let rows = self.scene.rows_at_once.load(Ordering::SeqCst);
         if rows < batch.num_rows() {
             return Ok(Written {
                 rest: Some(rows),
-                ..self.inner.write(&batch.slice(0, rows))?
+                ..self.inner.write(&batch.slice(0, rows), refused_max)?
             });
         }
         match self.scene.changes_a_value.swap(false, Ordering::SeqCst) {
-            true => self.inner.write(&changed(batch)),
-            false => self.inner.write(batch),
+            true => self.inner.write(&changed(batch), refused_max),
+            false => self.inner.write(batch, refused_max),
         }
     }
 

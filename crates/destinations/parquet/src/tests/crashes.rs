@@ -22,7 +22,7 @@ fn a_stopped_run_keeps_its_units() {
                 LoadMethod::Quick,
             )
             .unwrap();
-        stream.write(&numbers(0..20_000)).unwrap();
+        stream.write(&numbers(0..20_000), u64::MAX).unwrap();
     }
     // Another process finds the run locked, although no process with this name is on this machine.
     let other = lake.open();
@@ -69,7 +69,7 @@ fn a_stopped_run_keeps_its_units() {
             LoadMethod::Quick,
         )
         .unwrap();
-    stream.write(&numbers(50..60)).unwrap();
+    stream.write(&numbers(50..60), u64::MAX).unwrap();
     stream.abort().unwrap();
     stream
         .begin(
@@ -77,7 +77,7 @@ fn a_stopped_run_keeps_its_units() {
             LoadMethod::Quick,
         )
         .unwrap();
-    stream.write(&numbers(30..34)).unwrap();
+    stream.write(&numbers(30..34), u64::MAX).unwrap();
     stream.commit(&unit(&plan, 1, 4)).unwrap();
     drop(stream);
     run.publish(&|_| {}).unwrap();
@@ -270,7 +270,7 @@ fn an_interrupted_run_ends_soon() {
         .unwrap();
     run.cancel_handle().cancel();
     assert!(matches!(
-        stream.write(&numbers(0..1)).unwrap_err(),
+        stream.write(&numbers(0..1), u64::MAX).unwrap_err(),
         Error::Interrupted
     ));
     stream.abort().unwrap();

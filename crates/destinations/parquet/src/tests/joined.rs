@@ -21,7 +21,7 @@ fn commit(run: &dyn OpenRun, number: usize, batch: &RecordBatch) -> Result<u64, 
     let mut stream = run.open_stream()?;
     let record = unit(&plan, number, batch.num_rows() as u64);
     stream.begin(&UnitPart::whole(0, &record.key), LoadMethod::Quick)?;
-    stream.write(batch)?;
+    stream.write(batch, u64::MAX)?;
     stream.commit(&record)
 }
 
@@ -70,7 +70,7 @@ fn a_process_that_joined_leaves_the_work_of_others_alone() {
     stream
         .begin(&UnitPart::whole(0, &record.key), LoadMethod::Quick)
         .unwrap();
-    stream.write(&numbers(0..3)).unwrap();
+    stream.write(&numbers(0..3), u64::MAX).unwrap();
     let other = lake.open();
     let own = joined(other.as_ref(), run.record()).unwrap();
     assert!(matches!(own.forget(&[]), Err(Error::Refused { .. })));
@@ -95,7 +95,7 @@ fn nothing_is_committed_once_the_run_takes_no_more() {
     stream
         .begin(&UnitPart::whole(0, &late.key), LoadMethod::Quick)
         .unwrap();
-    stream.write(&numbers(0..3)).unwrap();
+    stream.write(&numbers(0..3), u64::MAX).unwrap();
     run.shut_out().unwrap();
     assert_shut_out(stream.commit(&late), "takes no more units");
     assert_shut_out(

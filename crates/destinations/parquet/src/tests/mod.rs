@@ -221,7 +221,7 @@ fn fill(run: &dyn OpenRun, target: usize, plan: &TargetPlan, batches: &[RecordBa
             .begin(&UnitPart::whole(target, &record.key), LoadMethod::Quick)
             .unwrap();
         assert_eq!(
-            stream.write(batch).unwrap(),
+            stream.write(batch, u64::MAX).unwrap(),
             inrush_destination::Written::default()
         );
         let rows = stream.commit(&record).unwrap();

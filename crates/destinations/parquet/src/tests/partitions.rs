@@ -160,7 +160,7 @@ fn values_that_cannot_be_folders_come_back() {
     stream
         .begin(&UnitPart::whole(0, &record.key), LoadMethod::Quick)
         .unwrap();
-    let misfits = stream.write(&rows).unwrap().misfits;
+    let misfits = stream.write(&rows, u64::MAX).unwrap().misfits;
     let places: Vec<(usize, usize)> = misfits.iter().map(|it| (it.row, it.column)).collect();
     assert_eq!(places, [(1, 0), (2, 0)]);
     assert_eq!(stream.commit(&record).unwrap(), 2);
@@ -211,7 +211,7 @@ fn very_many_partitions_keep_all_rows() {
         .unwrap();
     for batch in &batches {
         assert_eq!(
-            stream.write(batch).unwrap(),
+            stream.write(batch, u64::MAX).unwrap(),
             inrush_destination::Written::default()
         );
     }

@@ -284,7 +284,7 @@ fn files_end_at_their_largest_size_and_are_all_read() {
         .unwrap();
     for from in 0..60 {
         stream
-            .write(&numbers(from * 1000..from * 1000 + 1000))
+            .write(&numbers(from * 1000..from * 1000 + 1000), u64::MAX)
             .unwrap();
     }
     assert_eq!(stream.commit(&record).unwrap(), 60_000);

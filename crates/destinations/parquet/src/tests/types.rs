@@ -209,7 +209,10 @@ fn json_that_its_readers_refuse_comes_back() {
             LoadMethod::Quick,
         )
         .unwrap();
-    let misfits = stream.write(&of(documents.to_vec())).unwrap().misfits;
+    let misfits = stream
+        .write(&of(documents.to_vec()), u64::MAX)
+        .unwrap()
+        .misfits;
     let places: Vec<(usize, usize)> = misfits.iter().map(|it| (it.row, it.column)).collect();
     assert_eq!(places, [(1, 0), (4, 0)]);
     let reason = &misfits[0].reason;
@@ -274,7 +277,7 @@ fn values_without_a_counterpart_come_back() {
             LoadMethod::Quick,
         )
         .unwrap();
-    let misfits = stream.write(&rows).unwrap().misfits;
+    let misfits = stream.write(&rows, u64::MAX).unwrap().misfits;
     let places: Vec<(usize, usize)> = misfits.iter().map(|it| (it.row, it.column)).collect();
     assert_eq!(places, [(1, 0), (2, 1), (3, 2), (4, 3), (5, 3), (6, 3)]);
     assert!(
@@ -289,7 +292,7 @@ fn values_without_a_counterpart_come_back() {
             LoadMethod::Quick,
         )
         .unwrap();
-    stream.write(&rows).unwrap();
+    stream.write(&rows, u64::MAX).unwrap();
     let record = UnitRecord {
         key: UnitKey::new("misfits 0"),
         ..unit(&plan, 0, 2)

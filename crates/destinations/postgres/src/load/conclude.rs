@@ -159,7 +159,7 @@ impl From<SwitchRefusal> for DriverError {
 /// Called after a target has refused a row of a flow. The units of the flow must have their rows in the order of the
 /// files, so that each row can be found in its file, and of duplicates the first one is kept. A unit that several
 /// streams have filled is loaded again by one stream. If more than the order is needed, all units are loaded again.
-pub async fn in_file_order(
+pub fn in_file_order(
     context: &Context<'_>,
     flow_index: usize,
     SwitchRefusal {
@@ -172,16 +172,22 @@ pub async fn in_file_order(
     let run = context.run;
     let control = &run.control;
     let flow = &run.plan.flows[flow_index];
-    let need = Need::of(control, &run.plan, flow, &refusal, is_copied).await?;
-    let Some(need) = need else {
+    let has_members = !flow.members.is_empty();
+    let preparing = async {
+        let need = Need::of(control, &run.plan, flow, &refusal, is_copied).await?;
+        let Some(need) = need else {
+            return Ok(None);
+        };
+        need.prepare(control, &run.plan).await?;
+        if has_members {
+            find_existing_members(context, flow).await?;
+        }
+        let records = run.ledger.units(control, run.fence.run_id).await?;
+        Ok(Some((need, records)))
+    };
+    let Some((need, records)) = context.wait(preparing)? else {
         return Err(SwitchError::from(refusal).into());
     };
-    need.prepare(control, &run.plan).await?;
-    let has_members = !flow.members.is_empty();
-    if has_members {
-        find_existing_members(context, flow).await?;
-    }
-    let records = run.ledger.units(control, run.fence.run_id).await?;
     for (unit_index, unit) in flow.units.iter().enumerate() {
         context.notice(&Event::UnitRefused {
             flow: flow.name.clone(),
@@ -199,7 +205,7 @@ pub async fn in_file_order(
         }
         let item = WorkItem::whole((flow_index, unit_index), unit);
         let additions = need.additions(&run.plan, flow, unit, refused);
-        load_in_file_order(context, control, &item, &additions, result).await?;
+        load_in_file_order(context, &item, &additions, result)?;
     }
     Ok(())
 }

@@ -30,6 +30,11 @@ impl<'a> Deref for Context<'a> {
 }
 
 impl Context<'_> {
+    /// Waits for work on the control session, as [`unless_stopped`](Context::unless_stopped) does it.
+    pub fn wait<T>(&self, work: impl Future<Output = Result<T, Error>>) -> Result<T, Error> {
+        self.runtime.block_on(self.unless_stopped(work))
+    }
+
     /// Runs work on the control session. If the run is asked to stop meanwhile, the running statement is cancelled and
     /// undone.
     pub async fn unless_stopped<T>(

@@ -79,7 +79,7 @@ impl LedgerUnits {
 
 impl CommittedUnits<PostgresRun> for LedgerUnits {
     fn unit(&self, run: &PostgresRun, place: UnitPlace, _: bool) -> UnitEnd {
-        let (flow, unit) = run.unit(place.0, place.1);
+        let (flow, unit) = run.unit(place);
         let record = self.get(&unit.key);
         let kept = run.units_kept.get(&unit.key);
         let counted = record.and_then(|record| record.rows_counted);

@@ -170,16 +170,13 @@ impl LoadSteps for PostgresSteps<'_> {
         context: &RunContext<'_, PostgresRun>,
         gathering: &mut Gathering,
     ) -> Result<(), Error> {
-        let context = self.context(context);
-        let finishing = streams::finish_units(&context, gathering);
-        context.runtime.block_on(context.unless_stopped(finishing))
+        streams::finish_units(&self.context(context), gathering)
     }
 
     fn committed(&self, context: &RunContext<'_, PostgresRun>) -> Result<LedgerUnits, Error> {
         let context = self.context(context);
         let reading = conclude::committed(&context);
-        let runtime = context.runtime;
-        runtime.block_on(context.unless_stopped(reading))
+        context.wait(reading)
     }
 
     fn tasks(
@@ -189,8 +186,7 @@ impl LoadSteps for PostgresSteps<'_> {
     ) -> Result<SwitchWork, Error> {
         let context = self.context(context);
         let working_out = SwitchWork::of(&context, committed);
-        let runtime = context.runtime;
-        runtime.block_on(context.unless_stopped(working_out))
+        context.wait(working_out)
     }
 
     fn attempts<'c>(&'c self, context: &RunContext<'c, PostgresRun>) -> SwitchRows<'c> {
@@ -217,11 +213,8 @@ impl LoadSteps for PostgresSteps<'_> {
         _: &mut LedgerUnits,
         result: &mut StreamResult,
     ) -> Result<(), Error> {
-        let context = self.context(context);
         let refused = attempts.refused();
-        let loading = conclude::in_file_order(&context, flow, refusal, refused, result);
-        let runtime = context.runtime;
-        runtime.block_on(context.unless_stopped(loading))
+        conclude::in_file_order(&self.context(context), flow, refusal, refused, result)
     }
 
     /// Unless the package says that it does not. A target whose rows came with their statistics is not analyzed again.
@@ -233,8 +226,7 @@ impl LoadSteps for PostgresSteps<'_> {
     fn analyze(&self, context: &RunContext<'_, PostgresRun>, flow: usize) -> Result<(), Error> {
         let context = self.context(context);
         let analyzing = analyze::of_target(&context, flow);
-        let runtime = context.runtime;
-        runtime.block_on(context.unless_stopped(analyzing))
+        context.wait(analyzing)
     }
 
     fn undo(&self, context: &RunContext<'_, PostgresRun>, error: Error) -> Error {

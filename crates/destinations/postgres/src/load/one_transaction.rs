@@ -6,12 +6,13 @@
 
 use inrush_engine::driver_error::{DriverError, Retry};
 use inrush_engine::error::Error;
-use inrush_engine::native::load::{LoadRun, Loader};
+use inrush_engine::native::load::{LoadStream, Loader, blocking};
 use inrush_engine::native::run::work_items::WorkItem;
 use inrush_engine::native::run::{Stream, StreamResult};
 
 use super::context::Context;
 use super::stream::SessionStream;
+use crate::plan::additions::Additions;
 use crate::plan::begin_steps::{self, AllFlowsStep};
 use crate::plan::{FlowPlan, Plan};
 use crate::switch::{SwitchError, deferred, order};
@@ -32,34 +33,37 @@ pub const PART: [&str; 3] = [
 ];
 
 /// Begins the transaction and loads every flow in it. The switch commits it.
-pub async fn load_all(
+pub fn load_all(
     context: &Context<'_>,
     stream: &Stream<'_, FlowPlan>,
     result: &mut StreamResult,
 ) -> Result<(), Error> {
-    let session = &context.run.control;
+    let run = context.run;
+    let session = &run.control;
     stream
         .gauge
         .served_by(session.backend_process_id, session.watch.tcp());
-    // Waiting for the server ends when the run is asked to stop; conversion checks the flag between blocks.
-    tokio::select! {
-        biased;
-        loaded = load_flows(context, stream.load_run, session, result) => loaded?,
-        _ = context.stop.wait() => return Err(Error::Interrupted),
+    let (transaction, order) = until_stopped(context, begin(context))?;
+    let mut connection = SessionStream::new(context, session, Additions::NONE);
+    let target = LoadStream::new(&context.shared, &session.gauge, &mut connection);
+    for flow in order {
+        for (unit, planned) in run.plan.flows[flow].units.iter().enumerate() {
+            let item = WorkItem::whole((flow, unit), planned);
+            let loader = Loader::new(stream.load_run, &target, 1, &item);
+            blocking(loader.load(result))?;
+            if context.stop.asked().is_some() {
+                return Err(Error::Interrupted);
+            }
+        }
     }
-    match context.stop.asked() {
-        Some(_) => Err(Error::Interrupted),
-        None => Ok(()),
-    }
+    transaction.leave_open();
+    Ok(())
 }
 
-async fn load_flows(
-    context: &Context<'_>,
-    load_run: &LoadRun<'_, FlowPlan>,
-    session: &Session,
-    result: &mut StreamResult,
-) -> Result<(), Error> {
+/// Begins the transaction, and returns the flows in their order.
+async fn begin<'c>(context: &'c Context<'_>) -> Result<(Transaction<'c>, Vec<usize>), Error> {
     let run = context.run;
+    let session = &run.control;
     let mut transaction = None;
     for step in begin_steps::ALL_FLOWS {
         match step {
@@ -70,19 +74,22 @@ async fn load_flows(
             AllFlowsStep::HoldFence => run.ledger.hold_fence(session, &run.fence).await?,
         }
     }
-    for flow in flows_in_order(&run.plan, session).await? {
-        for (unit, planned) in run.plan.flows[flow].units.iter().enumerate() {
-            let item = WorkItem::whole((flow, unit), planned);
-            let target = SessionStream::new(context, session);
-            Loader::new(load_run, &target, 1, &item)
-                .load(result)
-                .await?;
+    let transaction = transaction.expect("a step begins it");
+    Ok((transaction, flows_in_order(&run.plan, session).await?))
+}
+
+/// Waits for the server until the run is asked to stop.
+fn until_stopped<T>(
+    context: &Context<'_>,
+    work: impl Future<Output = Result<T, Error>>,
+) -> Result<T, Error> {
+    context.runtime.block_on(async {
+        tokio::select! {
+            biased;
+            done = work => done,
+            _ = context.stop.wait() => Err(Error::Interrupted),
         }
-    }
-    if let Some(transaction) = transaction {
-        transaction.leave_open();
-    }
-    Ok(())
+    })
 }
 
 /// Replaces the hint of a lost connection, or of a lock that was not granted: it says that loaded units are kept, which is wrong

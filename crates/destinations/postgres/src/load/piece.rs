@@ -1,17 +1,18 @@
 //! A piece of work in one transaction: the plan's steps, from BEGIN through the rows to the ledger and COMMIT.
 
-use inrush_destination::LoadMethod;
-use inrush_engine::error::Error;
+use std::collections::VecDeque;
+
+use inrush_destination::{LoadMethod, SplitRecord, WrittenSplits};
 use inrush_engine::fault::{self, FaultPoint};
-use inrush_engine::native::load::{Gathered, RowLoop, UnitTransaction, Work};
 use inrush_engine::native::plan::UnitPlace;
 use inrush_verdict::Phase;
 
 use super::context::Context;
 use super::performer::Performer;
 use super::rows::CopyRows;
-use super::stream::SessionStream;
 use crate::ledger::LedgerError;
+use crate::load_error::LoadError;
+use crate::plan::additions::Additions;
 use crate::plan::unit_steps::{self, Step};
 use crate::{Session, unit_transaction};
 
@@ -20,80 +21,138 @@ pub struct Piece<'a> {
     place: UnitPlace,
     table: CopyRows<'a>,
     performer: Performer<'a>,
+    /// The steps that are left.
+    steps: VecDeque<Step<'a>>,
+    /// The records of splits that the ledger does not have yet.
+    records: Vec<SplitRecord>,
 }
 
 impl<'a> Piece<'a> {
-    /// No step is done yet.
-    pub fn new(stream: &'a SessionStream<'_>, place: UnitPlace, method: LoadMethod) -> Piece<'a> {
-        let SessionStream {
-            context, session, ..
-        } = *stream;
-        let (flow, unit) = context.run.unit(place.0, place.1);
+    /// No step is done yet. `splits` is the number of splits that it loads.
+    pub fn new(
+        context: &'a Context<'a>,
+        session: &'a Session,
+        additions: &'a Additions,
+        place: UnitPlace,
+        method: LoadMethod,
+        splits: usize,
+    ) -> Piece<'a> {
+        let (flow, unit) = context.run.unit(place);
         let doing = format!("loading {}", flow.target());
         let is_careful = method == LoadMethod::Careful;
         if is_careful {
             context.run.stored_ways.loaded_again(place);
         }
+        let table = CopyRows::new(context, session, (flow, unit), method, additions);
         Piece {
             place,
-            table: CopyRows::new(stream, (flow, unit), method),
+            steps: steps(&table, splits).into(),
+            table,
             performer: Performer::new(context.run, session, place, is_careful, doing),
+            records: Vec::new(),
         }
     }
-}
 
-impl UnitTransaction for Piece<'_> {
-    /// Performs the steps of its transaction, or of its part of a larger transaction.
-    async fn perform(
-        &mut self,
-        rows: &mut RowLoop<'_>,
-        mut work: Work<'_>,
-    ) -> Result<Gathered, Error> {
+    /// The index of its target.
+    pub fn target(&self) -> usize {
+        self.place.0
+    }
+
+    /// Writes its rows.
+    pub fn rows(&mut self) -> &mut CopyRows<'a> {
+        &mut self.table
+    }
+
+    /// Performs the steps before the first row.
+    pub async fn begin(&mut self) -> Result<(), LoadError> {
+        while let Some(step) = self.steps.pop_front_if(|step| is_before_rows(step)) {
+            self.perform(&step).await?;
+        }
+        Ok(())
+    }
+
+    /// Begins the rows of a split. `name` is that of its input.
+    pub async fn begin_split(&mut self, name: &str) -> Result<(), LoadError> {
+        if self.steps.pop_front_if(|step| is_copy(step)).is_some() {
+            let ways = &self.table.context.run.stored_ways;
+            ways.begin(self.place, &self.table.flow.server_copy);
+        }
+        self.table.begin_split(name).await
+    }
+
+    /// Takes the records of the splits that are written. If others follow, these are written to the ledger now.
+    pub async fn record(&mut self, written: WrittenSplits) -> Result<(), LoadError> {
+        self.performer.sent(written.rows, written.sums);
+        self.records = written.records;
+        if !self.steps.iter().any(is_copy) {
+            return Ok(());
+        }
+        while let Some(step) = self.steps.pop_front_if(|step| !is_copy(step)) {
+            self.perform(&step).await?;
+        }
+        Ok(())
+    }
+
+    /// Performs the steps that are left.
+    pub async fn commit(&mut self) -> Result<(), LoadError> {
+        while let Some(step) = self.steps.pop_front() {
+            self.perform(&step).await?;
+        }
+        Ok(())
+    }
+
+    /// Gives its COPY up, and rolls its transaction back.
+    pub async fn roll_back(&mut self) -> Result<(), LoadError> {
+        self.table.give_up();
+        self.performer.roll_back().await
+    }
+
+    async fn perform(&mut self, step: &Step<'_>) -> Result<(), LoadError> {
         let Piece {
             place,
             table,
             performer,
+            ..
         } = self;
-        let place = *place;
-        let (context, session, unit) = (table.context, table.session, table.unit);
-        let mut gathered = Gathered::new(table.flow, unit.verify.is_some());
-        for step in &steps(table, work.split_count()) {
-            match step {
-                Step::ExpectKeys => table.expect_keys().await?,
-                Step::Copy(splits) => {
-                    let splits = splits.clone();
-                    let ways = &context.run.stored_ways;
-                    ways.begin(place, &table.flow.server_copy);
-                    rows.copy(&unit.key, &mut work, splits, table, &mut gathered)
-                        .await?;
-                    performer.sent(gathered.account.rows_loaded, gathered.sums());
-                }
-                Step::OpenServerCopy => table.open_server_copy(place).await?,
-                Step::TakeCounts => table.take_counts(performer).await?,
-                Step::RecordSplits(_) => record(context, session, &mut gathered).await?,
-                Step::EndPart => {
-                    rows.rejects.finish()?;
-                    performer.perform(step).await?;
-                }
-                Step::Commit => {
-                    rows.rejects.finish()?;
-                    fault::reach(context.fault, FaultPoint::BeforeUnitCommit);
-                    if fault::wished(context.fault, FaultPoint::UnitCommitSent) {
-                        let die = || fault::die(FaultPoint::UnitCommitSent);
-                        unit_transaction::send_commit_and(session, die).await;
-                    }
-                    performer.perform(step).await?;
-                }
-                other => performer.perform(other).await?,
+        let context = table.context;
+        match step {
+            Step::ExpectKeys => table.expect_keys().await?,
+            Step::OpenServerCopy => table.open_server_copy(*place).await?,
+            Step::TakeCounts => table.take_counts(performer).await?,
+            Step::RecordSplits(_) => {
+                let records = std::mem::take(&mut self.records);
+                record(context, table.session, records).await?;
             }
+            Step::Commit => {
+                if fault::wished(context.fault, FaultPoint::UnitCommitSent) {
+                    let die = || fault::die(FaultPoint::UnitCommitSent);
+                    unit_transaction::send_commit_and(table.session, die).await;
+                }
+                performer.perform(step).await?;
+            }
+            other => performer.perform(other).await?,
         }
-        Ok(gathered)
+        Ok(())
     }
+}
 
-    async fn roll_back(&mut self) -> Result<(), Error> {
-        self.table.give_up();
-        Ok(self.performer.roll_back().await?)
-    }
+fn is_copy(step: &Step<'_>) -> bool {
+    matches!(step, Step::Copy(_))
+}
+
+/// True for the steps that come before the first row, also if there are none.
+fn is_before_rows(step: &Step<'_>) -> bool {
+    matches!(
+        step,
+        Step::Begin
+            | Step::BeginPart
+            | Step::HoldFence
+            | Step::ForgetSplits
+            | Step::Run(_)
+            | Step::CheckConstraints
+            | Step::ExpectKeys
+            | Step::OpenServerCopy
+    )
 }
 
 /// The steps of a piece's transaction, as the plan has them.
@@ -108,15 +167,15 @@ fn steps<'a>(table: &CopyRows<'a>, splits: usize) -> Vec<Step<'a>> {
     }
 }
 
-/// Writes the splits that the ledger does not have yet. No COPY is open.
+/// Writes records of splits to the ledger. No COPY is open.
 async fn record(
     context: &Context<'_>,
     session: &Session,
-    gathered: &mut Gathered,
+    records: Vec<SplitRecord>,
 ) -> Result<(), LedgerError> {
     let run = context.run;
     let _waiting = session.gauge.enter(Phase::ServerWait);
-    for record in gathered.take_records() {
+    for record in records {
         run.ledger
             .record_split(session, &run.fence, &record)
             .await?;

@@ -5,7 +5,9 @@ use std::ops::{Deref, DerefMut, Range};
 use std::sync::Arc;
 
 use inrush_convert::RunStamp;
+use inrush_destination::PublishesInto;
 use inrush_engine::ledger::Account;
+use inrush_engine::native::load::Part;
 use inrush_engine::native::plan::{SplitPlace, UnitPlace, identity};
 use inrush_engine::native::run::work_items::Committed;
 use inrush_engine::native::run::{DriverRun, KeptRecord, PreparedRun};
@@ -17,7 +19,7 @@ use super::stored_ways::StoredWays;
 use super::unit_reject_files;
 use crate::Session;
 use crate::ledger::{Fence, Ledger, StoredRun, UnitRow};
-use crate::plan::{FlowPlan, Plan, UnitPlan};
+use crate::plan::Plan;
 
 /// A run that is planned and entered into the ledger.
 pub struct PostgresRun {
@@ -55,14 +57,6 @@ impl DerefMut for PostgresRun {
     }
 }
 
-impl PostgresRun {
-    /// The unit and its flow.
-    pub fn unit(&self, flow: usize, unit: usize) -> (&FlowPlan, &UnitPlan) {
-        let flow = &self.plan.flows[flow];
-        (flow, &flow.units[unit])
-    }
-}
-
 impl DriverRun for PostgresRun {
     type Plan = Plan;
 
@@ -78,8 +72,8 @@ impl DriverRun for PostgresRun {
         kept.filter(|unit| unit.finished).count()
     }
 
-    fn committed(&self, (flow, unit): UnitPlace) -> Committed<'_> {
-        let (_, unit) = self.unit(flow, unit);
+    fn committed(&self, place: UnitPlace) -> Committed<'_> {
+        let (_, unit) = self.unit(place);
         match self.units_kept.get(&unit.key) {
             Some(kept) if kept.finished => Committed::All,
             // A unit of one stream is kept completely or not at all.
@@ -90,19 +84,19 @@ impl DriverRun for PostgresRun {
         }
     }
 
-    fn kept_account(&self, (flow, unit): UnitPlace) -> Account {
-        let (_, unit) = self.unit(flow, unit);
+    fn kept_account(&self, place: UnitPlace) -> Account {
+        let (_, unit) = self.unit(place);
         self.splits_kept.account(&unit.key)
     }
 
     fn has_split(&self, (flow, unit, split): SplitPlace) -> bool {
-        let (_, unit) = self.unit(flow, unit);
+        let (_, unit) = self.unit((flow, unit));
         let key = identity::split_key(&unit.splits[split]);
         self.splits_kept.has(&unit.key, &key)
     }
 
     fn kept_ranges(&self, (flow, unit, split): SplitPlace) -> Vec<Range<u64>> {
-        let (_, unit) = self.unit(flow, unit);
+        let (_, unit) = self.unit((flow, unit));
         let file_key = identity::file_key(&*unit.splits[split].input);
         let of_unit = self.splits_kept.of_unit(&unit.key).iter();
         let of_file = of_unit.filter(|kept| kept.is_of_file(&file_key));
@@ -113,7 +107,7 @@ impl DriverRun for PostgresRun {
 
     /// One record for the whole unit.
     fn kept_records(&self, place: UnitPlace) -> Vec<KeptRecord> {
-        let (flow, unit) = self.unit(place.0, place.1);
+        let (flow, unit) = self.unit(place);
         let Some(kept) = self.units_kept.get(&unit.key) else {
             return Vec::new();
         };
@@ -129,5 +123,35 @@ impl DriverRun for PostgresRun {
             rows_rejected,
             reject_files: unit_reject_files::names_of(flow, unit, kept, splits),
         }]
+    }
+
+    fn record_key(&self, place: UnitPlace, part: Part) -> UnitKey {
+        let (_, unit) = self.unit(place);
+        match part {
+            Part::Whole => unit.key.clone(),
+            Part::Split(number) => identity::part_key(&unit.key, number),
+            Part::Ranges { split, text_start } => {
+                identity::range_key(&identity::part_key(&unit.key, split), text_start)
+            }
+        }
+    }
+
+    /// The plan's own statements say where the rows of a unit go.
+    fn publishes_into(&self, _: UnitPlace) -> &PublishesInto {
+        &PublishesInto::Target
+    }
+
+    fn reject_file_name(&self, place: UnitPlace, part: Part) -> String {
+        let (flow, unit) = self.unit(place);
+        unit_reject_files::of_part(flow, unit, part)
+    }
+
+    fn is_verified(&self, place: UnitPlace) -> bool {
+        let (_, unit) = self.unit(place);
+        unit.verify.is_some()
+    }
+
+    fn reloads_units_alone(&self) -> bool {
+        true
     }
 }

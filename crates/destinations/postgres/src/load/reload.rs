@@ -1,12 +1,12 @@
 //! Loads committed units again, because a target refused one of their rows at the switch.
 
 use inrush_engine::error::Error;
-use inrush_engine::native::load::Loader;
+use inrush_engine::native::load::{Loader, blocking};
 use inrush_engine::native::run::StreamResult;
 use inrush_engine::native::run::work_items::WorkItem;
 
 use super::context::Context;
-use super::stream::SessionStream;
+use super::stream::by_control;
 use crate::Session;
 use crate::plan::UnitPlan;
 use crate::plan::additions::Additions;
@@ -15,28 +15,26 @@ use crate::quote::qualified;
 use crate::transaction::Transaction;
 
 /// Loads a unit once more, in the order of its files, into a staging table with additional constraints.
-pub async fn load_in_file_order(
+pub fn load_in_file_order(
     context: &Context<'_>,
-    session: &Session,
     item: &WorkItem,
     additions: &Additions,
     result: &mut StreamResult,
 ) -> Result<(), Error> {
     let run = context.run;
-    let (_, unit) = run.unit(item.flow, item.unit);
-    let accounts = run.ledger.accounts(session, run.fence.run_id).await?;
-    let committed = accounts.of_unit(&unit.key);
-    if !additions.is_empty() {
-        forget(context, session, unit).await?;
-    }
-    let load_run = context.load_run();
-    let target = SessionStream {
-        additions,
-        ..SessionStream::new(context, session)
+    let (_, unit) = run.unit(item.unit_place());
+    let forgetting = async {
+        let accounts = run.ledger.accounts(&run.control, run.fence.run_id).await?;
+        if !additions.is_empty() {
+            forget(context, &run.control, unit).await?;
+        }
+        Ok(accounts.of_unit(&unit.key))
     };
-    Loader::new(&load_run, &target, 0, item)
-        .reload(committed, result)
-        .await
+    let committed = context.wait(forgetting)?;
+    let load_run = context.load_run();
+    by_control(context, additions, |target| {
+        blocking(Loader::new(&load_run, target, 0, item).reload(committed, result))
+    })
 }
 
 /// Removes a unit from the ledger. Its rejects will be written again, into the same files if one stream has loaded it

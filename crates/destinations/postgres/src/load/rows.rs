@@ -4,10 +4,8 @@ use std::borrow::Cow;
 
 use arrow_array::RecordBatch;
 use inrush_destination::{LoadMethod, Written};
-use inrush_engine::error::Error;
 use inrush_engine::event::Event;
 use inrush_engine::fault::{self, FaultPoint};
-use inrush_engine::native::load::{FileWriter, RowWriter};
 use inrush_engine::native::plan::UnitPlace;
 use inrush_package::ServerCopy;
 use inrush_verdict::Phase;
@@ -17,7 +15,6 @@ use super::context::Context;
 use super::copying::{Copied, Copying};
 use super::expected_keys::ExpectedKeys;
 use super::performer::Performer;
-use super::stream::SessionStream;
 use crate::copy::BlockPool;
 use crate::load_error::LoadError;
 use crate::plan::additions::Additions;
@@ -65,15 +62,12 @@ enum Copier<'a> {
 impl<'a> CopyRows<'a> {
     /// Nothing is sent yet.
     pub fn new(
-        stream: &'a SessionStream<'_>,
+        context: &'a Context<'a>,
+        session: &'a Session,
         (flow, unit): (&'a FlowPlan, &'a UnitPlan),
         method: LoadMethod,
+        additions: &'a Additions,
     ) -> CopyRows<'a> {
-        let SessionStream {
-            context,
-            session,
-            additions,
-        } = *stream;
         CopyRows {
             context,
             session,
@@ -193,8 +187,13 @@ impl<'a> CopyRows<'a> {
     }
 }
 
-impl RowWriter for CopyRows<'_> {
-    async fn write(&mut self, batch: &RecordBatch, refused_max: u64) -> Result<Written, Error> {
+impl CopyRows<'_> {
+    /// Writes the rows of a batch. A careful load stops once this many rows are refused.
+    pub async fn write(
+        &mut self,
+        batch: &RecordBatch,
+        refused_max: u64,
+    ) -> Result<Written, LoadError> {
         let expects_others = self.expected.as_mut().is_some_and(|keys| !keys.hold(batch));
         let drop_check = expects_others.then(|| self.drop_check());
         match &mut self.copier {
@@ -215,7 +214,8 @@ impl RowWriter for CopyRows<'_> {
         }
     }
 
-    fn native_block(&mut self) -> Option<(&mut Vec<u8>, usize)> {
+    /// The block that rows in the source's own form are appended to, and its size; `None` if they must be written as batches.
+    pub fn native_block(&mut self) -> Option<(&mut Vec<u8>, usize)> {
         let passes = self.flow.rows_pass
             && self.expected.is_none()
             && self.unit.key_set.is_none()
@@ -226,16 +226,16 @@ impl RowWriter for CopyRows<'_> {
         }
     }
 
-    async fn appended(&mut self, rows: u64) -> Result<(), Error> {
+    /// Counts rows that were appended to the block, and sends it if it is full.
+    pub async fn appended(&mut self, rows: u64) -> Result<(), LoadError> {
         match &mut self.copier {
-            Some(Copier::Quick(copying)) => Ok(copying.appended(rows).await?),
+            Some(Copier::Quick(copying)) => copying.appended(rows).await,
             _ => unreachable!("rows are appended to the block of a quick load"),
         }
     }
-}
 
-impl FileWriter for CopyRows<'_> {
-    async fn begin_file(&mut self, file: &str) -> Result<(), Error> {
+    /// Begins the COPY of a split. `file` is the name of its input, for errors.
+    pub async fn begin_split(&mut self, file: &str) -> Result<(), LoadError> {
         let doing = format!("loading {file} into {}", self.flow.target());
         let stop = self.context.stop.clone();
         self.copier = Some(match self.method {
@@ -265,7 +265,8 @@ impl FileWriter for CopyRows<'_> {
         Ok(())
     }
 
-    async fn end_file(&mut self) -> Result<(), Error> {
+    /// Ends the COPY of the split.
+    pub async fn end_split(&mut self) -> Result<(), LoadError> {
         match self.copier.take() {
             Some(Copier::Quick(copying)) => {
                 let Copied { rows, keys } = copying.end().await?;
@@ -273,7 +274,7 @@ impl FileWriter for CopyRows<'_> {
                 self.copied.keys.extend(keys);
                 Ok(())
             }
-            Some(Copier::Careful(copy)) => copy.end().await,
+            Some(Copier::Careful(copy)) => Ok(copy.end().await?),
             None => Ok(()),
         }
     }

@@ -64,7 +64,7 @@ async fn perform_end(
     performer: &mut Performer<'_>,
 ) -> Result<(), LoadError> {
     let run = context.run;
-    let (flow, unit) = run.unit(flow_index, unit_index);
+    let (flow, unit) = run.unit((flow_index, unit_index));
     for step in &unit_steps::shared_end(&run.plan, flow, unit) {
         if *step == Step::Commit {
             fault::reach(context.fault, FaultPoint::BeforeUnitCommit);
@@ -88,7 +88,7 @@ async fn sent(
     unit_index: usize,
 ) -> Result<(u64, Option<Vec<ExactSum>>), LoadError> {
     let run = context.run;
-    let (flow, unit) = run.unit(flow_index, unit_index);
+    let (flow, unit) = run.unit((flow_index, unit_index));
     let _waiting = session.gauge.enter(Phase::ServerWait);
     let accounts = run.ledger.accounts(session, run.fence.run_id).await?;
     // A unit may have a hundred thousand small files, whose splits are not needed here.

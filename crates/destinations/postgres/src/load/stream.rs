@@ -1,59 +1,179 @@
-//! A session for the engine's loader: transactions that fill load units.
+//! A session of a stream, as the contract sees it. Each call waits in the runtime until it is done, or until the run is asked
+//! to stop: then it drops whatever waits, a lock or a COPY or a COMMIT, at once.
 
-use inrush_destination::LoadMethod;
+use arrow_array::RecordBatch;
+use inrush_destination::{
+    Error as DestinationError, LoadMethod, Result, UnitPart, UnitRecord, UnitStream, Written,
+    WrittenSplits,
+};
 use inrush_engine::error::Error;
-use inrush_engine::native::load::{Gauge, Part, Transactions};
-use inrush_engine::native::plan::UnitPlace;
+use inrush_engine::native::load::LoadStream;
+use inrush_rows::ids::UnitKey;
 
 use super::context::Context;
 use super::piece::Piece;
-use super::{shared_unit, unit_reject_files};
+use super::prepared::PostgresRun;
+use super::shared_unit;
 use crate::Session;
-use crate::plan::FlowPlan;
+use crate::load_error::LoadError;
 use crate::plan::additions::Additions;
+use crate::plan::unit_steps::SPLITS_AT_A_TIME;
 
-/// A stream with its session. Its waits end when the run is asked to stop.
+/// A stream with its session.
 pub struct SessionStream<'a> {
-    /// The data that the run shares.
-    pub context: &'a Context<'a>,
-    /// The session.
-    pub session: &'a Session,
+    context: &'a Context<'a>,
+    session: &'a Session,
     /// The constraints and indexes that the staging of a unit gets for a careful load.
-    pub additions: &'a Additions,
+    additions: &'a Additions,
+    /// The unit that is open, or the part of one.
+    open: Option<Piece<'a>>,
 }
 
 impl<'a> SessionStream<'a> {
-    /// A stream whose careful loads need no additions.
-    pub fn new(context: &'a Context<'a>, session: &'a Session) -> SessionStream<'a> {
+    /// A stream with its session; no unit is open.
+    pub fn new(
+        context: &'a Context<'a>,
+        session: &'a Session,
+        additions: &'a Additions,
+    ) -> SessionStream<'a> {
         SessionStream {
             context,
             session,
-            additions: Additions::NONE,
+            additions,
+            open: None,
         }
+    }
+
+    /// Waits for the server until the run is asked to stop. `target` is the index of the open unit's target.
+    fn wait<T, E: Into<LoadError>>(
+        context: &Context<'_>,
+        target: usize,
+        call: impl Future<Output = std::result::Result<T, E>>,
+    ) -> Result<T> {
+        context.runtime.block_on(async {
+            tokio::select! {
+                biased;
+                done = call => done.map_err(|error| error.into().of_target(target)),
+                _ = context.stop.wait() => Err(DestinationError::Interrupted),
+            }
+        })
+    }
+
+    /// The open piece, with what it needs to wait for the server.
+    fn open(&mut self) -> (&'a Context<'a>, usize, &mut Piece<'a>) {
+        let piece = self.open.as_mut().expect("a unit was begun");
+        (self.context, piece.target(), piece)
     }
 }
 
-impl Transactions for SessionStream<'_> {
-    type Flow = FlowPlan;
-    type Transaction<'t>
-        = Piece<'t>
-    where
-        Self: 't;
+/// What waits is dropped in the runtime, which ends a COPY that has sent half of a block.
+impl Drop for SessionStream<'_> {
+    fn drop(&mut self) {
+        let _runtime = self.context.runtime.enter();
+        self.open = None;
+    }
+}
 
-    fn gauge(&self) -> &Gauge {
-        &self.session.gauge
+impl UnitStream for SessionStream<'_> {
+    fn session_number(&self) -> Option<i32> {
+        Some(self.session.backend_process_id)
     }
 
-    fn transaction<'t>(&'t self, unit: UnitPlace, _: Part, method: LoadMethod) -> Piece<'t> {
-        Piece::new(self, unit, method)
+    fn is_metered(&self) -> bool {
+        true
     }
 
-    fn reject_file_name(&self, (flow, unit): UnitPlace, part: Part) -> String {
-        let (flow, unit) = self.context.run.unit(flow, unit);
-        unit_reject_files::of_part(flow, unit, part)
+    fn keeps_splits(&self) -> Option<usize> {
+        Some(SPLITS_AT_A_TIME)
     }
 
-    async fn finish_shared(&self, unit: UnitPlace) -> Result<(), Error> {
-        Ok(shared_unit::finish(self.context, self.session, unit).await?)
+    fn begin(&mut self, unit: &UnitPart<'_>, method: LoadMethod) -> Result<()> {
+        let SessionStream {
+            context,
+            session,
+            additions,
+            ..
+        } = *self;
+        let place = (unit.target, unit.unit);
+        let piece = Piece::new(context, session, additions, place, method, unit.splits);
+        let piece = self.open.insert(piece);
+        SessionStream::wait(context, unit.target, piece.begin())
     }
+
+    fn begin_split(&mut self, name: &str) -> Result<()> {
+        let (context, target, piece) = self.open();
+        SessionStream::wait(context, target, piece.begin_split(name))
+    }
+
+    fn write(&mut self, batch: &RecordBatch, refused_max: u64) -> Result<Written> {
+        let (context, target, piece) = self.open();
+        SessionStream::wait(context, target, piece.rows().write(batch, refused_max))
+    }
+
+    fn native_block(&mut self) -> Option<(&mut Vec<u8>, usize)> {
+        self.open.as_mut()?.rows().native_block()
+    }
+
+    fn appended(&mut self, rows: u64) -> Result<()> {
+        let (context, target, piece) = self.open();
+        SessionStream::wait(context, target, piece.rows().appended(rows))
+    }
+
+    fn end_split(&mut self) -> Result<()> {
+        let (context, target, piece) = self.open();
+        SessionStream::wait(context, target, piece.rows().end_split())
+    }
+
+    fn record(&mut self, written: WrittenSplits) -> Result<()> {
+        let (context, target, piece) = self.open();
+        SessionStream::wait(context, target, piece.record(written))
+    }
+
+    fn commit(&mut self, record: &UnitRecord) -> Result<u64> {
+        let (context, target, piece) = self.open();
+        SessionStream::wait(context, target, piece.commit())?;
+        self.open = None;
+        Ok(record.rows_loaded)
+    }
+
+    /// The rollback of a run that was asked to stop is not waited for: it is sent before the session's next statement.
+    fn abort(&mut self) -> Result<()> {
+        let Some(mut piece) = self.open.take() else {
+            return Ok(());
+        };
+        let context = self.context;
+        let _runtime = context.runtime.enter();
+        if context.stop.asked().is_some() {
+            return Ok(());
+        }
+        let target = piece.target();
+        SessionStream::wait(context, target, piece.roll_back())
+    }
+
+    fn finish(&mut self, target: usize, unit_key: &UnitKey) -> Result<()> {
+        let (context, session) = (self.context, self.session);
+        let units = &context.run.plan.flows[target].units;
+        let unit = units.iter().position(|unit| unit.key == *unit_key);
+        let place = (target, unit.expect("a unit of the plan"));
+        let finishing = shared_unit::finish(context, session, place);
+        SessionStream::wait(context, target, finishing)
+    }
+}
+
+/// Loads by the control session. If the run is asked to stop meanwhile, its running statement is cancelled and undone.
+pub fn by_control(
+    context: &Context<'_>,
+    additions: &Additions,
+    load: impl FnOnce(&LoadStream<'_, PostgresRun>) -> std::result::Result<(), Error>,
+) -> std::result::Result<(), Error> {
+    let control = &context.run.control;
+    let mut connection = SessionStream::new(context, control, additions);
+    let target = LoadStream::new(&context.shared, &control.gauge, &mut connection);
+    let loaded = load(&target);
+    drop(target);
+    drop(connection);
+    if matches!(loaded, Err(Error::Interrupted)) {
+        context.runtime.block_on(context.undo_in_time());
+    }
+    loaded
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use inrush_destination::SessionSampler;
 use inrush_engine::error::Error;
-use inrush_engine::native::load::Gauge;
+use inrush_engine::native::load::{Gauge, LoadStream, blocking};
 use inrush_engine::native::plan::UnitPlace;
 use inrush_engine::native::run::stream_threads::{StopOnPanic, worse};
 use inrush_engine::native::run::work_items::WorkItem;
@@ -16,9 +16,10 @@ use super::context::Context;
 use super::one_transaction;
 use super::replication_lag::Replicas;
 use super::sampler::ServerSampler;
-use super::stream::SessionStream;
+use super::stream::{SessionStream, by_control};
 use crate::Session;
 use crate::plan::FlowPlan;
+use crate::plan::additions::Additions;
 
 /// Runs all streams to their ends, beside the task that watches the replicas.
 pub fn run(
@@ -55,8 +56,8 @@ pub fn run(
         let sampler = Some(Box::new(sampler) as Box<dyn SessionSampler>);
         let is_one = run.plan.is_one_transaction();
         let load = |stream: &Stream<'_, FlowPlan>, result: &mut StreamResult| match is_one {
-            true => runtime.block_on(one_transaction::load_all(context, stream, result)),
-            false => runtime.block_on(work_off(context, stream, result)),
+            true => one_transaction::load_all(context, stream, result),
+            false => work_off(context, stream, result),
         };
         let ended = context.run_streams(work, gauges, sampler, gathering, load);
         loaded.notify_one();
@@ -72,31 +73,31 @@ pub fn run(
 
 /// Finishes shared units whose stream was killed right after the last split was committed: all of their splits are loaded,
 /// but they were not marked as ready.
-pub async fn finish_units(context: &Context<'_>, gathering: &mut Gathering) -> Result<(), Error> {
+pub fn finish_units(context: &Context<'_>, gathering: &mut Gathering) -> Result<(), Error> {
     let run = context.run;
     if run.sharing.is_empty() {
         return Ok(());
     }
-    let records = run.ledger.units(&run.control, run.fence.run_id).await?;
+    let reading = async { Ok(run.ledger.units(&run.control, run.fence.run_id).await?) };
+    let records = context.wait(reading)?;
     let is_finished = |place: &UnitPlace| {
-        let (_, unit) = run.unit(place.0, place.1);
+        let (_, unit) = run.unit(*place);
         let mut own = records.iter().filter(|record| record.unit_key == unit.key);
         own.any(|record| record.finished)
     };
     let places = run.sharing.keys().copied();
     let unfinished: Vec<UnitPlace> = places.filter(|place| !is_finished(place)).collect();
-    let target = SessionStream::new(context, &run.control);
     let mut result = StreamResult::default();
     let load_run = context.load_run();
-    let finished = load_run
-        .finish_units(&target, &unfinished, &mut result)
-        .await;
+    let finished = by_control(context, Additions::NONE, |target| {
+        blocking(load_run.finish_units(target, &unfinished, &mut result))
+    });
     gathering.loaded.add_all(result.loaded);
     gathering.rejected(result.rejects);
     finished
 }
 
-async fn work_off(
+fn work_off(
     context: &Context<'_>,
     stream: &Stream<'_, FlowPlan>,
     result: &mut StreamResult,
@@ -105,17 +106,22 @@ async fn work_off(
         return Ok(());
     };
     let Stream { number, gauge, .. } = *stream;
+    let runtime = context.runtime;
     let name = format!("inrush {} stream {number}", context.run.record.name);
     let opening = gauge.enter(Phase::ServerWait);
-    let mut session = Session::open(context.address, &name).await?;
+    let mut session = runtime.block_on(Session::open(context.address, &name))?;
     drop(opening);
     session.pace = Arc::clone(&context.run.pace);
     session.gauge = Arc::clone(gauge);
     gauge.served_by(session.backend_process_id, session.watch.tcp());
-    let target = SessionStream::new(context, &session);
-    let loaded = stream.work_off(&target, first, result).await;
+    let mut connection = SessionStream::new(context, &session, Additions::NONE);
+    let target = LoadStream::new(&context.shared, gauge, &mut connection);
+    let loaded = blocking(stream.work_off(&target, first, result));
+    drop(target);
+    drop(connection);
+    let _runtime = runtime.enter();
     match loaded {
-        Ok(()) => session.close().await,
+        Ok(()) => runtime.block_on(session.close()),
         Err(_) => session.abandon(),
     }
     loaded

@@ -16,7 +16,7 @@ use crate::quote::{identifier, qualified};
 use crate::staging;
 
 /// The number of file ranges that are written to the ledger together; no more of them are kept in memory.
-const SPLITS_AT_A_TIME: usize = 1_000;
+pub const SPLITS_AT_A_TIME: usize = 1_000;
 
 /// A step of a transaction.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -1,7 +1,7 @@
 //! The steps of a load into any destination that implements the contract of `inrush_destination`.
 //!
 //! [`prepare`] opens the destination, plans, and holds the run's lock; [`prepared`] is the run with the work that it keeps;
-//! [`streams`] runs the streams, each of which loads units through its [`stream`]; [`conclude`] reads the ledger and
+//! [`streams`] runs the streams; [`conclude`] reads the ledger and
 //! publishes; [`reload`] loads units again if the target refuses a row then. The order of the steps is [`crate::run`]'s.
 
 mod conclude;
@@ -12,7 +12,6 @@ pub mod prepare;
 mod prepared;
 mod reload;
 mod staged_sums;
-mod stream;
 mod streams;
 
 use std::collections::BTreeSet;

@@ -5,13 +5,15 @@ use std::ops::{Deref, DerefMut, Range};
 use std::sync::{Mutex, PoisonError};
 
 use inrush_convert::RunStamp;
-use inrush_destination::OpenRun;
+use inrush_destination::{OpenRun, PublishesInto};
 use inrush_rows::ids::UnitKey;
 
 use super::kept::KeptUnits;
+use super::members;
 use crate::driver::plan::{ContractPlan, UnitIndex};
 use crate::error::Error;
 use crate::ledger::Account;
+use crate::load::Part;
 use crate::pipeline::reject_files;
 use crate::pipeline::work_items::Committed;
 use crate::plan::planned::SplitPlace;
@@ -97,15 +99,32 @@ impl DriverRun for ContractRun {
         };
         records.map(record).collect()
     }
-}
 
-impl ContractRun {
-    /// Notes that a unit is finished.
-    pub fn finished(&self, place: UnitPlace) {
+    fn record_key(&self, (flow, unit): UnitPlace, part: Part) -> UnitKey {
+        self.plan.flows[flow].units[unit].record_key(part)
+    }
+
+    fn publishes_into(&self, (flow, unit): UnitPlace) -> &PublishesInto {
+        &self.plan.flows[flow].units[unit].publishes_into
+    }
+
+    fn reject_file_name(&self, place: UnitPlace, part: Part) -> String {
+        let flow = &self.plan.flows[place.0];
+        reject_files::of_record(&flow.reading.name, &self.record_key(place, part))
+    }
+
+    fn finished(&self, place: UnitPlace) {
         let mut finished = self.finished.lock().unwrap_or_else(PoisonError::into_inner);
         finished.insert(place);
     }
 
+    /// Members that only the transaction knew have to be numbered again.
+    fn rolled_back(&self) {
+        members::forget(&self.plan.flows);
+    }
+}
+
+impl ContractRun {
     /// Units that several streams have filled and that are committed completely, but that this process has not finished.
     pub fn unfinished(&self) -> Vec<UnitPlace> {
         let finished = self.finished.lock().unwrap_or_else(PoisonError::into_inner);

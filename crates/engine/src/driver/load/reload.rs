@@ -4,21 +4,18 @@
 //! same key is kept. The destination forgets the units first, so a run that is killed meanwhile loads them from the
 //! beginning.
 
-use std::cell::RefCell;
-
 use inrush_destination::Destination;
 
 use super::ContractContext;
 use super::conclude::StagedUnits;
 use super::members;
-use super::stream::ContractStream;
 use crate::driver::plan::{UnitAccounts, UnitIndex};
 use crate::driver_error::DriverError;
 use crate::error::Error;
 use crate::event::Event;
 use crate::gauge::Gauge;
 use crate::ledger::each_record;
-use crate::load::Loader;
+use crate::load::{LoadStream, Loader};
 use crate::pipeline::results::StreamResult;
 use crate::pipeline::row_loop;
 use crate::pipeline::work_items::WorkItem;
@@ -63,11 +60,7 @@ impl Reload<'_> {
         let load_run = context.load_run();
         let gauge = Gauge::default();
         let mut stream = run.open.open_stream()?;
-        let target = ContractStream {
-            context,
-            gauge: &gauge,
-            stream: RefCell::new(stream.as_mut()),
-        };
+        let target = LoadStream::new(context, &gauge, stream.as_mut());
         for (unit_at, unit) in run.plan.flows[flow].units.iter().enumerate() {
             let place = (flow, unit_at);
             if context.stop.asked().is_some() {

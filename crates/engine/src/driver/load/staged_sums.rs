@@ -1,12 +1,12 @@
 //! `verify = "sums"`: compares the sums of all rows that were sent, from the ledger, with the destination's own sums of
 //! the staged rows.
 
-use inrush_destination::OpenRun;
+use inrush_destination::{Difference, OpenRun};
 
 use crate::driver::plan::ContractFlow;
 use crate::error::Error;
 use crate::ledger::SplitRecord;
-use crate::verify::{Difference, ExactSum, VerifyError};
+use crate::verify::{ExactSum, VerifyError};
 
 /// The sums of the rows that were sent, for each flow with `verify = "sums"`. Records are added in the order in which
 /// the ledger returns them.

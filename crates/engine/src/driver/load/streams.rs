@@ -1,14 +1,13 @@
 //! The streams: they take units, the largest first, until none is left.
 
-use std::cell::RefCell;
 use std::sync::Arc;
 
 use super::ContractContext;
 use super::conclude::stopped_by;
-use super::stream::ContractStream;
 use crate::driver::plan::ContractFlow;
 use crate::error::Error;
 use crate::gauge::Gauge;
+use crate::load::LoadStream;
 use crate::pipeline::results::StreamResult;
 use crate::pipeline::row_loop;
 use crate::pipeline::work_items::WorkItem;
@@ -39,11 +38,7 @@ pub fn finish_units(context: &ContractContext<'_>, gathering: &mut Gathering) ->
     let mut result = StreamResult::default();
     let finished = stopped_by(context, || {
         let mut stream = context.run.open.open_stream()?;
-        let target = ContractStream {
-            context,
-            gauge: &gauge,
-            stream: RefCell::new(stream.as_mut()),
-        };
+        let target = LoadStream::new(context, &gauge, stream.as_mut());
         let finishing = load_run.finish_units(&target, &unfinished, &mut result);
         row_loop::blocking(finishing)
     })?;
@@ -61,11 +56,7 @@ fn work_off(
         return Ok(());
     };
     let mut connection = context.run.open.open_stream()?;
-    let target = ContractStream {
-        context,
-        gauge: stream.gauge,
-        stream: RefCell::new(connection.as_mut()),
-    };
+    let target = LoadStream::new(context, stream.gauge, connection.as_mut());
     target.note_session();
     row_loop::blocking(stream.work_off(&target, first, result))
 }

@@ -83,7 +83,7 @@ impl Batches {
             let (mut rows, mut written) = (0, 0_u64);
             // Each stream begins with another batch.
             for batch in self.batches.iter().cycle().skip(number * 7) {
-                rows += batch.num_rows() as u64 - stream.write(batch)?.not_taken() as u64;
+                rows += batch.num_rows() as u64 - stream.write(batch, u64::MAX)?.not_taken() as u64;
                 written += 1;
                 if begun.elapsed() >= measuring_time || stop.asked().is_some() {
                     break;

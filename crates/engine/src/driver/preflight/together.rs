@@ -45,7 +45,7 @@ pub fn measure(
             let mut batches = sample_batches::portion(&making, &mut *reading, &mut maker, portion)?;
             while let Some(batch) = batches.next_batch()? {
                 let writing = Instant::now();
-                refused += stream.write(&batch)?.not_taken() as u64;
+                refused += stream.write(&batch, u64::MAX)?.not_taken() as u64;
                 ran.wait_ns += nanoseconds(writing.elapsed());
                 if preflight.options.stop.asked().is_some() {
                     return Err(Error::Interrupted);

@@ -16,10 +16,11 @@ use super::savepoint::Savepoint;
 use crate::block_socket::BLOCK_BYTES;
 use crate::copy::{BlockPool, CopyStop, CopyWriter};
 use crate::load::encoder::Encoder;
+use crate::load_error::LoadError;
 use crate::plan::additions::Additions;
 use crate::plan::{FlowPlan, Publish, UnitPlan};
 use crate::quote::qualified;
-use crate::{RefusalFacts, Session};
+use crate::{PostgresError, RefusalFacts, Session};
 
 /// After this many refused rows, they are counted together with those of other streams.
 const REFUSED_AT_ONCE_MAX: u64 = 64;
@@ -55,7 +56,7 @@ impl<'a> CarefulCopy<'a> {
         additions: &'a Additions,
         stop: Stop,
         doing: String,
-    ) -> Result<CarefulCopy<'a>, Error> {
+    ) -> Result<CarefulCopy<'a>, PostgresError> {
         let encoder = Encoder::new(flow);
         encoder.check(flow)?;
         let table = match flow.publish {
@@ -88,7 +89,11 @@ impl<'a> CarefulCopy<'a> {
 
     /// Loads the rows of a batch, except those that the server refuses. It stops after some refusals, so
     /// that they are counted soon.
-    pub async fn send(&mut self, batch: &RecordBatch, refused_max: u64) -> Result<Written, Error> {
+    pub async fn send(
+        &mut self,
+        batch: &RecordBatch,
+        refused_max: u64,
+    ) -> Result<Written, LoadError> {
         let refused_max = refused_max.clamp(1, REFUSED_AT_ONCE_MAX) as usize;
         let mut isolator = self.isolator;
         let mut rows = BatchRows {
@@ -118,12 +123,15 @@ impl<'a> CarefulCopy<'a> {
     }
 
     /// Called when all batches are sent.
-    pub async fn end(self) -> Result<(), Error> {
-        Ok(self.savepoint.release(self.session, &self.doing).await?)
+    pub async fn end(self) -> Result<(), PostgresError> {
+        self.savepoint.release(self.session, &self.doing).await
     }
 
     /// The cause of a refusal.
-    async fn cause(&mut self, facts: &RefusalFacts) -> Result<super::cause::RefusalCause, Error> {
+    async fn cause(
+        &mut self,
+        facts: &RefusalFacts,
+    ) -> Result<super::cause::RefusalCause, PostgresError> {
         let definition = match &facts.constraint {
             Some(name) => {
                 let table = qualified(self.table.0, self.table.1);
@@ -188,9 +196,9 @@ struct BatchRows<'c, 'a, 'b> {
 }
 
 impl RowSink for BatchRows<'_, '_, '_> {
-    type Error = Error;
+    type Error = LoadError;
 
-    async fn load(&mut self, rows: Range<usize>) -> Result<Result<(), RowRefusal>, Error> {
+    async fn load(&mut self, rows: Range<usize>) -> Result<Result<(), RowRefusal>, LoadError> {
         let sent = rows.len() as u64;
         let (session, doing) = (self.copy.session, self.copy.doing.as_str());
         self.copy.savepoint.set(session, doing).await?;
@@ -198,13 +206,13 @@ impl RowSink for BatchRows<'_, '_, '_> {
         let error = match copied {
             Ok(counted) if counted == sent => return Ok(Ok(())),
             Ok(counted) => {
-                return Err(Error::Verification {
+                return Err(LoadError::Engine(Error::Verification {
                     what: format!("the COPY for {}", self.copy.doing),
                     counted,
                     sent,
-                });
+                }));
             }
-            Err(CopyStop::Asked) => return Err(Error::Interrupted),
+            Err(CopyStop::Asked) => return Err(LoadError::Engine(Error::Interrupted)),
             Err(CopyStop::Failed(error)) => error,
         };
         let Some(facts) = error.row_refusal() else {

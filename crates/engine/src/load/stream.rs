@@ -1,0 +1,94 @@
+//! A stream of a run, with its connection to the destination.
+
+use std::cell::RefCell;
+
+use inrush_destination::{Error as DestinationError, LoadMethod, UnitStream};
+use inrush_verdict::Phase;
+
+use super::part::Part;
+use super::unit_transaction::UnitTransaction;
+use crate::error::Error;
+use crate::gauge::Gauge;
+use crate::plan::{PlannedUnit, UnitPlace};
+use crate::run::context::RunContext;
+use crate::run::prepared::DriverRun;
+
+/// A stream and its connection to the destination, whose calls block. So its futures are pending only while they wait for a
+/// feed, or for other streams. They must be driven outside of the runtime ([`blocking`](crate::pipeline::blocking)), because
+/// the calls may wait in it.
+pub struct LoadStream<'a, R> {
+    /// The context that all streams of the run share.
+    pub context: &'a RunContext<'a, R>,
+    /// The stream's gauge.
+    pub gauge: &'a Gauge,
+    /// The destination's side.
+    pub stream: RefCell<&'a mut dyn UnitStream>,
+}
+
+impl<'a, R: DriverRun> LoadStream<'a, R> {
+    /// A stream with its connection.
+    pub fn new(
+        context: &'a RunContext<'a, R>,
+        gauge: &'a Gauge,
+        stream: &'a mut dyn UnitStream,
+    ) -> LoadStream<'a, R> {
+        LoadStream {
+            context,
+            gauge,
+            stream: RefCell::new(stream),
+        }
+    }
+
+    /// Tells the meter the session of the stream on the destination's server.
+    pub fn note_session(&self) {
+        if let Some(session) = self.stream.borrow().session_number() {
+            self.gauge.served_by(session, None);
+        }
+    }
+
+    /// A transaction that loads a part of a unit; it begins when it is performed.
+    pub(super) fn transaction<'t>(
+        &'t self,
+        unit: UnitPlace,
+        part: Part,
+        method: LoadMethod,
+    ) -> UnitTransaction<'t, 'a, R> {
+        UnitTransaction::new(self, unit, part, method)
+    }
+
+    /// Called when all splits of a unit are committed that several streams fill: has it prepared for the publish.
+    pub(super) fn finish_shared(&self, place: UnitPlace) -> Result<(), Error> {
+        let run = self.context.run;
+        let waiting = self.gauge.enter(Phase::ServerWait);
+        let (_, unit) = run.unit(place);
+        let finished = self.stream.borrow_mut().finish(place.0, unit.key());
+        if finished.is_err() {
+            // The first error is reported; an error of the rollback adds nothing to it.
+            let _ = self.stream.borrow_mut().abort();
+        }
+        finished.map_err(|error| match run.reloads_units_alone() {
+            true => error,
+            false => not_of_rows(error),
+        })?;
+        drop(waiting);
+        run.finished(place);
+        Ok(())
+    }
+}
+
+/// An error of a finished unit, which cannot be loaded again while other streams load units of its target.
+fn not_of_rows(error: DestinationError) -> DestinationError {
+    match error {
+        DestinationError::RowsRefused {
+            doing,
+            message,
+            hint,
+            ..
+        } => DestinationError::Refused {
+            doing,
+            message,
+            hint,
+        },
+        other => other,
+    }
+}

@@ -1,0 +1,179 @@
+//! A transaction of a unit. It writes one record to the destination's ledger: for a whole unit or, if several streams fill
+//! it, for one of its splits, or for the ranges that this stream took of a fed split. A destination that keeps a record of
+//! each split gets these, too.
+
+use inrush_destination::{
+    Error as DestinationError, LoadMethod, UnitPart, UnitRecord, WrittenSplits,
+};
+use inrush_rows::ids::UnitKey;
+use inrush_verdict::Phase;
+
+use super::part::Part;
+use super::stream::LoadStream;
+use crate::error::Error;
+use crate::fault::{self, FaultPoint};
+use crate::ledger::{SplitRecord, unit_detail};
+use crate::pipeline::gathered::Gathered;
+use crate::pipeline::row_loop::RowLoop;
+use crate::pipeline::unit_writer::UnitWriter;
+use crate::pipeline::work::Work;
+use crate::plan::{PlannedFlow, PlannedUnit, UnitPlace};
+use crate::run::prepared::DriverRun;
+
+/// A transaction of a unit. It is rolled back if it is dropped before its end.
+pub struct UnitTransaction<'t, 'a, R: DriverRun> {
+    target: &'t LoadStream<'a, R>,
+    place: UnitPlace,
+    part: Part,
+    key: UnitKey,
+    method: LoadMethod,
+    /// It was begun, and is neither committed nor rolled back.
+    is_open: bool,
+}
+
+impl<'t, 'a, R: DriverRun> UnitTransaction<'t, 'a, R> {
+    /// A transaction that has not begun.
+    pub fn new(
+        target: &'t LoadStream<'a, R>,
+        place: UnitPlace,
+        part: Part,
+        method: LoadMethod,
+    ) -> UnitTransaction<'t, 'a, R> {
+        UnitTransaction {
+            target,
+            place,
+            part,
+            key: target.context.run.record_key(place, part),
+            method,
+            is_open: false,
+        }
+    }
+
+    /// Begins it, writes the rows of its work by the row loop, and commits them with their records in the ledger.
+    /// Returns the committed part.
+    pub async fn perform(
+        &mut self,
+        rows: &mut RowLoop<'_>,
+        mut work: Work<'_>,
+    ) -> Result<Gathered, Error> {
+        let UnitTransaction {
+            target,
+            place,
+            method,
+            ..
+        } = *self;
+        let (context, gauge) = (target.context, target.gauge);
+        let (flow, unit) = context.run.unit(place);
+        let split_count = work.split_count();
+        let waiting = gauge.enter(Phase::ServerWait);
+        let part = UnitPart {
+            target: place.0,
+            unit: place.1,
+            record_key: &self.key,
+            unit_key: unit.key(),
+            publishes_into: context.run.publishes_into(place),
+            splits: split_count,
+        };
+        self.is_open = true;
+        target.stream.borrow_mut().begin(&part, method)?;
+        // A stream that was rolled back may have another session.
+        target.note_session();
+        drop(waiting);
+        let mut gathered = Gathered::new(flow.reading(), context.run.is_verified(place));
+        let mut stream = target.stream.borrow_mut();
+        let kept_at_once = stream.keeps_splits();
+        let mut writer = UnitWriter {
+            stream: &mut **stream,
+            method,
+            gauge,
+            runtime: context.runtime,
+            pace: context.pace,
+            stop: context.stop,
+            fault: context.fault,
+        };
+        let mut start = 0;
+        while start < split_count {
+            let end = split_count.min(start.saturating_add(kept_at_once.unwrap_or(usize::MAX)));
+            rows.copy(
+                unit.key(),
+                &mut work,
+                start..end,
+                &mut writer,
+                &mut gathered,
+            )
+            .await?;
+            if kept_at_once.is_some() {
+                writer.record(WrittenSplits {
+                    records: gathered.take_records(),
+                    rows: gathered.account.rows_loaded,
+                    sums: gathered.sums(),
+                })?;
+            }
+            start = end;
+        }
+        let record = UnitRecord {
+            key: self.key.clone(),
+            target: flow.reading().target.clone(),
+            rows_loaded: gathered.account.rows_loaded,
+            detail: match kept_at_once {
+                Some(_) => String::new(),
+                None => self.detail(gathered.take_records()),
+            },
+        };
+        rows.rejects.finish()?;
+        if !flow.commits_at_publish() {
+            fault::reach(context.fault, FaultPoint::BeforeUnitCommit);
+        }
+        let waiting = gauge.enter(Phase::ServerWait);
+        stream.commit(&record)?;
+        self.is_open = false;
+        drop(waiting);
+        if self.part == Part::Whole {
+            context.run.finished(place);
+        }
+        if !flow.commits_at_publish() {
+            fault::reach(context.fault, FaultPoint::UnitCommitSent);
+        }
+        Ok(gathered)
+    }
+
+    /// The records as the engine's note for a ledger that does not keep them.
+    fn detail(&self, records: Vec<SplitRecord>) -> String {
+        let (flow, unit) = self.target.context.run.unit(self.place);
+        let splits = unit.splits();
+        match (self.part, self.method) {
+            (Part::Ranges { .. }, _) => unit_detail::of_ranges(records),
+            (Part::Split(number), _) => {
+                unit_detail::of_splits(&splits[number - 1..number], records)
+            }
+            // A careful load reads a fed file from its beginning to its end.
+            (Part::Whole, LoadMethod::Careful) => {
+                unit_detail::of_splits(&unit.whole_splits(&*flow.reading().source), records)
+            }
+            (Part::Whole, LoadMethod::Quick) => unit_detail::of_splits(splits, records),
+        }
+    }
+
+    /// Rolls it back and waits until that is done.
+    pub fn roll_back(&mut self) -> Result<(), Error> {
+        let aborted = self.abort();
+        self.target.context.run.rolled_back();
+        Ok(aborted?)
+    }
+
+    fn abort(&mut self) -> Result<(), DestinationError> {
+        self.is_open = false;
+        self.target.stream.borrow_mut().abort()
+    }
+}
+
+/// A run that ends by an error, or by a panic, leaves no transaction open: its locks would last as long as its stream.
+impl<R: DriverRun> Drop for UnitTransaction<'_, '_, R> {
+    fn drop(&mut self) {
+        // A call that has panicked may not have given the stream back.
+        if self.is_open && self.target.stream.try_borrow_mut().is_ok() {
+            // The error that ended the transaction says more.
+            let _ = self.abort();
+        }
+    }
+}
