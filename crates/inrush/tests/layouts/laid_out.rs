@@ -225,6 +225,8 @@ impl OpenRun for LaidOutRun {
             inner,
             scene,
             loses_commits: self.loses_commits,
+            splits_left: 0,
+            split: None,
         }))
     }
 
@@ -262,10 +264,15 @@ impl OpenRun for LaidOutRun {
     }
 }
 
+/// A stream, which holds the driver to the order of the calls: the rows of a unit come split by split, and there are as many as
+/// were announced.
 struct LaidOutStream<'a> {
     inner: Box<dyn UnitStream + 'a>,
     scene: &'a Scene,
     loses_commits: bool,
+    /// Splits of the open unit that are left, and the name of the one whose rows come.
+    splits_left: usize,
+    split: Option<String>,
 }
 
 impl UnitStream for LaidOutStream<'_> {
@@ -278,10 +285,25 @@ impl UnitStream for LaidOutStream<'_> {
             method,
         });
         self.scene.open.fetch_add(1, Ordering::SeqCst);
+        (self.splits_left, self.split) = (unit.splits, None);
         self.inner.begin(unit, method)
     }
 
+    fn begin_split(&mut self, name: &str) -> Result<()> {
+        assert_eq!(self.split, None, "{name} begins within another split");
+        assert!(self.splits_left > 0, "{name} was not announced");
+        self.split = Some(name.to_owned());
+        Ok(())
+    }
+
+    fn end_split(&mut self) -> Result<()> {
+        assert!(self.split.take().is_some(), "no split has begun");
+        self.splits_left -= 1;
+        Ok(())
+    }
+
     fn write(&mut self, batch: &RecordBatch, refused_max: u64) -> Result<Written> {
+        assert!(self.split.is_some(), "rows of no split");
         let rows = self.scene.rows_at_once.load(Ordering::SeqCst);
         if rows < batch.num_rows() {
             return Ok(Written {
@@ -296,6 +318,11 @@ impl UnitStream for LaidOutStream<'_> {
     }
 
     fn commit(&mut self, record: &UnitRecord) -> Result<u64> {
+        assert_eq!(
+            (self.splits_left, &self.split),
+            (0, &None),
+            "rows are missing"
+        );
         take(&self.scene.commits_left, "committing a unit")?;
         if self.loses_commits {
             self.inner.abort()?;
