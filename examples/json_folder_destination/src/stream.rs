@@ -79,7 +79,7 @@ impl UnitStream for Stream<'_> {
         Ok(())
     }
 
-    fn write(&mut self, batch: &RecordBatch) -> Result<Written> {
+    fn write(&mut self, batch: &RecordBatch, _refused_max: u64) -> Result<Written> {
         self.run.go_on()?;
         let unit = self.unit.as_mut().ok_or_else(no_unit)?;
         self.buffer.clear();

@@ -154,7 +154,7 @@ fn load(run: &dyn OpenRun, target: usize, key: &str, ids: &[i32]) {
         .expect("it begins");
     assert_eq!(
         stream
-            .write(&batch(ids))
+            .write(&batch(ids), u64::MAX)
             .expect("it is written")
             .not_taken(),
         0
@@ -246,7 +246,9 @@ fn what_was_written_and_not_committed_is_nowhere() {
     stream
         .begin(&UnitPart::whole(0, &wrong.key), LoadMethod::Quick)
         .expect("it begins");
-    stream.write(&batch(&[1, 2])).expect("it is written");
+    stream
+        .write(&batch(&[1, 2]), u64::MAX)
+        .expect("it is written");
     let refused = stream.commit(&wrong).expect_err("5 rows were not written");
     assert!(
         matches!(
@@ -294,7 +296,7 @@ fn values_without_a_counterpart_are_misfits() {
     stream
         .begin(&UnitPart::whole(0, &record.key), LoadMethod::Quick)
         .expect("it begins");
-    let written = stream.write(&rows).expect("it is written");
+    let written = stream.write(&rows, u64::MAX).expect("it is written");
     let misfits: Vec<_> = written
         .misfits
         .iter()

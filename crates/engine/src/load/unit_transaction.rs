@@ -51,6 +51,10 @@ impl<'t, 'a, R: DriverRun> UnitTransaction<'t, 'a, R> {
 
     /// Begins it, writes the rows of its work by the row loop, and commits them with their records in the ledger.
     /// Returns the committed part.
+    #[expect(
+        clippy::await_holding_refcell_ref,
+        reason = "a stream has one transaction at a time, and nobody else asks it meanwhile"
+    )]
     pub async fn perform(
         &mut self,
         rows: &mut RowLoop<'_>,

@@ -167,11 +167,14 @@ pub fn by_control(
     load: impl FnOnce(&LoadStream<'_, PostgresRun>) -> std::result::Result<(), Error>,
 ) -> std::result::Result<(), Error> {
     let control = &context.run.control;
-    let mut connection = SessionStream::new(context, control, additions);
-    let target = LoadStream::new(&context.shared, &control.gauge, &mut connection);
-    let loaded = load(&target);
-    drop(target);
-    drop(connection);
+    let loaded = {
+        let mut connection = SessionStream::new(context, control, additions);
+        load(&LoadStream::new(
+            &context.shared,
+            &control.gauge,
+            &mut connection,
+        ))
+    };
     if matches!(loaded, Err(Error::Interrupted)) {
         context.runtime.block_on(context.undo_in_time());
     }

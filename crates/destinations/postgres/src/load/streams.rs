@@ -114,11 +114,11 @@ fn work_off(
     session.pace = Arc::clone(&context.run.pace);
     session.gauge = Arc::clone(gauge);
     gauge.served_by(session.backend_process_id, session.watch.tcp());
-    let mut connection = SessionStream::new(context, &session, Additions::NONE);
-    let target = LoadStream::new(&context.shared, gauge, &mut connection);
-    let loaded = blocking(stream.work_off(&target, first, result));
-    drop(target);
-    drop(connection);
+    let loaded = {
+        let mut connection = SessionStream::new(context, &session, Additions::NONE);
+        let target = LoadStream::new(&context.shared, gauge, &mut connection);
+        blocking(stream.work_off(&target, first, result))
+    };
     let _runtime = runtime.enter();
     match loaded {
         Ok(()) => runtime.block_on(session.close()),
