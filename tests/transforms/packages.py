@@ -47,6 +47,51 @@ _ORIGIN: dict[str, Any] = {
 
 
 @dataclass(frozen=True)
+class Lookup:
+    """A lookup in a file: the column of its key, and the text that it takes for each key."""
+
+    key: str
+    type: str
+    taken: str
+    file: str
+    reference: Mapping[Any, str]
+    fold: bool
+    # `reject`, `null` or `default`.
+    unmatched: str
+
+    def toml(self) -> str:
+        """Return it in a package."""
+        said: dict[str, Value] = {
+            "lookup": {"files": self.file, "columns": [f"k {self.type}", "v text"]},
+            "on": {self.key: "k"},
+            "take": {self.taken: "v"},
+            "unmatched": self.unmatched,
+        }
+        if self.unmatched == "default":
+            said["unmatched"] = {"default": {self.taken: "none"}}
+        return step(**said, **({"fold": "case"} if self.fold else {}))
+
+    def text(self) -> str:
+        """Return the text of the file."""
+        rows = [_line({"k": str(key), "v": value}) for key, value in self.reference.items()]
+        return "k,v\n" + "".join(rows)
+
+    def value(self, row: Values) -> str | None:
+        """Return what it takes for a row."""
+        key = row[self.key]
+        known = {_folded(own) if self.fold else own: it for own, it in self.reference.items()}
+        if key is not None and (_folded(key) if self.fold else key) in known:
+            return known[_folded(key) if self.fold else key]
+        if self.unmatched == "reject":
+            raise FailsError(str(key))
+        return "none" if self.unmatched == "default" else None
+
+
+def _folded(text: str) -> str:
+    return text.casefold()
+
+
+@dataclass(frozen=True)
 class Step:
     """A step: its text in a package, and the function by which the reference computes it."""
 
@@ -61,8 +106,12 @@ class Step:
     # The columns with the name and the value of an unpivoted column.
     made: Sequence[str] = ()
 
+    lookup: Lookup | None = None
+
     def toml(self, name: str) -> str:
         """Return it in a package."""
+        if self.lookup:
+            return self.lookup.toml()
         if self.kind == "derive":
             return step(derive={name: own.sql for name, own in self.derived.items()})
         if self.kind == "unpivot":
@@ -143,9 +192,11 @@ class RandomPackage:
         self.steps: list[Step] = []
         for at in range(chance.randint(1, 5)):
             maker = Maker(chance, known)
-            kind = chance.choice(["derive", "derive", "where", "check", "unpivot"])
+            kind = chance.choice(["derive", "derive", "where", "check", "unpivot", "lookup"])
             if kind == "unpivot":
                 self._unpivot(at, known)
+            elif kind == "lookup":
+                self._lookup(at, known)
             elif kind == "derive":
                 names = [f"d{at}_{number}" for number in range(chance.randint(1, 3))]
                 derived = {name: maker.of_type(chance.choice(_TYPES), 3) for name in names}
@@ -182,6 +233,31 @@ class RandomPackage:
         made = (f"name{at}", f"value{at}")
         self.steps.append(Step("unpivot", {}, None, unpivoted=names, made=made))
         known |= dict(zip(made, (TEXT, type_), strict=True))
+
+    def _lookup(self, at: int, known: dict[str, str]) -> None:
+        """Add a lookup of a column whose type a file can have as a key, if there is one."""
+        names = [name for name, own in known.items() if own in (INTEGER, BIGINT, TEXT)]
+        if not names:
+            return
+        key = self._chance.choice(names)
+        texts = self._chance.sample(_VALUES[known[key]], self._chance.randint(1, 5))
+        fold = known[key] == TEXT and self._chance.random() < 0.5
+        own = Lookup(
+            key,
+            known[key],
+            f"taken{at}",
+            f"reference{at}.csv",
+            {_ORIGIN[known[key]](text): f"of {text}" for text in texts},
+            fold,
+            self._chance.choice(["reject", "null", "null", "default"]),
+        )
+        self.steps.append(Step("lookup", {}, None, lookup=own))
+        known[own.taken] = TEXT
+
+    def references(self) -> dict[str, str]:
+        """Return the files of lookups by their names."""
+        lookups = [own.lookup for own in self.steps if own.lookup]
+        return {lookup.file: lookup.text() for lookup in lookups}
 
     def _filter(self, kind: str, maker: Maker, otherwise: str) -> Step:
         """Return a condition that keeps some rows for the next steps, if one of a few does."""
@@ -230,6 +306,11 @@ class RandomPackage:
                 ends.added += len(own.unpivoted) - 1
                 return None
             made: dict[str, Any] = {}
+            if own.lookup:
+                try:
+                    made[own.lookup.taken] = own.lookup.value(row)
+                except FailsError:
+                    return ends.rejects.append((origin, "", "lookup_unmatched"))
             for name, expression in own.derived.items():
                 try:
                     made[name] = expression.value(row)

@@ -38,6 +38,8 @@ def run(inrush: Inrush, place: DuckDb, random_package: RandomPackage, rows_flow:
     """Load the rows of a package by a flow."""
     for number, text in enumerate(random_package.files()):
         inrush.write(f"rows.{number}.csv", text)
+    for name, text in random_package.references().items():
+        inrush.write(name, text)
     # The smallest chunks, so that a file has several.
     text = place.package(rows_flow, chunk_bytes=65_536, streams=3)
     return inrush("run", inrush.write("package.toml", text))
