@@ -107,11 +107,15 @@ class Step:
     made: Sequence[str] = ()
 
     lookup: Lookup | None = None
+    # The columns of which the first row with equal values is kept.
+    distinct: Sequence[str] = ()
 
     def toml(self, name: str) -> str:
         """Return it in a package."""
         if self.lookup:
             return self.lookup.toml()
+        if self.distinct:
+            return step(distinct_on=[*self.distinct])
         if self.kind == "derive":
             return step(derive={name: own.sql for name, own in self.derived.items()})
         if self.kind == "unpivot":
@@ -170,6 +174,8 @@ class Ends:
     filtered: int = 0
     warned: int = 0
     added: int = 0
+    # The keys that each step with distinct rows has seen.
+    seen: dict[int, set[tuple[Any, ...]]] = field(default_factory=dict)
 
 
 class RandomPackage:
@@ -192,9 +198,13 @@ class RandomPackage:
         self.steps: list[Step] = []
         for at in range(chance.randint(1, 5)):
             maker = Maker(chance, known)
-            kind = chance.choice(["derive", "derive", "where", "check", "unpivot", "lookup"])
+            kind = chance.choice(
+                ["derive", "derive", "where", "check", "unpivot", "lookup", "distinct"]
+            )
             if kind == "unpivot":
                 self._unpivot(at, known)
+            elif kind == "distinct":
+                self._distinct(known)
             elif kind == "lookup":
                 self._lookup(at, known)
             elif kind == "derive":
@@ -233,6 +243,14 @@ class RandomPackage:
         made = (f"name{at}", f"value{at}")
         self.steps.append(Step("unpivot", {}, None, unpivoted=names, made=made))
         known |= dict(zip(made, (TEXT, type_), strict=True))
+
+    def _distinct(self, known: dict[str, str]) -> None:
+        """Add a step with distinct rows. Rows cannot be compared by values of DOUBLE."""
+        names = [name for name, own in known.items() if own != DOUBLE]
+        if names:
+            count = self._chance.randint(1, min(3, len(names)))
+            chosen = self._chance.sample(names, count)
+            self.steps.append(Step("distinct", {}, None, distinct=chosen))
 
     def _lookup(self, at: int, known: dict[str, str]) -> None:
         """Add a lookup of a column whose type a file can have as a key, if there is one."""
@@ -306,6 +324,13 @@ class RandomPackage:
                 ends.added += len(own.unpivoted) - 1
                 return None
             made: dict[str, Any] = {}
+            if own.distinct:
+                key = tuple(row[name] for name in own.distinct)
+                seen = ends.seen.setdefault(id(own), set())
+                if key in seen:
+                    ends.filtered += 1
+                    return None
+                seen.add(key)
             if own.lookup:
                 try:
                     made[own.lookup.taken] = own.lookup.value(row)
