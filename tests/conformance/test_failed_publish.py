@@ -55,7 +55,7 @@ def test_a_constraint_of_the_target_refuses_a_row(make_job: MakeJob) -> None:
 
 @pytest.mark.clause("D-15", "D-19")
 def test_a_table_with_rows_appears_meanwhile(job: Job) -> None:
-    """Another load makes the table while this one is paused, or the test if the file is locked."""
+    """Another load makes the table while this one is paused, or ended if only one may run."""
     other = row(record(10_000))
     with job.stopped_at("before_switch") as running:
         if not job.place.keeps("D-29"):

@@ -295,7 +295,7 @@ def test_arguments_of_refusal(
         return
     with pytest.raises(psycopg.Error) as raised:
         fast_database.value(call)
-    # A table that does not exist is an internal error of the server, as in its own functions.
+    # For a table that does not exist, this is an internal error, as in the server's own functions.
     assert raised.value.sqlstate == (sqlstate or "XX000")
 
 
@@ -334,7 +334,7 @@ def test_a_default_of_a_column_that_is_left_out(fast_database: Database) -> None
     assert fast_database.value(call.format("a,c")) == 'column "b" has a default, and is left out'
 
 
-# Loads that the ways of PostgreSQL 18 refuse, which older versions lack.
+# What the ways that only PostgreSQL 18 has say about tables; None if they take the table.
 NEWER_REFUSALS = {
     ("pages", "CREATE UNLOGGED TABLE r (a int)"): 'table "r" is temporary or unlogged',
     ("pages", "CREATE TEMP TABLE r (a int)"): 'table "r" is temporary or unlogged',

@@ -172,7 +172,7 @@ def test_other_text_of_the_same_size_and_time_is_refused(
 def test_a_file_that_was_only_touched_is_the_same(
     newest_database: Database, inrush: Inrush
 ) -> None:
-    """So is one that was copied back to its old place; afterwards the ledger has its new time."""
+    """So is a file that was copied back to its place; then the ledger has the new time of both."""
     job = Job(newest_database, inrush)
     inrush("run", job.package, environment={"INRUSH_FAULT": "before_switch_commit"})
     for number in range(2):
@@ -188,7 +188,7 @@ def test_a_file_that_was_only_touched_is_the_same(
     inrush("run", job.package).expect(CLEAN, "already loaded")
 
 
-# The number of rows of one large file in the ledger's splits.
+# Forms of a large file that is loaded in parts: its name, its format, and its text as bytes.
 LARGE: dict[str, tuple[str, dict[str, Value], Callable[[str], bytes]]] = {
     "ranges": ("rows.csv", {}, str.encode),
     "compressed": ("rows.csv.gz", {}, lambda text: gzip.compress(text.encode(), 1)),

@@ -1,4 +1,4 @@
-"""Replaces functions of the C library in a command: moments that no signal and no file tells."""
+"""Replaces functions of the C library in a command, for moments that no signal or file shows."""
 
 from __future__ import annotations
 

@@ -70,8 +70,8 @@ pub struct RunRecord {
     pub targets: Vec<String>,
 }
 
-/// The record of one transaction: the rows of a load unit or, if several streams fill it, of a part: a split, or the
-/// ranges that one stream took of a fed file.
+/// The record of one transaction, which loads a whole unit or, if several streams fill the unit, a part of it. A part
+/// is a split or, of a file that one reader shares out among the streams, the ranges that one stream took.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct UnitRecord {
     /// Identifies its splits, its target and how the rows are read.
@@ -113,7 +113,7 @@ pub struct LoadedInput {
     pub bytes: u64,
     /// When it had been changed last, in nanoseconds since 1970.
     pub modified_ns: i64,
-    /// Its other metadata; for a table, the moment that was read.
+    /// Its other metadata; for a table, the moment whose rows were read.
     pub state: String,
     /// Rows that were loaded of it, or of the part with this state.
     pub rows_loaded: u64,

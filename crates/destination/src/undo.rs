@@ -28,7 +28,7 @@ pub trait UndoTarget<S> {
     fn carry_out(&self, session: &mut S, keeps: bool, undone: &mut UndoneRun) -> Result<()>;
 }
 
-/// Undoes all targets of a run, unless one of them cannot be undone. `reached` is told when the first one is.
+/// Undoes all targets of a run, unless one of them cannot be undone. Calls `reached` once the first one is undone.
 pub fn undo_targets<S>(
     targets: &[impl UndoTarget<S>],
     session: &mut S,

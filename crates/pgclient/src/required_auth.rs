@@ -7,7 +7,7 @@ pub enum AuthMethod {
     None,
     /// The password in clear text.
     Password,
-    /// The password as MD5 makes it.
+    /// The password hashed by MD5.
     Md5,
     /// GSSAPI (Kerberos).
     Gss,

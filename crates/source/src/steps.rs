@@ -1,5 +1,5 @@
-//! The steps of an input: pages of a table or ranges of a key. Splits count the bytes of its size, and each step has
-//! the same number of bytes.
+//! The steps of an input: pages of a table or ranges of a key. A split is a range of the
+//! input's bytes; each step has the same number of them, and the last step also the remainder.
 
 use std::ops::Range;
 

@@ -27,7 +27,7 @@ impl<T> Default for Known<T> {
 }
 
 impl<T: Clone> Known<T> {
-    /// The answer to a text, which is asked for if it is not known.
+    /// The answer to a text; `ask` is called only if the answer is not known.
     pub(crate) fn of<E>(&self, text: &str, ask: impl FnOnce() -> Result<T, E>) -> Result<T, E> {
         if let Some(known) = self.locked().get(text) {
             return Ok(known.clone());

@@ -82,7 +82,7 @@ impl Layout {
     }
 }
 
-/// The name of a unit's files. A key may be any text, so that all that has a meaning in a path is encoded.
+/// The name of a unit's files. A key may be any text, so everything that has a meaning in a path is encoded.
 pub fn unit_file(key: &UnitKey) -> String {
     format!("{}.json", percent_encoded(key.as_str().as_bytes()))
 }
@@ -103,7 +103,7 @@ impl<T> Doing<T> for io::Result<T> {
     }
 }
 
-/// True if the error says that there is no such file; every other error stays one.
+/// True if the call failed because there is no such file. It is false for every other error.
 pub fn is_absent<T>(result: &io::Result<T>) -> bool {
     matches!(result, Err(error) if error.kind() == io::ErrorKind::NotFound)
 }

@@ -175,7 +175,7 @@ fn build(run: &ParquetRun, target: &RunTarget) -> Result<Step> {
             let kept: BTreeSet<&Path> = kept.iter().map(|file| file.path.as_path()).collect();
             let mut runs = generation.runs_after(|file| kept.contains(Path::new(file)));
             if target.plan.mode != WriteMode::Append {
-                // Runs without files are included: their descriptions of the table are outdated.
+                // Also those that wrote no files: their descriptions of the table are outdated.
                 let replaces = matches!(target.plan.mode, WriteMode::Replace | WriteMode::Create);
                 runs.iter_mut().for_each(|run| run.gone |= replaces);
             }
@@ -255,7 +255,9 @@ fn check_columns(target: &RunTarget, table: Option<&Table>) -> Result<()> {
             "the columns of table {} have changed since the load began",
             target.plan.name.sql
         ),
-        hint: "run the same command again: it loads the units that do not fit again".to_owned(),
+        hint:
+            "run the same command again: it loads again the units that do not fit the new columns"
+                .to_owned(),
     })
 }
 

@@ -147,7 +147,7 @@ impl<'session> CopyWriter<'session> {
         let sent = blocks.send(outgoing, || gauge.enter(Phase::SendWait)).await;
         let outgoing = self.outgoing.take()?;
         if sent.is_err() && outgoing.is_cut() {
-            // The server would read the driver's end of the COPY as the rest of a row.
+            // Part of the block was sent, and the server would read the driver's end of the COPY as its rest.
             blocks.close();
         }
         sent.ok()?;

@@ -17,7 +17,7 @@ pub struct SwitchedFile {
     pub file_bytes: u64,
     /// When the file had been changed last, in nanoseconds since 1970.
     pub file_modified_ns: i64,
-    /// Its other metadata at that time; for a table, the moment that was read.
+    /// Its other metadata at that time; for a table, the moment whose rows were read.
     pub file_state: String,
     /// Rows that were loaded from it.
     pub rows_loaded: u64,

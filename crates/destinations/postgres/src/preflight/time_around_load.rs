@@ -40,7 +40,7 @@ pub struct AfterStreams {
     pub switch_s: f64,
     /// Seconds of ANALYZE after it.
     pub analyze_s: f64,
-    /// The seconds of both that are the same for a load of any size.
+    /// The part of these seconds that is the same for a load of any size.
     pub fixed_s: f64,
 }
 
@@ -61,7 +61,7 @@ pub fn after(measured: &MeasuredPlan<'_>) -> AfterStreams {
             switch_s += copy_s * rows / tried.beside.rows.max(1.0);
         }
         if let Some(statement) = statistics::of_target(plan, planned) {
-            // Of a partitioned table one sample is taken, and otherwise one more of each partition.
+            // ANALYZE ONLY samples the partitioned table once; without ONLY, it also samples each partition.
             let is_alone = statement.contains(" ONLY ");
             let tables = match is_alone {
                 true => 1,

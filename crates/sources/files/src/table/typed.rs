@@ -68,7 +68,7 @@ impl TypedReader {
     fn cut(&self, rows: TypedRows, ready: &mut VecDeque<TypedRows>) -> Result<(), SourceError> {
         let sizes = rows.row_bytes();
         // An upper bound of the text: quotes and hex digits double the bytes, numbers and times have fewer characters
-        // than the constant, and decimals of 256 bits fewer than the constant and their bytes.
+        // than the constant, and decimals of 256 bits have fewer than the constant plus the number of their bytes.
         let text_bytes_max = |size: u64| 2 * size + 64 * rows.columns.len() as u64;
         let mut start = 0;
         let mut bytes = 0;
