@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from conformance.destinations import Place
@@ -85,3 +87,40 @@ def test_columns_that_differ_only_in_case(place: Place, inrush: Inrush) -> None:
         assert outcome.status in (FAILED, USAGE), outcome.said
         outcome.expect(outcome.status, "NOTE")
         assert place.tables() == set()
+
+
+# Names around the limits of the destinations: 63 bytes, 128 UTF-16 units, 255 bytes of a folder.
+LONG = {
+    "64": "n" * 64,
+    "64_pairs": "🐘" * 64,
+    "129": "n" * 129,
+    "256": "n" * 256,
+    "1024": "n" * 1024,
+}
+
+
+@pytest.mark.clause("D-3")
+@pytest.mark.parametrize("name", LONG.values(), ids=LONG)
+def test_a_long_name_is_taken_whole_or_refused(place: Place, inrush: Inrush, name: str) -> None:
+    """A name is never cut. If it is too long, the message has it, its length and the limit."""
+    taken = set()
+    for table, column in ((name, "id"), ("plain", name)):
+        refused = load(place, inrush, table, column)
+        if refused is None:
+            taken.add(table)
+            assert place.rows(table, ["integer", "text"]) == [("1", "Ann"), ("2", None)]
+            assert list(place.column_types(table)) == [column, "note"]
+            continue
+        lengths = {len(name.encode()), len(name.encode("utf-16-le")) // 2}
+        assert name in refused, refused
+        assert any(re.search(rf"\b{length}\b", refused) for length in lengths), refused
+        assert any(limit in refused for limit in ("63", "128", "255")), refused
+    assert place.tables() == taken
+
+
+@pytest.mark.clause("D-3")
+def test_a_name_that_is_too_long_for_a_package(place: Place, inrush: Inrush) -> None:
+    refused = load(place, inrush, "n" * 1025, "id")
+    assert refused is not None
+    assert "a name has at most 1024 bytes, but this one has 1025" in refused
+    assert place.tables() == set()

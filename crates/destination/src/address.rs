@@ -10,6 +10,9 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
+/// The most bytes of a name of PostgreSQL, which truncates longer ones without an error.
+pub const POSTGRES_NAME_BYTES_MAX: usize = 63;
+
 /// The URL of a connection, with its options.
 #[derive(Clone, Debug)]
 pub struct Address<'a> {
@@ -39,6 +42,18 @@ pub enum DestinationKind {
 }
 
 impl DestinationKind {
+    /// The most bytes of a name that is made for a table or column of the database that a URL means: a name of so many bytes is
+    /// taken by every server there.
+    pub fn name_bytes_max(url: &str) -> usize {
+        match Self::of(url) {
+            None | Some(Self::Adbc(_)) => POSTGRES_NAME_BYTES_MAX,
+            // UTF-16 units, of which a text never has more than bytes of UTF-8.
+            Some(Self::SqlServer) => 128,
+            // Those of a folder of Parquet files.
+            Some(Self::DuckDb(_) | Self::Parquet(_)) => 255,
+        }
+    }
+
     /// The kind that a URL means; `None` if it is not the URL of a destination that implements the contract.
     pub fn of(url: &str) -> Option<DestinationKind> {
         let url = url.trim();

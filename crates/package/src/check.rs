@@ -8,6 +8,7 @@ use inrush_rows::suggest::suggestion;
 
 use super::check_direct_writes::check_direct_writes;
 use super::check_flow::check_flow;
+use super::check_names::{check_names, fits_postgres};
 use super::error::{PackageError, PackageFaultKind};
 use super::faults::Faults;
 use super::flow_source::check_flow_source;
@@ -48,6 +49,7 @@ impl Package {
         }
         check_flow_connections(self, &mut faults);
         check_flow_names(self, &mut faults);
+        check_names(self, &mut faults);
         check_flow_tables(self, &mut faults);
         faults.into_result()
     }
@@ -247,6 +249,10 @@ fn check_run(package: &Package, faults: &mut Faults<'_>) {
         ("run.staging_schema", &run.staging_schema),
     ] {
         if let Err(NameFault { cause, mend }) = valid(schema) {
+            faults.value(path, schema, &cause, &mend);
+        } else if package.loads_into_postgres()
+            && let Err(NameFault { cause, mend }) = fits_postgres(schema)
+        {
             faults.value(path, schema, &cause, &mend);
         } else if schema.starts_with("pg_") && package.loads_into_postgres() {
             faults.value(

@@ -5,7 +5,7 @@ use inrush_destination::address::DestinationKind;
 
 use super::error::{PackageError, PackageFaultKind};
 use super::faults::Faults;
-use super::{Bounds, Flow, IndexPolicy, Mode, Package};
+use super::{Bounds, Connection, Flow, IndexPolicy, Mode, Package};
 
 /// A setting, why it cannot be combined, and the fix.
 type Conflict = (&'static str, &'static str, &'static str);
@@ -24,8 +24,13 @@ impl Package {
     /// True if the flows load into PostgreSQL, or if no connection says what they load into.
     pub(super) fn loads_into_postgres(&self) -> bool {
         let connection = self.single_connection();
-        !connection.is_ok_and(|it| DestinationKind::of(it.address()).is_some())
+        connection.map_or(true, is_postgres)
     }
+}
+
+/// True if a connection leads to PostgreSQL.
+pub(super) fn is_postgres(connection: &Connection) -> bool {
+    DestinationKind::of(connection.address()).is_none()
 }
 
 /// Checks every flow of a package.

@@ -11,6 +11,7 @@ mod check_direct_writes;
 mod check_expect;
 mod check_flow;
 mod check_modes;
+mod check_names;
 mod check_sql;
 mod column_check;
 mod columns;
@@ -64,6 +65,7 @@ pub use error::{PackageError, PackageFault, PackageFaultKind};
 pub use expect::{ControlFile, Expect, RecordField, Trailer};
 pub use flow_source::{FlowSource, SOURCE_CONNECTIONS_MIN, UnchangedBy};
 pub use format_settings::*;
+pub use inrush_destination::address::POSTGRES_NAME_BYTES_MAX;
 pub use local_path::not_local;
 pub use lookup::{
     Fold, LookupSource, REFERENCE_BYTES_MAX, Unmatched, UnmatchedDefault, UnmatchedWord,

@@ -7,8 +7,9 @@ use inrush_rows::sql_text::{identifier, take_identifier};
 
 use super::error::PackageFaultKind;
 
-/// PostgreSQL truncates longer names without an error.
-pub const NAME_BYTES_MAX: usize = 63;
+/// The most bytes of a name in a package. Each destination has its own limit, which is smaller, except that of files of Parquet and
+/// of DuckDB, which have none.
+pub const NAME_BYTES_MAX: usize = 1_024;
 
 /// The name of a table, with its schema if one is given.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -140,7 +141,7 @@ pub(super) fn valid(name: &str) -> Result<(), NameFault> {
                 "a name has at most {NAME_BYTES_MAX} bytes, but this one has {}",
                 name.len()
             ),
-            mend: "choose a shorter name; the server would truncate it".to_owned(),
+            mend: "choose a shorter name".to_owned(),
         });
     }
     Ok(())
@@ -223,7 +224,18 @@ mod tests {
         text_after_quote: "\"a\"b" => "`b` is in";
         digit: "1a" => "starts with a digit";
         nul: "\"a\0b\"" => "control character";
-        long: "aaaaaaaaaabbbbbbbbbbccccccccccddddddddddeeeeeeeeeeffffffffffgggg" => "at most 63 bytes";
+    }
+
+    #[test]
+    fn a_long_name() {
+        let longest = "a".repeat(NAME_BYTES_MAX);
+        assert!(TableName::parse(&longest).is_ok());
+        let fault = TableName::parse(&(longest + "a")).expect_err("too long");
+        let said = fault.to_string();
+        assert!(
+            said.contains("at most 1024 bytes, but this one has 1025"),
+            "{said}"
+        );
     }
 
     proptest! {

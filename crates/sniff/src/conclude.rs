@@ -22,6 +22,7 @@ impl Rows {
             &evidence,
             self.look.decisions,
             self.names.as_deref(),
+            options.name_bytes_max(),
         );
         let checks = trial_conversion::verify(&self.samples, &choice, &mut columns);
         let mut unsure = choice.unsure;
@@ -67,6 +68,7 @@ fn columns(
     evidence: &Evidence,
     decisions: Vec<Decision>,
     named: Option<&[String]>,
+    name_bytes_max: usize,
 ) -> (Vec<ColumnGuess>, Vec<String>) {
     let header = evidence
         .first_records
@@ -74,7 +76,7 @@ fn columns(
         .filter(|_| choice.form.header)
         .map(|first| first.fields.clone());
     let (names, changes) = match header.as_deref().or(named) {
-        Some(names) => names::of_header(names),
+        Some(names) => names::of_header(names, name_bytes_max),
         None => (names::of_numbers(decisions.len()), Vec::new()),
     };
     let columns = names

@@ -49,7 +49,7 @@ mod tests;
 use std::sync::Arc;
 
 use inrush_files::SourceFile;
-use inrush_package::Format;
+use inrush_package::{Format, POSTGRES_NAME_BYTES_MAX};
 
 pub use column_guess::ColumnGuess;
 pub use error::SniffError;
@@ -72,6 +72,14 @@ pub struct SniffOptions {
     pub format: Format,
     /// Read all rows of all files, not samples.
     pub everything: bool,
+    /// The most bytes of the names of columns; `None`: as many as PostgreSQL takes.
+    pub name_bytes_max: Option<usize>,
+}
+
+impl SniffOptions {
+    fn name_bytes_max(&self) -> usize {
+        self.name_bytes_max.unwrap_or(POSTGRES_NAME_BYTES_MAX)
+    }
 }
 
 /// Guesses the format and the columns of the files.
@@ -84,7 +92,7 @@ fn sniff_within(
     options: &SniffOptions,
     extent: &Extent,
 ) -> Result<Guess, SniffError> {
-    if let Some(told) = tables::told(files, &options.format)? {
+    if let Some(told) = tables::told(files, options)? {
         return Ok(told);
     }
     let samples = text_samples(files, &options.format, extent)?;

@@ -3,17 +3,15 @@
 //! The rule: blanks around a name and a `#` before it are removed; upper case becomes lower case; each run of
 //! characters other than letters, digits and `_` becomes one `_`, and is removed at both ends; a name that begins with
 //! a digit gets a `_` before it; an empty name becomes `column_N`; a name that is already taken, or that every table
-//! has by itself (`ctid`), gets `_2`, `_3` and so on; a name that is too long for PostgreSQL is cut.
+//! has by itself (`ctid`), gets `_2`, `_3` and so on; a name that is too long for the target's database is cut.
 
 use std::collections::{BTreeMap, BTreeSet};
-
-use inrush_package::NAME_BYTES_MAX;
 
 /// Columns that PostgreSQL adds to every table. No other column of the table may have such a name.
 const SYSTEM_COLUMNS: [&str; 6] = ["tableoid", "cmax", "xmax", "cmin", "xmin", "ctid"];
 
-/// The names for a header's fields, and notes about changes other than spelling.
-pub(super) fn of_header(fields: &[String]) -> (Vec<String>, Vec<String>) {
+/// The names for a header's fields, of at most so many bytes, and notes about changes other than spelling.
+pub(super) fn of_header(fields: &[String], bytes_max: usize) -> (Vec<String>, Vec<String>) {
     let mut taken = BTreeSet::new();
     let mut next_numbers = BTreeMap::new();
     let mut changes = Vec::new();
@@ -27,16 +25,16 @@ pub(super) fn of_header(fields: &[String]) -> (Vec<String>, Vec<String>) {
                 name = format!("column_{}", index + 1);
                 unnamed.push(index + 1);
             }
-            if name.len() > NAME_BYTES_MAX {
-                name = cut(&name, NAME_BYTES_MAX).to_owned();
+            if name.len() > bytes_max {
+                name = cut(&name, bytes_max).to_owned();
                 changes.push(format!(
-                    "the name of field {} is longer than {NAME_BYTES_MAX} bytes: it is cut to {name}",
+                    "the name of field {} is longer than {bytes_max} bytes: it is cut to {name}",
                     index + 1
                 ));
             }
             let is_system = SYSTEM_COLUMNS.contains(&name.as_str());
             if is_system || !taken.insert(name.clone()) {
-                let unique = unique(&name, &taken, &mut next_numbers);
+                let unique = unique(&name, bytes_max, &taken, &mut next_numbers);
                 let why = match is_system {
                     true => "is the name of a column that PostgreSQL gives every table",
                     false => "occurs more than once",
@@ -113,16 +111,17 @@ pub(super) fn identifier(field: &str) -> String {
 /// yet for each name, so that a header of equal names does not try all numbers for each field.
 fn unique(
     name: &str,
+    bytes_max: usize,
     taken: &BTreeSet<String>,
     next_numbers: &mut BTreeMap<String, u64>,
 ) -> String {
     // Names that differ only in the part that is cut off share their numbers.
     const ENDING_BYTES: usize = 6;
-    let beginning = cut(name, NAME_BYTES_MAX - ENDING_BYTES).to_owned();
+    let beginning = cut(name, bytes_max - ENDING_BYTES).to_owned();
     let number = next_numbers.entry(beginning).or_insert(2);
     loop {
         let ending = format!("_{number}");
-        let name = format!("{}{ending}", cut(name, NAME_BYTES_MAX - ending.len()));
+        let name = format!("{}{ending}", cut(name, bytes_max - ending.len()));
         *number += 1;
         if !taken.contains(&name) {
             return name;
@@ -139,16 +138,16 @@ fn cut(name: &str, bytes_max: usize) -> &str {
     &name[..end]
 }
 
-/// A table's name from a file's name: extensions and part numbers are left out.
-pub fn table_name(file_name: &str) -> String {
+/// A table's name of at most so many bytes, from a file's name: extensions and part numbers are left out.
+pub fn table_name(file_name: &str, bytes_max: usize) -> String {
     let name = file_name.rsplit(['/', '\\']).next().unwrap_or(file_name);
     let stem = match name.find('.') {
         Some(0) | None => name,
         Some(end) => &name[..end],
     };
     let mut name = identifier(stem);
-    if name.len() > NAME_BYTES_MAX {
-        name.truncate(cut(&name, NAME_BYTES_MAX).len());
+    if name.len() > bytes_max {
+        name.truncate(cut(&name, bytes_max).len());
     }
     match name.is_empty() {
         true => "data".to_owned(),
@@ -183,17 +182,21 @@ mod tests {
     fn names_are_told_apart() {
         let long = "x".repeat(70);
         let fields = ["a", "A", "", "a_2", long.as_str(), long.as_str()].map(str::to_owned);
-        let (names, changes) = of_header(&fields);
+        let (names, changes) = of_header(&fields, 63);
         assert_eq!(names[..4], ["a", "a_2", "column_3", "a_2_2"]);
         assert_eq!(names[4], "x".repeat(63));
         assert_eq!(names[5], format!("{}_2", "x".repeat(61)));
         assert_eq!(changes.len(), 6, "{changes:?}");
+        // A database with longer names.
+        let (names, changes) = of_header(&fields, 128);
+        assert_eq!(names[4..], [long.clone(), format!("{long}_2")]);
+        assert_eq!(changes.len(), 4, "{changes:?}");
     }
 
     #[test]
     fn no_column_is_called_as_those_of_every_table() {
         let fields = ["ctid", "XMin", "ctid", "ctid_2", "oid"].map(str::to_owned);
-        let (names, changes) = of_header(&fields);
+        let (names, changes) = of_header(&fields, 63);
         assert_eq!(names, ["ctid_2", "xmin_2", "ctid_3", "ctid_2_2", "oid"]);
         assert!(
             changes[0].contains("gives every table: field 1 is called ctid_2"),
@@ -212,7 +215,7 @@ mod tests {
             ("lineitem.*.tbl", "lineitem"),
             ("orders-*.csv", "orders"),
         ] {
-            assert_eq!(table_name(file), table, "{file}");
+            assert_eq!(table_name(file, 63), table, "{file}");
         }
     }
 }

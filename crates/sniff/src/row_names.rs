@@ -24,6 +24,7 @@
 
 use std::collections::BTreeSet;
 
+use inrush_package::POSTGRES_NAME_BYTES_MAX;
 use inrush_scan::decode_field;
 
 use super::cut_sample::{Cut, cut};
@@ -219,7 +220,7 @@ impl RowNames {
         };
         let format = format!("{format},skip_lines={},no_header", skip_lines + self.lines);
         let listed = |names: &[String]| {
-            let texts: Vec<String> = super::names::of_header(names)
+            let texts: Vec<String> = super::names::of_header(names, POSTGRES_NAME_BYTES_MAX)
                 .0
                 .iter()
                 .map(|name| format!("{name} text"))

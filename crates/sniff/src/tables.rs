@@ -11,14 +11,18 @@ use super::column_guess::ColumnGuess;
 use super::error::SniffError;
 use super::guess::Guess;
 use super::kinds::TypeGuess;
-use super::{mapping, names};
+use super::{SniffOptions, mapping, names};
 
 /// The number of fractional digits of seconds that timestamps keep.
 const FRACTION_DIGITS: u8 = 6;
 
 /// The columns of files of typed rows; `None` if all files are text. Files of typed rows must all have the same
 /// columns, and must not be mixed with text files.
-pub fn told(files: &[Arc<SourceFile>], declared: &Format) -> Result<Option<Guess>, SniffError> {
+pub fn told(
+    files: &[Arc<SourceFile>],
+    options: &SniffOptions,
+) -> Result<Option<Guess>, SniffError> {
+    let declared = &options.format;
     let Some(table) = common(files, declared)? else {
         return Ok(None);
     };
@@ -27,7 +31,7 @@ pub fn told(files: &[Arc<SourceFile>], declared: &Format) -> Result<Option<Guess
         .iter()
         .map(|field| field.name.clone())
         .collect();
-    let (names, mut unsure) = names::of_header(&fields);
+    let (names, mut unsure) = names::of_header(&fields, options.name_bytes_max());
     let mut columns = Vec::new();
     let mut left_out = Vec::new();
     for (field, name) in table.fields.iter().zip(names) {

@@ -3,12 +3,12 @@
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
-use inrush::ExitStatus;
 use inrush::package::{
     Flow, Overrides, Package, PackageOrigin, escape_braces, quoted_where_needed,
 };
 use inrush::printable::{line, one_line};
 use inrush::sniff::{Guess, SniffOptions, sniff, table_name};
+use inrush::{DestinationKind, ExitStatus};
 
 use super::files;
 use crate::arguments::InitArguments;
@@ -26,9 +26,10 @@ const COLUMNS_SHOWN_MAX: usize = 40;
 pub fn init(arguments: &InitArguments) -> Result<ExitStatus, CommandError> {
     credentials::refuse_password("--to", &arguments.to)?;
     let format = files::format(arguments.format.as_deref())?;
+    let name_bytes_max = DestinationKind::name_bytes_max(&arguments.to);
     let table = match &arguments.table {
         Some(table) => table.clone(),
-        None => quoted_where_needed(&table_name(&arguments.files[0])),
+        None => quoted_where_needed(&table_name(&arguments.files[0], name_bytes_max)),
     };
     let path = match &arguments.save {
         Some(path) if path == Path::new("-") => None,
@@ -50,6 +51,7 @@ pub fn init(arguments: &InitArguments) -> Result<ExitStatus, CommandError> {
     let options = SniffOptions {
         format,
         everything: arguments.all,
+        name_bytes_max: Some(name_bytes_max),
     };
     let guess =
         sniff(&files, &options).map_err(|error| inrush::Error::from(inrush::of_sniff(error)))?;

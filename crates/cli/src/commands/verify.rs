@@ -165,6 +165,7 @@ fn dialect(files: &[Arc<SourceFile>], format: Format) -> Result<Dialect, Command
     let options = SniffOptions {
         format,
         everything: false,
+        name_bytes_max: None,
     };
     let guess =
         sniff(files, &options).map_err(|error| inrush::Error::from(inrush::of_sniff(error)))?;

@@ -215,6 +215,7 @@ impl AdbcDestination {
             Vendor::DuckDb => database.is_shared(),
             vendor => vendor == Vendor::Sqlite,
         };
+        staging::check_name(quirks, product, "schema", address.ledger_schema)?;
         let shared = Arc::new(SharedDatabase {
             quirks,
             product,

@@ -2,7 +2,7 @@
 //!
 //! Follows `makeObjectName`, `ChooseIndexNameAddition` and `ChooseRelationName` of PostgreSQL.
 
-use inrush_package::NAME_BYTES_MAX;
+use inrush_destination::address::POSTGRES_NAME_BYTES_MAX as NAME_BYTES_MAX;
 
 use crate::quote::cut;
 

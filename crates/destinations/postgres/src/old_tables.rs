@@ -3,7 +3,7 @@
 //! A table that is kept moves to another schema under another name. Its indexes move with it and are renamed first: indexes
 //! of a unit that was loaded from the same files may have their names in that schema.
 
-use inrush_package::NAME_BYTES_MAX;
+use inrush_destination::address::POSTGRES_NAME_BYTES_MAX as NAME_BYTES_MAX;
 
 use super::error::PostgresError;
 use super::session::Session;

@@ -71,6 +71,7 @@ impl SqlServer {
                 false => "",
             },
         );
+        staging::check_name("schema", address.ledger_schema)?;
         Ok(SqlServer {
             control: Mutex::new(control),
             abilities: server.abilities(options.commit_bytes),
@@ -141,7 +142,7 @@ impl Destination for SqlServer {
     }
 
     fn target_name(&self, schema: Option<&str>, name: &str) -> Result<TargetName> {
-        staging::check_name("table", name)?;
+        staging::check_table_name(name)?;
         let schema = match schema {
             Some(schema) => {
                 staging::check_name("schema", schema)?;
@@ -179,6 +180,7 @@ impl Destination for SqlServer {
 
     /// The partitions and the columnstore that the plan asks for are checked here, before anything is changed.
     fn lay_out(&self, target: &TargetPlan, splits: &[SplitFacts<'_>]) -> Result<Layout> {
+        staging::check(target)?;
         self.asking(|session| {
             partitions::check(session, &self.options, target)?;
             AddedPartitions::of_plans(session, &self.options, [target])?;

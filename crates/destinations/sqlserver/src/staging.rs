@@ -5,7 +5,7 @@
 //! later. If the target is new and gets partitions, its function and scheme are made together with the heap.
 
 use inrush_destination::staging_name::{self, PREFIX};
-use inrush_destination::{Error, Result, TargetPlan, WriteMode};
+use inrush_destination::{Error, ReplacedRows, Result, TargetPlan, WriteMode};
 use inrush_rows::ids::{RunId, RunKey};
 
 use crate::bulk_target::BulkTarget;
@@ -41,23 +41,7 @@ pub struct Staging {
 impl Staging {
     /// The staging table of a target, in the run with this number. Fails if the target cannot be loaded.
     pub fn new(run_key: &RunKey, run_id: RunId, plan: &TargetPlan) -> Result<Staging> {
-        let unsuitable = |what: String, hint: &str| Error::Unsuitable {
-            what,
-            hint: hint.to_owned(),
-        };
-        let table = &plan.name.sql;
-        if plan.columns.len() > COLUMNS_MAX {
-            return Err(unsuitable(
-                format!(
-                    "{table}: {} columns are filled, and a table of SQL Server has at most {COLUMNS_MAX} columns",
-                    plan.columns.len()
-                ),
-                "leave columns out, or load them into several tables",
-            ));
-        }
-        for column in &plan.columns {
-            check_name("column", &column.name)?;
-        }
+        check(plan)?;
         Staging::named(staging_name::of_run(run_key, run_id, plan), plan)
     }
 
@@ -177,7 +161,7 @@ impl Staging {
 
     /// A table of this name in the schema of the target, as statements name it.
     pub fn named_beside(&self, name: &str) -> Result<String> {
-        check_name("table", name)?;
+        check_table_name(name)?;
         Ok(sql::table(&self.schema, name))
     }
 
@@ -239,6 +223,41 @@ impl Staging {
     }
 }
 
+/// Fails if the columns of a target cannot be those of a table, or the name that its replaced rows are kept under is none.
+pub fn check(plan: &TargetPlan) -> Result<()> {
+    if plan.columns.len() > COLUMNS_MAX {
+        return Err(Error::Unsuitable {
+            what: format!(
+                "{}: {} columns are filled, and a table of SQL Server has at most {COLUMNS_MAX} columns",
+                plan.name.sql,
+                plan.columns.len()
+            ),
+            hint: "leave columns out, or load them into several tables".to_owned(),
+        });
+    }
+    for column in &plan.columns {
+        check_name("column", &column.name)?;
+    }
+    match &plan.replaced {
+        ReplacedRows::KeptAs(name) => check_table_name(name),
+        ReplacedRows::Removed | ReplacedRows::KeptUntilNext => Ok(()),
+    }
+}
+
+/// Refuses a name that cannot be that of a table.
+pub fn check_table_name(name: &str) -> Result<()> {
+    check_name("table", name)?;
+    match name.starts_with('#') {
+        false => Ok(()),
+        true => Err(Error::Unsuitable {
+            what: format!(
+                "{name:?} would be a temporary table, which the server drops when the session that made it ends"
+            ),
+            hint: "give the table a name that does not begin with #".to_owned(),
+        }),
+    }
+}
+
 /// Removes a staging table, if it is there, with the partition function and scheme that were made for it.
 pub fn remove(session: &mut SqlSession, schema: &str, name: &str) -> Result<()> {
     for statement in remove_statements(schema, name) {
@@ -266,7 +285,10 @@ pub fn check_name(what: &str, name: &str) -> Result<()> {
     } else if name.contains('\0') {
         "contains a NUL".to_owned()
     } else if name.encode_utf16().count() > NAME_UNITS_MAX {
-        format!("has more than {NAME_UNITS_MAX} characters")
+        format!(
+            "has {} characters (UTF-16 units), and {NAME_UNITS_MAX} are possible",
+            name.encode_utf16().count()
+        )
     } else {
         return Ok(());
     };
@@ -278,7 +300,7 @@ pub fn check_name(what: &str, name: &str) -> Result<()> {
 
 #[cfg(test)]
 mod tests {
-    use inrush_destination::{ColumnPlan, ReplacedRows, TargetName};
+    use inrush_destination::{ColumnPlan, TargetName};
     use inrush_rows::column_type::ColumnType;
 
     use super::*;
@@ -323,7 +345,10 @@ mod tests {
         long.columns[0].name = "😀".repeat(65);
         for (wrong, said) in [
             (partitioned, "partition_by names 2 columns"),
-            (long, "128 characters"),
+            (
+                long,
+                "has 130 characters (UTF-16 units), and 128 are possible",
+            ),
             (plan(1025), "1025 columns"),
         ] {
             let error = Staging::new(&RunKey::new("k"), RunId::FIRST, &wrong).expect_err(said);

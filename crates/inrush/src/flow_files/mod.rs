@@ -74,7 +74,11 @@ impl Sources for FlowFiles {
         notes: &mut Vec<String>,
     ) -> Result<FlowInputs, PlanError> {
         let FlowAsked {
-            flow, name, filled, ..
+            flow,
+            name,
+            filled,
+            package,
+            ..
         } = *asked;
         let files = self.resolve(asked)?;
         note_empty_files(&files, name, notes);
@@ -82,7 +86,13 @@ impl Sources for FlowFiles {
             &files,
             flow.format.text_encoding()?,
         ));
-        let sniffed = sniffed::of(flow, &files, &self.last_guess, filled)?;
+        let sniffed = sniffed::of(
+            flow,
+            &files,
+            &self.last_guess,
+            filled,
+            package.name_bytes_max(),
+        )?;
         notes.extend(sniffed.notes);
         let mut dialect = sniffed.dialect;
         let mut details: Vec<ColumnDetail> = flow.column_details()?;

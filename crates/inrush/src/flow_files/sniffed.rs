@@ -65,12 +65,13 @@ impl LastGuess {
     }
 }
 
-/// Finds the format of a flow's files, and its columns if nothing declares them.
+/// Finds the format of a flow's files, and its columns if nothing declares them, with names of at most so many bytes.
 pub fn of(
     flow: &Flow,
     files: &[Arc<SourceFile>],
     last: &LastGuess,
     target_columns: Option<&[String]>,
+    name_bytes_max: usize,
 ) -> Result<Sniffed, PlanError> {
     let first_name = files[0].path.to_string_lossy().into_owned();
     let told = || -> Result<Sniffed, PlanError> {
@@ -91,8 +92,9 @@ pub fn of(
     let options = SniffOptions {
         format: flow.format.clone(),
         everything: false,
+        name_bytes_max: Some(name_bytes_max),
     };
-    if let Some(table) = inrush_sniff::tables::told(files, &flow.format).map_err(of_sniff)? {
+    if let Some(table) = inrush_sniff::tables::told(files, &options).map_err(of_sniff)? {
         return match flow.columns.is_empty() && target_columns.is_none() {
             true => guessed(&table),
             false => Ok(Sniffed {

@@ -55,6 +55,7 @@ fn who_wants_no_loss_told_takes_all_words() {
             ..Default::default()
         },
         everything: false,
+        ..SniffOptions::default()
     };
     let guess = sniffed_files(&[("a.csv", b"id,ok\n1,t\n2,f\n")], &options).expect("readable");
     assert!(matches!(&guess.columns()[1], ColumnSpec::Short(text) if text == "ok boolean"));

@@ -84,6 +84,7 @@ fn what_is_declared_is_not_proposed_again() {
             ..Format::default()
         },
         everything: false,
+        ..SniffOptions::default()
     };
     let guess = sniff(&[Arc::new(file)], &options).expect("it can be read");
     assert_unsure(

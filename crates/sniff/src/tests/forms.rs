@@ -151,6 +151,7 @@ fn a_declared_format_is_taken_as_it_is() {
             ..Default::default()
         },
         everything: false,
+        ..SniffOptions::default()
     };
     let guess = sniffed_files(&[("a.csv", b"x;1\ny;2\n")], &options).expect("it can be read");
     assert_eq!(form(&guess), "; \"");
@@ -166,6 +167,7 @@ fn all_of_a_declared_format_holds() {
         let options = SniffOptions {
             format: format.clone(),
             everything: false,
+            ..SniffOptions::default()
         };
         let guess = sniffed_files(&[("a.csv", text)], &options).expect("it can be read");
         let header = guess.format().header;
@@ -208,6 +210,7 @@ fn all_of_a_declared_format_holds() {
     let options = SniffOptions {
         format: lossless,
         everything: false,
+        ..SniffOptions::default()
     };
     let text = b"Sales; of\n2024\nid;amount\n1;4\n2;5\n";
     let guess = sniffed_files(&[("a.csv", text)], &options).expect("it can be read");

@@ -190,6 +190,7 @@ fn a_declared_header_that_lacks_a_name_is_refused() {
     let options = SniffOptions {
         format,
         everything: false,
+        ..SniffOptions::default()
     };
     let text = table(",", true, ["a", "b", "c"]);
     let error = sniffed_files(&[("a.csv", text.as_bytes())], &options).expect_err("refused");

@@ -1,5 +1,6 @@
 //! Makes a plan: reads files and catalog, changes nothing.
 
+use inrush_destination::address::POSTGRES_NAME_BYTES_MAX;
 use inrush_engine::native::plan::earlier::{EarlierWork, PackageRuns};
 use inrush_engine::native::plan::lineage::{self, RunLineage};
 use inrush_engine::native::plan::outputs;
@@ -42,6 +43,19 @@ async fn target_names(
             Some(schema) => schema,
             None => catalog::default_schema(session, &name.name).await?,
         };
+        for name in [&schema, &name.name] {
+            if name.len() > POSTGRES_NAME_BYTES_MAX {
+                return Err(PlanError::Mismatch {
+                    flow: flow.shown_name().to_owned(),
+                    what: format!(
+                        "the name `{name}` has {} bytes, and a name of PostgreSQL has at most {POSTGRES_NAME_BYTES_MAX}",
+                        name.len()
+                    ),
+                    hint: "choose a shorter name; the server would truncate it".to_owned(),
+                }
+                .into());
+            }
+        }
         let target = (schema, name.name);
         if let Some(first) = names.iter().position(|known| *known == target) {
             return Err(PlanError::Mismatch {

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use inrush_destination::address::POSTGRES_NAME_BYTES_MAX;
 use inrush_destination::sums::ColumnForm;
 use inrush_engine::native::plan::columns::{KnownColumns, Match, TargetColumns, column};
 use inrush_engine::native::plan::steps::{BoundSteps, DerivedTarget, StepPlan};
@@ -178,6 +179,19 @@ pub async fn resolve(
                 "derive a column of the target, or load one of the source",
             )
             .into());
+    }
+    if facts.is_none()
+        && let Some(long) = new_columns
+            .iter()
+            .find(|column| column.name.len() > POSTGRES_NAME_BYTES_MAX)
+    {
+        let what = format!(
+            "column `{}` has a name of {} bytes, and a name of PostgreSQL has at most {POSTGRES_NAME_BYTES_MAX}",
+            long.name,
+            long.name.len()
+        );
+        let mend = "list the columns in the package, and give this one a shorter name";
+        return Err(known.mismatch(what, mend).into());
     }
     if let Some(facts) = facts {
         let required = facts.columns.iter().filter(|column| {

@@ -4,7 +4,7 @@
 
 use std::collections::BTreeSet;
 
-use inrush_package::NAME_BYTES_MAX;
+use inrush_destination::address::POSTGRES_NAME_BYTES_MAX as NAME_BYTES_MAX;
 use inrush_pgclient::foreign_sql::is_part_of_statement;
 use inrush_source::{NeededObject, TableIndex, TableStructure};
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use inrush_package::NAME_BYTES_MAX;
+use inrush_destination::address::POSTGRES_NAME_BYTES_MAX as NAME_BYTES_MAX;
 
 use crate::quote::cut;
 

@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 
 use inrush_destination::UndoneTarget;
+use inrush_destination::address::POSTGRES_NAME_BYTES_MAX as NAME_BYTES_MAX;
 use inrush_engine::native::plan::identity;
-use inrush_package::NAME_BYTES_MAX;
 
 use super::error::UndoError;
 use crate::ledger::{Ledger, Original, StoredRun, SwitchedTable, What};
