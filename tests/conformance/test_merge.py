@@ -32,7 +32,7 @@ from harness.command import (
     Inrush,
     Outcome,
 )
-from harness.packages import Value, flow
+from harness.packages import Value, flow, output
 from harness.versions import FIRST, SCD, SECOND, Key, Model, Values, file_text, some_rows
 
 CLAIMS = abilities.claims()
@@ -379,6 +379,31 @@ def test_versions_are_as_the_model(merging: Place, inrush: Inrush, seed: int, ti
     (table,) = customers.run().expect(CLEAN).report["tables"]
     assert table["versions"]["unchanged"] == len(rows)
     customers.assert_as_the_model(since)
+
+
+@pytest.mark.clause("D-47")
+def test_one_output_of_several_keeps_versions(merging: Place, inrush: Inrush) -> None:
+    """Rows of one land go to the versions, all others to a plain table."""
+    customers = Customers(merging, inrush)
+    merging.execute(
+        "CREATE TABLE abroad (no integer NOT NULL, land text NOT NULL, city text, level integer, "
+        "phone text, visits integer)"
+    )
+    foreign: list[tuple[str, str]] = []
+    for load, rows in enumerate([FIRST, SECOND], 1):
+        since = datetime.now(timezone.utc)
+        inrush.write(f"rows{load}.csv", file_text(rows))
+        columns = ["no integer", "land text", "city text", "level integer"]
+        text = flow(None, f"rows{load}.csv", columns=[*columns, "phone text", "visits integer"])
+        text += output("customer", when="land = 'at'", mode="upsert", key=["no", "land"], scd=SCD)
+        text += output("abroad", mode="append")
+        inrush.write("package.toml", merging.package(text))
+        customers.run().expect(CLEAN)
+        customers.model.load({key: row for key, row in rows.items() if key[1] == "at"})
+        customers.assert_as_the_model(since)
+        foreign += [(str(no), land) for no, land in rows if land != "at"]
+    found = merging.query("SELECT no, land FROM abroad")
+    assert sorted((str(no), land) for no, land in found) == sorted(foreign) != []
 
 
 @pytest.mark.clause("D-23", "D-47")

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use super::error::PackageFaultKind;
 use super::faults::Faults;
-use super::{Bounds, Flow, Mode, OneOrMany, Package, PackageError, Replace, TableName};
+use super::{Bounds, Flow, Mode, OneOrMany, Package, PackageError, Replace, Scd, TableName};
 
 /// The most outputs of a flow: each is one bit of a signed 64-bit number.
 const OUTPUTS_MAX: usize = 63;
@@ -36,6 +36,9 @@ pub struct Output {
     /// For `mode = "upsert"`: the column or columns of its key.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub key: Option<OneOrMany>,
+    /// For `mode = "upsert"`: the target keeps the versions of each row, as a slowly changing dimension of type 2.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub scd: Option<Scd>,
     /// For `mode = "replace"`: the rows that are replaced, and whether they are kept.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub replace: Option<Replace>,
@@ -140,6 +143,7 @@ fn of_output(flow: &Flow, index: usize) -> Flow {
         bounds: output.bounds.clone().unwrap_or(flow.bounds.clone()),
         mode: output.mode.unwrap_or(flow.mode),
         key: output.key.clone().or(flow.key.clone()),
+        scd: output.scd.clone().or(flow.scd.clone()),
         replace: output.replace.clone().unwrap_or(flow.replace.clone()),
         // They run once: before the first target is changed, and after the last one.
         pre_sql: flow.pre_sql.clone().filter(|_| index == 0),

@@ -197,6 +197,7 @@ impl EachText for Output {
             bounds,
             mode: _,
             key,
+            scd,
             replace,
         } = self;
         when.each_text(&format!("{at}.when"), TextKind::Sql, visit);
@@ -204,6 +205,7 @@ impl EachText for Output {
         partition_by.each_text(&format!("{at}.partition_by"), kind, visit);
         bounds.each_text(&format!("{at}.bounds"), kind, visit);
         key.each_text(&format!("{at}.key"), kind, visit);
+        scd.each_text(&format!("{at}.scd"), kind, visit);
         replace.each_text(&format!("{at}.replace"), kind, visit);
     }
 }

@@ -355,16 +355,18 @@ fn outputs() -> impl Strategy<Value = (Vec<Output>, bool, Option<OutputElse>, Op
         option::of(vec(bound(), 0..3).prop_map(Bounds::List)),
         option::of(select(vec![Mode::Create, Mode::Upsert])),
         option::of(texts()),
+        option::of(scd()),
         option::of(replace()),
     )
         .prop_map(
-            |(when, table, partition_by, bounds, mode, key, replace)| Output {
+            |(when, table, partition_by, bounds, mode, key, scd, replace)| Output {
                 when: when.filter(|text| !text.trim().is_empty()),
                 table,
                 partition_by,
                 bounds,
                 mode,
                 key,
+                scd,
                 replace,
             },
         );

@@ -97,6 +97,9 @@ pub fn output(out: &mut String, output: &Output) {
     if let Some(own) = &output.key {
         one_or_many(out, "key", own);
     }
+    if let Some(scd) = &output.scd {
+        setting(out, "scd", &inline(scd));
+    }
     if let Some(own) = &output.replace {
         setting(out, "replace", &replace(own));
     }
