@@ -125,6 +125,26 @@ def test_a_source_is_sampled(
     assert loaded.report["prediction"]["stored_bytes"] == files["stored_bytes"]
 
 
+@pytest.mark.parametrize("words", ["", ", indexes = true"], ids=["key", "indexes"])
+def test_trial_tables_have_keys_and_indexes_of_their_own(
+    database: Database, target: Database, inrush: Inrush, words: str
+) -> None:
+    """Two streams each fill a table with the source's primary key and, if asked for, its indexes."""
+    database.execute(f"{FILLED}; ALTER TABLE t ADD PRIMARY KEY (id); CREATE INDEX ON t (note)")
+    text = package(database.url, target.url, f'table = "t"{words}')
+    # Once there is a staging schema, all trial tables are created in it.
+    inrush.write("first.toml", text.replace('table = "copied"', 'table = "first"'))
+    inrush("run", "first.toml").expect(CLEAN)
+    report = report_of(inrush, text, CLEAN, "--streams", "2")
+    assert of_weight(report, "stops") == []
+    assert report["prediction"]["predicted_s"] > 0
+    assert step(report, "together")["all_bytes_s"] > 0
+    relations = (
+        "SELECT string_agg(relname, ' ') FROM pg_class WHERE relname LIKE 'inrush_preflight%'"
+    )
+    assert target.value(relations) is None
+
+
 def test_a_source_that_computes_is_the_limit(
     newest_database: Database, newest_target: Database, inrush: Inrush
 ) -> None:

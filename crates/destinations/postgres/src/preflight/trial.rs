@@ -211,15 +211,17 @@ fn create(flow: &FlowPlan, schema: &str, table: &str, is_faithful: bool) -> Vec<
     staging::create_staging(schema, table, &Model::Columns(columns.collect()), None)
 }
 
-/// Replaces the names in the statements of a unit. All names are quoted there.
+/// Replaces the names in the statements of a unit: the table's, those of a routed unit's partitions and those of keys and indexes. All
+/// begin with the staging table's name and are quoted there; indexes are named without a schema.
 fn rename(unit: &mut UnitPlan, from_schema: &str, schema: &str, table: &str) {
-    let open = |schema: &str, table: &str| {
-        let name = qualified(schema, table);
-        // The names of a routed unit's partitions begin with it.
-        name[..name.len() - 1].to_owned()
-    };
-    let (from, to) = (open(from_schema, &unit.staging_table), open(schema, table));
-    let swap = |text: &mut String| *text = text.replace(&from, &to);
+    let open = |name: String| name[..name.len() - 1].to_owned();
+    let from = open(qualified(from_schema, &unit.staging_table));
+    let to = open(qualified(schema, table));
+    let (from_name, to_name) = (
+        open(identifier(&unit.staging_table)),
+        open(identifier(table)),
+    );
+    let swap = |text: &mut String| *text = text.replace(&from, &to).replace(&from_name, &to_name);
     unit.create.iter_mut().for_each(swap);
     unit.ready.iter_mut().for_each(swap);
     unit.verify.iter_mut().for_each(swap);
