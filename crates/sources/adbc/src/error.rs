@@ -32,8 +32,7 @@ pub fn of_driver(
             path: input.to_path_buf(),
         };
     }
-    // Drivers repeat the statement, which the user has not written.
-    let message = message.split("\nquery:").next().unwrap_or(message).trim();
+    let message = &without_statement(message);
     let (fix, is_of_words) = fix_of(message);
     let what = format!("{doing}: {message}");
     match is_of_words {
@@ -42,12 +41,34 @@ pub fn of_driver(
     }
 }
 
+/// The message of a driver without the statement that it repeats, which the user has not written: as a whole at its end (`query:` of
+/// SQLite, `Query was:` of PostgreSQL), or the line of an error with a caret below it (`LINE 1:` of PostgreSQL and DuckDB).
+fn without_statement(message: &str) -> String {
+    let is_statement = |line: &&str| line.starts_with("query:") || line.starts_with("Query was:");
+    let mut told: Vec<&str> = Vec::new();
+    let mut lines = message.lines().map(str::trim);
+    while let Some(line) = lines.next().filter(|line| !is_statement(line)) {
+        let number = line
+            .strip_prefix("LINE ")
+            .and_then(|rest| rest.split_once(':'));
+        match number {
+            Some((number, _)) if number.bytes().all(|byte| byte.is_ascii_digit()) => {
+                // The caret.
+                lines.next();
+            }
+            _ if line.is_empty() => {}
+            _ => told.push(line),
+        }
+    }
+    told.join(" ")
+}
+
 /// The fix for a driver's message, and true if the user's text has to be changed: a statement that writes, a syntax error, an
 /// unknown column. Drivers return no codes for these.
 fn fix_of(message: &str) -> (&'static str, bool) {
     let lower = message.to_lowercase();
     let says = |words: &[&str]| words.iter().any(|word| lower.contains(word));
-    if says(&["read-only", "readonly"]) {
+    if says(&["read-only", "readonly", "data-modifying"]) {
         (
             "a source only reads: write a SELECT that changes nothing",
             true,
@@ -92,4 +113,31 @@ fn fix_of(message: &str) -> (&'static str, bool) {
 /// The same for an error of ADBC.
 pub fn of_adbc(input: &Path, doing: &str, error: &AdbcError, stop: &Stop) -> SourceError {
     of_driver(input, doing, error.status, &error.message, stop)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_message_has_no_statement_of_ours() {
+        for (message, expected) in [
+            (
+                "no such column: nope\nquery: SELECT f.* FROM t AS f",
+                "no such column: nope",
+            ),
+            (
+                "Failed to prepare query: ERROR:  column f.nope does not exist\nLINE 1: SELECT f.* FROM (SELECT 1)\n        ^\n\
+                 HINT:  Perhaps you meant \"nose\".\n\nQuery was: SELECT f.*\nFROM t",
+                "Failed to prepare query: ERROR:  column f.nope does not exist HINT:  Perhaps you meant \"nose\".",
+            ),
+            (
+                "Parser Error: syntax error at or near \"DELETE\"\n\nLINE 2: DELETE FROM t\n        ^",
+                "Parser Error: syntax error at or near \"DELETE\"",
+            ),
+            ("LINE noise is text", "LINE noise is text"),
+        ] {
+            assert_eq!(without_statement(message), expected);
+        }
+    }
 }

@@ -14,10 +14,22 @@ use crate::session::Session;
 /// What a connection needs before it reads.
 #[derive(Clone, Debug, Default)]
 pub struct Opening {
-    /// It begins a transaction that lasts as long as the connection.
-    pub begins: bool,
+    /// The transaction that it begins; it lasts as long as the connection.
+    pub begins: Begins,
     /// Statements that it runs then.
     pub statements: Vec<String>,
+}
+
+/// The transaction of a connection.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Begins {
+    /// None: the database is open for reading only.
+    #[default]
+    Nothing,
+    /// One of a database that is open for reading only.
+    Transaction,
+    /// One that reads only, as far as the driver knows such transactions.
+    ReadOnly,
 }
 
 /// Connections of one source.
@@ -70,8 +82,11 @@ impl Pool {
     }
 
     fn opened(&self, mut session: Session) -> AdbcResult<Session> {
-        if self.opening.begins {
-            session.begin()?;
+        match self.opening.begins {
+            Begins::Nothing => {}
+            Begins::Transaction => session.begin()?,
+            // The plan has said it where this is not so.
+            Begins::ReadOnly => drop(session.begin_read_only()),
         }
         for statement in &self.opening.statements {
             session.run(statement)?;

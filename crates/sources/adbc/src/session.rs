@@ -59,6 +59,30 @@ impl Session {
         }
     }
 
+    /// Begins a transaction in which nothing can be written, by the options of ADBC or the words of the SQL standard. False if the
+    /// driver takes neither, so that a query that writes is not refused. Not every driver has transactions.
+    pub fn begin_read_only(&mut self) -> bool {
+        let takes_option = match self {
+            Session::Driver(connection) => {
+                let on = OptionValue::from(true);
+                connection
+                    .set_option(OptionConnection::ReadOnly, on)
+                    .is_ok()
+            }
+            Session::DuckDb(_) => false,
+        };
+        let is_begun = self.begin().is_ok();
+        if takes_option || !is_begun {
+            return takes_option;
+        }
+        let takes_words = self.run("SET TRANSACTION READ ONLY").is_ok();
+        if !takes_words && let Session::Driver(connection) = self {
+            // A refused statement may end the transaction; the next statement begins another one.
+            let _ = connection.rollback();
+        }
+        takes_words
+    }
+
     /// Runs a statement without rows.
     pub fn run(&mut self, sql: &str) -> AdbcResult<()> {
         match self {

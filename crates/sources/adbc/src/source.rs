@@ -18,7 +18,7 @@ use crate::duckdb::DuckDbTable;
 use crate::error::{Refused, input_error, unsuitable};
 use crate::keys::FoundKeys;
 use crate::other::OtherTable;
-use crate::pool::{Opening, Pool};
+use crate::pool::{Begins, Opening, Pool};
 use crate::reader::RangeReader;
 use crate::session::Session;
 use crate::since;
@@ -132,7 +132,7 @@ impl AdbcSource {
                         )),
                         false => sessions_max = settings.connections_max.unwrap_or(CONNECTIONS_MAX),
                     }
-                    opening.begins = true;
+                    opening.begins = Begins::Transaction;
                     opening.statements = vec![SQLITE_LOOK.to_owned()];
                     opening.statements.extend(view_of(&settings.rows));
                 }
@@ -148,8 +148,8 @@ impl AdbcSource {
                     Some(_) => Some(since_standard::Clock::ask(database, input, &refused)?),
                     None => None,
                 };
-                // A driver without transactions reads all the same.
-                let _ = session.begin();
+                let is_read_only = session.begin_read_only();
+                opening.begins = Begins::ReadOnly;
                 if settings.split_by.is_some() {
                     sessions_max = settings.connections_max.unwrap_or(1);
                 }
@@ -190,7 +190,15 @@ impl AdbcSource {
                 if table.partitions().is_some() {
                     // They are parts of one result.
                     sessions_max = settings.connections_max.unwrap_or(CONNECTIONS_MAX);
+                    // A connection that reads a partition runs no query.
+                    opening = Opening::default();
                     notes.clear();
+                }
+                if !is_read_only {
+                    notes.push(format!(
+                        "the driver of {} has no transactions that only read: a query or a function that writes is not refused, so                          connect as a user who can only read",
+                        database.described
+                    ));
                 }
                 Box::new(table)
             }
