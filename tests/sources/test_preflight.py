@@ -129,7 +129,7 @@ def test_a_source_is_sampled(
 def test_trial_tables_have_keys_and_indexes_of_their_own(
     database: Database, target: Database, inrush: Inrush, words: str
 ) -> None:
-    """Two streams each fill a table with the source's primary key and, if asked for, its indexes."""
+    """Two streams each fill a table with the source's key and, if asked for, its indexes."""
     database.execute(f"{FILLED}; ALTER TABLE t ADD PRIMARY KEY (id); CREATE INDEX ON t (note)")
     text = package(database.url, target.url, f'table = "t"{words}')
     # Once there is a staging schema, all trial tables are created in it.

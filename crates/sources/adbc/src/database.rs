@@ -51,6 +51,8 @@ pub struct Database {
     pub identity: Vec<String>,
     /// Its driver may be asked for the partitions of an answer.
     pub has_partitions: bool,
+    /// A transaction of the isolation level REPEATABLE READ reads one snapshot, and keeps no writer waiting.
+    pub has_snapshots: bool,
     /// Its file, if it is one.
     file: Option<PathBuf>,
     secrets: Secrets,
@@ -122,6 +124,7 @@ impl Database {
                 described: format!("DuckDB {}, {}", instance.version(), place.display()),
                 identity: vec!["DuckDB".to_owned(), absolute(file).display().to_string()],
                 has_partitions,
+                has_snapshots: false,
                 file: Some(file.to_owned()),
                 secrets,
                 opened: Opened::DuckDb(instance),
@@ -175,6 +178,7 @@ impl Database {
             described: format!("{product} {version}, {}", place.display()).replace(" ,", ","),
             identity,
             has_partitions,
+            has_snapshots: name.eq_ignore_ascii_case("postgresql"),
             file,
             secrets,
             opened: Opened::Driver(database),

@@ -8,9 +8,9 @@
 //! - A file of SQLite is opened for reading only, by one connection, in one transaction that is open as long as the source. It
 //!   shows the file at one moment, whatever is written meanwhile. If the file has no write-ahead log, this transaction keeps
 //!   every writer from its COMMIT, so further connections show the same moment, and the ranges of a key are read by several.
-//! - Nothing is known about other databases. They are read by one connection in one transaction; the plan says that
-//!   Inrush cannot tell whether it shows one moment. Several connections read ranges of a key only if `max_connections`
-//!   is set.
+//! - Other databases are read by one connection in one read-only transaction. That of PostgreSQL shows one moment; of others nothing
+//!   is known, and the plan says that Inrush cannot tell whether it does. Several connections read ranges of a key only if
+//!   `max_connections` is set.
 //!
 //! No file is ever created.
 //!

@@ -10,9 +10,10 @@ use inrush_rows::sql_text::{alone, identifier, in_parentheses};
 use inrush_source::{SourceError, choose_columns, chosen_rows, refuse_unknown_key, unsteady_word};
 
 use crate::columns::{Column, ROWS, qualified};
+use crate::database::Database;
 use crate::error::Refused;
 use crate::keys::{self, Dialect, FoundKeys, KeyAsked};
-use crate::session::Session;
+use crate::session::{ReadTransaction, Session};
 use crate::table::{Block, Partitions, Table};
 use crate::{Rows, Settings};
 
@@ -130,6 +131,36 @@ impl OtherTable {
             partitions: None,
         })
     }
+}
+
+/// The plan's note if the rows may not be those of one moment.
+pub fn moment_note(
+    transaction: ReadTransaction,
+    name: &str,
+    database: &Database,
+    sessions_max: usize,
+) -> Option<String> {
+    match sessions_max {
+        1 if transaction.is_snapshot => None,
+        1 => Some(format!(
+            "Inrush does not know whether a transaction of {} reads one snapshot: make sure that nobody writes to {name} meanwhile",
+            database.described
+        )),
+        _ => Some(format!(
+            "{name} is read by several connections (`max_connections`), each at its own moment: let nobody write to it meanwhile"
+        )),
+    }
+}
+
+/// The plan's note if a query that writes is not refused.
+pub fn writes_note(transaction: ReadTransaction, database: &Database) -> Option<String> {
+    (!transaction.is_read_only).then(|| {
+        format!(
+            "the driver of {} has no transactions that only read: a query or a function that writes is not refused, so connect as a \
+             user who can only read",
+            database.described
+        )
+    })
 }
 
 /// The partitions of a statement's result. `None` if the driver offers no more than one.

@@ -73,7 +73,9 @@ impl Pool {
         let kept = self.idle().pop();
         let session = match kept {
             Some(session) => Ok(session),
-            None => database.connect().and_then(|session| self.opened(session)),
+            None => database
+                .connect()
+                .and_then(|session| self.opened(session, database)),
         };
         Ok(session.map(|session| Lease {
             session,
@@ -81,12 +83,12 @@ impl Pool {
         }))
     }
 
-    fn opened(&self, mut session: Session) -> AdbcResult<Session> {
+    fn opened(&self, mut session: Session, database: &Database) -> AdbcResult<Session> {
         match self.opening.begins {
             Begins::Nothing => {}
             Begins::Transaction => session.begin()?,
-            // The plan has said it where this is not so.
-            Begins::ReadOnly => drop(session.begin_read_only()),
+            // The plan has said what the database does not promise.
+            Begins::ReadOnly => drop(session.begin_to_read(database.has_snapshots)),
         }
         for statement in &self.opening.statements {
             session.run(statement)?;

@@ -260,7 +260,6 @@ impl<'a> RangeReader<'a> {
         }
         self.hash.add(&arrays);
         let bytes = arrays.iter().map(values_bytes).sum::<u64>();
-        self.pace.add(usize::try_from(bytes).unwrap_or(usize::MAX));
         self.meter.stored_bytes += bytes;
         self.meter.text_bytes += bytes;
         self.meter.record_count += row_count as u64;
@@ -321,8 +320,8 @@ impl Chunks for RangeReader<'_> {
             Some(batch) => self.meter.record_count - (batch.rows.row_count - batch.taken) as u64,
             None => self.meter.record_count,
         };
+        self.keep_pace();
         if self.batch.is_none() {
-            self.keep_pace();
             self.batch = self.next_batch()?;
         }
         let Some(batch) = &mut self.batch else {
@@ -370,6 +369,7 @@ impl Chunks for RangeReader<'_> {
             self.batch = None;
         }
         self.meter.chunk_count += 1;
+        self.pace.add(usize::try_from(share).unwrap_or(usize::MAX));
         Ok(Some(Chunk::of_rows(
             &self.input.name,
             first,
@@ -379,11 +379,10 @@ impl Chunks for RangeReader<'_> {
         )))
     }
 
-    /// Batches of the driver are larger than chunks: the rate holds between batches.
+    /// A driver may send all rows of a split as one batch, so the rate holds between chunks: the next batch is received once the
+    /// chunks of the last one have passed.
     fn keep_pace(&mut self) {
-        if self.batch.is_none() {
-            self.pace.keep(&self.reading.stop);
-        }
+        self.pace.keep(&self.reading.stop);
     }
 
     fn recycle(&mut self, _chunk: Chunk) {}

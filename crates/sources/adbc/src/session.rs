@@ -36,6 +36,15 @@ enum Origin {
     DuckDb(Arc<Link>),
 }
 
+/// What the database has promised of a transaction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ReadTransaction {
+    /// A statement that writes is refused.
+    pub is_read_only: bool,
+    /// It shows the rows of one moment.
+    pub is_snapshot: bool,
+}
+
 impl Answer {
     /// Ends the reading from another thread, if the driver can.
     pub fn cancel_handle(&self) -> Box<dyn CancelHandle> {
@@ -59,9 +68,9 @@ impl Session {
         }
     }
 
-    /// Begins a transaction in which nothing can be written, by the options of ADBC or the words of the SQL standard. False if the
-    /// driver takes neither, so that a query that writes is not refused. Not every driver has transactions.
-    pub fn begin_read_only(&mut self) -> bool {
+    /// Begins a transaction that only reads, by the options of ADBC or the words of the SQL standard. With `has_snapshots` the database is
+    /// known to read one snapshot at this isolation level without locks. Not every driver has transactions.
+    pub fn begin_to_read(&mut self, has_snapshots: bool) -> ReadTransaction {
         let takes_option = match self {
             Session::Driver(connection) => {
                 let on = OptionValue::from(true);
@@ -72,15 +81,25 @@ impl Session {
             Session::DuckDb(_) => false,
         };
         let is_begun = self.begin().is_ok();
-        if takes_option || !is_begun {
-            return takes_option;
+        let is_snapshot = is_begun
+            && has_snapshots
+            && self.set_transaction("ISOLATION LEVEL REPEATABLE READ, READ ONLY");
+        let is_read_only =
+            is_snapshot || takes_option || is_begun && self.set_transaction("READ ONLY");
+        ReadTransaction {
+            is_read_only,
+            is_snapshot,
         }
-        let takes_words = self.run("SET TRANSACTION READ ONLY").is_ok();
-        if !takes_words && let Session::Driver(connection) = self {
+    }
+
+    /// True if the database gives the transaction this property.
+    fn set_transaction(&mut self, property: &str) -> bool {
+        let is_set = self.run(&format!("SET TRANSACTION {property}")).is_ok();
+        if !is_set && let Session::Driver(connection) = self {
             // A refused statement may end the transaction; the next statement begins another one.
             let _ = connection.rollback();
         }
-        takes_words
+        is_set
     }
 
     /// Runs a statement without rows.

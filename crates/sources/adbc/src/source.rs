@@ -17,7 +17,7 @@ use crate::database::{Database, Vendor};
 use crate::duckdb::DuckDbTable;
 use crate::error::{Refused, input_error, unsuitable};
 use crate::keys::FoundKeys;
-use crate::other::OtherTable;
+use crate::other::{OtherTable, moment_note, writes_note};
 use crate::pool::{Begins, Opening, Pool};
 use crate::reader::RangeReader;
 use crate::session::Session;
@@ -148,21 +148,12 @@ impl AdbcSource {
                     Some(_) => Some(since_standard::Clock::ask(database, input, &refused)?),
                     None => None,
                 };
-                let is_read_only = session.begin_read_only();
+                let transaction = session.begin_to_read(database.has_snapshots);
                 opening.begins = Begins::ReadOnly;
                 if settings.split_by.is_some() {
                     sessions_max = settings.connections_max.unwrap_or(1);
                 }
-                notes.push(match sessions_max {
-                    1 => format!(
-                        "Inrush does not know whether a transaction of {} reads one snapshot: make sure that nobody writes to {name} meanwhile",
-                        database.described
-                    ),
-                    _ => format!(
-                        "{name} is read by several connections (`max_connections`), each at its own moment: let nobody write to it \
-                         meanwhile"
-                    ),
-                });
+                notes.extend(moment_note(transaction, &name, database, sessions_max));
                 let mut own = settings.clone();
                 if let (Some(asked), Some(clock)) = (&settings.since, &clock) {
                     // As a whole first, so that its own faults are reported as always.
@@ -194,12 +185,7 @@ impl AdbcSource {
                     opening = Opening::default();
                     notes.clear();
                 }
-                if !is_read_only {
-                    notes.push(format!(
-                        "the driver of {} has no transactions that only read: a query or a function that writes is not refused, so                          connect as a user who can only read",
-                        database.described
-                    ));
-                }
+                notes.extend(writes_note(transaction, database));
                 Box::new(table)
             }
         };

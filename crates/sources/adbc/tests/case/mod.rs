@@ -106,8 +106,13 @@ impl File {
 
 /// Settings that read a table.
 pub fn table(name: &str) -> Settings {
+    table_of(None, name)
+}
+
+/// Settings that read a table of a schema.
+pub fn table_of(schema: Option<&str>, name: &str) -> Settings {
     settings(Rows::Table {
-        schema: None,
+        schema: schema.map(str::to_owned),
         name: name.to_owned(),
     })
 }
