@@ -292,7 +292,7 @@ def test_times_of_sqlite_get_a_type_of_the_target(
 def test_any_driver_is_read_by_one_stream(
     database: Database, inrush: Inrush, tmp_path: Path
 ) -> None:
-    """Only standard SQL is used; the plan says that the copy does not show one moment."""
+    """Only standard SQL is used; a transaction of PostgreSQL shows one moment."""
     database.execute(
         "CREATE TABLE t (id int, note text, at timestamptz, tags text[]);"
         "INSERT INTO t SELECT n, 'note ' || n, '2024-02-29 12:00+02', '{a,b}' "
@@ -304,7 +304,7 @@ def test_any_driver_is_read_by_one_stream(
     words = 'table = "t", columns = ["id", "note", "at", "tags::text"], where = "id > 10 -- these"'
     inrush.write("copy.toml", package(lake, f"parquet:{tmp_path}/out", "t", words))
     plan = inrush("check", "copy.toml").expect(CLEAN)
-    assert "does not know whether a transaction of PostgreSQL" in plan.said
+    assert "does not know whether a transaction" not in plan.said
     inrush("run", "copy.toml").expect(CLEAN)
     read = f"SELECT count(*), sum(id), max(note), max(tags) FROM '{tmp_path}/out/**/*.parquet'"
     assert duckdb.execute(read).fetchall() == [(2990, 4501445, "note 999", "{a,b}")]
