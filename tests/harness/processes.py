@@ -25,6 +25,18 @@ def processes_in(folder: Path) -> list[int]:
     return found
 
 
+def wait_until_asleep(process_id: int) -> None:
+    """Wait until a process does nothing: its processor time stays the same for 20 looks."""
+    seen: list[str] = []
+
+    def sleeps() -> bool:
+        fields = Path(f"/proc/{process_id}/stat").read_text().rpartition(")")[2].split()
+        seen.append(" ".join(fields[11:13]))
+        return len(seen) >= 20 and len(set(seen[-20:])) == 1
+
+    polling.until(sleeps, failing=lambda: f"it works on: {seen[-3:]}")
+
+
 def wait_for_no_process(folder: Path, seconds: float = 30) -> None:
     """Fail unless the processes have ended within this number of seconds."""
     polling.until(

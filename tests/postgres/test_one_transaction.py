@@ -9,7 +9,7 @@ import signal
 
 import pytest
 
-from harness import pauses
+from harness import pauses, processes
 from harness.command import (
     CLEAN,
     FAILED,
@@ -153,6 +153,28 @@ def test_a_signal_undoes_all_of_it(newest_database: Database, inrush: Inrush, po
     run(inrush).expect(CLEAN)
     changed = [(number, key, note.replace("note", "NOTE")) for number, key, note in rows_of(0)]
     assert loaded(database) == [*changed, *rows[ROWS_OF_A_PART:], more]
+
+
+def test_a_signal_ends_a_copy_whose_server_reads_no_more(
+    newest_database: Database, inrush: Inrush
+) -> None:
+    """Half of a block is sent: the session stays whole, and tells what the ledger has."""
+    database = newest_database
+    database.execute(f"{pauses.HELD_DOMAIN} CREATE TABLE events (id held, k int, note text)")
+    rows = [(-1, 0, "first"), *((number, 0, "n" * 1000) for number in range(20_000))]
+    inrush.write("rows.tbl.0", text_of(rows))
+    write_package(inrush, database.url)
+    with pauses.closed_gate(database), inrush.start("run", "package.toml") as running:
+        pauses.wait_until_held(database)
+        # It sends until the socket is full.
+        processes.wait_until_asleep(running.process.pid)
+        running.send(signal.SIGINT)
+        stopped = running.wait().expect(INTERRUPTED, "nothing is in the targets")
+    assert "the ledger could not be read" not in "".join(stopped.report["notes"])
+    assert stopped.report["account"]["rows_loaded"] == 0
+    assert loaded(database) == []
+    run(inrush).expect(CLEAN)
+    assert loaded(database) == rows
 
 
 def test_a_second_signal_says_what_is_not_known(newest_database: Database, inrush: Inrush) -> None:

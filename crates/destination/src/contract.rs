@@ -16,8 +16,8 @@
 //!     sampler -> SessionSampler   asks the server what the sessions of streams do
 //!     member_numbers         numbers for the members that lookups add
 //!     open_stream -> UnitStream   one for each of the engine's threads
-//!       begin(Quick | Careful), (begin_split, write*, end_split)*, commit | abort
-//!         record                 records of splits, if the ledger keeps them
+//!       begin(Quick | Careful), (begin_split, write*, end_split)*, commit | abort | give_up
+//!         record                 after some splits and the last one, if the ledger keeps their records
 //!       finish                 a unit that several streams have filled is complete
 //!     staged_rows            the destination's own count
 //!     staged_sums            its own sums of columns, where the package asks for them
@@ -266,7 +266,8 @@ pub struct UnitPart<'a> {
     pub unit_key: &'a UnitKey,
     /// The target or partition that the unit is published into, as [`Destination::lay_out`] returned it.
     pub publishes_into: &'a PublishesInto,
-    /// The number of splits whose rows follow, one after the other.
+    /// The number of splits whose rows follow, one after the other. 1 for a split that is fed, however many ranges of it are
+    /// loaded; 0 for a partition that gets no rows.
     pub splits: usize,
 }
 
@@ -311,9 +312,9 @@ pub trait UnitStream {
         Ok(())
     }
 
-    /// Writes rows: from 1 to the batch's own number of them. Returns the rows that were refused, by their indices in
+    /// Writes rows of a batch, at least its first one if it has any. Returns the rows that were refused, by their indices in
     /// the batch, and the first row that is left, if there is one ([`Written::rest`]). A careful load may stop once
-    /// `refused_max` rows are refused: more than that end the run.
+    /// `refused_max` rows are refused, because the run ends then.
     fn write(&mut self, batch: &RecordBatch, refused_max: u64) -> Result<Written>;
 
     /// The block that is filled for the destination, and the size from which it is sent, if rows in the source's own form
@@ -333,14 +334,16 @@ pub trait UnitStream {
         Ok(())
     }
 
-    /// The number of records of splits that [`record`](UnitStream::record) takes at a time, if the ledger has a record of
-    /// each split. `None` if it has none: then they are text in [`UnitRecord::detail`].
+    /// The number of splits after which [`record`](UnitStream::record) is called, if the ledger has a record of each split. A
+    /// split that is fed has a record for each of its ranges. `None` if the ledger has none: then they are text in
+    /// [`UnitRecord::detail`].
     fn keeps_splits(&self) -> Option<usize> {
         None
     }
 
     /// Takes the records of splits of the open unit, whose rows are written: after as many splits as
-    /// [`keeps_splits`](UnitStream::keeps_splits) says, and after the last one. They are committed with the unit.
+    /// [`keeps_splits`](UnitStream::keeps_splits) says, and after the last one; never for a unit without splits. They are
+    /// committed with the unit.
     fn record(&mut self, _written: WrittenSplits) -> Result<()> {
         Ok(())
     }
@@ -355,8 +358,16 @@ pub trait UnitStream {
     /// Before the commit none of the rows count; after it all of them survive any crash.
     fn commit(&mut self, record: &UnitRecord) -> Result<u64>;
 
-    /// Rolls back what was written since `begin`.
+    /// Rolls back what was written since `begin`, and waits until that is done: the same rows are loaded again. After a
+    /// [`finish`](UnitStream::finish) that failed, nothing is begun, and there may be nothing to do.
     fn abort(&mut self) -> Result<()>;
+
+    /// Leaves the open unit, because an error or a stop ends the stream. Nothing of the unit may be committed, and its locks must
+    /// end soon; whether the rollback is waited for is up to the destination.
+    fn give_up(&mut self) {
+        // The error that ended the stream says more.
+        let _ = self.abort();
+    }
 
     /// Finishes a unit that several streams have filled, once all of its records are committed: checks it, and does all
     /// work for the publish that can be done before it, such as building indexes. Called by one stream, while others
@@ -367,11 +378,9 @@ pub trait UnitStream {
     /// attempt has committed completely. When the engine asks for [`staged_rows`](OpenRun::staged_rows), all units are
     /// finished.
     ///
-    /// If it fails, the run ends, and keeps all records. A destination that
-    /// [removes units alone](crate::Abilities::removes_units_alone) may return
-    /// [`Error::RowsRefused`](crate::Error::RowsRefused): then this unit is loaded again, while other streams load other
-    /// units. For all others, rows that the target would refuse are no error here: [`publish`](OpenRun::publish) fails
-    /// because of them.
+    /// If it fails, the run ends, and keeps all records. Rows that the target would refuse are no error here:
+    /// [`publish`](OpenRun::publish) fails because of them. (PostgreSQL may return
+    /// [`Error::RowsRefused`](crate::Error::RowsRefused): its driver loads this unit again while other streams load others.)
     fn finish(&mut self, _target: usize, _unit_key: &UnitKey) -> Result<()> {
         Ok(())
     }

@@ -19,7 +19,7 @@ use signal_hook::consts::SIGSTOP;
 pub enum FaultPoint {
     /// The run is in the ledger, and nothing is read for it.
     RunEntered,
-    /// A unit is filled and measured, and its COMMIT is not sent yet.
+    /// The rows of a unit are sent, and its COMMIT is not.
     BeforeUnitCommit,
     /// COMMIT of a unit is sent, and its answer is not read yet.
     UnitCommitSent,

@@ -7,6 +7,9 @@ use super::PostgresError;
 use super::ledger::LedgerError;
 use super::undo::UndoError;
 
+/// The hint of a batch that does not fit its table, which the server has not seen.
+const ENCODING_HINT: &str =
+    "correct the value or the type of its column; if both are right, this is a bug of Inrush";
 /// The hint of an error that has none.
 pub const NO_HINT: &str = "the server's log has more about it";
 
@@ -62,7 +65,7 @@ impl From<PostgresError> for Error {
             | PostgresError::Unsuitable { what, hint } => Error::Unsuitable { what, hint },
             error @ PostgresError::Encode(_) => Error::Unsuitable {
                 what: error.to_string(),
-                hint: hint_or(hint),
+                hint: ENCODING_HINT.to_owned(),
             },
         }
     }

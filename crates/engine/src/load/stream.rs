@@ -13,9 +13,8 @@ use crate::plan::{PlannedUnit, UnitPlace};
 use crate::run::context::RunContext;
 use crate::run::prepared::DriverRun;
 
-/// A stream and its connection to the destination, whose calls block. So its futures are pending only while they wait for a
-/// feed, or for other streams. They must be driven outside of the runtime ([`blocking`](crate::pipeline::blocking)), because
-/// the calls may wait in it.
+/// A stream and its connection to the destination, whose calls block. Futures of a load must be driven outside of the runtime
+/// ([`blocking`](crate::pipeline::row_loop::blocking)), because the calls may wait in it.
 pub struct LoadStream<'a, R> {
     /// The context that all streams of the run share.
     pub context: &'a RunContext<'a, R>,

@@ -174,10 +174,12 @@ impl<'t, 'a, R: DriverRun> UnitTransaction<'t, 'a, R> {
 /// A run that ends by an error, or by a panic, leaves no transaction open: its locks would last as long as its stream.
 impl<R: DriverRun> Drop for UnitTransaction<'_, '_, R> {
     fn drop(&mut self) {
-        // A call that has panicked may not have given the stream back.
-        if self.is_open && self.target.stream.try_borrow_mut().is_ok() {
-            // The error that ended the transaction says more.
-            let _ = self.abort();
+        if !self.is_open {
+            return;
+        }
+        // It is borrowed only while rows are written, and that has ended.
+        if let Ok(mut stream) = self.target.stream.try_borrow_mut() {
+            stream.give_up();
         }
     }
 }

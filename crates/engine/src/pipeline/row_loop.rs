@@ -233,7 +233,8 @@ impl RowLoop<'_> {
         let mut first = *first;
         loop {
             let sent = rest.as_ref().unwrap_or(batch);
-            let refused_max = self.rejects.left().saturating_sub(rejects.len() as u64) + 1;
+            let left = self.rejects.left().saturating_sub(rejects.len() as u64);
+            let refused_max = left.saturating_add(1);
             let written = writer.write(sent, refused_max)?;
             let end = written.rest.unwrap_or(sent.num_rows());
             assert!(
@@ -356,8 +357,8 @@ impl RowLoop<'_> {
     }
 }
 
-/// Is pending once, so that whoever drives the loop can drop it here: because the destination has refused a row that another
-/// stream sent to the same unit.
+/// Is pending once, so that the caller can drop the loop if the destination has refused a row that another stream sent to the
+/// same unit.
 async fn let_others_end_it() {
     let mut was_pending = false;
     std::future::poll_fn(|context| {
@@ -379,7 +380,8 @@ pub fn blocking<T>(sending: impl Future<Output = T>) -> T {
     loop {
         match sending.as_mut().poll(&mut context) {
             Poll::Ready(sent) => return sent,
-            // A feed is not ready, or another stream loads. A wake-up in between lets `park` return at once.
+            // A feed is not ready, another stream loads, or the loop may end here. A wake-up in between lets `park` return
+            // at once.
             Poll::Pending => std::thread::park(),
         }
     }

@@ -93,7 +93,7 @@ pub trait DriverRun: DerefMut<Target = PreparedRun<Self::Plan>> {
         false
     }
 
-    /// True if a unit that several streams have filled may be loaded again while they load others.
+    /// True if a unit that several streams have filled may be loaded again while these streams load other units.
     fn reloads_units_alone(&self) -> bool {
         false
     }

@@ -5,7 +5,6 @@ use std::borrow::Cow;
 use arrow_array::RecordBatch;
 use inrush_destination::{LoadMethod, Written};
 use inrush_engine::event::Event;
-use inrush_engine::fault::{self, FaultPoint};
 use inrush_engine::native::plan::UnitPlace;
 use inrush_package::ServerCopy;
 use inrush_verdict::Phase;
@@ -205,11 +204,7 @@ impl CopyRows<'_> {
                 copying.send(batch).await?;
                 Ok(Written::default())
             }
-            Some(Copier::Careful(copy)) => {
-                let written = copy.send(batch, refused_max).await?;
-                fault::reach(self.context.fault, FaultPoint::InCarefulCopy);
-                Ok(written)
-            }
+            Some(Copier::Careful(copy)) => copy.send(batch, refused_max).await,
             None => unreachable!("rows come between the beginning and the end of a file"),
         }
     }

@@ -1,5 +1,5 @@
 //! A session of a stream, as the contract sees it. Each call waits in the runtime until it is done, or until the run is asked
-//! to stop: then it drops whatever waits, a lock or a COPY or a COMMIT, at once.
+//! to stop: then the call ends at once, whether it waits for a lock, in a COPY or for a COMMIT.
 
 use arrow_array::RecordBatch;
 use inrush_destination::{
@@ -66,11 +66,9 @@ impl<'a> SessionStream<'a> {
     }
 }
 
-/// What waits is dropped in the runtime, which ends a COPY that has sent half of a block.
 impl Drop for SessionStream<'_> {
     fn drop(&mut self) {
-        let _runtime = self.context.runtime.enter();
-        self.open = None;
+        self.give_up();
     }
 }
 
@@ -136,18 +134,20 @@ impl UnitStream for SessionStream<'_> {
         Ok(record.rows_loaded)
     }
 
-    /// The rollback of a run that was asked to stop is not waited for: it is sent before the session's next statement.
     fn abort(&mut self) -> Result<()> {
+        let context = self.context;
+        // A COPY that has sent half of a block ends it in the runtime, so the piece must be dropped there.
+        let _runtime = context.runtime.enter();
         let Some(mut piece) = self.open.take() else {
             return Ok(());
         };
-        let context = self.context;
-        let _runtime = context.runtime.enter();
-        if context.stop.asked().is_some() {
-            return Ok(());
-        }
-        let target = piece.target();
-        SessionStream::wait(context, target, piece.roll_back())
+        SessionStream::wait(context, piece.target(), piece.roll_back())
+    }
+
+    /// The rollback is sent before the session's next statement, and is not waited for.
+    fn give_up(&mut self) {
+        let _runtime = self.context.runtime.enter();
+        self.open = None;
     }
 
     fn finish(&mut self, target: usize, unit_key: &UnitKey) -> Result<()> {
