@@ -70,6 +70,15 @@ impl Stop {
         asked.expect("waited for a reason")
     }
 
+    /// Waits for work until a stop is requested; then the work is dropped, and the result is `None`.
+    pub async fn unless_asked<T>(&self, work: impl Future<Output = T>) -> Option<T> {
+        tokio::select! {
+            biased;
+            done = work => Some(done),
+            _ = self.wait() => None,
+        }
+    }
+
     /// A descriptor for `poll`. It becomes readable when a stop is requested, and stays readable.
     pub fn bell(&self) -> io::Result<BorrowedFd<'_>> {
         if self.bell.get().is_none() {

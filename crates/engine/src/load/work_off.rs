@@ -36,11 +36,8 @@ impl<F: PlannedFlow> LoadRun<'_, F> {
                 return Ok(());
             }
             let loader = Loader::new(self, target, stream, &item);
-            tokio::select! {
-                biased;
-                loaded = loader.load(result) => loaded?,
-                _ = self.stop.wait() => return Err(Error::Interrupted),
-            }
+            let loaded = self.stop.unless_asked(loader.load(result)).await;
+            loaded.unwrap_or(Err(Error::Interrupted))?;
             next = queue.next();
         }
         Ok(())

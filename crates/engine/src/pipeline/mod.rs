@@ -160,11 +160,8 @@ impl RunOptions<'_> {
         &self,
         work: impl Future<Output = Result<T, Error>>,
     ) -> Result<T, Error> {
-        tokio::select! {
-            biased;
-            done = work => done,
-            _ = self.stop.wait() => Err(Error::Interrupted),
-        }
+        let done = self.stop.unless_asked(work).await;
+        done.unwrap_or(Err(Error::Interrupted))
     }
 
     /// How to fix an error, if that is known.

@@ -41,10 +41,9 @@ impl Context<'_> {
         &self,
         work: impl Future<Output = Result<T, Error>>,
     ) -> Result<T, Error> {
-        tokio::select! {
-            biased;
-            done = work => done,
-            _ = self.stop.wait() => {
+        match self.stop.unless_asked(work).await {
+            Some(done) => done,
+            None => {
                 self.undo_in_time().await;
                 Err(Error::Interrupted)
             }

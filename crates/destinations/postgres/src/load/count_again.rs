@@ -54,11 +54,8 @@ pub async fn units(context: &Context<'_>, records: &[UnitRow]) -> Result<(), Err
     let next = AtomicUsize::new(0);
     let sessions = run.plan.streams.min(open.len());
     let looking = (1..=sessions).map(|number| look(context, number, &open, &next));
-    tokio::select! {
-        biased;
-        looked = try_join_all(looking) => looked.map(|_| ()),
-        _ = context.stop.wait() => Err(Error::Interrupted),
-    }
+    let looked = context.stop.unless_asked(try_join_all(looking)).await;
+    looked.unwrap_or(Err(Error::Interrupted)).map(|_| ())
 }
 
 /// Fails if a unit's rows are not in the table that it began with.

@@ -43,7 +43,9 @@ pub fn load_all(
     stream
         .gauge
         .served_by(session.backend_process_id, session.watch.tcp());
-    let (transaction, order) = until_stopped(context, begin(context))?;
+    let begun = context.stop.unless_asked(begin(context));
+    let begun = context.runtime.block_on(begun);
+    let (transaction, order) = begun.unwrap_or(Err(Error::Interrupted))?;
     let mut connection = SessionStream::new(context, session, Additions::NONE);
     let target = LoadStream::new(&context.shared, &session.gauge, &mut connection);
     for flow in order {
@@ -76,20 +78,6 @@ async fn begin<'c>(context: &'c Context<'_>) -> Result<(Transaction<'c>, Vec<usi
     }
     let transaction = transaction.expect("a step begins it");
     Ok((transaction, flows_in_order(&run.plan, session).await?))
-}
-
-/// Waits for the server until the run is asked to stop.
-fn until_stopped<T>(
-    context: &Context<'_>,
-    work: impl Future<Output = Result<T, Error>>,
-) -> Result<T, Error> {
-    context.runtime.block_on(async {
-        tokio::select! {
-            biased;
-            done = work => done,
-            _ = context.stop.wait() => Err(Error::Interrupted),
-        }
-    })
 }
 
 /// Replaces the hint of a lost connection, or of a lock that was not granted: it says that loaded units are kept, which is wrong

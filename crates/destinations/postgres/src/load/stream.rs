@@ -50,13 +50,9 @@ impl<'a> SessionStream<'a> {
         target: usize,
         call: impl Future<Output = std::result::Result<T, E>>,
     ) -> Result<T> {
-        context.runtime.block_on(async {
-            tokio::select! {
-                biased;
-                done = call => done.map_err(|error| error.into().of_target(target)),
-                _ = context.stop.wait() => Err(DestinationError::Interrupted),
-            }
-        })
+        let done = context.runtime.block_on(context.stop.unless_asked(call));
+        let done = done.ok_or(DestinationError::Interrupted)?;
+        done.map_err(|error| error.into().of_target(target))
     }
 
     /// The open piece, with what it needs to wait for the server.

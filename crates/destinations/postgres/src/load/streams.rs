@@ -30,13 +30,9 @@ pub fn run(
 ) -> Result<(), Error> {
     let (run, runtime) = (context.run, context.runtime);
     // The first check is made before the first row is sent.
-    let replicas = runtime.block_on(async {
-        tokio::select! {
-            biased;
-            replicas = Replicas::watch(context) => replicas,
-            _ = context.stop.wait() => Err(Error::Interrupted),
-        }
-    })?;
+    let watching = context.stop.unless_asked(Replicas::watch(context));
+    let replicas = runtime.block_on(watching);
+    let replicas = replicas.unwrap_or(Err(Error::Interrupted))?;
     let version = run.plan.server.version_number;
     let sampler = ServerSampler::new(runtime, context.address, &run.name, version);
     let loaded = Notify::new();

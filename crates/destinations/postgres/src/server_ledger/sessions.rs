@@ -72,14 +72,9 @@ impl<'a> ServerLedger<'a> {
             Sessions::Own(own) => own,
             Sessions::OfPlan { session, stop } => {
                 let book = self.book();
-                let answer = async {
-                    tokio::select! {
-                        biased;
-                        answer = question(session, &book) => answer.map_err(Error::from),
-                        _ = stop.wait() => Err(Error::Interrupted),
-                    }
-                };
-                return block_in_place(|| Handle::current().block_on(answer));
+                let asking = stop.unless_asked(question(session, &book));
+                let answer = block_in_place(|| Handle::current().block_on(asking));
+                return answer.map_or(Err(Error::Interrupted), |answer| Ok(answer?));
             }
         };
         let mut kept = own.kept.lock().unwrap_or_else(PoisonError::into_inner);
