@@ -46,7 +46,7 @@ pub mod identity {
     pub use crate::plan::identity::causes::possible_changes;
     pub use crate::plan::identity::{
         another_version, description, digest, digest_of_lines, file_key, golden,
-        is_of_another_version, part_key, range_key, run_key, split_key, unit_key,
+        is_of_another_version, part_key, run_key, split_key, unit_key,
     };
 }
 

@@ -79,9 +79,6 @@ pub trait DriverRun: DerefMut<Target = PreparedRun<Self::Plan>> {
     /// The kept ledger records of a unit.
     fn kept_records(&self, unit: UnitPlace) -> Vec<KeptRecord>;
 
-    /// The key of the record that commits a part of a unit. No other record of the run has it.
-    fn record_key(&self, unit: UnitPlace, part: Part) -> UnitKey;
-
     /// The target or partition that a unit is published into.
     fn publishes_into(&self, unit: UnitPlace) -> &PublishesInto;
 
@@ -143,6 +140,12 @@ impl<P: RunPlan> PreparedRun<P> {
     pub fn unit(&self, (flow, unit): UnitPlace) -> (&P::Flow, &<P::Flow as PlannedFlow>::Unit) {
         let flow = &self.plan.flows()[flow];
         (flow, &flow.units()[unit])
+    }
+
+    /// The key of the record that commits a part of a unit. No other record of the run has it.
+    pub fn record_key(&self, unit: UnitPlace, part: Part) -> UnitKey {
+        let (_, unit) = self.unit(unit);
+        part.record_key(unit.key(), unit.splits().len())
     }
 
     /// Where the ranges of a flow's file must end. A fed file that an earlier attempt has read to its end was checked

@@ -125,17 +125,6 @@ impl DriverRun for PostgresRun {
         }]
     }
 
-    fn record_key(&self, place: UnitPlace, part: Part) -> UnitKey {
-        let (_, unit) = self.unit(place);
-        match part {
-            Part::Whole => unit.key.clone(),
-            Part::Split(number) => identity::part_key(&unit.key, number),
-            Part::Ranges { split, text_start } => {
-                identity::range_key(&identity::part_key(&unit.key, split), text_start)
-            }
-        }
-    }
-
     /// The plan's own statements say where the rows of a unit go.
     fn publishes_into(&self, _: UnitPlace) -> &PublishesInto {
         &PublishesInto::Target

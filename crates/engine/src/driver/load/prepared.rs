@@ -100,10 +100,6 @@ impl DriverRun for ContractRun {
         records.map(record).collect()
     }
 
-    fn record_key(&self, (flow, unit): UnitPlace, part: Part) -> UnitKey {
-        self.plan.flows[flow].units[unit].record_key(part)
-    }
-
     fn publishes_into(&self, (flow, unit): UnitPlace) -> &PublishesInto {
         &self.plan.flows[flow].units[unit].publishes_into
     }

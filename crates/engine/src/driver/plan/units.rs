@@ -46,31 +46,14 @@ impl RangeUnit {
         }
     }
 
-    /// The key of the record that commits a part of it.
-    pub fn record_key(&self, part: Part) -> UnitKey {
-        match part {
-            Part::Whole => self.key.clone(),
-            Part::Split(number) => self.split_key(number),
-            Part::Ranges { split, text_start } => {
-                identity::range_key(&self.split_key(split), text_start)
-            }
-        }
-    }
-
-    /// The key of the record that commits the split with this number, counted from 1.
-    fn split_key(&self, number: usize) -> UnitKey {
-        match self.splits.len() {
-            1 => self.key.clone(),
-            _ => identity::part_key(&self.key, number),
-        }
-    }
-
     /// Keys of records. If a run has loaded all of the unit, it has committed at least one of these.
     pub fn first_record_keys(&self) -> Vec<UnitKey> {
         let mut keys = vec![self.key.clone()];
         if self.filling != Filling::OneStream {
             let splits = 0..self.splits.len();
-            keys.extend(splits.map(|at| self.record_key(self.first_part(at))));
+            keys.extend(
+                splits.map(|at| self.first_part(at).record_key(&self.key, self.splits.len())),
+            );
             keys.dedup();
         }
         keys
