@@ -2,11 +2,9 @@
 
 use std::cell::RefCell;
 
-use inrush_destination::{Error as DestinationError, LoadMethod, UnitStream};
+use inrush_destination::{Error as DestinationError, UnitStream};
 use inrush_verdict::Phase;
 
-use super::part::Part;
-use super::unit_transaction::UnitTransaction;
 use crate::error::Error;
 use crate::gauge::Gauge;
 use crate::plan::{PlannedUnit, UnitPlace};
@@ -43,16 +41,6 @@ impl<'a, R: DriverRun> LoadStream<'a, R> {
         if let Some(session) = self.stream.borrow().session_number() {
             self.gauge.served_by(session, None);
         }
-    }
-
-    /// A transaction that loads a part of a unit; it begins when it is performed.
-    pub(super) fn transaction<'t>(
-        &'t self,
-        unit: UnitPlace,
-        part: Part,
-        method: LoadMethod,
-    ) -> UnitTransaction<'t, 'a, R> {
-        UnitTransaction::new(self, unit, part, method)
     }
 
     /// Called when all splits of a unit are committed that several streams fill: has it prepared for the publish.

@@ -8,6 +8,7 @@ use inrush_source::SourceMeter;
 
 use super::loader::Loader;
 use super::part::Part;
+use super::unit_transaction::UnitTransaction;
 use crate::driver_error::Retry;
 use crate::error::Error;
 use crate::fault::{self, FaultPoint};
@@ -47,7 +48,7 @@ impl<R: DriverRun> Loader<'_, '_, R> {
         let (flow, unit) = run.unit(item.unit_place());
         let before = target.gauge.meter();
         let mut rows = self.row_loop(part, sharing)?;
-        let mut transaction = target.transaction(item.unit_place(), part, method);
+        let mut transaction = UnitTransaction::new(target, item.unit_place(), part, method);
         let performed = transaction.perform(&mut rows, work);
         let outcome = match sharing {
             None => performed.await.map(Some),

@@ -2,9 +2,7 @@
 //! it, for one of its splits, or for the ranges that this stream took of a fed split. A destination that keeps a record of
 //! each split gets these, too.
 
-use inrush_destination::{
-    Error as DestinationError, LoadMethod, UnitPart, UnitRecord, WrittenSplits,
-};
+use inrush_destination::{LoadMethod, UnitPart, UnitRecord, WrittenSplits};
 use inrush_rows::ids::UnitKey;
 use inrush_verdict::Phase;
 
@@ -160,14 +158,10 @@ impl<'t, 'a, R: DriverRun> UnitTransaction<'t, 'a, R> {
 
     /// Rolls it back and waits until that is done.
     pub fn roll_back(&mut self) -> Result<(), Error> {
-        let aborted = self.abort();
+        self.is_open = false;
+        let aborted = self.target.stream.borrow_mut().abort();
         self.target.context.run.rolled_back();
         Ok(aborted?)
-    }
-
-    fn abort(&mut self) -> Result<(), DestinationError> {
-        self.is_open = false;
-        self.target.stream.borrow_mut().abort()
     }
 }
 
