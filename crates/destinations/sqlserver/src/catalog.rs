@@ -130,6 +130,18 @@ fn look_for_rows(session: &mut SqlSession, name: &TargetName, hint: &str) -> Res
         .is_some())
 }
 
+/// True for a row of `sys.tables` whose table is replicated, or whose changes are captured.
+pub const IS_REPLICATED: &str =
+    "is_published = 1 OR is_merge_published = 1 OR is_replicated = 1 OR is_tracked_by_cdc = 1";
+
+/// The rows of the views that are bound to a table by SCHEMABINDING, for `SELECT ... FROM`. `object` is the text of its name.
+pub fn bound_views(object: &str) -> String {
+    format!(
+        "sys.sql_expression_dependencies WHERE referenced_id = OBJECT_ID({object}) AND is_schema_bound_reference = 1 AND \
+         referencing_id IN (SELECT object_id FROM sys.views)"
+    )
+}
+
 /// The rows of a table, or of some of its partitions, as the catalog counts them, without reading the table.
 pub fn rows_told(session: &mut SqlSession, table: &str, numbers: Option<&[u64]>) -> Result<u64> {
     let of_partitions = match numbers {

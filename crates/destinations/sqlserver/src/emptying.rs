@@ -9,19 +9,22 @@ use crate::partitions::Partitioning;
 use crate::shape::TableShape;
 use crate::sql;
 
-/// True if TRUNCATE would be refused, or would leave something out: a foreign key references the table, an indexed view
-/// reads it (error 4712), it is a temporal table, it is replicated or its changes are captured (error 4711), or it has triggers, which TRUNCATE does not run. Fails if DELETE would change rows of other
-/// tables, too.
+/// True if TRUNCATE would be refused, or would leave something out. That is so if a foreign key references the table, an indexed
+/// view reads it (error 4712), it is a temporal table, it is replicated or its changes are captured (error 4711), or it has
+/// triggers, which TRUNCATE does not run. Fails if DELETE would change rows of other tables, too.
 fn must_delete(session: &mut SqlSession, doing: &str, table: &str) -> Result<bool> {
     let object = sql::text(table);
-    let question = format!(
-        "SELECT (SELECT COUNT_BIG(*) FROM sys.foreign_keys WHERE referenced_object_id = OBJECT_ID({object})) + (SELECT \
-         COUNT_BIG(*) FROM sys.triggers WHERE parent_id = OBJECT_ID({object})) + (SELECT COUNT_BIG(*) FROM sys.tables WHERE \
-         object_id = OBJECT_ID({object}) AND (temporal_type <> 0 OR is_published = 1 OR is_merge_published = 1 OR is_replicated = \
-         1 OR is_tracked_by_cdc = 1)) + (SELECT COUNT_BIG(*) FROM sys.sql_expression_dependencies \
-         WHERE referenced_id = OBJECT_ID({object}) AND is_schema_bound_reference = 1 AND referencing_id IN (SELECT object_id \
-         FROM sys.views))"
-    );
+    let rows = [
+        format!("sys.foreign_keys WHERE referenced_object_id = OBJECT_ID({object})"),
+        format!("sys.triggers WHERE parent_id = OBJECT_ID({object})"),
+        format!(
+            "sys.tables WHERE object_id = OBJECT_ID({object}) AND (temporal_type <> 0 OR {})",
+            catalog::IS_REPLICATED
+        ),
+        catalog::bound_views(&object),
+    ];
+    let counts = rows.map(|rows| format!("(SELECT COUNT_BIG(*) FROM {rows})"));
+    let question = format!("SELECT {}", counts.join(" + "));
     let must_delete = session.number(doing, &question)? != Some(0);
     if must_delete {
         catalog::refuse_cascades(session, table)?;

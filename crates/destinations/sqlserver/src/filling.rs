@@ -245,16 +245,17 @@ impl<'a> Filling<'a> {
         });
         if self.filled.change.change.what == What::Replaced {
             let target = &self.staging.plan.name.sql;
-            let numbers = self
-                .filled
-                .change
-                .partitions
-                .as_ref()
-                .map(|_| numbers_of(staged));
+            let numbers = self.changed_numbers(staged);
             let rows = catalog::rows_told(self.session, target, numbers.as_deref())?;
             self.filled.change.change.rows_before = rows;
         }
         Ok(())
+    }
+
+    /// The numbers of the partitions that get rows; `None` if the target changes as a whole.
+    fn changed_numbers(&self, staged: &[(u64, u64)]) -> Option<Vec<u64>> {
+        let partitions = self.filled.change.partitions.as_ref();
+        partitions.map(|_| numbers_of(staged))
     }
 
     /// Keeps the replaced rows in a table. If they are switched into it, they have left the target.
@@ -279,12 +280,7 @@ impl<'a> Filling<'a> {
                 kept
             }
         };
-        let numbers = self
-            .filled
-            .change
-            .partitions
-            .as_ref()
-            .map(|_| numbers_of(staged));
+        let numbers = self.changed_numbers(staged);
         let rows = MovedRows {
             table: target,
             shape,

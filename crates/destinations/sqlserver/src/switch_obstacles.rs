@@ -5,6 +5,7 @@
 
 use inrush_destination::Result;
 
+use crate::catalog;
 use crate::connection::SqlSession;
 use crate::sql;
 
@@ -15,7 +16,7 @@ const OF_TABLE: [(&str, &str); 4] = [
     ("temporal_type <> 0", "it is a temporal table"),
     // 4941, and those of transactional replication and change data capture.
     (
-        "is_published = 1 OR is_merge_published = 1 OR is_replicated = 1 OR is_tracked_by_cdc = 1",
+        catalog::IS_REPLICATED,
         "it is replicated, or its changes are captured",
     ),
     // 4993.
@@ -60,10 +61,7 @@ fn of_table(session: &mut SqlSession, table: &str) -> Result<Option<String>> {
             "it has foreign keys",
         ),
         (
-            format!(
-                "sys.sql_expression_dependencies WHERE referenced_id = OBJECT_ID({object}) AND is_schema_bound_reference = 1 AND \
-                 referencing_id IN (SELECT object_id FROM sys.views)"
-            ),
+            catalog::bound_views(&object),
             "a view with SCHEMABINDING reads it",
         ),
     ];
