@@ -2,7 +2,7 @@
 //!
 //! Follows `makeObjectName`, `ChooseIndexNameAddition` and `ChooseRelationName` of PostgreSQL.
 
-use inrush_destination::address::POSTGRES_NAME_BYTES_MAX as NAME_BYTES_MAX;
+use inrush_destination::address::POSTGRES_NAME_BYTES_MAX;
 
 use crate::quote::cut;
 
@@ -70,7 +70,7 @@ fn joined(columns: &[String]) -> String {
             joined.push('_');
         }
         joined.push_str(column);
-        if joined.len() > NAME_BYTES_MAX {
+        if joined.len() > POSTGRES_NAME_BYTES_MAX {
             break;
         }
     }
@@ -80,7 +80,7 @@ fn joined(columns: &[String]) -> String {
 /// `table_columns_label`, of which the longer one of the first two is cut until all fits.
 fn object_name(table: &str, columns: &str, label: &str) -> String {
     let overhead = 1 + label.len() + usize::from(!columns.is_empty());
-    let room = NAME_BYTES_MAX - overhead;
+    let room = POSTGRES_NAME_BYTES_MAX - overhead;
     let (mut first, mut second) = (table.len(), columns.len());
     while first + second > room {
         match first > second {

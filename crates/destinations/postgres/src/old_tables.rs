@@ -3,7 +3,7 @@
 //! A table that is kept moves to another schema under another name. Its indexes move with it and are renamed first: indexes
 //! of a unit that was loaded from the same files may have their names in that schema.
 
-use inrush_destination::address::POSTGRES_NAME_BYTES_MAX as NAME_BYTES_MAX;
+use inrush_destination::address::POSTGRES_NAME_BYTES_MAX;
 
 use super::error::PostgresError;
 use super::session::Session;
@@ -150,7 +150,10 @@ pub fn kept_indexes(old: &OldTable, kept_name: &str) -> Vec<String> {
     (1..=old.indexes.len())
         .map(|number| {
             let suffix = format!("_index{number}");
-            format!("{}{suffix}", cut(kept_name, NAME_BYTES_MAX - suffix.len()))
+            format!(
+                "{}{suffix}",
+                cut(kept_name, POSTGRES_NAME_BYTES_MAX - suffix.len())
+            )
         })
         .collect()
 }

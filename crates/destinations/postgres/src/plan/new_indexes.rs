@@ -4,7 +4,7 @@
 
 use std::collections::BTreeSet;
 
-use inrush_destination::address::POSTGRES_NAME_BYTES_MAX as NAME_BYTES_MAX;
+use inrush_destination::address::POSTGRES_NAME_BYTES_MAX;
 use inrush_pgclient::foreign_sql::is_part_of_statement;
 use inrush_source::{NeededObject, TableIndex, TableStructure};
 
@@ -130,7 +130,7 @@ impl<'a> IndexPlanner<'a> {
 
     /// A name that is free in the schema: this one, or a similar one.
     pub fn free_name(&mut self, name: &str) -> String {
-        let begin = cut(name, NAME_BYTES_MAX - 4);
+        let begin = cut(name, POSTGRES_NAME_BYTES_MAX - 4);
         let other = |number: usize| match number {
             0 => name.to_owned(),
             number => format!("{begin}{number}"),

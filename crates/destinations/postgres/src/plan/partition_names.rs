@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use inrush_destination::address::POSTGRES_NAME_BYTES_MAX as NAME_BYTES_MAX;
+use inrush_destination::address::POSTGRES_NAME_BYTES_MAX;
 
 use crate::quote::cut;
 
@@ -28,7 +28,10 @@ impl<'a> PartitionNames<'a> {
         loop {
             self.last += 1;
             let suffix = format!("_p{}", self.last);
-            let name = format!("{}{suffix}", cut(self.table, NAME_BYTES_MAX - suffix.len()));
+            let name = format!(
+                "{}{suffix}",
+                cut(self.table, POSTGRES_NAME_BYTES_MAX - suffix.len())
+            );
             if !self.taken.contains(&name) {
                 return name;
             }

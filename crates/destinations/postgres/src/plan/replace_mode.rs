@@ -1,6 +1,6 @@
 //! The rows and partitions that a flow takes out of its target before its own rows replace them.
 
-use inrush_destination::address::POSTGRES_NAME_BYTES_MAX as NAME_BYTES_MAX;
+use inrush_destination::address::POSTGRES_NAME_BYTES_MAX;
 use inrush_engine::native::plan::identity;
 use inrush_engine::plan::PlanError;
 use inrush_package::{Keep, Replace, ReplaceBy, ReplaceScope};
@@ -57,15 +57,19 @@ impl ReplacePlan {
     /// plan can print it.
     pub fn kept_name(&self, target: &str, old: &OldTable) -> Option<String> {
         let digest = identity::digest([target, &old.schema, &old.name]);
-        let long = |words: String| match words.len() > NAME_BYTES_MAX {
-            true => format!("{}_{}", cut(&words, NAME_BYTES_MAX - 9), &digest[..8]),
+        let long = |words: String| match words.len() > POSTGRES_NAME_BYTES_MAX {
+            true => format!(
+                "{}_{}",
+                cut(&words, POSTGRES_NAME_BYTES_MAX - 9),
+                &digest[..8]
+            ),
             false => words,
         };
         match &self.keep {
             KeepPlan::Drop => None,
             KeepPlan::UntilNext => Some(format!(
                 "{}_kept_{}",
-                cut(&old.name, NAME_BYTES_MAX - 14),
+                cut(&old.name, POSTGRES_NAME_BYTES_MAX - 14),
                 &digest[..8]
             )),
             KeepPlan::Under(name) if old.bound.is_some() => {

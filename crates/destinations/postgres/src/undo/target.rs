@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use inrush_destination::UndoneTarget;
-use inrush_destination::address::POSTGRES_NAME_BYTES_MAX as NAME_BYTES_MAX;
+use inrush_destination::address::POSTGRES_NAME_BYTES_MAX;
 use inrush_engine::native::plan::identity;
 
 use super::error::UndoError;
@@ -239,7 +239,7 @@ impl TargetUndo {
         let digest = identity::digest([way.run.name.as_str(), &old.schema, &old.name]);
         let name = format!(
             "{}_undone_{}",
-            cut(&old.name, NAME_BYTES_MAX - 16),
+            cut(&old.name, POSTGRES_NAME_BYTES_MAX - 16),
             &digest[..8]
         );
         let is_empty_default =
@@ -284,7 +284,7 @@ impl TargetUndo {
             .indexes
             .iter()
             .map(|index| match taken.contains(index) {
-                true => format!("{}_{}", cut(index, NAME_BYTES_MAX - 11), old.oid),
+                true => format!("{}_{}", cut(index, POSTGRES_NAME_BYTES_MAX - 11), old.oid),
                 false => index.clone(),
             })
             .collect();
