@@ -1,5 +1,5 @@
-//! What may have changed if the units of a flow are not those of a stopped run. A unit's key is a digest, so it only tells that
-//! something has changed.
+//! This module says what may have changed if the units of a flow are not those of a stopped run. A unit's key is a digest, so
+//! it only tells that something has changed.
 
 use inrush_transform::stages::StagedStep;
 
