@@ -12,13 +12,12 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use case::{Form, by_key, query, site_packages, table_of};
+use case::{Form, by_key, paced, query, site_packages, table_of};
 use inrush_destination::Address;
 use inrush_embedded::{Binaries, EmbeddedServer};
 use inrush_rows::cancel::Stop;
-use inrush_rows::pace::Pace;
 use inrush_source::{Source, SourceError};
-use inrush_source_adbc::{AdbcSource, Database, Settings, Vendor};
+use inrush_source_adbc::{AdbcSource, Database, Vendor};
 use inrush_source_conformance::{Case, Change, Row, hold};
 
 /// A password that the server does not ask for, and that must not appear in any message.
@@ -134,10 +133,7 @@ impl Case for TableCase {
             )),
             Form::Ranges => by_key(table_of(Some(schema), "t"), "id"),
         };
-        let settings = Settings {
-            pace: Arc::new(Pace::new(rate_bytes_max)),
-            ..settings
-        };
+        let settings = paced(settings, rate_bytes_max);
         let database = Arc::new(self.open_database()?);
         assert_eq!(database.vendor, Vendor::Other, "the generic way is tested");
         Ok(Box::new(AdbcSource::open(&database, &settings, stop)?))

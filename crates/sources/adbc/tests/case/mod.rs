@@ -117,6 +117,14 @@ pub fn table_of(schema: Option<&str>, name: &str) -> Settings {
     })
 }
 
+/// These settings with a rate.
+pub fn paced(settings: Settings, rate_bytes_max: Option<u64>) -> Settings {
+    Settings {
+        pace: Arc::new(Pace::new(rate_bytes_max)),
+        ..settings
+    }
+}
+
 /// Settings that read a query.
 pub fn query(sql: &str) -> Settings {
     settings(Rows::Query(sql.to_owned()))
@@ -264,10 +272,7 @@ impl Case for TableCase {
             Form::Query => query("SELECT * FROM t -- all of it"),
             Form::Ranges => by_key(table("t"), "id"),
         };
-        let settings = Settings {
-            pace: Arc::new(Pace::new(rate_bytes_max)),
-            ..settings
-        };
+        let settings = paced(settings, rate_bytes_max);
         let inode = std::fs::metadata(self.file.path()).map_or(0, |found| found.ino());
         let mut opened = self.opened.lock().expect("no test has panicked");
         let known = opened.as_ref().filter(|(of, _)| *of == inode);
